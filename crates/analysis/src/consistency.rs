@@ -1,0 +1,192 @@
+//! Whether a step's record agrees with itself. What does not is not to be stood behind.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use record::{Ops, Status, Step};
+
+use crate::OpSeries;
+
+/// Why a step's figures can't be stood behind, beyond what the record says of itself.
+pub(crate) fn contradictions(
+    step: &Step,
+    series: &BTreeMap<String, OpSeries>,
+    histograms: &BTreeMap<String, Histogram<u64>>,
+) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if step.status != Status::Complete && step.reasons.is_empty() {
+        reasons.push(
+            match step.status {
+                Status::Failed => "the step failed",
+                Status::Interrupted => "the step was interrupted",
+                _ => "the step was never finished",
+            }
+            .to_owned(),
+        );
+    }
+    for (kind, ops) in &step.ops {
+        reasons.extend(unbalanced(kind, ops));
+        let default = OpSeries::default();
+        let seconds = series.get(kind).unwrap_or(&default);
+        let mut agree = |what: &str, total: u64, found: u64, place: &str| {
+            if total != found {
+                reasons.push(format!(
+                    "`{kind}`: {total} {what} in step.json, {found} in {place}"
+                ));
+            }
+        };
+        agree(
+            "successes",
+            ops.ok,
+            seconds.ok.iter().sum(),
+            "intervals.parquet",
+        );
+        agree(
+            "failures",
+            ops.failed,
+            seconds.failed.iter().sum(),
+            "intervals.parquet",
+        );
+        agree(
+            "rows",
+            ops.rows,
+            seconds.rows.iter().sum(),
+            "intervals.parquet",
+        );
+        for time in ["service", "response"] {
+            let counted = histograms
+                .get(&format!("{kind}.{time}"))
+                .map_or(0, Histogram::len);
+            agree(
+                "successes",
+                ops.ok,
+                counted,
+                &format!("latency_total.hlog ({time} time)"),
+            );
+        }
+    }
+    for kind in series.keys().filter(|kind| !step.ops.contains_key(*kind)) {
+        reasons.push(format!(
+            "`{kind}` is in intervals.parquet and not in step.json"
+        ));
+    }
+    reasons
+}
+
+/// `offered = skipped + ok + failed`, always.
+fn unbalanced(kind: &str, ops: &Ops) -> Option<String> {
+    let Ops {
+        offered,
+        skipped,
+        ok,
+        failed,
+        ..
+    } = *ops;
+    let sum = u128::from(skipped) + u128::from(ok) + u128::from(failed);
+    (u128::from(offered) != sum).then(|| {
+        format!("`{kind}`: {offered} operations offered, but {skipped} skipped + {ok} ok + {failed} failed = {sum}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(ops: Ops) -> Step {
+        let status = Status::Complete;
+        Step {
+            status,
+            ops: BTreeMap::from([("insert".to_owned(), ops)]),
+            ..Step::default()
+        }
+    }
+
+    fn seconds(ok: &[u64]) -> BTreeMap<String, OpSeries> {
+        let rows = ok.iter().map(|ok| ok * 50).collect();
+        let series = OpSeries {
+            ok: ok.to_vec(),
+            failed: vec![0, 1],
+            rows,
+            ..OpSeries::default()
+        };
+        BTreeMap::from([("insert".to_owned(), series)])
+    }
+
+    fn latencies(count: u64) -> BTreeMap<String, Histogram<u64>> {
+        let mut histogram = record::latency_histogram();
+        histogram.record_n(1000, count).unwrap();
+        ["insert.service", "insert.response"]
+            .map(|tag| (tag.to_owned(), histogram.clone()))
+            .into()
+    }
+
+    fn balanced() -> Ops {
+        Ops {
+            offered: 8,
+            skipped: 2,
+            ok: 5,
+            failed: 1,
+            rows: 250,
+            ..Ops::default()
+        }
+    }
+
+    #[test]
+    fn a_record_that_agrees_has_no_contradictions() {
+        assert_eq!(
+            contradictions(&step(balanced()), &seconds(&[2, 3]), &latencies(5)),
+            Vec::<String>::new()
+        );
+    }
+
+    #[test]
+    fn operations_that_went_missing_are_found() {
+        let ops = Ops {
+            offered: 9,
+            ..balanced()
+        };
+        let reasons = contradictions(&step(ops), &seconds(&[2, 3]), &latencies(5));
+        assert_eq!(
+            reasons,
+            ["`insert`: 9 operations offered, but 2 skipped + 5 ok + 1 failed = 8"]
+        );
+    }
+
+    #[test]
+    fn a_sum_that_overflows_is_found_and_does_not_panic() {
+        let ops = Ops {
+            skipped: u64::MAX,
+            ..balanced()
+        };
+        let reasons = contradictions(&step(ops), &seconds(&[2, 3]), &latencies(5));
+        assert_eq!(reasons.len(), 1);
+    }
+
+    #[test]
+    fn seconds_and_latencies_that_went_missing_are_found() {
+        let reasons = contradictions(&step(balanced()), &seconds(&[2, 2]), &latencies(4));
+        assert_eq!(
+            reasons,
+            [
+                "`insert`: 5 successes in step.json, 4 in intervals.parquet",
+                "`insert`: 250 rows in step.json, 200 in intervals.parquet",
+                "`insert`: 5 successes in step.json, 4 in latency_total.hlog (service time)",
+                "`insert`: 5 successes in step.json, 4 in latency_total.hlog (response time)",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_step_that_did_not_complete_says_so_even_when_the_record_gives_no_reason() {
+        for status in [Status::Failed, Status::Interrupted, Status::Incomplete] {
+            let step = Step {
+                status,
+                ..Step::default()
+            };
+            assert_eq!(
+                contradictions(&step, &BTreeMap::new(), &BTreeMap::new()).len(),
+                1
+            );
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! How far apart the clients of a step ended.
+
+use std::collections::BTreeMap;
+
+use record::{Step, StepKind};
+
+use crate::Fairness;
+
+/// When each client's last connection ended, since the common start; a connection that only holds a transaction open
+/// is told when to end, and does not count. `None` with fewer than two clients, and in steps that last the time they
+/// are given.
+pub fn fairness(step: &Step) -> Option<Fairness> {
+    if !matches!(step.kind, StepKind::Load | StepKind::Index) {
+        return None;
+    }
+    let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
+    for connection in step
+        .connections
+        .iter()
+        .filter(|connection| connection.role != "long-transaction")
+    {
+        let end = ends.entry(connection.client).or_default();
+        *end = (*end).max(connection.ended_ns);
+    }
+    if ends.len() < 2 {
+        return None;
+    }
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let fastest = seconds(ends.values().copied().min()?);
+    let slowest = seconds(ends.values().copied().max()?);
+    let apart = slowest - fastest;
+    (fastest > 0.0).then(|| Fairness {
+        fastest_seconds: fastest,
+        slowest_seconds: slowest,
+        abs_seconds: apart,
+        pct: apart / fastest * 100.0,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use record::Connection;
+
+    use super::*;
+
+    fn step(kind: StepKind, ends: &[(u32, &str, f64)]) -> Step {
+        let connection = |&(client, role, seconds): &(u32, &str, f64)| Connection {
+            client,
+            role: role.to_owned(),
+            ended_ns: (seconds * 1e9) as u64,
+            ..Connection::default()
+        };
+        Step {
+            kind,
+            connections: ends.iter().map(connection).collect(),
+            ..Step::default()
+        }
+    }
+
+    #[track_caller]
+    fn check(fastest: f64, slowest: f64, abs: &str, pct: &str) {
+        let ends = [
+            (0, "insert", slowest),
+            (1, "insert", fastest),
+            (2, "insert", (fastest + slowest) / 2.0),
+        ];
+        let fairness = fairness(&step(StepKind::Load, &ends)).unwrap();
+        assert_eq!(
+            (
+                format!("{:.0}", fairness.abs_seconds).as_str(),
+                format!("{:.1}", fairness.pct).as_str()
+            ),
+            (abs, pct)
+        );
+    }
+
+    /// "Tuning Postgres and the Insert Benchmark, round 6", IO-bound l.i1: the runtimes of two of its configurations
+    /// and what its table says of them.
+    #[test]
+    fn the_published_lists_are_had_from_the_published_runtimes() {
+        check(15038.1, 30505.9, "15468", "102.9");
+        check(7909.0, 33011.0, "25102", "317.4");
+    }
+
+    #[test]
+    fn a_client_ends_with_its_last_connection() {
+        let ends = [
+            (0, "insert", 10.0),
+            (0, "delete", 12.0),
+            (0, "long-transaction", 99.0),
+            (1, "insert", 8.0),
+            (1, "delete", 7.0),
+        ];
+        let fairness = fairness(&step(StepKind::Load, &ends)).unwrap();
+        assert_eq!(
+            (fairness.fastest_seconds, fairness.slowest_seconds),
+            (8.0, 12.0)
+        );
+        assert_eq!((fairness.abs_seconds, fairness.pct), (4.0, 50.0));
+    }
+
+    #[test]
+    fn it_does_not_apply_to_one_client_or_to_steps_of_given_length() {
+        assert!(
+            fairness(&step(
+                StepKind::Load,
+                &[(0, "insert", 1.0), (0, "delete", 2.0)]
+            ))
+            .is_none()
+        );
+        let two = [(0, "query", 1.0), (1, "query", 2.0)];
+        assert!(fairness(&step(StepKind::Query, &two)).is_none());
+        assert!(fairness(&step(StepKind::Settle, &two)).is_none());
+    }
+}

@@ -1,0 +1,193 @@
+//! What a run comes to, in the field's own figures. Everything here is computed from the record alone.
+
+use std::collections::BTreeMap;
+
+use record::{Status, StepKind, Warning};
+use serde::Serialize;
+
+/// All figures of one or several runs, in the order of their plans.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Figures {
+    /// One row for each step of each cell that was begun, settle steps included.
+    pub rows: Vec<Row>,
+    /// Cells that did not end as planned, or never began.
+    pub unfinished: Vec<Unfinished>,
+}
+
+/// A cell without its full set of steps.
+#[derive(Clone, Debug, Serialize)]
+pub struct Unfinished {
+    /// `build.config`
+    pub target: String,
+    /// Clients.
+    pub clients: u32,
+    /// Which repeat, from 1.
+    pub repeat: u32,
+    /// How far it got; `None`: it was never begun.
+    pub status: Option<Status>,
+    /// Why, outermost cause first.
+    pub causes: Vec<String>,
+}
+
+/// The figures of one step of one cell.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// `build.config`
+    pub target: String,
+    /// The build's name.
+    pub build: String,
+    /// The config's name.
+    pub config: String,
+    /// The engine's name.
+    pub engine: String,
+    /// The engine's version, as it reports it.
+    pub engine_version: String,
+    /// The workload.
+    pub workload: String,
+    /// Its variant, where there are several.
+    pub variant: Option<String>,
+    /// Clients.
+    pub clients: u32,
+    /// Which repeat, from 1.
+    pub repeat: u32,
+    /// The step's name.
+    pub step: String,
+    /// What sort of step.
+    pub kind: StepKind,
+    /// How far it got.
+    pub status: Status,
+    /// Its length.
+    pub seconds: f64,
+    /// Its figures can be stood behind.
+    pub valid: bool,
+    /// Why not.
+    pub reasons: Vec<String>,
+    /// By kind of operation.
+    pub ops: BTreeMap<String, OpFigures>,
+    /// By the field's names: see `docs/metrics.md`. `None`: not applicable.
+    pub metrics: BTreeMap<&'static str, Option<f64>>,
+    /// The insert rate asked for and had; `None` without a rate.
+    pub sla: Option<Sla>,
+    /// How far apart the clients ended; `None` with one client, and in steps of given length.
+    pub fairness: Option<Fairness>,
+    /// What the engine's counters did in the step: differences of cumulative ones, final values of gauges.
+    pub counters: BTreeMap<String, f64>,
+    /// Every second, over all clients.
+    pub series: Series,
+    /// What should be known about it.
+    pub warnings: Vec<Warning>,
+}
+
+/// One kind of operation in one step, over all clients.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct OpFigures {
+    /// Operations that succeeded.
+    pub count: u64,
+    /// Rows they inserted, changed, deleted or read.
+    pub rows: u64,
+    /// Operations that failed for good.
+    pub failed: u64,
+    /// Operations that were due but not sent when time was up.
+    pub skipped: u64,
+    /// Attempts beyond the first.
+    pub retried: u64,
+    /// `offered = skipped + ok + failed`
+    pub offered: u64,
+    /// Successes per second of the step.
+    pub per_second: f64,
+    /// Rows per second of the step.
+    pub rows_per_second: f64,
+    /// Failures by class, retried attempts included.
+    pub errors: BTreeMap<String, u64>,
+    /// From sending to reply.
+    pub service_us: Percentiles,
+    /// From when the schedule wanted it sent to reply.
+    pub response_us: Percentiles,
+    /// Service times by bucket; the counts sum to `count`.
+    pub service_buckets: Buckets,
+    /// The same for response times.
+    pub response_buckets: Buckets,
+}
+
+/// Percentiles of a latency in microseconds.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Percentiles {
+    /// Median.
+    pub p50: f64,
+    /// 90th.
+    pub p90: f64,
+    /// 95th.
+    pub p95: f64,
+    /// 99th.
+    pub p99: f64,
+    /// 99.9th.
+    pub p99_9: f64,
+    /// 99.99th.
+    pub p99_99: f64,
+    /// The largest.
+    pub max: f64,
+    /// Arithmetic mean.
+    pub mean: f64,
+}
+
+/// Response-time buckets: upper bounds 256us 1ms 4ms 16ms 64ms 256ms 1s 4s 16s and above.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Buckets {
+    /// Operations in each; ten buckets.
+    pub counts: [u64; 10],
+    /// The largest, in seconds.
+    pub max_seconds: f64,
+}
+
+/// Whether a rate that was asked for was had.
+#[derive(Clone, Debug, Serialize)]
+pub struct Sla {
+    /// Rows per second over all clients, as asked for.
+    pub target: f64,
+    /// Rows inserted per second, over all clients.
+    pub achieved: f64,
+    /// `achieved >= 0.95 * target` (`docs/metrics.md`).
+    pub met: bool,
+}
+
+/// How far apart the clients of a step ended.
+#[derive(Clone, Debug, Serialize)]
+pub struct Fairness {
+    /// When the first client had done its work, in seconds.
+    pub fastest_seconds: f64,
+    /// When the last had.
+    pub slowest_seconds: f64,
+    /// The difference in seconds.
+    pub abs_seconds: f64,
+    /// The difference in percent of the fastest.
+    pub pct: f64,
+}
+
+/// The seconds of a step, over all clients. Every vector is as long as the step has seconds.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Series {
+    /// By kind of operation.
+    pub ops: BTreeMap<String, OpSeries>,
+    /// By column of `host.parquet`: cumulative ones as differences per second, gauges as they are. `None`: not
+    /// applicable or not sampled.
+    pub host: BTreeMap<String, Vec<Option<f64>>>,
+    /// By counter of the engine, likewise.
+    pub engine: BTreeMap<String, Vec<Option<f64>>>,
+}
+
+/// One kind of operation, second by second.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct OpSeries {
+    /// Rows inserted, changed, deleted or read in each second, over all clients.
+    pub rows: Vec<u64>,
+    /// Operations that succeeded in each second.
+    pub ok: Vec<u64>,
+    /// Operations that failed in each second.
+    pub failed: Vec<u64>,
+    /// The longest service time that ended in each second, in microseconds.
+    pub service_us_max: Vec<f64>,
+    /// The longest response time that ended in each second, in microseconds.
+    pub response_us_max: Vec<f64>,
+    /// Operations that succeeded in each second, by client.
+    pub ok_by_client: Vec<Vec<u64>>,
+}

@@ -1,0 +1,53 @@
+//! The figures of a run as JSON: the contract for scripts. Keys are added freely and never renamed.
+
+use record::Run;
+use serde_json::{Map, Value, json};
+
+use crate::{Figures, Row};
+
+/// `{"run": {...}, "rows": [...], "unfinished": [...]}`. Metrics that are not applicable are left out of `metrics` and
+/// listed in `not_applicable`. Series are left out: they are long, and in the record as Parquet.
+pub fn json(run: &Run, figures: &Figures) -> Value {
+    json!({
+        "run": run,
+        "rows": figures.rows.iter().map(row).collect::<Vec<_>>(),
+        "unfinished": figures.unfinished,
+    })
+}
+
+fn row(row: &Row) -> Value {
+    let mut metrics = Map::new();
+    let mut not_applicable = Vec::new();
+    for (&name, value) in &row.metrics {
+        match value {
+            Some(value) => {
+                metrics.insert(name.to_owned(), json!(value));
+            }
+            None => not_applicable.push(name),
+        }
+    }
+    json!({
+        "target": row.target,
+        "build": row.build,
+        "config": row.config,
+        "engine": row.engine,
+        "engine_version": row.engine_version,
+        "workload": row.workload,
+        "variant": row.variant,
+        "clients": row.clients,
+        "repeat": row.repeat,
+        "step": row.step,
+        "kind": row.kind,
+        "status": row.status,
+        "seconds": row.seconds,
+        "valid": row.valid,
+        "reasons": row.reasons,
+        "ops": row.ops,
+        "metrics": metrics,
+        "not_applicable": not_applicable,
+        "sla": row.sla,
+        "fairness": row.fairness,
+        "counters": row.counters,
+        "warnings": row.warnings,
+    })
+}

@@ -1,0 +1,96 @@
+//! Distributions of latencies, in the field's buckets and percentiles.
+
+use hdrhistogram::Histogram;
+use record::Latency;
+
+use crate::{Buckets, Percentiles};
+
+/// The upper bounds of all buckets but the last, in nanoseconds; a bound is part of its bucket.
+pub const BUCKET_NS_LIMITS: [u64; 9] = [
+    256_000,
+    1_000_000,
+    4_000_000,
+    16_000_000,
+    64_000_000,
+    256_000_000,
+    1_000_000_000,
+    4_000_000_000,
+    16_000_000_000,
+];
+
+/// Puts the values of a merged histogram of nanoseconds, if there were any, into buckets. A value within 0.1 % of a
+/// bound may be counted on its other side: that is what three significant digits keep. `ns_max` is exact.
+pub fn buckets(histogram: Option<&Histogram<u64>>, ns_max: u64) -> Buckets {
+    let mut counts = [0; 10];
+    for recorded in histogram
+        .iter()
+        .flat_map(|histogram| histogram.iter_recorded())
+    {
+        let value = histogram.map_or(0, |histogram| {
+            histogram.lowest_equivalent(recorded.value_iterated_to())
+        });
+        counts[BUCKET_NS_LIMITS.partition_point(|&limit| limit < value)] +=
+            recorded.count_at_value();
+    }
+    Buckets {
+        counts,
+        max_seconds: ns_max as f64 / 1e9,
+    }
+}
+
+/// A recorded distribution in microseconds.
+pub fn percentiles(latency: &Latency) -> Percentiles {
+    let us = |ns: u64| ns as f64 / 1e3;
+    Percentiles {
+        p50: us(latency.p50_ns),
+        p90: us(latency.p90_ns),
+        p95: us(latency.p95_ns),
+        p99: us(latency.p99_ns),
+        p99_9: us(latency.p99_9_ns),
+        p99_99: us(latency.p99_99_ns),
+        max: us(latency.max_ns),
+        mean: latency.mean_ns / 1e3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_belongs_to_the_bucket_below_it() {
+        let mut histogram = record::latency_histogram();
+        histogram.record(1).unwrap();
+        for (index, &limit) in BUCKET_NS_LIMITS.iter().enumerate() {
+            // One percent to either side, and the bound itself.
+            let times = index as u64 + 1;
+            histogram.record_n(limit - limit / 100, times).unwrap();
+            histogram.record_n(limit, times).unwrap();
+            histogram.record(limit + limit / 100).unwrap();
+        }
+        let buckets = buckets(Some(&histogram), 16_160_000_000);
+        assert_eq!(buckets.counts, [3, 5, 7, 9, 11, 13, 15, 17, 19, 1]);
+        assert_eq!(buckets.counts.iter().sum::<u64>(), histogram.len());
+        assert_eq!(buckets.max_seconds, 16.16);
+    }
+
+    #[test]
+    fn no_operations_are_no_counts() {
+        assert_eq!(buckets(None, 0).counts, [0; 10]);
+    }
+
+    #[test]
+    fn percentiles_are_microseconds() {
+        let latency = Latency {
+            p50_ns: 1500,
+            max_ns: 2_000_000,
+            mean_ns: 1234.5,
+            ..Latency::default()
+        };
+        let percentiles = percentiles(&latency);
+        assert_eq!(
+            (percentiles.p50, percentiles.max, percentiles.mean),
+            (1.5, 2000.0, 1.2345)
+        );
+    }
+}

@@ -1,0 +1,23 @@
+//! The record -> figures: per operation, SLA, fairness, distributions, series. Pure: the same record always comes to
+//! the same figures. Every formula, with its source, is in `docs/metrics.md`.
+
+mod consistency;
+mod fairness;
+mod figures;
+mod json;
+mod latency;
+mod metrics;
+mod rows;
+mod series;
+mod shade;
+mod sla;
+
+pub use fairness::fairness;
+pub use figures::*;
+pub use json::json;
+pub use latency::{BUCKET_NS_LIMITS, buckets, percentiles};
+pub use metrics::{METRICS, metrics};
+pub use rows::figures;
+pub use series::{per_second, rate_exceeded_in};
+pub use shade::{Shade, relative, shade_max, shade_relative, shade_share, shade_summary};
+pub use sla::{SLA_SHARE, sla};

@@ -1,0 +1,371 @@
+use record::{Connection, Counter, Cpu, HostColumnSeries, Latency, Ops, StorageSize};
+
+use super::*;
+
+const S: i64 = 1_000_000_000;
+
+/// Samples at 0, 1, ... seconds; each column begins at some offset, as counters since boot do.
+fn host(columns: &[(&str, bool, &[Option<i64>])]) -> HostSeries {
+    let length = columns.first().map_or(0, |column| column.2.len());
+    HostSeries {
+        seconds: (0..length as u32).collect(),
+        at_ns: (0..length as i64).map(|second| second * S).collect(),
+        columns: columns
+            .iter()
+            .map(|&(name, cumulative, values)| HostColumnSeries {
+                name: name.to_owned(),
+                cumulative,
+                values: values.to_vec(),
+            })
+            .collect(),
+    }
+}
+
+/// Ten seconds on two processors: 6 s user, 1 s nice, 2 s system, 0.5 s irq, 0.5 s softirq, 8 s idle, 1.5 s iowait,
+/// 0.5 s steal; 1000 switches, 200 reads of 8 KiB, 400 writes of 16 KiB.
+fn busy_host() -> HostSeries {
+    let grows = |total: i64| {
+        vec![
+            Some(7 * S),
+            None,
+            Some(7 * S + total / 2),
+            Some(7 * S + total),
+        ]
+    };
+    let tenths = |tenths: i64| grows(tenths * S / 10);
+    let columns: Vec<(&str, bool, Vec<Option<i64>>)> = vec![
+        ("cpu_user_ns", true, tenths(60)),
+        ("cpu_nice_ns", true, tenths(10)),
+        ("cpu_system_ns", true, tenths(20)),
+        ("cpu_irq_ns", true, tenths(5)),
+        ("cpu_softirq_ns", true, tenths(5)),
+        ("cpu_idle_ns", true, tenths(80)),
+        ("cpu_iowait_ns", true, tenths(15)),
+        ("cpu_steal_ns", true, tenths(5)),
+        ("context_switch_count", true, grows(1000)),
+        ("disk_read_count", true, grows(200)),
+        ("disk_read_bytes", true, grows(200 * 8192)),
+        ("disk_write_count", true, grows(400)),
+        ("disk_write_bytes", true, grows(400 * 16384)),
+        (
+            "server_rss_bytes",
+            false,
+            vec![Some(1 << 30), Some(3 << 30), None, Some(2 << 30)],
+        ),
+    ];
+    let borrowed: Vec<_> = columns
+        .iter()
+        .map(|(name, grows, values)| (*name, *grows, values.as_slice()))
+        .collect();
+    HostSeries {
+        at_ns: vec![0, 2 * S, 5 * S, 10 * S],
+        ..host(&borrowed)
+    }
+}
+
+fn step(kind: StepKind, ops: &[(&str, u64, u64, u64)]) -> Step {
+    let ops = ops.iter().map(|&(name, ok, rows, max_ns)| {
+        let response = Latency {
+            max_ns,
+            ..Latency::default()
+        };
+        (
+            name.to_owned(),
+            Ops {
+                offered: ok,
+                ok,
+                rows,
+                response,
+                ..Ops::default()
+            },
+        )
+    });
+    Step {
+        kind,
+        elapsed_ns: 10 * S as u64,
+        ops: ops.collect(),
+        ..Step::default()
+    }
+}
+
+fn get(metrics: &BTreeMap<&'static str, Option<f64>>, name: &str) -> Option<f64> {
+    // Rounded: what is tested is the formula, not the last bit.
+    metrics[name].map(|value| (value * 1e9).round() / 1e9)
+}
+
+#[track_caller]
+fn check(metrics: &BTreeMap<&'static str, Option<f64>>, expected: &[(&str, Option<f64>)]) {
+    for &(name, value) in expected {
+        assert_eq!(get(metrics, name), value, "{name}");
+    }
+}
+
+#[test]
+fn a_load_step_divides_by_rows_inserted() {
+    let step = step(
+        StepKind::Load,
+        &[
+            ("insert", 100, 5000, 2_500_000_000),
+            ("delete", 100, 4000, 9_000_000_000),
+        ],
+    );
+    let metrics = metrics(&step, &busy_host(), &BTreeMap::new(), false);
+    check(
+        &metrics,
+        &[
+            ("ips", Some(500.0)),
+            ("dps", Some(400.0)),
+            ("qps", None),
+            ("rps", Some(20.0)),
+            ("rmbps", Some(0.15625)),
+            ("wps", Some(40.0)),
+            ("wmbps", Some(0.625)),
+            ("rpq", Some(0.04)),
+            ("rkbpq", Some(0.32)),
+            ("wpi", Some(0.08)),
+            ("wkbpi", Some(1.28)),
+            ("csps", Some(100.0)),
+            // 10 of 20 CPU seconds.
+            ("cpups", Some(50.0)),
+            ("cspq", Some(0.2)),
+            // 10 CPU seconds for 5000 rows.
+            ("cpupq", Some(2000.0)),
+            ("rss", Some(3.0)),
+            ("maxop", Some(2.5)),
+            ("cpu/o", Some(0.1)),
+            ("cs/o", Some(0.2)),
+            ("r/o", Some(0.04)),
+            ("rKB/o", Some(0.32)),
+            ("wKB/o", Some(1.28)),
+            ("o/s", Some(500.0)),
+        ],
+    );
+}
+
+#[test]
+fn a_query_step_divides_reads_by_queries_and_writes_by_rows_inserted() {
+    let step = step(
+        StepKind::Query,
+        &[
+            ("insert", 20, 1000, 9_000_000_000),
+            ("query", 2000, 20_000, 30_000_000),
+        ],
+    );
+    let metrics = metrics(&step, &busy_host(), &BTreeMap::new(), false);
+    check(
+        &metrics,
+        &[
+            ("ips", Some(100.0)),
+            ("qps", Some(200.0)),
+            ("dps", None),
+            ("rpq", Some(0.1)),
+            ("wpi", Some(0.4)),
+            ("wkbpi", Some(6.4)),
+            ("cpupq", Some(5000.0)),
+            ("maxop", Some(0.03)),
+        ],
+    );
+}
+
+#[test]
+fn an_index_step_divides_by_rows_indexed() {
+    let mut step = step(
+        StepKind::Index,
+        &[
+            ("insert", 1, 100, 1_000_000),
+            ("create_index", 3, 0, 4_000_000_000),
+        ],
+    );
+    step.rows_before = 9900;
+    let metrics = metrics(&step, &busy_host(), &BTreeMap::new(), false);
+    check(
+        &metrics,
+        &[
+            ("ips", Some(1000.0)),
+            ("o/s", Some(1000.0)),
+            ("cpupq", Some(1000.0)),
+            ("wpi", Some(0.04)),
+            ("maxop", Some(0.001)),
+            ("p50", None),
+        ],
+    );
+}
+
+#[test]
+fn settling_has_rates_of_the_host_and_nothing_per_operation() {
+    let metrics = metrics(
+        &step(StepKind::Settle, &[]),
+        &busy_host(),
+        &BTreeMap::new(),
+        false,
+    );
+    check(
+        &metrics,
+        &[
+            ("wps", Some(40.0)),
+            ("cpups", Some(50.0)),
+            ("ips", None),
+            ("qps", None),
+            ("wpi", None),
+            ("cpupq", None),
+            ("maxop", None),
+            ("client_cpu_us_per_op", None),
+        ],
+    );
+}
+
+#[test]
+fn what_was_not_sampled_is_none_and_never_zero() {
+    let step = step(StepKind::Load, &[("insert", 100, 5000, 1)]);
+    let metrics = metrics(&step, &HostSeries::default(), &BTreeMap::new(), false);
+    for name in [
+        "rps", "wmbps", "rpq", "wpi", "csps", "cpups", "cpupq", "dbgb1", "dbgb2", "rss", "cpu/o",
+        "p99",
+    ] {
+        assert_eq!(metrics[name], None, "{name}");
+    }
+    assert_eq!(
+        metrics.keys().copied().collect::<Vec<_>>().len(),
+        METRICS.len()
+    );
+}
+
+#[test]
+fn one_sample_or_a_counter_that_fell_is_no_rate() {
+    let at = |values: &[Option<i64>]| {
+        growth_per_second(
+            &host(&[("disk_read_count", true, values)]),
+            "disk_read_count",
+        )
+    };
+    assert_eq!(at(&[Some(5), Some(7)]), Some(2.0));
+    assert_eq!(at(&[Some(5), Some(5)]), Some(0.0));
+    assert_eq!(at(&[Some(5)]), None);
+    assert_eq!(at(&[None, Some(5), None]), None);
+    assert_eq!(at(&[Some(5), Some(4)]), None);
+    // The time between the samples that are there, not the length of the step.
+    assert_eq!(at(&[None, Some(5), Some(7), Some(9), None]), Some(2.0));
+}
+
+#[test]
+fn no_operations_are_no_cost_per_operation() {
+    let metrics = metrics(
+        &step(StepKind::Query, &[("query", 0, 0, 0)]),
+        &busy_host(),
+        &BTreeMap::new(),
+        false,
+    );
+    check(
+        &metrics,
+        &[
+            ("qps", Some(0.0)),
+            ("cpupq", None),
+            ("rpq", None),
+            ("maxop", None),
+        ],
+    );
+}
+
+#[test]
+fn client_and_server_cpu_are_kept_apart() {
+    let mut step = step(
+        StepKind::Query,
+        &[
+            ("insert", 20, 1000, 1),
+            ("delete", 20, 500, 1),
+            ("query", 2000, 1, 1),
+        ],
+    );
+    let thread = |role: &str, cpu_user_ns, cpu_system_ns| Connection {
+        role: role.to_owned(),
+        cpu_user_ns,
+        cpu_system_ns,
+        ..Connection::default()
+    };
+    step.connections = vec![
+        thread("query", 5_000_000, 3_000_000),
+        thread("query", 1_000_000, 1_000_000),
+        thread("insert", 400_000, 100_000),
+        thread("delete", 100_000, 0),
+    ];
+    step.cpu = Cpu {
+        client_user_ns: 6_500_000,
+        client_system_ns: 4_100_000,
+        server_ns: Some(50_000_000),
+        ..step.cpu
+    };
+    let of = |embedded| metrics(&step, &busy_host(), &BTreeMap::new(), embedded);
+    check(
+        &of(false),
+        &[
+            ("client_cpu_us_per_op", Some(5.3)),
+            ("server_cpu_us_per_op", Some(25.0)),
+            ("client_cpu_us_per_query", Some(5.0)),
+            ("client_cpu_us_per_row_inserted", Some(0.5)),
+            ("client_cpu_us_per_row_deleted", Some(0.2)),
+        ],
+    );
+    check(
+        &of(true),
+        &[
+            ("client_cpu_us_per_op", Some(5.3)),
+            ("server_cpu_us_per_op", None),
+            ("rss", None),
+        ],
+    );
+}
+
+#[test]
+fn sizes_are_what_the_engine_states_and_what_the_files_take() {
+    let mut step = step(StepKind::Load, &[]);
+    let sampled = host(&[
+        ("data_bytes", false, &[Some(1 << 30), Some(4 << 30), None]),
+        ("log_bytes", false, &[Some(1 << 30), Some(1 << 30), None]),
+    ]);
+    check(
+        &metrics(&step, &sampled, &BTreeMap::new(), false),
+        &[("dbgb1", Some(4.0)), ("dbgb2", Some(5.0))],
+    );
+    step.storage = Some(StorageSize {
+        data_bytes: 6 << 30,
+        log_bytes: 1 << 29,
+    });
+    check(
+        &metrics(&step, &sampled, &BTreeMap::new(), false),
+        &[("dbgb1", Some(6.0)), ("dbgb2", Some(6.5))],
+    );
+    step.counters_after = vec![Counter {
+        name: "database_bytes".into(),
+        value: 5.5 * GIB,
+        cumulative: false,
+    }];
+    check(
+        &metrics(&step, &sampled, &BTreeMap::new(), false),
+        &[("dbgb1", Some(5.5)), ("dbgb2", Some(6.5))],
+    );
+}
+
+#[test]
+fn percentiles_of_rates_are_of_all_clients() {
+    let series = |rows: Vec<u64>, ok: Vec<u64>| OpSeries {
+        rows,
+        ok,
+        ..OpSeries::default()
+    };
+    let ops = BTreeMap::from([
+        ("insert".to_owned(), series(vec![500; 10], vec![10; 10])),
+        (
+            "query".to_owned(),
+            series(vec![0; 10], vec![9, 8, 7, 6, 5, 4, 3, 2, 1, 0]),
+        ),
+    ]);
+    let of = |kind| metrics(&step(kind, &[]), &HostSeries::default(), &ops, false);
+    check(
+        &of(StepKind::Load),
+        &[("p50", Some(500.0)), ("p99", Some(500.0))],
+    );
+    check(
+        &of(StepKind::Query),
+        &[("p50", Some(5.0)), ("p99", Some(0.0))],
+    );
+}

@@ -1,0 +1,188 @@
+//! Runs -> rows of figures, one for each step that was begun.
+
+use std::collections::BTreeMap;
+
+use record::{Cell, Counter, RecordError, RunDir, Status, StepReader, Warning};
+
+use crate::consistency::contradictions;
+use crate::{
+    Figures, OpFigures, Row, Unfinished, buckets, fairness, metrics, percentiles, series, sla,
+};
+
+/// All figures of some runs, in the order of their plans.
+///
+/// # Errors
+/// A record that can't be read. One that can be read and contradicts itself is an invalid row instead.
+pub fn figures(runs: &[RunDir]) -> Result<Figures, RecordError> {
+    let mut figures = Figures::default();
+    for directory in runs {
+        for reference in directory.read_run()?.cells {
+            let cell_directory = directory.cell(&reference)?;
+            let unfinished = |status, causes| Unfinished {
+                target: reference.target.clone(),
+                clients: reference.clients,
+                repeat: reference.repeat,
+                status,
+                causes,
+            };
+            if !cell_directory.exists() {
+                figures.unfinished.push(unfinished(None, Vec::new()));
+                continue;
+            }
+            let cell = cell_directory.read()?;
+            for step in cell_directory.read_steps()? {
+                figures.rows.push(row(&cell, &step)?);
+            }
+            if cell.status != Status::Complete {
+                let causes = cell
+                    .failure
+                    .map(|failure| failure.causes)
+                    .unwrap_or_default();
+                figures
+                    .unfinished
+                    .push(unfinished(Some(cell.status), causes));
+            }
+        }
+    }
+    Ok(figures)
+}
+
+/// The figures of one step.
+fn row(cell: &Cell, reader: &StepReader) -> Result<Row, RecordError> {
+    let step = reader.step();
+    let host = reader.host()?;
+    let histograms = reader.histograms()?;
+    let series = series::series(
+        step.elapsed_ns,
+        step.clients,
+        reader.intervals()?,
+        &host,
+        reader.counters()?,
+    )?;
+
+    let mut reasons = step.reasons.clone();
+    reasons.extend(contradictions(step, &series.ops, &histograms));
+    let mut warnings = step.warnings.clone();
+    let (counters, begun_anew) = counters(&step.counters_before, &step.counters_after);
+    if !begun_anew.is_empty() {
+        warnings.push(Warning {
+            code: "analysis::counter-reset".to_owned(),
+            text: format!(
+                "counters fell during the step and have no figure: {}",
+                begun_anew.join(", ")
+            ),
+        });
+    }
+    let seconds = step.elapsed_ns as f64 / 1e9;
+    let per_second = |count: u64| {
+        if seconds > 0.0 {
+            count as f64 / seconds
+        } else {
+            0.0
+        }
+    };
+    let ops = step.ops.iter().map(|(kind, ops)| {
+        let histogram = |time: &str| histograms.get(&format!("{kind}.{time}"));
+        let figures = OpFigures {
+            count: ops.ok,
+            rows: ops.rows,
+            failed: ops.failed,
+            skipped: ops.skipped,
+            retried: ops.retried,
+            offered: ops.offered,
+            per_second: per_second(ops.ok),
+            rows_per_second: per_second(ops.rows),
+            errors: ops.errors.clone(),
+            service_us: percentiles(&ops.service),
+            response_us: percentiles(&ops.response),
+            service_buckets: buckets(histogram("service"), ops.service.max_ns),
+            response_buckets: buckets(histogram("response"), ops.response.max_ns),
+        };
+        (kind.clone(), figures)
+    });
+    Ok(Row {
+        target: cell.target.clone(),
+        build: cell.build.clone(),
+        config: cell.config.clone(),
+        engine: cell.engine.clone(),
+        engine_version: cell.engine_version.clone(),
+        workload: cell.workload.clone(),
+        variant: cell.variant.clone(),
+        clients: cell.clients,
+        repeat: cell.repeat,
+        step: step.name.clone(),
+        kind: step.kind,
+        status: step.status,
+        seconds,
+        valid: step.valid && step.status == Status::Complete && reasons.is_empty(),
+        reasons,
+        ops: ops.collect(),
+        metrics: metrics(step, &host, &series.ops, cell.embedded),
+        sla: sla(step),
+        fairness: fairness(step),
+        counters,
+        series,
+        warnings,
+    })
+}
+
+/// Differences of cumulative counters and final values of gauges; and the names of cumulative ones that fell, which
+/// have no figure. One that was not there before has none either: nobody knows what it began with.
+fn counters(before: &[Counter], after: &[Counter]) -> (BTreeMap<String, f64>, Vec<String>) {
+    let before: BTreeMap<&str, f64> = before
+        .iter()
+        .map(|counter| (counter.name.as_str(), counter.value))
+        .collect();
+    let mut figures = BTreeMap::new();
+    let mut begun_anew = Vec::new();
+    for counter in after {
+        let figure = match (counter.cumulative, before.get(counter.name.as_str())) {
+            (false, _) => counter.value,
+            (true, Some(&before)) if counter.value >= before => counter.value - before,
+            (true, Some(_)) => {
+                begun_anew.push(counter.name.clone());
+                continue;
+            }
+            (true, None) => continue,
+        };
+        figures.insert(counter.name.clone(), figure);
+    }
+    (figures, begun_anew)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counter(name: &str, value: f64, cumulative: bool) -> Counter {
+        Counter {
+            name: name.to_owned(),
+            value,
+            cumulative,
+        }
+    }
+
+    #[test]
+    fn counters_are_differences_and_gauges_final_values() {
+        let before = [
+            counter("wal_bytes", 10.0, true),
+            counter("dead_rows", 9.0, false),
+            counter("reset", 5.0, true),
+        ];
+        let after = [
+            counter("wal_bytes", 25.0, true),
+            counter("dead_rows", 3.0, false),
+            counter("reset", 1.0, true),
+            counter("new_count", 4.0, true),
+        ];
+        let (figures, begun_anew) = counters(&before, &after);
+        assert_eq!(
+            figures,
+            BTreeMap::from([
+                ("wal_bytes".to_owned(), 15.0),
+                ("dead_rows".to_owned(), 3.0)
+            ])
+        );
+        assert_eq!(begun_anew, ["reset"]);
+    }
+}

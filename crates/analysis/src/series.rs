@@ -1,0 +1,335 @@
+//! A step second by second, over all clients.
+
+use std::collections::BTreeMap;
+
+use record::{CounterSample, HostSeries, Interval, RecordError};
+
+use crate::{OpSeries, Series};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Values of one thing over a step: when each was read, and what it was.
+pub(crate) type Samples = Vec<(i64, Option<f64>)>;
+
+/// All seconds of a step that lasted `elapsed_ns`. A second without a row is a second of zeros; a second without a
+/// sample of the host or the engine is not applicable.
+pub(crate) fn series(
+    elapsed_ns: u64,
+    clients: u32,
+    intervals: impl Iterator<Item = Result<Interval, RecordError>>,
+    host: &HostSeries,
+    counters: impl Iterator<Item = Result<CounterSample, RecordError>>,
+) -> Result<Series, RecordError> {
+    let mut seconds = usize::try_from(elapsed_ns.div_ceil(SECOND_NS)).unwrap_or(usize::MAX);
+    let mut ops: BTreeMap<String, OpSeries> = BTreeMap::new();
+    for interval in intervals {
+        let interval = interval?;
+        seconds = seconds.max(interval.second as usize + 1);
+        // A step has few kinds: looking first spares a copy of the name for each row.
+        if !ops.contains_key(&interval.kind) {
+            ops.insert(interval.kind.clone(), OpSeries::default());
+        }
+        if let Some(series) = ops.get_mut(&interval.kind) {
+            add(series, &interval);
+        }
+    }
+    for series in ops.values_mut() {
+        fill(series, seconds, clients);
+    }
+    let mut engine: BTreeMap<String, (bool, Samples)> = BTreeMap::new();
+    for sample in counters {
+        let CounterSample { at_ns, counter, .. } = sample?;
+        let (cumulative, samples) = engine.entry(counter.name).or_default();
+        *cumulative = counter.cumulative;
+        samples.push((at_ns, Some(counter.value)));
+    }
+    let line = |cumulative, samples: &Samples| per_second(elapsed_ns, seconds, cumulative, samples);
+    Ok(Series {
+        ops,
+        host: host
+            .columns
+            .iter()
+            .map(|column| {
+                (
+                    column.name.clone(),
+                    line(column.cumulative, &samples(host, &column.values)),
+                )
+            })
+            .collect(),
+        engine: engine
+            .iter()
+            .map(|(name, (cumulative, samples))| (name.clone(), line(*cumulative, samples)))
+            .collect(),
+    })
+}
+
+/// The samples of one column of the host.
+pub(crate) fn samples(host: &HostSeries, values: &[Option<i64>]) -> Samples {
+    host.at_ns
+        .iter()
+        .zip(values)
+        .map(|(&at_ns, value)| (at_ns, value.map(|value| value as f64)))
+        .collect()
+}
+
+fn add(series: &mut OpSeries, interval: &Interval) {
+    let second = interval.second as usize;
+    let client = interval.client as usize;
+    if series.rows.len() <= second {
+        series.rows.resize(second + 1, 0);
+        series.ok.resize(second + 1, 0);
+        series.failed.resize(second + 1, 0);
+        series.service_us_max.resize(second + 1, 0.0);
+        series.response_us_max.resize(second + 1, 0.0);
+    }
+    if series.ok_by_client.len() <= client {
+        series.ok_by_client.resize(client + 1, Vec::new());
+    }
+    let of_client = &mut series.ok_by_client[client];
+    if of_client.len() <= second {
+        of_client.resize(second + 1, 0);
+    }
+    of_client[second] += interval.ok;
+    series.rows[second] += interval.rows;
+    series.ok[second] += interval.ok;
+    series.failed[second] += interval.failed;
+    let us = |ns: u64| ns as f64 / 1e3;
+    series.service_us_max[second] = series.service_us_max[second].max(us(interval.service_ns_max));
+    series.response_us_max[second] =
+        series.response_us_max[second].max(us(interval.response_ns_max));
+}
+
+fn fill(series: &mut OpSeries, seconds: usize, clients: u32) {
+    series.rows.resize(seconds, 0);
+    series.ok.resize(seconds, 0);
+    series.failed.resize(seconds, 0);
+    series.service_us_max.resize(seconds, 0.0);
+    series.response_us_max.resize(seconds, 0.0);
+    let clients = series.ok_by_client.len().max(clients as usize);
+    series.ok_by_client.resize(clients, Vec::new());
+    for of_client in &mut series.ok_by_client {
+        of_client.resize(seconds, 0);
+    }
+}
+
+/// One value for each of `seconds` seconds of a step that lasted `elapsed_ns`, from samples in the order of their
+/// times. Of a cumulative one it is the growth per second between the samples around the middle of that second; of a
+/// gauge the last sample before the second ends, if that was within it.
+pub fn per_second(
+    elapsed_ns: u64,
+    seconds: usize,
+    cumulative: bool,
+    samples: &[(i64, Option<f64>)],
+) -> Vec<Option<f64>> {
+    let there: Vec<(i64, f64)> = samples
+        .iter()
+        .filter_map(|&(at_ns, value)| Some((at_ns, value?)))
+        .collect();
+    let mut next = 0;
+    (0..seconds)
+        .map(|second| {
+            let begin = i64::try_from(second as u64 * SECOND_NS).ok()?;
+            let end = i64::try_from(((second as u64 + 1) * SECOND_NS).min(elapsed_ns)).ok()?;
+            let at = if cumulative {
+                begin + (end - begin) / 2
+            } else {
+                end
+            };
+            if end <= begin {
+                return None;
+            }
+            // Times grow from second to second, so the search goes on from where it was.
+            while next < there.len() && there[next].0 <= at {
+                next += 1;
+            }
+            let &(before_ns, before) = there.get(next.checked_sub(1)?)?;
+            if !cumulative {
+                return (before_ns >= begin).then_some(before);
+            }
+            let &(after_ns, after) = there.get(next)?;
+            // What only grows and is less than it was has begun anew: the growth in between is not known.
+            (after >= before).then(|| (after - before) / ((after_ns - before_ns) as f64 / 1e9))
+        })
+        .collect()
+}
+
+/// The rate that was met or exceeded in at least `share` of the whole seconds of a step, for instance 0.99: sorted
+/// from high to low, the one at position `share * n`, rounded up. The last second counts only if it is whole. `None`
+/// with fewer than 10 whole seconds.
+pub fn rate_exceeded_in(share: f64, elapsed_ns: u64, per_second: &[u64]) -> Option<u64> {
+    let whole = usize::try_from(elapsed_ns / SECOND_NS)
+        .ok()?
+        .min(per_second.len());
+    let mut rates = per_second[..whole].to_vec();
+    if rates.len() < 10 {
+        return None;
+    }
+    rates.sort_unstable_by(|a, b| b.cmp(a));
+    let position = (share * rates.len() as f64).ceil() as usize;
+    rates.get(position.max(1) - 1).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interval(second: u32, client: u32, ok: u64, response_ns_max: u64) -> Interval {
+        Interval {
+            second,
+            client,
+            kind: "insert".into(),
+            ok,
+            rows: ok * 50,
+            response_ns_max,
+            ..Interval::default()
+        }
+    }
+
+    fn of_intervals(elapsed_ns: u64, clients: u32, rows: &[Interval]) -> OpSeries {
+        let rows = rows.iter().cloned().map(Ok);
+        let series = series(
+            elapsed_ns,
+            clients,
+            rows,
+            &HostSeries::default(),
+            std::iter::empty(),
+        )
+        .unwrap();
+        series.ops["insert"].clone()
+    }
+
+    #[test]
+    fn a_second_without_a_row_is_zero() {
+        let series = of_intervals(
+            4_500_000_000,
+            2,
+            &[interval(0, 0, 3, 1000), interval(3, 1, 5, 9000)],
+        );
+        assert_eq!(series.ok, [3, 0, 0, 5, 0]);
+        assert_eq!(series.rows, [150, 0, 0, 250, 0]);
+        assert_eq!(series.response_us_max, [1.0, 0.0, 0.0, 9.0, 0.0]);
+        assert_eq!(series.ok_by_client, [[3, 0, 0, 0, 0], [0, 0, 0, 5, 0]]);
+    }
+
+    #[test]
+    fn clients_and_rows_of_the_same_second_add_up() {
+        let rows = [
+            interval(1, 0, 3, 5000),
+            interval(1, 1, 4, 8000),
+            interval(1, 0, 1, 2000),
+            interval(0, 1, 2, 1000),
+        ];
+        let series = of_intervals(2_000_000_000, 3, &rows);
+        assert_eq!(series.ok, [2, 8]);
+        assert_eq!(series.response_us_max, [1.0, 8.0]);
+        assert_eq!(series.ok_by_client, [[0, 4], [2, 4], [0, 0]]);
+    }
+
+    #[test]
+    fn an_operation_that_ends_after_the_step_makes_its_second_part_of_it() {
+        assert_eq!(
+            of_intervals(1_000_000_000, 1, &[interval(2, 0, 1, 1)]).ok,
+            [0, 0, 1]
+        );
+    }
+
+    const MS: i64 = 1_000_000;
+
+    #[test]
+    fn growth_per_second_takes_the_true_distance_of_samples() {
+        // Samples come a little late: 10 per second is 10 per second all the same.
+        let samples: Vec<_> = [0, 1020, 2010, 3250]
+            .iter()
+            .map(|&ms| (ms * MS, Some(ms as f64 / 100.0)))
+            .collect();
+        let values = per_second(3_250_000_000, 4, true, &samples);
+        for value in values {
+            assert!((value.unwrap() - 10.0).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn growth_over_a_missing_sample_is_its_mean() {
+        let samples = [
+            (0, Some(0.0)),
+            (1000 * MS, None),
+            (2000 * MS, Some(20.0)),
+            (3000 * MS, Some(25.0)),
+        ];
+        assert_eq!(
+            per_second(3_000_000_000, 3, true, &samples),
+            [Some(10.0), Some(10.0), Some(5.0)]
+        );
+    }
+
+    #[test]
+    fn what_was_not_sampled_is_none_and_not_zero() {
+        assert_eq!(
+            per_second(2_000_000_000, 2, true, &[(0, Some(1.0))]),
+            [None, None]
+        );
+        assert_eq!(
+            per_second(2_000_000_000, 2, false, &[(500 * MS, Some(1.0))]),
+            [Some(1.0), None]
+        );
+        assert_eq!(per_second(2_000_000_000, 2, true, &[]), [None, None]);
+    }
+
+    #[test]
+    fn a_counter_that_begins_anew_has_no_growth_there() {
+        let samples = [
+            (0, Some(5.0)),
+            (1000 * MS, Some(9.0)),
+            (2000 * MS, Some(1.0)),
+            (3000 * MS, Some(2.0)),
+        ];
+        assert_eq!(
+            per_second(3_000_000_000, 3, true, &samples),
+            [Some(4.0), None, Some(1.0)]
+        );
+    }
+
+    #[test]
+    fn a_gauge_is_what_it_is_when_the_second_ends() {
+        let samples = [
+            (0, Some(1.0)),
+            (1000 * MS, Some(2.0)),
+            (1999 * MS, Some(3.0)),
+            (2500 * MS, Some(4.0)),
+        ];
+        assert_eq!(
+            per_second(2_500_000_000, 3, false, &samples),
+            [Some(2.0), Some(3.0), Some(4.0)]
+        );
+    }
+
+    #[test]
+    fn p99_is_the_rate_of_nearly_all_seconds() {
+        let mut rates: Vec<u64> = vec![1000; 98];
+        rates.extend([10, 500]);
+        let at = |share| rate_exceeded_in(share, 100_000_000_000, &rates);
+        assert_eq!(
+            (at(0.5), at(0.99), at(1.0)),
+            (Some(1000), Some(500), Some(10))
+        );
+        let hundred_to_one: Vec<u64> = (1..=100).collect();
+        assert_eq!(
+            rate_exceeded_in(0.5, 100_000_000_000, &hundred_to_one),
+            Some(51)
+        );
+    }
+
+    #[test]
+    fn a_last_second_that_is_not_whole_does_not_count() {
+        let mut rates = vec![100; 12];
+        rates.push(3);
+        assert_eq!(rate_exceeded_in(0.99, 12_400_000_000, &rates), Some(100));
+        assert_eq!(rate_exceeded_in(0.99, 13_000_000_000, &rates), Some(3));
+    }
+
+    #[test]
+    fn fewer_than_ten_seconds_have_no_percentile() {
+        assert_eq!(rate_exceeded_in(0.5, 9_900_000_000, &[1; 10]), None);
+        assert_eq!(rate_exceeded_in(0.5, 10_000_000_000, &[1; 10]), Some(1));
+    }
+}

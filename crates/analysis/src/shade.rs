@@ -1,0 +1,237 @@
+//! The colours of the field's tables, as rules on numbers. What the field's tables do differently
+//! is said at each.
+
+/// What a cell's colour says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shade {
+    /// Nothing in particular.
+    None,
+    /// Among the best of its column: green.
+    Good,
+    /// Among the worst of its column: red.
+    Bad,
+    /// The rate that was asked for was not had: grey.
+    SlaMissed,
+    /// Better than the base by more than 5 %: blue.
+    Better,
+    /// Worse than the base by more than 5 %: yellow.
+    Worse,
+}
+
+/// One column of the summary, where more is better. `sla_met` is true where no rate was asked for.
+///
+/// With the smallest value of all rows and the largest of those that met the SLA: in the lower quarter of that range
+/// is bad, unless the smallest is at least 80 % of the largest; else a missed SLA is grey; else the upper quarter is
+/// good. A low value that missed its SLA is bad, not grey.
+///
+/// The field cuts a quarter of the range down to a whole number, which for whole numbers changes nothing and for
+/// others does harm: here it is not cut. The field calls a column of equal values good throughout; here such a column
+/// has no colour.
+pub fn shade_summary(values: &[Option<f64>], sla_met: &[bool]) -> Vec<Shade> {
+    let met = |index: usize| sla_met.get(index).copied().unwrap_or(true);
+    let all = || values.iter().copied().flatten();
+    let smallest = all().fold(f64::INFINITY, f64::min);
+    let largest = values
+        .iter()
+        .enumerate()
+        .filter(|&(index, _)| met(index))
+        .filter_map(|(_, value)| *value)
+        .fold(f64::NEG_INFINITY, f64::max);
+    let quarter = 0.25 * (largest - smallest);
+    let bottom = (smallest < 0.8 * largest).then_some(smallest + quarter);
+    let top = (smallest < largest).then_some(largest - quarter);
+    let shade = |index: usize, value: f64| {
+        if bottom.is_some_and(|bottom| value <= bottom) {
+            Shade::Bad
+        } else if !met(index) {
+            Shade::SlaMissed
+        } else if top.is_some_and(|top| value >= top) {
+            Shade::Good
+        } else {
+            Shade::None
+        }
+    };
+    values
+        .iter()
+        .enumerate()
+        .map(|(index, value)| value.map_or(Shade::None, |value| shade(index, value)))
+        .collect()
+}
+
+/// A column of largest response times, where less is better: within a quarter of the range of the largest is bad,
+/// then of the smallest is good.
+///
+/// When the smallest is at least 80 % of the largest, nothing stands out and nothing is coloured. (The field
+/// suppresses only the good there, so that a column of equal values is bad throughout.)
+pub fn shade_max(values: &[Option<f64>]) -> Vec<Shade> {
+    let all = || values.iter().copied().flatten();
+    let smallest = all().fold(f64::INFINITY, f64::min);
+    let largest = all().fold(f64::NEG_INFINITY, f64::max);
+    let quarter = 0.25 * (largest - smallest);
+    let shade = |value: f64| {
+        if smallest >= 0.8 * largest {
+            Shade::None
+        } else if value >= largest - quarter {
+            Shade::Bad
+        } else if value <= smallest + quarter {
+            Shade::Good
+        } else {
+            Shade::None
+        }
+    };
+    values
+        .iter()
+        .map(|value| value.map_or(Shade::None, shade))
+        .collect()
+}
+
+/// How dark a cell of a response-time bucket is, from 0 for nothing to 20 for all: a step for each 5 %.
+pub fn shade_share(percent: f64) -> u8 {
+    (percent / 5.0).round().clamp(0.0, 20.0) as u8
+}
+
+/// A figure relative to the base's, where more is better: the ratio as a whole percentage decides.
+pub fn shade_relative(ratio: f64) -> Shade {
+    let percent = (ratio * 100.0).round();
+    if percent < 95.0 {
+        Shade::Worse
+    } else if percent > 105.0 {
+        Shade::Better
+    } else {
+        Shade::None
+    }
+}
+
+/// A figure relative to the base's. Where both are zero it is 1, as in the field; where only the base is zero there is
+/// no ratio (the field prints `inf`).
+pub fn relative(value: Option<f64>, base: Option<f64>) -> Option<f64> {
+    match (value?, base?) {
+        (0.0, 0.0) => Some(1.0),
+        (_, 0.0) => None,
+        (value, base) => Some(value / base),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use Shade::{Bad, Better, Good, None as Plain, SlaMissed, Worse};
+
+    use super::*;
+
+    #[track_caller]
+    fn check_summary(values: &[f64], missed: &[usize], expected: &[Shade]) {
+        let met: Vec<bool> = (0..values.len())
+            .map(|index| !missed.contains(&index))
+            .collect();
+        let values: Vec<Option<f64>> = values.iter().copied().map(Some).collect();
+        assert_eq!(shade_summary(&values, &met), expected);
+    }
+
+    #[test]
+    fn the_quarters_of_the_range_are_good_and_bad() {
+        check_summary(
+            &[1000.0, 850.0, 849.0, 600.0, 551.0, 550.0, 400.0],
+            &[],
+            &[Good, Good, Plain, Plain, Plain, Bad, Bad],
+        );
+    }
+
+    #[test]
+    fn nothing_is_bad_when_all_are_within_a_fifth() {
+        check_summary(
+            &[1000.0, 950.0, 949.0, 800.0],
+            &[],
+            &[Good, Good, Plain, Plain],
+        );
+        check_summary(
+            &[1000.0, 950.0, 949.0, 799.0],
+            &[],
+            &[Good, Good, Plain, Bad],
+        );
+    }
+
+    #[test]
+    fn a_missed_sla_is_grey_unless_the_value_is_low() {
+        // The largest is that of rows that met it: 4000 raises neither bound.
+        check_summary(
+            &[4000.0, 1000.0, 700.0, 400.0],
+            &[0, 3],
+            &[SlaMissed, Good, Plain, Bad],
+        );
+        check_summary(&[1000.0, 990.0], &[1], &[Good, SlaMissed]);
+        check_summary(&[1000.0, 100.0], &[0, 1], &[SlaMissed, SlaMissed]);
+    }
+
+    #[test]
+    fn small_values_are_not_cut_to_whole_numbers() {
+        // Commits per second of a slow disk: a quarter of the range is less than one.
+        check_summary(&[2.0, 1.8, 1.2, 1.0], &[], &[Good, Good, Bad, Bad]);
+    }
+
+    #[test]
+    fn equal_values_have_no_colour() {
+        check_summary(&[7.0, 7.0, 7.0], &[], &[Plain, Plain, Plain]);
+        check_summary(&[7.0], &[], &[Plain]);
+        assert_eq!(shade_max(&[Some(0.002); 9]), [Plain; 9]);
+    }
+
+    #[test]
+    fn what_is_absent_has_no_colour_and_moves_no_bound() {
+        assert_eq!(
+            shade_summary(&[None, Some(10.0), Some(1.0)], &[true; 3]),
+            [Plain, Good, Bad]
+        );
+        assert_eq!(shade_summary(&[None, None], &[true; 2]), [Plain, Plain]);
+        assert_eq!(shade_max(&[None]), [Plain]);
+    }
+
+    /// Largest query response times of q1000: one configuration of "round 6" had 4.484 s, the others less than one.
+    #[test]
+    fn an_outlier_of_response_time_is_bad_and_the_rest_is_good() {
+        assert_eq!(
+            shade_max(&[Some(0.5), Some(4.484), Some(0.9), Some(2.0)]),
+            [Good, Bad, Good, Plain]
+        );
+    }
+
+    #[test]
+    fn five_percent_after_rounding_are_worse_or_better() {
+        let shades = [0.944, 0.946, 1.0, 1.054, 1.056].map(shade_relative);
+        assert_eq!(shades, [Worse, Plain, Plain, Plain, Better]);
+    }
+
+    /// "Configuration options that make writes faster or slower with MySQL and Postgres", small server without fsync:
+    /// (57%, 83%, 54%) with the binlog against without it, (80%, 20%, 62%) against Postgres.
+    #[test]
+    fn the_published_ratios_are_had_from_the_published_throughput() {
+        let (off, on, postgres) = (
+            [20458.0, 5881.0, 20271.0],
+            [11614.0, 4910.0, 11051.0],
+            [25471.0, 28840.0, 32837.0],
+        );
+        // The page rounds some up and some down.
+        let check = |values: [f64; 3], bases: [f64; 3], published: [f64; 3]| {
+            for ((value, base), published) in values.into_iter().zip(bases).zip(published) {
+                let percent = relative(Some(value), Some(base)).unwrap() * 100.0;
+                assert!((percent - published).abs() < 1.0, "{percent} {published}");
+            }
+        };
+        check(on, off, [57.0, 83.0, 54.0]);
+        check(off, postgres, [80.0, 20.0, 62.0]);
+    }
+
+    #[test]
+    fn a_ratio_to_nothing_is_none() {
+        assert_eq!(relative(Some(0.0), Some(0.0)), Some(1.0));
+        assert_eq!(relative(Some(1.0), Some(0.0)), None);
+        assert_eq!(relative(None, Some(1.0)), None);
+    }
+
+    #[test]
+    fn a_share_darkens_by_five_percent() {
+        assert_eq!(
+            [0.0, 2.4, 2.6, 50.0, 100.0].map(shade_share),
+            [0, 0, 1, 10, 20]
+        );
+    }
+}

@@ -1,0 +1,129 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::outcome::Exit;
+use crate::{check, host, results, run};
+
+/// Measures database storage engines and says what changed and why.
+#[derive(Debug, Parser)]
+#[command(
+    name = "assay",
+    version,
+    about,
+    max_term_width = 100,
+    disable_help_subcommand = true
+)]
+#[command(
+    after_help = "Exit codes: 0 ok, 1 a run or step failed, 2 usage or plan error, 4 a result is invalid, \
+                        130 interrupted."
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs a plan; without one, the Insert Benchmark, small, on the bundled SQLite in two configurations
+    Run(RunArgs),
+    /// Shows what a plan comes to: the matrix, every value with its origin, the time and disk it takes; runs nothing
+    Check(PlanArgs),
+    /// Prints the tables of a run
+    Show(ShowArgs),
+    /// Writes a run, or several, as one self-contained HTML file
+    Report(ReportArgs),
+    /// Shows what a run would note about this machine, with warnings
+    Host(HostArgs),
+}
+
+/// A plan and changes to it.
+#[derive(Clone, Debug, Args)]
+pub struct PlanArgs {
+    /// The plan file (TOML); without one, the built-in plan
+    pub plan: Option<PathBuf>,
+    /// Sets one value of the plan, as in `workload.insert.initial-rows=1M`; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub sets: Vec<String>,
+}
+
+/// Arguments of `run`.
+#[derive(Clone, Debug, Args)]
+pub struct RunArgs {
+    #[command(flatten)]
+    pub plan: PlanArgs,
+    /// Where run directories are made
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    pub results: PathBuf,
+    /// Where databases are made; overrides the plan's `data-dir`
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Shows no progress and no tables
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Arguments of `show`.
+#[derive(Clone, Debug, Args)]
+pub struct ShowArgs {
+    /// The run directory
+    pub run: PathBuf,
+    /// How
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+}
+
+/// How `show` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Tables for people
+    Table,
+    /// Everything, for scripts
+    Json,
+    /// One line for each step of each cell
+    Csv,
+}
+
+/// Arguments of `report`.
+#[derive(Clone, Debug, Args)]
+pub struct ReportArgs {
+    /// The run directories
+    #[arg(required = true)]
+    pub runs: Vec<PathBuf>,
+    /// The file to write; by default `report.html` in the first run directory
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Arguments of `host`.
+#[derive(Clone, Debug, Args)]
+pub struct HostArgs {
+    /// The directory that databases would be made in
+    #[arg(default_value = ".")]
+    pub directory: PathBuf,
+}
+
+impl Cli {
+    /// Does what was asked for.
+    pub fn execute(self) -> anyhow::Result<Exit> {
+        match self.command {
+            Command::Run(args) => run::run(&args),
+            Command::Check(args) => check::check(&args),
+            Command::Show(args) => results::show(&args),
+            Command::Report(args) => results::report(&args),
+            Command::Host(args) => host::host(&args),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Cli::command().debug_assert();
+    }
+}

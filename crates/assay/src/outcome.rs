@@ -1,0 +1,135 @@
+//! How assay ends: exit codes, and errors as people read them.
+
+use std::process::ExitCode;
+
+use report::terminal_text;
+
+/// The exit codes of all commands. Scripts rely on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Exit {
+    /// Everything went as planned.
+    Ok = 0,
+    /// A run or a step failed, or a command could not do its work.
+    Failed = 1,
+    /// The command line or the plan is wrong; nothing was run.
+    Usage = 2,
+    /// A result is invalid or too noisy to judge.
+    Invalid = 4,
+    /// The operator interrupted it.
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit as u8)
+    }
+}
+
+/// A mistake in the command line or the plan: nothing was run.
+#[derive(Debug)]
+pub struct UsageError {
+    message: String,
+    help: Option<String>,
+}
+
+impl UsageError {
+    /// What is wrong, and what to do about it.
+    pub fn new(message: impl Into<String>, help: Option<String>) -> Self {
+        Self {
+            message: message.into(),
+            help,
+        }
+    }
+}
+
+impl std::fmt::Display for UsageError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for UsageError {}
+
+/// Diagnostics of a plan that are printed already.
+#[derive(Debug)]
+pub struct PlanRefused;
+
+impl std::fmt::Display for PlanRefused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the plan has errors")
+    }
+}
+
+impl std::error::Error for PlanRefused {}
+
+/// What to do about an error, where one of its causes knows.
+pub fn help_of(error: &anyhow::Error) -> Option<String> {
+    error.chain().find_map(|cause| {
+        if let Some(setup) = cause.downcast_ref::<engine::SetupError>() {
+            setup.help().map(str::to_owned)
+        } else if let Some(record) = cause.downcast_ref::<record::RecordError>() {
+            record.help()
+        } else {
+            cause.downcast_ref::<UsageError>()?.help.clone()
+        }
+    })
+}
+
+/// The last lines of a server's log that an error carries, oldest first.
+pub fn log_tail_of(error: &anyhow::Error) -> Vec<String> {
+    let setup = error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<engine::SetupError>());
+    setup.map_or_else(Vec::new, |setup| setup.log_tail().to_vec())
+}
+
+/// The error and its causes, outermost first, each once.
+pub fn causes_of(error: &anyhow::Error) -> Vec<String> {
+    let mut causes: Vec<String> = Vec::new();
+    for cause in error.chain() {
+        let text = cause.to_string();
+        if causes.last().is_none_or(|last| !last.ends_with(&text)) {
+            causes.push(text);
+        }
+    }
+    causes
+}
+
+/// Prints an error as people read it and says which exit code it means.
+pub fn report_error(error: &anyhow::Error) -> Exit {
+    if error.is::<PlanRefused>() {
+        return Exit::Usage;
+    }
+    print_failure(
+        &causes_of(error),
+        help_of(error).as_deref(),
+        &log_tail_of(error),
+    );
+    if error.is::<UsageError>() {
+        Exit::Usage
+    } else {
+        Exit::Failed
+    }
+}
+
+/// Prints causes, the way out and the end of a log to stderr.
+pub fn print_failure(causes: &[String], help: Option<&str>, log_tail: &[String]) {
+    let (first, rest) = causes
+        .split_first()
+        .map_or(("it failed", &[][..]), |(first, rest)| {
+            (first.as_str(), rest)
+        });
+    eprintln!("error: {}", terminal_text(first));
+    for cause in rest {
+        eprintln!("  caused by: {}", terminal_text(cause));
+    }
+    if !log_tail.is_empty() {
+        eprintln!("  the last lines of its log:");
+        for line in log_tail {
+            eprintln!("    {}", terminal_text(line));
+        }
+    }
+    if let Some(help) = help {
+        eprintln!("help: {}", terminal_text(help));
+    }
+}

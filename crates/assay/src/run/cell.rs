@@ -1,0 +1,305 @@
+//! One cell: brings its target up, makes the tables, runs the steps, and takes the target down.
+
+use anyhow::Context;
+use engine::{DataDir, Engine, Partitions, Session};
+use plan::{IndexSet, Insert, InsertStep, InsertStepKind, Query, Tables, Workload};
+use record::{Cell, CellDir, CellRef, Failure, Setting, Status};
+use workload::insert;
+
+use super::step::{Bench, StepRun};
+use super::target::{self, Up};
+use super::{Conductor, unix_now_ns};
+use crate::outcome::{causes_of, help_of, log_tail_of, print_failure};
+
+/// Lines of a server's log that a failure shows.
+const LOG_LINES: usize = 20;
+
+/// Runs a cell and records how it ended. Its failure is not the run's: only a record that can't be written is.
+pub fn run(
+    conductor: &Conductor<'_>,
+    reference: &CellRef,
+    cell: plan::Cell,
+) -> anyhow::Result<Status> {
+    let plan = conductor.plan();
+    let target = &plan.targets[cell.target];
+    let directory = conductor.directory.begin_cell(reference)?;
+    let Workload::Insert(insert) = &plan.workload;
+    let mut record = Cell {
+        target: target.name.clone(),
+        build: plan.builds[target.build].name.clone(),
+        config: plan.configs[target.config].name.clone(),
+        engine: target::engine_name(plan.builds[target.build].engine).into(),
+        workload: reference.workload.clone(),
+        variant: reference.variant.clone(),
+        clients: cell.clients,
+        repeat: cell.repeat,
+        started_unix_ns: unix_now_ns(),
+        steps: insert.steps.iter().map(|step| step.name.clone()).collect(),
+        ..Cell::default()
+    };
+    directory.write(&record)?;
+    let mut running = Running {
+        conductor,
+        directory: &directory,
+        record: &mut record,
+        insert,
+        keep: plan.keep_data,
+    };
+    let result = running.run(cell);
+    let (status, failure) = match result {
+        Ok(status) => (status, None),
+        Err(_) if conductor.is_stopped() => (Status::Interrupted, None),
+        Err(error) => {
+            let failure = Failure {
+                causes: causes_of(&error),
+                help: help_of(&error),
+                log_tail: log_tail_of(&error),
+            };
+            (Status::Failed, Some(failure))
+        }
+    };
+    record.status = status;
+    record.failure = record.failure.or(failure);
+    if let Some(failure) = &record.failure {
+        conductor
+            .display
+            .suspend(|| print_failure(&failure.causes, failure.help.as_deref(), &failure.log_tail));
+    }
+    record.ended_unix_ns = Some(unix_now_ns());
+    directory.write(&record)?;
+    Ok(status)
+}
+
+struct Running<'a> {
+    conductor: &'a Conductor<'a>,
+    directory: &'a CellDir,
+    record: &'a mut Cell,
+    insert: &'a Insert,
+    /// The database is kept when the cell has ended.
+    keep: bool,
+}
+
+impl Running<'_> {
+    fn run(&mut self, cell: plan::Cell) -> anyhow::Result<Status> {
+        match target::bring_up(self.conductor, cell.target, cell.clients, self.directory)? {
+            Up::Null(engine) => self.measure(engine, cell.clients, false),
+            Up::Sqlite(engine, data_dir) => {
+                let result = self.measure(engine, cell.clients, false);
+                self.leave(Some(data_dir), result)
+            }
+            Up::Postgres(engine) => {
+                self.record.server_user = engine.server_user().map(str::to_owned);
+                for note in engine.notes() {
+                    self.conductor
+                        .display
+                        .warn(&format!("warning[postgres]: {note}"));
+                }
+                let data_dir = engine.data_dir().cloned();
+                let foreign = data_dir.is_none();
+                let result = self.measure(*engine, cell.clients, foreign);
+                self.leave(data_dir, result)
+            }
+        }
+    }
+
+    /// Removes the database, unless it is to be kept; what failed before is not hidden by what fails here.
+    fn leave(
+        &self,
+        data_dir: Option<DataDir>,
+        result: anyhow::Result<Status>,
+    ) -> anyhow::Result<Status> {
+        let removed = data_dir
+            .filter(|_| !self.keep)
+            .map_or(Ok(()), DataDir::remove);
+        let status = result?;
+        removed.context("the database can't be removed")?;
+        Ok(status)
+    }
+
+    /// Runs all steps and stops the engine. `foreign`: a server that assay did not start, in which nothing is left.
+    fn measure<E: Engine>(
+        &mut self,
+        engine: E,
+        clients: u32,
+        foreign: bool,
+    ) -> anyhow::Result<Status> {
+        let result = self.steps(&engine, clients, foreign);
+        if self.record.status == Status::Failed || result.is_err() {
+            let log_tail = engine.log_tail(LOG_LINES);
+            if let Some(failure) = &mut self.record.failure {
+                failure.log_tail = log_tail;
+            }
+        }
+        let stopped = engine.stop();
+        let status = result?;
+        if status == Status::Complete {
+            stopped?;
+        }
+        Ok(status)
+    }
+
+    fn steps<E: Engine>(
+        &mut self,
+        engine: &E,
+        clients: u32,
+        foreign: bool,
+    ) -> anyhow::Result<Status> {
+        self.record.engine_version = engine.version().into();
+        self.record.embedded = engine.capabilities().embedded;
+        self.record.settings = engine
+            .settings()?
+            .into_iter()
+            .map(|setting| Setting {
+                name: setting.name,
+                value: setting.value,
+                source: setting.source,
+            })
+            .collect();
+        self.directory.write(self.record)?;
+        let mut workload =
+            insert::Insert::new(options(self.insert, clients, self.conductor.plan().seed));
+        let mut session = engine.connect()?;
+        for sql in workload.create_statements(engine.dialect()) {
+            session.query(&sql).with_context(|| {
+                if foreign {
+                    format!(
+                        "`{sql}`: a table of that name that assay did not make is left as it is"
+                    )
+                } else {
+                    format!("`{sql}`")
+                }
+            })?;
+        }
+        let result = self.each_step(engine, &mut workload, clients);
+        if foreign && !self.keep {
+            for sql in workload
+                .tables()
+                .iter()
+                .flat_map(|table| engine.dialect().drop_table(table))
+            {
+                session.query(&sql).with_context(|| format!("`{sql}`"))?;
+            }
+        }
+        result
+    }
+
+    fn each_step<E: Engine>(
+        &mut self,
+        engine: &E,
+        workload: &mut insert::Insert,
+        clients: u32,
+    ) -> anyhow::Result<Status> {
+        let mut bench = Bench::new(self.conductor, engine, workload, self.insert, clients)?;
+        for (number, plan_step) in self.insert.steps.iter().enumerate() {
+            let step_run = StepRun {
+                number: number as u32 + 1,
+                name: &plan_step.name,
+                step: step(number, plan_step),
+            };
+            let step = bench.run(self.directory, &step_run, time(plan_step))?;
+            match step.status {
+                Status::Complete => {}
+                Status::Interrupted => return Ok(Status::Interrupted),
+                Status::Failed | Status::Incomplete => {
+                    let mut failure = step.failure.unwrap_or_default();
+                    failure.causes.insert(
+                        0,
+                        format!("step `{}` of `{}` failed", step.name, self.record.target),
+                    );
+                    self.record.failure = Some(failure);
+                    self.record.status = Status::Failed;
+                    return Ok(Status::Failed);
+                }
+            }
+            if self.conductor.is_stopped() {
+                return Ok(Status::Interrupted);
+            }
+        }
+        Ok(Status::Complete)
+    }
+}
+
+fn options(insert: &Insert, clients: u32, seed: u64) -> insert::Options {
+    insert::Options {
+        seed,
+        clients,
+        shared_table: insert.tables == Tables::Shared,
+        delete_per_insert: insert.delete_per_insert,
+        indexes: match insert.indexes {
+            IndexSet::Current => insert::IndexSet::Current,
+            IndexSet::Before2023Dec => insert::IndexSet::Before2023Dec,
+        },
+        data_length: insert.data_length,
+        partitions: (insert.partitions > 0).then(|| Partitions {
+            count: insert.partitions,
+            rows_each: (rows_per_table(insert, clients) / u64::from(insert.partitions)).max(1),
+        }),
+        long_transaction_seconds: insert.long_transaction.map(|hold| hold.as_secs_f64()),
+    }
+}
+
+/// Keys that each table gets in the whole of a cell (methodology a12 of the Insert Benchmark's scripts: all rows of
+/// all steps).
+fn rows_per_table(insert: &Insert, clients: u32) -> u64 {
+    let writers = if insert.tables == Tables::Shared {
+        f64::from(clients)
+    } else {
+        1.0
+    };
+    let rows = |step: &InsertStep| match step.kind {
+        InsertStepKind::Load { rows, .. }
+        | InsertStepKind::Index { rows, .. }
+        | InsertStepKind::Write { rows, .. } => rows,
+        InsertStepKind::Query { rate, time, .. } => (rate * time.as_secs_f64() * writers) as u64,
+        InsertStepKind::Settle => 0,
+    };
+    insert.steps.iter().map(rows).sum()
+}
+
+fn time(step: &InsertStep) -> Option<std::time::Duration> {
+    match step.kind {
+        InsertStepKind::Query { time, .. } => Some(time),
+        _ => None,
+    }
+}
+
+fn step(number: usize, step: &InsertStep) -> Option<insert::Step> {
+    let kind = match step.kind {
+        InsertStepKind::Load {
+            rows,
+            rows_per_commit,
+        } => insert::StepKind::Load {
+            rows,
+            rows_per_commit,
+        },
+        InsertStepKind::Index {
+            rows,
+            rows_per_commit,
+        } => insert::StepKind::Index {
+            rows,
+            rows_per_commit,
+        },
+        InsertStepKind::Write {
+            rows,
+            rows_per_commit,
+        } => insert::StepKind::Write {
+            rows,
+            rows_per_commit,
+        },
+        InsertStepKind::Query {
+            query,
+            rate,
+            rows_per_commit,
+            ..
+        } => insert::StepKind::Query {
+            point: query == Query::Point,
+            rate,
+            rows_per_commit,
+        },
+        InsertStepKind::Settle => return None,
+    };
+    Some(insert::Step {
+        number: number as u32,
+        kind,
+    })
+}

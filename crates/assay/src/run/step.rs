@@ -1,0 +1,647 @@
+//! One step: connections, load, probes, checks, and their record.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Context;
+use engine::{Engine, Observer, SettleLimits};
+use load::{Ended, IntervalRow, KindTotals, Limits, Progress, Schedule, Sink, Task, Time};
+use plan::Checks;
+use probe::{ColumnKind, Sample, Sampler, Targets};
+use record::{
+    CellDir, Check, Connection, Counter, Cpu, Failure, HostColumn, Interval, Latency, Ops, Settle,
+    Status, Step, StepKind, StepWriter, StorageSize, Warning,
+};
+use workload::insert::connection::Connection as Program;
+use workload::insert::{Done, Insert, Step as InsertStep, StepKind as InsertKind};
+
+use super::display::{Goal, Shown};
+use super::sampling::{Reading, Sampling};
+use super::{Conductor, unix_now_ns};
+
+/// Connections that still wait for a reply so long after they are to end are cut off.
+const GRACE: Duration = Duration::from_secs(300);
+/// A connection that lost more time waiting for assay itself makes the step invalid.
+const HANDOVER_WAIT_NS_MAX: u64 = 100_000_000;
+/// A share of a connection's time spent on its client's CPU from which the client may be what limits it.
+const CLIENT_BUSY_SHARE: f64 = 0.7;
+
+/// A step as the plan has it; without `step` it settles.
+pub struct StepRun<'a> {
+    /// Its number, from 1.
+    pub number: u32,
+    /// Its name.
+    pub name: &'a str,
+    /// What it does.
+    pub step: Option<InsertStep>,
+}
+
+/// What the steps of a cell share.
+pub struct Bench<'a, E> {
+    conductor: &'a Conductor<'a>,
+    engine: &'a E,
+    workload: &'a mut Insert,
+    plan: &'a plan::Insert,
+    clients: u32,
+    sampler: Option<Sampler>,
+    /// Reads all counters before and after a step.
+    observer: Box<dyn Observer>,
+    /// Reads the cheap ones each second.
+    second_observer: Option<Box<dyn Observer>>,
+}
+
+impl<'a, E: Engine> Bench<'a, E> {
+    pub fn new(
+        conductor: &'a Conductor<'a>,
+        engine: &'a E,
+        workload: &'a mut Insert,
+        plan: &'a plan::Insert,
+        clients: u32,
+    ) -> anyhow::Result<Self> {
+        let observer = engine
+            .observer(workload.tables())
+            .context("the engine's counters can't be read")?;
+        Ok(Self {
+            conductor,
+            engine,
+            workload,
+            plan,
+            clients,
+            sampler: None,
+            observer,
+            second_observer: None,
+        })
+    }
+
+    /// Runs one step and records it, however it ends.
+    pub fn run(
+        &mut self,
+        cell: &CellDir,
+        run: &StepRun<'_>,
+        time: Option<Duration>,
+    ) -> anyhow::Result<Step> {
+        let columns: Vec<HostColumn<'_>> = Sample::COLUMNS
+            .iter()
+            .map(|column| HostColumn {
+                name: column.name,
+                cumulative: column.kind == ColumnKind::Cumulative,
+            })
+            .collect();
+        let mut writer = cell.begin_step(run.number, run.name, &columns)?;
+        let mut record = Step {
+            name: run.name.into(),
+            clients: self.clients,
+            rows_before: self.workload.rows(),
+            started_unix_ns: unix_now_ns(),
+            ..Step::default()
+        };
+        let result = match &run.step {
+            Some(step) => self.measure(step, time, &mut record, &mut writer),
+            None => self.settle(&mut record),
+        };
+        if let Err(error) = result {
+            let stopped = self.conductor.is_stopped();
+            record.status = if stopped {
+                Status::Interrupted
+            } else {
+                Status::Failed
+            };
+            if !stopped {
+                let causes = crate::outcome::causes_of(&error);
+                record.failure = Some(Failure {
+                    causes,
+                    help: crate::outcome::help_of(&error),
+                    log_tail: Vec::new(),
+                });
+            }
+        }
+        if let Some(failure) = &mut record.failure {
+            failure.log_tail = self.engine.log_tail(20);
+            record.reasons.extend(failure.causes.first().cloned());
+        }
+        if record.status == Status::Interrupted {
+            record.reasons.push("it was interrupted".into());
+        }
+        record.valid = record.status == Status::Complete && record.reasons.is_empty();
+        writer.finish(&record)?;
+        self.conductor
+            .display
+            .begin_step(run.name, Goal::Rows(0), record.kind)
+            .end(&record);
+        Ok(record)
+    }
+
+    fn settle(&mut self, record: &mut Step) -> anyhow::Result<()> {
+        record.kind = StepKind::Settle;
+        let limits = SettleLimits {
+            at_least: self.plan.settle_at_least,
+            at_most: self.plan.settle_at_most,
+        };
+        record.counters_before = self.counters()?;
+        let began = SystemTime::now();
+        let settled = self
+            .engine
+            .settle(self.workload.tables(), limits, &self.conductor.stop)?;
+        record.elapsed_ns = began.elapsed().unwrap_or_default().as_nanos() as u64;
+        record.counters_after = self.counters()?;
+        record.storage = self.storage();
+        record.settle = Some(Settle {
+            actions: settled
+                .actions
+                .into_iter()
+                .map(|act| (act.what, act.took.as_nanos() as u64))
+                .collect(),
+            pending_before: counters(settled.pending_before),
+            pending_after: counters(settled.pending_after),
+        });
+        record.status = if self.conductor.is_stopped() {
+            Status::Interrupted
+        } else {
+            Status::Complete
+        };
+        Ok(())
+    }
+
+    fn measure(
+        &mut self,
+        step: &InsertStep,
+        time: Option<Duration>,
+        record: &mut Step,
+        writer: &mut StepWriter,
+    ) -> anyhow::Result<()> {
+        let rows_per_commit = step.kind.rows_per_commit();
+        record.rows_per_commit = Some(rows_per_commit);
+        record.kind = match step.kind {
+            InsertKind::Load { .. } | InsertKind::Write { .. } => StepKind::Load,
+            InsertKind::Index { .. } => StepKind::Index,
+            InsertKind::Query { .. } => StepKind::Query,
+        };
+        if let InsertKind::Query { rate, .. } = step.kind {
+            record.insert_rate_target_rows_per_s = Some(rate * f64::from(self.clients));
+        }
+        record.counters_before = self.counters()?;
+        let works = self
+            .workload
+            .connections(step, self.engine)
+            .context("the step's connections can't be opened")?;
+        let tables: Vec<u32> = works.iter().map(|work| work.table).collect();
+        let tasks = works
+            .into_iter()
+            .map(|work| {
+                Ok(Task {
+                    client: work.client,
+                    role: work.role,
+                    schedule: work.rate.map_or(Schedule::Closed, |rate| {
+                        Schedule::rate(rate, work.client, self.clients)
+                    }),
+                    background: work.background,
+                    interrupt: Some(work.interrupt()?),
+                    program: work.program,
+                })
+            })
+            .collect::<Result<Vec<_>, engine::Error>>()?;
+        let limits = Limits {
+            time,
+            error_limit: self.plan.error_limit,
+            attempts: self.plan.attempts,
+            grace: GRACE,
+        };
+        let goal = match (time, step.kind) {
+            (Some(time), _) => Goal::Time(time),
+            (None, InsertKind::Load { rows, .. } | InsertKind::Write { rows, .. }) => {
+                Goal::Rows(rows * self.workload.tables().len() as u64)
+            }
+            (None, _) => Goal::Rows(0),
+        };
+        let sampler = self.sampler.take().unwrap_or_else(|| self.new_sampler());
+        let observer = match self.second_observer.take() {
+            Some(observer) => Some(observer),
+            None => Some(self.engine.observer(self.workload.tables())?),
+        };
+        let mut sink = StepSink {
+            shown: self
+                .conductor
+                .display
+                .begin_step(&record.name, goal, record.kind),
+            writer,
+            sampling: None,
+            error: None,
+            first: None,
+            last: None,
+        };
+        let clock = &self.conductor.clock;
+        let mut waiting = Some((sampler, observer));
+        let (send, sampling) = std::sync::mpsc::channel();
+        let started_unix_ns = &mut record.started_unix_ns;
+        let mut outcome = load::run(
+            tasks,
+            limits,
+            clock,
+            &self.conductor.stop,
+            |start_at| {
+                *started_unix_ns = unix_now_ns() + start_at.saturating_sub(load::Clock::now(clock));
+                if let Some((sampler, observer)) = waiting.take() {
+                    let _ = send.send(Sampling::begin(clock, start_at, sampler, observer));
+                }
+            },
+            &mut SinkWithSampling {
+                sink: &mut sink,
+                arriving: &sampling,
+            },
+        );
+        sink.take_sampling(&sampling);
+        if let Some(sampling) = sink.sampling.take() {
+            let (readings, sampler, observer) = sampling.end();
+            (self.sampler, self.second_observer) = (sampler, observer);
+            for reading in readings {
+                sink.take(reading);
+            }
+        }
+        let (first, last, sampling_error) =
+            (sink.first.take(), sink.last.take(), sink.error.take());
+        record.elapsed_ns = outcome.elapsed_ns;
+        record.cpu = cpu(first.as_ref(), last.as_ref());
+        let mut attempts_beyond: BTreeMap<&str, bool> = BTreeMap::new();
+        for (kind, totals) in &outcome.totals {
+            attempts_beyond.insert(kind, totals.failed == 0 && totals.retried == 0);
+            record.ops.insert((*kind).into(), ops(totals));
+        }
+        for worked in &outcome.worked {
+            record.cpu.client_user_ns += worked.cpu_user_ns;
+            record.cpu.client_system_ns += worked.cpu_system_ns;
+            record.connections.push(Connection {
+                client: worked.client,
+                role: worked.role.into(),
+                started_ns: worked.started_ns,
+                ended_ns: worked.ended_ns,
+                cpu_user_ns: worked.cpu_user_ns,
+                cpu_system_ns: worked.cpu_system_ns,
+                rows: worked.rows,
+                ok: worked.ok,
+            });
+        }
+        self.remark(record, &outcome);
+        if let Some(reason) = sampling_error {
+            record.failure = Some(Failure {
+                causes: vec![reason],
+                ..Failure::default()
+            });
+            record.status = Status::Failed;
+            return Ok(());
+        }
+        record.status = match &outcome.ended {
+            Ended::Complete => Status::Complete,
+            Ended::Interrupted => Status::Interrupted,
+            Ended::Failed(reasons) => {
+                record.failure = Some(Failure {
+                    causes: reasons.clone(),
+                    ..Failure::default()
+                });
+                Status::Failed
+            }
+        };
+        if record.status != Status::Complete {
+            return Ok(());
+        }
+        let flawless = attempts_beyond.get("insert").copied().unwrap_or(true);
+        let mut done: Vec<Done<'_, E::Session>> = outcome
+            .worked
+            .iter_mut()
+            .zip(tables)
+            .map(|(worked, table)| Done {
+                table,
+                program: &mut worked.program,
+                rows: worked.rows,
+                flawless,
+            })
+            .collect();
+        self.workload
+            .apply(step, &mut done)
+            .context("the keys that were given can't be asked for")?;
+        drop(done);
+        drop(outcome);
+        record.counters_after = self.counters()?;
+        record.storage = self.storage();
+        self.check(step, record)
+    }
+
+    /// Says what in the step's own doing spoils it.
+    fn remark(&self, record: &mut Step, outcome: &load::Outcome<Program<E::Session>>) {
+        for (kind, ops) in &record.ops {
+            if ops.unexpected_rows > 0 {
+                record.reasons.push(format!(
+                    "{} operations of kind `{kind}` had another number of rows than the data says",
+                    ops.unexpected_rows
+                ));
+            }
+        }
+        if outcome.handover_wait_ns_max > HANDOVER_WAIT_NS_MAX {
+            record.reasons.push(format!(
+                "assay itself held a connection up for {} ms; it had too little CPU",
+                outcome.handover_wait_ns_max / 1_000_000
+            ));
+        }
+        let busiest = record
+            .connections
+            .iter()
+            .map(|connection| {
+                let cpu_ns = connection.cpu_user_ns + connection.cpu_system_ns;
+                cpu_ns as f64
+                    / connection
+                        .ended_ns
+                        .saturating_sub(connection.started_ns)
+                        .max(1) as f64
+            })
+            .fold(0.0, f64::max);
+        if !self.engine.capabilities().embedded && busiest > CLIENT_BUSY_SHARE {
+            record.warnings.push(Warning {
+                code: "client::busy".into(),
+                text: format!(
+                    "a connection's client used {:.0}% of its time on its own CPU: the client may be what limits it",
+                    busiest * 100.0
+                ),
+            });
+        }
+    }
+
+    /// Compares what the engine holds with what the workload knows it did.
+    fn check(&mut self, step: &InsertStep, record: &mut Step) -> anyhow::Result<()> {
+        if !self.engine.capabilities().stores_data {
+            return Ok(());
+        }
+        let began = SystemTime::now();
+        let mut checks = Vec::new();
+        let indexed = self.workload.is_indexed();
+        for (number, table) in self.workload.tables().iter().enumerate() {
+            match self.plan.checks {
+                Checks::Off => {}
+                Checks::Keys => {
+                    let mut session = self.engine.connect()?;
+                    let dialect = self.engine.dialect();
+                    let key_min =
+                        engine::Session::query_i64(&mut session, &dialect.min_key(table))?;
+                    let key_max =
+                        engine::Session::query_i64(&mut session, &dialect.max_key(table))?;
+                    checks.extend(self.workload.check_keys(number, key_min, key_max));
+                }
+                Checks::Full => {
+                    let facts = self
+                        .engine
+                        .inspect(table, indexed)
+                        .context("the data can't be checked")?;
+                    checks.extend(self.workload.check(number, &facts));
+                }
+            }
+        }
+        if let Some(query) = record.ops.get("query")
+            && self.plan.checks != Checks::Off
+        {
+            checks.extend(
+                self.workload
+                    .check_point_queries(step, query.ok, query.rows),
+            );
+        }
+        record.checks = checks
+            .into_iter()
+            .map(|check| Check {
+                what: check.what,
+                expected: check.expected,
+                found: check.found,
+                holds: check.holds,
+            })
+            .collect();
+        for check in record.checks.iter().filter(|check| !check.holds) {
+            let Check {
+                what,
+                expected,
+                found,
+                ..
+            } = check;
+            record.reasons.push(format!(
+                "the data is not what was written: {what} is {found}, expected {expected}"
+            ));
+        }
+        record.checks_ns = began.elapsed().unwrap_or_default().as_nanos() as u64;
+        Ok(())
+    }
+
+    fn counters(&mut self) -> anyhow::Result<Vec<Counter>> {
+        Ok(counters(
+            self.observer
+                .counters()
+                .context("the engine's counters can't be read")?,
+        ))
+    }
+
+    fn new_sampler(&self) -> Sampler {
+        let storage = self.engine.storage();
+        Sampler::new(Targets {
+            server_pid: self.engine.process_id(),
+            data: storage.data,
+            logs: storage.logs,
+        })
+    }
+
+    fn storage(&self) -> Option<StorageSize> {
+        let storage = self.engine.storage();
+        if storage.data.is_empty() {
+            return None;
+        }
+        let (data_bytes, log_bytes) = probe::storage_size(&storage.data, &storage.logs).ok()?;
+        Some(StorageSize {
+            data_bytes,
+            log_bytes,
+        })
+    }
+}
+
+/// Writes what the load and the probes give.
+struct StepSink<'a> {
+    writer: &'a mut StepWriter,
+    shown: Shown<'a>,
+    sampling: Option<Sampling>,
+    /// Why a sample could not be taken or written.
+    error: Option<String>,
+    first: Option<Sample>,
+    last: Option<Sample>,
+}
+
+/// The sink together with the threads that read beside it, which begin only when the load does.
+struct SinkWithSampling<'a, 'b> {
+    sink: &'a mut StepSink<'b>,
+    arriving: &'a std::sync::mpsc::Receiver<Sampling>,
+}
+
+impl StepSink<'_> {
+    fn take_sampling(&mut self, arriving: &std::sync::mpsc::Receiver<Sampling>) {
+        if self.sampling.is_none() {
+            self.sampling = arriving.try_recv().ok();
+        }
+    }
+
+    fn take(&mut self, reading: Reading) {
+        let result = match reading {
+            Reading::Host(at_ns, Ok(sample)) => {
+                let values: Vec<Option<i64>> =
+                    sample.values.iter().map(|(_, value)| *value).collect();
+                let result =
+                    self.writer
+                        .host((at_ns / 1_000_000_000) as u32, at_ns as i64, &values);
+                self.first.get_or_insert_with(|| sample.clone());
+                self.last = Some(sample);
+                result.map_err(error_text)
+            }
+            Reading::Host(_, Err(error)) => Err(format!("the host can't be sampled: {error}")),
+            Reading::Engine(at_ns, sample) => self
+                .writer
+                .counters(
+                    (at_ns / 1_000_000_000) as u32,
+                    at_ns as i64,
+                    &counters(sample),
+                )
+                .map_err(error_text),
+        };
+        if let Err(error) = result {
+            self.error.get_or_insert(error);
+        }
+    }
+}
+
+impl Sink for SinkWithSampling<'_, '_> {
+    fn intervals(&mut self, rows: &[IntervalRow]) -> Result<(), String> {
+        let rows: Vec<Interval> = rows
+            .iter()
+            .map(|row| Interval {
+                second: row.second,
+                client: row.client,
+                kind: row.kind.into(),
+                ok: row.ok,
+                failed: row.failed,
+                retried: row.retried,
+                rows: row.rows,
+                service_ns_max: row.service_ns_max,
+                response_ns_max: row.response_ns_max,
+            })
+            .collect();
+        self.sink.writer.intervals(&rows).map_err(error_text)
+    }
+
+    fn latencies(
+        &mut self,
+        second: u32,
+        kind: &str,
+        time: Time,
+        histogram: &hdrhistogram::Histogram<u64>,
+    ) -> Result<(), String> {
+        self.sink
+            .writer
+            .latency(second, &format!("{kind}.{}", time.name()), histogram)
+            .map_err(error_text)
+    }
+
+    fn progress(&mut self, progress: &Progress) -> Result<(), String> {
+        self.sink.take_sampling(self.arriving);
+        let readings: Vec<Reading> = self
+            .sink
+            .sampling
+            .iter()
+            .flat_map(Sampling::drain)
+            .collect();
+        for reading in readings {
+            self.sink.take(reading);
+        }
+        self.sink.shown.progress(progress);
+        match self.sink.error.take() {
+            None => Ok(()),
+            Some(error) => Err(error),
+        }
+    }
+}
+
+/// An error and its causes in one line.
+fn error_text(error: record::RecordError) -> String {
+    crate::outcome::causes_of(&error.into()).join(": ")
+}
+
+fn counters(counters: Vec<engine::Counter>) -> Vec<Counter> {
+    counters
+        .into_iter()
+        .map(|counter| Counter {
+            name: counter.name,
+            value: counter.value,
+            cumulative: counter.kind == engine::CounterKind::Cumulative,
+        })
+        .collect()
+}
+
+fn ops(totals: &KindTotals) -> Ops {
+    Ops {
+        offered: totals.offered,
+        skipped: totals.skipped,
+        ok: totals.ok,
+        failed: totals.failed,
+        retried: totals.retried,
+        rows: totals.rows,
+        unexpected_rows: totals.unexpected_rows,
+        errors: totals
+            .errors
+            .iter()
+            .map(|(class, &count)| (class.name().into(), count))
+            .collect(),
+        error_examples: totals
+            .error_examples
+            .iter()
+            .map(|(class, text)| (class.name().into(), text.clone()))
+            .collect(),
+        rate_target_ops_per_s: totals.rate_target_ops_per_s,
+        service: latency(&totals.service),
+        response: latency(&totals.response),
+        failed_service: latency(&totals.failed_service),
+    }
+}
+
+fn latency(latency: &load::Latency) -> Latency {
+    let histogram = &latency.histogram;
+    if histogram.is_empty() {
+        return Latency::default();
+    }
+    // A bucket's upper end may lie beyond the largest value, which is known exactly.
+    let at = |quantile: f64| histogram.value_at_quantile(quantile).min(latency.ns_max);
+    Latency {
+        count: histogram.len(),
+        mean_ns: latency.ns_sum as f64 / histogram.len() as f64,
+        p50_ns: at(0.5),
+        p90_ns: at(0.9),
+        p95_ns: at(0.95),
+        p99_ns: at(0.99),
+        p99_9_ns: at(0.999),
+        p99_99_ns: at(0.9999),
+        max_ns: latency.ns_max,
+    }
+}
+
+/// What assay, the server and the host used between two samples.
+fn cpu(first: Option<&Sample>, last: Option<&Sample>) -> Cpu {
+    let difference = |names: &[&str]| -> Option<u64> {
+        let (first, last) = (first?, last?);
+        let mut sum = 0;
+        for name in names {
+            sum += last.get(name)?.saturating_sub(first.get(name)?).max(0) as u64;
+        }
+        Some(sum)
+    };
+    Cpu {
+        client_user_ns: 0,
+        client_system_ns: 0,
+        assay_ns: difference(&["assay_cpu_ns"]).unwrap_or(0),
+        server_ns: difference(&["server_cpu_user_ns", "server_cpu_system_ns"]),
+        host_ns: difference(&[
+            "cpu_user_ns",
+            "cpu_nice_ns",
+            "cpu_system_ns",
+            "cpu_irq_ns",
+            "cpu_softirq_ns",
+        ])
+        .unwrap_or(0),
+    }
+}

@@ -1,0 +1,263 @@
+//! A directory for an engine's files that assay made, and may therefore remove: it carries a marker that says so.
+
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use fs_err as fs;
+
+use crate::SetupError;
+
+/// The file that marks a directory as assay's.
+pub const MARKER: &str = "assay-data-directory.json";
+
+/// What the marker begins with; the rest of it is for people.
+const MARKER_START: &str = "{\"made_by\":\"assay\"";
+
+/// A directory that assay made. Dropping it leaves it where it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataDir {
+    path: PathBuf,
+}
+
+impl DataDir {
+    /// Makes `parent/name` and marks it, `parent` with it if need be. A directory of that name that carries the
+    /// marker is opened as it is: [`wipe`](Self::wipe) empties it. An empty one is taken over; any other is refused.
+    ///
+    /// # Errors
+    /// [`SetupError::Directory`] when something else is there, [`SetupError::Io`] when it can't be made.
+    pub fn create(parent: &Path, name: &str) -> Result<Self, SetupError> {
+        if name.is_empty() || name == "." || name == ".." || name.contains('/') {
+            return Err(SetupError::Directory {
+                path: parent.to_path_buf(),
+                what: format!("`{name}` can't be the name of a data directory"),
+                help: "a name has no `/` and is not empty".into(),
+            });
+        }
+        let io = |action: String| move |source| SetupError::Io { action, source };
+        fs::create_dir_all(parent).map_err(io(format!("make directory `{}`", parent.display())))?;
+        // Resolved once, so that a link that is changed later leads nowhere else.
+        let parent = fs::canonicalize(parent)
+            .map_err(io(format!("resolve directory `{}`", parent.display())))?;
+        let path = parent.join(name);
+        match fs::create_dir(&path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                if Self::carries_marker(&path)? {
+                    return Ok(Self { path });
+                }
+                let mut entries = fs::read_dir(&path)
+                    .map_err(io(format!("read directory `{}`", path.display())))?;
+                if entries.next().is_some() {
+                    return Err(not_ours(
+                        path,
+                        "is not empty and not assay's: it has no marker",
+                    ));
+                }
+            }
+            Err(source) => {
+                return Err(SetupError::Io {
+                    action: format!("make directory `{}`", path.display()),
+                    source,
+                });
+            }
+        }
+        let marker = path.join(MARKER);
+        let write = || -> std::io::Result<()> {
+            let mut file = fs::OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .open(&marker)?;
+            writeln!(
+                file,
+                "{MARKER_START},\"note\":\"assay made this directory and removes it when it needs the place again\"}}"
+            )?;
+            file.sync_all()
+        };
+        write().map_err(io(format!("write marker `{}`", marker.display())))?;
+        Ok(Self { path })
+    }
+
+    /// Where it is; absolute, and free of symbolic links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes everything in it but the marker. Symbolic links are removed, not followed.
+    ///
+    /// # Errors
+    /// [`SetupError::Directory`] when the marker is gone or the directory was replaced by something else,
+    /// [`SetupError::Io`] when something can't be removed.
+    pub fn wipe(&self) -> Result<(), SetupError> {
+        self.require_marker()?;
+        let io = |action: String| move |source| SetupError::Io { action, source };
+        let entries = fs::read_dir(&self.path)
+            .map_err(io(format!("read directory `{}`", self.path.display())))?;
+        for entry in entries {
+            let entry = entry.map_err(io(format!("read directory `{}`", self.path.display())))?;
+            if entry.file_name() == MARKER {
+                continue;
+            }
+            let path = entry.path();
+            let kind = entry
+                .file_type()
+                .map_err(io(format!("look at `{}`", path.display())))?;
+            // A link has the type of a link here: it is unlinked. `remove_dir_all` follows none either.
+            let removed = if kind.is_dir() {
+                fs::remove_dir_all(&path)
+            } else {
+                fs::remove_file(&path)
+            };
+            removed.map_err(io(format!("remove `{}`", path.display())))?;
+        }
+        Ok(())
+    }
+
+    /// Removes it with all that is in it, under the conditions of [`wipe`](Self::wipe).
+    ///
+    /// # Errors
+    /// Those of [`wipe`](Self::wipe).
+    pub fn remove(self) -> Result<(), SetupError> {
+        // The marker goes last: what is interrupted here is still assay's.
+        self.wipe()?;
+        fs::remove_file(self.path.join(MARKER))
+            .and_then(|()| fs::remove_dir(&self.path))
+            .map_err(|source| SetupError::Io {
+                action: format!("remove `{}`", self.path.display()),
+                source,
+            })
+    }
+
+    fn require_marker(&self) -> Result<(), SetupError> {
+        match Self::carries_marker(&self.path)? {
+            true => Ok(()),
+            false => Err(not_ours(
+                self.path.clone(),
+                "is not assay's: it has no marker",
+            )),
+        }
+    }
+
+    /// Whether `path` is a directory, not a link to one, with a marker that is a file, not a link to one.
+    fn carries_marker(path: &Path) -> Result<bool, SetupError> {
+        let io = |source| SetupError::Io {
+            action: format!("look at `{}`", path.display()),
+            source,
+        };
+        let kind = fs::symlink_metadata(path).map_err(io)?.file_type();
+        if !kind.is_dir() {
+            let what = if kind.is_symlink() {
+                "is a symbolic link"
+            } else {
+                "is not a directory"
+            };
+            return Err(not_ours(path.to_path_buf(), what));
+        }
+        let marker = path.join(MARKER);
+        match fs::symlink_metadata(&marker) {
+            Ok(metadata) if metadata.is_file() => Ok(fs::read_to_string(&marker)
+                .map_err(io)?
+                .starts_with(MARKER_START)),
+            Ok(_) => Ok(false),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(io(error)),
+        }
+    }
+}
+
+fn not_ours(path: PathBuf, what: &str) -> SetupError {
+    SetupError::Directory {
+        path,
+        what: what.into(),
+        help: format!(
+            "choose another data directory, or move this one away; assay removes only what carries its `{MARKER}`"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_of_ours_is_opened_again_and_wiped() {
+        let parent = tempfile::tempdir().unwrap();
+        let dir = DataDir::create(parent.path(), "cell").unwrap();
+        fs::create_dir(dir.path().join("cluster")).unwrap();
+        fs::write(dir.path().join("cluster/1"), "x").unwrap();
+        let again = DataDir::create(parent.path(), "cell").unwrap();
+        assert_eq!(dir, again);
+        again.wipe().unwrap();
+        let left: Vec<_> = fs::read_dir(dir.path())
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
+        assert_eq!(left, [MARKER]);
+        dir.remove().unwrap();
+        assert!(!parent.path().join("cell").exists());
+    }
+
+    #[test]
+    fn a_foreign_directory_is_refused_and_left_alone() {
+        let parent = tempfile::tempdir().unwrap();
+        let foreign = parent.path().join("theirs");
+        fs::create_dir(&foreign).unwrap();
+        fs::write(foreign.join("precious"), "x").unwrap();
+        let error = DataDir::create(parent.path(), "theirs").unwrap_err();
+        assert!(matches!(error, SetupError::Directory { .. }), "{error}");
+        assert!(error.to_string().contains("not assay's"), "{error}");
+        assert!(foreign.join("precious").exists());
+    }
+
+    #[test]
+    fn wiping_needs_the_marker_to_be_there_still() {
+        let parent = tempfile::tempdir().unwrap();
+        let dir = DataDir::create(parent.path(), "cell").unwrap();
+        fs::write(dir.path().join("file"), "x").unwrap();
+        fs::remove_file(dir.path().join(MARKER)).unwrap();
+        assert!(matches!(dir.wipe(), Err(SetupError::Directory { .. })));
+        assert!(dir.path().join("file").exists());
+    }
+
+    #[test]
+    fn links_are_neither_taken_for_ours_nor_followed() {
+        let parent = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        fs::write(outside.path().join("precious"), "x").unwrap();
+        // A link in the place of the directory, even to a marked one.
+        let marked = DataDir::create(outside.path(), "marked").unwrap();
+        std::os::unix::fs::symlink(marked.path(), parent.path().join("link")).unwrap();
+        assert!(matches!(
+            DataDir::create(parent.path(), "link"),
+            Err(SetupError::Directory { .. })
+        ));
+        // A link within it, to elsewhere.
+        let dir = DataDir::create(parent.path(), "cell").unwrap();
+        std::os::unix::fs::symlink(outside.path(), dir.path().join("way-out")).unwrap();
+        fs::create_dir(dir.path().join("deep")).unwrap();
+        std::os::unix::fs::symlink(outside.path(), dir.path().join("deep/way-out")).unwrap();
+        dir.wipe().unwrap();
+        assert!(outside.path().join("precious").exists());
+        assert!(!dir.path().join("way-out").exists());
+        // A link in the place of the marker.
+        fs::create_dir(parent.path().join("other")).unwrap();
+        std::os::unix::fs::symlink(
+            marked.path().join(MARKER),
+            parent.path().join("other").join(MARKER),
+        )
+        .unwrap();
+        assert!(matches!(
+            DataDir::create(parent.path(), "other"),
+            Err(SetupError::Directory { .. })
+        ));
+    }
+
+    #[test]
+    fn a_file_in_the_place_of_the_directory_is_refused() {
+        let parent = tempfile::tempdir().unwrap();
+        fs::write(parent.path().join("cell"), "x").unwrap();
+        assert!(matches!(
+            DataDir::create(parent.path(), "cell"),
+            Err(SetupError::Directory { .. })
+        ));
+    }
+}

@@ -1,0 +1,280 @@
+//! The guard's own process.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use fs_err as fs;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
+
+use super::Deadline;
+use super::descendants::descendants;
+
+/// Time between SIGQUIT and SIGKILL when assay is gone.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What the guard was asked to start.
+#[derive(Debug, PartialEq)]
+struct Request {
+    log: PathBuf,
+    user: Option<(u32, u32)>,
+    remove_directory: Option<PathBuf>,
+    program: OsString,
+    args: Vec<OsString>,
+}
+
+/// Runs the guard with the arguments that follow the subcommand. Its exit code is 0 when it did its work, whatever the
+/// guarded program's was.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let mut stdout = std::io::stdout();
+    // Its output is a pipe to assay; when assay is gone nobody needs to be told.
+    let mut say = |line: String| {
+        let _ = writeln!(stdout, "{}", line.replace('\n', " ")).and_then(|()| stdout.flush());
+    };
+    match parse(args).and_then(|request| guard(&request, &mut say)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            say(format!("failed {reason}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Request, String> {
+    let mut args = args.into_iter();
+    let (mut log, mut user, mut remove_directory) = (None, None, None);
+    loop {
+        let name = args.next().ok_or("the guard was given no program")?;
+        if name == "--" {
+            break;
+        }
+        let value = args
+            .next()
+            .ok_or_else(|| format!("`{}` has no value", name.display()))?;
+        match name.to_str() {
+            Some("--log") => log = Some(PathBuf::from(value)),
+            Some("--remove-directory") => remove_directory = Some(PathBuf::from(value)),
+            Some("--user") => {
+                let ids = value.to_str().and_then(|text| text.split_once(':'));
+                let ids = ids.and_then(|(uid, gid)| Some((uid.parse().ok()?, gid.parse().ok()?)));
+                user = Some(ids.ok_or_else(|| format!("`{}` is not UID:GID", value.display()))?);
+            }
+            _ => {
+                return Err(format!(
+                    "`{}` is not an option of the guard",
+                    name.display()
+                ));
+            }
+        }
+    }
+    let program = args.next().ok_or("the guard was given no program")?;
+    Ok(Request {
+        log: log.ok_or("the guard was given no log")?,
+        user,
+        remove_directory,
+        program,
+        args: args.collect(),
+    })
+}
+
+fn guard(request: &Request, say: &mut impl FnMut(String)) -> Result<(), String> {
+    // Handlers rather than SIG_IGN, which the program would inherit.
+    let ignored = Arc::new(AtomicBool::new(false));
+    for signal in [
+        signal_hook::consts::SIGINT,
+        signal_hook::consts::SIGTERM,
+        signal_hook::consts::SIGHUP,
+    ] {
+        signal_hook::flag::register(signal, Arc::clone(&ignored))
+            .map_err(|error| error.to_string())?;
+    }
+    let me = rustix::process::getpid();
+    rustix::process::set_child_subreaper(Some(me))
+        .map_err(|error| format!("cannot become a subreaper: {error}"))?;
+    let log = fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&request.log)
+        .map_err(|error| error.to_string())?;
+    let log = log.into_parts().0;
+    let mut command = Command::new(&request.program);
+    command.args(&request.args).stdin(Stdio::null());
+    command
+        .stdout(log.try_clone().map_err(|error| error.to_string())?)
+        .stderr(log);
+    if let Some((uid, gid)) = request.user {
+        command.gid(gid).uid(uid);
+    }
+    let child = command
+        .spawn()
+        .map_err(|error| format!("cannot start it: {error}"))?;
+    let pid = Pid::from_child(&child);
+    say(format!("pid {}", child.id()));
+    let status = supervise(pid);
+    end_all(me);
+    if let Some(directory) = &request.remove_directory {
+        // What can't be removed here is a few socket files in a temporary directory.
+        let _ = fs::remove_dir_all(directory);
+    }
+    say(format!(
+        "exited {}",
+        status.map_or("unknown".to_string(), |status| status.to_string())
+    ));
+    Ok(())
+}
+
+/// Obeys assay until the program has ended or assay is gone; says how the program ended, if it did.
+fn supervise(pid: Pid) -> Option<ExitStatus> {
+    let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok();
+    let mut stdin = std::io::stdin();
+    let mut orders = Vec::new();
+    loop {
+        let (mut has_order, mut has_ended) = (false, pidfd.is_none());
+        {
+            let mut fds = vec![PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN)];
+            if let Some(pidfd) = &pidfd {
+                fds.push(PollFd::from_borrowed_fd(pidfd.as_fd(), PollFlags::IN));
+            }
+            // Without a pidfd (Linux before 5.3) the program's end is looked for in turns.
+            let tick = rustix::event::Timespec {
+                tv_sec: 0,
+                tv_nsec: 200_000_000,
+            };
+            let timeout = if pidfd.is_some() { None } else { Some(&tick) };
+            if poll(&mut fds, timeout).is_ok() {
+                has_order = !fds[0].revents().is_empty();
+                has_ended = has_ended || fds.get(1).is_some_and(|fd| !fd.revents().is_empty());
+            }
+        }
+        if has_ended && let Some(status) = reap(pid) {
+            return Some(status);
+        }
+        if has_order {
+            let mut chunk = [0; 256];
+            match stdin.read(&mut chunk) {
+                Ok(0) => return end_gently(pid),
+                Ok(length) => orders.extend_from_slice(&chunk[..length]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return end_gently(pid),
+            }
+            while let Some(end) = orders.iter().position(|&byte| byte == b'\n') {
+                let order: Vec<u8> = orders.drain(..=end).collect();
+                obey(pid, OsStr::from_bytes(&order[..end]));
+            }
+        }
+    }
+}
+
+fn obey(pid: Pid, order: &OsStr) {
+    let signal = match order.to_str() {
+        Some("signal TERM") => Signal::TERM,
+        Some("signal INT") => Signal::INT,
+        Some("signal QUIT") => Signal::QUIT,
+        Some("kill") => {
+            // A stopped process dies of this too. Its descendants follow once it is reaped.
+            for descendant in descendants(pid.as_raw_nonzero().get().unsigned_abs()) {
+                send(descendant, Signal::KILL);
+            }
+            Signal::KILL
+        }
+        _ => return,
+    };
+    let _ = rustix::process::kill_process(pid, signal);
+}
+
+/// Assay is gone: asks the program to go at once, then makes it.
+fn end_gently(pid: Pid) -> Option<ExitStatus> {
+    let _ = rustix::process::kill_process(pid, Signal::QUIT);
+    // A stopped program can't obey.
+    let _ = rustix::process::kill_process(pid, Signal::CONT);
+    let grace = Deadline::after(GRACE);
+    while !grace.has_passed() {
+        if let Some(status) = reap(pid) {
+            return Some(status);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let _ = rustix::process::kill_process(pid, Signal::KILL);
+    rustix::process::waitpid(Some(pid), WaitOptions::empty())
+        .ok()
+        .flatten()
+        .map(|(_, status)| ExitStatus::from_raw(status.as_raw()))
+}
+
+/// Reaps every child that has ended; says how `pid` ended, if it was among them.
+fn reap(pid: Pid) -> Option<ExitStatus> {
+    let mut ended = None;
+    while let Ok(Some((child, status))) = rustix::process::wait(WaitOptions::NOHANG) {
+        if child == pid {
+            ended = Some(ExitStatus::from_raw(status.as_raw()));
+        }
+    }
+    ended
+}
+
+/// Kills what is left of the program's descendants, and comes back when nothing is. Processes that end by themselves
+/// when the program has gone get a moment to do so.
+fn end_all(me: Pid) {
+    let me = me.as_raw_nonzero().get().unsigned_abs();
+    let grace = Deadline::after(Duration::from_millis(500));
+    let limit = Deadline::after(Duration::from_secs(10));
+    loop {
+        while let Ok(Some(_)) = rustix::process::wait(WaitOptions::NOHANG) {}
+        let left = descendants(me);
+        if left.is_empty() || limit.has_passed() {
+            return;
+        }
+        if grace.has_passed() {
+            left.iter().for_each(|&pid| send(pid, Signal::KILL));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn send(pid: u32, signal: Signal) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(args: &[&str]) -> Result<Request, String> {
+        parse(args.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn what_follows_the_dashes_is_the_programs() {
+        let request =
+            parsed(&["--log", "/l", "--user", "3:4", "--", "prog", "--log", "x"]).unwrap();
+        assert_eq!(request.user, Some((3, 4)));
+        assert_eq!(request.program, "prog");
+        assert_eq!(request.args, ["--log", "x"]);
+    }
+
+    #[test]
+    fn a_wrong_request_is_named() {
+        assert!(parsed(&["--log"]).unwrap_err().contains("`--log`"));
+        assert!(
+            parsed(&["--user", "me", "--", "x"])
+                .unwrap_err()
+                .contains("`me`")
+        );
+        assert!(
+            parsed(&["--speed", "1", "--", "x"])
+                .unwrap_err()
+                .contains("`--speed`")
+        );
+        assert!(parsed(&["--", "x"]).unwrap_err().contains("log"));
+    }
+}

@@ -1,0 +1,29 @@
+//! What assay needs of a storage engine, and one folder per engine that provides it.
+//!
+//! An [`Engine`] is one target that is up: a build, started with a config. It opens [`Session`]s, which are the
+//! hot path of the load and belong to one thread each, and an [`Observer`], which reads counters on a connection of
+//! its own. What an engine can't do it says in [`Capabilities`]; it never imitates it.
+//!
+//! Adding an engine is adding a folder here.
+
+pub mod guard;
+pub mod null;
+pub mod postgres;
+pub mod sqlite;
+
+mod data_dir;
+mod dialect;
+mod error;
+mod running;
+mod schema;
+mod session;
+
+pub use data_dir::{DataDir, MARKER};
+pub use dialect::{Dialect, RangeScan};
+pub use error::{Error, ErrorClass, SetupError};
+pub use running::{
+    Action, Capabilities, Counter, CounterKind, Engine, Observer, Setting, SettleLimits, Settled,
+    Storage, TableFacts,
+};
+pub use schema::{Column, ColumnType, Comparison, Index, Partitions, Table};
+pub use session::{Interrupt, Outcome, ParamType, Rows, Session, Statement};

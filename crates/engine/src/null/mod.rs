@@ -1,0 +1,206 @@
+//! The engine that does nothing: what is left when it is measured is assay itself.
+//!
+//! Every statement succeeds at once with the number of rows that a database would have answered, so that all of the
+//! harness runs: schedule, clock, histograms, record. It keeps no data, so nothing of it is checked.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use crate::{
+    Capabilities, Comparison, Dialect, Engine, Error, Index, Interrupt, Observer, Outcome,
+    ParamType, RangeScan, Rows, Session, Setting, SettleLimits, Settled, SetupError, Statement,
+    Storage, Table,
+};
+
+/// The engine that does nothing.
+#[derive(Debug, Default)]
+pub struct Null;
+
+impl Engine for Null {
+    type Session = NullSession;
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            partitions: true,
+            long_transactions: true,
+            embedded: true,
+            stores_data: false,
+        }
+    }
+
+    fn version(&self) -> &str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    fn dialect(&self) -> &dyn Dialect {
+        &NullDialect
+    }
+
+    fn connect(&self) -> Result<NullSession, Error> {
+        Ok(NullSession::default())
+    }
+
+    fn observer(&self, _tables: &[Table]) -> Result<Box<dyn Observer>, Error> {
+        Ok(Box::new(NullObserver))
+    }
+
+    fn process_id(&self) -> Option<u32> {
+        None
+    }
+
+    fn storage(&self) -> Storage {
+        Storage::default()
+    }
+
+    fn settings(&self) -> Result<Vec<Setting>, Error> {
+        Ok(Vec::new())
+    }
+
+    fn settle(&self, _: &[Table], _: SettleLimits, _: &AtomicBool) -> Result<Settled, Error> {
+        Ok(Settled::default())
+    }
+
+    fn log_tail(&self, _: usize) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn log_path(&self) -> Option<PathBuf> {
+        None
+    }
+
+    fn stop(self) -> Result<(), SetupError> {
+        Ok(())
+    }
+}
+
+/// A connection to nothing.
+#[derive(Debug, Default)]
+pub struct NullSession {
+    /// Rows that each prepared statement answers with.
+    statements: Vec<u64>,
+    started: usize,
+    /// What the parameters come to: keeps the compiler from dropping the work of making them.
+    digest: u64,
+}
+
+impl NullSession {
+    fn absorb(&mut self, value: u64) {
+        self.digest = self.digest.rotate_left(5) ^ value;
+    }
+}
+
+impl Session for NullSession {
+    /// `sql` of [`NullDialect`] is the number of rows to answer with.
+    fn prepare(&mut self, sql: &str, _: &[ParamType]) -> Result<Statement, Error> {
+        self.statements.push(sql.parse().unwrap_or(0));
+        Ok(Statement((self.statements.len() - 1) as u16))
+    }
+
+    fn start(&mut self, statement: Statement) {
+        self.started = usize::from(statement.0);
+    }
+
+    fn int4(&mut self, value: i32) {
+        self.absorb(value as u64);
+    }
+
+    fn int8(&mut self, value: i64) {
+        self.absorb(value as u64);
+    }
+
+    fn timestamp(&mut self, unix_us: i64) {
+        self.absorb(unix_us as u64);
+    }
+
+    fn text(&mut self, value: &str) {
+        self.absorb(value.len() as u64);
+    }
+
+    fn execute(&mut self) -> Result<Outcome, Error> {
+        std::hint::black_box(self.digest);
+        Ok(Outcome {
+            rows: self.statements[self.started],
+            value: Some(1),
+        })
+    }
+
+    fn query(&mut self, _: &str) -> Result<Rows, Error> {
+        Ok(Vec::new())
+    }
+
+    fn last_key(&mut self, _: &Table) -> Result<Option<i64>, Error> {
+        Ok(None)
+    }
+
+    fn interrupt(&self) -> Result<Interrupt, Error> {
+        Ok(Box::new(|| {}))
+    }
+}
+
+/// Statements that are the number of rows to answer with.
+#[derive(Debug)]
+pub struct NullDialect;
+
+impl Dialect for NullDialect {
+    fn create_table(&self, _: &Table) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn create_indexes(&self, _: &Table) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn drop_table(&self, _: &Table) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn insert(&self, _: &Table, rows: u32) -> String {
+        rows.to_string()
+    }
+
+    fn delete_oldest(&self, _: &Table, rows: u32, _: bool) -> String {
+        rows.to_string()
+    }
+
+    fn range_scan(&self, _: &Table, scan: RangeScan<'_>) -> String {
+        match scan.comparison {
+            Comparison::AtLeast | Comparison::Above => scan.limit.to_string(),
+        }
+    }
+
+    fn point_lookup(&self, _: &Table, _: &[&str], keys: u32) -> String {
+        keys.to_string()
+    }
+
+    fn min_key(&self, _: &Table) -> String {
+        1.to_string()
+    }
+
+    fn max_key(&self, _: &Table) -> String {
+        1.to_string()
+    }
+
+    fn count_rows(&self, _: &Table, _: Option<&Index>) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn begin(&self) -> &'static str {
+        "0"
+    }
+
+    fn commit(&self) -> &'static str {
+        "0"
+    }
+}
+
+struct NullObserver;
+
+impl Observer for NullObserver {
+    fn counters(&mut self) -> Result<Vec<crate::Counter>, Error> {
+        Ok(Vec::new())
+    }
+
+    fn sample(&mut self) -> Result<Vec<crate::Counter>, Error> {
+        Ok(Vec::new())
+    }
+}

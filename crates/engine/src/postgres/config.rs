@@ -1,0 +1,271 @@
+//! The text of the server's configuration file, and what the server says when it does not like it.
+
+use std::path::Path;
+
+use crate::SetupError;
+
+/// What assay decides, whatever the plan says: where the server listens and logs, and where its files are.
+const OURS: [&str; 9] = [
+    "data_directory",
+    "hba_file",
+    "ident_file",
+    "listen_addresses",
+    "log_destination",
+    "logging_collector",
+    "port",
+    "unix_socket_directories",
+    "external_pid_file",
+];
+
+/// What `initdb` allows, and what assay's own connections and the server's reserve need of it.
+const CONNECTIONS_DEFAULT: u32 = 100;
+const CONNECTIONS_SPARE: u32 = 16;
+
+/// A configuration file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ConfigText {
+    /// Its text.
+    pub(super) text: String,
+    /// Options of the plan that it overrides, for people.
+    pub(super) notes: Vec<String>,
+}
+
+/// The parts of the configuration file, in the order in which they hold: a later one wins.
+pub(super) struct Parts<'a> {
+    /// What `initdb` wrote for this build: the values that a fresh installation has.
+    pub(super) initdb_file: &'a Path,
+    /// Connections that the run needs.
+    pub(super) connections: u32,
+    /// The plan's files, verbatim.
+    pub(super) files: &'a [String],
+    /// The plan's options.
+    pub(super) set: &'a [(String, String)],
+    /// Where the server listens.
+    pub(super) socket_directory: &'a Path,
+    /// The number in the socket's name.
+    pub(super) port: u16,
+}
+
+/// Puts the configuration file together.
+///
+/// # Errors
+/// [`SetupError::Config`] for an option whose name can't be one.
+pub(super) fn compose(parts: &Parts<'_>) -> Result<ConfigText, SetupError> {
+    let mut text = format!(
+        "# What initdb wrote: the values of a fresh installation.\ninclude {}\n",
+        quoted(&parts.initdb_file.display().to_string())
+    );
+    let wanted = parts.connections.saturating_add(CONNECTIONS_SPARE);
+    if wanted > CONNECTIONS_DEFAULT {
+        text.push_str(&format!(
+            "\n# Enough for the run's clients.\nmax_connections = {wanted}\n"
+        ));
+    }
+    let mut overridden = Vec::new();
+    for (number, file) in parts.files.iter().enumerate() {
+        text.push_str(&format!(
+            "\n# File {} of the config, verbatim.\n{file}",
+            number + 1
+        ));
+        if !file.ends_with('\n') {
+            text.push('\n');
+        }
+        overridden.extend(file.lines().filter_map(name_in_line));
+    }
+    if !parts.set.is_empty() {
+        text.push_str("\n# Options of the config.\n");
+    }
+    for (name, value) in parts.set {
+        if !is_name(name) {
+            return Err(SetupError::Config {
+                what: format!("`{name}` can't be the name of an option of PostgreSQL"),
+                help: "names are letters, digits, `_` and `.`".into(),
+            });
+        }
+        if value.contains(['\n', '\0']) {
+            return Err(SetupError::Config {
+                what: format!("option `{name}` has a value of several lines"),
+                help: "write it in one line".into(),
+            });
+        }
+        text.push_str(&format!("{name} = {}\n", quoted(value)));
+        overridden.push(name.to_ascii_lowercase());
+    }
+    text.push_str(&format!(
+        "\n# Assay's own: a private socket, and the log on standard error.\n\
+         listen_addresses = ''\n\
+         port = {}\n\
+         unix_socket_directories = {}\n\
+         log_destination = 'stderr'\n\
+         logging_collector = off\n\
+         external_pid_file = ''\n",
+        parts.port,
+        quoted(&parts.socket_directory.display().to_string()),
+    ));
+    overridden.retain(|name| OURS.contains(&name.as_str()));
+    overridden.sort_unstable();
+    overridden.dedup();
+    let notes = overridden
+        .into_iter()
+        .map(|name| format!("option `{name}` of the config is not used: assay decides where its servers listen and log"))
+        .collect();
+    Ok(ConfigText { text, notes })
+}
+
+/// The option that a line of a configuration file sets, in lower case.
+fn name_in_line(line: &str) -> Option<String> {
+    let line = line.trim_start();
+    let end = line
+        .find(|char: char| !is_name_char(char))
+        .unwrap_or(line.len());
+    (end > 0).then(|| line[..end].to_ascii_lowercase())
+}
+
+fn is_name_char(char: char) -> bool {
+    char.is_ascii_alphanumeric() || char == '_' || char == '.'
+}
+
+fn is_name(name: &str) -> bool {
+    name.starts_with(|char: char| char.is_ascii_alphabetic() || char == '_')
+        && name.chars().all(is_name_char)
+}
+
+fn quoted(value: &str) -> String {
+    format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
+}
+
+/// What in the log of a server that did not start is about its configuration; `None` if nothing is. English, because
+/// the cluster's locale is C.
+pub(super) fn complaint(log: &[String]) -> Option<String> {
+    const ABOUT_CONFIG: [&str; 7] = [
+        "unrecognized configuration parameter",
+        "invalid value for parameter",
+        "is outside the valid range for parameter",
+        "requires a ",
+        "cannot be changed",
+        "syntax error in file",
+        "could not open configuration file",
+    ];
+    // Words that belong to a complaint about the configuration only when the server ended with them.
+    const FATAL: [&str; 6] = [
+        "must be",
+        "could not map anonymous shared memory",
+        "could not access file",
+        "could not load library",
+        "is not supported by this build",
+        "huge pages",
+    ];
+    let said = |line: &String| {
+        let (level, text) = ["LOG:", "FATAL:", "ERROR:"]
+            .iter()
+            .find_map(|level| Some((*level, line.split_once(level)?.1.trim())))?;
+        let is_about_config = ABOUT_CONFIG.iter().any(|words| text.contains(words))
+            || (level == "FATAL:" && FATAL.iter().any(|words| text.contains(words)));
+        is_about_config.then(|| text.to_string())
+    };
+    let complaints: Vec<String> = log.iter().filter_map(said).collect();
+    if complaints.is_empty() {
+        return None;
+    }
+    let hints = log
+        .iter()
+        .filter_map(|line| Some(line.split_once("HINT:")?.1.trim().to_string()));
+    Some(
+        complaints
+            .into_iter()
+            .chain(hints)
+            .collect::<Vec<_>>()
+            .join("; "),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts<'a>(files: &'a [String], set: &'a [(String, String)]) -> Parts<'a> {
+        Parts {
+            initdb_file: Path::new("/c/postgresql.conf"),
+            connections: 10,
+            files,
+            set,
+            socket_directory: Path::new("/s"),
+            port: 5432,
+        }
+    }
+
+    #[test]
+    fn files_come_verbatim_then_options_then_ours() {
+        let files = ["work_mem = 8MB # mine".to_string()];
+        let set = [("archive_command".to_string(), "echo 'a\\b'".to_string())];
+        let config = compose(&parts(&files, &set)).unwrap();
+        let at = |text: &str| {
+            config
+                .text
+                .find(text)
+                .unwrap_or_else(|| panic!("no {text} in {}", config.text))
+        };
+        assert!(at("include '/c/postgresql.conf'\n") < at("work_mem = 8MB # mine\n"));
+        assert!(at("work_mem") < at("archive_command = 'echo ''a\\\\b'''\n"));
+        assert!(at("archive_command") < at("listen_addresses = ''\n"));
+        assert!(config.notes.is_empty());
+    }
+
+    #[test]
+    fn many_clients_get_connections_unless_the_config_says_otherwise() {
+        let files = ["max_connections = 50".to_string()];
+        let few = compose(&parts(&[], &[])).unwrap().text;
+        assert!(!few.contains("max_connections"), "{few}");
+        let many = compose(&Parts {
+            connections: 256,
+            ..parts(&files, &[])
+        })
+        .unwrap()
+        .text;
+        assert!(
+            many.find("max_connections = 272") < many.find("max_connections = 50"),
+            "{many}"
+        );
+    }
+
+    #[test]
+    fn an_option_that_is_overridden_is_noted() {
+        let files = ["#port = 1\n  Listen_Addresses='*'\n".to_string()];
+        let set = [("port".to_string(), "6000".to_string())];
+        let notes = compose(&parts(&files, &set)).unwrap().notes;
+        assert_eq!(notes.len(), 2);
+        assert!(
+            notes[0].contains("`listen_addresses`") && notes[1].contains("`port`"),
+            "{notes:?}"
+        );
+    }
+
+    #[test]
+    fn a_name_that_would_be_a_line_of_its_own_is_refused() {
+        for name in ["", "a b", "x\ny", "1x"] {
+            let set = [(name.to_string(), "1".to_string())];
+            assert!(
+                matches!(compose(&parts(&[], &set)), Err(SetupError::Config { .. })),
+                "{name}"
+            );
+        }
+        let set = [("work_mem".to_string(), "1\nport=2".to_string())];
+        assert!(compose(&parts(&[], &set)).is_err());
+    }
+
+    #[test]
+    fn the_servers_complaint_is_found_in_its_log() {
+        let log: Vec<String> = [
+            "2026-01-01 00:00:00.000 UTC [1] LOG:  unrecognized configuration parameter \"colour\" in file \"/x\" line 9",
+            "2026-01-01 00:00:00.000 UTC [1] FATAL:  configuration file \"/x\" contains errors",
+        ]
+        .map(String::from)
+        .to_vec();
+        assert_eq!(
+            complaint(&log).unwrap(),
+            "unrecognized configuration parameter \"colour\" in file \"/x\" line 9"
+        );
+        let other = ["2026 [1] FATAL:  could not create lock file: Permission denied".to_string()];
+        assert_eq!(complaint(&other), None);
+    }
+}

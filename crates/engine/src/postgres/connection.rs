@@ -1,0 +1,513 @@
+//! A connection: login, messages out of a reused buffer, and the simple query protocol.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::BytesMut;
+use postgres_protocol::authentication::md5_hash;
+use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
+use postgres_protocol::message::frontend;
+
+use super::stream::Stream;
+use super::{Address, Host, SslMode, failure, tls};
+use crate::{Error, ErrorClass, Interrupt, Rows};
+
+/// The read buffer's size at first: most replies are far smaller.
+const BUFFER_BYTES: usize = 32 * 1024;
+
+/// The server's own limit for a message.
+const MESSAGE_BYTES_MAX: usize = 1 << 30;
+
+/// Tag and length of a message.
+const HEADER_BYTES: usize = 5;
+
+/// A connection that has logged in.
+pub(super) struct Connection {
+    stream: Stream,
+    /// Bytes read; those in `start..end` are still to be looked at.
+    input: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// What is written outside of the measured path.
+    output: BytesMut,
+    process_id: i32,
+    secret_key: i32,
+    address: Address,
+    /// Set by an interrupt, before it shuts the socket down.
+    is_interrupted: Arc<AtomicBool>,
+}
+
+impl Connection {
+    /// Connects and logs in.
+    pub(super) fn open(address: &Address) -> Result<Self, Error> {
+        let may_encrypt = matches!(address.host, Host::Tcp(_));
+        let encrypted = |mode| Self::open_as(address, Some(mode));
+        let plain = || Self::open_as(address, None);
+        // The server refuses by its rules for who may come from where, in plain or encrypted.
+        let is_barred = |result: &Result<Self, Error>| matches!(result, Err(error) if error.code.as_deref() == Some("28000"));
+        match address.ssl_mode {
+            _ if !may_encrypt => plain(),
+            SslMode::Disable => plain(),
+            SslMode::Allow => match plain() {
+                result if is_barred(&result) => encrypted(SslMode::Allow),
+                result => result,
+            },
+            SslMode::Prefer => match encrypted(SslMode::Prefer) {
+                result if is_barred(&result) => plain().or(result),
+                result => result,
+            },
+            mode @ (SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull) => encrypted(mode),
+        }
+    }
+
+    fn open_as(address: &Address, mode: Option<SslMode>) -> Result<Self, Error> {
+        let io =
+            |action: &'static str| move |error: std::io::Error| failure::from_io(action, &error);
+        let mut stream = Stream::connect(address)
+            .map_err(|error| failure::from_io(&format!("connect to `{address}`"), &error))?;
+        stream
+            .set_timeout(Some(address.connect_timeout))
+            .map_err(io("set a time limit"))?;
+        if let (Some(mode), Host::Tcp(host)) = (mode, &address.host) {
+            let mut request = BytesMut::new();
+            frontend::ssl_request(&mut request);
+            stream.write_all(&request).map_err(io("ask for TLS"))?;
+            // One byte and no more: what follows must be TLS's.
+            let mut answer = [0];
+            match stream.read(&mut answer).map_err(io("ask for TLS"))? {
+                0 => return Err(failure::closed()),
+                _ => match answer[0] {
+                    b'S' => {
+                        let config = tls::client_config(mode, address.ssl_root.as_deref())?;
+                        stream = stream.encrypt(config, host).map_err(|error| {
+                            Error::new(
+                                ErrorClass::Refused,
+                                format!("cannot agree on TLS with the server: {error}"),
+                            )
+                        })?;
+                    }
+                    b'N' if matches!(mode, SslMode::Prefer) => {}
+                    b'N' => {
+                        return Err(Error::new(
+                            ErrorClass::Refused,
+                            "the server does not do TLS, which `sslmode` requires",
+                        ));
+                    }
+                    _ => {
+                        return Err(failure::protocol(
+                            "the peer's answer to a TLS request is not PostgreSQL's",
+                        ));
+                    }
+                },
+            }
+        }
+        let mut connection = Self {
+            stream,
+            input: vec![0; BUFFER_BYTES],
+            start: 0,
+            end: 0,
+            output: BytesMut::new(),
+            process_id: 0,
+            secret_key: 0,
+            address: address.clone(),
+            is_interrupted: Arc::default(),
+        };
+        connection.log_in()?;
+        connection
+            .stream
+            .set_timeout(None)
+            .map_err(io("remove the time limit"))?;
+        Ok(connection)
+    }
+
+    fn log_in(&mut self) -> Result<(), Error> {
+        let address = self.address.clone();
+        let parameters = [
+            ("user", address.user.as_str()),
+            ("database", address.database.as_str()),
+            ("application_name", address.application_name.as_str()),
+            ("client_encoding", "UTF8"),
+            ("DateStyle", "ISO"),
+        ];
+        self.send_with(|output| frontend::startup_message(parameters, output))?;
+        let mut scram: Option<ScramSha256> = None;
+        loop {
+            let (tag, body) = self.message()?;
+            match tag {
+                b'R' => self.authenticate(&address, body, &mut scram)?,
+                b'K' => {
+                    let body = &self.input[body];
+                    // From protocol 3.2 on the key may be longer; 3.0 is what was asked for.
+                    if let (Some(pid), Some(key)) = (int4_at(body, 0), int4_at(body, 4)) {
+                        (self.process_id, self.secret_key) = (pid, key);
+                    }
+                }
+                b'Z' => return Ok(()),
+                b'E' => return Err(failure::from_response(&self.input[body])),
+                b'S' | b'N' | b'v' => {}
+                _ => {
+                    return Err(failure::protocol(format!(
+                        "message {} during login",
+                        tag.escape_ascii()
+                    )));
+                }
+            }
+        }
+    }
+
+    fn authenticate(
+        &mut self,
+        address: &Address,
+        body: Range<usize>,
+        scram: &mut Option<ScramSha256>,
+    ) -> Result<(), Error> {
+        let body = self.input[body].to_vec();
+        let kind = int4_at(&body, 0)
+            .ok_or_else(|| failure::protocol("authentication request without a kind"))?;
+        let data = &body[4..];
+        let password = || {
+            let password = address
+                .password
+                .as_ref()
+                .map(|password| password.expose().as_bytes());
+            password.ok_or_else(|| Error {
+                class: ErrorClass::Refused,
+                code: Some("28P01".into()),
+                message: format!(
+                    "the server asks for a password for user `{}`, and none was given",
+                    address.user
+                ),
+            })
+        };
+        let malformed =
+            |error: std::io::Error| failure::protocol(format!("SCRAM authentication: {error}"));
+        let not_started = || failure::protocol("SCRAM authentication goes on without a start");
+        match kind {
+            0 => Ok(()),
+            3 if !self.stream.is_private() => Err(Error::new(
+                ErrorClass::Refused,
+                "the server asks for the password in clear, over a connection without TLS",
+            )),
+            3 => {
+                let password = password()?;
+                self.send_with(|output| frontend::password_message(password, output))
+            }
+            5 => {
+                let salt: [u8; 4] = data.try_into().map_err(|_| {
+                    failure::protocol("md5 authentication without a salt of 4 bytes")
+                })?;
+                let hash = md5_hash(address.user.as_bytes(), password()?, salt);
+                self.send_with(|output| frontend::password_message(hash.as_bytes(), output))
+            }
+            10 => {
+                let mut mechanisms = data.split(|&byte| byte == 0);
+                if !mechanisms.any(|mechanism| mechanism == SCRAM_SHA_256.as_bytes()) {
+                    return Err(failure::protocol(format!(
+                        "the server offers SASL mechanisms `{}` only; `{SCRAM_SHA_256}` is what assay does",
+                        String::from_utf8_lossy(data)
+                            .trim_matches('\0')
+                            .replace('\0', "`, `")
+                    )));
+                }
+                let begun = ScramSha256::new(password()?, ChannelBinding::unsupported());
+                let result = self.send_with(|output| {
+                    frontend::sasl_initial_response(SCRAM_SHA_256, begun.message(), output)
+                });
+                *scram = Some(begun);
+                result
+            }
+            11 => {
+                let scram = scram.as_mut().ok_or_else(not_started)?;
+                scram.update(data).map_err(malformed)?;
+                self.send_with(|output| frontend::sasl_response(scram.message(), output))
+            }
+            // The server proves here that it knows the password too.
+            12 => scram
+                .as_mut()
+                .ok_or_else(not_started)?
+                .finish(data)
+                .map_err(malformed),
+            _ => Err(failure::protocol(format!(
+                "the server asks for authentication of kind {kind}; known are trust, password, md5 and SCRAM-SHA-256"
+            ))),
+        }
+    }
+
+    /// Writes messages that `encode` makes.
+    pub(super) fn send_with(
+        &mut self,
+        encode: impl FnOnce(&mut BytesMut) -> std::io::Result<()>,
+    ) -> Result<(), Error> {
+        let mut output = std::mem::take(&mut self.output);
+        output.clear();
+        let result = encode(&mut output)
+            .map_err(|error| {
+                Error::new(
+                    ErrorClass::Other,
+                    format!("cannot encode the message: {error}"),
+                )
+            })
+            .and_then(|()| self.send(&output));
+        self.output = output;
+        result
+    }
+
+    /// Writes messages.
+    #[inline]
+    pub(super) fn send(&mut self, messages: &[u8]) -> Result<(), Error> {
+        match self.stream.write_all(messages) {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.write_failed(&error)),
+        }
+    }
+
+    /// The server may have said why it closed the connection before it did.
+    #[cold]
+    fn write_failed(&mut self, error: &std::io::Error) -> Error {
+        let mut failed = failure::from_io("write to the server", error);
+        while let Ok((tag, body)) = self.message() {
+            if tag == b'E' {
+                failed = failure::from_response(&self.input[body]);
+                break;
+            }
+        }
+        failed.class = self.class_of_loss();
+        failed
+    }
+
+    /// The tag of the next message, and where in [`bytes`](Self::bytes) its body is.
+    #[inline]
+    pub(super) fn message(&mut self) -> Result<(u8, Range<usize>), Error> {
+        loop {
+            if let [tag, a, b, c, d, ..] = self.input[self.start..self.end] {
+                let length = u32::from_be_bytes([a, b, c, d]) as usize;
+                if !(4..=MESSAGE_BYTES_MAX).contains(&length) {
+                    return Err(
+                        self.broken(format!("message {} of {length} bytes", tag.escape_ascii()))
+                    );
+                }
+                let end = self.start + 1 + length;
+                if end <= self.end {
+                    let body = self.start + HEADER_BYTES..end;
+                    self.start = end;
+                    return Ok((tag, body));
+                }
+            }
+            self.fill()?;
+        }
+    }
+
+    /// What was read: valid until the next call of [`message`](Self::message).
+    #[inline]
+    pub(super) fn bytes(&self, body: Range<usize>) -> &[u8] {
+        &self.input[body]
+    }
+
+    /// Reads what has come, once.
+    fn fill(&mut self) -> Result<(), Error> {
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        } else if self.end == self.input.len() {
+            if self.start > 0 {
+                self.input.copy_within(self.start..self.end, 0);
+                (self.start, self.end) = (0, self.end - self.start);
+            } else {
+                // Full of one message: what came decides the size, not what the message claims.
+                self.input.resize(self.input.len() * 2, 0);
+            }
+        }
+        loop {
+            match self.stream.read(&mut self.input[self.end..]) {
+                Ok(0) => return Err(self.lost(failure::closed())),
+                Ok(length) => {
+                    self.end += length;
+                    return Ok(());
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    return Err(self.lost(failure::from_io("read from the server", &error)));
+                }
+            }
+        }
+    }
+
+    #[cold]
+    fn lost(&self, mut error: Error) -> Error {
+        error.class = self.class_of_loss();
+        error
+    }
+
+    fn class_of_loss(&self) -> ErrorClass {
+        match self.is_interrupted.load(Ordering::Relaxed) {
+            true => ErrorClass::Interrupted,
+            false => ErrorClass::ConnectionLost,
+        }
+    }
+
+    /// The peer does not keep to the protocol: nothing that it says from here on can be understood.
+    #[cold]
+    pub(super) fn broken(&mut self, what: impl Into<String>) -> Error {
+        if let Ok(socket) = self.stream.socket() {
+            socket.shut_down();
+        }
+        failure::protocol(what)
+    }
+
+    /// The error in `body`, after the rest of the failed statement's messages. When the connection ends with it, the
+    /// error remains the server's.
+    #[cold]
+    pub(super) fn refusal(&mut self, body: Range<usize>) -> Error {
+        let error = failure::from_response(&self.input[body]);
+        loop {
+            match self.message() {
+                Ok((b'Z', _)) => return error,
+                Ok(_) => {}
+                Err(lost) if error.class.ends_session() => {
+                    return if lost.class == ErrorClass::Interrupted {
+                        lost
+                    } else {
+                        error
+                    };
+                }
+                Err(lost) => {
+                    return Error {
+                        class: lost.class,
+                        ..error
+                    };
+                }
+            }
+        }
+    }
+
+    /// Runs `sql` by the simple query protocol, every value as text; the rows are those of the last statement that
+    /// returns any.
+    pub(super) fn query(&mut self, sql: &str) -> Result<Rows, Error> {
+        self.send_with(|output| frontend::query(sql, output))?;
+        let mut rows = Rows::new();
+        loop {
+            let (tag, body) = self.message()?;
+            match tag {
+                b'T' => rows.clear(),
+                b'D' => match text_row(&self.input[body]) {
+                    Some(row) => rows.push(row),
+                    None => return Err(self.broken("a row whose values don't fit in its message")),
+                },
+                b'Z' => return Ok(rows),
+                b'E' => return Err(self.refusal(body)),
+                b'C' | b'I' | b'N' | b'S' | b'A' => {}
+                _ => {
+                    return Err(self.broken(format!(
+                        "message {} in reply to a query",
+                        tag.escape_ascii()
+                    )));
+                }
+            }
+        }
+    }
+
+    /// Ends what the connection waits for, from another thread.
+    pub(super) fn interrupt(&self) -> Result<Interrupt, Error> {
+        let socket = self
+            .stream
+            .socket()
+            .map_err(|error| failure::from_io("duplicate the socket", &error))?;
+        let is_interrupted = Arc::clone(&self.is_interrupted);
+        let address = self.address.clone();
+        let (process_id, secret_key) = (self.process_id, self.secret_key);
+        let is_tls = self.stream.is_tls();
+        Ok(Box::new(move || {
+            is_interrupted.store(true, Ordering::Relaxed);
+            socket.shut_down();
+            // The server notices a closed connection only when it next writes to it: it is told as well, so that a
+            // long statement does not go on. A server that can't be told is no reason to fail here.
+            let _ = cancel(&address, is_tls, process_id, secret_key);
+        }))
+    }
+
+    /// The process that listens, where the connection is by unix socket.
+    pub(super) fn listener_pid(&self) -> Option<u32> {
+        self.stream.listener_pid()
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // Good manners: the server then does not log a connection that was lost.
+        let _ = self
+            .stream
+            .set_timeout(Some(std::time::Duration::from_millis(100)));
+        let mut message = BytesMut::new();
+        frontend::terminate(&mut message);
+        let _ = self.stream.write_all(&message);
+    }
+}
+
+/// Asks the server, on a connection of its own, to cancel what another connection runs.
+fn cancel(
+    address: &Address,
+    is_tls: bool,
+    process_id: i32,
+    secret_key: i32,
+) -> std::io::Result<()> {
+    let address = Address {
+        connect_timeout: std::time::Duration::from_secs(1),
+        ..address.clone()
+    };
+    let mut stream = Stream::connect(&address)?;
+    stream.set_timeout(Some(address.connect_timeout))?;
+    let mut message = BytesMut::new();
+    if let (true, Host::Tcp(host)) = (is_tls, &address.host) {
+        frontend::ssl_request(&mut message);
+        stream.write_all(&message)?;
+        message.clear();
+        let mut answer = [0];
+        if stream.read(&mut answer)? == 1 && answer[0] == b'S' {
+            let config = tls::client_config(address.ssl_mode, address.ssl_root.as_deref())
+                .map_err(std::io::Error::other)?;
+            stream = stream.encrypt(config, host)?;
+        }
+    }
+    frontend::cancel_request(process_id, secret_key, &mut message);
+    stream.write_all(&message)
+}
+
+fn int4_at(bytes: &[u8], at: usize) -> Option<i32> {
+    Some(i32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+/// The values of a row as text; `None` when the message is malformed.
+fn text_row(body: &[u8]) -> Option<Vec<Option<String>>> {
+    let (count, mut rest) = body.split_at_checked(2)?;
+    let count = u16::from_be_bytes(count.try_into().ok()?);
+    let mut row = Vec::new();
+    for _ in 0..count {
+        let length = int4_at(rest, 0)?;
+        rest = &rest[4..];
+        row.push(match usize::try_from(length) {
+            Ok(length) => {
+                let (value, after) = rest.split_at_checked(length)?;
+                rest = after;
+                Some(String::from_utf8_lossy(value).into_owned())
+            }
+            Err(_) => None,
+        });
+    }
+    Some(row)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_that_lies_about_its_lengths_is_noticed() {
+        assert_eq!(
+            text_row(&[0, 2, 0, 0, 0, 1, b'x', 255, 255, 255, 255]),
+            Some(vec![Some("x".into()), None])
+        );
+        assert_eq!(text_row(&[0, 1, 127, 255, 255, 255, b'x']), None);
+        assert_eq!(text_row(&[0, 9]), None);
+        assert_eq!(text_row(&[0]), None);
+    }
+}

@@ -1,0 +1,124 @@
+//! What a table holds, counted by way of the table and of each of its indexes.
+
+use std::collections::BTreeSet;
+
+use super::PostgresSession;
+use super::dialect::{PostgresDialect, count_by_index, index_name};
+use crate::{Dialect, Error, Session, Table, TableFacts};
+
+pub(super) fn inspect(
+    session: &mut PostgresSession,
+    table: &Table,
+    indexes: bool,
+) -> Result<TableFacts, Error> {
+    let dialect = PostgresDialect;
+    session.query("set statement_timeout = 0")?;
+    let key_min = session.query_i64(&dialect.min_key(table))?;
+    let key_max = session.query_i64(&dialect.max_key(table))?;
+    let rows = run(session, &dialect.count_rows(table, None))?;
+    let mut index_rows = Vec::new();
+    for index in table.indexes.iter().filter(|_| indexes) {
+        let statements = dialect.count_rows(table, Some(index));
+        let Some((count, settings)) = statements.split_last() else {
+            continue;
+        };
+        for sql in settings {
+            session.query(sql)?;
+        }
+        let parts = parts(session, &index_name(table, index))?;
+        let plan = session.query(&format!("explain {}", count_by_index(table, index)))?;
+        let lines: Vec<String> = plan
+            .into_iter()
+            .filter_map(|row| row.into_iter().next().flatten())
+            .collect();
+        // A count by another way would say nothing about this index: then there is none.
+        if reads_only(&lines, &parts) {
+            index_rows.push((
+                index.name.to_string(),
+                session.query_i64(count)?.unwrap_or(0) as u64,
+            ));
+        }
+    }
+    Ok(TableFacts {
+        rows,
+        key_min,
+        key_max,
+        index_rows,
+    })
+}
+
+fn run(session: &mut PostgresSession, statements: &[String]) -> Result<u64, Error> {
+    let mut rows = 0;
+    for sql in statements {
+        rows = session.query_i64(sql)?.unwrap_or(0);
+    }
+    Ok(rows as u64)
+}
+
+/// The index, and on a partitioned table those of its partitions, as a plan names them.
+fn parts(session: &mut PostgresSession, index: &str) -> Result<BTreeSet<String>, Error> {
+    let sql = format!(
+        "select c.oid::regclass from pg_class c where c.oid = to_regclass('{index}') \
+         union select p.relid::regclass from pg_partition_tree(to_regclass('{index}')) p"
+    );
+    Ok(session
+        .query(&sql)?
+        .into_iter()
+        .filter_map(|row| row.into_iter().next().flatten())
+        .collect())
+}
+
+/// Whether every scan in the plan is of one of `indexes`, and there is one.
+fn reads_only(plan: &[String], indexes: &BTreeSet<String>) -> bool {
+    let mut scans = 0;
+    for line in plan {
+        // `Index Only Scan using NAME on TABLE`, but `Subquery Scan on ordered` reads nothing itself.
+        let Some((kind, rest)) = line.split_once("Scan ") else {
+            continue;
+        };
+        if kind.trim_end().ends_with("Subquery") {
+            continue;
+        }
+        let name = rest
+            .strip_prefix("using ")
+            .and_then(|rest| rest.split_whitespace().next());
+        if !kind.contains("Index") || !name.is_some_and(|name| indexes.contains(name)) {
+            return false;
+        }
+        scans += 1;
+    }
+    scans > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn uses(plan: &[&str]) -> bool {
+        let indexes = BTreeSet::from(["pi1_pdc".to_string(), "pi1_p0_idx".to_string()]);
+        reads_only(
+            &plan.iter().map(|line| line.to_string()).collect::<Vec<_>>(),
+            &indexes,
+        )
+    }
+
+    #[test]
+    fn a_plan_counts_when_it_reads_that_index_and_no_other() {
+        assert!(uses(&[
+            "Aggregate  (cost=1)",
+            "  ->  Index Only Scan using pi1_pdc on pi1  (cost=1)"
+        ]));
+        assert!(uses(&[
+            "->  Merge Append",
+            "  -> Index Scan using pi1_p0_idx on pi1_p0 pi1_1",
+            "Index Only Scan using pi1_pdc on x"
+        ]));
+        assert!(!uses(&["Aggregate", "  ->  Seq Scan on pi1"]));
+        assert!(!uses(&["  ->  Index Only Scan using pi1_pkey on pi1"]));
+        assert!(!uses(&[
+            "Index Only Scan using pi1_pdc on pi1",
+            "  ->  Bitmap Index Scan on pi1_pdc"
+        ]));
+        assert!(!uses(&["Aggregate"]));
+    }
+}

@@ -1,0 +1,362 @@
+//! Finding an installed build and its version, without starting a server.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use fs_err as fs;
+
+use crate::SetupError;
+use crate::guard::command_line;
+
+/// The oldest major version that is measured.
+pub const OLDEST_MAJOR: u32 = 12;
+
+/// The newest major version that assay was tried with.
+pub(super) const NEWEST_MAJOR: u32 = 18;
+
+pub(super) const SUPPORTED: &str = "12 to 18";
+
+/// The programs that a build must have, and that make it for the record.
+const PROGRAMS: [&str; 2] = ["postgres", "initdb"];
+
+/// Names for whatever the system's packages installed.
+const DISTRIBUTION: [&str; 3] = ["distribution", "debian", "system"];
+
+/// Directories of the system's packages: each holds one directory per major version.
+const PACKAGE_DIRECTORIES: [(&str, &str); 2] = [("/usr/lib/postgresql", ""), ("/usr", "pgsql-")];
+
+/// A version of PostgreSQL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// 15 of 15.14.
+    pub major: u32,
+    /// 14 of 15.14; `None` for a version in development.
+    pub minor: Option<u32>,
+    /// As the server writes it: `15.14 (Debian 15.14-0+deb12u1)`.
+    pub text: String,
+}
+
+impl Version {
+    /// Understands what `postgres --version` prints: `postgres (PostgreSQL) 15.14 (Debian ...)`, `17beta1`, `18devel`.
+    fn parse(printed: &str) -> Option<Self> {
+        let text = printed
+            .trim()
+            .strip_prefix("postgres (PostgreSQL) ")?
+            .trim();
+        let number = text.split_ascii_whitespace().next()?;
+        let digits = |text: &str| {
+            text.find(|char: char| !char.is_ascii_digit())
+                .unwrap_or(text.len())
+        };
+        let end = digits(number);
+        let major = number[..end].parse().ok()?;
+        let minor = number[end..]
+            .strip_prefix('.')
+            .and_then(|rest| rest[..digits(rest)].parse().ok());
+        Some(Self {
+            major,
+            minor,
+            text: text.to_string(),
+        })
+    }
+
+    /// Whether `asked`, `15` or `15.14`, means this version.
+    fn is(&self, asked: &str) -> bool {
+        let mut parts = asked.split('.').map(str::parse::<u32>);
+        parts.next() == Some(Ok(self.major))
+            && parts.next().is_none_or(|minor| minor.ok() == self.minor)
+            && parts.next().is_none()
+    }
+}
+
+/// A build that is there and works.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Installation {
+    /// The directory of its programs.
+    pub bin_dir: PathBuf,
+    /// Its version.
+    pub version: Version,
+    /// The files that make it, for the record.
+    pub files: Vec<PathBuf>,
+}
+
+impl Installation {
+    /// The path of one of its programs.
+    pub(super) fn program(&self, name: &str) -> PathBuf {
+        self.bin_dir.join(name)
+    }
+
+    /// What should be known about results of this version.
+    pub(super) fn note(&self) -> Option<String> {
+        (self.version.major > NEWEST_MAJOR).then(|| {
+            format!(
+                "PostgreSQL {} is newer than the versions that assay was tried with, {SUPPORTED}",
+                self.version.text
+            )
+        })
+    }
+}
+
+/// Finds a build: a directory with the server's programs, or with `bin` in it; `distribution` (also `debian` or
+/// `system`) for the newest that the system's packages installed; or a version, such as `15` or `15.14`, of those.
+///
+/// # Errors
+/// [`SetupError::Build`] when it is not there or not a build, [`SetupError::Version`] when it is too old or of no known
+/// version, [`SetupError::Command`] when its programs don't run.
+pub fn locate(build: &str) -> Result<Installation, SetupError> {
+    let is_version = !build.is_empty()
+        && build
+            .chars()
+            .all(|char| char.is_ascii_digit() || char == '.');
+    if DISTRIBUTION.contains(&build) {
+        return newest(build, installed(), |_| true);
+    }
+    if is_version && !Path::new(build).is_dir() {
+        return newest(build, installed(), |version| version.is(build));
+    }
+    let missing = |what: String| {
+        SetupError::Build {
+        build: build.to_string(),
+        what,
+        help: "name the directory that holds `bin/postgres`, `distribution`, or an installed version such as `15`".into(),
+    }
+    };
+    let directory = Path::new(build);
+    if !directory.is_dir() {
+        return Err(missing(format!(
+            "there is no directory `{}`",
+            directory.display()
+        )));
+    }
+    let candidates = [directory.join("bin"), directory.to_path_buf()];
+    let Some(bin_dir) = candidates
+        .iter()
+        .find(|bin_dir| bin_dir.join(PROGRAMS[0]).is_file())
+    else {
+        return Err(missing(format!(
+            "no `postgres` in `{0}` or `{0}/bin`",
+            directory.display()
+        )));
+    };
+    let bin_dir = fs::canonicalize(bin_dir).map_err(|source| SetupError::Io {
+        action: format!("resolve directory `{}`", bin_dir.display()),
+        source,
+    })?;
+    examined(build, &bin_dir)
+}
+
+/// The directories in which the system's packages and PATH have a server.
+fn installed() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for (parent, prefix) in PACKAGE_DIRECTORIES {
+        let Ok(entries) = fs::read_dir(parent) else {
+            continue;
+        };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let version = name.to_str().and_then(|name| name.strip_prefix(prefix));
+            if version.is_some_and(|version| version.parse::<f64>().is_ok()) {
+                found.push(entry.path().join("bin"));
+            }
+        }
+    }
+    found.extend(
+        std::env::var_os("PATH")
+            .iter()
+            .flat_map(std::env::split_paths),
+    );
+    found.retain(|bin_dir| bin_dir.join(PROGRAMS[0]).is_file());
+    found
+}
+
+fn newest(
+    build: &str,
+    bin_dirs: Vec<PathBuf>,
+    is_wanted: impl Fn(&Version) -> bool,
+) -> Result<Installation, SetupError> {
+    let versions: Vec<(PathBuf, Version)> = bin_dirs
+        .into_iter()
+        .filter_map(|bin_dir| version(&bin_dir).ok().map(|version| (bin_dir, version)))
+        .collect();
+    let wanted = versions.iter().filter(|(_, version)| is_wanted(version));
+    match wanted.max_by_key(|(_, version)| (version.major, version.minor)) {
+        Some((bin_dir, _)) => examined(build, bin_dir),
+        None => {
+            let found: Vec<String> = versions
+                .iter()
+                .map(|(bin_dir, version)| format!("{} in `{}`", version.text, bin_dir.display()))
+                .collect();
+            let found = if found.is_empty() {
+                "nothing".to_string()
+            } else {
+                found.join(", ")
+            };
+            Err(SetupError::Build {
+                build: build.to_string(),
+                what: format!("no such PostgreSQL in `/usr/lib/postgresql`, `/usr/pgsql-*` or PATH; found {found}"),
+                help: "install it (Debian: `apt-get install postgresql`), or name the directory of a build".into(),
+            })
+        }
+    }
+}
+
+fn version(bin_dir: &Path) -> Result<Version, SetupError> {
+    let program = bin_dir.join(PROGRAMS[0]);
+    let failed = |status: String, tail: Vec<String>| SetupError::Command {
+        command: command_line(&program, &["--version"]),
+        status,
+        tail,
+        log: None,
+    };
+    let output = Command::new(&program)
+        .arg("--version")
+        .output()
+        .map_err(|error| failed(error.to_string(), Vec::new()))?;
+    let lines = |bytes: &[u8]| {
+        String::from_utf8_lossy(bytes)
+            .lines()
+            .map(str::to_string)
+            .collect::<Vec<_>>()
+    };
+    if !output.status.success() {
+        return Err(failed(output.status.to_string(), lines(&output.stderr)));
+    }
+    Version::parse(&String::from_utf8_lossy(&output.stdout)).ok_or_else(|| {
+        failed(
+            "it prints no version of PostgreSQL".into(),
+            lines(&output.stdout),
+        )
+    })
+}
+
+fn examined(build: &str, bin_dir: &Path) -> Result<Installation, SetupError> {
+    let version = version(bin_dir)?;
+    if version.major < OLDEST_MAJOR {
+        return Err(SetupError::Version {
+            build: build.to_string(),
+            found: version.text,
+            supported: format!("{SUPPORTED}, and newer ones with a note"),
+        });
+    }
+    let files: Vec<PathBuf> = PROGRAMS.iter().map(|name| bin_dir.join(name)).collect();
+    if let Some(missing) = files.iter().find(|file| !file.is_file()) {
+        return Err(SetupError::Build {
+            build: build.to_string(),
+            what: format!("`{}` is missing", missing.display()),
+            help: "use a whole build of the server: `postgres`, `initdb` and its `share` directory"
+                .into(),
+        });
+    }
+    Ok(Installation {
+        bin_dir: bin_dir.to_path_buf(),
+        version,
+        files,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn fake(version: &str, programs: &[&str]) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("bin")).unwrap();
+        for program in programs {
+            let path = directory.path().join("bin").join(program);
+            fs::write(
+                &path,
+                format!("#!/bin/sh\necho 'postgres (PostgreSQL) {version}'\n"),
+            )
+            .unwrap();
+            fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        directory
+    }
+
+    fn located(directory: &Path) -> Result<Installation, SetupError> {
+        locate(directory.to_str().unwrap())
+    }
+
+    #[test]
+    fn versions_are_read_as_the_server_prints_them() {
+        let version = |text: &str| {
+            Version::parse(&format!("postgres (PostgreSQL) {text}\n")).map(|v| (v.major, v.minor))
+        };
+        assert_eq!(
+            version("15.14 (Debian 15.14-0+deb12u1)"),
+            Some((15, Some(14)))
+        );
+        assert_eq!(version("9.6.24"), Some((9, Some(6))));
+        assert_eq!(version("17beta1"), Some((17, None)));
+        assert_eq!(version("19devel"), Some((19, None)));
+        assert_eq!(Version::parse("mysqld 8.0"), None);
+    }
+
+    #[test]
+    fn a_version_may_be_asked_for_with_or_without_its_minor() {
+        let version = Version::parse("postgres (PostgreSQL) 15.14").unwrap();
+        assert!(version.is("15") && version.is("15.14"));
+        assert!(
+            !version.is("15.1") && !version.is("1") && !version.is("15.14.1") && !version.is("15.")
+        );
+    }
+
+    #[test]
+    fn a_build_is_found_by_its_directory_or_its_bin() {
+        let build = fake("17.2", &["postgres", "initdb"]);
+        let by_root = located(build.path()).unwrap();
+        assert_eq!(by_root.version.major, 17);
+        assert_eq!(by_root, located(&build.path().join("bin")).unwrap());
+    }
+
+    #[test]
+    fn a_version_that_is_too_old_is_refused() {
+        let error = located(fake("11.22", &["postgres", "initdb"]).path()).unwrap_err();
+        assert!(
+            matches!(&error, SetupError::Version { found, .. } if found == "11.22"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_newer_version_than_known_is_used_with_a_note() {
+        let newer = located(fake("99.1", &["postgres", "initdb"]).path()).unwrap();
+        assert!(newer.note().unwrap().contains("99.1"));
+        assert_eq!(
+            located(fake("18.0", &["postgres", "initdb"]).path())
+                .unwrap()
+                .note(),
+            None
+        );
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let without_initdb = located(fake("15.1", &["postgres"]).path()).unwrap_err();
+        assert!(
+            without_initdb.to_string().contains("initdb` is missing"),
+            "{without_initdb}"
+        );
+        let empty = located(fake("15.1", &[]).path()).unwrap_err();
+        assert!(empty.to_string().contains("no `postgres` in"), "{empty}");
+        let nowhere = locate("/nowhere/at/all").unwrap_err();
+        assert!(
+            nowhere.to_string().contains("`/nowhere/at/all`"),
+            "{nowhere}"
+        );
+        let unknown = locate("999.9").unwrap_err();
+        assert!(matches!(unknown, SetupError::Build { .. }), "{unknown}");
+    }
+
+    #[test]
+    fn a_program_that_is_no_server_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("postgres");
+        fs::write(&path, "#!/bin/sh\necho something else\n").unwrap();
+        fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let error = located(directory.path()).unwrap_err();
+        assert!(error.to_string().contains("prints no version"), "{error}");
+    }
+}

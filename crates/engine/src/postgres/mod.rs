@@ -1,0 +1,255 @@
+//! PostgreSQL 12 and later.
+//!
+//! [`Postgres::start`] makes a cluster from a build and runs a server on it, under guard and on a private socket;
+//! [`Postgres::attach`] uses one that runs already. [`PostgresSession`] is the client: blocking, over the protocol
+//! itself.
+
+mod address;
+mod config;
+mod connection;
+mod dialect;
+mod failure;
+mod inspect;
+mod installation;
+mod observer;
+mod server;
+mod session;
+mod settle;
+mod stream;
+mod system_user;
+mod tls;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+pub use address::{Address, Host, Password, SslMode};
+pub use dialect::PostgresDialect;
+pub use installation::{Installation, OLDEST_MAJOR, Version, locate};
+pub use server::StartOptions;
+pub use session::PostgresSession;
+
+use crate::{
+    Capabilities, Dialect, Engine, Error, Observer, Session, Setting, SettleLimits, Settled,
+    SetupError, Storage, Table, TableFacts,
+};
+
+use server::Server;
+
+/// A PostgreSQL server that is up: started by assay, or attached to.
+pub struct Postgres {
+    address: Address,
+    version: String,
+    /// As `server_version_num` has it: 150014 for 15.14.
+    version_num: u32,
+    process_id: Option<u32>,
+    storage: Storage,
+    /// The server that assay started; `None` for one that it attached to.
+    server: Option<Server>,
+}
+
+impl Postgres {
+    /// Makes a cluster with the build's `initdb` and starts its server on a private socket.
+    ///
+    /// # Errors
+    /// Each says what is wrong with the build, the directory or the config, and the way out. Nothing is left running.
+    pub fn start(options: &StartOptions<'_>) -> Result<Self, SetupError> {
+        let server = Server::start(options)?;
+        let mut postgres = Self::reached(server.address().clone(), &server.name())?;
+        postgres.process_id = Some(server.process_id());
+        postgres.storage = server.storage();
+        postgres.server = Some(server);
+        Ok(postgres)
+    }
+
+    /// Uses the server at `url`, which assay did not start: it makes nothing there but its tables, in the URL's
+    /// database. What the URL leaves out comes from `PGHOST`, `PGPORT`, `PGUSER`, `PGPASSWORD`, `PGDATABASE`,
+    /// `PGSSLMODE`, `PGSSLROOTCERT` and the password file, as with the server's own clients.
+    ///
+    /// # Errors
+    /// [`SetupError::Config`] for a URL that can't be understood, [`SetupError::Server`] when the server can't be
+    /// reached or refuses, [`SetupError::Version`] when it is too old.
+    pub fn attach(url: &str) -> Result<Self, SetupError> {
+        let address = Address::from_url(url)?;
+        let name = address.to_string();
+        let mut postgres = Self::reached(address, &name)?;
+        if postgres.version_num < OLDEST_MAJOR * 10_000 {
+            return Err(SetupError::Version {
+                build: name,
+                found: postgres.version,
+                supported: installation::SUPPORTED.into(),
+            });
+        }
+        postgres.look_at_host();
+        Ok(postgres)
+    }
+
+    /// Connects once, and asks for the version.
+    fn reached(address: Address, name: &str) -> Result<Self, SetupError> {
+        let failed = |source: Error| SetupError::Server {
+            server: name.to_string(),
+            help: address.help(&source),
+            source,
+        };
+        let mut session = PostgresSession::connect(&address).map_err(failed)?;
+        let (version, version_num) = session.server_version().map_err(failed)?;
+        drop(session);
+        Ok(Self {
+            address,
+            version,
+            version_num,
+            process_id: None,
+            storage: Storage::default(),
+            server: None,
+        })
+    }
+
+    /// The user that the server runs as, where that is not assay's own.
+    pub fn server_user(&self) -> Option<&str> {
+        self.server.as_ref()?.user()
+    }
+
+    /// The text of the server's configuration file; `None` for a server that assay did not start.
+    pub fn config_text(&self) -> Option<&str> {
+        self.server.as_ref().map(Server::config_text)
+    }
+
+    /// The build that was started; `None` for a server that assay did not start.
+    pub fn installation(&self) -> Option<&Installation> {
+        self.server.as_ref().map(Server::installation)
+    }
+
+    /// The directory that holds the cluster; `None` for a server that assay did not start.
+    pub fn data_dir(&self) -> Option<&crate::DataDir> {
+        self.server.as_ref().map(Server::data_dir)
+    }
+
+    /// What a reader of the results should know of: options of the config that assay overrides, a version that is
+    /// newer than those it was tried with.
+    pub fn notes(&self) -> &[String] {
+        self.server.as_ref().map_or(&[], |server| server.notes())
+    }
+
+    /// Where it is reached, without a password.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+}
+
+impl Postgres {
+    /// Finds out, for a server that assay did not start, which processes and files on this host are its.
+    fn look_at_host(&mut self) {
+        let Ok(mut session) = PostgresSession::connect(&self.address) else {
+            return;
+        };
+        let is_local = match &self.address.host {
+            Host::Unix(_) => true,
+            Host::Tcp(host) => {
+                host == "localhost"
+                    || host
+                        .parse::<std::net::IpAddr>()
+                        .is_ok_and(|ip| ip.is_loopback())
+            }
+        };
+        if !is_local {
+            return;
+        }
+        // A user without the right to see it gets NULL, or an error.
+        let directory = session
+            .query("select setting from pg_settings where name = 'data_directory'")
+            .ok();
+        let directory = directory
+            .and_then(|rows| rows.into_iter().next()?.into_iter().next()?)
+            .map(PathBuf::from);
+        // A forwarded port may lead to another machine, where the same path means something else: the directory is
+        // believed only when a server of this host lives in it.
+        let by_directory = directory.as_deref().and_then(server::live_server);
+        self.process_id = by_directory.or_else(|| session.listener_pid());
+        if let (Some(directory), Some(_)) = (directory, by_directory) {
+            self.storage = Storage {
+                logs: vec![directory.join("pg_wal")],
+                data: vec![directory],
+            };
+        }
+    }
+}
+
+impl Engine for Postgres {
+    type Session = PostgresSession;
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            partitions: true,
+            long_transactions: true,
+            embedded: false,
+            stores_data: true,
+        }
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn dialect(&self) -> &dyn Dialect {
+        &PostgresDialect
+    }
+
+    fn connect(&self) -> Result<PostgresSession, Error> {
+        PostgresSession::connect(&self.address)
+    }
+
+    fn observer(&self, tables: &[Table]) -> Result<Box<dyn Observer>, Error> {
+        observer::open(self, tables)
+    }
+
+    fn process_id(&self) -> Option<u32> {
+        self.process_id
+    }
+
+    fn storage(&self) -> Storage {
+        self.storage.clone()
+    }
+
+    fn settings(&self) -> Result<Vec<Setting>, Error> {
+        // `current_setting` gives a value with its unit, `pg_settings` without.
+        let sql = "select name, current_setting(name, true), source from pg_settings order by name collate \"C\"";
+        let rows = self.connect()?.query(sql)?;
+        let setting = |row: Vec<Option<String>>| {
+            let mut values = row.into_iter();
+            Some(Setting {
+                name: values.next()??,
+                value: values.next()?.unwrap_or_default(),
+                source: values.next()?,
+            })
+        };
+        Ok(rows.into_iter().filter_map(setting).collect())
+    }
+
+    fn settle(
+        &self,
+        tables: &[Table],
+        limits: SettleLimits,
+        stop: &AtomicBool,
+    ) -> Result<Settled, Error> {
+        settle::settle(self, tables, limits, stop)
+    }
+
+    fn inspect(&self, table: &Table, indexes: bool) -> Result<TableFacts, Error> {
+        inspect::inspect(&mut self.connect()?, table, indexes)
+    }
+
+    fn log_tail(&self, lines: usize) -> Vec<String> {
+        self.server
+            .as_ref()
+            .map_or_else(Vec::new, |server| server::tail(server.log(), lines))
+    }
+
+    fn log_path(&self) -> Option<PathBuf> {
+        self.server
+            .as_ref()
+            .map(|server: &Server| Path::to_path_buf(server.log()))
+    }
+
+    fn stop(self) -> Result<(), SetupError> {
+        self.server.map_or(Ok(()), Server::stop)
+    }
+}

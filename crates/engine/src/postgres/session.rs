@@ -1,0 +1,440 @@
+//! The hot path: one message out, one reply in, through buffers that are reused.
+//!
+//! `start` copies the statement's Bind header into the output buffer, each parameter is appended in binary where its
+//! type has a shorter one, and `execute` adds the rest, writes once, and walks the reply where it was read to.
+//! Nothing is allocated once the buffers have grown to the size of the largest message.
+
+use postgres_protocol::message::frontend;
+
+use super::Address;
+use super::connection::Connection;
+use crate::{Error, ErrorClass, Interrupt, Outcome, ParamType, Rows, Session, Statement, Table};
+
+/// Microseconds from 1970-01-01, from which assay counts, to 2000-01-01, from which PostgreSQL does.
+const EPOCH_OFFSET_US: i64 = 946_684_800_000_000;
+
+/// What follows the parameters: one format code for all results, which is binary; then Execute of the unnamed portal
+/// without a limit of rows; then Sync.
+const TRAILER: [u8; 4 + 10 + 5] = [
+    0, 1, 0, 1, b'E', 0, 0, 0, 9, 0, 0, 0, 0, 0, b'S', 0, 0, 0, 4,
+];
+
+/// The part of the trailer that belongs to the Bind message.
+const BIND_TAIL_BYTES: usize = 4;
+
+/// The type of the first column of a statement's rows, if it is an integer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FirstColumn {
+    Other,
+    Int2,
+    Int4,
+    Int8,
+}
+
+/// A statement that the server has prepared.
+struct Prepared {
+    /// The Bind message up to its parameters; its length is still 0.
+    header: Box<[u8]>,
+    param_count: u16,
+    first_column: FirstColumn,
+}
+
+/// A connection to PostgreSQL, for one thread.
+pub struct PostgresSession {
+    connection: Connection,
+    statements: Vec<Prepared>,
+    /// Names given to statements so far, those included that were refused after the server had prepared them.
+    name_count: u32,
+    /// The message being made, or made.
+    message: Vec<u8>,
+    /// The statement that it is for.
+    current: usize,
+    given: u16,
+    is_complete: bool,
+    /// Statements that ask for the last value of a table's sequence, by table name.
+    last_key: Vec<(String, Statement)>,
+}
+
+impl PostgresSession {
+    /// Connects and logs in.
+    ///
+    /// # Errors
+    /// Of class [`ErrorClass::ConnectionLost`] when the server can't be reached, [`ErrorClass::Refused`] when it does
+    /// not let us in.
+    pub fn connect(address: &Address) -> Result<Self, Error> {
+        Ok(Self {
+            connection: Connection::open(address)?,
+            statements: Vec::new(),
+            name_count: 0,
+            message: Vec::with_capacity(16 * 1024),
+            current: 0,
+            given: 0,
+            is_complete: false,
+            last_key: Vec::new(),
+        })
+    }
+
+    /// The version for people, and as a number: 150014 for 15.14.
+    pub(super) fn server_version(&mut self) -> Result<(String, u32), Error> {
+        let text = self.setting("server_version")?;
+        let number = self.setting("server_version_num")?;
+        let number = number.parse().map_err(|_| {
+            Error::new(
+                ErrorClass::Protocol,
+                format!("server version `{number}` is not a number"),
+            )
+        })?;
+        Ok((text, number))
+    }
+
+    fn setting(&mut self, name: &str) -> Result<String, Error> {
+        let rows = self.query(&format!("show {name}"))?;
+        let value = rows
+            .into_iter()
+            .next()
+            .and_then(|row| row.into_iter().next())
+            .flatten();
+        value.ok_or_else(|| {
+            Error::new(
+                ErrorClass::Protocol,
+                format!("the server does not say its `{name}`"),
+            )
+        })
+    }
+
+    pub(super) fn listener_pid(&self) -> Option<u32> {
+        self.connection.listener_pid()
+    }
+
+    fn described(&mut self, name: &str, params: &[ParamType]) -> Result<FirstColumn, Error> {
+        let mut first_column = FirstColumn::Other;
+        loop {
+            let (tag, body) = self.connection.message()?;
+            match tag {
+                b'1' | b'n' | b'N' | b'S' | b'A' => {}
+                b't' => {
+                    let count = match self.connection.bytes(body) {
+                        [high, low, ..] => u16::from_be_bytes([*high, *low]),
+                        _ => {
+                            return Err(self
+                                .connection
+                                .broken("a description of parameters without their number"));
+                        }
+                    };
+                    if usize::from(count) != params.len() {
+                        self.finish()?;
+                        return Err(Error::new(
+                            ErrorClass::Other,
+                            format!(
+                                "statement {name} has {count} parameters, {} are declared",
+                                params.len()
+                            ),
+                        ));
+                    }
+                }
+                b'T' => match first_type(self.connection.bytes(body)) {
+                    Some(oid) => {
+                        first_column = match oid {
+                            21 => FirstColumn::Int2,
+                            23 => FirstColumn::Int4,
+                            20 => FirstColumn::Int8,
+                            _ => FirstColumn::Other,
+                        }
+                    }
+                    None => {
+                        return Err(self
+                            .connection
+                            .broken("a description of columns that has no end"));
+                    }
+                },
+                b'E' => return Err(self.connection.refusal(body)),
+                b'Z' => return Ok(first_column),
+                _ => {
+                    let what = format!(
+                        "message {} in reply to a prepared statement",
+                        tag.escape_ascii()
+                    );
+                    return Err(self.connection.broken(what));
+                }
+            }
+        }
+    }
+
+    /// Reads on to the end of the reply.
+    fn finish(&mut self) -> Result<(), Error> {
+        while self.connection.message()?.0 != b'Z' {}
+        Ok(())
+    }
+
+    /// Completes the message: its length, and what follows the parameters.
+    #[inline]
+    fn complete(&mut self) {
+        debug_assert_eq!(
+            self.statements
+                .get(self.current)
+                .map(|statement| statement.param_count),
+            Some(self.given),
+            "a parameter was left out or given twice"
+        );
+        self.message.extend_from_slice(&TRAILER);
+        // All but the tag, without what follows the Bind message. Longer messages than 2 GiB can't be made: their
+        // parameters are at most 65,535 and far shorter.
+        let length = (self.message.len() - (TRAILER.len() - BIND_TAIL_BYTES) - 1) as u32;
+        if let Some(place) = self.message.get_mut(1..5) {
+            place.copy_from_slice(&length.to_be_bytes());
+        }
+        self.is_complete = true;
+    }
+}
+
+impl Session for PostgresSession {
+    fn prepare(&mut self, sql: &str, params: &[ParamType]) -> Result<Statement, Error> {
+        let too_many = || {
+            Error::new(
+                ErrorClass::Other,
+                "more statements or parameters than 65535",
+            )
+        };
+        let number = u16::try_from(self.statements.len()).map_err(|_| too_many())?;
+        let param_count = u16::try_from(params.len()).map_err(|_| too_many())?;
+        let name = format!("s{}", self.name_count);
+        self.name_count += 1;
+        let types = params.iter().map(|param| match param {
+            ParamType::Int4 => 23,
+            ParamType::Int8 => 20,
+            ParamType::Timestamp => 1114,
+            ParamType::Text => 25,
+        });
+        self.connection.send_with(|output| {
+            frontend::parse(&name, sql, types, output)?;
+            frontend::describe(b'S', &name, output)?;
+            frontend::sync(output);
+            Ok(())
+        })?;
+        let first_column = self.described(&name, params)?;
+        let mut header = vec![b'B', 0, 0, 0, 0];
+        header.push(0); // the unnamed portal
+        header.extend_from_slice(name.as_bytes());
+        header.push(0);
+        header.extend_from_slice(&[0, 1, 0, 1]); // one format code for all parameters: binary
+        header.extend_from_slice(&param_count.to_be_bytes());
+        self.statements.push(Prepared {
+            header: header.into(),
+            param_count,
+            first_column,
+        });
+        Ok(Statement(number))
+    }
+
+    #[inline]
+    fn start(&mut self, statement: Statement) {
+        self.current = usize::from(statement.0);
+        self.message.clear();
+        self.message
+            .extend_from_slice(&self.statements[self.current].header);
+        self.given = 0;
+        self.is_complete = false;
+    }
+
+    #[inline]
+    fn int4(&mut self, value: i32) {
+        let mut bytes = [0, 0, 0, 4, 0, 0, 0, 0];
+        bytes[4..].copy_from_slice(&value.to_be_bytes());
+        self.message.extend_from_slice(&bytes);
+        self.given += 1;
+    }
+
+    #[inline]
+    fn int8(&mut self, value: i64) {
+        let mut bytes = [0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0];
+        bytes[4..].copy_from_slice(&value.to_be_bytes());
+        self.message.extend_from_slice(&bytes);
+        self.given += 1;
+    }
+
+    #[inline]
+    fn timestamp(&mut self, unix_us: i64) {
+        self.int8(unix_us - EPOCH_OFFSET_US);
+    }
+
+    #[inline]
+    fn text(&mut self, value: &str) {
+        // A text of 4 GiB is more than the server takes in a message, and refused by it.
+        self.message
+            .extend_from_slice(&(value.len() as u32).to_be_bytes());
+        self.message.extend_from_slice(value.as_bytes());
+        self.given += 1;
+    }
+
+    fn execute(&mut self) -> Result<Outcome, Error> {
+        if !self.is_complete {
+            self.complete();
+        }
+        self.connection.send(&self.message)?;
+        let first_column = self.statements[self.current].first_column;
+        let (mut returned, mut changed, mut value) = (0, 0, None);
+        loop {
+            let (tag, body) = self.connection.message()?;
+            match tag {
+                b'D' => {
+                    if returned == 0 {
+                        value = first_value(first_column, self.connection.bytes(body));
+                    }
+                    returned += 1;
+                }
+                b'C' => changed = tag_rows(self.connection.bytes(body)),
+                b'Z' => {
+                    return Ok(Outcome {
+                        rows: if returned > 0 { returned } else { changed },
+                        value,
+                    });
+                }
+                // BindComplete, EmptyQueryResponse, and what the server may say at any time.
+                b'2' | b'I' | b'N' | b'S' | b'A' => {}
+                b'E' => return Err(self.connection.refusal(body)),
+                _ => {
+                    let what = format!("message {} in reply to a statement", tag.escape_ascii());
+                    return Err(self.connection.broken(what));
+                }
+            }
+        }
+    }
+
+    fn query(&mut self, sql: &str) -> Result<Rows, Error> {
+        self.connection.query(sql)
+    }
+
+    fn last_key(&mut self, table: &Table) -> Result<Option<i64>, Error> {
+        let known = self
+            .last_key
+            .iter()
+            .find(|(name, _)| *name == table.name)
+            .map(|(_, statement)| *statement);
+        let statement = match known {
+            Some(statement) => statement,
+            None => {
+                // Resolved here, so that asking costs no look-up.
+                let sql = format!(
+                    "select pg_get_serial_sequence('{}', '{}')",
+                    table.name,
+                    table.key()
+                );
+                let rows = self.query(&sql)?;
+                let Some(Some(sequence)) = rows.first().and_then(|row| row.first()) else {
+                    return Ok(None);
+                };
+                let statement =
+                    self.prepare(&format!("select currval('{sequence}'::regclass)"), &[])?;
+                self.last_key.push((table.name.clone(), statement));
+                statement
+            }
+        };
+        self.start(statement);
+        match self.execute() {
+            Ok(outcome) => Ok(outcome.value),
+            // This session has not drawn from the sequence yet.
+            Err(error) if error.code.as_deref() == Some("55000") => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn interrupt(&self) -> Result<Interrupt, Error> {
+        self.connection.interrupt()
+    }
+}
+
+/// The type of the first column in a RowDescription; `None` when it is malformed. 0 without columns.
+fn first_type(body: &[u8]) -> Option<u32> {
+    let (count, columns) = body.split_at_checked(2)?;
+    if count == [0, 0] {
+        return Some(0);
+    }
+    let name_end = columns.iter().position(|&byte| byte == 0)?;
+    // After the name: the table's id (4 bytes), the column's number (2), the type's id (4).
+    let oid = columns.get(name_end + 7..name_end + 11)?;
+    Some(u32::from_be_bytes(oid.try_into().ok()?))
+}
+
+/// The first value of a DataRow in binary, if it is an integer and not NULL.
+#[inline]
+fn first_value(column: FirstColumn, body: &[u8]) -> Option<i64> {
+    match (column, body) {
+        (FirstColumn::Int8, [_, _, 0, 0, 0, 8, value @ ..]) => {
+            Some(i64::from_be_bytes(*value.first_chunk()?))
+        }
+        (FirstColumn::Int4, [_, _, 0, 0, 0, 4, value @ ..]) => {
+            Some(i32::from_be_bytes(*value.first_chunk()?).into())
+        }
+        (FirstColumn::Int2, [_, _, 0, 0, 0, 2, value @ ..]) => {
+            Some(i16::from_be_bytes(*value.first_chunk()?).into())
+        }
+        _ => None,
+    }
+}
+
+/// The number at the end of a command's tag: 100 in `INSERT 0 100`; 0 without one.
+#[inline]
+fn tag_rows(tag: &[u8]) -> u64 {
+    let (mut rows, mut unit) = (0u64, 1u64);
+    for &byte in tag.iter().rev().skip_while(|&&byte| byte == 0) {
+        if !byte.is_ascii_digit() {
+            break;
+        }
+        rows = rows.wrapping_add(u64::from(byte - b'0').wrapping_mul(unit));
+        unit = unit.wrapping_mul(10);
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rows_of_a_tag_are_its_last_number() {
+        assert_eq!(tag_rows(b"INSERT 0 100\0"), 100);
+        assert_eq!(tag_rows(b"DELETE 7\0"), 7);
+        assert_eq!(tag_rows(b"BEGIN\0"), 0);
+        assert_eq!(tag_rows(b""), 0);
+        assert_eq!(
+            tag_rows(b"99999999999999999999999999\0"),
+            tag_rows(b"99999999999999999999999999")
+        );
+    }
+
+    #[test]
+    fn a_first_value_is_read_by_its_type() {
+        assert_eq!(
+            first_value(
+                FirstColumn::Int8,
+                &[0, 1, 0, 0, 0, 8, 255, 255, 255, 255, 255, 255, 255, 254]
+            ),
+            Some(-2)
+        );
+        assert_eq!(
+            first_value(FirstColumn::Int4, &[0, 2, 0, 0, 0, 4, 0, 0, 1, 0, 9, 9]),
+            Some(256)
+        );
+        assert_eq!(
+            first_value(FirstColumn::Int4, &[0, 1, 255, 255, 255, 255]),
+            None
+        );
+        assert_eq!(first_value(FirstColumn::Int4, &[0, 1, 0, 0, 0, 4, 1]), None);
+        assert_eq!(
+            first_value(FirstColumn::Other, &[0, 1, 0, 0, 0, 4, 0, 0, 0, 1]),
+            None
+        );
+    }
+
+    #[test]
+    fn a_description_cut_short_is_noticed() {
+        assert_eq!(first_type(&[0, 0]), Some(0));
+        assert_eq!(
+            first_type(b"\0\x01k\0\0\0\0\x01\0\x01\0\0\0\x14\0\x08\xff\xff\xff\xff\0\0"),
+            Some(20)
+        );
+        assert_eq!(first_type(b"\0\x01k\0\0\0"), None);
+        assert_eq!(first_type(b"\0\x01k"), None);
+        assert_eq!(first_type(b"\0"), None);
+    }
+}

@@ -1,0 +1,238 @@
+//! Bringing the server to rest: vacuum of all tables, a checkpoint, and the end of autovacuum's work on them.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::observer::{names, relations, wait_for_closing};
+use super::session::PostgresSession;
+use super::{Address, Postgres};
+use crate::guard::Deadline;
+use crate::{Action, Counter, Error, ErrorClass, Interrupt, Session, SettleLimits, Settled, Table};
+
+/// Tables that are vacuumed at the same time.
+const CONNECTIONS_MAX: usize = 4;
+
+/// How long sessions of the load may take to end: what they hand on then would look like new work afterwards.
+const CLOSING_MAX: Duration = Duration::from_secs(1);
+
+/// How often a stop, and the end of pending work, are looked for.
+const POLL: Duration = Duration::from_millis(100);
+
+pub(super) fn settle(
+    postgres: &Postgres,
+    tables: &[Table],
+    limits: SettleLimits,
+    stop: &AtomicBool,
+) -> Result<Settled, Error> {
+    let began = Deadline::after(limits.at_least);
+    let limit = Deadline::after(limits.at_most);
+    let mut session = connect(postgres)?;
+    wait_for_closing(
+        &mut session,
+        &postgres.address().application_name,
+        CLOSING_MAX.min(limits.at_most / 4),
+    )?;
+    let mut settled = Settled {
+        pending_before: pending(&mut session, tables)?,
+        ..Settled::default()
+    };
+    let is_stopped = || stop.load(Ordering::Relaxed);
+    let relations = existing(&mut session, tables)?;
+    settled.actions = vacuum(postgres, relations, &limit, stop)?;
+    // CHECKPOINT is for superusers, from 15 on for members of pg_checkpoint; elsewhere it is left undone.
+    if !is_stopped() && !limit.has_passed() {
+        let outcome = while_waiting(&mut session, "CHECKPOINT", &limit, stop)?;
+        settled.actions.push(outcome);
+    }
+    if !is_stopped() {
+        let waited = Deadline::after(limits.at_most);
+        while !is_stopped()
+            && !limit.has_passed()
+            && autovacuum_workers(&mut session, tables)? > 0.0
+        {
+            std::thread::sleep(POLL);
+        }
+        settled.actions.push(Action {
+            what: "wait for autovacuum".into(),
+            took: waited.elapsed(),
+        });
+    }
+    let rest = Deadline::after(limits.at_most);
+    if !began.has_passed() && !is_stopped() {
+        while !began.has_passed() && !is_stopped() {
+            std::thread::sleep(POLL.min(limits.at_least.saturating_sub(began.elapsed())));
+        }
+        settled.actions.push(Action {
+            what: "rest".into(),
+            took: rest.elapsed(),
+        });
+    }
+    // An interrupted CHECKPOINT took its session with it.
+    let mut session = connect(postgres)?;
+    settled.pending_after = pending(&mut session, tables)?;
+    Ok(settled)
+}
+
+fn connect(postgres: &Postgres) -> Result<PostgresSession, Error> {
+    let mut session = PostgresSession::connect(&Address {
+        application_name: "assay settle".into(),
+        ..postgres.address().clone()
+    })?;
+    // A vacuum of what was loaded is maintenance, not one of the things that a config may time out.
+    session.query("set statement_timeout = 0")?;
+    session.query("set lock_timeout = 0")?;
+    Ok(session)
+}
+
+/// The tables that exist, and their partitions, by name.
+fn existing(session: &mut PostgresSession, tables: &[Table]) -> Result<VecDeque<String>, Error> {
+    if tables.is_empty() {
+        return Ok(VecDeque::new());
+    }
+    let sql = format!(
+        "select r.oid::regclass from {} order by t.n, r.oid",
+        relations(&names(tables))
+    );
+    Ok(session
+        .query(&sql)?
+        .into_iter()
+        .filter_map(|row| row.into_iter().next().flatten())
+        .collect())
+}
+
+/// Vacuums all `relations`, several at a time; those not begun when `stop` is set or the limit has passed are left
+/// out, those begun are cancelled.
+fn vacuum(
+    postgres: &Postgres,
+    relations: VecDeque<String>,
+    limit: &Deadline,
+    stop: &AtomicBool,
+) -> Result<Vec<Action>, Error> {
+    let connections = relations.len().min(CONNECTIONS_MAX);
+    let work = Mutex::new(relations);
+    let done = Mutex::new(Vec::new());
+    let next = || work.lock().ok().and_then(|mut work| work.pop_front());
+    let is_over = || stop.load(Ordering::Relaxed) || limit.has_passed();
+    let results: Vec<Result<(), Error>> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..connections)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut session = connect(postgres)?;
+                    while !is_over()
+                        && let Some(relation) = next()
+                    {
+                        // Indexes are cleaned also where few rows are dead: what is put off is debt.
+                        let sql = format!("VACUUM (ANALYZE, INDEX_CLEANUP ON) {relation}");
+                        let action = while_waiting(&mut session, &sql, limit, stop)?;
+                        if let Ok(mut done) = done.lock() {
+                            done.push(action);
+                        }
+                    }
+                    Ok(())
+                })
+            })
+            .collect();
+        workers
+            .into_iter()
+            .map(|worker| {
+                worker.join().unwrap_or_else(|_| {
+                    Err(Error::new(
+                        ErrorClass::Other,
+                        "a thread that vacuums has panicked",
+                    ))
+                })
+            })
+            .collect()
+    });
+    results.into_iter().collect::<Result<(), Error>>()?;
+    Ok(done.into_inner().unwrap_or_default())
+}
+
+/// Runs `sql`, and cancels it when `stop` is set or the limit has passed: that is then said in the action.
+fn while_waiting(
+    session: &mut PostgresSession,
+    sql: &str,
+    limit: &Deadline,
+    stop: &AtomicBool,
+) -> Result<Action, Error> {
+    let interrupt = session.interrupt()?;
+    let took = Deadline::after(Duration::MAX);
+    let is_done = AtomicBool::new(false);
+    let result = std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| watch(&is_done, limit, stop, &interrupt));
+        let result = session.query(sql);
+        is_done.store(true, Ordering::Relaxed);
+        watcher.thread().unpark();
+        result
+    });
+    let what = match result {
+        Ok(_) => sql.to_string(),
+        Err(error) if error.class == ErrorClass::Interrupted => format!("{sql}: cancelled"),
+        // A user without the right to do so can't settle: said, not hidden.
+        Err(error) if error.code.as_deref() == Some("42501") => format!("{sql}: not allowed"),
+        Err(error) => return Err(error),
+    };
+    Ok(Action {
+        what,
+        took: took.elapsed(),
+    })
+}
+
+fn watch(is_done: &AtomicBool, limit: &Deadline, stop: &AtomicBool, interrupt: &Interrupt) {
+    while !is_done.load(Ordering::Relaxed) {
+        if stop.load(Ordering::Relaxed) || limit.has_passed() {
+            interrupt();
+            return;
+        }
+        std::thread::park_timeout(POLL);
+    }
+}
+
+/// Autovacuum's workers that hold a lock on one of the tables.
+fn autovacuum_workers(session: &mut PostgresSession, tables: &[Table]) -> Result<f64, Error> {
+    if tables.is_empty() {
+        return Ok(0.0);
+    }
+    let sql = format!(
+        "select count(distinct a.pid) from pg_stat_activity a join pg_locks l on l.pid = a.pid \
+         where a.backend_type = 'autovacuum worker' and l.relation in (select r.oid from {})",
+        relations(&names(tables))
+    );
+    Ok(session.query_i64(&sql)?.unwrap_or(0) as f64)
+}
+
+/// What is still to be done, as far as the server tells.
+fn pending(session: &mut PostgresSession, tables: &[Table]) -> Result<Vec<Counter>, Error> {
+    let mut counters = Vec::new();
+    if !tables.is_empty() {
+        let sql = format!(
+            "select t.name, sum(pg_stat_get_dead_tuples(r.oid)) from {} group by t.name order by min(t.n)",
+            relations(&names(tables))
+        );
+        for row in session.query(&sql)? {
+            if let [Some(name), Some(rows)] = row.as_slice()
+                && let Ok(rows) = rows.parse()
+            {
+                counters.push(Counter::gauge(format!("dead_rows.{name}"), rows));
+            }
+        }
+    }
+    counters.push(Counter::gauge(
+        "autovacuum_worker_count",
+        autovacuum_workers(session, tables)?,
+    ));
+    // What a checkpoint would have to make durable is bounded by the WAL since the last one began.
+    let sql =
+        "select (pg_current_wal_insert_lsn() - redo_lsn)::bigint from pg_control_checkpoint()";
+    match session.query_i64(sql) {
+        Ok(Some(bytes)) => {
+            counters.push(Counter::gauge("wal_since_checkpoint_bytes", bytes as f64))
+        }
+        Ok(None) => {}
+        Err(error) if error.code.as_deref() == Some("42501") => {}
+        Err(error) => return Err(error),
+    }
+    Ok(counters)
+}

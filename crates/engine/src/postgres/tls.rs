@@ -1,0 +1,169 @@
+//! TLS as the server's own clients mean it: `require` encrypts, `verify-ca` wants a trusted signature, `verify-full`
+//! also the right name.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+};
+
+use super::SslMode;
+use crate::{Error, ErrorClass};
+
+/// How TLS is to be done in `mode`, with the authorities in `root`, or the system's without one.
+pub(super) fn client_config(
+    mode: SslMode,
+    root: Option<&Path>,
+) -> Result<Arc<ClientConfig>, Error> {
+    let provider = Arc::new(ring::default_provider());
+    // As in libpq, a root certificate turns `require` into `verify-ca`.
+    let trust = match (mode, root) {
+        (SslMode::VerifyFull, _) => Trust::Name,
+        (SslMode::VerifyCa, _) | (SslMode::Require, Some(_)) => Trust::Authority,
+        _ => Trust::Anyone,
+    };
+    let (inner, roots) = match trust {
+        Trust::Anyone => (None, Vec::new()),
+        Trust::Authority | Trust::Name => {
+            let roots = root_certificates(root)?;
+            let mut store = RootCertStore::empty();
+            store.add_parsable_certificates(roots.iter().cloned());
+            let inner =
+                WebPkiServerVerifier::builder_with_provider(Arc::new(store), Arc::clone(&provider))
+                    .build()
+                    .map_err(|error| {
+                        refused(format!("cannot use the root certificates: {error}"))
+                    })?;
+            (Some(inner), roots)
+        }
+    };
+    let verifier = Verifier {
+        trust,
+        inner,
+        roots,
+        provider: Arc::clone(&provider),
+    };
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| refused(format!("cannot set up TLS: {error}")))?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth();
+    Ok(Arc::new(config))
+}
+
+fn refused(message: String) -> Error {
+    Error::new(ErrorClass::Refused, message)
+}
+
+fn root_certificates(root: Option<&Path>) -> Result<Vec<CertificateDer<'static>>, Error> {
+    let (certificates, place) = match root {
+        Some(path) => {
+            let read: Result<Vec<_>, _> =
+                CertificateDer::pem_file_iter(path).and_then(|certificates| certificates.collect());
+            let read = read.map_err(|error| {
+                refused(format!(
+                    "cannot read root certificates `{}`: {error}",
+                    path.display()
+                ))
+            })?;
+            (read, format!("`{}`", path.display()))
+        }
+        None => (
+            rustls_native_certs::load_native_certs().certs,
+            "the system's store".to_string(),
+        ),
+    };
+    if certificates.is_empty() {
+        return Err(refused(format!("no root certificate in {place}")));
+    }
+    Ok(certificates)
+}
+
+/// Whose certificate is good enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trust {
+    Anyone,
+    Authority,
+    Name,
+}
+
+#[derive(Debug)]
+struct Verifier {
+    trust: Trust,
+    inner: Option<Arc<WebPkiServerVerifier>>,
+    roots: Vec<CertificateDer<'static>>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let Some(inner) = &self.inner else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        match inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
+            Err(rustls::Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) if self.trust == Trust::Authority => Ok(ServerCertVerified::assertion()),
+            // A server whose self-signed certificate is itself the trusted root: usual with PostgreSQL, and refused by
+            // the verifier because such a certificate may also sign others.
+            Err(rustls::Error::InvalidCertificate(CertificateError::Other(_)))
+                if self.roots.iter().any(|root| root == end_entity) =>
+            {
+                if self.trust == Trust::Name {
+                    verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                }
+                Ok(ServerCertVerified::assertion())
+            }
+            result => result,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(
+            message,
+            certificate,
+            signed,
+            &self.provider.signature_verification_algorithms,
+        )
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(
+            message,
+            certificate,
+            signed,
+            &self.provider.signature_verification_algorithms,
+        )
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
+    }
+}

@@ -1,0 +1,236 @@
+//! A target that is up, and what can be asked of it outside of measured time.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use crate::{Dialect, Error, Session, SetupError, Table};
+
+/// What an engine can do. What it can't is *not applicable* in the record and in every table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Tables can be partitioned by ranges of the key.
+    pub partitions: bool,
+    /// A long transaction holds back the removal of old row versions, so that holding one is a test.
+    pub long_transactions: bool,
+    /// The engine works in assay's own process: its CPU can't be told from the client's.
+    pub embedded: bool,
+    /// What was written is there to be read: the null engine alone says no, and its data is not checked.
+    pub stores_data: bool,
+}
+
+/// Where a target keeps its files; empty where assay can't reach them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Storage {
+    /// Directories and files that hold tables and indexes.
+    pub data: Vec<PathBuf>,
+    /// Directories and files that hold redo, undo or write-ahead logs. They may lie within those of `data`: their
+    /// size is then not part of the data's.
+    pub logs: Vec<PathBuf>,
+}
+
+/// One effective setting, as the engine itself reports it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Its name.
+    pub name: String,
+    /// Its value in the engine's own notation, with its unit where the engine gives one apart.
+    pub value: String,
+    /// Where the engine says it came from: `default`, `configuration file`, ...
+    pub source: Option<String>,
+}
+
+/// How a counter behaves over time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CounterKind {
+    /// It only grows: a step's figure is the difference.
+    Cumulative,
+    /// It is what it is at that moment.
+    Gauge,
+}
+
+/// One counter of the engine at one moment. The unit is last in its name: `wal_bytes`, `checkpoint_count`,
+/// `dead_rows.pi1`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Counter {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: f64,
+    /// How it behaves.
+    pub kind: CounterKind,
+}
+
+impl Counter {
+    /// A counter that only grows.
+    pub fn cumulative(name: impl Into<String>, value: f64) -> Self {
+        Self {
+            name: name.into(),
+            value,
+            kind: CounterKind::Cumulative,
+        }
+    }
+
+    /// A counter that goes up and down.
+    pub fn gauge(name: impl Into<String>, value: f64) -> Self {
+        Self {
+            name: name.into(),
+            value,
+            kind: CounterKind::Gauge,
+        }
+    }
+}
+
+/// Reads an engine's counters on a connection of its own, so that it can run beside the load.
+pub trait Observer: Send {
+    /// All counters: before and after a step.
+    ///
+    /// # Errors
+    /// The engine's own.
+    fn counters(&mut self) -> Result<Vec<Counter>, Error>;
+
+    /// Those that cost so little that they can be read each second; may be none.
+    ///
+    /// # Errors
+    /// The engine's own.
+    fn sample(&mut self) -> Result<Vec<Counter>, Error>;
+}
+
+/// How long settling may take.
+#[derive(Clone, Copy, Debug)]
+pub struct SettleLimits {
+    /// It lasts at least so long: background work that the engine doesn't report gets that much time.
+    pub at_least: Duration,
+    /// Waiting for pending work ends here, and what is pending then is recorded.
+    pub at_most: Duration,
+}
+
+/// One thing that settling did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Action {
+    /// What: `VACUUM (ANALYZE) pi1`, `CHECKPOINT`.
+    pub what: String,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// The evidence of settling.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settled {
+    /// What was done, in order.
+    pub actions: Vec<Action>,
+    /// What was pending before, as gauges: dirty bytes, dead rows.
+    pub pending_before: Vec<Counter>,
+    /// The same afterwards.
+    pub pending_after: Vec<Counter>,
+}
+
+/// What a table holds, as the engine counts it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableFacts {
+    /// Rows in the table.
+    pub rows: u64,
+    /// The smallest key; `None` in an empty table.
+    pub key_min: Option<i64>,
+    /// The largest key; `None` in an empty table.
+    pub key_max: Option<i64>,
+    /// Rows by way of each index that was counted, by the index's name.
+    pub index_rows: Vec<(String, u64)>,
+}
+
+/// A target that is up. Dropping it takes down what assay started.
+pub trait Engine: Send + Sync {
+    /// Its connections.
+    type Session: Session;
+
+    /// What it can do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// The version, as the engine itself reports it.
+    fn version(&self) -> &str;
+
+    /// How it writes SQL.
+    fn dialect(&self) -> &dyn Dialect;
+
+    /// Opens a connection for the load, ready for [`Session::prepare`].
+    ///
+    /// # Errors
+    /// The engine's own.
+    fn connect(&self) -> Result<Self::Session, Error>;
+
+    /// Opens a connection that reads counters of `tables` and of the whole engine.
+    ///
+    /// # Errors
+    /// The engine's own.
+    fn observer(&self, tables: &[Table]) -> Result<Box<dyn Observer>, Error>;
+
+    /// The root of the server's process tree; `None` where there is none, or not on this host.
+    fn process_id(&self) -> Option<u32>;
+
+    /// Where its files are.
+    fn storage(&self) -> Storage;
+
+    /// The effective settings, all of them, sorted by name.
+    ///
+    /// # Errors
+    /// The engine's own.
+    fn settings(&self) -> Result<Vec<Setting>, Error>;
+
+    /// Brings the engine to rest, so that one step's debt is not the next one's. Returns early, with what it has
+    /// done, once `stop` is set.
+    ///
+    /// # Errors
+    /// The engine's own.
+    fn settle(
+        &self,
+        tables: &[Table],
+        limits: SettleLimits,
+        stop: &AtomicBool,
+    ) -> Result<Settled, Error>;
+
+    /// Counts what `table` holds; `indexes` says whether its indexes exist and are to be counted too.
+    ///
+    /// # Errors
+    /// The engine's own.
+    fn inspect(&self, table: &Table, indexes: bool) -> Result<TableFacts, Error> {
+        let mut session = self.connect()?;
+        let dialect = self.dialect();
+        let mut count = |statements: &[String]| -> Result<Option<i64>, Error> {
+            let (last, first) = match statements.split_last() {
+                Some(split) => split,
+                None => return Ok(None),
+            };
+            for sql in first {
+                session.query(sql)?;
+            }
+            session.query_i64(last)
+        };
+        let rows = count(&dialect.count_rows(table, None))?.unwrap_or(0);
+        let key_min = count(&[dialect.min_key(table)])?;
+        let key_max = count(&[dialect.max_key(table)])?;
+        let mut index_rows = Vec::new();
+        for index in table.indexes.iter().filter(|_| indexes) {
+            if let Some(rows) = count(&dialect.count_rows(table, Some(index)))? {
+                index_rows.push((index.name.to_string(), rows as u64));
+            }
+        }
+        Ok(TableFacts {
+            rows: rows as u64,
+            key_min,
+            key_max,
+            index_rows,
+        })
+    }
+
+    /// The last lines of the server's log, oldest first; empty where there is none.
+    fn log_tail(&self, lines: usize) -> Vec<String>;
+
+    /// Where the server writes its log, if it does.
+    fn log_path(&self) -> Option<PathBuf>;
+
+    /// Takes it down in good order.
+    ///
+    /// # Errors
+    /// When it does not stop, or not cleanly.
+    fn stop(self) -> Result<(), SetupError>;
+}

@@ -1,0 +1,70 @@
+//! Tables and indexes as data, for every dialect to render.
+
+/// The type of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnType {
+    /// The primary key: a 64-bit integer that the server assigns, ascending.
+    AutoKey,
+    /// 32-bit signed integer.
+    Int4,
+    /// Date and time without a time zone.
+    Timestamp,
+    /// Text of at most so many characters.
+    Text(u32),
+}
+
+/// A column of a [`Table`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: &'static str,
+    /// Its type.
+    pub kind: ColumnType,
+}
+
+/// A secondary index, not unique.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Index {
+    /// Its name within the table; where names of indexes are global the dialect adds the table's.
+    pub name: &'static str,
+    /// Its key columns in order.
+    pub columns: Vec<&'static str>,
+}
+
+/// Range partitions on the primary key: the last one has no upper bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Partitions {
+    /// How many.
+    pub count: u32,
+    /// Keys in each but the last.
+    pub rows_each: u64,
+}
+
+/// A table: the first column is the primary key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// Its name.
+    pub name: String,
+    /// Its columns, the primary key first.
+    pub columns: Vec<Column>,
+    /// The secondary indexes that it gets when they are created.
+    pub indexes: Vec<Index>,
+    /// How it is partitioned, if it is.
+    pub partitions: Option<Partitions>,
+}
+
+impl Table {
+    /// The name of the primary key.
+    pub fn key(&self) -> &'static str {
+        self.columns[0].name
+    }
+}
+
+/// How a range scan's first key compares with the parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `>=`
+    AtLeast,
+    /// `>`
+    Above,
+}

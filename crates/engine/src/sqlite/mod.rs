@@ -1,0 +1,346 @@
+//! SQLite, bundled and embedded: a target is one database file, and its config is pragmas.
+//!
+//! The inserter, the deleter and the reader of a client are connections to one file, so waiting for the write lock is
+//! part of what is measured. SQLite's own busy handler sleeps up to 100 ms at a time, which would measure the handler;
+//! the one here polls at most every half millisecond and counts its waits.
+
+mod dialect;
+mod observer;
+mod session;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, SystemTime};
+
+use rusqlite::Connection;
+
+pub use dialect::SqliteDialect;
+pub use session::SqliteSession;
+
+use crate::{
+    Action, Capabilities, Dialect, Engine, Error, ErrorClass, Observer, Setting, SettleLimits,
+    Settled, SetupError, Storage, Table,
+};
+use observer::SqliteObserver;
+
+/// The version of the bundled library.
+pub fn version() -> &'static str {
+    rusqlite::version()
+}
+
+/// Pragmas that only take effect while the database is empty, and so come first.
+const BEFORE_CONTENT: [&str; 3] = ["page_size", "auto_vacuum", "encoding"];
+
+/// Pragmas whose values make the effective settings.
+const REPORTED: [&str; 22] = [
+    "analysis_limit",
+    "auto_vacuum",
+    "automatic_index",
+    "cache_size",
+    "cache_spill",
+    "cell_size_check",
+    "checkpoint_fullfsync",
+    "encoding",
+    "foreign_keys",
+    "fullfsync",
+    "journal_mode",
+    "journal_size_limit",
+    "locking_mode",
+    "max_page_count",
+    "mmap_size",
+    "page_size",
+    "secure_delete",
+    "synchronous",
+    "temp_store",
+    "threads",
+    "wal_autocheckpoint",
+    "hard_heap_limit",
+];
+
+/// A database file and the pragmas of its connections.
+#[derive(Debug)]
+pub struct Sqlite {
+    file: PathBuf,
+    pragmas: Vec<(String, String)>,
+}
+
+impl Sqlite {
+    /// Makes an empty database in `directory`, which is assay's and empty, with the pragmas `set`, which every
+    /// connection is given.
+    ///
+    /// # Errors
+    /// A pragma that SQLite doesn't know, or whose value it doesn't take; a directory that it can't write.
+    pub fn start(directory: &Path, set: &[(String, String)]) -> Result<Self, SetupError> {
+        let mut pragmas = set.to_vec();
+        pragmas.sort_by_key(|(name, _)| !BEFORE_CONTENT.contains(&name.as_str()));
+        let sqlite = Self {
+            file: directory.join("assay.sqlite"),
+            pragmas,
+        };
+        let connection = sqlite.open().map_err(|source| SetupError::Server {
+            server: format!("sqlite at `{}`", sqlite.file.display()),
+            source,
+            help: None,
+        })?;
+        let known = pragma_names(&connection);
+        for (name, value) in &sqlite.pragmas {
+            if !known.contains(name) {
+                return Err(SetupError::Config {
+                    what: format!("`{name}` is not a pragma of SQLite {}", version()),
+                    help: "SQLite's own list: `sqlite3 :memory: 'pragma pragma_list'`".into(),
+                });
+            }
+            if let Some(effective) = pragma(&connection, name)
+                && !takes_effect(name, value, &effective)
+            {
+                return Err(SetupError::Config {
+                    what: format!("`{name} = {value}` did not take effect: SQLite reports `{effective}`"),
+                    help: "give the pragma a value that it takes, in the notation of SQLite's documentation".into(),
+                });
+            }
+        }
+        // The page size is settled only by the first write.
+        connection
+            .execute_batch("create table assay(v); drop table assay")
+            .map_err(|error| SetupError::Server {
+                server: format!("sqlite at `{}`", sqlite.file.display()),
+                source: session::error(&error),
+                help: None,
+            })?;
+        Ok(sqlite)
+    }
+
+    fn open(&self) -> Result<Connection, Error> {
+        let mut connection =
+            Connection::open(&self.file).map_err(|error| session::error(&error))?;
+        connection
+            .busy_handler(Some(session::wait_for_lock))
+            .map_err(|error| session::error(&error))?;
+        for (name, value) in &self.pragmas {
+            connection
+                .pragma_update(None, name, value)
+                .map_err(|error| Error {
+                    message: format!("pragma {name} = {value}: {error}"),
+                    ..session::error(&error)
+                })?;
+        }
+        Ok(connection)
+    }
+
+    fn wal(&self) -> PathBuf {
+        let mut wal = self.file.clone().into_os_string();
+        wal.push("-wal");
+        wal.into()
+    }
+}
+
+fn pragma_names(connection: &Connection) -> Vec<String> {
+    let names = || -> rusqlite::Result<Vec<String>> {
+        connection
+            .prepare("select name from pragma_pragma_list")?
+            .query_map([], |row| row.get(0))?
+            .collect()
+    };
+    names().unwrap_or_default()
+}
+
+/// The value of a pragma as text; `None` where it returns none.
+fn pragma(connection: &Connection, name: &str) -> Option<String> {
+    connection
+        .pragma_query_value(None, name, |row| {
+            Ok(match row.get_ref(0)? {
+                rusqlite::types::ValueRef::Integer(value) => value.to_string(),
+                rusqlite::types::ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
+                _ => String::new(),
+            })
+        })
+        .ok()
+}
+
+/// Whether `effective` is what SQLite reports when `value` was set: many pragmas take words and report numbers.
+fn takes_effect(name: &str, value: &str, effective: &str) -> bool {
+    let words: &[&[&str]] = match name {
+        "synchronous" => &[
+            &["off", "0"],
+            &["normal", "1"],
+            &["full", "2"],
+            &["extra", "3"],
+        ],
+        "auto_vacuum" => &[&["none", "0"], &["full", "1"], &["incremental", "2"]],
+        "temp_store" => &[&["default", "0"], &["file", "1"], &["memory", "2"]],
+        "secure_delete" => &[
+            &["off", "false", "no", "0"],
+            &["on", "true", "yes", "1"],
+            &["fast", "2"],
+        ],
+        _ => &[&["off", "false", "no", "0"], &["on", "true", "yes", "1"]],
+    };
+    let same = |word: &str| value.eq_ignore_ascii_case(word);
+    value.eq_ignore_ascii_case(effective)
+        || words.iter().any(|group| group.iter().any(|word| same(word)) && group.contains(&effective))
+        // SQLite reports what a cache of so many KiB comes to, and may round sizes.
+        || (value.parse::<f64>().is_ok() && !matches!(name, "page_size" | "synchronous") && effective.parse::<f64>().is_ok())
+}
+
+impl Engine for Sqlite {
+    type Session = SqliteSession;
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            partitions: false,
+            long_transactions: true,
+            embedded: true,
+            stores_data: true,
+        }
+    }
+
+    fn version(&self) -> &str {
+        version()
+    }
+
+    fn dialect(&self) -> &dyn Dialect {
+        &SqliteDialect
+    }
+
+    fn connect(&self) -> Result<SqliteSession, Error> {
+        Ok(SqliteSession::new(self.open()?))
+    }
+
+    fn observer(&self, _tables: &[Table]) -> Result<Box<dyn Observer>, Error> {
+        Ok(Box::new(SqliteObserver::new(self.open()?, self.wal())))
+    }
+
+    fn process_id(&self) -> Option<u32> {
+        None
+    }
+
+    fn storage(&self) -> Storage {
+        let mut shm = self.file.clone().into_os_string();
+        shm.push("-shm");
+        Storage {
+            data: vec![self.file.clone()],
+            logs: vec![self.wal(), shm.into()],
+        }
+    }
+
+    fn settings(&self) -> Result<Vec<Setting>, Error> {
+        let connection = self.open()?;
+        let mut settings: Vec<Setting> = REPORTED
+            .iter()
+            .filter_map(|&name| {
+                let value = pragma(&connection, name)?;
+                let set = self.pragmas.iter().any(|(pragma, _)| pragma == name);
+                Some(Setting {
+                    name: name.into(),
+                    value,
+                    source: Some(if set { "config" } else { "default" }.into()),
+                })
+            })
+            .collect();
+        let options: Vec<String> = connection
+            .prepare("select compile_options from pragma_compile_options")
+            .and_then(|mut statement| statement.query_map([], |row| row.get(0))?.collect())
+            .map_err(|error| session::error(&error))?;
+        settings.push(Setting {
+            name: "compile_options".into(),
+            value: options.join(" "),
+            source: Some("build".into()),
+        });
+        settings.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(settings)
+    }
+
+    /// Writes the whole write-ahead log back into the database and truncates it, and renews the statistics of the
+    /// query planner.
+    fn settle(
+        &self,
+        tables: &[Table],
+        limits: SettleLimits,
+        stop: &AtomicBool,
+    ) -> Result<Settled, Error> {
+        let began = SystemTime::now();
+        let spent = || began.elapsed().unwrap_or_default();
+        let connection = self.open()?;
+        let mut observer = SqliteObserver::new(self.open()?, self.wal());
+        let mut settled = Settled {
+            pending_before: observer.pending()?,
+            ..Settled::default()
+        };
+        let mut act = |what: String, sql: &str| -> Result<i64, Error> {
+            let from = spent();
+            // Both return rows that nobody needs but the first: whether a checkpoint was kept from its end.
+            let busy = connection
+                .query_row(sql, [], |row| row.get::<_, i64>(0))
+                .or_else(|error| match error {
+                    rusqlite::Error::QueryReturnedNoRows => Ok(0),
+                    error => Err(session::error(&error)),
+                })?;
+            settled.actions.push(Action {
+                what,
+                took: spent().saturating_sub(from),
+            });
+            Ok(busy)
+        };
+        for table in tables {
+            act(
+                format!("analyze {}", table.name),
+                &format!("analyze {}", table.name),
+            )?;
+        }
+        while act(
+            "pragma wal_checkpoint(truncate)".into(),
+            "pragma wal_checkpoint(truncate)",
+        )? != 0
+            && spent() < limits.at_most
+            && !stop.load(std::sync::atomic::Ordering::Relaxed)
+        {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        while spent() < limits.at_least && !stop.load(std::sync::atomic::Ordering::Relaxed) {
+            std::thread::sleep(
+                Duration::from_millis(50).min(limits.at_least.saturating_sub(spent())),
+            );
+        }
+        settled.pending_after = observer.pending()?;
+        Ok(settled)
+    }
+
+    fn log_tail(&self, _: usize) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn log_path(&self) -> Option<PathBuf> {
+        None
+    }
+
+    fn stop(self) -> Result<(), SetupError> {
+        Ok(())
+    }
+}
+
+impl SqliteObserver {
+    fn pending(&mut self) -> Result<Vec<crate::Counter>, Error> {
+        self.sample()
+    }
+}
+
+/// What SQLite says when a file is not there for the kind of failure that a full or broken disk makes.
+fn class_of(code: rusqlite::ErrorCode) -> ErrorClass {
+    use rusqlite::ErrorCode;
+    match code {
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => ErrorClass::Busy,
+        ErrorCode::ConstraintViolation => ErrorClass::DuplicateKey,
+        ErrorCode::DiskFull => ErrorClass::DiskFull,
+        ErrorCode::OperationInterrupted => ErrorClass::Interrupted,
+        ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::SystemIoFailure => {
+            ErrorClass::ConnectionLost
+        }
+        ErrorCode::PermissionDenied | ErrorCode::ReadOnly | ErrorCode::CannotOpen => {
+            ErrorClass::Refused
+        }
+        _ => ErrorClass::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,200 @@
+//! A connection to a database file.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use rusqlite::types::ValueRef;
+use rusqlite::{CachedStatement, Connection, ToSql};
+
+use crate::{Error, ErrorClass, Interrupt, Outcome, ParamType, Rows, Session, Statement, Table};
+
+/// Waits for a lock, of all connections of this process: the handler is a plain function.
+pub(super) static LOCK_WAIT_COUNT: AtomicU64 = AtomicU64::new(0);
+/// Their sum.
+pub(super) static LOCK_WAIT_NS: AtomicU64 = AtomicU64::new(0);
+
+/// Naps after which a connection gives up waiting for a lock and the operation is tried again: about a minute.
+const LOCK_NAPS_MOST: i32 = 120_000;
+
+/// SQLite's busy handler: naps of 10 us, doubling up to 500 us.
+pub(super) fn wait_for_lock(naps: i32) -> bool {
+    let nap_ns = 10_000_u64 << naps.clamp(0, 5);
+    LOCK_WAIT_COUNT.fetch_add(u64::from(naps == 0), Relaxed);
+    LOCK_WAIT_NS.fetch_add(nap_ns.min(500_000), Relaxed);
+    std::thread::sleep(Duration::from_nanos(nap_ns.min(500_000)));
+    naps < LOCK_NAPS_MOST
+}
+
+/// A parameter as it was pushed; text lies in the session's buffer.
+#[derive(Clone, Copy, Debug)]
+enum Param {
+    Integer(i64),
+    Text { start: u32, end: u32 },
+}
+
+/// A connection to the database.
+///
+/// Statements live in the connection's own cache and are found by their text when they are executed, since a prepared
+/// statement of the library can't be kept beside its connection in a type that moves between threads.
+pub struct SqliteSession {
+    connection: Connection,
+    statements: Vec<String>,
+    started: usize,
+    params: Vec<Param>,
+    texts: String,
+}
+
+impl SqliteSession {
+    pub(super) fn new(connection: Connection) -> Self {
+        connection.set_prepared_statement_cache_capacity(64);
+        Self {
+            connection,
+            statements: Vec::new(),
+            started: 0,
+            params: Vec::new(),
+            texts: String::new(),
+        }
+    }
+
+    fn run(&self) -> rusqlite::Result<Outcome> {
+        let mut statement = self
+            .connection
+            .prepare_cached(&self.statements[self.started])?;
+        self.bind(&mut statement)?;
+        if statement.column_count() == 0 {
+            let rows = statement.raw_execute()? as u64;
+            return Ok(Outcome { rows, value: None });
+        }
+        let mut outcome = Outcome::default();
+        let mut rows = statement.raw_query();
+        while let Some(row) = rows.next()? {
+            if outcome.rows == 0
+                && let ValueRef::Integer(value) = row.get_ref(0)?
+            {
+                outcome.value = Some(value);
+            }
+            outcome.rows += 1;
+        }
+        Ok(outcome)
+    }
+
+    fn bind(&self, statement: &mut CachedStatement<'_>) -> rusqlite::Result<()> {
+        for (number, param) in self.params.iter().enumerate() {
+            let text;
+            let value: &dyn ToSql = match param {
+                Param::Integer(value) => value,
+                Param::Text { start, end } => {
+                    text = &self.texts[*start as usize..*end as usize];
+                    &text
+                }
+            };
+            statement.raw_bind_parameter(number + 1, value)?;
+        }
+        Ok(())
+    }
+}
+
+impl Session for SqliteSession {
+    fn prepare(&mut self, sql: &str, params: &[ParamType]) -> Result<Statement, Error> {
+        let statement = self
+            .connection
+            .prepare_cached(sql)
+            .map_err(|failure| error(&failure))?;
+        if statement.parameter_count() != params.len() {
+            return Err(Error::new(
+                ErrorClass::Other,
+                format!(
+                    "the statement has {} parameters, {} were declared",
+                    statement.parameter_count(),
+                    params.len()
+                ),
+            ));
+        }
+        drop(statement);
+        self.statements.push(sql.to_string());
+        self.params.reserve(params.len());
+        Ok(Statement((self.statements.len() - 1) as u16))
+    }
+
+    fn start(&mut self, statement: Statement) {
+        self.started = usize::from(statement.0);
+        self.params.clear();
+        self.texts.clear();
+    }
+
+    fn int4(&mut self, value: i32) {
+        self.params.push(Param::Integer(value.into()));
+    }
+
+    fn int8(&mut self, value: i64) {
+        self.params.push(Param::Integer(value));
+    }
+
+    /// SQLite has no type for it: it is stored as the integer that it is given as.
+    fn timestamp(&mut self, unix_us: i64) {
+        self.params.push(Param::Integer(unix_us));
+    }
+
+    fn text(&mut self, value: &str) {
+        let start = self.texts.len() as u32;
+        self.texts.push_str(value);
+        self.params.push(Param::Text {
+            start,
+            end: self.texts.len() as u32,
+        });
+    }
+
+    fn execute(&mut self) -> Result<Outcome, Error> {
+        self.run().map_err(|failure| error(&failure))
+    }
+
+    fn query(&mut self, sql: &str) -> Result<Rows, Error> {
+        let run = || -> rusqlite::Result<Rows> {
+            let mut statement = self.connection.prepare(sql)?;
+            let columns = statement.column_count();
+            let mut rows = statement.raw_query();
+            let mut result = Rows::new();
+            while let Some(row) = rows.next()? {
+                let text = |column| {
+                    Ok(match row.get_ref(column)? {
+                        ValueRef::Null => None,
+                        ValueRef::Integer(value) => Some(value.to_string()),
+                        ValueRef::Real(value) => Some(value.to_string()),
+                        ValueRef::Text(text) => Some(String::from_utf8_lossy(text).into_owned()),
+                        ValueRef::Blob(bytes) => {
+                            Some(bytes.iter().fold(String::new(), |mut hex, byte| {
+                                let _ = write!(hex, "{byte:02x}");
+                                hex
+                            }))
+                        }
+                    })
+                };
+                result.push((0..columns).map(text).collect::<rusqlite::Result<_>>()?);
+            }
+            Ok(result)
+        };
+        run().map_err(|failure| error(&failure))
+    }
+
+    fn last_key(&mut self, _: &Table) -> Result<Option<i64>, Error> {
+        Ok(Some(self.connection.last_insert_rowid()).filter(|&key| key != 0))
+    }
+
+    fn interrupt(&self) -> Result<Interrupt, Error> {
+        let handle = self.connection.get_interrupt_handle();
+        Ok(Box::new(move || handle.interrupt()))
+    }
+}
+
+/// The library's error as ours.
+pub(super) fn error(failure: &rusqlite::Error) -> Error {
+    match failure.sqlite_error() {
+        Some(sqlite) => Error {
+            class: super::class_of(sqlite.code),
+            code: Some(format!("sqlite {}", sqlite.extended_code)),
+            message: failure.to_string(),
+        },
+        None => Error::new(ErrorClass::Other, failure.to_string()),
+    }
+}

@@ -1,0 +1,256 @@
+use super::*;
+use crate::{Index, ParamType, RangeScan, Session};
+
+fn table() -> Table {
+    use crate::{Column, ColumnType};
+    Table {
+        name: "t".into(),
+        columns: vec![
+            Column {
+                name: "id",
+                kind: ColumnType::AutoKey,
+            },
+            Column {
+                name: "at",
+                kind: ColumnType::Timestamp,
+            },
+            Column {
+                name: "k",
+                kind: ColumnType::Int4,
+            },
+            Column {
+                name: "data",
+                kind: ColumnType::Text(100),
+            },
+        ],
+        indexes: vec![Index {
+            name: "k",
+            columns: vec!["k", "at"],
+        }],
+        partitions: None,
+    }
+}
+
+fn start(set: &[(&str, &str)]) -> Result<(tempfile::TempDir, Sqlite), SetupError> {
+    let directory = tempfile::tempdir().unwrap();
+    let set: Vec<(String, String)> = set
+        .iter()
+        .map(|(name, value)| (name.to_string(), value.to_string()))
+        .collect();
+    let sqlite = Sqlite::start(directory.path(), &set)?;
+    Ok((directory, sqlite))
+}
+
+fn filled(rows: u32) -> (tempfile::TempDir, Sqlite, SqliteSession) {
+    let (directory, sqlite) = start(&[("journal_mode", "wal"), ("synchronous", "off")]).unwrap();
+    let mut session = sqlite.connect().unwrap();
+    for sql in sqlite.dialect().create_table(&table()) {
+        session.query(&sql).unwrap();
+    }
+    let insert = sqlite.dialect().insert(&table(), 1);
+    let insert = session
+        .prepare(
+            &insert,
+            &[ParamType::Timestamp, ParamType::Int4, ParamType::Text],
+        )
+        .unwrap();
+    for row in 0..rows {
+        session.start(insert);
+        session.timestamp(1_000_000 + i64::from(row));
+        session.int4(row as i32 % 10);
+        session.text("text");
+        assert_eq!(session.execute().unwrap().rows, 1);
+    }
+    for sql in sqlite.dialect().create_indexes(&table()) {
+        session.query(&sql).unwrap();
+    }
+    (directory, sqlite, session)
+}
+
+#[test]
+fn every_statement_does_what_it_says() {
+    let (_directory, sqlite, mut session) = filled(100);
+    let (dialect, table) = (sqlite.dialect(), table());
+    assert_eq!(session.last_key(&table).unwrap(), Some(100));
+    let delete = session
+        .prepare(
+            &dialect.delete_oldest(&table, 10, false),
+            &[ParamType::Int8],
+        )
+        .unwrap();
+    session.start(delete);
+    session.int8(0);
+    assert_eq!(session.execute().unwrap().rows, 10);
+    // Without a new start the same statement runs again with the same parameters.
+    assert_eq!(session.execute().unwrap().rows, 10);
+    let min = session.prepare(&dialect.min_key(&table), &[]).unwrap();
+    session.start(min);
+    assert_eq!(session.execute().unwrap().value, Some(21));
+    let scan = RangeScan {
+        index: &table.indexes[0],
+        comparison: crate::Comparison::Above,
+        limit: 7,
+    };
+    let scan = session
+        .prepare(&dialect.range_scan(&table, scan), &[ParamType::Int4])
+        .unwrap();
+    session.start(scan);
+    session.int4(3);
+    assert_eq!(
+        session.execute().unwrap(),
+        crate::Outcome {
+            rows: 7,
+            value: Some(4)
+        }
+    );
+    let point = session
+        .prepare(
+            &dialect.point_lookup(&table, &["k"], 2),
+            &[ParamType::Int8; 2],
+        )
+        .unwrap();
+    session.start(point);
+    session.int8(20);
+    session.int8(21);
+    assert_eq!(session.execute().unwrap().rows, 1, "key 20 was deleted");
+    let facts = sqlite.inspect(&table, true).unwrap();
+    assert_eq!(
+        (facts.rows, facts.key_min, facts.key_max),
+        (80, Some(21), Some(100))
+    );
+    assert_eq!(facts.index_rows, [("k".to_string(), 80)]);
+}
+
+#[test]
+fn an_index_is_counted_by_reading_it() {
+    let (_directory, sqlite, mut session) = filled(100);
+    let sql = sqlite
+        .dialect()
+        .count_rows(&table(), Some(&table().indexes[0]));
+    let plan = session
+        .query(&format!("explain query plan {}", sql[0]))
+        .unwrap();
+    assert!(
+        plan[0][3].as_deref().unwrap().contains("INDEX t_k"),
+        "{plan:?}"
+    );
+}
+
+#[test]
+fn writers_wait_for_each_other_and_the_waits_are_counted() {
+    let (_directory, sqlite, mut first) = filled(10);
+    let mut observer = sqlite.observer(&[]).unwrap();
+    let mut waits = || {
+        let counters = observer.sample().unwrap();
+        counters
+            .iter()
+            .find(|counter| counter.name == "lock_wait_count")
+            .unwrap()
+            .value
+    };
+    let before = waits();
+    first.query("begin immediate").unwrap();
+    let second = std::thread::scope(|scope| {
+        let mut session = sqlite.connect().unwrap();
+        let waiter = scope.spawn(move || session.query("delete from t where id = 1"));
+        while waits() == before {
+            std::thread::yield_now();
+        }
+        first.query("commit").unwrap();
+        waiter.join().unwrap()
+    });
+    second.unwrap();
+}
+
+#[test]
+fn an_interrupted_statement_says_so() {
+    let (_directory, _sqlite, mut session) = filled(10);
+    let interrupt = session.interrupt().unwrap();
+    let (done, over) = std::sync::mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            while let Err(std::sync::mpsc::RecvTimeoutError::Timeout) =
+                over.recv_timeout(Duration::from_millis(1))
+            {
+                interrupt();
+            }
+        });
+        let error = session
+            .query("with recursive r(n) as (select 1 union all select n + 1 from r) select count(*) from r")
+            .unwrap_err();
+        assert_eq!(error.class, ErrorClass::Interrupted);
+        drop(done);
+    });
+}
+
+#[test]
+fn pragmas_take_effect_or_are_refused() {
+    let (_directory, sqlite) = start(&[
+        ("journal_mode", "wal"),
+        ("page_size", "8192"),
+        ("synchronous", "normal"),
+        ("cache_size", "-65536"),
+    ])
+    .unwrap();
+    let settings = sqlite.settings().unwrap();
+    let value = |name: &str| {
+        settings
+            .iter()
+            .find(|setting| setting.name == name)
+            .unwrap()
+            .value
+            .as_str()
+    };
+    assert_eq!(
+        (
+            value("page_size"),
+            value("journal_mode"),
+            value("synchronous"),
+            value("cache_size")
+        ),
+        ("8192", "wal", "1", "-65536")
+    );
+    let message = |set| start(&[set]).unwrap_err().to_string();
+    assert!(message(("cache_sise", "1")).contains("`cache_sise` is not a pragma"));
+    assert!(message(("page_size", "1000")).contains("`page_size = 1000` did not take effect"));
+    assert!(message(("journal_mode", "wall")).contains("did not take effect"));
+    assert!(message(("synchronous", "fulll")).contains("did not take effect"));
+}
+
+#[test]
+fn settling_empties_the_log() {
+    let (_directory, sqlite, mut session) = filled(1000);
+    session.query("update t set k = k + 1").unwrap();
+    let limits = SettleLimits {
+        at_least: Duration::ZERO,
+        at_most: Duration::from_secs(5),
+    };
+    let settled = sqlite
+        .settle(&[table()], limits, &AtomicBool::new(false))
+        .unwrap();
+    assert!(settled.pending_before[0].value > 0.0);
+    assert_eq!(settled.pending_after[0].value, 0.0);
+    assert!(
+        settled
+            .actions
+            .iter()
+            .any(|action| action.what.contains("checkpoint"))
+    );
+}
+
+#[test]
+fn a_duplicate_key_and_a_full_database_have_their_classes() {
+    let (_directory, _sqlite, mut session) = filled(10);
+    assert_eq!(
+        session
+            .query("insert into t values (1, 1, 1, '')")
+            .unwrap_err()
+            .class,
+        ErrorClass::DuplicateKey
+    );
+    session.query("pragma max_page_count = 1").unwrap();
+    let error = session
+        .query("insert into t(at, k, data) with recursive r(n) as (select 1 union all select n + 1 from r limit 9999) select n, n, 'x' from r")
+        .unwrap_err();
+    assert_eq!(error.class, ErrorClass::DiskFull);
+}

@@ -1,0 +1,241 @@
+//! The guard, with programs that are no servers.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use engine::SetupError;
+use engine::guard::{Ending, Guarded, SUBCOMMAND, Spawn};
+
+/// The guard of these tests: an example, built with them.
+pub(crate) fn guard_exe() -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    let exe = tests
+        .parent()
+        .and_then(Path::parent)
+        .unwrap()
+        .join("examples/guard");
+    assert!(
+        exe.is_file(),
+        "`{}` is missing: `cargo build --example guard`",
+        exe.display()
+    );
+    exe
+}
+
+pub(crate) fn is_running(pid: u32) -> bool {
+    let stat = fs_err::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')')
+        .next()
+        .and_then(|rest| rest.trim().chars().next())
+        .is_some_and(|state| state != 'Z')
+}
+
+/// Waits for what must come soon.
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    for _ in 0..2000 {
+        if holds() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("it did not come about within 10 s: {what}");
+}
+
+/// Stops a process by SIGSTOP, and waits until it has: a signal that is sent meanwhile might be heeded first.
+pub(crate) fn freeze(pid: u32) {
+    signal(pid, rustix::process::Signal::STOP);
+    let is_frozen = || {
+        let stat = fs_err::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        stat.rsplit(')')
+            .next()
+            .is_some_and(|rest| rest.trim().starts_with('T'))
+    };
+    eventually("it is frozen", is_frozen);
+}
+
+pub(crate) fn signal(pid: u32, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
+    rustix::process::kill_process(pid, signal).unwrap();
+}
+
+fn shell<'a>(exe: &'a Path, log: &'a Path, script: &str) -> Spawn<'a> {
+    Spawn {
+        guard_exe: exe,
+        program: Path::new("/bin/sh"),
+        args: vec!["-c".into(), script.into()],
+        env: vec![("GREETING".into(), "hello".into())],
+        env_remove: Vec::new(),
+        directory: None,
+        user: None,
+        log,
+        remove_directory: None,
+    }
+}
+
+/// The process ids that a script wrote into its log, once it has written so many.
+fn pids(log: &Path, count: usize) -> Vec<u32> {
+    let read = || -> Vec<u32> {
+        let text = fs_err::read_to_string(log).unwrap_or_default();
+        let complete = text.rsplit_once('\n').map_or("", |(lines, _)| lines);
+        complete
+            .lines()
+            .filter_map(|line| line.parse().ok())
+            .collect()
+    };
+    eventually("the script names its processes", || read().len() >= count);
+    read()
+}
+
+#[test]
+fn a_program_that_ends_by_itself_is_reported_with_its_status() {
+    let directory = tempfile::tempdir().unwrap();
+    let (exe, log) = (guard_exe(), directory.path().join("log"));
+    let mut guarded = Guarded::spawn(&shell(&exe, &log, "echo $GREETING; exit 7")).unwrap();
+    assert_eq!(
+        guarded.wait(Duration::from_secs(10)),
+        Some("exit status: 7")
+    );
+    assert_eq!(fs_err::read_to_string(&log).unwrap(), "hello\n");
+}
+
+#[test]
+fn a_program_that_can_not_be_started_is_an_error_with_the_reason() {
+    let directory = tempfile::tempdir().unwrap();
+    let (exe, log) = (guard_exe(), directory.path().join("log"));
+    let spawn = Spawn {
+        program: Path::new("/nowhere/server"),
+        ..shell(&exe, &log, "")
+    };
+    let error = Guarded::spawn(&spawn).unwrap_err();
+    assert!(
+        matches!(&error, SetupError::Command { command, .. } if command.starts_with("/nowhere/server"))
+    );
+    assert!(error.to_string().contains("No such file"), "{error}");
+    let no_guard = Spawn {
+        guard_exe: Path::new("/nowhere/guard"),
+        ..shell(&exe, &log, "")
+    };
+    assert!(
+        Guarded::spawn(&no_guard)
+            .unwrap_err()
+            .to_string()
+            .contains("`/nowhere/guard`")
+    );
+}
+
+#[test]
+fn dropping_it_ends_the_program_and_all_its_descendants() {
+    let directory = tempfile::tempdir().unwrap();
+    let (exe, log) = (guard_exe(), directory.path().join("log"));
+    let socket = directory.path().join("socket");
+    fs_err::create_dir(&socket).unwrap();
+    fs_err::write(socket.join("s"), "").unwrap();
+    // One child, and one that its parent has left; none of them heeds SIGQUIT.
+    let script = "trap '' QUIT; sleep 1000 & echo $!; (sleep 1000 & echo $!); echo $$; wait";
+    let spawn = Spawn {
+        remove_directory: Some(&socket),
+        ..shell(&exe, &log, script)
+    };
+    let guarded = Guarded::spawn(&spawn).unwrap();
+    let pids = pids(&log, 3);
+    assert!(pids.contains(&guarded.pid()) && pids.iter().all(|&pid| is_running(pid)));
+    drop(guarded);
+    assert!(!pids.iter().any(|&pid| is_running(pid)));
+    assert!(!socket.exists());
+}
+
+#[test]
+fn descendants_of_a_program_that_ended_by_itself_are_ended_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let (exe, log) = (guard_exe(), directory.path().join("log"));
+    let mut guarded = Guarded::spawn(&shell(&exe, &log, "sleep 1000 & echo $!")).unwrap();
+    let orphan = pids(&log, 1)[0];
+    assert_eq!(
+        guarded.wait(Duration::from_secs(10)),
+        Some("exit status: 0")
+    );
+    assert!(!is_running(orphan));
+}
+
+#[test]
+fn a_stop_goes_from_the_gentle_to_the_harsh() {
+    let directory = tempfile::tempdir().unwrap();
+    let (exe, log) = (guard_exe(), directory.path().join("log"));
+    let script = "trap 'exit 3' TERM; trap '' INT; echo $$; while :; do sleep 0.01; done";
+    let mut guarded = Guarded::spawn(&shell(&exe, &log, script)).unwrap();
+    pids(&log, 1);
+    let short = Duration::from_millis(100);
+    let (ending, status) = guarded
+        .stop(&[
+            (Ending::Interrupt, short),
+            (Ending::Terminate, Duration::from_secs(10)),
+        ])
+        .unwrap();
+    assert_eq!(
+        (ending, status.as_str()),
+        (Ending::Terminate, "exit status: 3")
+    );
+    // Stopped by SIGSTOP, a program obeys nothing but SIGKILL.
+    let mut frozen = Guarded::spawn(&shell(&exe, &log, "exec sleep 1000")).unwrap();
+    freeze(frozen.pid());
+    let (ending, status) = frozen.stop(&[(Ending::Terminate, short)]).unwrap();
+    assert_eq!(ending, Ending::Kill);
+    assert!(status.contains("signal: 9"), "{status}");
+}
+
+#[test]
+fn the_guard_heeds_no_signal_but_the_end_of_its_input() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut guard = Command::new(guard_exe())
+        .arg(SUBCOMMAND)
+        .arg("--log")
+        .arg(directory.path().join("log"))
+        .args(["--", "/bin/sh", "-c", "exec sleep 1000"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdout = BufReader::new(guard.stdout.take().unwrap());
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    let pid: u32 = line.trim().strip_prefix("pid ").unwrap().parse().unwrap();
+    for ignored in [
+        rustix::process::Signal::INT,
+        rustix::process::Signal::TERM,
+        rustix::process::Signal::HUP,
+    ] {
+        signal(guard.id(), ignored);
+    }
+    assert!(guard.try_wait().unwrap().is_none() && is_running(pid));
+    // What the kernel does when assay is killed.
+    drop(guard.stdin.take());
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).unwrap();
+    assert!(rest.starts_with("exited signal: 3"), "{rest}");
+    assert!(guard.wait().unwrap().success());
+    assert!(!is_running(pid));
+}
+
+#[test]
+fn a_guard_that_is_killed_is_seen() {
+    let directory = tempfile::tempdir().unwrap();
+    let (exe, log) = (guard_exe(), directory.path().join("log"));
+    let mut guarded = Guarded::spawn(&shell(&exe, &log, "exec sleep 1000")).unwrap();
+    let stat = fs_err::read_to_string(format!("/proc/{}/stat", guarded.pid())).unwrap();
+    let guard: u32 = stat
+        .rsplit(')')
+        .next()
+        .unwrap()
+        .split_whitespace()
+        .nth(1)
+        .unwrap()
+        .parse()
+        .unwrap();
+    signal(guard, rustix::process::Signal::KILL);
+    let status = guarded.wait(Duration::from_secs(10)).unwrap().to_string();
+    assert!(status.contains("guard was killed"), "{status}");
+    // Nobody else ends it now.
+    signal(guarded.pid(), rustix::process::Signal::KILL);
+}

@@ -1,0 +1,311 @@
+//! The life of a server: start, stop, and what can go wrong.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use engine::postgres::{Postgres, StartOptions};
+use engine::{Engine, ErrorClass, MARKER, Session, SetupError};
+use rustix::process::Signal;
+
+use super::{Place, class_of, is_installed};
+use crate::guard::{eventually, freeze, is_running, signal};
+
+fn started(place: &Place) -> Postgres {
+    place.start(&[]).unwrap()
+}
+
+fn error(result: Result<Postgres, SetupError>) -> SetupError {
+    result.err().expect("it must not start")
+}
+
+#[test]
+fn a_server_starts_answers_and_stops_cleanly() {
+    if !is_installed() {
+        return;
+    }
+    let place = Place::new();
+    let postgres = place
+        .start(&[("port", "6543"), ("work_mem", "7MB")])
+        .unwrap();
+    assert_eq!(
+        postgres
+            .connect()
+            .unwrap()
+            .query_i64("select 6 * 7")
+            .unwrap(),
+        Some(42)
+    );
+    let pid = postgres.process_id().unwrap();
+    assert!(is_running(pid));
+    assert!(postgres.config_text().unwrap().contains("work_mem = '7MB'"));
+    assert!(
+        postgres.notes()[0].contains("`port`"),
+        "{:?}",
+        postgres.notes()
+    );
+    let storage = postgres.storage();
+    assert!(storage.data[0].join("PG_VERSION").is_file() && storage.logs[0].is_dir());
+    if rustix::process::geteuid().is_root() {
+        assert_ne!(postgres.server_user(), Some("root"));
+        assert!(postgres.server_user().is_some());
+    } else {
+        assert_eq!(postgres.server_user(), None);
+    }
+    assert!(!postgres.log_tail(1000).is_empty());
+    let socket = match &postgres.address().host {
+        engine::postgres::Host::Unix(directory) => directory.clone(),
+        other => panic!("{other:?}"),
+    };
+    postgres.stop().unwrap();
+    assert!(!is_running(pid));
+    assert!(!socket.exists(), "the socket's directory is removed");
+    let log = fs_err::read_to_string(place.log()).unwrap();
+    assert!(log.contains("database system is shut down"), "{log}");
+}
+
+#[test]
+fn a_cluster_of_ours_is_made_anew() {
+    if !is_installed() {
+        return;
+    }
+    let place = Place::new();
+    let first = started(&place);
+    first
+        .connect()
+        .unwrap()
+        .query("create table remains (a int)")
+        .unwrap();
+    first.stop().unwrap();
+    let second = started(&place);
+    let remains = second
+        .connect()
+        .unwrap()
+        .query_i64("select to_regclass('remains')::oid::bigint")
+        .unwrap();
+    assert_eq!(remains, None);
+    second.stop().unwrap();
+}
+
+#[test]
+fn a_directory_that_is_not_ours_is_left_alone() {
+    if !is_installed() {
+        return;
+    }
+    let place = Place::new();
+    let theirs = place.path().join("data/postgres");
+    fs_err::create_dir_all(&theirs).unwrap();
+    fs_err::write(theirs.join("PG_VERSION"), "15").unwrap();
+    let error = error(place.start(&[]));
+    assert!(
+        matches!(&error, SetupError::Directory { path, .. } if path.ends_with("data/postgres")),
+        "{error}"
+    );
+    assert!(error.help().unwrap().contains(MARKER));
+    assert!(theirs.join("PG_VERSION").exists());
+}
+
+#[test]
+fn a_cluster_in_use_is_left_alone() {
+    if !is_installed() {
+        return;
+    }
+    let place = Place::new();
+    let postgres = started(&place);
+    let error = error(place.start(&[]));
+    let pid = postgres.process_id().unwrap().to_string();
+    assert!(
+        matches!(error, SetupError::Directory { .. }) && error.to_string().contains(&pid),
+        "{error}"
+    );
+    assert_eq!(
+        postgres.connect().unwrap().query_i64("select 1").unwrap(),
+        Some(1)
+    );
+}
+
+#[test]
+fn a_bad_option_is_named() {
+    if !is_installed() {
+        return;
+    }
+    for (name, value, said) in [
+        ("colour", "red", "\"colour\""),
+        ("shared_buffers", "many", "\"shared_buffers\""),
+        ("shared_buffers", "900TB", "shared"),
+        (
+            "shared_preload_libraries",
+            "no_such_library",
+            "no_such_library",
+        ),
+    ] {
+        let place = Place::new();
+        let error = error(place.start(&[(name, value)]));
+        assert!(
+            matches!(error, SetupError::Config { .. }),
+            "{name}: {error}; {:?}",
+            error.log_tail()
+        );
+        assert!(error.to_string().contains(said), "{name}: {error}");
+    }
+}
+
+#[test]
+fn a_killed_server_is_a_lost_connection_and_an_unclean_stop() {
+    if !is_installed() {
+        return;
+    }
+    let place = Place::new();
+    let postgres = started(&place);
+    let mut session = postgres.connect().unwrap();
+    let backend = session
+        .query_i64("select pg_backend_pid()")
+        .unwrap()
+        .unwrap() as u32;
+    signal(postgres.process_id().unwrap(), Signal::KILL);
+    eventually("the backend follows", || !is_running(backend));
+    assert_eq!(
+        class_of(session.query("select 1")),
+        ErrorClass::ConnectionLost
+    );
+    assert_eq!(
+        class_of(session.query("select 1")),
+        ErrorClass::ConnectionLost
+    );
+    assert_eq!(class_of(postgres.connect()), ErrorClass::ConnectionLost);
+    let mut stopped = None;
+    let postgres = std::cell::Cell::new(Some(postgres));
+    eventually("the guard has seen it", || {
+        stopped = postgres.take().map(Engine::stop);
+        stopped.is_some()
+    });
+    let error = stopped.unwrap().unwrap_err();
+    assert!(error.to_string().contains("signal: 9"), "{error}");
+}
+
+#[test]
+fn dropping_a_server_ends_it() {
+    if !is_installed() {
+        return;
+    }
+    let place = Place::new();
+    let postgres = started(&place);
+    let backend = postgres
+        .connect()
+        .unwrap()
+        .query_i64("select pg_backend_pid()")
+        .unwrap()
+        .unwrap() as u32;
+    let pid = postgres.process_id().unwrap();
+    // Even one that is stopped.
+    freeze(pid);
+    drop(postgres);
+    assert!(!is_running(pid) && !is_running(backend));
+}
+
+#[test]
+fn a_version_that_is_too_old_is_refused_before_anything_is_made() {
+    let place = Place::new();
+    let bin = place.path().join("old/bin");
+    fs_err::create_dir_all(&bin).unwrap();
+    for program in ["postgres", "initdb"] {
+        fs_err::write(
+            bin.join(program),
+            "#!/bin/sh\necho 'postgres (PostgreSQL) 9.6.24'\n",
+        )
+        .unwrap();
+        fs_err::set_permissions(bin.join(program), std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let error = error(place.start_build(place.path().join("old").to_str().unwrap(), &[]));
+    assert!(
+        matches!(&error, SetupError::Version { found, .. } if found == "9.6.24"),
+        "{error}"
+    );
+    assert!(!place.path().join("data").exists());
+}
+
+#[test]
+fn a_build_whose_initdb_fails_shows_what_it_said() {
+    let place = Place::new();
+    let bin = place.path().join("broken/bin");
+    fs_err::create_dir_all(&bin).unwrap();
+    let script = |text: &str, program: &str| {
+        fs_err::write(bin.join(program), text).unwrap();
+        fs_err::set_permissions(bin.join(program), std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    script("#!/bin/sh\necho 'postgres (PostgreSQL) 15.1'\n", "postgres");
+    script(
+        "#!/bin/sh\necho 'no share directory' >&2; exit 1\n",
+        "initdb",
+    );
+    let error = error(place.start_build(place.path().join("broken").to_str().unwrap(), &[]));
+    assert!(matches!(error, SetupError::Command { .. }), "{error}");
+    assert_eq!(error.log_tail(), ["no share directory"]);
+}
+
+#[test]
+fn a_start_can_be_stopped_and_leaves_nothing_behind() {
+    if !is_installed() {
+        return;
+    }
+    let place = Place::new();
+    let stop = AtomicBool::new(true);
+    let guard_exe = crate::guard::guard_exe();
+    let error = error(Postgres::start(&StartOptions {
+        build: "distribution",
+        data_dir: &place.path().join("data"),
+        config_files: &[],
+        set: &[],
+        user: None,
+        guard_exe: &guard_exe,
+        log: &place.log(),
+        connections: 1,
+        timeout: Duration::from_secs(60),
+        stop: &stop,
+    }));
+    assert!(error.to_string().contains("stopped"), "{error}");
+    let here = place.path().to_str().unwrap().to_string();
+    let is_left = |entry: std::io::Result<fs_err::DirEntry>| {
+        let command = fs_err::read(entry.ok()?.path().join("cmdline")).ok()?;
+        Some(String::from_utf8_lossy(&command).contains(&here))
+    };
+    assert!(
+        !fs_err::read_dir("/proc")
+            .unwrap()
+            .filter_map(is_left)
+            .any(|left| left)
+    );
+}
+
+#[test]
+fn a_parent_that_the_servers_user_can_not_enter_is_named() {
+    if !is_installed() || !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let place = Place::new();
+    fs_err::set_permissions(place.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
+    let error = error(place.start(&[]));
+    assert!(
+        error
+            .to_string()
+            .contains(&format!("can't enter `{}`", place.path().display())),
+        "{error}"
+    );
+    assert!(error.help().unwrap().contains("chmod a+x"));
+}
+
+#[test]
+fn a_server_that_is_not_there_is_said_with_its_address() {
+    let nowhere = Path::new("/nowhere");
+    let error = error(Postgres::attach(&format!(
+        "postgresql://me:secret@/ib?host={}",
+        nowhere.display()
+    )));
+    assert!(matches!(error, SetupError::Server { .. }), "{error}");
+    assert!(
+        error.to_string().contains("host=/nowhere") && !error.to_string().contains("secret"),
+        "{error}"
+    );
+    assert!(error.help().unwrap().contains("start the server"));
+}

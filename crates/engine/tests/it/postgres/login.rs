@@ -1,0 +1,318 @@
+//! Who is let in, over TCP and TLS, and attaching to a server that assay did not start.
+
+use std::net::TcpListener;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use engine::guard::{Ending, Guarded, Spawn};
+use engine::postgres::{Postgres, locate};
+use engine::{Engine, ErrorClass, Session, SetupError};
+
+use super::{Place, is_installed};
+use crate::guard::{eventually, guard_exe};
+
+/// Roles by how they log in; all have the password `right`.
+const RULES: &str = "\
+local all all trust
+hostssl all only_tls 127.0.0.1/32 scram-sha-256
+hostnossl all only_plain 127.0.0.1/32 scram-sha-256
+host all clear 127.0.0.1/32 password
+host all old 127.0.0.1/32 md5
+host all me 127.0.0.1/32 scram-sha-256
+";
+
+/// A server that listens on TCP, with TLS: as somebody else would run it.
+struct Foreign {
+    guarded: Guarded,
+    port: u16,
+    root: PathBuf,
+    other_root: PathBuf,
+    cluster: PathBuf,
+    _place: Place,
+}
+
+impl Foreign {
+    fn start(certificate_for: &str) -> Self {
+        let place = Place::new();
+        // Assay makes the cluster; then it is run by other rules.
+        let postgres = place.start(&[]).unwrap();
+        let mut session = postgres.connect().unwrap();
+        for role in ["me", "only_tls", "only_plain", "clear"] {
+            session
+                .query(&format!(
+                    "create role {role} superuser login password 'right'"
+                ))
+                .unwrap();
+        }
+        session
+            .query("create role no_rule login password 'right'")
+            .unwrap();
+        session
+            .query("set password_encryption = md5; create role old login password 'right'")
+            .unwrap();
+        drop(session);
+        let cluster = postgres.storage().data[0].clone();
+        let bin_dir = postgres.installation().unwrap().bin_dir.clone();
+        let owner = fs_err::metadata(&cluster).unwrap();
+        postgres.stop().unwrap();
+        let (root, certificate, key) = certified(certificate_for);
+        let (other_root, _, _) = certified(certificate_for);
+        let write = |name: &str, text: &str, mode: u32| {
+            use std::os::unix::fs::PermissionsExt;
+            let path = cluster.join(name);
+            fs_err::write(&path, text).unwrap();
+            fs_err::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            std::os::unix::fs::chown(&path, Some(owner.uid()), Some(owner.gid())).unwrap();
+            path
+        };
+        write("pg_hba.conf", RULES, 0o600);
+        write("server.crt", &certificate, 0o600);
+        write("server.key", &key, 0o600);
+        let root = write("root.pem", &root, 0o644);
+        let other_root = write("other.pem", &other_root, 0o644);
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        let option = |text: String| ["-c".into(), text.into()];
+        let mut args = vec!["-D".into(), cluster.clone().into_os_string()];
+        args.extend(option("listen_addresses=127.0.0.1".into()));
+        args.extend(option(format!("port={port}")));
+        args.extend(option("unix_socket_directories=".into()));
+        args.extend(option("ssl=on".into()));
+        let guarded = Guarded::spawn(&Spawn {
+            guard_exe: &guard_exe(),
+            program: &bin_dir.join("postgres"),
+            args,
+            env: Vec::new(),
+            env_remove: Vec::new(),
+            directory: None,
+            user: Some((owner.uid(), owner.gid())).filter(|_| rustix::process::geteuid().is_root()),
+            log: &place.log(),
+            remove_directory: None,
+        })
+        .unwrap();
+        let foreign = Self {
+            guarded,
+            port,
+            root,
+            other_root,
+            cluster,
+            _place: place,
+        };
+        eventually("it lets somebody in", || {
+            Postgres::attach(&foreign.url("me:right", "")).is_ok()
+        });
+        foreign
+    }
+
+    fn url(&self, login: &str, parameters: &str) -> String {
+        format!(
+            "postgresql://{login}@127.0.0.1:{}/ib?{parameters}",
+            self.port
+        )
+    }
+
+    /// Whether this connection is encrypted, once it is let in.
+    fn is_encrypted(&self, login: &str, parameters: &str) -> Result<bool, SetupError> {
+        let postgres = Postgres::attach(&self.url(login, parameters))?;
+        let mut session = postgres.connect().unwrap();
+        let sql = "select ssl::int from pg_stat_ssl where pid = pg_backend_pid()";
+        let statement = session.prepare(sql, &[]).unwrap();
+        session.start(statement);
+        let value = session.execute().unwrap().value;
+        assert_eq!(session.query_i64(sql).unwrap(), value);
+        Ok(value == Some(1))
+    }
+}
+
+/// An authority's certificate, a server's that it signed, and the server's key.
+fn certified(name: &str) -> (String, String, String) {
+    use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+    let mut authority = CertificateParams::new(Vec::new()).unwrap();
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap()).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let server = CertificateParams::new(vec![name.to_string()])
+        .unwrap()
+        .signed_by(&key, &authority)
+        .unwrap();
+    (authority.pem(), server.pem(), key.serialize_pem())
+}
+
+fn refusal(result: Result<bool, SetupError>) -> engine::Error {
+    match result {
+        Err(SetupError::Server { source, .. }) => source,
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("it was let in"),
+    }
+}
+
+#[test]
+fn passwords_are_checked_by_every_method() {
+    if !is_installed() {
+        return;
+    }
+    let server = Foreign::start("127.0.0.1");
+    for role in ["me", "old", "only_plain"] {
+        assert!(
+            !server
+                .is_encrypted(&format!("{role}:right"), "sslmode=disable")
+                .unwrap(),
+            "{role}"
+        );
+        let wrong = refusal(server.is_encrypted(&format!("{role}:wr0ng"), "sslmode=disable"));
+        assert_eq!(
+            (wrong.class, wrong.code.as_deref()),
+            (ErrorClass::Refused, Some("28P01")),
+            "{role}: {wrong}"
+        );
+        assert!(!format!("{wrong} {wrong:?}").contains("wr0ng"));
+    }
+    let none = refusal(server.is_encrypted("me", "sslmode=disable"));
+    assert!(
+        none.class == ErrorClass::Refused && none.message.contains("password"),
+        "{none}"
+    );
+    // A password in clear goes over TLS only.
+    assert!(
+        server
+            .is_encrypted("clear:right", "sslmode=require")
+            .unwrap()
+    );
+    let clear = refusal(server.is_encrypted("clear:right", "sslmode=disable"));
+    assert!(clear.message.contains("in clear"), "{clear}");
+    let database = Postgres::attach(&server.url("me:right", "dbname=nowhere"))
+        .err()
+        .unwrap();
+    assert!(
+        database.help().unwrap().contains("createdb nowhere"),
+        "{database}"
+    );
+    let no_rule = Postgres::attach(&server.url("no_rule:right", ""))
+        .err()
+        .unwrap();
+    assert!(no_rule.help().unwrap().contains("pg_hba.conf"), "{no_rule}");
+}
+
+#[test]
+fn ssl_modes_mean_what_the_servers_own_clients_mean() {
+    if !is_installed() {
+        return;
+    }
+    let server = Foreign::start("127.0.0.1");
+    let (root, other) = (server.root.display(), server.other_root.display());
+    for (login, parameters, is_encrypted) in [
+        ("me:right", "sslmode=prefer".to_string(), true),
+        ("me:right", "sslmode=allow".to_string(), false),
+        ("only_tls:right", "sslmode=allow".to_string(), true),
+        ("only_plain:right", "sslmode=prefer".to_string(), false),
+        ("me:right", "sslmode=require".to_string(), true),
+        (
+            "me:right",
+            format!("sslmode=require&sslrootcert={root}"),
+            true,
+        ),
+        (
+            "me:right",
+            format!("sslmode=verify-ca&sslrootcert={root}"),
+            true,
+        ),
+        (
+            "me:right",
+            format!("sslmode=verify-full&sslrootcert={root}"),
+            true,
+        ),
+    ] {
+        let result = server.is_encrypted(login, &parameters);
+        assert_eq!(result.unwrap(), is_encrypted, "{login} {parameters}");
+    }
+    for parameters in [
+        format!("sslmode=require&sslrootcert={other}"),
+        format!("sslmode=verify-ca&sslrootcert={other}"),
+        format!("sslmode=verify-full&sslrootcert={other}"),
+        "sslmode=verify-ca&sslrootcert=/nowhere.pem".to_string(),
+    ] {
+        let refused = refusal(server.is_encrypted("me:right", &parameters));
+        assert_eq!(
+            refused.class,
+            ErrorClass::Refused,
+            "{parameters}: {refused}"
+        );
+    }
+    let plain = refusal(server.is_encrypted("only_tls:right", "sslmode=disable"));
+    assert_eq!(plain.code.as_deref(), Some("28000"), "{plain}");
+}
+
+#[test]
+fn the_right_name_is_asked_for_by_verify_full_alone() {
+    if !is_installed() {
+        return;
+    }
+    let server = Foreign::start("db.example");
+    let root = server.root.display();
+    assert!(
+        server
+            .is_encrypted("me:right", &format!("sslmode=verify-ca&sslrootcert={root}"))
+            .unwrap()
+    );
+    let refused = refusal(server.is_encrypted(
+        "me:right",
+        &format!("sslmode=verify-full&sslrootcert={root}"),
+    ));
+    assert!(refused.message.contains("not valid for name"), "{refused}");
+}
+
+#[test]
+fn an_attached_server_is_measured_as_far_as_it_can_be_reached_and_left_running() {
+    if !is_installed() {
+        return;
+    }
+    let mut server = Foreign::start("127.0.0.1");
+    let postgres = Postgres::attach(&server.url("me:right", "")).unwrap();
+    assert_eq!(postgres.process_id(), Some(server.guarded.pid()));
+    assert_eq!(postgres.storage().data, [server.cluster.clone()]);
+    assert!(
+        postgres
+            .version()
+            .starts_with(&locate("distribution").unwrap().version.major.to_string())
+    );
+    assert!(postgres.log_path().is_none() && postgres.config_text().is_none());
+    // A user who may not look sees less, and that is no error.
+    let stranger = Postgres::attach(&server.url("old:right", "sslmode=disable")).unwrap();
+    assert_eq!(
+        (stranger.process_id(), stranger.storage().data.len()),
+        (None, 0)
+    );
+    // An interrupt reaches a server behind TLS too.
+    let mut session = postgres.connect().unwrap();
+    let interrupt = session.interrupt().unwrap();
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| session.query("select pg_sleep(1000)"));
+        let mut other = postgres.connect().unwrap();
+        let mut sleepers = || {
+            other
+                .query_i64("select count(*) from pg_stat_activity where wait_event = 'PgSleep'")
+                .unwrap()
+        };
+        eventually("it sleeps", || sleepers() == Some(1));
+        interrupt();
+        assert_eq!(
+            waiting.join().unwrap().unwrap_err().class,
+            ErrorClass::Interrupted
+        );
+        eventually("it is cancelled", || sleepers() == Some(0));
+    });
+    postgres.stop().unwrap();
+    assert!(server.guarded.is_alive());
+    let (ending, status) = server
+        .guarded
+        .stop(&[(Ending::Interrupt, Duration::from_secs(60))])
+        .unwrap();
+    assert_eq!(
+        (ending, status.as_str()),
+        (Ending::Interrupt, "exit status: 0")
+    );
+}

@@ -1,0 +1,381 @@
+//! The collector: takes over what the workers counted, second by second, and passes it on to the record.
+
+use std::collections::BTreeMap;
+
+use engine::ErrorClass;
+use hdrhistogram::Histogram;
+use workload::Kind;
+
+use crate::new_histogram;
+use crate::tally::Lap;
+
+/// From when a latency is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Time {
+    /// From sending to reply.
+    Service,
+    /// From when the schedule wanted it sent to reply.
+    Response,
+}
+
+impl Time {
+    /// The name under which it is recorded.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Service => "service",
+            Self::Response => "response",
+        }
+    }
+}
+
+/// One second of one client and one kind of operation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IntervalRow {
+    /// Which second of the step, from 0.
+    pub second: u32,
+    /// The client, from 0.
+    pub client: u32,
+    /// The kind of operation.
+    pub kind: &'static str,
+    /// Operations that succeeded.
+    pub ok: u64,
+    /// Operations that failed for good.
+    pub failed: u64,
+    /// Attempts beyond the first.
+    pub retried: u64,
+    /// Rows inserted, changed, deleted or read.
+    pub rows: u64,
+    /// The longest service time that ended in it; 0 without one.
+    pub service_ns_max: u64,
+    /// The longest response time that ended in it; 0 without one.
+    pub response_ns_max: u64,
+}
+
+/// How a step is doing, for a display.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    /// Since the step began.
+    pub elapsed_ns: u64,
+    /// Rows in the last complete second, by kind of operation.
+    pub rows_last_second: BTreeMap<&'static str, u64>,
+    /// Rows since the step began, by kind of operation.
+    pub rows_total: BTreeMap<&'static str, u64>,
+}
+
+/// Takes what a step measured, as it comes. Called from the thread that called [`crate::run`].
+pub trait Sink {
+    /// Rows of seconds that are over, in no particular order.
+    ///
+    /// # Errors
+    /// What keeps it from being recorded: the step then fails.
+    fn intervals(&mut self, rows: &[IntervalRow]) -> Result<(), String>;
+
+    /// The latencies of one kind of operation over all clients that ended in `second`. A second comes again when a
+    /// late connection had more to add to it.
+    ///
+    /// # Errors
+    /// What keeps it from being recorded: the step then fails.
+    fn latencies(
+        &mut self,
+        second: u32,
+        kind: &str,
+        time: Time,
+        histogram: &Histogram<u64>,
+    ) -> Result<(), String>;
+
+    /// Called a few times a second.
+    ///
+    /// # Errors
+    /// What keeps the step from being recorded: it then fails.
+    fn progress(&mut self, progress: &Progress) -> Result<(), String>;
+}
+
+/// Totals of one kind of operation over all connections: `offered = skipped + ok + failed`.
+#[derive(Clone, Debug)]
+pub struct KindTotals {
+    /// What the schedules, or without a rate the clients, asked for.
+    pub offered: u64,
+    /// Those that were due but not sent when the step's time was up.
+    pub skipped: u64,
+    /// Those that succeeded.
+    pub ok: u64,
+    /// Those that failed for good.
+    pub failed: u64,
+    /// Attempts beyond the first.
+    pub retried: u64,
+    /// Rows of those that succeeded.
+    pub rows: u64,
+    /// Successes whose number of rows was not what the program expected.
+    pub unexpected_rows: u64,
+    /// Failed attempts by class, those that were tried again included.
+    pub errors: BTreeMap<ErrorClass, u64>,
+    /// The first message of each class.
+    pub error_examples: BTreeMap<ErrorClass, String>,
+    /// Operations per second that the schedules asked for; `None` in a closed loop.
+    pub rate_target_ops_per_s: Option<f64>,
+    /// Service times of successes.
+    pub service: Latency,
+    /// Response times of successes; the same as `service` in a closed loop.
+    pub response: Latency,
+    /// Time from sending to failure, of failures.
+    pub failed_service: Latency,
+}
+
+/// A histogram with what it rounds off.
+#[derive(Clone, Debug)]
+pub struct Latency {
+    /// Nanoseconds with three significant digits.
+    pub histogram: Histogram<u64>,
+    /// The largest, exactly.
+    pub ns_max: u64,
+    /// The sum, exactly.
+    pub ns_sum: u128,
+}
+
+impl Latency {
+    fn new() -> Self {
+        Self {
+            histogram: new_histogram(),
+            ns_max: 0,
+            ns_sum: 0,
+        }
+    }
+
+    fn add(&mut self, histogram: &Histogram<u64>, ns_max: u64, ns_sum: u64) {
+        self.histogram
+            .add(histogram)
+            .expect("both have the same bounds");
+        self.ns_max = self.ns_max.max(ns_max);
+        self.ns_sum += u128::from(ns_sum);
+    }
+}
+
+impl KindTotals {
+    fn new() -> Self {
+        Self {
+            offered: 0,
+            skipped: 0,
+            ok: 0,
+            failed: 0,
+            retried: 0,
+            rows: 0,
+            unexpected_rows: 0,
+            errors: BTreeMap::new(),
+            error_examples: BTreeMap::new(),
+            rate_target_ops_per_s: None,
+            service: Latency::new(),
+            response: Latency::new(),
+            failed_service: Latency::new(),
+        }
+    }
+}
+
+/// What the collector must know of a worker.
+pub(crate) struct Origin {
+    pub(crate) client: u32,
+    pub(crate) kinds: &'static [Kind],
+    pub(crate) open: bool,
+    /// The first second of which no row was written yet.
+    next_second: u32,
+}
+
+impl Origin {
+    pub(crate) fn new(client: u32, kinds: &'static [Kind], open: bool) -> Self {
+        Self {
+            client,
+            kinds,
+            open,
+            next_second: 0,
+        }
+    }
+}
+
+/// A second's latencies wait so long for those that are late before they are passed on.
+const SECONDS_KEPT: u32 = 2;
+
+pub(crate) struct Collector<'a, S> {
+    sink: &'a mut S,
+    origins: Vec<Origin>,
+    pub(crate) totals: BTreeMap<&'static str, KindTotals>,
+    /// Rows and successes of each worker.
+    pub(crate) done: Vec<(u64, u64)>,
+    seconds: BTreeMap<(u32, &'static str, Time), Histogram<u64>>,
+    idle: Vec<Histogram<u64>>,
+    rows: Vec<IntervalRow>,
+    pub(crate) progress: Progress,
+    rows_by_second: BTreeMap<(u32, &'static str), u64>,
+    scratch: Histogram<u64>,
+}
+
+impl<'a, S: Sink> Collector<'a, S> {
+    pub(crate) fn new(sink: &'a mut S, origins: Vec<Origin>) -> Self {
+        let kinds = origins.iter().flat_map(|origin| origin.kinds);
+        Self {
+            sink,
+            totals: kinds.map(|kind| (kind.0, KindTotals::new())).collect(),
+            done: vec![(0, 0); origins.len()],
+            origins,
+            seconds: BTreeMap::new(),
+            idle: Vec::new(),
+            rows: Vec::new(),
+            progress: Progress::default(),
+            rows_by_second: BTreeMap::new(),
+            scratch: new_histogram(),
+        }
+    }
+
+    pub(crate) fn total(&mut self, kind: &'static str) -> &mut KindTotals {
+        self.totals.entry(kind).or_insert_with(KindTotals::new)
+    }
+
+    pub(crate) fn error(&mut self, number: usize, kind: usize, error: &engine::Error) {
+        let kind = self.origins[number].kinds[kind].0;
+        let total = self.total(kind);
+        *total.errors.entry(error.class).or_default() += 1;
+        total
+            .error_examples
+            .entry(error.class)
+            .or_insert_with(|| error.to_string());
+    }
+
+    /// Adds a lap and leaves it empty.
+    pub(crate) fn lap(&mut self, number: usize, lap: &mut Lap) -> Result<(), String> {
+        self.fill(number, lap.second)?;
+        let origin = &mut self.origins[number];
+        origin.next_second = lap.second + 1;
+        let (client, open, kinds) = (origin.client, origin.open, origin.kinds);
+        for (kind, tally) in kinds.iter().zip(&mut lap.tallies) {
+            let kind = kind.0;
+            assert_eq!(
+                tally.response.is_some(),
+                open,
+                "a tally belongs to another schedule"
+            );
+            let total = self
+                .totals
+                .get_mut(kind)
+                .expect("every kind of every origin has a total");
+            total.offered += tally.sent;
+            total.ok += tally.ok;
+            total.failed += tally.failed;
+            total.retried += tally.retried;
+            total.rows += tally.rows;
+            total.unexpected_rows += tally.unexpected_rows;
+            self.done[number].0 += tally.rows;
+            self.done[number].1 += tally.ok;
+            let service_ns_max = tally.service.ns_max;
+            let response_ns_max = tally
+                .response
+                .as_ref()
+                .map_or(service_ns_max, |response| response.ns_max);
+            if tally.ok > 0 {
+                for (time, latencies) in [
+                    (Time::Service, Some(&mut tally.service)),
+                    (Time::Response, tally.response.as_mut()),
+                ] {
+                    let Some(latencies) = latencies else { continue };
+                    self.scratch.reset();
+                    let (ns_max, ns_sum) = (latencies.ns_max, latencies.ns_sum);
+                    latencies.drain_into(&mut self.scratch);
+                    for time in [time].into_iter().chain((!open).then_some(Time::Response)) {
+                        let latency = match time {
+                            Time::Service => &mut total.service,
+                            Time::Response => &mut total.response,
+                        };
+                        latency.add(&self.scratch, ns_max, ns_sum);
+                        self.seconds
+                            .entry((lap.second, kind, time))
+                            .or_insert_with(|| self.idle.pop().unwrap_or_else(new_histogram))
+                            .add(&self.scratch)
+                            .expect("both have the same bounds");
+                    }
+                }
+            }
+            if let Some(failures) = &mut tally.failed_service {
+                self.scratch.reset();
+                let (ns_max, ns_sum) = (failures.ns_max, failures.ns_sum);
+                failures.drain_into(&mut self.scratch);
+                total.failed_service.add(&self.scratch, ns_max, ns_sum);
+            }
+            self.rows.push(IntervalRow {
+                second: lap.second,
+                client,
+                kind,
+                ok: tally.ok,
+                failed: tally.failed,
+                retried: tally.retried,
+                rows: tally.rows,
+                service_ns_max,
+                response_ns_max,
+            });
+            *self.progress.rows_total.entry(kind).or_default() += tally.rows;
+            *self.rows_by_second.entry((lap.second, kind)).or_default() += tally.rows;
+            (tally.sent, tally.ok, tally.failed, tally.retried) = (0, 0, 0, 0);
+            (tally.rows, tally.unexpected_rows) = (0, 0);
+        }
+        self.flush_rows()
+    }
+
+    /// Writes rows of zeros for the seconds before `end` of which worker `number` said nothing.
+    pub(crate) fn fill(&mut self, number: usize, end: u32) -> Result<(), String> {
+        let origin = &mut self.origins[number];
+        for second in origin.next_second..end {
+            for kind in origin.kinds {
+                self.rows.push(IntervalRow {
+                    second,
+                    client: origin.client,
+                    kind: kind.0,
+                    ..IntervalRow::default()
+                });
+            }
+        }
+        origin.next_second = origin.next_second.max(end);
+        Ok(())
+    }
+
+    /// Passes on what is complete `now_ns` into the step.
+    pub(crate) fn tick(&mut self, now_ns: u64) -> Result<(), String> {
+        let second = (now_ns / 1_000_000_000) as u32;
+        self.progress.elapsed_ns = now_ns;
+        if second >= 1 {
+            let last = second - 1;
+            self.progress.rows_last_second = self
+                .rows_by_second
+                .range((last, "")..(last + 1, ""))
+                .map(|(&(_, kind), &rows)| (kind, rows))
+                .collect();
+            self.rows_by_second = self.rows_by_second.split_off(&(last, ""));
+        }
+        self.sink.progress(&self.progress)?;
+        self.flush_latencies(second.saturating_sub(SECONDS_KEPT))
+    }
+
+    /// Passes on all that is left of a step of so many seconds.
+    pub(crate) fn finish(&mut self, seconds: u32) -> Result<(), String> {
+        for number in 0..self.origins.len() {
+            self.fill(number, seconds)?;
+        }
+        self.flush_rows()?;
+        self.flush_latencies(u32::MAX)
+    }
+
+    fn flush_rows(&mut self) -> Result<(), String> {
+        let result = self.sink.intervals(&self.rows);
+        self.rows.clear();
+        result
+    }
+
+    fn flush_latencies(&mut self, before: u32) -> Result<(), String> {
+        while let Some(entry) = self
+            .seconds
+            .first_entry()
+            .filter(|entry| entry.key().0 < before)
+        {
+            let ((second, kind, time), mut histogram) = entry.remove_entry();
+            self.sink.latencies(second, kind, time, &histogram)?;
+            histogram.reset();
+            self.idle.push(histogram);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,21 @@
+//! The load: threads, schedule, clock, histograms, intervals, stop and poison. It knows no engine.
+//!
+//! Each connection is one OS thread with blocking I/O that owns its [`Program`](workload::Program), its schedule and
+//! its tallies. Once a second it hands what it measured to the collector and takes an empty lap in exchange; nothing
+//! else is shared while it runs but flags that are only read.
+
+mod clock;
+mod collect;
+mod run;
+mod schedule;
+mod tally;
+mod worker;
+
+pub use clock::{Clock, SystemClock};
+pub use collect::{IntervalRow, KindTotals, Latency, Progress, Sink, Time};
+pub use run::{Ended, Limits, Outcome, Task, Worked, run};
+pub use schedule::Schedule;
+pub use tally::{HISTOGRAM_MAX_NS, new_histogram};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,88 @@
+//! When operations are to be sent.
+
+/// The schedule of one connection. Times are nanoseconds since the step began.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Schedule {
+    /// The next operation is sent when the one before has its reply.
+    Closed,
+    /// Operation `i` is due at `first_ns + i * period_ns`, whatever became of those before it: lateness is caught up.
+    Open {
+        /// When the first one is due.
+        first_ns: u64,
+        /// The time between two.
+        period_ns: f64,
+    },
+}
+
+impl Schedule {
+    /// The open schedule of connection `index` of `count` that share a rate: `per_second` operations each, with their
+    /// phases spread evenly over one period so that they don't all send at once.
+    pub fn rate(per_second: f64, index: u32, count: u32) -> Self {
+        let period_ns = 1e9 / per_second;
+        Self::Open {
+            first_ns: (period_ns * f64::from(index) / f64::from(count.max(1))) as u64,
+            period_ns,
+        }
+    }
+
+    /// When operation `index` is due; `None` in a closed loop.
+    #[inline(always)]
+    pub fn due_ns(&self, index: u64) -> Option<u64> {
+        match *self {
+            Self::Closed => None,
+            Self::Open {
+                first_ns,
+                period_ns,
+            } => Some(first_ns + (index as f64 * period_ns) as u64),
+        }
+    }
+
+    /// How many operations are due before `end_ns`; 0 in a closed loop.
+    pub fn due_before(&self, end_ns: u64) -> u64 {
+        match *self {
+            Self::Closed => 0,
+            Self::Open {
+                first_ns,
+                period_ns,
+            } => {
+                let mut count = ((end_ns.saturating_sub(first_ns)) as f64 / period_ns) as u64;
+                // The quotient may be off by one either way: `due_ns` decides.
+                while count > 0 && self.due_ns(count - 1).is_some_and(|due| due >= end_ns) {
+                    count -= 1;
+                }
+                while self.due_ns(count).is_some_and(|due| due < end_ns) {
+                    count += 1;
+                }
+                count
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_makes_just_as_many_operations_as_it_says() {
+        for rate in [2.0, 10.0, 20.0, 33.0, 999.0] {
+            for count in [1, 3, 8] {
+                for index in 0..count {
+                    let schedule = Schedule::rate(rate, index, count);
+                    assert_eq!(
+                        schedule.due_before(60_000_000_000),
+                        (rate * 60.0) as u64,
+                        "{rate}/s, {index} of {count}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn lateness_does_not_move_the_schedule() {
+        let schedule = Schedule::rate(1000.0, 0, 1);
+        assert_eq!(schedule.due_ns(0), Some(0));
+        assert_eq!(schedule.due_ns(3_600_000), Some(3_600_000_000_000));
+    }
+}

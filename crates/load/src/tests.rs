@@ -1,0 +1,557 @@
+//! Truth tests: a simulated engine and a clock that it moves, so that every figure is known beforehand.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::time::Duration;
+
+use engine::{Error, ErrorClass, Outcome as Reply};
+use hdrhistogram::Histogram;
+use workload::{Kind, Next, Program};
+
+use crate::*;
+
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1000 * MS;
+
+/// A clock that stands still until somebody sleeps or works.
+#[derive(Clone, Default)]
+struct FakeClock(Arc<AtomicU64>);
+
+impl FakeClock {
+    fn advance(&self, ns: u64) {
+        self.0.fetch_add(ns, SeqCst);
+    }
+}
+
+impl Clock for FakeClock {
+    fn now(&self) -> u64 {
+        self.0.load(SeqCst)
+    }
+    fn sleep_until(&self, at: u64) {
+        self.0.fetch_max(at, SeqCst);
+    }
+}
+
+/// An engine that answers after `service_ns`, but for operations that `special` knows about.
+struct Simulated {
+    clock: FakeClock,
+    service_ns: u64,
+    special: BTreeMap<u64, Special>,
+    quota: Option<u64>,
+    number: u64,
+    rows: u64,
+}
+
+#[derive(Clone)]
+enum Special {
+    Stall(u64),
+    FailOnce(ErrorClass),
+    Fail(ErrorClass),
+    Rows(u64),
+    Panic,
+}
+
+impl Simulated {
+    fn new(clock: &FakeClock, service_ns: u64) -> Self {
+        Self {
+            clock: clock.clone(),
+            service_ns,
+            special: BTreeMap::new(),
+            quota: None,
+            number: 0,
+            rows: 1,
+        }
+    }
+
+    fn at(mut self, number: u64, special: Special) -> Self {
+        self.special.insert(number, special);
+        self
+    }
+
+    fn quota(mut self, quota: u64) -> Self {
+        self.quota = Some(quota);
+        self
+    }
+}
+
+impl Program for Simulated {
+    fn kinds(&self) -> &'static [Kind] {
+        &[Kind("op")]
+    }
+
+    fn prepare(&mut self) -> Next {
+        if self.quota == Some(self.number) {
+            return Next::Done;
+        }
+        self.number += 1;
+        Next::Ready(0)
+    }
+
+    fn execute(&mut self) -> Result<Reply, Error> {
+        self.clock.advance(self.service_ns);
+        self.rows = 1;
+        match self.special.get(&self.number).cloned() {
+            None => {}
+            Some(Special::Stall(ns)) => self.clock.advance(ns),
+            Some(Special::Rows(rows)) => self.rows = rows,
+            Some(Special::Fail(class)) => return Err(Error::new(class, "simulated")),
+            Some(Special::FailOnce(class)) => {
+                self.special.remove(&self.number);
+                return Err(Error::new(class, "simulated"));
+            }
+            Some(Special::Panic) => panic!("simulated panic"),
+        }
+        Ok(Reply {
+            rows: self.rows,
+            value: None,
+        })
+    }
+
+    fn expected_rows(&self) -> (u64, u64) {
+        (1, 1)
+    }
+}
+
+#[derive(Default)]
+struct Notes {
+    rows: Vec<IntervalRow>,
+    latencies: u64,
+    fail_after: Option<usize>,
+}
+
+impl Sink for Notes {
+    fn intervals(&mut self, rows: &[IntervalRow]) -> Result<(), String> {
+        self.rows.extend_from_slice(rows);
+        match self.fail_after {
+            Some(most) if self.rows.len() > most => Err("no space left".into()),
+            _ => Ok(()),
+        }
+    }
+    fn latencies(
+        &mut self,
+        _: u32,
+        _: &str,
+        time: Time,
+        histogram: &Histogram<u64>,
+    ) -> Result<(), String> {
+        self.latencies += if time == Time::Service {
+            histogram.len()
+        } else {
+            0
+        };
+        Ok(())
+    }
+    fn progress(&mut self, _: &Progress) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+fn task(program: Simulated, schedule: Schedule) -> Task<Simulated> {
+    Task {
+        client: 0,
+        role: "op",
+        schedule,
+        background: false,
+        program,
+        interrupt: None,
+    }
+}
+
+fn limits(seconds: Option<u64>) -> Limits {
+    Limits {
+        time: seconds.map(Duration::from_secs),
+        error_limit: 0,
+        attempts: 3,
+        grace: Duration::from_secs(60),
+    }
+}
+
+fn run_all(
+    clock: &FakeClock,
+    tasks: Vec<Task<Simulated>>,
+    limits: Limits,
+) -> (Outcome<Simulated>, Notes) {
+    let mut notes = Notes::default();
+    let outcome = run(
+        tasks,
+        limits,
+        clock,
+        &AtomicBool::new(false),
+        |_| {},
+        &mut notes,
+    );
+    (outcome, notes)
+}
+
+#[test]
+fn a_constant_service_time_is_every_percentile() {
+    let clock = FakeClock::default();
+    let (outcome, notes) = run_all(
+        &clock,
+        vec![task(
+            Simulated::new(&clock, MS).quota(5000),
+            Schedule::Closed,
+        )],
+        limits(None),
+    );
+    assert_eq!(outcome.ended, Ended::Complete);
+    assert_eq!(outcome.elapsed_ns, 5000 * MS);
+    let total = &outcome.totals["op"];
+    for latency in [&total.service, &total.response] {
+        assert_eq!(latency.histogram.len(), 5000);
+        assert!(latency.histogram.equivalent(latency.histogram.min(), MS));
+        assert!(
+            latency
+                .histogram
+                .equivalent(latency.histogram.value_at_quantile(0.5), MS)
+        );
+        assert_eq!(
+            (latency.ns_max, latency.ns_sum),
+            (MS, u128::from(5000 * MS))
+        );
+    }
+    assert_eq!(notes.latencies, 5000);
+    assert_eq!(
+        notes.rows.iter().map(|row| row.ok).collect::<Vec<_>>(),
+        [1000; 5]
+    );
+}
+
+#[test]
+fn a_stall_shows_in_response_time_and_once_in_service_time() {
+    // 1000 operations a second, each of 0.1 ms; the one sent at 3 s is answered after 2 s more.
+    let clock = FakeClock::default();
+    let program = Simulated::new(&clock, MS / 10).at(3001, Special::Stall(2 * SECOND));
+    let (outcome, notes) = run_all(
+        &clock,
+        vec![task(program, Schedule::rate(1000.0, 0, 1))],
+        limits(Some(10)),
+    );
+    let total = &outcome.totals["op"];
+    assert_eq!(
+        (total.offered, total.ok, total.skipped, total.failed),
+        (10_000, 10_000, 0, 0)
+    );
+    let slower_than = |histogram: &Histogram<u64>, ns: u64| histogram.count_between(ns, u64::MAX);
+    assert_eq!(slower_than(&total.service.histogram, 2 * MS), 1);
+    assert_eq!(total.service.ns_max, 2 * SECOND + MS / 10);
+    // 2000 were due during the stall; the backlog shrinks by 0.9 ms an operation, so 2001 / 0.9 are late in all.
+    let late = slower_than(&total.response.histogram, MS);
+    assert!((2220..=2225).contains(&late), "{late}");
+    // The target rate is caught up, and the seconds of the stall are rows with zero.
+    let ok: BTreeMap<u32, u64> = notes.rows.iter().map(|row| (row.second, row.ok)).collect();
+    assert_eq!((ok[&3], ok[&4], ok.len()), (0, 0, 10));
+    assert_eq!(ok.values().sum::<u64>(), 10_000);
+    assert_eq!(outcome.elapsed_ns, 10 * SECOND);
+}
+
+#[test]
+fn what_is_due_and_not_sent_is_skipped() {
+    // Twice as much is offered as can be served.
+    let clock = FakeClock::default();
+    let (outcome, _) = run_all(
+        &clock,
+        vec![task(
+            Simulated::new(&clock, 2 * MS),
+            Schedule::rate(1000.0, 0, 1),
+        )],
+        limits(Some(4)),
+    );
+    let total = &outcome.totals["op"];
+    assert_eq!(
+        outcome.ended,
+        Ended::Complete,
+        "saturation is a result, not a failure"
+    );
+    assert_eq!((total.offered, total.ok, total.skipped), (4000, 2000, 2000));
+    assert_eq!(
+        total.response.ns_max,
+        2 * SECOND + MS,
+        "the last was due at 1999 ms and answered at 4000 ms"
+    );
+}
+
+#[test]
+fn a_transient_error_is_tried_again_within_the_operation() {
+    let clock = FakeClock::default();
+    let program = Simulated::new(&clock, MS)
+        .quota(100)
+        .at(50, Special::FailOnce(ErrorClass::Deadlock));
+    let (outcome, _) = run_all(&clock, vec![task(program, Schedule::Closed)], limits(None));
+    let total = &outcome.totals["op"];
+    assert_eq!((total.ok, total.failed, total.retried), (100, 0, 1));
+    assert_eq!(total.errors[&ErrorClass::Deadlock], 1);
+    assert_eq!(total.service.ns_max, 2 * MS);
+}
+
+#[test]
+fn failures_are_apart_from_successes_and_a_limit_ends_the_step() {
+    let clock = FakeClock::default();
+    let program = |number| {
+        Simulated::new(&clock, MS)
+            .quota(100)
+            .at(number, Special::Fail(ErrorClass::DuplicateKey))
+    };
+    let within = Limits {
+        error_limit: 1,
+        ..limits(None)
+    };
+    let (outcome, _) = run_all(&clock, vec![task(program(50), Schedule::Closed)], within);
+    assert_eq!(outcome.ended, Ended::Complete);
+    let total = &outcome.totals["op"];
+    assert_eq!((total.offered, total.ok, total.failed), (100, 99, 1));
+    assert_eq!(
+        (
+            total.service.histogram.len(),
+            total.failed_service.histogram.len()
+        ),
+        (99, 1)
+    );
+
+    let (outcome, _) = run_all(
+        &clock,
+        vec![task(program(50), Schedule::Closed)],
+        limits(None),
+    );
+    let Ended::Failed(reasons) = outcome.ended else {
+        panic!("the step did not fail")
+    };
+    assert!(
+        reasons[0].contains("more than the limit of 0") && reasons[0].contains("duplicate_key"),
+        "{reasons:?}"
+    );
+    assert_eq!(outcome.totals["op"].ok, 49);
+}
+
+#[test]
+fn a_lost_connection_poisons_the_step() {
+    let clock = FakeClock::default();
+    let lost = Simulated::new(&clock, MS).at(50, Special::Fail(ErrorClass::ConnectionLost));
+    let other = Simulated::new(&clock, MS);
+    let tasks = vec![task(lost, Schedule::Closed), task(other, Schedule::Closed)];
+    let (outcome, _) = run_all(&clock, tasks, limits(Some(1_000_000)));
+    let Ended::Failed(reasons) = outcome.ended else {
+        panic!("the step did not fail")
+    };
+    assert!(
+        reasons[0].contains("connection 1 failed: simulated"),
+        "{reasons:?}"
+    );
+}
+
+#[test]
+fn a_panic_of_a_connection_fails_the_step_and_no_more() {
+    let clock = FakeClock::default();
+    let tasks = vec![
+        task(
+            Simulated::new(&clock, MS).at(5, Special::Panic),
+            Schedule::Closed,
+        ),
+        task(Simulated::new(&clock, MS), Schedule::Closed),
+    ];
+    let (outcome, _) = run_all(&clock, tasks, limits(Some(1_000_000)));
+    let Ended::Failed(reasons) = outcome.ended else {
+        panic!("the step did not fail")
+    };
+    assert!(reasons[0].contains("simulated panic"), "{reasons:?}");
+}
+
+#[test]
+fn an_unexpected_number_of_rows_is_counted() {
+    let clock = FakeClock::default();
+    let program = Simulated::new(&clock, MS).quota(10).at(3, Special::Rows(0));
+    let (outcome, _) = run_all(&clock, vec![task(program, Schedule::Closed)], limits(None));
+    let total = &outcome.totals["op"];
+    assert_eq!((total.ok, total.rows, total.unexpected_rows), (10, 9, 1));
+}
+
+#[test]
+fn a_record_that_can_t_be_written_fails_the_step() {
+    let clock = FakeClock::default();
+    let mut notes = Notes {
+        fail_after: Some(3),
+        ..Notes::default()
+    };
+    let outcome = run(
+        vec![task(Simulated::new(&clock, MS), Schedule::Closed)],
+        limits(Some(1_000_000)),
+        &clock,
+        &AtomicBool::new(false),
+        |_| {},
+        &mut notes,
+    );
+    let Ended::Failed(reasons) = outcome.ended else {
+        panic!("the step did not fail")
+    };
+    assert!(
+        reasons
+            .iter()
+            .any(|reason| reason.contains("no space left")),
+        "{reasons:?}"
+    );
+}
+
+#[test]
+fn the_operator_ends_a_step_and_what_was_measured_stays() {
+    let clock = FakeClock::default();
+    let stop = AtomicBool::new(false);
+    let mut notes = Notes::default();
+    struct Stopping<'a>(&'a AtomicBool, &'a mut Notes);
+    impl Sink for Stopping<'_> {
+        fn intervals(&mut self, rows: &[IntervalRow]) -> Result<(), String> {
+            self.0.store(true, SeqCst);
+            self.1.intervals(rows)
+        }
+        fn latencies(
+            &mut self,
+            second: u32,
+            kind: &str,
+            time: Time,
+            h: &Histogram<u64>,
+        ) -> Result<(), String> {
+            self.1.latencies(second, kind, time, h)
+        }
+        fn progress(&mut self, _: &Progress) -> Result<(), String> {
+            Ok(())
+        }
+    }
+    let tasks = vec![task(Simulated::new(&clock, MS), Schedule::Closed)];
+    let outcome = run(
+        tasks,
+        limits(Some(1_000_000)),
+        &clock,
+        &stop,
+        |_| {},
+        &mut Stopping(&stop, &mut notes),
+    );
+    assert_eq!(outcome.ended, Ended::Interrupted);
+    let total = &outcome.totals["op"];
+    assert!(total.ok > 0);
+    assert_eq!(total.ok, notes.rows.iter().map(|row| row.ok).sum::<u64>());
+    assert_eq!(total.ok, notes.latencies);
+}
+
+#[test]
+fn a_connection_that_hangs_is_cut_off_and_fails_the_step() {
+    struct Hanging(Arc<AtomicBool>);
+    impl Program for Hanging {
+        fn kinds(&self) -> &'static [Kind] {
+            &[Kind("op")]
+        }
+        fn prepare(&mut self) -> Next {
+            Next::Ready(0)
+        }
+        fn execute(&mut self) -> Result<Reply, Error> {
+            while !self.0.load(SeqCst) {
+                std::thread::yield_now();
+            }
+            Err(Error::new(ErrorClass::Interrupted, "cut off"))
+        }
+        fn expected_rows(&self) -> (u64, u64) {
+            (0, 0)
+        }
+    }
+    let cut = Arc::new(AtomicBool::new(false));
+    let interrupt = Arc::clone(&cut);
+    let task = Task {
+        client: 0,
+        role: "op",
+        schedule: Schedule::Closed,
+        background: false,
+        program: Hanging(cut),
+        interrupt: Some(Box::new(move || interrupt.store(true, SeqCst))),
+    };
+    let limits = Limits {
+        time: Some(Duration::from_millis(10)),
+        grace: Duration::from_millis(50),
+        ..limits(None)
+    };
+    let outcome = run(
+        vec![task],
+        limits,
+        &SystemClock::begin(),
+        &AtomicBool::new(false),
+        |_| {},
+        &mut Notes::default(),
+    );
+    let Ended::Failed(reasons) = outcome.ended else {
+        panic!("the step did not fail")
+    };
+    assert!(reasons[0].contains("were cut off"), "{reasons:?}");
+    assert_eq!(
+        (outcome.totals["op"].offered, outcome.totals["op"].failed),
+        (1, 1)
+    );
+}
+
+#[test]
+fn any_mix_of_outcomes_over_any_number_of_connections_adds_up() {
+    let mut state = 1_u64;
+    let mut draw = move |bound: u64| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % bound
+    };
+    for _ in 0..20 {
+        let clock = FakeClock::default();
+        let connections = 1 + draw(4);
+        let tasks = (0..connections)
+            .map(|index| {
+                let mut program = Simulated::new(&clock, MS * (1 + draw(3)));
+                for _ in 0..draw(20) {
+                    let special = match draw(4) {
+                        0 => Special::Stall(draw(3) * SECOND),
+                        1 => Special::FailOnce(ErrorClass::Busy),
+                        2 => Special::Fail(ErrorClass::Other),
+                        _ => Special::Rows(draw(3)),
+                    };
+                    program = program.at(draw(400), special);
+                }
+                let schedule = match draw(2) {
+                    0 => Schedule::Closed,
+                    _ => Schedule::rate(100.0 + draw(900) as f64, index as u32, connections as u32),
+                };
+                Task {
+                    client: index as u32,
+                    ..task(program, schedule)
+                }
+            })
+            .collect();
+        let (outcome, notes) = run_all(
+            &clock,
+            tasks,
+            Limits {
+                error_limit: 1000,
+                ..limits(Some(3))
+            },
+        );
+        assert_eq!(outcome.ended, Ended::Complete);
+        let total = &outcome.totals["op"];
+        let sum = |field: fn(&IntervalRow) -> u64| notes.rows.iter().map(field).sum::<u64>();
+        assert_eq!(total.offered, total.skipped + total.ok + total.failed);
+        assert_eq!(
+            (
+                sum(|row| row.ok),
+                sum(|row| row.failed),
+                sum(|row| row.rows)
+            ),
+            (total.ok, total.failed, total.rows)
+        );
+        assert_eq!(sum(|row| row.retried), total.retried);
+        assert_eq!(total.service.histogram.len(), total.ok);
+        assert_eq!(total.response.histogram.len(), total.ok);
+        assert_eq!(total.failed_service.histogram.len(), total.failed);
+        assert_eq!(
+            outcome.worked.iter().map(|worked| worked.ok).sum::<u64>(),
+            total.ok
+        );
+        let seconds = outcome.elapsed_ns.div_ceil(SECOND) as usize;
+        assert_eq!(
+            notes.rows.len(),
+            seconds * connections as usize,
+            "every second of every client is a row"
+        );
+    }
+}

@@ -1,0 +1,233 @@
+//! The measured path: one thread, one connection.
+//!
+//! For each operation: prepare (encodes, not timed) -> wait until it is due -> `sent_at` -> execute -> `done_at` ->
+//! count. `scheduled_at` is when it was due; without a rate it is `sent_at`.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, SyncSender};
+use std::time::Duration;
+
+use engine::{Error, ErrorClass};
+use workload::{Next, Program};
+
+use crate::tally::{Lap, Latencies};
+use crate::{Clock, Schedule};
+
+/// What all workers of a step read, and one writes when something went wrong.
+pub(crate) struct Shared {
+    /// No further operation is to be sent.
+    pub(crate) halt: AtomicBool,
+    /// Failed operations of all connections.
+    pub(crate) failed: AtomicU64,
+    /// Why the step failed.
+    pub(crate) poison: Mutex<Vec<String>>,
+}
+
+impl Shared {
+    pub(crate) fn poison(&self, reason: String) {
+        self.poison
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+            .push(reason);
+        self.halt.store(true, Relaxed);
+    }
+}
+
+/// What a worker says to the collector.
+pub(crate) enum Message {
+    /// One second is over for the worker of that number.
+    Lap(usize, Box<Lap>),
+    /// The worker of that number failed at an operation of that kind.
+    Error(usize, usize, Box<Error>),
+    /// The worker of that number sends nothing any more.
+    Ended(usize),
+}
+
+/// Everything that a worker needs but its program.
+pub(crate) struct Worker<'a, C> {
+    pub(crate) number: usize,
+    pub(crate) clock: C,
+    pub(crate) schedule: Schedule,
+    /// When the step begins, by the clock.
+    pub(crate) start_at: u64,
+    /// When operations stop being sent, since the step began.
+    pub(crate) deadline_ns: Option<u64>,
+    pub(crate) attempts: u32,
+    pub(crate) error_limit: u64,
+    pub(crate) shared: &'a Shared,
+    pub(crate) messages: SyncSender<Message>,
+    pub(crate) spare: Receiver<Box<Lap>>,
+    pub(crate) lap: Box<Lap>,
+}
+
+/// What a worker has to say at its end.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ending {
+    /// When its first operation was due, since the step began.
+    pub(crate) started_ns: u64,
+    /// When its last operation had ended, since the step began.
+    pub(crate) ended_ns: u64,
+    /// Operations that the schedule wanted and that were not sent.
+    pub(crate) skipped: u64,
+    /// Time that it waited for the collector: the harness' own stall.
+    pub(crate) handover_wait_ns: u64,
+}
+
+/// A worker that waits for its schedule looks at `halt` so often.
+const NAP_NS: u64 = 50_000_000;
+const SECOND_NS: u64 = 1_000_000_000;
+
+impl<C: Clock> Worker<'_, C> {
+    pub(crate) fn work<P: Program>(&mut self, program: &mut P) -> Ending {
+        let mut ending = Ending::default();
+        let mut index = 0_u64;
+        let mut second_end_ns = SECOND_NS;
+        self.clock.sleep_until(self.start_at);
+        let first_ns = self.schedule.due_ns(0).unwrap_or(0);
+        (ending.started_ns, ending.ended_ns) = (first_ns, first_ns);
+        while !self.shared.halt.load(Relaxed) {
+            let due_ns = self.schedule.due_ns(index);
+            if let (Some(due_ns), Some(deadline_ns)) = (due_ns, self.deadline_ns)
+                && due_ns >= deadline_ns
+            {
+                break;
+            }
+            let kind = match program.prepare() {
+                Next::Ready(kind) => kind,
+                Next::Done => break,
+                Next::Later => {
+                    program.wait(Duration::from_nanos(NAP_NS));
+                    continue;
+                }
+            };
+            if let Some(due_ns) = due_ns
+                && !self.wait_until(due_ns)
+            {
+                break;
+            }
+            let sent_ns = self.elapsed_ns();
+            if let (Some(_), Some(deadline_ns)) = (due_ns, self.deadline_ns)
+                && sent_ns >= deadline_ns
+            {
+                break; // It is late by more than what is left: skipped.
+            }
+            index += 1;
+            self.lap.tallies[kind].sent += 1;
+            let mut attempt = 1;
+            let result = loop {
+                match program.execute() {
+                    Err(error)
+                        if error.class.is_transient()
+                            && attempt < self.attempts
+                            && !self.shared.halt.load(Relaxed) =>
+                    {
+                        attempt += 1;
+                        self.lap.tallies[kind].retried += 1;
+                        let _ =
+                            self.messages
+                                .send(Message::Error(self.number, kind, Box::new(error)));
+                    }
+                    result => break result,
+                }
+            };
+            let done_ns = self.elapsed_ns();
+            ending.ended_ns = done_ns;
+            if done_ns > second_end_ns {
+                second_end_ns = self.hand_over(done_ns, &mut ending);
+            }
+            let tally = &mut self.lap.tallies[kind];
+            match result {
+                Ok(outcome) => {
+                    tally.ok += 1;
+                    tally.rows += outcome.rows;
+                    let (least, most) = program.expected_rows();
+                    tally.unexpected_rows += u64::from(outcome.rows < least || outcome.rows > most);
+                    tally.service.record(done_ns - sent_ns);
+                    if let (Some(response), Some(due_ns)) = (&mut tally.response, due_ns) {
+                        response.record(done_ns - due_ns);
+                    }
+                }
+                Err(error) => {
+                    tally.failed += 1;
+                    tally
+                        .failed_service
+                        .get_or_insert_with(|| Box::new(Latencies::new()))
+                        .record(done_ns - sent_ns);
+                    if self.fail(kind, error) {
+                        break;
+                    }
+                }
+            }
+            if due_ns.is_none()
+                && self
+                    .deadline_ns
+                    .is_some_and(|deadline_ns| done_ns >= deadline_ns)
+            {
+                break;
+            }
+        }
+        if let Some(deadline_ns) = self.deadline_ns {
+            ending.skipped = self.schedule.due_before(deadline_ns).saturating_sub(index);
+        }
+        self.hand_over(ending.ended_ns, &mut ending);
+        ending
+    }
+
+    #[inline(always)]
+    fn elapsed_ns(&self) -> u64 {
+        self.clock.now().saturating_sub(self.start_at)
+    }
+
+    /// Waits until the step is so old; `false` when the step ends first.
+    fn wait_until(&self, due_ns: u64) -> bool {
+        loop {
+            let now_ns = self.elapsed_ns();
+            if now_ns >= due_ns {
+                return true;
+            }
+            if self.shared.halt.load(Relaxed) {
+                return false;
+            }
+            self.clock
+                .sleep_until(self.start_at + due_ns.min(now_ns + NAP_NS));
+        }
+    }
+
+    /// Gives what was counted to the collector and begins the second that holds `now_ns`; returns when it ends.
+    #[cold]
+    fn hand_over(&mut self, now_ns: u64, ending: &mut Ending) -> u64 {
+        // What ends just when a second does belongs to it, so that a step of n seconds has n of them.
+        let second = now_ns.saturating_sub(1) / SECOND_NS;
+        let asked_at = self.clock.now();
+        if let Ok(mut lap) = self.spare.recv() {
+            lap.second = second as u32;
+            let full = std::mem::replace(&mut self.lap, lap);
+            // Should the collector be gone, then so is everybody who wants to know.
+            let _ = self.messages.send(Message::Lap(self.number, full));
+        }
+        ending.handover_wait_ns += self.clock.now() - asked_at;
+        (second + 1) * SECOND_NS
+    }
+
+    /// Reports a failed operation; `true` when the connection can't go on.
+    #[cold]
+    fn fail(&mut self, kind: usize, error: Error) -> bool {
+        let ends = error.class.ends_session();
+        let failed = self.shared.failed.fetch_add(1, Relaxed) + 1;
+        if ends && !(error.class == ErrorClass::Interrupted && self.shared.halt.load(Relaxed)) {
+            self.shared
+                .poison(format!("connection {} failed: {error}", self.number + 1));
+        } else if failed > self.error_limit {
+            self.shared.poison(format!(
+                "{failed} failed operations, more than the limit of {}; the last: {error} ({})",
+                self.error_limit,
+                error.class.name()
+            ));
+        }
+        let _ = self
+            .messages
+            .send(Message::Error(self.number, kind, Box::new(error)));
+        ends
+    }
+}

@@ -1,0 +1,137 @@
+//! What is wrong with a plan, and where.
+
+/// A range of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Span {
+    /// The first byte.
+    pub start: usize,
+    /// The byte after the last.
+    pub end: usize,
+}
+
+/// Where a diagnostic points to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// A range of the plan's text.
+    File(Span),
+    /// A range of a `--set` argument.
+    Set {
+        /// Which argument, from 0.
+        index: usize,
+        /// The range in it.
+        span: Span,
+    },
+    /// The plan as a whole: what is wrong is that something is absent.
+    Nowhere,
+}
+
+/// Whether a plan can be run in spite of a diagnostic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// It can't.
+    Error,
+    /// It can, but it may not be what was meant.
+    Warning,
+}
+
+/// One thing that is wrong with a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// A stable name: `plan::unknown-key`.
+    pub code: &'static str,
+    /// Whether the plan can be run in spite of it.
+    pub severity: Severity,
+    /// What is wrong, in a line.
+    pub message: String,
+    /// Where.
+    pub place: Place,
+    /// What is said at the place itself; may be empty.
+    pub label: String,
+    /// Other places that matter, and what is said at them.
+    pub secondary: Vec<(Place, String)>,
+    /// Ways out.
+    pub help: Vec<String>,
+}
+
+impl Diagnostic {
+    pub(crate) fn error(code: &'static str, place: Place, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            severity: Severity::Error,
+            message: message.into(),
+            place,
+            label: String::new(),
+            secondary: Vec::new(),
+            help: Vec::new(),
+        }
+    }
+
+    pub(crate) fn warning(code: &'static str, place: Place, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Warning,
+            ..Self::error(code, place, message)
+        }
+    }
+
+    pub(crate) fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self
+    }
+
+    /// Adds another place; one that is nowhere says nothing and is left out.
+    pub(crate) fn also(mut self, place: Place, label: impl Into<String>) -> Self {
+        if place != Place::Nowhere {
+            self.secondary.push((place, label.into()));
+        }
+        self
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help.push(help.into());
+        self
+    }
+
+    /// The line and column, from 1, of its place in the plan's text, the column in characters; `None` when it is not
+    /// in the text.
+    pub fn position(&self, text: &str) -> Option<(u32, u32)> {
+        match self.place {
+            Place::File(span) => Some(position(text, span.start)),
+            Place::Set { .. } | Place::Nowhere => None,
+        }
+    }
+}
+
+/// The line and column, from 1, of a byte of `text`; the column in characters.
+pub(crate) fn position(text: &str, byte: usize) -> (u32, u32) {
+    let before = &text[..text.floor_char_boundary(byte)];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let line = before.bytes().filter(|&byte| byte == b'\n').count() + 1;
+    let column = before[line_start..].chars().count() + 1;
+    (
+        u32::try_from(line).unwrap_or(u32::MAX),
+        u32::try_from(column).unwrap_or(u32::MAX),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::position;
+
+    #[test]
+    fn positions_count_lines_and_characters_from_one() {
+        let text = "a\nüb = 1\r\n\nz";
+        assert_eq!(position(text, 0), (1, 1));
+        assert_eq!(position(text, 2), (2, 1));
+        assert_eq!(
+            position(text, 4),
+            (2, 2),
+            "a character of two bytes is one column"
+        );
+        assert_eq!(position(text, text.len()), (4, 2));
+        assert_eq!(
+            position(text, 3),
+            (2, 1),
+            "a byte within a character is at the character"
+        );
+    }
+}

@@ -1,0 +1,239 @@
+//! Typed access to the tree: takes values out, says what is wrong with them, notes each with its origin.
+
+use crate::diagnostic::{Diagnostic, Place, position};
+use crate::spec::{Origin, Resolved};
+use crate::tree::{Entry, Node, Table, Value};
+use crate::wording::{code, did_you_mean, list};
+
+/// What is collected while a plan is read.
+pub(crate) struct Context<'a> {
+    text: &'a str,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    pub(crate) resolved: Vec<Resolved>,
+}
+
+/// A value, where it was given, and whether it is what was meant: after an error it is the default, so that reading
+/// goes on, but nothing may be concluded from it.
+#[derive(Clone, Debug)]
+pub(crate) struct Field<T> {
+    pub(crate) value: T,
+    /// [`Place::Nowhere`] for a default.
+    pub(crate) place: Place,
+    pub(crate) trusted: bool,
+}
+
+/// Why a value could not be read: what to say; nothing when it is said already.
+pub(crate) struct Fault(pub(crate) Vec<Diagnostic>);
+
+impl Fault {
+    pub(crate) const SAID: Self = Self(Vec::new());
+}
+
+impl From<Diagnostic> for Fault {
+    fn from(diagnostic: Diagnostic) -> Self {
+        Self(vec![diagnostic])
+    }
+}
+
+/// A kind of value: how it is read and how it is written.
+pub(crate) trait Kind {
+    type Value;
+
+    /// Reads the value of the key `name`.
+    fn read(&self, name: &str, node: &Node) -> Result<Self::Value, Fault>;
+
+    /// Writes it as a plan does.
+    fn show(&self, value: &Self::Value) -> String;
+
+    /// The way out for a list that has a value twice.
+    fn help_for_twice(&self) -> Option<&'static str> {
+        None
+    }
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            diagnostics: Vec::new(),
+            resolved: Vec::new(),
+        }
+    }
+
+    pub(crate) fn report(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// Notes a value for people.
+    pub(crate) fn resolve(&mut self, key: impl Into<String>, value: String, place: Place) {
+        self.resolved.push(Resolved {
+            key: key.into(),
+            value,
+            origin: self.origin(place),
+        });
+    }
+
+    pub(crate) fn origin(&self, place: Place) -> Origin {
+        match place {
+            Place::File(span) => {
+                let (line, column) = position(self.text, span.start);
+                Origin::File { line, column }
+            }
+            Place::Set { .. } => Origin::Set,
+            Place::Nowhere => Origin::Default,
+        }
+    }
+
+    /// Reads a node; reports what is wrong with it.
+    pub(crate) fn read<K: Kind>(&mut self, name: &str, node: &Node, kind: &K) -> Option<K::Value> {
+        match kind.read(name, node) {
+            Ok(value) => Some(value),
+            Err(Fault(diagnostics)) => {
+                self.diagnostics.extend(diagnostics);
+                None
+            }
+        }
+    }
+
+    /// Takes the value of a key, or its default, and notes it.
+    pub(crate) fn field<K: Kind>(
+        &mut self,
+        section: &mut Section,
+        key: &str,
+        kind: &K,
+        default: K::Value,
+    ) -> Field<K::Value> {
+        let name = section.name_of(key);
+        let field = match section.take(key) {
+            None => Field {
+                value: default,
+                place: Place::Nowhere,
+                trusted: true,
+            },
+            Some(entry) => match self.read(&name, &entry.node, kind) {
+                Some(value) => Field {
+                    value,
+                    place: entry.node.place,
+                    trusted: true,
+                },
+                None => Field {
+                    value: default,
+                    place: entry.node.place,
+                    trusted: false,
+                },
+            },
+        };
+        self.resolve(name, kind.show(&field.value), field.place);
+        field
+    }
+}
+
+/// A table whose keys are known.
+pub(crate) struct Section {
+    path: String,
+    table: Table,
+    /// Where its header is.
+    pub(crate) place: Place,
+}
+
+impl Section {
+    /// Takes a table; reports keys that it can't have. `path` is its dotted name, empty for the whole plan.
+    pub(crate) fn new(
+        cx: &mut Context<'_>,
+        path: &str,
+        table: Table,
+        place: Place,
+        keys: &[&str],
+    ) -> Self {
+        let (known, unknown): (Vec<Entry>, Vec<Entry>) = table
+            .entries
+            .into_iter()
+            .partition(|entry| keys.contains(&entry.key.as_str()));
+        for entry in unknown {
+            let message = match path {
+                "" => format!("unknown key {} at the top of the plan", code(&entry.key)),
+                _ => format!(
+                    "unknown key {} in {}",
+                    code(&entry.key),
+                    code(&format!("[{path}]"))
+                ),
+            };
+            let label = if path.is_empty() {
+                "not a key".into()
+            } else {
+                format!("not a key of `[{path}]`")
+            };
+            let help = if keys.is_empty() {
+                "there are no keys here".to_owned()
+            } else {
+                format!(
+                    "{}keys here: {}",
+                    did_you_mean(&entry.key, keys),
+                    list(keys)
+                )
+            };
+            cx.report(
+                Diagnostic::error("plan::unknown-key", entry.key_place, message)
+                    .label(label)
+                    .help(help),
+            );
+        }
+        Self {
+            path: path.to_owned(),
+            table: Table { entries: known },
+            place,
+        }
+    }
+
+    /// As [`Section::new`], from the node that should be the table. `None` when it isn't.
+    pub(crate) fn of(cx: &mut Context<'_>, path: &str, node: Node, keys: &[&str]) -> Option<Self> {
+        let place = node.place;
+        let table = table_of(cx, path, node)?;
+        Some(Self::new(cx, path, table, place, keys))
+    }
+
+    /// A table that nobody wrote.
+    pub(crate) fn empty(path: &str) -> Self {
+        Self {
+            path: path.to_owned(),
+            table: Table::default(),
+            place: Place::Nowhere,
+        }
+    }
+
+    pub(crate) fn take(&mut self, key: &str) -> Option<Entry> {
+        self.table.take(key)
+    }
+
+    pub(crate) fn name_of(&self, key: &str) -> String {
+        if self.path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{}.{key}", self.path)
+        }
+    }
+}
+
+/// The table that a node is; reports one that is none.
+pub(crate) fn table_of(cx: &mut Context<'_>, path: &str, node: Node) -> Option<Table> {
+    match node.value {
+        Value::Table(table) => Some(table),
+        Value::Broken => None,
+        _ => {
+            cx.report(
+                wrong_type(path, &node, "a table")
+                    .help(format!("write {}", code(&format!("[{path}]")))),
+            );
+            None
+        }
+    }
+}
+
+pub(crate) fn wrong_type(name: &str, node: &Node, wanted: &str) -> Diagnostic {
+    Diagnostic::error(
+        "plan::wrong-type",
+        node.place,
+        format!("{} is {}, not {wanted}", code(name), node.sort()),
+    )
+    .label(format!("expected {wanted}"))
+}

@@ -1,0 +1,340 @@
+//! A plan that was understood: every value present, every name resolved.
+
+use std::time::Duration;
+
+/// Everything that a run needs to know, from one plan file, `--set` and defaults.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Its name, part of the run directory's.
+    pub name: String,
+    /// The numbers of clients to run with.
+    pub clients: Vec<u32>,
+    /// How often each cell is run.
+    pub repeats: u32,
+    /// The order of the cells.
+    pub order: Order,
+    /// The index in `targets` of the one that others are compared to.
+    pub base: usize,
+    /// The seed of all data and random choices.
+    pub seed: u64,
+    /// Where databases are made; `None`: beside the results.
+    pub data_dir: Option<String>,
+    /// Whether a cell's database is kept when the cell has ended.
+    pub keep_data: bool,
+    /// How long a server may take to start or stop.
+    pub server_timeout: Duration,
+    /// The system user that runs servers that refuse to run as root; `None`: chosen when needed.
+    pub server_user: Option<String>,
+    /// What is run on each target.
+    pub workload: Workload,
+    /// The builds, in the order of the file.
+    pub builds: Vec<Build>,
+    /// The configs, in the order of the file.
+    pub configs: Vec<Config>,
+    /// What is measured, in the order of the file.
+    pub targets: Vec<Target>,
+    /// Every value with its origin, in the order in which `check` shows them.
+    pub resolved: Vec<Resolved>,
+}
+
+/// The order in which cells are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// a b a b ...: repeats are the outer loop, so that drift of the machine meets all targets alike.
+    Interleaved,
+    /// a a b b ...
+    Grouped,
+}
+
+/// A workload with its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Workload {
+    /// The Insert Benchmark.
+    Insert(Insert),
+}
+
+/// The parameters of the Insert Benchmark.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Insert {
+    /// The steps in their order.
+    pub steps: Vec<InsertStep>,
+    /// Rows per table loaded by `l.i0`.
+    pub initial_rows: u64,
+    /// Rows per table written by `l.i1` (4/5) and `l.i2` (1/5).
+    pub write_rows: u64,
+    /// The length of each read-write step.
+    pub read_write_time: Duration,
+    /// Whether every insert comes with a delete of as many of the oldest rows.
+    pub delete_per_insert: bool,
+    /// One table for each client, or one for all.
+    pub tables: Tables,
+    /// Range partitions per table; 0 for none.
+    pub partitions: u32,
+    /// How long the extra connection of each client holds its transaction; `None` without one.
+    pub long_transaction: Option<Duration>,
+    /// The definition of the secondary indexes.
+    pub indexes: IndexSet,
+    /// The shortest and longest value of the column `data`, in characters.
+    pub data_length: (u32, u32),
+    /// What is compared with what the workload knows it did, after each step.
+    pub checks: Checks,
+    /// Failed operations that end a step as failed.
+    pub error_limit: u64,
+    /// Attempts at an operation that fails with a transient error, the first included.
+    pub attempts: u32,
+    /// The least time that settling takes.
+    pub settle_at_least: Duration,
+    /// When settling stops waiting for pending work.
+    pub settle_at_most: Duration,
+}
+
+/// One table for each client, or one for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tables {
+    /// `pi1` ... `piN`
+    PerClient,
+    /// `pi1` alone
+    Shared,
+}
+
+/// Which definition of the secondary indexes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexSet {
+    /// Since December 2023.
+    Current,
+    /// Before December 2023.
+    Before2023Dec,
+}
+
+/// How much is checked after each step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checks {
+    /// Counts, smallest and largest key, every index: reads all of the database.
+    Full,
+    /// Smallest and largest key.
+    Keys,
+    /// Nothing.
+    Off,
+}
+
+/// One step of the Insert Benchmark.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InsertStep {
+    /// Its name, unique within the plan: `qr100`, `qr100.2`.
+    pub name: String,
+    /// What it does.
+    pub kind: InsertStepKind,
+}
+
+/// What a step of the Insert Benchmark does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum InsertStepKind {
+    /// `l.i0`: inserts without secondary indexes and without deletes.
+    Load {
+        /// Rows per table.
+        rows: u64,
+        /// Rows per commit.
+        rows_per_commit: u32,
+    },
+    /// `l.x`: creates the secondary indexes.
+    Index {
+        /// Rows per table inserted first.
+        rows: u64,
+        /// Rows per commit.
+        rows_per_commit: u32,
+    },
+    /// `l.i1`, `l.i2`: inserts, and deletes if the plan has them.
+    Write {
+        /// Rows per table.
+        rows: u64,
+        /// Rows per commit.
+        rows_per_commit: u32,
+    },
+    /// `qrN`, `qpN`: queries as fast as they go, with N rows inserted (and deleted) each second for each client.
+    Query {
+        /// Which queries.
+        query: Query,
+        /// Rows per second and client.
+        rate: f64,
+        /// Rows per commit.
+        rows_per_commit: u32,
+        /// How long.
+        time: Duration,
+    },
+    /// `settle`
+    Settle,
+}
+
+/// Which queries a query step does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Query {
+    /// Scans of secondary indexes.
+    Range,
+    /// Lookups by primary key.
+    Point,
+}
+
+/// An engine by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// The bundled SQLite.
+    Sqlite,
+    /// PostgreSQL.
+    Postgres,
+    /// Nothing at all: measures assay itself.
+    Null,
+}
+
+/// One installed version of an engine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Build {
+    /// Its name in the plan.
+    pub name: String,
+    /// Its engine.
+    pub engine: Engine,
+    /// Where it is.
+    pub source: BuildSource,
+}
+
+/// Where a build is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BuildSource {
+    /// Part of assay.
+    Bundled,
+    /// A directory, or a name that assay knows.
+    Installed(String),
+    /// A server that runs already.
+    Url(Secret),
+}
+
+/// Text that may hold a password: it can't be printed, and what is printed of it has no password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps text that may hold a password.
+    pub fn new(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The text itself, for the connection alone.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// The text without what stands between `:` and the last `@` after `//`, and without a `password=` parameter.
+    pub fn redacted(&self) -> String {
+        let mut text = match (self.0.find("//"), self.0.rfind('@')) {
+            (Some(start), Some(at)) if at > start => match self.0[start + 2..at].find(':') {
+                Some(colon) => format!("{}***{}", &self.0[..start + 2 + colon + 1], &self.0[at..]),
+                None => self.0.clone(),
+            },
+            _ => self.0.clone(),
+        };
+        if let Some(start) = text.find("password=") {
+            let from = start + "password=".len();
+            let to = text[from..].find('&').map_or(text.len(), |end| from + end);
+            text.replace_range(from..to, "***");
+        }
+        text
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Secret({})", self.redacted())
+    }
+}
+
+/// A named set of options, with what it extends already applied.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Its name in the plan.
+    pub name: String,
+    /// The engine it is for.
+    pub engine: Engine,
+    /// Files in the engine's own format, used verbatim, in their order: those of what it extends come first.
+    pub files: Vec<String>,
+    /// Options, in the engine's notation; a later one wins over an earlier one of the same name.
+    pub set: Vec<(String, String)>,
+}
+
+/// A build with a config.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// `build.config`
+    pub name: String,
+    /// Index in the plan's builds.
+    pub build: usize,
+    /// Index in the plan's configs.
+    pub config: usize,
+}
+
+/// One target at one number of clients, once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// Index in the plan's targets.
+    pub target: usize,
+    /// Clients.
+    pub clients: u32,
+    /// Which repeat, from 1.
+    pub repeat: u32,
+}
+
+/// One value of the plan, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// Its dotted key: `workload.insert.initial-rows`.
+    pub key: String,
+    /// Its value in the plan's notation.
+    pub value: String,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+/// Where a value came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Nobody gave it.
+    Default,
+    /// The plan file, line and column from 1.
+    File {
+        /// Line.
+        line: u32,
+        /// Column, in characters.
+        column: u32,
+    },
+    /// A `--set` argument.
+    Set,
+}
+
+impl Plan {
+    /// The cells in the order in which they are run.
+    pub fn cells(&self) -> Vec<Cell> {
+        let each = |target: usize, clients: u32, repeat: u32| Cell {
+            target,
+            clients,
+            repeat,
+        };
+        let targets = 0..self.targets.len();
+        let mut cells = Vec::new();
+        match self.order {
+            Order::Interleaved => {
+                for repeat in 1..=self.repeats {
+                    for &clients in &self.clients {
+                        cells.extend(targets.clone().map(|target| each(target, clients, repeat)));
+                    }
+                }
+            }
+            Order::Grouped => {
+                for target in targets {
+                    for &clients in &self.clients {
+                        cells
+                            .extend((1..=self.repeats).map(|repeat| each(target, clients, repeat)));
+                    }
+                }
+            }
+        }
+        cells
+    }
+}

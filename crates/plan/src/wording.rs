@@ -1,0 +1,118 @@
+//! How names and text from a plan stand in messages and in listings.
+
+use crate::redact::redact;
+
+/// Text from a plan for a message: in backticks, on one line, without what would move a terminal's cursor, without
+/// passwords, and not for ever.
+pub(crate) fn code(text: &str) -> String {
+    const LONGEST: usize = 60;
+    let mut out = String::from("`");
+    let text = redact(text);
+    for (count, c) in text.chars().enumerate() {
+        if count == LONGEST {
+            out.push_str("...");
+            break;
+        }
+        if c.is_control() {
+            out.extend(c.escape_default())
+        } else {
+            out.push(c)
+        }
+    }
+    out.push('`');
+    out
+}
+
+/// Names for a message.
+pub(crate) fn list<T: AsRef<str>>(names: &[T]) -> String {
+    names
+        .iter()
+        .map(|name| code(name.as_ref()))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// The name that was perhaps meant.
+pub(crate) fn nearest<'n, T: AsRef<str>>(got: &str, names: &'n [T]) -> Option<&'n str> {
+    let got = got.to_lowercase().replace('_', "-");
+    let length = got.chars().count();
+    names
+        .iter()
+        .map(|name| {
+            (
+                strsim::damerau_levenshtein(&got, &name.as_ref().to_lowercase()),
+                name.as_ref(),
+            )
+        })
+        .filter(|(distance, _)| *distance <= (length / 3).max(1))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+/// The beginning of a help: ``did you mean `x`? ``, or nothing.
+pub(crate) fn did_you_mean<T: AsRef<str>>(got: &str, names: &[T]) -> String {
+    nearest(got, names).map_or(String::new(), |name| {
+        format!("did you mean {}? ", code(name))
+    })
+}
+
+/// Text as TOML writes it.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            c if c.is_control() => out.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// A part of a dotted key as TOML writes it.
+pub(crate) fn key_part(key: &str) -> String {
+    let is_bare = !key.is_empty()
+        && key
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    if is_bare { key.to_owned() } else { quoted(key) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_near() {
+        let names = ["clients", "repeats", "order", "keep-data"];
+        assert_eq!(nearest("client", &names), Some("clients"));
+        assert_eq!(nearest("keep_data", &names), Some("keep-data"));
+        assert_eq!(nearest("Order", &names), Some("order"));
+        assert_eq!(nearest("threads", &names), None);
+        assert_eq!(nearest("x", &names), None);
+    }
+
+    #[test]
+    fn messages_hold_no_passwords_and_no_control_characters() {
+        assert_eq!(code("postgres://a:b@c"), "`postgres://a:***@c`");
+        assert_eq!(code("a\u{1b}[2Jb\n"), "`a\\u{1b}[2Jb\\n`");
+        assert_eq!(code(&"x".repeat(61)), format!("`{}...`", "x".repeat(60)));
+    }
+
+    #[test]
+    fn text_is_quoted_as_toml_reads_it() {
+        for text in ["plain", "a\"b", "tab\tline\nbell\u{7}", "back\\slash", "ü"] {
+            let line = format!("a = {}", quoted(text));
+            let table = toml::de::DeTable::parse(&line).unwrap();
+            assert_eq!(
+                table.get_ref()["a"].get_ref().as_str(),
+                Some(text),
+                "{line}"
+            );
+        }
+    }
+}

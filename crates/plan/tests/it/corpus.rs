@@ -1,0 +1,271 @@
+//! Every plan in `corpus/ok` resolves to what is beside it, every plan in `corpus/bad` is refused as is beside it.
+//! Lines `# --set ARGUMENT` in a plan are given as arguments. `UPDATE=1` writes what is beside.
+
+use std::path::{Path, PathBuf};
+
+use plan::{Origin, Plan, Severity};
+
+/// A plan of the corpus.
+pub struct Case {
+    pub path: PathBuf,
+    pub name: String,
+    pub text: String,
+    pub sets: Vec<String>,
+}
+
+/// The plans in a folder of the corpus, by name.
+pub fn cases(folder: &str) -> Vec<Case> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/corpus")
+        .join(folder);
+    let mut paths: Vec<PathBuf> = fs_err::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "toml")
+        })
+        .collect();
+    paths.sort();
+    let case = |path: PathBuf| {
+        let text = fs_err::read_to_string(&path).unwrap();
+        let sets = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("# --set "))
+            .map(str::to_owned)
+            .collect();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        Case {
+            path,
+            name,
+            text,
+            sets,
+        }
+    };
+    paths.into_iter().map(case).collect()
+}
+
+/// What `check` would show of a plan.
+fn listing(plan: &Plan) -> String {
+    let width = plan
+        .resolved
+        .iter()
+        .map(|value| value.key.len())
+        .max()
+        .unwrap_or(0);
+    let mut lines = String::new();
+    for value in &plan.resolved {
+        let origin = match value.origin {
+            Origin::Default => "default".to_owned(),
+            Origin::File { line, column } => format!("{line}:{column}"),
+            Origin::Set => "--set".to_owned(),
+        };
+        lines.push_str(&format!(
+            "{:width$} = {}  # {origin}\n",
+            value.key, value.value
+        ));
+    }
+    lines.push('\n');
+    for target in &plan.targets {
+        let config = &plan.configs[target.config];
+        lines.push_str(&format!(
+            "{} files {:?} set {:?}\n",
+            target.name, config.files, config.set
+        ));
+    }
+    lines
+}
+
+fn check(case: &Case, extension: &str, got: &str) -> Result<(), String> {
+    let path = case.path.with_extension(extension);
+    if std::env::var_os("UPDATE").is_some() {
+        fs_err::write(&path, got).unwrap();
+        return Ok(());
+    }
+    let expected = fs_err::read_to_string(&path).unwrap_or_default();
+    if expected == got {
+        return Ok(());
+    }
+    Err(format!(
+        "{} is not what it was; expected:\n{expected}\ngot:\n{got}\n",
+        path.display()
+    ))
+}
+
+fn check_all(results: Vec<Result<(), String>>) {
+    let failures: Vec<String> = results.into_iter().filter_map(Result::err).collect();
+    assert!(
+        failures.is_empty(),
+        "{}(UPDATE=1 rewrites what is expected)",
+        failures.join("\n")
+    );
+}
+
+#[test]
+fn good_plans_resolve_as_expected() {
+    let cases = cases("ok");
+    assert!(cases.len() >= 8);
+    let results = cases.iter().map(
+        |case| match plan::parse(&case.name, &case.text, &case.sets) {
+            Ok((plan, warnings)) => {
+                let warnings = plan::render(&warnings, &case.name, &case.text, &case.sets, false);
+                check(case, "resolved", &format!("{}{warnings}", listing(&plan)))
+            }
+            Err(errors) => Err(plan::render(
+                &errors, &case.name, &case.text, &case.sets, false,
+            )),
+        },
+    );
+    check_all(results.collect());
+}
+
+#[test]
+fn bad_plans_are_refused_as_expected() {
+    let cases = cases("bad");
+    assert!(cases.len() >= 25);
+    let results = cases.iter().map(
+        |case| match plan::parse(&case.name, &case.text, &case.sets) {
+            Ok(_) => Err(format!("{} was not refused\n", case.name)),
+            Err(errors) => {
+                assert!(
+                    errors.iter().any(|error| error.severity == Severity::Error),
+                    "{}",
+                    case.name
+                );
+                check(
+                    case,
+                    "stderr",
+                    &plan::render(&errors, &case.name, &case.text, &case.sets, false),
+                )
+            }
+        },
+    );
+    check_all(results.collect());
+}
+
+#[test]
+fn every_code_is_in_the_corpus() {
+    let mut codes: Vec<&str> = Vec::new();
+    for case in cases("bad").iter().chain(&cases("ok")) {
+        let diagnostics = match plan::parse(&case.name, &case.text, &case.sets) {
+            Ok((_, warnings)) => warnings,
+            Err(errors) => errors,
+        };
+        codes.extend(diagnostics.iter().map(|diagnostic| diagnostic.code));
+    }
+    let mut missing = Vec::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for entry in fs_err::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "rs") {
+            continue;
+        }
+        let source = fs_err::read_to_string(path).unwrap();
+        for part in source.split("\"plan::").skip(1) {
+            let code = format!("plan::{}", part.split('"').next().unwrap());
+            if !codes.contains(&code.as_str()) {
+                missing.push(code);
+            }
+        }
+    }
+    assert!(
+        missing.is_empty(),
+        "no plan of the corpus shows {missing:?}"
+    );
+}
+
+#[test]
+fn the_built_in_plan_is_small_and_right() {
+    let (plan, warnings) = plan::parse(plan::DEFAULT_PLAN_PATH, plan::DEFAULT_PLAN, &[]).unwrap();
+    assert!(warnings.is_empty());
+    let names: Vec<&str> = plan
+        .targets
+        .iter()
+        .map(|target| target.name.as_str())
+        .collect();
+    assert_eq!(names, ["sqlite.full", "sqlite.normal"]);
+    assert_eq!(plan.base, 0);
+    assert_eq!(plan.clients, [1]);
+    let plan::Workload::Insert(insert) = &plan.workload;
+    let steps: Vec<&str> = insert.steps.iter().map(|step| step.name.as_str()).collect();
+    let ten = [
+        "l.i0", "l.x", "l.i1", "l.i2", "settle", "qr100", "qp100", "qr500", "qp500", "qr1000",
+        "qp1000",
+    ];
+    assert_eq!(steps, ten);
+    let normal = &plan.configs[plan.targets[1].config];
+    let value = |name: &str| {
+        normal
+            .set
+            .iter()
+            .find(|(other, _)| other == name)
+            .map(|(_, value)| value.as_str())
+    };
+    assert_eq!(value("journal_mode"), Some("wal"));
+    assert_eq!(value("synchronous"), Some("normal"));
+}
+
+#[test]
+fn no_password_is_shown() {
+    let text = "[workload.insert]\n[build.a]\nurl = \"postgres://joe:s3cr3t@db/x\"\nurl = \"postgres://joe:s3cr3t@db\"\n";
+    let sets = [
+        "build.b.url=mysql://joe:s3cr3t@db".to_owned(),
+        "x=postgres://joe:s3cr3t@db".to_owned(),
+    ];
+    let errors = plan::parse("p.toml", text, &sets).unwrap_err();
+    let shown = plan::render(&errors, "p.toml", text, &sets, true);
+    assert!(
+        shown.contains("joe:") && !shown.contains("s3cr3t"),
+        "{shown}"
+    );
+    let (plan, _) = plan::parse(
+        "p.toml",
+        &text.replace("\nurl = \"postgres://joe:s3cr3t@db\"", ""),
+        &[],
+    )
+    .unwrap();
+    assert!(!format!("{plan:?}").contains("s3cr3t"));
+}
+
+#[test]
+fn only_twenty_diagnostics_are_shown_and_errors_go_first() {
+    let mut text =
+        String::from("[workload.insert]\n[build.a]\nnull = \"bundled\"\n[config.sqlite]\n");
+    for number in 0..30 {
+        text.push_str(&format!("c{number} = {{ set = {{}} }}\n"));
+    }
+    text.push_str("[workload.insert.step.\"qr7\"]\n");
+    let (_, warnings) = plan::parse("p.toml", &text, &[]).unwrap();
+    assert_eq!(warnings.len(), 31);
+    let shown = plan::render(&warnings, "p.toml", &text, &[], false);
+    assert_eq!(shown.matches("\nwarning[").count() + 1, 20, "{shown}");
+    assert!(shown.ends_with("\nand 11 more\n"), "{shown}");
+
+    text.push_str("[no]\n");
+    let errors = plan::parse("p.toml", &text, &[]).unwrap_err();
+    let shown = plan::render(&errors, "p.toml", &text, &[], false);
+    assert!(shown.contains("unknown key `no`"), "{shown}");
+    assert!(
+        shown.ends_with(
+            "\nand 12 more\n\nerror: 1 error and 31 warnings in `p.toml`; nothing was run\n"
+        ),
+        "{shown}"
+    );
+}
+
+#[test]
+fn colour_is_a_choice() {
+    let errors = plan::parse("p.toml", "x = 1", &[]).unwrap_err();
+    assert!(plan::render(&errors, "p.toml", "x = 1", &[], true).contains('\u{1b}'));
+    assert!(!plan::render(&errors, "p.toml", "x = 1", &[], false).contains('\u{1b}'));
+}
+
+#[test]
+fn a_plan_without_a_name_has_that_of_its_file() {
+    let text = "[workload.insert]\n[build.a]\nnull = \"bundled\"\n";
+    let name = |path: &str| plan::parse(path, text, &[]).unwrap().0.name;
+    assert_eq!(name("plans/round 6.toml"), "round-6");
+    assert_eq!(name("pg_15.v2.toml"), "pg_15");
+    assert_eq!(name("-"), "-");
+    assert_eq!(name(""), "plan");
+}

@@ -1,0 +1,106 @@
+//! Whatever a plan's text is, reading it ends with a plan or with errors that can be shown.
+
+use crate::corpus::cases;
+
+/// Reads a text and shows what is wrong with it; both panic if they have a fault.
+fn survive(text: &str, sets: &[String], is_shown: bool) {
+    match plan::parse("p.toml", text, sets) {
+        Ok((plan, warnings)) => {
+            assert!(!plan.targets.is_empty() && plan.base < plan.targets.len());
+            if is_shown {
+                plan::render(&warnings, "p.toml", text, sets, false);
+            }
+        }
+        Err(errors) => {
+            assert!(
+                errors
+                    .iter()
+                    .any(|error| error.severity == plan::Severity::Error),
+                "{text}"
+            );
+            if is_shown {
+                plan::render(&errors, "p.toml", text, sets, false);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_plan_cut_off_anywhere_does_no_harm() {
+    for case in cases("ok").iter().chain(&cases("bad")) {
+        for end in (0..case.text.len()).filter(|&end| case.text.is_char_boundary(end)) {
+            survive(&case.text[..end], &case.sets, end % 7 == 0);
+        }
+    }
+}
+
+#[test]
+fn a_plan_with_any_byte_changed_does_no_harm() {
+    const OTHERS: [&str; 12] = ["", "\"", "[", "]", "=", "\n", ".", "'", "{", "é", "\0", "-"];
+    for case in cases("ok").iter().chain(&cases("bad")) {
+        for (count, (at, c)) in case.text.char_indices().enumerate() {
+            let mut text = case.text.clone();
+            text.replace_range(at..at + c.len_utf8(), OTHERS[count % OTHERS.len()]);
+            survive(&text, &case.sets, count % 11 == 0);
+        }
+    }
+}
+
+#[test]
+fn a_plan_without_any_of_its_lines_does_no_harm() {
+    for case in cases("ok").iter().chain(&cases("bad")) {
+        let lines: Vec<&str> = case.text.lines().collect();
+        for left_out in 0..lines.len() {
+            let kept = lines
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| *at != left_out)
+                .map(|(_, line)| *line);
+            survive(&kept.collect::<Vec<_>>().join("\r\n"), &case.sets, true);
+        }
+    }
+}
+
+#[test]
+fn odd_texts_do_no_harm() {
+    let deep_key = format!("{}a = 1", "a.".repeat(50_000));
+    let deep_list = format!("clients = {}1{}", "[".repeat(50_000), "]".repeat(50_000));
+    let wide = format!("clients = [{}1]", "1, ".repeat(20_000));
+    for text in [
+        "",
+        "\n",
+        "\u{feff}name = \"x\"",
+        "\u{feff}",
+        "\r",
+        "=",
+        "[[[",
+        "a",
+        "\"",
+        "é = 'é",
+        &deep_key,
+        &deep_list,
+        &wide,
+    ] {
+        survive(text, &[], true);
+    }
+    let deep_set = format!("{}a=1", "a.".repeat(50_000));
+    for set in [
+        "",
+        "=",
+        "a",
+        ".=1",
+        "a..b=1",
+        "\"=1",
+        "a=",
+        "a=[",
+        "a={",
+        "\"a\"b=1",
+        "é.'ü'=é",
+        "a=\"",
+        "target.x=1",
+        "clients=,",
+        &deep_set,
+    ] {
+        survive(plan::DEFAULT_PLAN, &[set.to_owned()], true);
+    }
+}

@@ -1,0 +1,373 @@
+//! The block devices that hold the data, and their counters.
+//!
+//! The device that counts is the one that the file system lies on: a partition, a whole disk, an `md` or `dm` device.
+//! What lies below it (the members of an array, the disk of a partition) sees the same requests again and is not
+//! added. Flushes are the exception: the kernel counts them for whole disks only, not for partitions, and not for
+//! `md` and `dm`; they are taken from the whole disks at the bottom, and include those that others on these disks ask for.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::columns::{Place, Sample};
+use crate::parse::{DiskLine, Mount, mount_of, parse_diskstats, parse_mountinfo};
+use crate::{ProbeError, Proc};
+
+/// How far below a device its disks may lie: LVM on LUKS on RAID on partitions needs five.
+const DEPTH_MAX: u32 = 16;
+
+/// A block device's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Device {
+    pub major: u32,
+    pub minor: u32,
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.major, self.minor)
+    }
+}
+
+impl Device {
+    fn of_number(number: u64) -> Self {
+        Self {
+            major: rustix::fs::major(number),
+            minor: rustix::fs::minor(number),
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let (major, minor) = text.trim().split_once(':')?;
+        Some(Self {
+            major: major.parse().ok()?,
+            minor: minor.parse().ok()?,
+        })
+    }
+
+    /// Its directory in `/sys`, a symbolic link.
+    pub fn directory(self) -> String {
+        format!("sys/dev/block/{self}")
+    }
+
+    /// Its name, `sda1`; its number where `/sys` does not have it.
+    pub fn name(self, proc: &Proc) -> String {
+        fs_err::canonicalize(proc.path(self.directory()))
+            .ok()
+            .and_then(|path| {
+                path.file_name()
+                    .map(|name| name.to_string_lossy().into_owned())
+            })
+            .unwrap_or_else(|| self.to_string())
+    }
+
+    /// The whole disk that a partition lies on; itself otherwise.
+    pub fn whole(self, proc: &Proc) -> Self {
+        let directory = proc.path(self.directory());
+        if !directory.join("partition").exists() {
+            return self;
+        }
+        // The directory of a partition lies in that of its disk.
+        fs_err::canonicalize(directory)
+            .ok()
+            .and_then(|path| fs_err::read_to_string(path.parent()?.join("dev")).ok())
+            .and_then(|text| Self::parse(&text))
+            .unwrap_or(self)
+    }
+
+    /// The whole disks at the bottom of it.
+    pub fn disks(self, proc: &Proc) -> BTreeSet<Self> {
+        let mut disks = BTreeSet::new();
+        self.add_disks(proc, DEPTH_MAX, &mut disks);
+        disks
+    }
+
+    fn add_disks(self, proc: &Proc, depth: u32, disks: &mut BTreeSet<Self>) {
+        let whole = self.whole(proc);
+        let members: Vec<Self> = proc
+            .names(format!("{}/slaves", whole.directory()))
+            .iter()
+            .filter_map(|name| {
+                Self::parse(&proc.text(format!("{}/slaves/{name}/dev", whole.directory()))?)
+            })
+            .collect();
+        if members.is_empty() || depth == 0 {
+            disks.insert(whole);
+            return;
+        }
+        for member in members {
+            member.add_disks(proc, depth - 1, disks);
+        }
+    }
+}
+
+/// `path` without symbolic links, or its nearest ancestor that exists: the directory may not have been made yet.
+pub(crate) fn existing(path: &Path) -> Option<PathBuf> {
+    let path = std::path::absolute(path).ok()?;
+    path.ancestors()
+        .find_map(|path| fs_err::canonicalize(path).ok())
+}
+
+/// The mounts that this process sees; none if that can't be read.
+pub(crate) fn mounts(proc: &Proc) -> Vec<Mount> {
+    proc.text("proc/self/mountinfo")
+        .and_then(|text| parse_mountinfo(&text).ok())
+        .unwrap_or_default()
+}
+
+/// The devices that the file system of `path` lies on, or why they are not known.
+pub(crate) fn devices_of(
+    proc: &Proc,
+    path: &Path,
+    mounts: &[Mount],
+) -> Result<Vec<Device>, String> {
+    let found = existing(path).ok_or_else(|| format!("`{}` can't be reached", path.display()))?;
+    let number = fs_err::metadata(&found)
+        .map_err(|error| error.to_string())?
+        .dev();
+    resolve(proc, &found, Device::of_number(number), mounts, |source| {
+        Some(Device::of_number(fs_err::metadata(source).ok()?.rdev()))
+    })
+}
+
+/// As [`devices_of`], for a path whose `st_dev` is known; `number_of` gives the number of a device file.
+fn resolve(
+    proc: &Proc,
+    path: &Path,
+    device: Device,
+    mounts: &[Mount],
+    number_of: impl Fn(&str) -> Option<Device>,
+) -> Result<Vec<Device>, String> {
+    if device.major != 0 {
+        return Ok(vec![device]);
+    }
+    // Without a block device's number: an anonymous one, which only the mount's source explains.
+    let mount = mount_of(mounts, path)
+        .ok_or_else(|| format!("`{}` lies on no known mount", path.display()))?;
+    let reason = |why: &str| format!("`{}` lies on {}, {why}", path.display(), mount.fs_type);
+    match mount.fs_type.as_str() {
+        "tmpfs" | "ramfs" => return Err(reason("which is memory and has no disk")),
+        "overlay" | "aufs" => return Err(reason("which does not say which disk is below it")),
+        _ => {}
+    }
+    // bcachefs names all its devices, joined with colons.
+    let devices: Vec<Device> = mount
+        .source
+        .split(':')
+        .filter(|source| source.starts_with("/dev/"))
+        .filter_map(number_of)
+        .filter(|device| device.major != 0)
+        .collect();
+    if devices.is_empty() {
+        return Err(reason("which names no block device"));
+    }
+    Ok(if mount.fs_type == "btrfs" {
+        with_btrfs_members(proc, devices)
+    } else {
+        devices
+    })
+}
+
+/// A btrfs of several devices names one of them in its mount; `/sys/fs/btrfs/UUID/devices` has them all.
+fn with_btrfs_members(proc: &Proc, devices: Vec<Device>) -> Vec<Device> {
+    for file_system in proc.names("sys/fs/btrfs") {
+        let directory = format!("sys/fs/btrfs/{file_system}/devices");
+        let members: Vec<Device> = proc
+            .names(&directory)
+            .iter()
+            .filter_map(|name| Device::parse(&proc.text(format!("{directory}/{name}/dev"))?))
+            .collect();
+        if devices.iter().any(|device| members.contains(device)) {
+            return members;
+        }
+    }
+    devices
+}
+
+/// A counter of milliseconds that wraps at 32 bits, as a 64-bit one. At a queue length of 32 the kernel's own
+/// wraps after a day and a half.
+#[derive(Clone, Copy, Debug, Default)]
+struct Unwrapped {
+    last: u64,
+    above: u64,
+}
+
+impl Unwrapped {
+    fn ns(&mut self, ms: u64) -> u64 {
+        if ms < self.last && self.last <= u64::from(u32::MAX) {
+            self.above += 1 << 32;
+        }
+        self.last = ms;
+        (self.above + ms) * 1_000_000
+    }
+}
+
+/// The time columns of one device.
+#[derive(Clone, Copy, Debug, Default)]
+struct Times {
+    read: Unwrapped,
+    write: Unwrapped,
+    discard: Unwrapped,
+    flush: Unwrapped,
+    io: Unwrapped,
+    queue: Unwrapped,
+}
+
+/// The devices of the data, and what is needed to go on counting where a counter wraps.
+#[derive(Debug, Default)]
+pub(crate) struct Disks {
+    /// The devices that file systems lie on.
+    devices: Vec<(Device, Times)>,
+    /// The whole disks below them.
+    whole: Vec<(Device, Times)>,
+    /// Why a path has no device.
+    pub notes: Vec<String>,
+}
+
+impl Disks {
+    /// The devices of all `paths`, each once.
+    pub fn of<'p>(proc: &Proc, paths: impl IntoIterator<Item = &'p PathBuf>) -> Self {
+        let mounts = mounts(proc);
+        let mut devices = BTreeSet::new();
+        let mut notes = Vec::new();
+        for path in paths {
+            match devices_of(proc, path, &mounts) {
+                Ok(found) => devices.extend(found),
+                Err(note) if notes.contains(&note) => {}
+                Err(note) => notes.push(note),
+            }
+        }
+        let whole: BTreeSet<Device> = devices
+            .iter()
+            .flat_map(|device| device.disks(proc))
+            .collect();
+        let with_times = |set: BTreeSet<Device>| {
+            set.into_iter()
+                .map(|device| (device, Times::default()))
+                .collect()
+        };
+        Self {
+            devices: with_times(devices),
+            whole: with_times(whole),
+            notes,
+        }
+    }
+
+    /// The names of the devices that are counted.
+    pub fn names(&self, proc: &Proc) -> Vec<String> {
+        self.devices
+            .iter()
+            .map(|(device, _)| device.name(proc))
+            .collect()
+    }
+
+    /// Fills the disk's columns.
+    pub fn sample(
+        &mut self,
+        proc: &Proc,
+        buffer: &mut Vec<u8>,
+        row: &mut Sample,
+    ) -> Result<(), ProbeError> {
+        if self.devices.is_empty() {
+            return Ok(());
+        }
+        let wanted = |major, minor| {
+            let device = Device { major, minor };
+            self.devices
+                .iter()
+                .chain(&self.whole)
+                .any(|(known, _)| *known == device)
+        };
+        let Some(lines) = proc.optional("proc/diskstats", buffer, |text| {
+            parse_diskstats(text, wanted)
+        })?
+        else {
+            return Ok(());
+        };
+        let line_of = |device: Device| -> Option<&DiskLine> {
+            lines
+                .iter()
+                .find(|line| line.major == device.major && line.minor == device.minor)
+        };
+
+        let mut sums = Sums::default();
+        for (device, times) in &mut self.devices {
+            // A device that is not listed (a container may hide it) makes the sum unknown, not small.
+            let Some(line) = line_of(*device) else {
+                return Ok(());
+            };
+            sums.add(line, times);
+        }
+        row.set(Place::DiskReadCount, sums.read_count);
+        row.set(Place::DiskReadBytes, sums.read_bytes);
+        row.set(Place::DiskReadNs, sums.read_ns);
+        row.set(Place::DiskWriteCount, sums.write_count);
+        row.set(Place::DiskWriteBytes, sums.write_bytes);
+        row.set(Place::DiskWriteNs, sums.write_ns);
+        row.set(Place::DiskIoNs, sums.io_ns);
+        row.set(Place::DiskQueueNs, sums.queue_ns);
+        row.set(Place::DiskInflight, sums.inflight_count);
+        if !sums.without_discard {
+            row.set(Place::DiskDiscardCount, sums.discard_count);
+            row.set(Place::DiskDiscardBytes, sums.discard_bytes);
+            row.set(Place::DiskDiscardNs, sums.discard_ns);
+        }
+
+        let mut flush_count = 0;
+        let mut flush_ns = 0;
+        for (device, times) in &mut self.whole {
+            let Some(flush) = line_of(*device).and_then(|line| line.flush) else {
+                return Ok(());
+            };
+            flush_count += flush.count;
+            flush_ns += times.flush.ns(flush.ms);
+        }
+        row.set(Place::DiskFlushCount, flush_count);
+        row.set(Place::DiskFlushNs, flush_ns);
+        Ok(())
+    }
+}
+
+/// Counters summed over devices.
+#[derive(Default)]
+struct Sums {
+    read_count: u64,
+    read_bytes: u64,
+    read_ns: u64,
+    write_count: u64,
+    write_bytes: u64,
+    write_ns: u64,
+    discard_count: u64,
+    discard_bytes: u64,
+    discard_ns: u64,
+    without_discard: bool,
+    io_ns: u64,
+    queue_ns: u64,
+    inflight_count: u64,
+}
+
+impl Sums {
+    fn add(&mut self, line: &DiskLine, times: &mut Times) {
+        self.read_count += line.read_count;
+        self.read_bytes += line.read_bytes;
+        self.read_ns += times.read.ns(line.read_ms);
+        self.write_count += line.write_count;
+        self.write_bytes += line.write_bytes;
+        self.write_ns += times.write.ns(line.write_ms);
+        self.io_ns += times.io.ns(line.io_ms);
+        self.queue_ns += times.queue.ns(line.queue_ms);
+        self.inflight_count += line.inflight_count;
+        match line.discard {
+            Some(discard) => {
+                self.discard_count += discard.count;
+                self.discard_bytes += discard.bytes;
+                self.discard_ns += times.discard.ns(discard.ms);
+            }
+            None => self.without_discard = true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

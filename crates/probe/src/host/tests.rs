@@ -1,0 +1,161 @@
+use super::*;
+use crate::parse::parse_mountinfo;
+
+fn write(root: &Path, name: &str, text: &str) {
+    let path = root.join(name);
+    fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+    fs_err::write(path, text).unwrap();
+}
+
+#[test]
+fn the_facts_of_a_copy_are_those_of_its_files() {
+    let kernel = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/proc/4.14-bare-metal");
+    let facts = host_at(&Proc::at(kernel), Path::new("/"));
+    assert_eq!(
+        (facts.cpu_count, facts.memory_total_bytes),
+        (2, 65_973_524 * 1024)
+    );
+    assert_eq!(facts.get("os_name"), Some("Debian GNU/Linux"));
+    assert_eq!(facts.get("kernel_release"), Some("4.14.0-1-generic"));
+    assert_eq!(
+        facts.get("cpu_model"),
+        Some("Intel(R) Xeon(R) CPU E5-2620 v3 @ 2.40GHz")
+    );
+    assert_eq!(
+        (facts.get("cpu_socket_count"), facts.get("hypervisor")),
+        (Some("2"), Some("none seen"))
+    );
+    assert_eq!(facts.number("swap_used_bytes"), Some(262_144 * 1024));
+    assert_eq!(facts.get("huge_page_count"), Some("1024"));
+    assert_eq!(facts.get("cpu_steal_since_boot_percent"), Some("0.00"));
+    // What the copy does not have is absent.
+    assert_eq!(
+        (facts.get("cpu_governor"), facts.get("thp_enabled")),
+        (None, None)
+    );
+}
+
+#[test]
+fn processors_and_their_frequencies() {
+    let dir = tempfile::tempdir().unwrap();
+    let cpu = "sys/devices/system/cpu";
+    for (policy, governor) in [
+        ("policy0", "powersave\n"),
+        ("policy1", "performance\n"),
+        ("policy2", "powersave\n"),
+    ] {
+        write(
+            dir.path(),
+            &format!("{cpu}/cpufreq/{policy}/scaling_governor"),
+            governor,
+        );
+        write(
+            dir.path(),
+            &format!("{cpu}/cpufreq/{policy}/cpuinfo_max_freq"),
+            "3200000\n",
+        );
+    }
+    write(dir.path(), &format!("{cpu}/intel_pstate/no_turbo"), "1\n");
+    write(dir.path(), &format!("{cpu}/smt/active"), "1\n");
+    write(dir.path(), "sys/devices/system/node/node0/x", "");
+    write(dir.path(), "sys/devices/system/node/node1/x", "");
+    write(
+        dir.path(),
+        "sys/kernel/mm/transparent_hugepage/enabled",
+        "always [madvise] never\n",
+    );
+    let facts = host_at(&Proc::at(dir.path()), dir.path());
+    assert_eq!(facts.get("cpu_governor"), Some("performance, powersave"));
+    assert_eq!(facts.get("cpu_frequency_max_khz"), Some("3200000"));
+    assert_eq!(
+        (facts.get("cpu_boost"), facts.get("cpu_smt")),
+        (Some("off"), Some("active"))
+    );
+    assert_eq!(
+        (facts.get("numa_node_count"), facts.get("thp_enabled")),
+        (Some("2"), Some("madvise"))
+    );
+}
+
+#[test]
+fn the_tightest_limit_of_all_groups_above_counts() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path();
+    write(root, "proc/self/cgroup", "0::/a/b\n");
+    write(
+        root,
+        "proc/self/mountinfo",
+        "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+    );
+    write(root, "sys/fs/cgroup/a/cpu.max", "150000 100000\n");
+    write(root, "sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
+    write(root, "sys/fs/cgroup/a/memory.max", "2147483648\n");
+    write(root, "sys/fs/cgroup/a/b/memory.max", "1073741824\n");
+    let facts = host_at(&Proc::at(root), root);
+    assert_eq!(facts.number("cgroup_cpu_limit_millicpus"), Some(1500));
+    assert_eq!(facts.number("cgroup_memory_limit_bytes"), Some(1 << 30));
+}
+
+#[test]
+fn limits_of_the_first_version_and_of_a_container() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path();
+    write(
+        root,
+        "proc/self/cgroup",
+        "4:memory:/docker/1f\n2:cpu,cpuacct:/docker/1f\n1:name=systemd:/x\n",
+    );
+    // The container sees its own group as the mount's root.
+    let mounts = "31 23 0:28 /docker/1f /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n\
+                  32 23 0:29 /docker/1f /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
+    write(root, "proc/self/mountinfo", mounts);
+    write(
+        root,
+        "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us",
+        "200000\n",
+    );
+    write(
+        root,
+        "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us",
+        "100000\n",
+    );
+    write(
+        root,
+        "sys/fs/cgroup/memory/memory.limit_in_bytes",
+        "9223372036854771712\n",
+    );
+    let facts = host_at(&Proc::at(root), root);
+    assert_eq!(facts.number("cgroup_cpu_limit_millicpus"), Some(2000));
+    assert_eq!(facts.get("cgroup_memory_limit_bytes"), None);
+}
+
+#[test]
+fn the_file_system_of_the_data_is_described() {
+    let dir = tempfile::tempdir().unwrap();
+    let mounts = parse_mountinfo("1 0 8:1 / / rw,noatime - xfs /dev/sda1 rw,logbufs=8\n").unwrap();
+    let mut facts = HostFacts::default();
+    add_file_system(&mut facts, dir.path(), &mounts);
+    assert_eq!(
+        (facts.get("data_fs_type"), facts.get("data_fs_device")),
+        (Some("xfs"), Some("/dev/sda1"))
+    );
+    assert_eq!(facts.get("data_fs_options"), Some("logbufs=8,noatime,rw"));
+    assert!(facts.number("data_fs_total_bytes") >= facts.number("data_fs_free_bytes"));
+    assert!(facts.number("data_fs_free_bytes").is_some());
+}
+
+#[test]
+fn this_machine_is_described_without_its_name() {
+    let facts = host(Path::new("/"));
+    assert!(facts.cpu_count > 0 && facts.memory_total_bytes > 0);
+    assert!(facts.get("kernel_release").is_some() && facts.get("user_id").is_some());
+    let mut names = std::collections::HashSet::new();
+    for (name, value) in &facts.facts {
+        assert!(names.insert(name), "`{name}` twice");
+        assert!(
+            !value.is_empty() && !value.contains('\n'),
+            "`{name}` is `{value}`"
+        );
+        assert!(!name.contains("hostname"));
+    }
+}

@@ -1,0 +1,124 @@
+//! `/proc/meminfo` and `/proc/vmstat`
+
+use super::number;
+use crate::Malformed;
+
+/// Memory now. `None` is what the kernel does not report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// All that the kernel manages.
+    pub total_bytes: u64,
+    /// Unused.
+    pub free_bytes: u64,
+    /// What new work could get without swapping: kernel 3.14 and later.
+    pub available_bytes: Option<u64>,
+    /// Page cache, shared memory included.
+    pub cached_bytes: u64,
+    /// Waits to be written back.
+    pub dirty_bytes: u64,
+    /// Is being written back.
+    pub writeback_bytes: u64,
+    /// Swap.
+    pub swap_total_bytes: u64,
+    /// Swap that is in use.
+    pub swap_used_bytes: u64,
+    /// Reserved huge pages of the default size.
+    pub huge_page_count: Option<u64>,
+    /// Those of them that are not used.
+    pub huge_page_free_count: Option<u64>,
+    /// The default size of huge pages.
+    pub huge_page_bytes: Option<u64>,
+}
+
+/// Parses `/proc/meminfo`.
+///
+/// # Errors
+/// When a line that every kernel has is missing, or a number is not one.
+pub fn parse_meminfo(text: &str) -> Result<Memory, Malformed> {
+    let find = |name: &str| -> Result<Option<u64>, Malformed> {
+        for line in text.lines() {
+            let Some(rest) = line
+                .strip_prefix(name)
+                .and_then(|rest| rest.strip_prefix(':'))
+            else {
+                continue;
+            };
+            let mut fields = rest.split_ascii_whitespace();
+            let value = number(&format!("`{name}` of /proc/meminfo"), fields.next())?;
+            return match fields.next() {
+                Some("kB") => Ok(Some(value * 1024)),
+                None => Ok(Some(value)),
+                Some(unit) => Err(Malformed::new(
+                    format!("unit of `{name}` of /proc/meminfo"),
+                    unit,
+                    "`kB` or none",
+                )),
+            };
+        }
+        Ok(None)
+    };
+    let need = |name: &str| -> Result<u64, Malformed> {
+        find(name)?.ok_or_else(|| {
+            Malformed::new(
+                format!("`{name}` of /proc/meminfo"),
+                "",
+                "a line with that name",
+            )
+        })
+    };
+    let swap_total_bytes = need("SwapTotal")?;
+    Ok(Memory {
+        total_bytes: need("MemTotal")?,
+        free_bytes: need("MemFree")?,
+        available_bytes: find("MemAvailable")?,
+        cached_bytes: need("Cached")?,
+        dirty_bytes: need("Dirty")?,
+        writeback_bytes: need("Writeback")?,
+        swap_total_bytes,
+        swap_used_bytes: swap_total_bytes.saturating_sub(need("SwapFree")?),
+        huge_page_count: find("HugePages_Total")?,
+        huge_page_free_count: find("HugePages_Free")?,
+        huge_page_bytes: find("Hugepagesize")?,
+    })
+}
+
+/// Paging since boot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Paging {
+    /// Read from block devices, by the page cache and by direct I/O.
+    pub page_in_bytes: Option<u64>,
+    /// Written to block devices.
+    pub page_out_bytes: Option<u64>,
+    /// Pages read from swap.
+    pub swap_in_page_count: Option<u64>,
+    /// Pages written to swap.
+    pub swap_out_page_count: Option<u64>,
+    /// Faults that needed no I/O and those that did.
+    pub fault_count: Option<u64>,
+    /// Faults that needed I/O.
+    pub major_fault_count: Option<u64>,
+}
+
+/// Parses `/proc/vmstat`. `pgpgin` and `pgpgout` count KiB, not pages, whatever their names say.
+///
+/// # Errors
+/// When a number is not one.
+pub fn parse_vmstat(text: &str) -> Result<Paging, Malformed> {
+    let mut paging = Paging::default();
+    for line in text.lines() {
+        let Some((key, value)) = line.split_once(' ') else {
+            continue;
+        };
+        let (slot, factor) = match key {
+            "pgpgin" => (&mut paging.page_in_bytes, 1024),
+            "pgpgout" => (&mut paging.page_out_bytes, 1024),
+            "pswpin" => (&mut paging.swap_in_page_count, 1),
+            "pswpout" => (&mut paging.swap_out_page_count, 1),
+            "pgfault" => (&mut paging.fault_count, 1),
+            "pgmajfault" => (&mut paging.major_fault_count, 1),
+            _ => continue,
+        };
+        *slot = Some(number(&format!("`{key}` of /proc/vmstat"), Some(value.trim()))? * factor);
+    }
+    Ok(paging)
+}

@@ -1,0 +1,155 @@
+use super::*;
+use crate::ColumnKind;
+
+fn fixture(kernel: &str) -> Proc {
+    Proc::at(
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/proc")
+            .join(kernel),
+    )
+}
+
+fn row(kernel: &str, targets: Targets) -> Sample {
+    Sampler::at(fixture(kernel), targets).sample().unwrap()
+}
+
+#[test]
+fn a_row_has_every_column_in_order_on_every_kernel() {
+    for kernel in ["4.14-bare-metal", "5.4-cloud", "6.8-server"] {
+        let row = row(kernel, Targets::default());
+        let names: Vec<&str> = row.values.iter().map(|(name, _)| *name).collect();
+        let columns: Vec<&str> = Sample::COLUMNS.iter().map(|column| column.name).collect();
+        assert_eq!(names, columns, "{kernel}");
+        // What depends on a target is not applicable without one.
+        for name in ["server_cpu_user_ns", "disk_read_count", "data_bytes"] {
+            assert_eq!(row.get(name), None, "{kernel} {name}");
+        }
+    }
+}
+
+#[test]
+fn ticks_become_nanoseconds() {
+    let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second() as i64;
+    let row = row("4.14-bare-metal", Targets::default());
+    assert_eq!(row.get("cpu_user_ns"), Some(1_084_500 * tick_ns));
+    assert_eq!(row.get("cpu_iowait_ns"), Some(31_200 * tick_ns));
+    assert_eq!(row.get("context_switch_count"), Some(812_340_112));
+    assert_eq!(row.get("swap_used_bytes"), Some(262_144 * 1024));
+}
+
+#[test]
+fn pressure_is_absent_on_an_old_kernel_and_in_nanoseconds_on_a_new_one() {
+    let old = row("4.14-bare-metal", Targets::default());
+    assert_eq!(
+        (
+            old.get("pressure_cpu_some_ns"),
+            old.get("pressure_io_full_ns")
+        ),
+        (None, None)
+    );
+    let new = row("5.4-cloud", Targets::default());
+    assert_eq!(new.get("pressure_cpu_some_ns"), Some(1_234_567_000));
+    assert_eq!(
+        (
+            new.get("pressure_io_some_ns"),
+            new.get("pressure_io_full_ns")
+        ),
+        (Some(900_000), Some(800_000))
+    );
+}
+
+#[test]
+fn a_server_of_the_fixture_is_measured() {
+    let page_bytes = rustix::param::page_size() as i64;
+    let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second() as i64;
+    let row = row(
+        "6.8-server",
+        Targets {
+            server_pid: Some(4711),
+            ..Targets::default()
+        },
+    );
+    assert_eq!(row.get("server_process_count"), Some(1));
+    assert_eq!(row.get("server_cpu_user_ns"), Some((120 + 56) * tick_ns));
+    assert_eq!(row.get("server_cpu_system_ns"), Some((34 + 78) * tick_ns));
+    assert_eq!(row.get("server_rss_bytes"), Some(6400 * page_bytes));
+    assert_eq!(row.get("server_rss_bytes_max"), Some(6400 * page_bytes));
+    assert_eq!(row.get("server_private_bytes"), Some(500 * page_bytes));
+    assert_eq!(
+        (row.get("server_read_bytes"), row.get("server_write_bytes")),
+        (Some(4096), Some(8192))
+    );
+}
+
+#[test]
+fn idle_time_that_the_kernel_takes_back_does_not_fall() {
+    let dir = tempfile::tempdir().unwrap();
+    fs_err::create_dir(dir.path().join("proc")).unwrap();
+    let meminfo = fixture("5.4-cloud").path("proc/meminfo");
+    fs_err::copy(meminfo, dir.path().join("proc/meminfo")).unwrap();
+    let mut sampler = Sampler::at(Proc::at(dir.path()), Targets::default());
+    let mut iowait = |ticks: u64| {
+        let text =
+            format!("cpu 1 2 3 4 {ticks}\nctxt 5\nprocesses 6\nprocs_running 7\nprocs_blocked 8\n");
+        fs_err::write(dir.path().join("proc/stat"), text).unwrap();
+        sampler.sample().unwrap().get("cpu_iowait_ns").unwrap()
+    };
+    let first = iowait(50);
+    assert_eq!(iowait(49), first);
+    assert!(iowait(51) > first);
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let error = Sampler::at(Proc::at(dir.path()), Targets::default())
+        .sample()
+        .unwrap_err();
+    assert!(error.to_string().ends_with("/proc/stat`"), "{error}");
+}
+
+#[test]
+fn this_machine_gives_samples_whose_counters_do_not_fall() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut sampler = Sampler::new(Targets {
+        server_pid: Some(std::process::id()),
+        data: vec![dir.path().to_path_buf()],
+        logs: Vec::new(),
+    });
+    let first = sampler.sample().unwrap();
+    fs_err::write(dir.path().join("table"), vec![1u8; 1 << 20]).unwrap();
+    let second = sampler.sample().unwrap();
+    for (index, column) in Sample::COLUMNS.iter().enumerate() {
+        if column.kind == ColumnKind::Cumulative {
+            assert!(
+                second.values[index].1 >= first.values[index].1,
+                "{}",
+                column.name
+            );
+        }
+    }
+    assert!(second.get("assay_cpu_ns") > first.get("assay_cpu_ns"));
+    assert!(second.get("server_rss_bytes_max").unwrap() > 1 << 20);
+    assert!(second.get("server_process_count").unwrap() >= 1);
+    assert!(first.get("data_bytes").is_some());
+}
+
+#[test]
+fn sizes_are_repeated_until_a_walk_is_due() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = vec![dir.path().to_path_buf()];
+    let mut sampler = Sampler::at(
+        fixture("5.4-cloud"),
+        Targets {
+            data,
+            ..Targets::default()
+        },
+    );
+    let at = now();
+    let first = sampler.sizes(at).unwrap();
+    fs_err::write(dir.path().join("table"), vec![1u8; 1 << 20]).unwrap();
+    // As if that walk had taken 200 ms.
+    sampler.sizes.walked = Some((at, Duration::from_millis(200)));
+    assert_eq!(sampler.sizes(at + Duration::from_secs(9)), Some(first));
+    assert!(sampler.sizes(at + Duration::from_secs(10)).unwrap().0 >= first.0 + (1 << 20));
+}

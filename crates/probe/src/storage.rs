@@ -1,0 +1,152 @@
+//! The size of a target's files, as allocated on disk.
+
+use std::collections::HashSet;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Sizes of data and logs in bytes, as allocated on disk (`st_blocks`), directories included.
+///
+/// Logs that lie within the data are counted as logs only. A file with several names is counted once. Symbolic links
+/// are followed, as tablespaces and log directories are often reached so, each directory once. What is not there, or
+/// vanishes during the walk, counts nothing.
+///
+/// # Errors
+/// When a directory or file may not be read.
+pub fn storage_size(data: &[PathBuf], logs: &[PathBuf]) -> io::Result<(u64, u64)> {
+    let mut seen = HashSet::new();
+    let mut log_bytes = 0;
+    // Logs first: what they took is then no longer there for the data.
+    for path in logs {
+        log_bytes += size_of(path, &mut seen)?;
+    }
+    let mut data_bytes = 0;
+    for path in data {
+        data_bytes += size_of(path, &mut seen)?;
+    }
+    Ok((data_bytes, log_bytes))
+}
+
+/// The size of what is at `top` and below it, without what is in `seen`, to which it adds.
+fn size_of(top: &Path, seen: &mut HashSet<(u64, u64)>) -> io::Result<u64> {
+    let mut bytes = 0;
+    let mut pending = vec![top.to_path_buf()];
+    while let Some(path) = pending.pop() {
+        let Some(metadata) = if_there(fs_err::metadata(&path))? else {
+            continue;
+        };
+        if !seen.insert((metadata.dev(), metadata.ino())) {
+            continue;
+        }
+        bytes += metadata.blocks() * 512;
+        if metadata.is_dir() {
+            let Some(entries) = if_there(fs_err::read_dir(&path))? else {
+                continue;
+            };
+            for entry in entries {
+                if let Some(entry) = if_there(entry)? {
+                    pending.push(entry.path());
+                }
+            }
+        }
+    }
+    Ok(bytes)
+}
+
+/// What is not there is `None`.
+fn if_there<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn file(path: PathBuf, bytes: usize) -> PathBuf {
+        fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+        fs_err::write(&path, vec![1u8; bytes]).unwrap();
+        path
+    }
+
+    /// What lies at `path` alone.
+    fn blocks(path: &Path) -> u64 {
+        fs_err::metadata(path).unwrap().blocks() * 512
+    }
+
+    #[test]
+    fn logs_within_the_data_are_counted_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("data");
+        let table = file(data.join("base/1/16384"), 100_000);
+        let log = file(data.join("pg_wal/000001"), 50_000);
+        let (data_bytes, log_bytes) =
+            storage_size(std::slice::from_ref(&data), &[data.join("pg_wal")]).unwrap();
+        assert_eq!(log_bytes, blocks(&log) + blocks(&data.join("pg_wal")));
+        let directories: u64 = ["", "base", "base/1"]
+            .iter()
+            .map(|name| blocks(&data.join(name)))
+            .sum();
+        assert_eq!(data_bytes, blocks(&table) + directories);
+        assert!(log_bytes >= 50_000 && data_bytes >= 100_000);
+    }
+
+    #[test]
+    fn a_file_with_two_names_is_counted_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let one = file(dir.path().join("a"), 70_000);
+        fs_err::hard_link(&one, dir.path().join("b")).unwrap();
+        symlink(&one, dir.path().join("c")).unwrap();
+        let (bytes, _) = storage_size(&[dir.path().to_path_buf()], &[]).unwrap();
+        assert_eq!(bytes, blocks(&one) + blocks(dir.path()));
+    }
+
+    #[test]
+    fn links_to_directories_are_followed_and_may_lead_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("data");
+        let space = file(dir.path().join("elsewhere/table"), 30_000);
+        fs_err::create_dir(&data).unwrap();
+        symlink(dir.path().join("elsewhere"), data.join("tablespace")).unwrap();
+        symlink(&data, data.join("self")).unwrap();
+        let (bytes, _) = storage_size(std::slice::from_ref(&data), &[]).unwrap();
+        assert_eq!(
+            bytes,
+            blocks(&data) + blocks(&dir.path().join("elsewhere")) + blocks(&space)
+        );
+    }
+
+    #[test]
+    fn what_is_not_there_counts_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        symlink(dir.path().join("nowhere"), dir.path().join("dangling")).unwrap();
+        let missing = dir.path().join("db-wal");
+        let (data_bytes, log_bytes) =
+            storage_size(&[dir.path().to_path_buf()], &[missing]).unwrap();
+        assert_eq!((data_bytes, log_bytes), (blocks(dir.path()), 0));
+    }
+
+    #[test]
+    fn a_hole_takes_no_space() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("sparse");
+        fs_err::File::create(&path)
+            .unwrap()
+            .set_len(1 << 30)
+            .unwrap();
+        let (bytes, _) = storage_size(&[path], &[]).unwrap();
+        assert!(bytes < 1 << 20, "{bytes}");
+    }
+}

@@ -1,0 +1,426 @@
+//! The server's process tree: its CPU time, memory and I/O, for servers of one process and for those with a process
+//! per connection.
+//!
+//! CPU time. The kernel gives each process its own time (`utime`, `stime`) and that of the children it has waited for,
+//! with theirs (`cutime`, `cstime`). When a backend ends, its time stays in its own (zombie) entry until its parent
+//! waits for it, and moves to the parent's in the same moment in which the entry goes. So the sum of all four over
+//! all processes that are there neither loses nor doubles anything, also when backends end between two samples, or
+//! are born and end between them. Four things could spoil that, and are dealt with:
+//!
+//! - *The sum is not read in one moment.* Parents are read before children, so a child that is read as alive can't be
+//!   in its parent's figure as well. A child that was known and is gone may have been waited for after its parent was
+//!   read; then the reading is repeated until one finds everyone who was there in the reading before it.
+//! - *A parent that does not wait* (it ignores `SIGCHLD`): the kernel drops the child's time. Then the parent's
+//!   `cutime` grew by less than the child was last seen with, and the difference is added here.
+//! - *A process that lost its parent* is adopted by another outside the tree. It remains a member, and what it had is
+//!   added here when it ends. One that is born and loses its parent between two samples is not found.
+//! - *Rounding.* Each figure is cut to a tick. That keeps the sum from falling, as what is added up before it is cut
+//!   is never less.
+//!
+//! What is reported never falls; where a reading could not be made consistent it waits at the highest value reported.
+//!
+//! Finding processes. `/proc/stat` counts all processes and threads that were ever created. While that count stands
+//! still the tree can't have grown, and only its members are read. When it has moved, `/proc` is listed and the
+//! processes that were not there before are looked at: that needs no `CONFIG_PROC_CHILDREN`, and costs no reading per
+//! thread of the server, which `/proc/PID/task/TID/children` would.
+
+use std::collections::HashSet;
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+
+use crate::parse::{ProcessIo, ProcessStat, parse_process_io, parse_process_stat, parse_statm};
+use crate::{ProbeError, Proc};
+
+/// A process id is used again only when the kernel has gone once through all of them, 32768 or more. After so many
+/// births what is known of processes outside the tree is forgotten and read anew.
+const BIRTHS_UNTIL_REUSE: u64 = 16_000;
+
+/// Readings of one sample, at most: more than two are needed only when processes end faster than they can be read.
+const READINGS_MAX: u32 = 4;
+
+/// Members whose shared memory is looked at in one sample: in turn, so with more of them it is some seconds old.
+const SHARED_READS_MAX: usize = 16;
+
+/// CPU time in ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ticks {
+    pub user: u64,
+    pub system: u64,
+}
+
+impl Ticks {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            user: self.user + other.user,
+            system: self.system + other.system,
+        }
+    }
+
+    fn less(self, other: Self) -> Self {
+        Self {
+            user: self.user.saturating_sub(other.user),
+            system: self.system.saturating_sub(other.system),
+        }
+    }
+
+    fn or_more(self, other: Self) -> Self {
+        Self {
+            user: self.user.max(other.user),
+            system: self.system.max(other.system),
+        }
+    }
+}
+
+/// A process of the tree, as last read.
+#[derive(Debug)]
+struct Member {
+    pid: u32,
+    parent: u32,
+    started_ticks: u64,
+    own: Ticks,
+    /// Time of children that it waited for.
+    reaped: Ticks,
+    /// The same at the last sample that was consistent; nothing before the first, as a child may have been read just
+    /// before it ended and its parent, when both were found, just after.
+    reaped_before: Ticks,
+    resident_pages: u64,
+    shared_pages: u64,
+    io: Option<ProcessIo>,
+    /// `/proc/PID/stat`, kept open.
+    stat_file: Option<OwnedFd>,
+    /// `/proc/PID/io`, kept open.
+    io_file: Option<OwnedFd>,
+}
+
+impl Member {
+    fn new(pid: u32, stat: ProcessStat) -> Self {
+        let mut member = Self {
+            pid,
+            parent: stat.parent,
+            started_ticks: stat.started_ticks,
+            own: Ticks::default(),
+            reaped: Ticks::default(),
+            reaped_before: Ticks::default(),
+            resident_pages: 0,
+            shared_pages: 0,
+            io: None,
+            stat_file: None,
+            io_file: None,
+        };
+        member.update(stat);
+        member
+    }
+
+    fn update(&mut self, stat: ProcessStat) {
+        self.parent = stat.parent;
+        self.resident_pages = stat.resident_pages;
+        self.own = Ticks {
+            user: stat.user_ticks,
+            system: stat.system_ticks,
+        };
+        self.reaped = Ticks {
+            user: stat.children_user_ticks,
+            system: stat.children_system_ticks,
+        };
+    }
+
+    fn total(&self) -> Ticks {
+        self.own.plus(self.reaped)
+    }
+}
+
+/// The figures of the whole tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TreeSample {
+    pub cpu: Ticks,
+    pub process_count: u64,
+    /// Resident memory of the largest process.
+    pub resident_pages_max: u64,
+    /// Resident memory that only one process holds, over all.
+    pub private_pages: u64,
+    /// The largest part of one process that others may hold too.
+    pub shared_pages_max: u64,
+    /// `None` where it may not be read.
+    pub io: Option<ProcessIo>,
+}
+
+/// The process tree below one process.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    root: u32,
+    /// Parents before their children.
+    members: Vec<Member>,
+    /// Processes that were looked at and do not belong to the tree.
+    strangers: HashSet<u32>,
+    /// Births on the host when `/proc` was last listed; `None` before that.
+    births_listed: Option<u64>,
+    /// Births when `strangers` was last begun anew.
+    births_forgotten: u64,
+    /// Members whose files are kept open.
+    kept_count_max: usize,
+    /// The member whose shared memory is looked at next.
+    shared_next: usize,
+    /// Members that are gone and whose time has not been looked for yet.
+    gone: Vec<Member>,
+    /// Time of members that ended without anyone in the tree having got it.
+    lost: Ticks,
+    /// The highest values reported.
+    reported: TreeSample,
+}
+
+impl Tree {
+    pub fn new(root: u32) -> Self {
+        Self {
+            root,
+            members: Vec::new(),
+            strangers: HashSet::new(),
+            births_listed: None,
+            births_forgotten: 0,
+            // Two files each, and at most a quarter of what the process may open: the rest is for connections.
+            kept_count_max: (getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 8).min(4096)
+                as usize,
+            shared_next: 0,
+            gone: Vec::new(),
+            lost: Ticks::default(),
+            reported: TreeSample::default(),
+        }
+    }
+
+    /// Reads the tree. `births` is the count of processes created on the host, read before this call.
+    pub fn sample(
+        &mut self,
+        proc: &Proc,
+        births: u64,
+        buffer: &mut Vec<u8>,
+    ) -> Result<TreeSample, ProbeError> {
+        if self.births_listed != Some(births) {
+            self.find_members(proc, births, buffer)?;
+        }
+        let mut consistent = false;
+        for _ in 0..READINGS_MAX {
+            if self.read_members(proc, buffer)? {
+                consistent = true;
+                break;
+            }
+        }
+        if consistent {
+            self.settle_gone();
+        }
+        self.read_shared(proc, buffer)?;
+        Ok(self.report())
+    }
+
+    /// Lists `/proc` and takes in the processes whose parent is a member.
+    fn find_members(
+        &mut self,
+        proc: &Proc,
+        births: u64,
+        buffer: &mut Vec<u8>,
+    ) -> Result<(), ProbeError> {
+        // Without such a process the tree is empty, and stays so: another may have its number by then.
+        if self.births_listed.is_none()
+            && let Some(stat) = read_stat(proc, self.root, &mut None, false, buffer)?
+        {
+            self.members.push(Member::new(self.root, stat));
+        }
+        if births.saturating_sub(self.births_forgotten) >= BIRTHS_UNTIL_REUSE {
+            self.strangers.clear();
+            self.births_forgotten = births;
+        }
+        self.births_listed = Some(births);
+        if self.members.is_empty() {
+            return Ok(());
+        }
+
+        let entries = fs_err::read_dir(proc.path("proc")).map_err(|source| ProbeError::Read {
+            path: proc.path("proc"),
+            source,
+        })?;
+        let present: HashSet<u32> = entries
+            .flatten()
+            .filter_map(|entry| {
+                entry
+                    .file_name()
+                    .to_str()
+                    .and_then(|name| name.parse().ok())
+            })
+            .collect();
+        self.strangers.retain(|pid| present.contains(pid));
+
+        let mut candidates = Vec::new();
+        for &pid in &present {
+            if self.strangers.contains(&pid) || self.members.iter().any(|member| member.pid == pid)
+            {
+                continue;
+            }
+            if let Some(stat) = read_stat(proc, pid, &mut None, false, buffer)? {
+                candidates.push((pid, stat));
+            }
+        }
+        // Children of members, then their children, until there are no more: parents come before children.
+        let mut from = 0;
+        while from < self.members.len() {
+            let parent = self.members[from].pid;
+            candidates.retain(|(pid, stat)| {
+                let belongs = stat.parent == parent;
+                if belongs {
+                    self.members.push(Member::new(*pid, *stat));
+                }
+                !belongs
+            });
+            from += 1;
+        }
+        // One whose parent has just ended is not a stranger yet: it may have been adopted within the tree.
+        let strangers = candidates
+            .iter()
+            .filter(|(_, stat)| stat.parent == 0 || present.contains(&stat.parent));
+        self.strangers.extend(strangers.map(|(pid, _)| *pid));
+        Ok(())
+    }
+
+    /// Reads all members once, parents first. False if one that was there is gone: then a parent's figures may be
+    /// older than the end of its child.
+    fn read_members(&mut self, proc: &Proc, buffer: &mut Vec<u8>) -> Result<bool, ProbeError> {
+        let gone_before = self.gone.len();
+        let mut kept = Vec::with_capacity(self.members.len());
+        for mut member in std::mem::take(&mut self.members) {
+            let keep = kept.len() < self.kept_count_max;
+            match read_stat(proc, member.pid, &mut member.stat_file, keep, buffer)? {
+                Some(stat) if stat.started_ticks == member.started_ticks => {
+                    member.update(stat);
+                    // What can't be read of a process that ends right now stays as it was.
+                    let name = format!("proc/{}/io", member.pid);
+                    if let Ok(text) = proc.read_piece(&name, &mut member.io_file, keep, buffer) {
+                        let io = parse_process_io(&text);
+                        member.io = Some(io.map_err(|source| ProbeError::Malformed {
+                            path: proc.path(&name),
+                            source,
+                        })?);
+                    }
+                    kept.push(member);
+                }
+                _ => self.gone.push(member),
+            }
+        }
+        self.members = kept;
+        Ok(self.gone.len() == gone_before)
+    }
+
+    /// Looks at the shared memory of some members, in turn: it costs a file per process and changes slowly.
+    fn read_shared(&mut self, proc: &Proc, buffer: &mut Vec<u8>) -> Result<(), ProbeError> {
+        let count = self.members.len();
+        // All of them the first time, so that the first sample is whole.
+        let reads = if self.shared_next == 0 {
+            count
+        } else {
+            count.min(SHARED_READS_MAX)
+        };
+        for _ in 0..reads {
+            let member = &mut self.members[self.shared_next % count];
+            self.shared_next += 1;
+            let name = format!("proc/{}/statm", member.pid);
+            if let Ok(text) = proc.read_piece(&name, &mut None, false, buffer) {
+                let memory = parse_statm(&text).map_err(|source| ProbeError::Malformed {
+                    path: proc.path(&name),
+                    source,
+                })?;
+                member.shared_pages = memory.shared_pages;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks for the time of members that are gone: their nearest member above must have got it, and what it did not
+    /// get is kept in `lost`.
+    fn settle_gone(&mut self) {
+        if !self.gone.is_empty() {
+            let mut expected = vec![Ticks::default(); self.members.len()];
+            for member in &self.gone {
+                let mut parent = member.parent;
+                // Each step goes to an older process, so this ends; the bound is for ids that were used again.
+                let mut heir = None;
+                for _ in 0..=self.gone.len() {
+                    heir = self
+                        .members
+                        .iter()
+                        .position(|candidate| candidate.pid == parent);
+                    match self.gone.iter().find(|candidate| candidate.pid == parent) {
+                        Some(between) if heir.is_none() => parent = between.parent,
+                        _ => break,
+                    }
+                }
+                match heir {
+                    Some(heir) => expected[heir] = expected[heir].plus(member.total()),
+                    None => self.lost = self.lost.plus(member.total()),
+                }
+            }
+            for (member, expected) in self.members.iter().zip(expected) {
+                let received = member.reaped.less(member.reaped_before);
+                self.lost = self.lost.plus(expected.less(received));
+            }
+            self.gone.clear();
+        }
+        for member in &mut self.members {
+            member.reaped_before = member.reaped;
+        }
+    }
+
+    fn report(&mut self) -> TreeSample {
+        let mut sample = TreeSample {
+            cpu: self.lost,
+            process_count: self.members.len() as u64,
+            ..Default::default()
+        };
+        // Those in `gone` are left out: if the reading could not be made consistent, a parent may have their time or
+        // not. That can only be too little, and is made good by the next reading.
+        for member in &self.members {
+            sample.cpu = sample.cpu.plus(member.total());
+            sample.resident_pages_max = sample.resident_pages_max.max(member.resident_pages);
+            sample.shared_pages_max = sample.shared_pages_max.max(member.shared_pages);
+            sample.private_pages += member.resident_pages.saturating_sub(member.shared_pages);
+            if let Some(io) = member.io {
+                let sum = sample.io.get_or_insert_default();
+                sum.read_bytes += io.read_bytes;
+                sum.write_bytes += io.write_bytes;
+            }
+        }
+        sample.cpu = sample.cpu.or_more(self.reported.cpu);
+        // A child's I/O moves to its parent as its time does, but into the same figure as the parent's own.
+        if let Some(before) = self.reported.io {
+            let io = sample.io.get_or_insert_default();
+            io.read_bytes = io.read_bytes.max(before.read_bytes);
+            io.write_bytes = io.write_bytes.max(before.write_bytes);
+        }
+        self.reported = sample;
+        sample
+    }
+}
+
+/// `None` if there is no such process any more.
+fn read_stat(
+    proc: &Proc,
+    pid: u32,
+    kept: &mut Option<OwnedFd>,
+    keep: bool,
+    buffer: &mut Vec<u8>,
+) -> Result<Option<ProcessStat>, ProbeError> {
+    let name = format!("proc/{pid}/stat");
+    match proc.read_piece(&name, kept, keep, buffer) {
+        Ok(text) => parse_process_stat(&text)
+            .map(Some)
+            .map_err(|source| ProbeError::Malformed {
+                path: proc.path(&name),
+                source,
+            }),
+        Err(Errno::NOENT | Errno::SRCH) => Ok(None),
+        Err(errno) => Err(ProbeError::Read {
+            path: proc.path(&name),
+            source: errno.into(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,311 @@
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use super::*;
+
+/// A made-up `/proc`.
+struct Host {
+    dir: tempfile::TempDir,
+    births: u64,
+    tree: Tree,
+}
+
+impl Host {
+    fn new(root: u32) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs_err::create_dir(dir.path().join("proc")).unwrap();
+        Self {
+            dir,
+            births: 100,
+            tree: Tree::new(root),
+        }
+    }
+
+    /// Sets a process's own and children's user time; system time is ten times these.
+    fn set(&mut self, pid: u32, parent: u32, own: u64, reaped: u64) {
+        self.start(pid, parent, u64::from(pid), own, reaped);
+    }
+
+    fn start(&mut self, pid: u32, parent: u32, started: u64, own: u64, reaped: u64) {
+        let directory = self.dir.path().join("proc").join(pid.to_string());
+        if !directory.exists() {
+            self.births += 1;
+        }
+        fs_err::create_dir_all(&directory).unwrap();
+        let stat = format!(
+            "{pid} (a) b) S {parent} 1 1 0 -1 0 0 0 0 0 {own} {} {reaped} {} 20 0 1 0 {started} 1000 {} 0",
+            own * 10,
+            reaped * 10,
+            100 + pid
+        );
+        fs_err::write(directory.join("stat"), stat).unwrap();
+        fs_err::write(
+            directory.join("statm"),
+            format!("1000 {} 40 0 0 0 0\n", 100 + pid),
+        )
+        .unwrap();
+    }
+
+    fn end(&self, pid: u32) {
+        fs_err::remove_dir_all(self.dir.path().join("proc").join(pid.to_string())).unwrap();
+    }
+
+    fn sample(&mut self) -> TreeSample {
+        self.tree
+            .sample(&Proc::at(self.dir.path()), self.births, &mut Vec::new())
+            .unwrap()
+    }
+
+    /// User time; that system time goes the same way is checked on the way.
+    fn user(&mut self) -> u64 {
+        let cpu = self.sample().cpu;
+        assert_eq!(cpu.system, cpu.user * 10);
+        cpu.user
+    }
+}
+
+#[test]
+fn the_tree_is_the_root_and_all_below_it() {
+    let mut host = Host::new(10);
+    host.set(1, 0, 1000, 1000);
+    host.set(10, 1, 5, 0);
+    host.set(11, 10, 7, 0);
+    host.set(12, 11, 9, 0);
+    host.set(20, 1, 500, 0);
+    let sample = host.sample();
+    assert_eq!((sample.cpu.user, sample.process_count), (21, 3));
+    // 110, 111 and 112 pages, of which 40 each are shared.
+    assert_eq!(
+        (
+            sample.resident_pages_max,
+            sample.shared_pages_max,
+            sample.private_pages
+        ),
+        (112, 40, 213)
+    );
+    assert_eq!(sample.io, None);
+}
+
+#[test]
+fn a_backend_that_ends_leaves_its_time_with_its_parent() {
+    let mut host = Host::new(10);
+    host.set(10, 1, 5, 0);
+    host.set(11, 10, 7, 0);
+    assert_eq!(host.user(), 12);
+    host.end(11);
+    host.set(10, 1, 6, 9);
+    assert_eq!(host.user(), 15);
+    // Born and ended between two samples.
+    host.births += 1;
+    host.set(10, 1, 6, 30);
+    assert_eq!(host.user(), 36);
+}
+
+#[test]
+fn a_parent_that_does_not_wait_loses_nothing() {
+    let mut host = Host::new(10);
+    host.set(10, 1, 5, 0);
+    host.set(11, 10, 7, 0);
+    host.set(12, 10, 8, 0);
+    assert_eq!(host.user(), 20);
+    host.end(11);
+    host.set(10, 1, 6, 0);
+    assert_eq!(host.user(), 21);
+    // One that it waits for after all.
+    host.end(12);
+    host.set(10, 1, 6, 8);
+    assert_eq!(host.user(), 21);
+    host.set(10, 1, 7, 8);
+    assert_eq!(host.user(), 22);
+}
+
+#[test]
+fn time_goes_past_a_parent_that_ended_too() {
+    let mut host = Host::new(10);
+    host.set(10, 1, 5, 0);
+    host.set(11, 10, 7, 0);
+    host.set(12, 11, 100, 0);
+    assert_eq!(host.user(), 112);
+    host.end(12);
+    host.end(11);
+    host.set(10, 1, 5, 107);
+    assert_eq!(host.user(), 112);
+}
+
+#[test]
+fn a_process_that_lost_its_parent_stays_a_member() {
+    let mut host = Host::new(10);
+    host.set(10, 1, 5, 0);
+    host.set(11, 10, 7, 0);
+    host.set(12, 11, 100, 0);
+    host.sample();
+    host.end(11);
+    host.set(10, 1, 5, 7);
+    host.set(12, 1, 110, 0);
+    assert_eq!(host.user(), 122);
+    // Its child is one too, and its end is paid to nobody in the tree.
+    host.set(13, 12, 3, 0);
+    assert_eq!(host.user(), 125);
+    host.end(13);
+    host.end(12);
+    assert_eq!(host.user(), 125);
+}
+
+#[test]
+fn a_child_that_ends_while_the_tree_is_being_found_counts_once() {
+    let mut host = Host::new(10);
+    host.set(10, 1, 5, 0);
+    host.set(11, 10, 2, 0);
+    host.set(12, 11, 7, 0);
+    let proc = Proc::at(host.dir.path());
+    host.tree
+        .find_members(&proc, host.births, &mut Vec::new())
+        .unwrap();
+    // The child was read before it ended and its parent after.
+    host.end(12);
+    host.set(11, 10, 2, 7);
+    let stat = read_stat(&proc, 11, &mut None, false, &mut Vec::new())
+        .unwrap()
+        .unwrap();
+    host.tree.members[1] = Member::new(11, stat);
+    assert_eq!(host.user(), 14);
+}
+
+#[test]
+fn a_reading_that_is_not_consistent_never_says_too_much() {
+    let mut host = Host::new(10);
+    host.set(10, 1, 5, 0);
+    host.set(11, 10, 7, 0);
+    host.sample();
+    // As when processes end faster than they are read: the parent may have the time of one that is in `gone`.
+    host.end(11);
+    host.set(10, 1, 5, 7);
+    let proc = Proc::at(host.dir.path());
+    assert!(!host.tree.read_members(&proc, &mut Vec::new()).unwrap());
+    assert_eq!(host.tree.report().cpu.user, 12);
+    assert_eq!(host.user(), 12);
+}
+
+#[test]
+fn a_process_id_used_again_is_another_process() {
+    let mut host = Host::new(10);
+    host.set(10, 1, 5, 0);
+    host.set(11, 10, 7, 0);
+    host.sample();
+    host.start(11, 1, 999, 5000, 0);
+    host.set(10, 1, 5, 7);
+    assert_eq!(host.sample().process_count, 1);
+    assert_eq!(host.user(), 12);
+}
+
+#[test]
+fn a_server_that_is_gone_keeps_its_time() {
+    let mut host = Host::new(10);
+    host.set(10, 1, 5, 2);
+    host.set(11, 10, 7, 0);
+    host.sample();
+    host.end(11);
+    host.end(10);
+    assert_eq!(host.user(), 14);
+    host.start(10, 1, 999, 1, 1);
+    assert_eq!(host.user(), 14);
+    assert_eq!(host.sample().process_count, 0);
+    assert_eq!(Host::new(10).sample(), TreeSample::default());
+}
+
+/// A shell that does `script` and then answers `done` with its own and its children's times.
+struct Shell {
+    child: Child,
+    stdin: Option<ChildStdin>,
+}
+
+impl Shell {
+    fn run(script: &str) -> (Self, BufReader<std::process::ChildStdout>) {
+        let script = format!("{script}\nwait\ntimes\necho done\nread answer");
+        let mut child = Command::new("sh")
+            .args(["-c", &script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let stdin = child.stdin.take();
+        (Self { child, stdin }, stdout)
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        if let Some(mut stdin) = self.stdin.take() {
+            let _ = stdin.write_all(b"\n");
+        }
+        let _ = self.child.wait();
+    }
+}
+
+/// Of `0m1.230s` the centiseconds.
+fn centiseconds(text: &str) -> u64 {
+    let (minutes, rest) = text.split_once('m').unwrap();
+    let seconds: f64 = rest.trim_end_matches('s').parse().unwrap();
+    minutes.parse::<u64>().unwrap() * 6000 + (seconds * 100.0).round() as u64
+}
+
+#[test]
+fn cpu_of_real_children_that_end_is_all_there_and_never_falls() {
+    // Three generations of processes that burn time and end while samples are taken without pause.
+    let script = r#"
+        export BURN='i=0; while [ $i -lt 15000 ]; do i=$((i+1)); done'
+        export CHILD='sh -c "$BURN" & eval "$BURN"; wait'
+        for round in 1 2 3 4 5 6 7 8; do
+            sh -c "$BURN" &
+            sh -c "$CHILD" &
+            eval "$BURN"
+            wait
+        done"#;
+    let (shell, stdout) = Shell::run(script);
+    let reader = std::thread::spawn(move || {
+        let lines = stdout.lines().map_while(Result::ok);
+        lines
+            .take_while(|line| line != "done")
+            .collect::<Vec<String>>()
+    });
+    let proc = Proc::live();
+    let mut buffer = Vec::new();
+    let mut tree = Tree::new(shell.child.id());
+    let mut take = |before: TreeSample| {
+        let births = proc
+            .required("proc/stat", &mut buffer, crate::parse::parse_stat)
+            .unwrap()
+            .created_count;
+        let sample = tree.sample(&proc, births, &mut buffer).unwrap();
+        assert!(sample.cpu.user >= before.cpu.user && sample.cpu.system >= before.cpu.system);
+        sample
+    };
+    let mut last = TreeSample::default();
+    let mut process_count_max = 0;
+    while !reader.is_finished() {
+        last = take(last);
+        process_count_max = process_count_max.max(last.process_count);
+    }
+    last = take(last);
+    let lines = reader.join().unwrap();
+    let times: Vec<u64> = lines
+        .iter()
+        .flat_map(|line| line.split(' '))
+        .map(centiseconds)
+        .collect();
+    let [user, system, children_user, children_system] = times[..] else {
+        panic!("{lines:?}")
+    };
+
+    assert!(process_count_max >= 4, "{process_count_max}");
+    assert_eq!(last.process_count, 1);
+    assert!(children_user > 5, "the children did nothing: {lines:?}");
+    let found = (last.cpu.user + last.cpu.system) * 100 / rustix::param::clock_ticks_per_second();
+    let truth = user + system + children_user + children_system;
+    // Four figures on both sides are cut or rounded to a hundredth of a second.
+    assert!(
+        found.abs_diff(truth) <= 4,
+        "found {found}, truth {truth} hundredths of a second"
+    );
+}

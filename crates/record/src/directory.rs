@@ -1,0 +1,361 @@
+//! The run directory and the directories of its cells: where what is, and the JSON files in them.
+
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::step_writer::{HostColumn, PARTIAL, StepWriter};
+use crate::{Cell, CellRef, FORMAT, FormatVersion, RecordError, Run, Status, StepReader, json};
+
+const RUN_FILE: &str = "run.json";
+const CELL_FILE: &str = "cell.json";
+const LOG_FILE: &str = "server.log";
+const STEPS: &str = "steps";
+
+/// A run's directory.
+#[derive(Clone, Debug)]
+pub struct RunDir {
+    path: PathBuf,
+}
+
+impl RunDir {
+    /// Makes the directory of a new run, named by its start and its name, and writes `run.json` with the status
+    /// incomplete. A directory that exists is never used: then a number is added to the name.
+    ///
+    /// # Errors
+    /// It can't be made or written.
+    pub fn create(results: &Path, run: &Run) -> Result<Self, RecordError> {
+        fs_err::create_dir_all(results).map_err(RecordError::io("create directory", results))?;
+        let name = format!(
+            "{}-{}",
+            compact_time(run.started_unix_ns),
+            file_name_of(&run.name)
+        );
+        let mut number = 1;
+        let path = loop {
+            let path = results.join(if number == 1 {
+                name.clone()
+            } else {
+                format!("{name}-{number}")
+            });
+            match fs_err::create_dir(&path) {
+                Ok(()) => break path,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+                Err(error) => return Err(RecordError::io("create directory", &path)(error)),
+            }
+        };
+        json::sync_directory(results)?;
+        let directory = Self { path };
+        directory.write_run(&Run {
+            status: Status::Incomplete,
+            ..run.clone()
+        })?;
+        Ok(directory)
+    }
+
+    /// Opens the directory of a run, to read it or to go on with it.
+    ///
+    /// # Errors
+    /// It holds no run, its `run.json` is damaged, or its format is one that this assay does not know.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, RecordError> {
+        let path = path.into();
+        let directory = Self { path };
+        directory.check_format()?;
+        Ok(directory)
+    }
+
+    fn check_format(&self) -> Result<(), RecordError> {
+        // Only this much of `run.json` is promised to all versions.
+        #[derive(Deserialize)]
+        struct Head {
+            format: FormatVersion,
+            #[serde(default)]
+            assay_version: String,
+        }
+        let file = self.path.join(RUN_FILE);
+        if !file.exists() {
+            let there = self.path.exists();
+            return Err(RecordError::Missing {
+                path: self.path.clone(),
+                expected: "a run directory",
+                what: if there {
+                    format!("it has no `{RUN_FILE}`")
+                } else {
+                    "it does not exist".into()
+                },
+                help: "give the directory that `assay run` printed last",
+            });
+        }
+        let head: Head = json::read(&file)?;
+        if head.format.major != FORMAT.major {
+            return Err(RecordError::Format {
+                path: self.path.clone(),
+                found: head.format,
+                written_by: head.assay_version,
+            });
+        }
+        Ok(())
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes `run.json` anew, in the present format whatever `run.format` says.
+    ///
+    /// # Errors
+    /// It can't be written; what was there before stays.
+    pub fn write_run(&self, run: &Run) -> Result<(), RecordError> {
+        json::write(
+            &self.path.join(RUN_FILE),
+            &Run {
+                format: FORMAT,
+                ..run.clone()
+            },
+        )
+    }
+
+    /// Reads `run.json`.
+    ///
+    /// # Errors
+    /// It can't be read.
+    pub fn read_run(&self) -> Result<Run, RecordError> {
+        json::read(&self.path.join(RUN_FILE))
+    }
+
+    /// A cell's directory, to be read; it need not exist: see [`CellDir::exists`].
+    ///
+    /// # Errors
+    /// The path that the cell is said to have leads out of the run directory.
+    pub fn cell(&self, cell: &CellRef) -> Result<CellDir, RecordError> {
+        let relative = Path::new(&cell.path);
+        let inside = relative
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)));
+        if !inside || cell.path.is_empty() {
+            let what = format!(
+                "the path of a cell, `{}`, is not one inside the run directory",
+                cell.path
+            );
+            return Err(RecordError::damaged(&self.path.join(RUN_FILE), what));
+        }
+        Ok(CellDir {
+            path: self.path.join(relative),
+        })
+    }
+
+    /// Makes a cell's directory. What an earlier attempt left there is kept beside it, under a name that ends in
+    /// `.attempt-N`, and no longer read.
+    ///
+    /// # Errors
+    /// It can't be made.
+    pub fn begin_cell(&self, cell: &CellRef) -> Result<CellDir, RecordError> {
+        let cell = self.cell(cell)?;
+        if cell.path.exists() {
+            let mut number = 1;
+            let kept = loop {
+                let mut kept = cell.path.clone().into_os_string();
+                kept.push(format!(".attempt-{number}"));
+                let kept = PathBuf::from(kept);
+                if !kept.exists() {
+                    break kept;
+                }
+                number += 1;
+            };
+            fs_err::rename(&cell.path, kept).map_err(RecordError::io("move aside", &cell.path))?;
+        }
+        let steps = cell.path.join(STEPS);
+        fs_err::create_dir_all(&steps).map_err(RecordError::io("create directory", &steps))?;
+        // Every directory that may be new, from the innermost on, so that none of the names is lost.
+        for directory in cell
+            .path
+            .ancestors()
+            .take_while(|directory| *directory != self.path)
+        {
+            json::sync_directory(directory)?;
+        }
+        json::sync_directory(&self.path)?;
+        Ok(cell)
+    }
+}
+
+/// A cell's directory.
+#[derive(Clone, Debug)]
+pub struct CellDir {
+    path: PathBuf,
+}
+
+impl CellDir {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether the cell was begun: its `cell.json` is there.
+    pub fn exists(&self) -> bool {
+        self.path.join(CELL_FILE).exists()
+    }
+
+    /// Where the server's log belongs.
+    pub fn log_path(&self) -> PathBuf {
+        self.path.join(LOG_FILE)
+    }
+
+    /// Writes `cell.json` anew.
+    ///
+    /// # Errors
+    /// It can't be written; what was there before stays.
+    pub fn write(&self, cell: &Cell) -> Result<(), RecordError> {
+        json::write(&self.path.join(CELL_FILE), cell)
+    }
+
+    /// Reads `cell.json`.
+    ///
+    /// # Errors
+    /// It can't be read.
+    pub fn read(&self) -> Result<Cell, RecordError> {
+        json::read(&self.path.join(CELL_FILE))
+    }
+
+    /// Writes a text beside `cell.json`: `server.conf`.
+    ///
+    /// # Errors
+    /// It can't be written, or the name is not a file's.
+    pub fn write_text(&self, name: &str, text: &str) -> Result<(), RecordError> {
+        json::write_whole(&self.path.join(self.checked_name(name)?), text.as_bytes())
+    }
+
+    /// Begins the record of a step, numbered from 1 within its cell, with the columns that its host samples have.
+    ///
+    /// # Errors
+    /// It can't be made, the step exists already, or its name can't be a directory's.
+    pub fn begin_step(
+        &self,
+        number: u32,
+        name: &str,
+        host_columns: &[HostColumn<'_>],
+    ) -> Result<StepWriter, RecordError> {
+        let finished = self
+            .path
+            .join(STEPS)
+            .join(format!("{number:02}-{}", self.checked_name(name)?));
+        if finished.exists() {
+            return Err(RecordError::Unrecordable {
+                what: format!("the step `{name}` a second time"),
+                path: finished,
+            });
+        }
+        StepWriter::create(finished, unix_now_ns(), host_columns)
+    }
+
+    /// The steps that were begun, in order. One that was never finished is among them, as incomplete and empty.
+    ///
+    /// # Errors
+    /// The directory or a `step.json` can't be read.
+    pub fn read_steps(&self) -> Result<Vec<StepReader>, RecordError> {
+        let steps = self.path.join(STEPS);
+        let entries = match fs_err::read_dir(&steps) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(RecordError::io("read directory", &steps)(error)),
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(RecordError::io("read directory", &steps))?;
+            let directory = entry.file_name().to_string_lossy().into_owned();
+            let name = directory.strip_suffix(PARTIAL).unwrap_or(&directory);
+            let Some((number, name)) = name.split_once('-') else {
+                continue;
+            };
+            let Ok(number) = number.parse::<u32>() else {
+                continue;
+            };
+            found.push((
+                number,
+                name.to_owned(),
+                directory.ends_with(PARTIAL),
+                entry.path(),
+            ));
+        }
+        found.sort();
+        found
+            .into_iter()
+            .map(|(number, name, partial, path)| {
+                if partial {
+                    Ok(StepReader::partial(path, number, name))
+                } else {
+                    StepReader::open(path, number)
+                }
+            })
+            .collect()
+    }
+
+    fn checked_name<'a>(&self, name: &'a str) -> Result<&'a str, RecordError> {
+        if file_name_of(name) == name && !name.ends_with(PARTIAL) {
+            return Ok(name);
+        }
+        let what = format!(
+            "the name `{name}` (letters, digits, `.`, `_` and `-`, not beginning with `.`)"
+        );
+        Err(RecordError::Unrecordable {
+            what,
+            path: self.path.clone(),
+        })
+    }
+}
+
+impl CellRef {
+    /// A cell with the directory that it belongs in: `cells/TARGET/[VARIANT/]cCLIENTS/rREPEAT`.
+    pub fn new(
+        target: &str,
+        workload: &str,
+        variant: Option<&str>,
+        clients: u32,
+        repeat: u32,
+    ) -> Self {
+        let variant_directory = variant
+            .map(|variant| format!("{}/", file_name_of(variant)))
+            .unwrap_or_default();
+        Self {
+            target: target.to_owned(),
+            workload: workload.to_owned(),
+            variant: variant.map(str::to_owned),
+            clients,
+            repeat,
+            path: format!(
+                "cells/{}/{variant_directory}c{clients}/r{repeat}",
+                file_name_of(target)
+            ),
+        }
+    }
+}
+
+/// `20261121T190211Z`
+fn compact_time(unix_ns: u64) -> String {
+    let seconds = i64::try_from(unix_ns / 1_000_000_000).unwrap_or(0);
+    let time = jiff::Timestamp::from_second(seconds).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    time.strftime("%Y%m%dT%H%M%SZ").to_string()
+}
+
+/// A name with everything replaced that does not belong in a file's name.
+fn file_name_of(name: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let name: String = name
+        .chars()
+        .map(|c| if plain(c) { c } else { '-' })
+        .collect();
+    match name.chars().next() {
+        None => "-".into(),
+        Some('.') => format!("-{}", &name[1..]),
+        Some(_) => name,
+    }
+}
+
+fn unix_now_ns() -> u64 {
+    let since = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}

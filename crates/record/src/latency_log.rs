@@ -1,0 +1,241 @@
+//! HdrHistogram interval logs, version 1.3, of V2 histograms with DEFLATE; values are nanoseconds. `latency.hlog` has a
+//! line for each second and tag, `latency_total.hlog` a line for each tag. Any tool that reads such logs reads these.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::interval_log::{
+    IntervalLogHistogram, IntervalLogIterator, IntervalLogWriterBuilder, IntervalLogWriterError,
+    LogEntry, Tag,
+};
+use hdrhistogram::serialization::{Deserializer, V2DeflateSerializer};
+
+use crate::checksum::SummedFile;
+use crate::{RecordError, StepFile};
+
+/// The largest latency that a histogram holds: one hour. Longer ones are counted as that.
+pub const LATENCY_NS_LIMIT: u64 = 3_600_000_000_000;
+
+/// An empty histogram of nanoseconds, with the bounds that all histograms of a record have: 1 ns to
+/// [`LATENCY_NS_LIMIT`], three significant digits.
+pub fn latency_histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, LATENCY_NS_LIMIT, 3).expect("the bounds are constants and valid")
+}
+
+/// Writes the log.
+pub(crate) struct LatencyLogWriter {
+    path: PathBuf,
+    file: BufWriter<SummedFile>,
+    serializer: V2DeflateSerializer,
+    /// When the clock of the step began, until the header is written.
+    header: Option<u64>,
+}
+
+impl LatencyLogWriter {
+    pub(crate) fn new(file: fs_err::File, started_unix_ns: u64) -> Self {
+        Self {
+            path: file.path().to_owned(),
+            file: BufWriter::new(SummedFile::new(file)),
+            serializer: V2DeflateSerializer::new(),
+            header: Some(started_unix_ns),
+        }
+    }
+
+    /// Says when the clock of the step began; without effect once something was written.
+    pub(crate) fn started(&mut self, started_unix_ns: u64) {
+        if let Some(started) = &mut self.header {
+            *started = started_unix_ns;
+        }
+    }
+
+    fn write_header(&mut self) -> Result<(), RecordError> {
+        let Some(started_unix_ns) = self.header.take() else {
+            return Ok(());
+        };
+        let started = UNIX_EPOCH + Duration::from_nanos(started_unix_ns);
+        let mut builder = IntervalLogWriterBuilder::new();
+        builder
+            .add_comment("[Histogram log format version 1.3]")
+            .add_comment("[Values and Interval_Max are nanoseconds; tags are KIND.service and KIND.response]")
+            .with_start_time(started)
+            .with_base_time(started);
+        let error = || RecordError::io("write", &self.path);
+        builder
+            .begin_log_with(&mut self.file, &mut self.serializer)
+            .map_err(error())?;
+        self.file
+            .write_all(b"\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n")
+            .map_err(error())
+    }
+
+    /// Adds one interval of one tag.
+    pub(crate) fn write(
+        &mut self,
+        second: u32,
+        length: Duration,
+        tag: &str,
+        histogram: &Histogram<u64>,
+    ) -> Result<(), RecordError> {
+        self.write_header()?;
+        let unrecordable = |what: String| RecordError::Unrecordable {
+            what,
+            path: self.path.clone(),
+        };
+        let Some(tag) = Tag::new(tag) else {
+            return Err(unrecordable(format!(
+                "the tag `{tag}` (no commas, spaces or line ends)"
+            )));
+        };
+        // A builder without a header begins nothing: the log goes on where it was.
+        IntervalLogWriterBuilder::new()
+            .begin_log_with(&mut self.file, &mut self.serializer)
+            .map_err(RecordError::io("write", &self.path))?
+            .write_histogram(
+                histogram,
+                Duration::from_secs(second.into()),
+                length,
+                Some(tag),
+            )
+            .map_err(|error| match error {
+                IntervalLogWriterError::IoError(error) => {
+                    RecordError::io("write", &self.path)(error)
+                }
+                IntervalLogWriterError::SerializeError(error) => {
+                    unrecordable(format!("a histogram ({error})"))
+                }
+            })
+    }
+
+    /// Writes what is left and makes the file last.
+    pub(crate) fn finish(mut self) -> Result<StepFile, RecordError> {
+        self.write_header()?;
+        let file = self
+            .file
+            .into_inner()
+            .map_err(|error| RecordError::io("write", &self.path)(error.into_error()))?;
+        file.finish()
+    }
+}
+
+/// One line of the log.
+#[derive(Clone, Debug)]
+pub struct LatencySecond {
+    /// Which second of the step, from 0.
+    pub second: u32,
+    /// The kind of operation and of time: `insert.service`, `insert.response`.
+    pub tag: String,
+    /// Latencies of successes in nanoseconds.
+    pub histogram: Histogram<u64>,
+}
+
+/// Reads the log line by line.
+pub struct Latencies {
+    path: PathBuf,
+    file: Option<BufReader<fs_err::File>>,
+    line: Vec<u8>,
+    number: u64,
+    deserializer: Deserializer,
+}
+
+impl Latencies {
+    /// A log without lines.
+    pub(crate) fn none(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            file: None,
+            line: Vec::new(),
+            number: 0,
+            deserializer: Deserializer::new(),
+        }
+    }
+
+    pub(crate) fn open(path: &Path) -> Result<Self, RecordError> {
+        let file = fs_err::File::open(path).map_err(RecordError::io("open", path))?;
+        Ok(Self {
+            file: Some(BufReader::new(file)),
+            ..Self::none(path)
+        })
+    }
+
+    /// All seconds together, by tag.
+    ///
+    /// # Errors
+    /// A line that is damaged.
+    pub fn merged(self) -> Result<BTreeMap<String, Histogram<u64>>, RecordError> {
+        let path = self.path.clone();
+        let mut by_tag: BTreeMap<String, Histogram<u64>> = BTreeMap::new();
+        for second in self {
+            let LatencySecond { tag, histogram, .. } = second?;
+            let total = by_tag.entry(tag).or_insert_with(latency_histogram);
+            total
+                .add(&histogram)
+                .map_err(|error| RecordError::damaged(&path, error.to_string()))?;
+        }
+        Ok(by_tag)
+    }
+
+    fn next_line(&mut self) -> Result<Option<LatencySecond>, RecordError> {
+        let Some(file) = &mut self.file else {
+            return Ok(None);
+        };
+        loop {
+            self.line.clear();
+            let read = file
+                .read_until(b'\n', &mut self.line)
+                .map_err(RecordError::io("read", &self.path))?;
+            if read == 0 {
+                return Ok(None);
+            }
+            self.number += 1;
+            let damaged = |what: &str| {
+                RecordError::damaged(&self.path, format!("line {}: {what}", self.number))
+            };
+            match IntervalLogIterator::new(&self.line).next() {
+                None | Some(Ok(LogEntry::StartTime(_) | LogEntry::BaseTime(_))) => {}
+                Some(Ok(LogEntry::Interval(entry))) => {
+                    return decode(&entry, &mut self.deserializer)
+                        .map(Some)
+                        .map_err(|what| damaged(&what));
+                }
+                Some(Err(_)) => return Err(damaged("not a line of an interval log")),
+            }
+        }
+    }
+}
+
+fn decode(
+    entry: &IntervalLogHistogram<'_>,
+    deserializer: &mut Deserializer,
+) -> Result<LatencySecond, String> {
+    let tag = entry.tag().ok_or("a histogram without a tag")?;
+    let second =
+        u32::try_from(entry.start_timestamp().as_secs()).map_err(|error| error.to_string())?;
+    let bytes = STANDARD
+        .decode(entry.encoded_histogram())
+        .map_err(|error| error.to_string())?;
+    let histogram = deserializer
+        .deserialize(&mut bytes.as_slice())
+        .map_err(|error| error.to_string())?;
+    Ok(LatencySecond {
+        second,
+        tag: tag.as_str().to_owned(),
+        histogram,
+    })
+}
+
+impl Iterator for Latencies {
+    type Item = Result<LatencySecond, RecordError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.next_line().transpose();
+        if matches!(next, Some(Err(_))) {
+            self.file = None;
+        }
+        next
+    }
+}

@@ -1,0 +1,45 @@
+//! The run directory: its format, its writer and its reader.
+//!
+//! The live half of assay writes here and the reading half reads here, and nothing else joins them.
+
+mod checksum;
+mod directory;
+mod error;
+mod json;
+mod latency_log;
+mod model;
+mod step_reader;
+mod step_writer;
+mod table;
+
+pub use directory::{CellDir, RunDir};
+pub use error::RecordError;
+pub use latency_log::{LATENCY_NS_LIMIT, Latencies, LatencySecond, latency_histogram};
+pub use model::*;
+pub use step_reader::{
+    CounterSample, CounterSamples, HostColumnSeries, HostSeries, Intervals, StepReader,
+};
+pub use step_writer::{HostColumn, StepWriter};
+
+use serde::{Deserialize, Serialize};
+
+/// A version of the run directory's format. A reader takes every minor version of its own major version.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FormatVersion {
+    /// Changes when an older reader would misunderstand.
+    pub major: u32,
+    /// Changes when something was added.
+    pub minor: u32,
+}
+
+impl std::fmt::Display for FormatVersion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+/// The version that this assay writes. A field that a minor version adds has a serde default, so that records of
+/// earlier minor versions read; fields that a reader does not know are skipped.
+///
+/// - 1.0: the first.
+pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 0 };

@@ -1,0 +1,470 @@
+//! What the JSON files of a run directory hold. Every number's name has its unit; times of the step's clock are
+//! nanoseconds since the step began, wall-clock times are nanoseconds since 1970 UTC.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// How far a run, cell or step got. Files are written as `Incomplete` first, so that a crash leaves the truth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It was begun and nothing was said since.
+    #[default]
+    Incomplete,
+    /// It ended as planned.
+    Complete,
+    /// It could not go on: `failure` says why.
+    Failed,
+    /// The operator ended it.
+    Interrupted,
+}
+
+/// Why something failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// What failed, with its causes, outermost first.
+    pub causes: Vec<String>,
+    /// What to do about it, where that is known.
+    pub help: Option<String>,
+    /// The last lines of the server's log, oldest first.
+    pub log_tail: Vec<String>,
+}
+
+/// A remark that a reader of the results should know of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Warning {
+    /// A stable name: `host::swap-in-use`.
+    pub code: String,
+    /// What it is, and what to do about it.
+    pub text: String,
+}
+
+/// `run.json`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// The format of the whole directory: see [`crate::FORMAT`].
+    pub format: crate::FormatVersion,
+    /// The version of assay that wrote it.
+    pub assay_version: String,
+    /// How far it got.
+    pub status: Status,
+    /// The plan's name.
+    pub name: String,
+    /// When it began.
+    pub started_unix_ns: u64,
+    /// When it ended, if it did.
+    pub ended_unix_ns: Option<u64>,
+    /// The command line.
+    pub command: Vec<String>,
+    /// What was to be run.
+    pub plan: Plan,
+    /// The seed of all data and random choices.
+    pub seed: u64,
+    /// The machine.
+    pub host: Host,
+    /// The builds that were used.
+    pub builds: Vec<Build>,
+    /// The targets, in the plan's order.
+    pub targets: Vec<Target>,
+    /// The target that others are compared to.
+    pub base: String,
+    /// The cells in the order in which they are run.
+    pub cells: Vec<CellRef>,
+    /// What should be known about all results of this run.
+    pub warnings: Vec<Warning>,
+}
+
+/// The plan as it was given and as it was understood.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Where it was read from; `None` for the built-in default.
+    pub path: Option<String>,
+    /// Its text, verbatim.
+    pub text: String,
+    /// The `--set` arguments in their order.
+    pub sets: Vec<String>,
+    /// Every value with its origin.
+    pub resolved: Vec<ResolvedValue>,
+}
+
+/// One value of the plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResolvedValue {
+    /// Its dotted key: `workload.insert.initial-rows`.
+    pub key: String,
+    /// Its value in the plan's notation.
+    pub value: String,
+    /// `default`, `plan:LINE:COLUMN` or `--set`.
+    pub origin: String,
+}
+
+/// A target: a build with a config.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Target {
+    /// `build.config`
+    pub name: String,
+    /// The build's name.
+    pub build: String,
+    /// The config's name.
+    pub config: String,
+    /// The engine's name.
+    pub engine: String,
+    /// The settings that the plan declares, in the engine's notation.
+    pub declared: Vec<(String, String)>,
+}
+
+/// A build.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Build {
+    /// Its name in the plan.
+    pub name: String,
+    /// The engine's name.
+    pub engine: String,
+    /// The version, as the engine reports it.
+    pub version: String,
+    /// Where it was found: a directory, `bundled`, or a URL without its password.
+    pub source: String,
+    /// The files that make it, with their hashes.
+    pub files: Vec<FileHash>,
+}
+
+/// A file and what is in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileHash {
+    /// Its path.
+    pub path: String,
+    /// Its size.
+    pub size_bytes: u64,
+    /// Its SHA-256 in hexadecimal.
+    pub sha256: String,
+}
+
+/// Where a cell's record is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CellRef {
+    /// The target's name.
+    pub target: String,
+    /// The workload: `insert`.
+    pub workload: String,
+    /// The workload's variant, where a plan has several.
+    pub variant: Option<String>,
+    /// Clients.
+    pub clients: u32,
+    /// Which repeat, from 1.
+    pub repeat: u32,
+    /// The cell's directory, relative to the run's.
+    pub path: String,
+}
+
+/// The machine that a run ran on. What could not be found out is absent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Host {
+    /// Facts by name, in the order in which they are shown; the unit is in the name: `memory_total_bytes`.
+    pub facts: Vec<(String, String)>,
+    /// Processors that are online.
+    pub cpu_count: u32,
+    /// Memory.
+    pub memory_total_bytes: u64,
+    /// The latency of `fdatasync` after a write of 4 KiB in the data directory.
+    pub fsync: Option<FsyncLatency>,
+}
+
+/// Latency of fsync as measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FsyncLatency {
+    /// How many were timed.
+    pub count: u64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
+    /// The slowest.
+    pub max_ns: u64,
+}
+
+/// `cell.json`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// The target's name.
+    pub target: String,
+    /// The build's name.
+    pub build: String,
+    /// The config's name.
+    pub config: String,
+    /// The engine's name.
+    pub engine: String,
+    /// The version, as the engine that ran reports it.
+    pub engine_version: String,
+    /// The workload: `insert`.
+    pub workload: String,
+    /// The workload's variant, where a plan has several.
+    pub variant: Option<String>,
+    /// Clients.
+    pub clients: u32,
+    /// Which repeat, from 1.
+    pub repeat: u32,
+    /// How far it got.
+    pub status: Status,
+    /// Why it failed, if it did.
+    pub failure: Option<Failure>,
+    /// When it began.
+    pub started_unix_ns: u64,
+    /// When it ended, if it did.
+    pub ended_unix_ns: Option<u64>,
+    /// The engine works in assay's own process.
+    pub embedded: bool,
+    /// The user that the server ran as, where that is not assay's own.
+    pub server_user: Option<String>,
+    /// The effective settings, sorted by name.
+    pub settings: Vec<Setting>,
+    /// The steps that the cell is made of, in order: their directories are `steps/NN-NAME`.
+    pub steps: Vec<String>,
+}
+
+/// One effective setting.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setting {
+    /// Its name.
+    pub name: String,
+    /// Its value, as the engine reports it.
+    pub value: String,
+    /// Where the engine says it came from.
+    pub source: Option<String>,
+}
+
+/// What sort of step it is: decides which figure is its throughput.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepKind {
+    /// Rows are inserted (and deleted): throughput is rows inserted per second.
+    #[default]
+    Load,
+    /// Indexes are created: throughput is rows indexed per second.
+    Index,
+    /// Queries run with rate-limited writes beside them: throughput is queries per second.
+    Query,
+    /// The engine is brought to rest: nothing is measured.
+    Settle,
+}
+
+/// `step.json`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// Its name: `l.i0`, `qr100`.
+    pub name: String,
+    /// What sort it is.
+    pub kind: StepKind,
+    /// How far it got.
+    pub status: Status,
+    /// Why it failed, if it did.
+    pub failure: Option<Failure>,
+    /// Its figures can be stood behind: it is complete and nothing below says otherwise.
+    pub valid: bool,
+    /// Why it is not valid.
+    pub reasons: Vec<String>,
+    /// When it began.
+    pub started_unix_ns: u64,
+    /// Its length: from the common start of all clients to the end of the last.
+    pub elapsed_ns: u64,
+    /// Clients.
+    pub clients: u32,
+    /// Rows that were in all tables when it began: what an index step indexes.
+    pub rows_before: u64,
+    /// Rows per commit of inserts and deletes.
+    pub rows_per_commit: Option<u32>,
+    /// The insert rate that is asked for, over all clients, in rows; `None` without a rate.
+    pub insert_rate_target_rows_per_s: Option<f64>,
+    /// What each connection did.
+    pub connections: Vec<Connection>,
+    /// Totals of each kind of operation, over all connections.
+    pub ops: BTreeMap<String, Ops>,
+    /// The process times of the step.
+    pub cpu: Cpu,
+    /// Counters of the engine when the step began.
+    pub counters_before: Vec<Counter>,
+    /// Counters of the engine when the step had ended.
+    pub counters_after: Vec<Counter>,
+    /// Sizes when the step had ended; `None` where assay can't reach the files.
+    pub storage: Option<StorageSize>,
+    /// The checks of the data, and whether they hold.
+    pub checks: Vec<Check>,
+    /// How long the checks took; they are not part of the step.
+    pub checks_ns: u64,
+    /// What settling did, in a settle step.
+    pub settle: Option<Settle>,
+    /// What should be known about the step's results, without making them invalid.
+    pub warnings: Vec<Warning>,
+    /// The other files of the step's directory; filled in when the step is finished.
+    pub files: Vec<StepFile>,
+}
+
+/// A file of a step's directory, as it was when the step was finished.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepFile {
+    /// Its name: `intervals.parquet`.
+    pub name: String,
+    /// Its size.
+    pub size_bytes: u64,
+    /// Its CRC-32 (as in zip and PNG) in hexadecimal.
+    pub crc32: String,
+}
+
+/// What one connection did in a step.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Connection {
+    /// Its client, from 0.
+    pub client: u32,
+    /// What it does: `insert`, `delete`, `query`, `long-transaction`.
+    pub role: String,
+    /// When its first operation was due, since the step began.
+    pub started_ns: u64,
+    /// When its last operation had ended, since the step began.
+    pub ended_ns: u64,
+    /// CPU time of its thread in user mode.
+    pub cpu_user_ns: u64,
+    /// CPU time of its thread in the kernel.
+    pub cpu_system_ns: u64,
+    /// Rows that it inserted, changed, deleted or read.
+    pub rows: u64,
+    /// Operations that succeeded.
+    pub ok: u64,
+}
+
+/// Totals of one kind of operation: `offered = skipped + ok + failed`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ops {
+    /// What the schedule, or without a rate the client, asked for.
+    pub offered: u64,
+    /// Those that were due but not sent when the step's time was up.
+    pub skipped: u64,
+    /// Those that succeeded.
+    pub ok: u64,
+    /// Those that failed for good.
+    pub failed: u64,
+    /// Attempts beyond the first, whatever came of them.
+    pub retried: u64,
+    /// Rows inserted, changed, deleted or read by those that succeeded.
+    pub rows: u64,
+    /// Successes whose number of rows was not what the data says it must be.
+    pub unexpected_rows: u64,
+    /// Failures, and failed attempts that were tried again, by class.
+    pub errors: BTreeMap<String, u64>,
+    /// The first message of each class.
+    pub error_examples: BTreeMap<String, String>,
+    /// Operations per second that the schedule asked for, over all clients; `None` without a rate.
+    pub rate_target_ops_per_s: Option<f64>,
+    /// From sending to reply, of successes.
+    pub service: Latency,
+    /// From when the schedule wanted it sent to reply, of successes. Without a rate it equals `service`.
+    pub response: Latency,
+    /// From sending to failure, of failures.
+    pub failed_service: Latency,
+}
+
+/// The distribution of a latency, from the merged histogram of all connections (three significant digits).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// How many.
+    pub count: u64,
+    /// Arithmetic mean.
+    pub mean_ns: f64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 90th percentile.
+    pub p90_ns: u64,
+    /// 95th percentile.
+    pub p95_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
+    /// 99.9th percentile.
+    pub p99_9_ns: u64,
+    /// 99.99th percentile.
+    pub p99_99_ns: u64,
+    /// The largest, exactly.
+    pub max_ns: u64,
+}
+
+/// CPU time during the step, of three parties that share the host.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cpu {
+    /// Threads of the load, in user mode. With an embedded engine the engine's work on them is included.
+    pub client_user_ns: u64,
+    /// Threads of the load, in the kernel.
+    pub client_system_ns: u64,
+    /// All of assay's own process.
+    pub assay_ns: u64,
+    /// The server's process tree, backends that ended during the step included; `None` where there is none on this
+    /// host.
+    pub server_ns: Option<u64>,
+    /// The whole host, user and system.
+    pub host_ns: u64,
+}
+
+/// A counter of the engine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Counter {
+    /// Its name; the unit is its last part.
+    pub name: String,
+    /// Its value.
+    pub value: f64,
+    /// It only grows, so that a difference means something.
+    pub cumulative: bool,
+}
+
+/// Sizes of a target's files.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StorageSize {
+    /// Tables and indexes, as allocated on disk.
+    pub data_bytes: u64,
+    /// Redo, undo and write-ahead logs, as allocated on disk.
+    pub log_bytes: u64,
+}
+
+/// One comparison of what the engine holds with what the workload knows it did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// What was compared: `rows of pi1`, `rows in index pdc of pi1`.
+    pub what: String,
+    /// What the workload expects: a number, or a bound such as `>= 17`.
+    pub expected: String,
+    /// What the engine says.
+    pub found: String,
+    /// Whether they agree.
+    pub holds: bool,
+}
+
+/// The evidence of settling.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Settle {
+    /// What was done, in order, and how long it took in nanoseconds.
+    pub actions: Vec<(String, u64)>,
+    /// What was pending before.
+    pub pending_before: Vec<Counter>,
+    /// What was still pending afterwards.
+    pub pending_after: Vec<Counter>,
+}
+
+/// One row of `intervals.parquet`: one second of one connection and one kind of operation. A second in which nothing
+/// was completed is a row of zeros.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Interval {
+    /// Which second of the step, from 0.
+    pub second: u32,
+    /// The client, from 0.
+    pub client: u32,
+    /// The kind of operation: `insert`.
+    pub kind: String,
+    /// Operations that succeeded in this second.
+    pub ok: u64,
+    /// Operations that failed for good in this second.
+    pub failed: u64,
+    /// Attempts beyond the first.
+    pub retried: u64,
+    /// Rows inserted, changed, deleted or read.
+    pub rows: u64,
+    /// The longest service time of a success that ended in this second; 0 without one.
+    pub service_ns_max: u64,
+    /// The longest response time of a success that ended in this second; 0 without one.
+    pub response_ns_max: u64,
+}

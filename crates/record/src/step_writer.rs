@@ -1,0 +1,272 @@
+//! Writes one step as it is measured.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+use crate::latency_log::LatencyLogWriter;
+use crate::table::{ColumnSpec, ColumnType, TableWriter, Value};
+use crate::{Counter, Interval, RecordError, Step, json, latency_histogram};
+
+/// What a directory's name ends with until its step is finished.
+pub(crate) const PARTIAL: &str = ".partial";
+pub(crate) const STEP_FILE: &str = "step.json";
+pub(crate) const INTERVALS_FILE: &str = "intervals.parquet";
+pub(crate) const HOST_FILE: &str = "host.parquet";
+pub(crate) const COUNTERS_FILE: &str = "counters.parquet";
+pub(crate) const LATENCY_FILE: &str = "latency.hlog";
+/// The same over the whole step: a reader of totals need not decode every second.
+pub(crate) const LATENCY_TOTAL_FILE: &str = "latency_total.hlog";
+/// The note in `host.parquet` that lists the columns that only grow, as a JSON array.
+pub(crate) const CUMULATIVE_NOTE: &str = "assay.cumulative";
+
+/// A column of `host.parquet`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostColumn<'a> {
+    /// Its name, with its unit last: `cpu_user_ns`.
+    pub name: &'a str,
+    /// It only grows, so that a difference means something.
+    pub cumulative: bool,
+}
+
+/// The record of a step that is under way. Its directory ends in `.partial` until [`finish`](Self::finish), so that
+/// nobody takes it for a finished one. Memory does not grow with the length of the step.
+pub struct StepWriter {
+    partial: PathBuf,
+    finished: PathBuf,
+    host_columns: usize,
+    intervals: TableWriter,
+    host: TableWriter,
+    counters: TableWriter,
+    latency: LatencyLogWriter,
+    latency_total: LatencyLogWriter,
+    totals: BTreeMap<String, Histogram<u64>>,
+}
+
+impl StepWriter {
+    pub(crate) fn create(
+        finished: PathBuf,
+        started_unix_ns: u64,
+        host_columns: &[HostColumn<'_>],
+    ) -> Result<Self, RecordError> {
+        let mut partial = finished.clone().into_os_string();
+        partial.push(PARTIAL);
+        let partial = PathBuf::from(partial);
+        fs_err::create_dir(&partial).map_err(RecordError::io("create directory", &partial))?;
+        let file = |name: &str| {
+            let path = partial.join(name);
+            fs_err::File::create_new(&path).map_err(RecordError::io("create", &path))
+        };
+        let cumulative: Vec<&str> = host_columns
+            .iter()
+            .filter(|column| column.cumulative)
+            .map(|column| column.name)
+            .collect();
+        let note = serde_json::Value::from(cumulative).to_string();
+        let host_specs: Vec<ColumnSpec> = sample_columns()
+            .into_iter()
+            .chain(
+                host_columns
+                    .iter()
+                    .map(|column| ColumnSpec::new(column.name, ColumnType::OptionalInt64)),
+            )
+            .collect();
+        Ok(Self {
+            intervals: TableWriter::new(file(INTERVALS_FILE)?, &interval_columns(), &[])?,
+            host: TableWriter::new(file(HOST_FILE)?, &host_specs, &[(CUMULATIVE_NOTE, note)])?,
+            counters: TableWriter::new(file(COUNTERS_FILE)?, &counter_columns(), &[])?,
+            latency: LatencyLogWriter::new(file(LATENCY_FILE)?, started_unix_ns),
+            latency_total: LatencyLogWriter::new(file(LATENCY_TOTAL_FILE)?, started_unix_ns),
+            totals: BTreeMap::new(),
+            host_columns: host_columns.len(),
+            partial,
+            finished,
+        })
+    }
+
+    /// Where the step is written now.
+    pub fn path(&self) -> &Path {
+        &self.partial
+    }
+
+    /// Says when the step's clock began, for the header of the latency log. Without it, or after the first latency,
+    /// the header says when the writer was made.
+    pub fn started(&mut self, started_unix_ns: u64) {
+        self.latency.started(started_unix_ns);
+        self.latency_total.started(started_unix_ns);
+    }
+
+    /// Adds rows to `intervals.parquet`. They are read in the order in which they were written.
+    ///
+    /// # Errors
+    /// The file can't be written.
+    pub fn intervals(&mut self, rows: &[Interval]) -> Result<(), RecordError> {
+        for row in rows {
+            self.intervals.push([
+                Value::Int32(int32(row.second)),
+                Value::Int32(int32(row.client)),
+                Value::Text(&row.kind),
+                Value::Int64(int64(row.ok)),
+                Value::Int64(int64(row.failed)),
+                Value::Int64(int64(row.retried)),
+                Value::Int64(int64(row.rows)),
+                Value::Int64(int64(row.service_ns_max)),
+                Value::Int64(int64(row.response_ns_max)),
+            ])?;
+        }
+        Ok(())
+    }
+
+    /// Adds the latencies of one second to `latency.hlog`, in nanoseconds. `tag` is the kind of operation and of
+    /// time: `insert.service` or `insert.response`. A second without operations may be left out, and one may come
+    /// again. `latency_total.hlog` holds their sum when the step is finished.
+    ///
+    /// # Errors
+    /// The file can't be written, the tag has a comma, a space or a line end, or a value is above
+    /// [`LATENCY_NS_LIMIT`](crate::LATENCY_NS_LIMIT).
+    pub fn latency(
+        &mut self,
+        second: u32,
+        tag: &str,
+        histogram: &Histogram<u64>,
+    ) -> Result<(), RecordError> {
+        self.latency
+            .write(second, Duration::from_secs(1), tag, histogram)?;
+        // `entry` would copy the tag each time; there are few.
+        if !self.totals.contains_key(tag) {
+            self.totals.insert(tag.to_owned(), latency_histogram());
+        }
+        match self.totals.get_mut(tag).map(|total| total.add(histogram)) {
+            None | Some(Ok(())) => Ok(()),
+            Some(Err(error)) => Err(RecordError::Unrecordable {
+                what: format!("a histogram ({error})"),
+                path: self.partial.join(LATENCY_FILE),
+            }),
+        }
+    }
+
+    /// Adds a row to `host.parquet`: `at_ns` on the step's clock, and one value for each column that the step was
+    /// begun with; `None` where it could not be had.
+    ///
+    /// # Errors
+    /// The file can't be written, or there are more or fewer values than columns.
+    pub fn host(
+        &mut self,
+        second: u32,
+        at_ns: i64,
+        values: &[Option<i64>],
+    ) -> Result<(), RecordError> {
+        if values.len() != self.host_columns {
+            return Err(RecordError::Unrecordable {
+                what: format!(
+                    "{} values of the host where there are {} columns",
+                    values.len(),
+                    self.host_columns
+                ),
+                path: self.partial.join(HOST_FILE),
+            });
+        }
+        let sample = [Value::Int32(int32(second)), Value::Int64(at_ns)];
+        self.host.push(
+            sample
+                .into_iter()
+                .chain(values.iter().map(|&value| Value::OptionalInt64(value))),
+        )
+    }
+
+    /// Adds the engine's counters of one moment to `counters.parquet`; `at_ns` is on the step's clock.
+    ///
+    /// # Errors
+    /// The file can't be written.
+    pub fn counters(
+        &mut self,
+        second: u32,
+        at_ns: i64,
+        counters: &[Counter],
+    ) -> Result<(), RecordError> {
+        for counter in counters {
+            self.counters.push([
+                Value::Int32(int32(second)),
+                Value::Int64(at_ns),
+                Value::Text(&counter.name),
+                Value::Double(counter.value),
+                Value::Boolean(counter.cumulative),
+            ])?;
+        }
+        Ok(())
+    }
+
+    /// Closes the step, however it ended: everything is on disk, and its directory has its final name, when this
+    /// returns. `step.files` is filled in here.
+    ///
+    /// # Errors
+    /// Something can't be written: the directory then keeps its name that ends in `.partial`.
+    pub fn finish(mut self, step: &Step) -> Result<(), RecordError> {
+        for (tag, total) in &self.totals {
+            self.latency_total
+                .write(0, Duration::from_nanos(step.elapsed_ns), tag, total)?;
+        }
+        let files = vec![
+            self.intervals.finish()?,
+            self.host.finish()?,
+            self.counters.finish()?,
+            self.latency.finish()?,
+            self.latency_total.finish()?,
+        ];
+        let step = Step {
+            files,
+            ..step.clone()
+        };
+        json::write(&self.partial.join(STEP_FILE), &step)?;
+        fs_err::rename(&self.partial, &self.finished)
+            .map_err(RecordError::io("rename", &self.partial))?;
+        match self.finished.parent() {
+            Some(steps) => json::sync_directory(steps),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What every sample begins with.
+pub(crate) fn sample_columns() -> [ColumnSpec; 2] {
+    [
+        ColumnSpec::new("second", ColumnType::Int32),
+        ColumnSpec::new("at_ns", ColumnType::Int64),
+    ]
+}
+
+pub(crate) fn interval_columns() -> [ColumnSpec; 9] {
+    [
+        ColumnSpec::new("second", ColumnType::Int32),
+        ColumnSpec::new("client", ColumnType::Int32),
+        ColumnSpec::new("kind", ColumnType::Text),
+        ColumnSpec::new("ok", ColumnType::Int64),
+        ColumnSpec::new("failed", ColumnType::Int64),
+        ColumnSpec::new("retried", ColumnType::Int64),
+        ColumnSpec::new("rows", ColumnType::Int64),
+        ColumnSpec::new("service_ns_max", ColumnType::Int64),
+        ColumnSpec::new("response_ns_max", ColumnType::Int64),
+    ]
+}
+
+pub(crate) fn counter_columns() -> [ColumnSpec; 5] {
+    [
+        ColumnSpec::new("second", ColumnType::Int32),
+        ColumnSpec::new("at_ns", ColumnType::Int64),
+        ColumnSpec::new("name", ColumnType::Text),
+        ColumnSpec::new("value", ColumnType::Double),
+        ColumnSpec::new("cumulative", ColumnType::Boolean),
+    ]
+}
+
+/// No step has 2^31 seconds or clients.
+fn int32(value: u32) -> i32 {
+    i32::try_from(value).unwrap_or(i32::MAX)
+}
+
+/// No count or time reaches 2^63.
+fn int64(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,198 @@
+use std::path::{Path, PathBuf};
+
+use record::{RecordError, RunDir, StepReader};
+
+use crate::sample;
+
+const SERIES: [&str; 4] = [
+    "intervals.parquet",
+    "host.parquet",
+    "counters.parquet",
+    "latency.hlog",
+];
+
+fn step_directory(run: &RunDir) -> PathBuf {
+    run.cell(&sample::cell_ref())
+        .unwrap()
+        .path()
+        .join("steps/01-l.i1")
+}
+
+fn read_all(run: &RunDir) -> Result<(), RecordError> {
+    let cell = run.cell(&run.read_run()?.cells[0])?;
+    cell.read()?;
+    cell.read_steps()?.iter().try_for_each(read_series)
+}
+
+fn read_series(step: &StepReader) -> Result<(), RecordError> {
+    step.host()?;
+    step.intervals()?.try_for_each(|row| row.map(drop))?;
+    step.counters()?.try_for_each(|row| row.map(drop))?;
+    step.histograms()?;
+    step.latencies()?.merged()?;
+    Ok(())
+}
+
+#[track_caller]
+fn check_names(error: &RecordError, path: &Path) {
+    assert_eq!(error.path(), path, "{error}");
+    assert!(
+        error.to_string().contains(path.to_str().unwrap()),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_truncated_or_changed_file_is_named() {
+    let results = tempfile::tempdir().unwrap();
+    let run = sample::write(results.path());
+    for name in SERIES {
+        let path = step_directory(&run).join(name);
+        let whole = fs_err::read(&path).unwrap();
+        fs_err::write(&path, &whole[..whole.len() / 2]).unwrap();
+        let error = read_all(&run).unwrap_err();
+        check_names(&error, &path);
+        assert!(
+            error
+                .help()
+                .unwrap()
+                .contains("copy the run directory again")
+        );
+
+        let mut changed = whole.clone();
+        changed[whole.len() / 3] ^= 0x10;
+        fs_err::write(&path, &changed).unwrap();
+        let error = read_all(&run).unwrap_err();
+        check_names(&error, &path);
+        assert!(error.to_string().contains("checksum"), "{error}");
+
+        fs_err::remove_file(&path).unwrap();
+        let error = read_all(&run).unwrap_err();
+        check_names(&error, &path);
+        fs_err::write(&path, &whole).unwrap();
+    }
+    read_all(&run).unwrap();
+}
+
+#[test]
+fn truncated_json_is_named() {
+    let results = tempfile::tempdir().unwrap();
+    let run = sample::write(results.path());
+    let cell = run.cell(&sample::cell_ref()).unwrap();
+    let files = [
+        run.path().join("run.json"),
+        cell.path().join("cell.json"),
+        step_directory(&run).join("step.json"),
+    ];
+    for path in files {
+        let whole = fs_err::read(&path).unwrap();
+        fs_err::write(&path, &whole[..whole.len() - 5]).unwrap();
+        let error = read_all(&run).unwrap_err();
+        check_names(&error, &path);
+        assert!(matches!(error, RecordError::Damaged { .. }));
+        fs_err::write(&path, &whole).unwrap();
+    }
+}
+
+/// What a checksum can't find: a writer that wrote nonsense. Then too reading ends in an error, or in data.
+#[test]
+fn nonsense_with_a_right_checksum_does_not_panic() {
+    let results = tempfile::tempdir().unwrap();
+    let run = sample::write(results.path());
+    let directory = step_directory(&run);
+    let step_file = directory.join("step.json");
+    let step_text = fs_err::read_to_string(&step_file).unwrap();
+    for name in SERIES {
+        let path = directory.join(name);
+        let whole = fs_err::read(&path).unwrap();
+        for at in (0..whole.len()).step_by(whole.len() / 40 + 1) {
+            let mut changed = whole.clone();
+            changed[at] ^= 0x55;
+            fs_err::write(&path, &changed).unwrap();
+            let sum = |bytes: &[u8]| format!("{:08x}", crc32fast::hash(bytes));
+            fs_err::write(&step_file, step_text.replace(&sum(&whole), &sum(&changed))).unwrap();
+            if let Err(error) = read_all(&run) {
+                assert!(error.path().starts_with(&directory), "{error}");
+            }
+        }
+        fs_err::write(&path, &whole).unwrap();
+    }
+}
+
+#[test]
+fn a_directory_without_a_run_says_what_to_give() {
+    let results = tempfile::tempdir().unwrap();
+    for (path, what) in [
+        (results.path().to_owned(), "it has no `run.json`"),
+        (results.path().join("x"), "not exist"),
+    ] {
+        let error = RunDir::open(&path).unwrap_err();
+        check_names(&error, &path);
+        assert!(error.to_string().contains(what), "{error}");
+        assert!(error.help().unwrap().contains("assay run"));
+    }
+}
+
+#[test]
+fn a_newer_major_format_says_which_assay_reads_it() {
+    let results = tempfile::tempdir().unwrap();
+    let run = sample::write(results.path());
+    let forge = |format: &str, text: &str| {
+        fs_err::write(
+            run.path().join("run.json"),
+            format!("{{\"format\": {format}, {text}}}"),
+        )
+        .unwrap();
+        RunDir::open(run.path()).unwrap_err()
+    };
+    // Nothing but these two keys may be relied upon.
+    let error = forge(
+        r#"{"major": 2, "minor": 3}"#,
+        r#""assay_version": "7.1.0", "status": [1]"#,
+    );
+    assert!(
+        error
+            .to_string()
+            .ends_with("has format 2.3, this assay reads formats 1.x"),
+        "{error}"
+    );
+    assert!(error.help().unwrap().contains("assay 7.1.0 or newer"));
+    let error = forge(r#"{"major": 2, "minor": 3}"#, r#""x": 1"#);
+    assert_eq!(error.help().unwrap(), "read it with a newer assay");
+    let error = forge(r#"{"major": 0, "minor": 9}"#, r#""assay_version": "0.0.1""#);
+    assert!(
+        error
+            .help()
+            .unwrap()
+            .contains("export it with the assay that wrote it (0.0.1)")
+    );
+}
+
+#[test]
+fn a_newer_minor_format_is_read_without_what_is_new() {
+    let results = tempfile::tempdir().unwrap();
+    let run = sample::write(results.path());
+    let path = run.path().join("run.json");
+    let mut json: serde_json::Value =
+        serde_json::from_slice(&fs_err::read(&path).unwrap()).unwrap();
+    json["format"]["minor"] = 99.into();
+    json["moon_phase"] = "full".into();
+    fs_err::write(&path, json.to_string()).unwrap();
+    let read = RunDir::open(run.path()).unwrap().read_run().unwrap();
+    assert_eq!(
+        record::Run {
+            format: record::FORMAT,
+            ..read
+        },
+        sample::run()
+    );
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_named() {
+    let results = tempfile::tempdir().unwrap();
+    let file = results.path().join("file");
+    fs_err::write(&file, "").unwrap();
+    let error = RunDir::create(&file.join("results"), &sample::run()).unwrap_err();
+    check_names(&error, &file.join("results"));
+}

@@ -1,0 +1,317 @@
+use record::{CellRef, Interval, RecordError, Run, RunDir, Status, Step};
+
+use crate::sample;
+
+fn temporary() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+#[test]
+fn what_is_written_is_what_is_read() {
+    let results = temporary();
+    let written = sample::write(results.path());
+    let run = RunDir::open(written.path()).unwrap();
+    assert_eq!(run.read_run().unwrap(), sample::run());
+    let cell = run.cell(&run.read_run().unwrap().cells[0]).unwrap();
+    assert!(cell.exists());
+    assert_eq!(cell.read().unwrap(), sample::cell());
+    assert_eq!(
+        fs_err::read_to_string(cell.path().join("server.conf")).unwrap(),
+        "synchronous = normal\n"
+    );
+
+    let steps = cell.read_steps().unwrap();
+    assert_eq!(steps.len(), 1);
+    let step = &steps[0];
+    assert_eq!((step.number(), step.is_partial()), (1, false));
+    assert_eq!(step.step().files.len(), 5);
+    assert_eq!(
+        Step {
+            files: vec![],
+            ..step.step().clone()
+        },
+        sample::step()
+    );
+
+    let intervals: Vec<Interval> = step.intervals().unwrap().map(Result::unwrap).collect();
+    assert_eq!(
+        intervals,
+        (0..sample::SECONDS)
+            .flat_map(sample::intervals)
+            .collect::<Vec<_>>()
+    );
+
+    let host = step.host().unwrap();
+    assert_eq!(host.seconds, (0..sample::SECONDS).collect::<Vec<_>>());
+    assert_eq!(host.at_ns[3], 3_000_000_005);
+    let rss = host.column("server_rss_bytes").unwrap();
+    assert!(!rss.cumulative && host.column("cpu_user_ns").unwrap().cumulative);
+    assert_eq!(rss.values[..3], [Some(1 << 20), None, Some(1 << 20)]);
+    assert!(host.column("no_such_bytes").is_none());
+
+    let counters: Vec<_> = step.counters().unwrap().map(Result::unwrap).collect();
+    assert_eq!(counters.len(), 2 * sample::SECONDS as usize);
+    let last = &counters[counters.len() - 2];
+    assert_eq!(
+        (last.second, last.counter.name.as_str(), last.counter.value),
+        (11, "wal_bytes", 11.0)
+    );
+    assert!(last.counter.cumulative && !counters[1].counter.cumulative);
+
+    let histograms = step.histograms().unwrap();
+    assert_eq!(
+        histograms.keys().collect::<Vec<_>>(),
+        ["insert.response", "insert.service"]
+    );
+    assert_eq!(histograms, step.latencies().unwrap().merged().unwrap());
+    let service = &histograms["insert.service"];
+    assert_eq!(service.len(), 20 * u64::from(sample::SECONDS));
+    assert!(service.equivalent(service.value_at_quantile(0.5), 1_000_000));
+    assert!(
+        histograms["insert.response"]
+            .equivalent(histograms["insert.response"].max(), 40_000_000_000)
+    );
+}
+
+#[test]
+fn the_latency_log_is_an_interval_log_of_the_field() {
+    let results = temporary();
+    let run = sample::write(results.path());
+    let cell = run.cell(&sample::cell_ref()).unwrap();
+    let text = fs_err::read_to_string(cell.path().join("steps/01-l.i1/latency.hlog")).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "#[Histogram log format version 1.3]");
+    assert!(lines[1].contains("nanoseconds"), "{}", lines[1]);
+    assert_eq!(
+        lines[2],
+        "#[StartTime: 1795287733.000 (seconds since epoch)]"
+    );
+    assert_eq!(
+        lines[3],
+        "#[BaseTime: 1795287733.000 (seconds since epoch)]"
+    );
+    assert!(lines[4].starts_with("\"StartTimestamp\""));
+    // `HISTFAAAA` is how the compressed V2 format begins in base64.
+    assert!(
+        lines[5].starts_with("Tag=insert.service,0.000,1.000,"),
+        "{}",
+        lines[5]
+    );
+    assert!(lines[5].contains(",HISTFAAAA"), "{}", lines[5]);
+    assert!(
+        lines[28].starts_with("Tag=insert.response,11.000,1.000,"),
+        "{}",
+        lines[28]
+    );
+    assert_eq!(lines.len(), 29);
+}
+
+#[test]
+fn many_row_groups_come_back_in_order() {
+    let results = temporary();
+    let run = RunDir::create(results.path(), &sample::run()).unwrap();
+    let cell = run.begin_cell(&sample::cell_ref()).unwrap();
+    let mut writer = cell.begin_step(1, "l.i0", &[]).unwrap();
+    let row = |i: u32| Interval {
+        second: i / 3,
+        client: i % 3,
+        kind: ["insert", "delete", "query"][i as usize % 3].into(),
+        ok: u64::from(i),
+        service_ns_max: u64::from(i) << 24,
+        ..Interval::default()
+    };
+    let count = 100_000;
+    for second in 0..count / 100 {
+        let rows: Vec<Interval> = (second * 100..(second + 1) * 100).map(row).collect();
+        writer.intervals(&rows).unwrap();
+    }
+    writer.finish(&sample::step()).unwrap();
+    let steps = cell.read_steps().unwrap();
+    let mut read = 0;
+    for (i, interval) in steps[0].intervals().unwrap().enumerate() {
+        assert_eq!(interval.unwrap(), row(i as u32));
+        read += 1;
+    }
+    assert_eq!(read, count);
+}
+
+#[test]
+fn a_step_with_nothing_in_it_reads_as_empty() {
+    let results = temporary();
+    let run = RunDir::create(results.path(), &sample::run()).unwrap();
+    let cell = run.begin_cell(&sample::cell_ref()).unwrap();
+    cell.begin_step(1, "settle", &sample::HOST_COLUMNS)
+        .unwrap()
+        .finish(&Step::default())
+        .unwrap();
+    let step = &cell.read_steps().unwrap()[0];
+    assert_eq!(step.intervals().unwrap().count(), 0);
+    assert_eq!(step.counters().unwrap().count(), 0);
+    assert_eq!(step.host().unwrap().columns.len(), 2);
+    assert!(step.host().unwrap().columns[0].values.is_empty());
+    assert!(step.histograms().unwrap().is_empty());
+}
+
+#[test]
+fn a_new_run_is_incomplete_and_never_in_a_directory_that_exists() {
+    let results = temporary();
+    let run = Run {
+        name: "a/b c".into(),
+        ..sample::run()
+    };
+    let first = RunDir::create(results.path(), &run).unwrap();
+    let second = RunDir::create(results.path(), &run).unwrap();
+    assert_eq!(first.path().file_name().unwrap(), "20261121T190211Z-a-b-c");
+    assert_eq!(
+        second.path().file_name().unwrap(),
+        "20261121T190211Z-a-b-c-2"
+    );
+    assert_eq!(first.read_run().unwrap().status, Status::Incomplete);
+}
+
+#[test]
+fn a_step_that_was_never_finished_is_incomplete_and_empty() {
+    let results = temporary();
+    let run = RunDir::create(results.path(), &sample::run()).unwrap();
+    let cell = run.begin_cell(&sample::cell_ref()).unwrap();
+    // Dropped without `finish`, as by a kill.
+    drop(sample::measure(&cell));
+    let steps = cell.read_steps().unwrap();
+    assert_eq!(steps.len(), 1);
+    assert!(steps[0].is_partial());
+    assert_eq!(
+        (steps[0].step().name.as_str(), steps[0].step().status),
+        ("l.i1", Status::Incomplete)
+    );
+    assert!(!steps[0].step().valid && !steps[0].step().reasons.is_empty());
+    assert_eq!(steps[0].intervals().unwrap().count(), 0);
+    assert_eq!(steps[0].host().unwrap(), record::HostSeries::default());
+    assert!(steps[0].histograms().unwrap().is_empty());
+}
+
+#[test]
+fn a_cell_that_is_begun_again_keeps_the_earlier_attempt_beside_it() {
+    let results = temporary();
+    let run = sample::write(results.path());
+    for attempt in 1..=2 {
+        let cell = run.begin_cell(&sample::cell_ref()).unwrap();
+        assert!(!cell.exists() && cell.read_steps().unwrap().is_empty());
+        cell.write(&sample::cell()).unwrap();
+        let kept = run
+            .path()
+            .join(format!("cells/bundled.base/c2/r1.attempt-{attempt}"));
+        assert!(kept.join("cell.json").exists());
+    }
+    assert!(
+        run.path()
+            .join("cells/bundled.base/c2/r1.attempt-1/steps/01-l.i1/step.json")
+            .exists()
+    );
+}
+
+#[test]
+fn steps_are_read_in_the_order_of_their_numbers() {
+    let results = temporary();
+    let run = RunDir::create(results.path(), &sample::run()).unwrap();
+    let cell = run.begin_cell(&sample::cell_ref()).unwrap();
+    for number in [2, 101, 10, 1] {
+        let step = Step {
+            name: format!("s-{number}"),
+            ..Step::default()
+        };
+        cell.begin_step(number, &step.name, &[])
+            .unwrap()
+            .finish(&step)
+            .unwrap();
+    }
+    let names: Vec<String> = cell
+        .read_steps()
+        .unwrap()
+        .iter()
+        .map(|step| step.step().name.clone())
+        .collect();
+    assert_eq!(names, ["s-1", "s-2", "s-10", "s-101"]);
+}
+
+#[test]
+fn what_has_no_place_in_the_format_is_refused() {
+    let results = temporary();
+    let run = RunDir::create(results.path(), &sample::run()).unwrap();
+    let cell = run.begin_cell(&sample::cell_ref()).unwrap();
+    for name in ["", "../x", "a/b", ".hidden", "x.partial"] {
+        assert!(
+            matches!(
+                cell.begin_step(1, name, &[]),
+                Err(RecordError::Unrecordable { .. })
+            ),
+            "{name}"
+        );
+        assert!(
+            matches!(
+                cell.write_text(name, ""),
+                Err(RecordError::Unrecordable { .. })
+            ),
+            "{name}"
+        );
+    }
+    let mut writer = cell.begin_step(1, "l.i0", &sample::HOST_COLUMNS).unwrap();
+    let error = writer.host(0, 0, &[None]).unwrap_err().to_string();
+    assert!(
+        error.contains("1 values of the host where there are 2 columns"),
+        "{error}"
+    );
+    let error = writer
+        .latency(0, "a b", &record::latency_histogram())
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("the tag `a b`"), "{error}");
+    writer.finish(&sample::step()).unwrap();
+    assert!(cell.begin_step(1, "l.i0", &[]).is_err());
+
+    let mut step = sample::step();
+    step.ops.get_mut("insert").unwrap().service.mean_ns = f64::NAN;
+    let error = cell
+        .begin_step(2, "l.x", &[])
+        .unwrap()
+        .finish(&step)
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("a value that JSON can't hold"),
+        "{error}"
+    );
+    assert!(cell.read_steps().unwrap()[1].is_partial());
+}
+
+#[test]
+fn a_cell_that_leads_out_of_the_run_is_refused() {
+    let results = temporary();
+    let run = RunDir::create(results.path(), &sample::run()).unwrap();
+    for path in ["", "../elsewhere", "/etc", "cells/../../x"] {
+        let cell = CellRef {
+            path: path.into(),
+            ..sample::cell_ref()
+        };
+        assert!(run.cell(&cell).is_err(), "{path}");
+        assert!(run.begin_cell(&cell).is_err(), "{path}");
+    }
+}
+
+#[test]
+fn cells_have_directories_of_their_own() {
+    let path = |variant, clients, repeat| {
+        CellRef::new("pg15.base", "insert", variant, clients, repeat).path
+    };
+    assert_eq!(path(None, 8, 1), "cells/pg15.base/c8/r1");
+    assert_eq!(path(Some("a/b"), 8, 2), "cells/pg15.base/a-b/c8/r2");
+    assert_eq!(
+        CellRef::new("../x.y", "insert", None, 1, 1).path,
+        "cells/-./x.y/c1/r1".replace("./", ".-")
+    );
+}
+
+#[test]
+fn a_writer_can_be_handed_to_another_thread() {
+    fn is_send<T: Send>() {}
+    is_send::<record::StepWriter>();
+    is_send::<record::RunDir>();
+}

@@ -1,0 +1,269 @@
+//! A small run with something in every field.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use record::{
+    Build, Cell, CellDir, CellRef, Check, Connection, Counter, Cpu, FORMAT, Failure, FileHash,
+    FsyncLatency, Host, HostColumn, Interval, Latency, Ops, Plan, ResolvedValue, Run, RunDir,
+    Setting, Settle, Status, Step, StepKind, StorageSize, Target, Warning, latency_histogram,
+};
+
+pub const HOST_COLUMNS: [HostColumn<'static>; 2] = [
+    HostColumn {
+        name: "cpu_user_ns",
+        cumulative: true,
+    },
+    HostColumn {
+        name: "server_rss_bytes",
+        cumulative: false,
+    },
+];
+
+/// Seconds of the sample's step.
+pub const SECONDS: u32 = 12;
+
+pub fn cell_ref() -> CellRef {
+    CellRef::new("bundled.base", "insert", None, 2, 1)
+}
+
+pub fn run() -> Run {
+    Run {
+        format: FORMAT,
+        assay_version: "0.1.0".into(),
+        status: Status::Complete,
+        name: "sample".into(),
+        started_unix_ns: 1_795_287_731_250_000_000,
+        ended_unix_ns: Some(1_795_287_799_000_000_000),
+        command: vec!["assay".into(), "run".into()],
+        plan: Plan {
+            path: Some("sample.toml".into()),
+            text: "name = \"sample\"\n".into(),
+            sets: vec!["repeats=1".into()],
+            resolved: vec![ResolvedValue {
+                key: "repeats".into(),
+                value: "1".into(),
+                origin: "--set".into(),
+            }],
+        },
+        seed: u64::MAX,
+        host: Host {
+            facts: vec![("kernel".into(), "6.1.0".into())],
+            cpu_count: 2,
+            memory_total_bytes: 8 << 30,
+            fsync: Some(FsyncLatency {
+                count: 100,
+                p50_ns: 200_000,
+                p99_ns: 900_000,
+                max_ns: 1_000_000,
+            }),
+        },
+        builds: vec![Build {
+            name: "bundled".into(),
+            engine: "sqlite".into(),
+            version: "3.50.0".into(),
+            source: "bundled".into(),
+            files: vec![FileHash {
+                path: "lib".into(),
+                size_bytes: 1,
+                sha256: "00".into(),
+            }],
+        }],
+        targets: vec![Target {
+            name: "bundled.base".into(),
+            build: "bundled".into(),
+            config: "base".into(),
+            engine: "sqlite".into(),
+            declared: vec![("synchronous".into(), "normal".into())],
+        }],
+        base: "bundled.base".into(),
+        cells: vec![cell_ref()],
+        warnings: vec![Warning {
+            code: "host::swap-in-use".into(),
+            text: "swap is in use".into(),
+        }],
+    }
+}
+
+pub fn cell() -> Cell {
+    Cell {
+        target: "bundled.base".into(),
+        build: "bundled".into(),
+        config: "base".into(),
+        engine: "sqlite".into(),
+        engine_version: "3.50.0".into(),
+        workload: "insert".into(),
+        clients: 2,
+        repeat: 1,
+        status: Status::Complete,
+        failure: Some(Failure {
+            causes: vec!["a".into(), "b".into()],
+            help: Some("c".into()),
+            log_tail: vec!["d".into()],
+        }),
+        started_unix_ns: 1_795_287_732_000_000_000,
+        ended_unix_ns: Some(1_795_287_798_000_000_000),
+        embedded: true,
+        server_user: Some("postgres".into()),
+        settings: vec![Setting {
+            name: "page_size".into(),
+            value: "4096".into(),
+            source: Some("default".into()),
+        }],
+        steps: vec!["l.i1".into()],
+        ..Cell::default()
+    }
+}
+
+fn counters(value: f64) -> Vec<Counter> {
+    vec![
+        Counter {
+            name: "wal_bytes".into(),
+            value,
+            cumulative: true,
+        },
+        Counter {
+            name: "dead_rows".into(),
+            value: 7.5,
+            cumulative: false,
+        },
+    ]
+}
+
+pub fn step() -> Step {
+    let latency = Latency {
+        count: 240,
+        mean_ns: 1_500_000.5,
+        p50_ns: 1_000_447,
+        p90_ns: 2_000_895,
+        p95_ns: 2_000_895,
+        p99_ns: 2_000_895,
+        p99_9_ns: 2_000_895,
+        p99_99_ns: 2_000_895,
+        max_ns: 2_000_123,
+    };
+    let insert = Ops {
+        offered: 243,
+        skipped: 1,
+        ok: 240,
+        failed: 2,
+        retried: 3,
+        rows: 12_000,
+        unexpected_rows: 0,
+        errors: BTreeMap::from([("busy".into(), 5)]),
+        error_examples: BTreeMap::from([("busy".into(), "database is locked".into())]),
+        rate_target_ops_per_s: Some(20.25),
+        service: latency.clone(),
+        response: latency.clone(),
+        failed_service: latency,
+    };
+    let connection = |client: u32| Connection {
+        client,
+        role: "insert".into(),
+        started_ns: 0,
+        ended_ns: 11_500_000_000 + u64::from(client) * 100_000_000,
+        cpu_user_ns: 100,
+        cpu_system_ns: 50,
+        rows: 6000,
+        ok: 120,
+    };
+    Step {
+        name: "l.i1".into(),
+        kind: StepKind::Load,
+        status: Status::Complete,
+        failure: None,
+        valid: true,
+        reasons: vec![],
+        started_unix_ns: 1_795_287_733_000_000_000,
+        elapsed_ns: 11_600_000_000,
+        clients: 2,
+        rows_before: 1000,
+        rows_per_commit: Some(50),
+        insert_rate_target_rows_per_s: Some(1012.5),
+        connections: vec![connection(0), connection(1)],
+        ops: BTreeMap::from([("insert".into(), insert)]),
+        cpu: Cpu {
+            client_user_ns: 200,
+            client_system_ns: 100,
+            assay_ns: 400,
+            server_ns: Some(5),
+            host_ns: 600,
+        },
+        counters_before: counters(10.0),
+        counters_after: counters(1e15),
+        storage: Some(StorageSize {
+            data_bytes: 3 << 30,
+            log_bytes: 1 << 29,
+        }),
+        checks: vec![Check {
+            what: "rows of pi1".into(),
+            expected: "13000".into(),
+            found: "13000".into(),
+            holds: true,
+        }],
+        checks_ns: 5,
+        settle: Some(Settle {
+            actions: vec![("CHECKPOINT".into(), 77)],
+            pending_before: counters(2.0),
+            pending_after: counters(1.0),
+        }),
+        warnings: vec![],
+        files: vec![],
+    }
+}
+
+pub fn intervals(second: u32) -> Vec<Interval> {
+    (0..2)
+        .map(|client| Interval {
+            second,
+            client,
+            kind: "insert".into(),
+            ok: 10,
+            failed: u64::from(second == 3),
+            retried: u64::from(second % 4 == 3),
+            rows: 500,
+            service_ns_max: 2_000_000 + u64::from(client),
+            response_ns_max: 2_000_100 + u64::from(second),
+        })
+        .collect()
+}
+
+pub fn host_values(second: u32) -> [Option<i64>; 2] {
+    [
+        Some(i64::from(second) * 1_000_000_000),
+        second.is_multiple_of(2).then_some(1 << 20),
+    ]
+}
+
+/// Writes the step's series; the step is left to be finished, or not.
+pub fn measure(cell: &CellDir) -> record::StepWriter {
+    let mut writer = cell.begin_step(1, "l.i1", &HOST_COLUMNS).unwrap();
+    writer.started(step().started_unix_ns);
+    for second in 0..SECONDS {
+        writer.intervals(&intervals(second)).unwrap();
+        let at_ns = i64::from(second) * 1_000_000_000 + 5;
+        writer.host(second, at_ns, &host_values(second)).unwrap();
+        writer
+            .counters(second, at_ns, &counters(f64::from(second)))
+            .unwrap();
+        let mut service = latency_histogram();
+        service.record_n(1_000_000, 10).unwrap();
+        service.record_n(2_000_000, 10).unwrap();
+        writer.latency(second, "insert.service", &service).unwrap();
+        service.record(40_000_000_000).unwrap();
+        writer.latency(second, "insert.response", &service).unwrap();
+    }
+    writer
+}
+
+/// Writes the whole sample.
+pub fn write(results: &Path) -> RunDir {
+    let directory = RunDir::create(results, &run()).unwrap();
+    let cell = directory.begin_cell(&cell_ref()).unwrap();
+    cell.write(&self::cell()).unwrap();
+    cell.write_text("server.conf", "synchronous = normal\n")
+        .unwrap();
+    measure(&cell).finish(&step()).unwrap();
+    directory.write_run(&run()).unwrap();
+    directory
+}

@@ -1,0 +1,210 @@
+//! The rows of the figures as CSV, for spreadsheets: one line per step of each cell.
+
+use std::collections::BTreeSet;
+
+use analysis::{Figures, Percentiles};
+use record::{Status, StepKind};
+
+use crate::classic;
+
+/// One line per step of each cell, settle steps included. Units are in the names of the columns; what is not
+/// applicable is empty. Which columns there are depends on the kinds of operation and metrics that occur.
+pub fn csv(figures: &Figures) -> String {
+    let kinds: BTreeSet<&str> = figures
+        .rows
+        .iter()
+        .flat_map(|row| row.ops.keys().map(String::as_str))
+        .collect();
+    let present: BTreeSet<&str> = figures
+        .rows
+        .iter()
+        .flat_map(|row| row.metrics.keys().copied())
+        .collect();
+    let known = classic::METRICS
+        .into_iter()
+        .filter(|name| present.contains(name));
+    let metrics: Vec<&str> = known
+        .chain(
+            present
+                .iter()
+                .copied()
+                .filter(|name| !classic::METRICS.contains(name)),
+        )
+        .collect();
+
+    let mut head: Vec<String> = [
+        "target",
+        "build",
+        "config",
+        "engine",
+        "engine_version",
+        "workload",
+        "variant",
+        "clients",
+        "repeat",
+        "step",
+        "kind",
+        "status",
+        "valid",
+        "reasons",
+        "elapsed_s",
+        "sla_target_rows_per_s",
+        "sla_achieved_rows_per_s",
+        "sla_met",
+        "fairness_fastest_s",
+        "fairness_slowest_s",
+        "fairness_apart_s",
+        "fairness_apart_pct",
+    ]
+    .map(str::to_string)
+    .to_vec();
+    head.extend(metrics.iter().map(|name| with_unit(name)));
+    for kind in &kinds {
+        for count in ["offered", "skipped", "ok", "failed", "retried"] {
+            head.push(format!("{kind}_{count}_count"));
+        }
+        head.extend([
+            format!("{kind}_row_count"),
+            format!("{kind}_per_s"),
+            format!("{kind}_rows_per_s"),
+        ]);
+        for time in ["service", "response"] {
+            head.extend(
+                PERCENTILES
+                    .iter()
+                    .map(|name| format!("{kind}_{time}_us_{name}")),
+            );
+        }
+    }
+
+    let mut lines = vec![head];
+    for row in &figures.rows {
+        let sla = row.sla.as_ref();
+        let fairness = row.fairness.as_ref();
+        let mut line = vec![
+            row.target.clone(),
+            row.build.clone(),
+            row.config.clone(),
+            row.engine.clone(),
+            row.engine_version.clone(),
+            row.workload.clone(),
+            row.variant.clone().unwrap_or_default(),
+            row.clients.to_string(),
+            row.repeat.to_string(),
+            row.step.clone(),
+            kind_name(row.kind).to_string(),
+            status_name(row.status).to_string(),
+            row.valid.to_string(),
+            row.reasons.join("; "),
+            number(Some(row.seconds)),
+            number(sla.map(|sla| sla.target)),
+            number(sla.map(|sla| sla.achieved)),
+            sla.map(|sla| sla.met.to_string()).unwrap_or_default(),
+            number(fairness.map(|fairness| fairness.fastest_seconds)),
+            number(fairness.map(|fairness| fairness.slowest_seconds)),
+            number(fairness.map(|fairness| fairness.abs_seconds)),
+            number(fairness.map(|fairness| fairness.pct)),
+        ];
+        line.extend(
+            metrics
+                .iter()
+                .map(|name| number(row.metrics.get(name).copied().flatten())),
+        );
+        for kind in &kinds {
+            let Some(op) = row.ops.get(*kind) else {
+                line.extend(std::iter::repeat_n(
+                    String::new(),
+                    8 + 2 * PERCENTILES.len(),
+                ));
+                continue;
+            };
+            let counts = [
+                op.offered, op.skipped, op.count, op.failed, op.retried, op.rows,
+            ];
+            line.extend(counts.iter().map(u64::to_string));
+            line.extend([
+                number(Some(op.per_second)),
+                number(Some(op.rows_per_second)),
+            ]);
+            for times in [&op.service_us, &op.response_us] {
+                line.extend(
+                    percentiles(times).map(|value| number((op.count > 0).then_some(value))),
+                );
+            }
+        }
+        lines.push(line);
+    }
+    written(&lines)
+}
+
+const PERCENTILES: [&str; 8] = ["p50", "p90", "p95", "p99", "p99_9", "p99_99", "max", "mean"];
+
+fn percentiles(times: &Percentiles) -> [f64; 8] {
+    [
+        times.p50,
+        times.p90,
+        times.p95,
+        times.p99,
+        times.p99_9,
+        times.p99_99,
+        times.max,
+        times.mean,
+    ]
+}
+
+/// The field's names have no units: here they get one.
+fn with_unit(name: &str) -> String {
+    let unit = match name {
+        "ips" | "dps" => "rows_per_s",
+        "qps" | "rps" | "wps" | "csps" | "o/s" => "per_s",
+        "p50" | "p99" => "rate_per_s",
+        "rmbps" | "wmbps" => "mib_per_s",
+        "rpq" | "cspq" | "cs/o" | "r/o" => "per_op",
+        "wpi" => "per_insert",
+        "rkbpq" | "rKB/o" | "wKB/o" => "kib_per_op",
+        "wkbpi" => "kib_per_insert",
+        "cpups" => "pct",
+        "cpupq" | "cpu/o" => "us_per_op",
+        "dbgb1" | "dbgb2" | "rss" => "gib",
+        "maxop" => "s",
+        _ => return name.to_string(),
+    };
+    format!("{name}_{unit}")
+}
+
+fn kind_name(kind: StepKind) -> &'static str {
+    match kind {
+        StepKind::Load => "load",
+        StepKind::Index => "index",
+        StepKind::Query => "query",
+        StepKind::Settle => "settle",
+    }
+}
+
+fn status_name(status: Status) -> &'static str {
+    match status {
+        Status::Incomplete => "incomplete",
+        Status::Complete => "complete",
+        Status::Failed => "failed",
+        Status::Interrupted => "interrupted",
+    }
+}
+
+/// Every digit that the figure has: rounding is for people.
+fn number(value: Option<f64>) -> String {
+    value
+        .filter(|value| value.is_finite())
+        .map(|value| value.to_string())
+        .unwrap_or_default()
+}
+
+fn written(lines: &[Vec<String>]) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for line in lines {
+        writer
+            .write_record(line)
+            .expect("lines are equally long, and memory takes them");
+    }
+    let bytes = writer.into_inner().expect("memory takes what is left");
+    String::from_utf8(bytes).expect("only text was written")
+}

@@ -1,0 +1,740 @@
+//! One HTML file that needs nothing else: tables that read without scripts and without colour, charts that are drawn
+//! when they come into view.
+//!
+//! uPlot draws them: it is embedded once and is small (50 KB), so a report can be mailed. Its files in `html/uplot` are
+//! those of its version 1.6.32, unchanged, with their licence. The page's content security policy forbids it to load
+//! anything.
+
+mod charts;
+mod series;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use analysis::Figures;
+use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
+use record::{Cell, Run, Status, Step};
+
+use crate::classic;
+use crate::matrix::{Matrix, StepHead};
+use crate::number::{duration, moment};
+use crate::problems::{Weight, ended, problems};
+use crate::table::{Table, Tone};
+use crate::terminal::printable;
+use series::Chart;
+
+const STYLE: &str = include_str!("html/style.css");
+const SCRIPT: &str = include_str!("html/charts.js");
+const UPLOT_SCRIPT: &str = include_str!("html/uplot/uPlot.iife.min.js");
+const UPLOT_STYLE: &str = include_str!("html/uplot/uPlot.min.css");
+const UPLOT_LICENCE: &str = include_str!("html/uplot/LICENSE");
+
+/// The most points of a curve.
+const POINTS_MAX: usize = 2000;
+
+/// The fewest: with less a curve says too little.
+const POINTS_MIN: usize = 200;
+
+/// What all curves together should not much exceed, so that a report of many targets can still be mailed.
+const CURVE_BYTES_MAX: usize = 16_000_000;
+
+/// What a point takes, roughly: four digits and a comma.
+const POINT_BYTES: usize = 5;
+
+/// What a report needs beside the figures: a run as it was recorded.
+#[derive(Clone, Debug, Default)]
+pub struct Source {
+    /// `run.json`
+    pub run: Run,
+    /// Its cells, as far as they were begun.
+    pub cells: Vec<CellRecord>,
+}
+
+/// A cell as it was recorded.
+#[derive(Clone, Debug, Default)]
+pub struct CellRecord {
+    /// `cell.json`
+    pub cell: Cell,
+    /// `step.json` of each of its steps.
+    pub steps: Vec<Step>,
+}
+
+/// A report of one or several runs as one HTML file. The base and the order of targets are those of the first run;
+/// without a run the report is empty.
+pub fn html(sources: &[Source], figures: &Figures) -> String {
+    let nothing = Run::default();
+    let run = sources.first().map_or(&nothing, |source| &source.run);
+    let matrix = Matrix::new(run, figures);
+    let steps: Vec<_> = matrix
+        .measured()
+        .map(|step| StepCharts::of(&matrix, step))
+        .collect();
+    let curves = steps
+        .iter()
+        .flat_map(|step| step.load.iter().chain(&step.host));
+    let curve_count: usize = curves
+        .map(|chart| chart.curves.len() + chart.by_client.len())
+        .sum();
+    let points_max =
+        (CURVE_BYTES_MAX / POINT_BYTES / curve_count.max(1)).clamp(POINTS_MIN, POINTS_MAX);
+    let title = sources
+        .iter()
+        .map(|source| clean(&source.run.name))
+        .collect::<Vec<_>>()
+        .join(", ");
+
+    markup! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta http-equiv="Content-Security-Policy"
+                    content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+                title { (title) " - Assay" }
+                style { (PreEscaped(UPLOT_STYLE)) (PreEscaped(STYLE)) }
+            }
+            body {
+                header {
+                    h1 { (title) }
+                    @for source in sources { (head(&source.run)) }
+                    (tally(figures))
+                }
+                main {
+                    (contents(&matrix))
+                    section id="results" {
+                        h2 { "Summary" }
+                        (table(&classic::summary(&matrix)))
+                        @if let Some(relative) = classic::relative(&matrix) { (table(&relative)) }
+                        @if let Some(rate) = classic::insert_rate(&matrix) { (table(&rate)) }
+                        @if let Some(fairness) = classic::fairness(&matrix) { (table(&fairness)) }
+                    }
+                    section id="problems" {
+                        h2 { "What should be known" }
+                        (problem_list(sources, figures, &matrix))
+                    }
+                    section id="steps" {
+                        h2 { "Steps" }
+                        p.note {
+                            "In charts, time is the second of the step; a second in which nothing was completed is "
+                            "drawn as zero. Drag to zoom, double click to zoom out. A click in the legend hides a line, "
+                            "with Ctrl it hides all others."
+                        }
+                        noscript { p.note { "Charts need JavaScript; the tables don't." } }
+                        @for step in &steps { (step_section(&matrix, step, points_max)) }
+                        (settling(&matrix, sources))
+                    }
+                    section id="host" {
+                        h2 { "Host" }
+                        @for source in sources { (host(source, sources.len() > 1)) }
+                    }
+                    section id="settings" {
+                        h2 { "Targets and their settings" }
+                        @for source in sources { (builds(&source.run)) }
+                        (settings(sources))
+                    }
+                    section id="plan" {
+                        h2 { "Plan" }
+                        @for source in sources { (plan(source, sources.len() > 1)) }
+                    }
+                    section id="method" {
+                        h2 { "Method" }
+                        (method())
+                    }
+                }
+                script { (PreEscaped(UPLOT_SCRIPT)) }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    }
+    .into_string()
+}
+
+/// The charts of one step.
+struct StepCharts<'a> {
+    step: StepHead<'a>,
+    load: Vec<Chart>,
+    host: Vec<Chart>,
+}
+
+impl<'a> StepCharts<'a> {
+    fn of(matrix: &Matrix<'a>, step: StepHead<'a>) -> Self {
+        Self {
+            step,
+            load: charts::of_load(matrix, step),
+            host: charts::of_host(matrix, step),
+        }
+    }
+}
+
+/// Text from outside without characters that command; line breaks and tabs stay.
+fn clean(text: &str) -> String {
+    text.chars()
+        .filter_map(|letter| {
+            if matches!(letter, '\n' | '\t') {
+                Some(letter)
+            } else {
+                printable(letter)
+            }
+        })
+        .collect()
+}
+
+/// What was run, when, and how it ended.
+fn head(run: &Run) -> Markup {
+    let took = run
+        .ended_unix_ns
+        .map(|end| end.saturating_sub(run.started_unix_ns) as f64 / 1e9);
+    let class = if run.status == Status::Complete {
+        "status"
+    } else {
+        "status bad"
+    };
+    markup! {
+        p { span class=(class) { (ended(run)) } @if let Some(took) = took { " in " (duration(took)) } }
+        p.soft {
+            "started " (moment(run.started_unix_ns))
+            " · " (counted(run.targets.len(), "target")) " · " (counted(run.cells.len(), "cell"))
+            " · base " code { (clean(&run.base)) }
+            " · seed " (run.seed) " · assay " (clean(&run.assay_version))
+        }
+        @if !run.command.is_empty() { p.soft { code { (clean(&run.command.join(" "))) } } }
+    }
+}
+
+/// How many results can't be stood behind.
+fn tally(figures: &Figures) -> Markup {
+    let invalid = figures
+        .rows
+        .iter()
+        .filter(|row| !row.valid && row.status == Status::Complete)
+        .count();
+    let failed = figures
+        .rows
+        .iter()
+        .filter(|row| row.status != Status::Complete)
+        .count();
+    let counts = [
+        (invalid, counted(invalid, "invalid result")),
+        (failed, counted(failed, "step") + " not finished"),
+        (
+            figures.unfinished.len(),
+            counted(figures.unfinished.len(), "cell") + " not finished",
+        ),
+    ];
+    let texts: Vec<_> = counts
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(_, text)| text)
+        .collect();
+    markup! {
+        @if !texts.is_empty() { p { a.status.doubt href="#problems" { (texts.join(" · ")) } } }
+    }
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+fn contents(matrix: &Matrix<'_>) -> Markup {
+    let sections = [
+        ("results", "Summary"),
+        ("problems", "What should be known"),
+        ("steps", "Steps"),
+        ("host", "Host"),
+        ("settings", "Settings"),
+        ("plan", "Plan"),
+        ("method", "Method"),
+    ];
+    markup! {
+        nav aria-label="contents" {
+            ul { @for (id, title) in sections { li { a href={ "#" (id) } { (title) } } } }
+            ul {
+                @for step in matrix.measured() {
+                    li { a href={ "#step-" (classic::anchor(step.name)) } { (clean(step.name)) } }
+                }
+            }
+        }
+    }
+}
+
+fn tone_class(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Plain => "",
+        Tone::Good => "good",
+        Tone::Bad => "bad",
+        Tone::SlaMissed => "sla",
+        Tone::Better => "better",
+        Tone::Worse => "worse",
+        Tone::Invalid => "invalid",
+        Tone::Failed => "failed",
+        Tone::Absent => "absent",
+    }
+}
+
+/// A table in a box of its own that scrolls, with the meaning of its marks.
+fn table(table: &Table) -> Markup {
+    if table.rows.is_empty() || table.columns.is_empty() {
+        return markup! {};
+    }
+    let legend = table.legend();
+    let bare = table
+        .rows
+        .iter()
+        .flat_map(|row| &row.cells)
+        .all(|cell| cell.mark.is_empty());
+    // The legend is shown with its colours here, so the note that says the same in words is left out.
+    let notes = table.notes.iter().skip(usize::from(is_legend(table)));
+    markup! {
+        div.block id=(table.id) {
+            h4 id={ "title-" (table.id) } { (clean(&table.title)) }
+            div.scroll tabindex="0" role="group" aria-labelledby={ "title-" (table.id) } {
+                table class={ "figures" @if bare { " bare" } } aria-labelledby={ "title-" (table.id) } {
+                    thead { tr {
+                        @for head in &table.lead { th scope="col" { (clean(head)) } }
+                        @for head in &table.columns { th.n scope="col" { (clean(head)) @if !bare { span.m {} } } }
+                    } }
+                    tbody {
+                        @for row in &table.rows {
+                            tr class=[row.target.then_some("target")] {
+                                @for text in &row.lead { th scope="row" { (clean(text)) } }
+                                @for cell in &row.cells {
+                                    @let class = tone_class(cell.tone);
+                                    td class=[(!class.is_empty()).then_some(class)] style=[share(cell.share)] {
+                                        (clean(&cell.text)) @if !bare { span.m { (mark(&cell.mark)) } }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            @if !legend.is_empty() {
+                ul.key {
+                    @for (tone, meaning) in &legend { li { b class=(tone_class(*tone)) { (mark(tone.mark())) } (meaning) } }
+                }
+            }
+            @for note in notes { p.note { (marked(note)) } }
+        }
+    }
+}
+
+/// How dark the cell of a share is.
+fn share(share: u8) -> Option<String> {
+    (share > 0).then(|| format!("--share:{}%", u32::from(share) * 2))
+}
+
+/// A mark with a minus that is as easy to see as a plus.
+fn mark(mark: &str) -> String {
+    mark.replace('-', "\u{2212}")
+}
+
+/// Whether the first note of a table is its legend.
+fn is_legend(table: &Table) -> bool {
+    let first = table.legend().into_iter().next();
+    let starts = |note: &String, (tone, meaning): (Tone, &str)| {
+        note.starts_with(&format!("`{}` {meaning}", tone.mark()))
+    };
+    table
+        .notes
+        .first()
+        .zip(first)
+        .is_some_and(|(note, first)| starts(note, first))
+}
+
+/// A sentence of which the parts in backticks are code.
+fn marked(text: &str) -> Markup {
+    let text = clean(text);
+    markup! {
+        @for (index, part) in text.split('`').enumerate() {
+            @if index % 2 == 1 { code { (part) } } @else { (part) }
+        }
+    }
+}
+
+fn problem_list(sources: &[Source], figures: &Figures, matrix: &Matrix<'_>) -> Markup {
+    let runs: Vec<&Run> = sources.iter().map(|source| &source.run).collect();
+    let problems = problems(&runs, figures, matrix);
+    markup! {
+        @if problems.is_empty() { p { "Nothing: every step ended as planned and every check of the data holds." } }
+        ul.problems {
+            @for problem in &problems {
+                @let class = match problem.weight {
+                    Weight::Error => "failed",
+                    Weight::Invalid => "invalid",
+                    Weight::Warning => "warning",
+                };
+                li class=(class) {
+                    span.word { (problem.weight.word()) } ": "
+                    @for (index, text) in problem.texts.iter().enumerate() {
+                        @if index > 0 { "; " }
+                        (marked(text))
+                    }
+                    @if !problem.places.is_empty() {
+                        span.soft {
+                            " (" (clean(&problem.places[..problem.places.len().min(8)].join("; ")))
+                            @if problem.places.len() > 8 { " and " (problem.places.len() - 8) " more" }
+                            ")"
+                        }
+                    }
+                }
+            }
+        }
+        @for cell in sources.iter().flat_map(|source| &source.cells) { (failure(cell)) }
+    }
+}
+
+/// What is recorded of a failure beside its causes: what to do, and the last lines of the server's log.
+fn failure(record: &CellRecord) -> Markup {
+    let cell = &record.cell;
+    let of_steps = record
+        .steps
+        .iter()
+        .filter_map(|step| Some((Some(step.name.as_str()), step.failure.as_ref()?)));
+    let of_cell = cell.failure.iter().map(|failure| (None, failure));
+    markup! {
+        @for (step, failure) in of_steps.chain(of_cell) {
+            @if failure.help.is_some() || !failure.log_tail.is_empty() {
+                details {
+                    summary {
+                        (clean(&cell.target)) " c" (cell.clients) " r" (cell.repeat)
+                        @if let Some(step) = step { " " (clean(step)) }
+                        ": what to do, and the end of the server's log"
+                    }
+                    @for cause in &failure.causes { p { (marked(cause)) } }
+                    @if let Some(help) = &failure.help { p { "help: " (marked(help)) } }
+                    @if !failure.log_tail.is_empty() { pre { (clean(&failure.log_tail.join("\n"))) } }
+                }
+            }
+        }
+    }
+}
+
+fn step_section(matrix: &Matrix<'_>, charts: &StepCharts<'_>, points_max: usize) -> Markup {
+    let step = charts.step;
+    let kinds = classic::kinds(matrix, step);
+    markup! {
+        section id={ "step-" (classic::anchor(step.name)) } {
+            h3 { (clean(step.name)) }
+            (table(&classic::metrics(matrix, step)))
+            div.charts { @for chart in &charts.load { (figure(chart, step, points_max)) } }
+            @for kind in &kinds {
+                (table(&classic::buckets(matrix, step, kind)))
+                (table(&classic::percentiles(matrix, step, kind)))
+            }
+            (table(&classic::accounting(matrix, step)))
+            @if !charts.host.is_empty() {
+                h4 { "Host and server in " (clean(step.name)) }
+                div.charts { @for chart in &charts.host { (figure(chart, step, points_max)) } }
+            }
+            @if let Some(counters) = classic::counters(matrix, step) {
+                details { summary { "counters of the engine (" (counters.rows.len()) ")" } (table(&counters)) }
+            }
+        }
+    }
+}
+
+fn figure(chart: &Chart, step: StepHead<'_>, points_max: usize) -> Markup {
+    let bucket = series::bucket_seconds(&chart.curves, points_max);
+    let clients = !chart.by_client.is_empty();
+    markup! {
+        figure data-step=(classic::anchor(step.name)) {
+            figcaption {
+                span { (clean(step.name)) " " (clean(&chart.title)) }
+                @if clients { button type="button" aria-pressed="false" { "operations of each client" } }
+                @if bucket > 1 { span.note { "smallest and largest second of every " (bucket) } }
+            }
+            div.plot {}
+            script type="application/json" data-view="targets" {
+                (PreEscaped(series::json(&chart.curves, points_max)))
+            }
+            @if clients {
+                script type="application/json" data-view="clients" {
+                    (PreEscaped(series::json(&chart.by_client, points_max)))
+                }
+            }
+        }
+    }
+}
+
+/// How long it took to bring engines to rest, and what was done.
+fn settling(matrix: &Matrix<'_>, sources: &[Source]) -> Markup {
+    let cells = || sources.iter().flat_map(|source| &source.cells);
+    let settled = |record: &CellRecord| record.steps.iter().any(|step| step.settle.is_some());
+    markup! {
+        @if let Some(settling) = classic::settling(matrix) {
+            section id="step-settling" {
+                h3 { "Settling" }
+                (table(&settling))
+                @for record in cells().filter(|record| settled(record)) {
+                    details {
+                        summary {
+                            (clean(&record.cell.target)) " c" (record.cell.clients) " r" (record.cell.repeat)
+                            ": what was done"
+                        }
+                        ul.problems {
+                            @for step in &record.steps {
+                                @if let Some(settle) = &step.settle {
+                                    li {
+                                        b { (clean(&step.name)) } ": "
+                                        @for (index, (what, took_ns)) in settle.actions.iter().enumerate() {
+                                            @if index > 0 { ", " }
+                                            code { (clean(what)) } " " (duration(*took_ns as f64 / 1e9))
+                                        }
+                                        @for counter in &settle.pending_after {
+                                            "; " (clean(&counter.name)) " " (counter.value) " still pending"
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Names and values.
+fn facts<'a>(pairs: impl IntoIterator<Item = (&'a str, String)>) -> Markup {
+    markup! {
+        div.scroll tabindex="0" {
+            table { tbody {
+                @for (name, value) in pairs { tr { th scope="row" { (clean(name)) } td { (clean(&value)) } } }
+            } }
+        }
+    }
+}
+
+fn host(source: &Source, several: bool) -> Markup {
+    let host = &source.run.host;
+    let known: BTreeSet<&str> = host.facts.iter().map(|(name, _)| name.as_str()).collect();
+    let mut pairs: Vec<(&str, String)> = host
+        .facts
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.clone()))
+        .collect();
+    if host.cpu_count > 0 && !known.contains("cpu_count") {
+        pairs.push(("cpu_count", host.cpu_count.to_string()));
+    }
+    if host.memory_total_bytes > 0 && !known.contains("memory_total_bytes") {
+        pairs.push(("memory_total_bytes", host.memory_total_bytes.to_string()));
+    }
+    if let Some(fsync) = &host.fsync {
+        let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
+        pairs.push((
+            "fdatasync of 4 KiB in the data directory, us",
+            format!(
+                "p50 {}, p99 {}, max {} ({} timed)",
+                us(fsync.p50_ns),
+                us(fsync.p99_ns),
+                us(fsync.max_ns),
+                fsync.count
+            ),
+        ));
+    }
+    markup! {
+        @if several { h3 { (clean(&source.run.name)) } }
+        (facts(pairs))
+    }
+}
+
+fn builds(run: &Run) -> Markup {
+    markup! {
+        div.block { h4 { "Builds" } div.scroll tabindex="0" { table {
+            thead { tr { @for head in ["build", "engine", "version", "source"] { th scope="col" { (head) } } } }
+            tbody {
+                @for build in &run.builds {
+                    tr {
+                        th scope="row" { (clean(&build.name)) }
+                        td { (clean(&build.engine)) }
+                        td { (clean(&build.version)) }
+                        td { (clean(&build.source)) }
+                    }
+                }
+            }
+        } } }
+        @let files: usize = run.builds.iter().map(|build| build.files.len()).sum();
+        @if files > 0 {
+            details {
+                summary { "files of the builds (" (files) ")" }
+                div.scroll tabindex="0" { table {
+                    thead { tr { @for head in ["build", "file", "bytes", "SHA-256"] { th scope="col" { (head) } } } }
+                    tbody {
+                        @for build in &run.builds {
+                            @for file in &build.files {
+                                tr {
+                                    th scope="row" { (clean(&build.name)) }
+                                    td { (clean(&file.path)) }
+                                    td { (file.size_bytes) }
+                                    td { code { (clean(&file.sha256)) } }
+                                }
+                            }
+                        }
+                    }
+                } }
+            }
+        }
+        @if run.targets.iter().any(|target| !target.declared.is_empty()) {
+            div.block { h4 { "Settings that the plan declares" } div.scroll tabindex="0" { table {
+                tbody {
+                    @for target in &run.targets {
+                        tr {
+                            th scope="row" { (clean(&target.name)) }
+                            td {
+                                @for (index, (name, value)) in target.declared.iter().enumerate() {
+                                    @if index > 0 { br; }
+                                    code { (clean(name)) " = " (clean(value)) }
+                                }
+                            }
+                        }
+                    }
+                }
+            } } }
+        }
+    }
+}
+
+/// The effective settings: what differs between targets of one engine, then all of them.
+fn settings(sources: &[Source]) -> Markup {
+    // Cells of one target run with the same settings: the first one speaks for all.
+    let mut targets: Vec<&Cell> = Vec::new();
+    for record in sources.iter().flat_map(|source| &source.cells) {
+        if !record.cell.settings.is_empty()
+            && !targets.iter().any(|cell| cell.target == record.cell.target)
+        {
+            targets.push(&record.cell);
+        }
+    }
+    let engines: BTreeSet<&str> = targets.iter().map(|cell| cell.engine.as_str()).collect();
+    markup! {
+        @if targets.is_empty() { p.soft { "No effective settings are recorded." } }
+        @for engine in engines {
+            @let of_engine: Vec<&Cell> = targets.iter().copied().filter(|cell| cell.engine == engine).collect();
+            @if of_engine.len() > 1 { (differences(engine, &of_engine)) }
+        }
+        @for cell in &targets {
+            details {
+                summary { "all settings of " (clean(&cell.target)) " (" (cell.settings.len()) ")" }
+                div.scroll tabindex="0" { table {
+                    thead { tr { @for head in ["setting", "value", "source"] { th scope="col" { (head) } } } }
+                    tbody {
+                        @for setting in &cell.settings {
+                            tr {
+                                th scope="row" { (clean(&setting.name)) }
+                                td { code { (clean(&setting.value)) } }
+                                td.absent { (clean(setting.source.as_deref().unwrap_or_default())) }
+                            }
+                        }
+                    }
+                } }
+            }
+        }
+    }
+}
+
+fn differences(engine: &str, cells: &[&Cell]) -> Markup {
+    let mut values: BTreeMap<&str, Vec<Option<&str>>> = BTreeMap::new();
+    for (index, cell) in cells.iter().enumerate() {
+        for setting in &cell.settings {
+            let of_setting = values
+                .entry(&setting.name)
+                .or_insert_with(|| vec![None; cells.len()]);
+            of_setting[index] = Some(&setting.value);
+        }
+    }
+    values.retain(|_, of_setting| of_setting.iter().any(|value| *value != of_setting[0]));
+    markup! {
+        @if values.is_empty() {
+            p { "The targets of " (clean(engine)) " have the same effective settings." }
+        } @else {
+            div.block { h4 { "Effective settings in which the targets of " (clean(engine)) " differ" } div.scroll tabindex="0" { table {
+                thead { tr {
+                    th scope="col" { "setting" }
+                    @for cell in cells { th scope="col" { (clean(&cell.target)) } }
+                } }
+                tbody {
+                    @for (name, of_setting) in &values {
+                        tr {
+                            th scope="row" { (clean(name)) }
+                            @for value in of_setting {
+                                @match value {
+                                    Some(value) => td { code { (clean(value)) } },
+                                    None => td.absent { "not there" },
+                                }
+                            }
+                        }
+                    }
+                }
+            } } }
+        }
+    }
+}
+
+fn plan(source: &Source, several: bool) -> Markup {
+    let plan = &source.run.plan;
+    markup! {
+        @if several { h3 { (clean(&source.run.name)) } }
+        @match &plan.path {
+            Some(path) => p { code { (clean(path)) } ", verbatim:" },
+            None => p { "The built-in default." },
+        }
+        @if !plan.text.is_empty() { pre tabindex="0" { (clean(&plan.text)) } }
+        @for set in &plan.sets { p { code { "--set " (clean(set)) } } }
+        @if !plan.resolved.is_empty() {
+            details {
+                summary { "every value and where it came from (" (plan.resolved.len()) ")" }
+                div.scroll tabindex="0" { table {
+                    thead { tr { @for head in ["key", "value", "origin"] { th scope="col" { (head) } } } }
+                    tbody {
+                        @for value in &plan.resolved {
+                            tr {
+                                th scope="row" { (clean(&value.key)) }
+                                td { code { (clean(&value.value)) } }
+                                td.absent { (clean(&value.origin)) }
+                            }
+                        }
+                    }
+                } }
+            }
+        }
+    }
+}
+
+fn method() -> Markup {
+    markup! {
+        p {
+            b { "Service time" } " runs from sending an operation to its reply. " b { "Response time" } " runs from when "
+            "the schedule wanted it sent, so it includes the time that an operation waited because earlier ones were "
+            "slow. Where there is no rate there is no schedule, and the two are one. Percentiles and buckets come from "
+            "all clients, of operations that succeeded; failures are counted apart."
+        }
+        p {
+            b { "Invalid" } " (" code { "!" } ") means that a step ended and its figures can't be stood behind: a check "
+            "of the data did not hold, or the accounting does not add up. Such a figure is grey and is compared with "
+            "nothing. " b { "failed" } " means that there is no figure; " code { "n/a" } " that it does not exist for this "
+            "engine, host or step; " code { "-" } " that the step was not run."
+        }
+        p {
+            b { "The insert rate" } " is met when at least 95% of the target was had. A step that asks for a rate and "
+            "misses it shows its other figures for less work than it was to do."
+        }
+        p {
+            b { "Colours" } " in the throughput table: the best and the worst quarter of the range of a column, among "
+            "targets with the same number of clients; none of the worst where the smallest is at least 80% of the "
+            "largest. In the relative table: more than 5% above or below the base."
+        }
+        p {
+            b { "Metrics" } " per operation count inserts in load steps, rows indexed in index steps, queries in query "
+            "steps. " code { "cpupq" } " is CPU time of the whole host in microseconds; " code { "client_cpu_us_per_op" }
+            " that of the threads of the load; " code { "server_cpu_us_per_op" } " that of the server's processes. "
+            code { "p50" } " and " code { "p99" } " are rates met or exceeded in 50% and 99% of the seconds. "
+            code { "maxop" } " is the longest response time in seconds. " code { "dbgb1" } " is the size of the data, "
+            code { "dbgb2" } " with the logs, " code { "rss" } " the memory of the server, in units of 2^30 bytes."
+        }
+        details {
+            summary { "licence of uPlot, which draws the charts" }
+            pre { (UPLOT_LICENCE) }
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Figures -> text: tables for a terminal, CSV, and one self-contained HTML file. Pure: it reads and writes nothing.
+//!
+//! Every table is built once, as data (`table::Table`), and rendered twice; so what a terminal shows and what the
+//! HTML file shows can't differ. What is in which table is said in `classic`.
+
+mod classic;
+mod export;
+mod html;
+mod matrix;
+mod number;
+mod problems;
+mod table;
+mod terminal;
+
+pub use export::csv;
+pub use html::{CellRecord, Source, html};
+pub use terminal::{TableStyle, tables, tables_brief, terminal_text};

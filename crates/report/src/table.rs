@@ -1,0 +1,175 @@
+//! A table as data, before anybody decides how it looks.
+
+use analysis::Shade;
+
+/// What a cell's figure is worth. It is shown as a colour, and as a mark for those who see none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Tone {
+    /// Nothing to say.
+    #[default]
+    Plain,
+    /// In the best quarter of its column's range.
+    Good,
+    /// In the worst quarter of its column's range.
+    Bad,
+    /// The insert rate that was asked for was not had.
+    SlaMissed,
+    /// More than 5% above the base.
+    Better,
+    /// More than 5% below the base.
+    Worse,
+    /// Not to be compared.
+    Invalid,
+    /// There is no figure because the step failed.
+    Failed,
+    /// There is no figure and nothing is wrong.
+    Absent,
+}
+
+impl From<Shade> for Tone {
+    fn from(shade: Shade) -> Self {
+        match shade {
+            Shade::None => Self::Plain,
+            Shade::Good => Self::Good,
+            Shade::Bad => Self::Bad,
+            Shade::SlaMissed => Self::SlaMissed,
+            Shade::Better => Self::Better,
+            Shade::Worse => Self::Worse,
+        }
+    }
+}
+
+impl Tone {
+    /// The mark that says the same without colour.
+    pub(crate) fn mark(self) -> &'static str {
+        match self {
+            Self::Good | Self::Better => "+",
+            Self::Bad | Self::Worse => "-",
+            Self::SlaMissed => "*",
+            Self::Invalid => "!",
+            Self::Plain | Self::Failed | Self::Absent => "",
+        }
+    }
+
+    /// What the mark means.
+    pub(crate) fn meaning(self) -> Option<&'static str> {
+        match self {
+            Self::Good => Some("in the best quarter of the column's range"),
+            Self::Bad => Some("in the worst quarter of the column's range"),
+            Self::SlaMissed => Some("the insert rate was below 95% of the target"),
+            Self::Better => Some("more than 5% above the base"),
+            Self::Worse => Some("more than 5% below the base"),
+            Self::Invalid => Some("invalid: not to be compared"),
+            Self::Plain | Self::Failed | Self::Absent => None,
+        }
+    }
+}
+
+/// One figure with what is to be known about it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Cell {
+    /// The figure, or the word in its place.
+    pub text: String,
+    /// What is written right after it: `!a`.
+    pub mark: String,
+    /// What it is worth.
+    pub tone: Tone,
+    /// How large a share of its row it is, from 0 to 20, where it is one.
+    pub share: u8,
+}
+
+impl Cell {
+    /// A figure of which there is nothing to say.
+    pub(crate) fn plain(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            ..Self::default()
+        }
+    }
+
+    /// A figure and what it is worth.
+    pub(crate) fn toned(text: impl Into<String>, tone: Tone) -> Self {
+        Self {
+            text: text.into(),
+            mark: tone.mark().to_string(),
+            tone,
+            ..Self::default()
+        }
+    }
+
+    /// A step that was not run.
+    pub(crate) fn not_run() -> Self {
+        Self::toned("-", Tone::Absent)
+    }
+
+    /// A figure that does not exist for this engine, host or step.
+    pub(crate) fn not_applicable() -> Self {
+        Self::toned("n/a", Tone::Absent)
+    }
+}
+
+/// One row.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TableRow {
+    /// What it is about: as many as the table has `lead` columns.
+    pub lead: Vec<String>,
+    /// Its figures: as many as the table has `columns`.
+    pub cells: Vec<Cell>,
+    /// It says what was asked for, not what was had.
+    pub target: bool,
+}
+
+/// A table: text on the left that says what each row is about, figures on the right.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Table {
+    /// Unique in a report: made of letters, digits and `-`.
+    pub id: String,
+    /// What it shows, with the unit.
+    pub title: String,
+    /// Heads of the columns on the left.
+    pub lead: Vec<String>,
+    /// Heads of the columns of figures; they may have line breaks.
+    pub columns: Vec<String>,
+    /// The rows.
+    pub rows: Vec<TableRow>,
+    /// What else is to be known, one remark each.
+    pub notes: Vec<String>,
+}
+
+impl Table {
+    /// The meaning of every tone that occurs, marks first: `* the insert rate was below 95% of the target`.
+    pub(crate) fn legend(&self) -> Vec<(Tone, &'static str)> {
+        let tones = [
+            Tone::Good,
+            Tone::Bad,
+            Tone::Better,
+            Tone::Worse,
+            Tone::SlaMissed,
+            Tone::Invalid,
+        ]
+        .into_iter();
+        let cells = || self.rows.iter().flat_map(|row| &row.cells);
+        tones
+            .filter(|tone| cells().any(|cell| cell.tone == *tone || extra_sla_mark(cell, *tone)))
+            .filter_map(|tone| Some((tone, tone.meaning()?)))
+            .collect()
+    }
+
+    /// Adds the meaning of the marks that occur to the notes.
+    pub(crate) fn with_legend(mut self) -> Self {
+        let legend: Vec<_> = self
+            .legend()
+            .into_iter()
+            .map(|(tone, meaning)| format!("`{}` {meaning}", tone.mark()))
+            .collect();
+        if !legend.is_empty() {
+            self.notes.insert(0, legend.join("; "));
+        }
+        self
+    }
+}
+
+/// A cell that is the worst of its column and also missed its rate has one colour but both marks.
+fn extra_sla_mark(cell: &Cell, tone: Tone) -> bool {
+    tone == Tone::SlaMissed && cell.mark.contains(Tone::SlaMissed.mark())
+}

@@ -1,0 +1,390 @@
+//! Tables for a terminal.
+
+use analysis::Figures;
+use comfy_table::{
+    Attribute, Cell as Styled, CellAlignment, Color, ContentArrangement, ContentLineStyle,
+    LineStyle, TableStyle as Lines,
+};
+use record::Run;
+use unicode_width::UnicodeWidthStr;
+
+use crate::classic;
+use crate::matrix::Matrix;
+use crate::number::{duration, moment};
+use crate::problems::{Weight, ended, problems};
+use crate::table::{Cell, Table, TableRow, Tone};
+
+/// How tables are to look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TableStyle {
+    /// Cells have colours. The caller knows of `NO_COLOR` and of what is no terminal; marks are there in any case.
+    pub colour: bool,
+    /// Columns of the terminal: wider tables are split. `None`: as wide as they get.
+    pub width: Option<usize>,
+}
+
+/// Blanks between two columns.
+const GAP: usize = 2;
+
+/// One line under the heads, and no other.
+const RULED: Lines = Lines::new()
+    .header_lines(ContentLineStyle::none())
+    .header_separator(LineStyle::none().fill('─'))
+    .content_lines(ContentLineStyle::none());
+
+/// Text from outside, safe to print: control characters and marks that turn the direction of writing are taken out,
+/// so that a server's message or a name can't move the cursor, colour the screen or hide what follows. Line breaks
+/// and tabs become blanks.
+pub fn terminal_text(text: &str) -> String {
+    text.chars()
+        .filter_map(|letter| {
+            if matches!(letter, '\n' | '\t') {
+                Some(' ')
+            } else {
+                printable(letter)
+            }
+        })
+        .collect()
+}
+
+/// The character, unless it commands instead of showing.
+pub(crate) fn printable(letter: char) -> Option<char> {
+    let turns = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    (!letter.is_control() && !turns).then_some(letter)
+}
+
+/// Everything that `figures` holds, as text.
+pub fn tables(run: &Run, figures: &Figures, style: TableStyle) -> String {
+    let matrix = Matrix::new(run, figures);
+    let mut out = Text::new(style);
+    out.head(run);
+    out.summary(&matrix);
+    for step in matrix.measured() {
+        out.table(&classic::metrics(&matrix, step));
+        out.table(&classic::accounting(&matrix, step));
+        for kind in classic::kinds(&matrix, step) {
+            out.table(&classic::buckets(&matrix, step, kind));
+            out.table(&classic::percentiles(&matrix, step, kind));
+        }
+    }
+    out.tables(classic::fairness(&matrix));
+    out.tables(classic::settling(&matrix));
+    out.problems(run, figures, &matrix);
+    out.text
+}
+
+/// The tables for the end of a run: throughput, relative to the base, insert rate, and what went wrong.
+pub fn tables_brief(run: &Run, figures: &Figures, style: TableStyle) -> String {
+    let matrix = Matrix::new(run, figures);
+    let mut out = Text::new(style);
+    out.summary(&matrix);
+    out.problems(run, figures, &matrix);
+    out.text
+}
+
+/// Text that grows.
+struct Text {
+    style: TableStyle,
+    text: String,
+}
+
+impl Text {
+    fn new(style: TableStyle) -> Self {
+        Self {
+            style,
+            text: String::new(),
+        }
+    }
+
+    /// What was run, when, and how it ended.
+    fn head(&mut self, run: &Run) {
+        let took = run
+            .ended_unix_ns
+            .map(|end| end.saturating_sub(run.started_unix_ns) as f64 / 1e9);
+        let took = took
+            .map(|seconds| format!(", {}", duration(seconds)))
+            .unwrap_or_default();
+        let name = format!("{}: {}", run.name, ended(run));
+        self.title(&name);
+        self.line(&format!(
+            "{}{took}, assay {}",
+            moment(run.started_unix_ns),
+            run.assay_version
+        ));
+        for build in &run.builds {
+            self.line(&format!(
+                "build {}: {} {}, {}",
+                build.name, build.engine, build.version, build.source
+            ));
+        }
+    }
+
+    fn summary(&mut self, matrix: &Matrix<'_>) {
+        self.table(&classic::summary(matrix));
+        self.tables(classic::relative(matrix));
+        self.tables(classic::insert_rate(matrix));
+    }
+
+    fn tables(&mut self, table: Option<Table>) {
+        table.iter().for_each(|table| self.table(table));
+    }
+
+    fn table(&mut self, table: &Table) {
+        if table.rows.is_empty() || table.columns.is_empty() {
+            return;
+        }
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        self.title(&table.title);
+        for (part, columns) in split(table, self.style.width).into_iter().enumerate() {
+            if part > 0 {
+                self.text.push('\n');
+            }
+            self.text.push_str(&rendered(table, columns, self.style));
+            self.text.push('\n');
+        }
+        for note in &table.notes {
+            self.wrapped("  ", note);
+        }
+    }
+
+    fn problems(&mut self, run: &Run, figures: &Figures, matrix: &Matrix<'_>) {
+        let problems = problems(&[run], figures, matrix);
+        if problems.is_empty() {
+            return;
+        }
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        self.title("What should be known");
+        for problem in problems {
+            let (shown, more) = problem.places.split_at(problem.places.len().min(4));
+            let more = if more.is_empty() {
+                String::new()
+            } else {
+                format!(" and {} more", more.len())
+            };
+            let place = if shown.is_empty() {
+                String::new()
+            } else {
+                format!(" ({}{more})", shown.join("; "))
+            };
+            let mut texts = problem.texts.iter();
+            let first = texts.next().map_or("", String::as_str);
+            let word = self.coloured(
+                problem.weight.word(),
+                match problem.weight {
+                    Weight::Error => "31",
+                    Weight::Invalid | Weight::Warning => "33",
+                },
+            );
+            let from = self.text.len();
+            self.wrapped("", &format!("{}: {first}{place}", problem.weight.word()));
+            let end = from + problem.weight.word().len();
+            self.text.replace_range(from..end, &word);
+            for text in texts {
+                self.wrapped("  ", text);
+            }
+        }
+    }
+
+    fn coloured(&self, text: &str, code: &str) -> String {
+        if self.style.colour {
+            format!("\u{1b}[{code}m{text}\u{1b}[0m")
+        } else {
+            text.to_string()
+        }
+    }
+
+    fn title(&mut self, title: &str) {
+        let from = self.text.len();
+        self.wrapped("", title);
+        if self.style.colour {
+            let text = self.text.split_off(from);
+            self.text.push_str(&self.coloured(text.trim_end(), "1"));
+            self.text.push('\n');
+        }
+    }
+
+    fn line(&mut self, text: &str) {
+        self.wrapped("", text);
+    }
+
+    /// Writes a paragraph no wider than the terminal, without backticks; lines after the first are indented by two more.
+    fn wrapped(&mut self, indent: &str, text: &str) {
+        let width = self.style.width.unwrap_or(usize::MAX).max(20);
+        let mut line = indent.to_string();
+        let mut empty = true;
+        for word in terminal_text(text).replace('`', "").split_whitespace() {
+            if !empty && line.width() + 1 + word.width() > width {
+                self.text.push_str(&line);
+                self.text.push('\n');
+                line = format!("{indent}  ");
+                empty = true;
+            }
+            if !empty {
+                line.push(' ');
+            }
+            line.push_str(word);
+            empty = false;
+        }
+        self.text.push_str(&line);
+        self.text.push('\n');
+    }
+}
+
+/// The width that a column takes, its marks included.
+struct Width {
+    figure: usize,
+    mark: usize,
+}
+
+impl Width {
+    fn of(head: &str, cells: &[&Cell]) -> Self {
+        let mark = cells
+            .iter()
+            .map(|cell| cell.mark.width())
+            .max()
+            .unwrap_or(0);
+        let text = cells
+            .iter()
+            .map(|cell| terminal_text(&cell.text).width())
+            .max()
+            .unwrap_or(0);
+        let head = head
+            .lines()
+            .map(|line| terminal_text(line).width())
+            .max()
+            .unwrap_or(0);
+        Self {
+            figure: text.max(head.saturating_sub(mark)),
+            mark,
+        }
+    }
+
+    fn total(&self) -> usize {
+        self.figure + self.mark
+    }
+}
+
+fn widths(table: &Table) -> Vec<Width> {
+    let column = |index: usize| -> Vec<&Cell> {
+        table
+            .rows
+            .iter()
+            .filter_map(|row| row.cells.get(index))
+            .collect()
+    };
+    table
+        .columns
+        .iter()
+        .enumerate()
+        .map(|(index, head)| Width::of(head, &column(index)))
+        .collect()
+}
+
+/// The columns of a table in groups that fit beside what the rows are about; at least one in each.
+fn split(table: &Table, width: Option<usize>) -> Vec<std::ops::Range<usize>> {
+    let lead_width = |index: usize, head: &String| {
+        let texts = table
+            .rows
+            .iter()
+            .filter_map(|row| row.lead.get(index))
+            .map(|text| terminal_text(text).width());
+        texts.chain([head.width()]).max().unwrap_or(0) + GAP
+    };
+    let lead: usize = table
+        .lead
+        .iter()
+        .enumerate()
+        .map(|(index, head)| lead_width(index, head))
+        .sum();
+    let room = width.map_or(usize::MAX, |width| width.saturating_sub(lead));
+    let mut groups = Vec::new();
+    let (mut first, mut used) = (0, 0);
+    for (index, column) in widths(table).iter().enumerate() {
+        let wanted = column.total() + GAP;
+        if index > first && used + wanted > room + GAP {
+            groups.push(first..index);
+            (first, used) = (index, 0);
+        }
+        used += wanted;
+    }
+    groups.push(first..table.columns.len());
+    groups
+}
+
+/// Some columns of a table beside its lead.
+fn rendered(table: &Table, columns: std::ops::Range<usize>, style: TableStyle) -> String {
+    let widths = widths(table);
+    let mut out = comfy_table::Table::new();
+    out.set_content_arrangement(ContentArrangement::Disabled);
+    out.load_style(RULED);
+    if style.colour {
+        out.enforce_styling();
+    } else {
+        out.force_no_tty();
+    }
+    let bold = |cell: Styled| {
+        if style.colour {
+            cell.add_attribute(Attribute::Bold)
+        } else {
+            cell
+        }
+    };
+
+    let heads = table
+        .lead
+        .iter()
+        .map(|head| bold(Styled::new(terminal_text(head))));
+    let figures = columns.clone().map(|index| {
+        let head: Vec<_> = table.columns[index].lines().map(terminal_text).collect();
+        bold(Styled::new(head.join("\n"))).set_alignment(CellAlignment::Right)
+    });
+    out.set_header(heads.chain(figures).collect::<Vec<_>>());
+    for row in &table.rows {
+        let lead = row.lead.iter().map(|text| styled_lead(row, text, style));
+        let cells = columns.clone().map(|index| {
+            let cell = row.cells.get(index).cloned().unwrap_or_default();
+            styled(&cell, &widths[index], style)
+        });
+        out.add_row(lead.chain(cells).collect::<Vec<_>>());
+    }
+    let last = table.lead.len() + columns.len() - 1;
+    for (index, column) in out.column_iter_mut().enumerate() {
+        column.set_padding((0, if index == last { 0 } else { GAP as u16 }));
+    }
+    out.trim_fmt()
+}
+
+fn styled_lead(row: &TableRow, text: &str, style: TableStyle) -> Styled {
+    let cell = Styled::new(terminal_text(text));
+    if style.colour && row.target {
+        cell.add_attribute(Attribute::Dim)
+    } else {
+        cell
+    }
+}
+
+/// A cell with its mark after it: figures line up whether they have a mark or not.
+fn styled(cell: &Cell, width: &Width, style: TableStyle) -> Styled {
+    let text = format!(
+        "{}{:<width$}",
+        terminal_text(&cell.text),
+        cell.mark,
+        width = width.mark
+    );
+    let styled = Styled::new(text).set_alignment(CellAlignment::Right);
+    if !style.colour {
+        return styled;
+    }
+    match cell.tone {
+        Tone::Plain => styled,
+        Tone::Good => styled.fg(Color::Green),
+        Tone::Bad | Tone::Failed => styled.fg(Color::Red),
+        Tone::Better => styled.fg(Color::Cyan),
+        Tone::Worse => styled.fg(Color::Yellow),
+        Tone::SlaMissed | Tone::Invalid | Tone::Absent => styled.fg(Color::DarkGrey),
+    }
+}

@@ -1,0 +1,192 @@
+use report::{Source, html};
+
+use crate::synthetic::{ALL_STEPS, SMALL, Size, figures, source};
+
+/// The report without the library that draws its charts.
+fn own(report: &str) -> String {
+    let library = report
+        .find("<script>/*! https://github.com/leeoniya/uPlot")
+        .unwrap();
+    let end = library + report[library..].find("</script>").unwrap();
+    format!("{}{}", &report[..library], &report[end..])
+}
+
+#[test]
+fn nothing_is_loaded_from_anywhere() {
+    let report = html(&[source(SMALL)], &figures(SMALL));
+    assert!(report.contains("default-src 'none'"));
+    let own = own(&report);
+    assert!(
+        !own.contains("://"),
+        "{:?}",
+        own.find("://").map(|at| &own[at - 40..at + 40])
+    );
+    for loader in [
+        "src=",
+        "<link",
+        "@import",
+        "url(",
+        "fetch(",
+        "XMLHttpRequest",
+        "import(",
+    ] {
+        assert!(!own.contains(loader), "{loader}");
+    }
+    let library = &report[..report.len()];
+    for loader in [
+        "fetch(",
+        "XMLHttpRequest",
+        "import(",
+        "WebSocket",
+        "sendBeacon",
+    ] {
+        assert!(!library.contains(loader), "{loader}");
+    }
+    assert_eq!(report.matches("leeoniya/uPlot").count(), 1);
+}
+
+#[test]
+fn every_table_and_section_is_there_once() {
+    let report = html(&[source(SMALL)], &figures(SMALL));
+    let ids = [
+        "results",
+        "summary",
+        "relative",
+        "insert-rate",
+        "fairness",
+        "problems",
+        "steps",
+        "step-l-i0",
+        "step-l-x",
+        "step-qr100",
+        "metrics-qr100",
+        "buckets-qr100-insert",
+        "buckets-qr100-query",
+        "percentiles-qr100-delete",
+        "operations-qr100",
+        "counters-l-i0",
+        "host",
+        "settings",
+        "plan",
+        "method",
+    ];
+    for id in ids {
+        assert_eq!(report.matches(&format!("id=\"{id}\"")).count(), 1, "{id}");
+    }
+    for (at, _) in report.match_indices("href=\"#") {
+        let target = report[at + 7..].split('"').next().unwrap();
+        assert_eq!(
+            report.matches(&format!("id=\"{target}\"")).count(),
+            1,
+            "{target}"
+        );
+    }
+}
+
+#[test]
+fn text_from_outside_stays_text() {
+    let evil = "<script>alert(1)</script>\u{1b}[31m&\"'";
+    let mut figures = figures(SMALL);
+    let mut source = source(SMALL);
+    for row in &mut figures.rows {
+        row.step = format!("{}{evil}", row.step);
+        row.reasons.push(evil.to_string());
+        let ops = std::mem::take(&mut row.ops);
+        row.ops = ops
+            .into_iter()
+            .map(|(kind, op)| (kind + evil, op))
+            .collect();
+        let series = std::mem::take(&mut row.series.ops);
+        row.series.ops = series
+            .into_iter()
+            .map(|(kind, op)| (kind + evil, op))
+            .collect();
+        row.counters.insert(evil.to_string(), 1.0);
+        row.target += evil;
+    }
+    source.run.name = evil.to_string();
+    source.run.plan.text = evil.to_string();
+    source.run.plan.sets = vec![evil.to_string()];
+    source
+        .run
+        .host
+        .facts
+        .push((evil.to_string(), evil.to_string()));
+    source.run.warnings[0].text = evil.to_string();
+    source.run.builds[0].source = evil.to_string();
+    source.run.base += evil;
+    for record in &mut source.cells {
+        record.cell.target += evil;
+        record.cell.settings[0].value += evil;
+        record.steps[0].name = evil.to_string();
+    }
+    let report = html(&[source], &figures);
+    assert!(!report.contains("<script>alert"));
+    assert!(report.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
+    assert!(
+        report.contains(r#"\u003cscript>alert"#),
+        "labels of charts are JSON"
+    );
+    assert!(
+        report
+            .chars()
+            .all(|letter| matches!(letter, '\n' | '\t') || !letter.is_control())
+    );
+    // Its own scripts, and one for each view of each chart: none was ended early.
+    assert_eq!(
+        report.matches("<script").count(),
+        report.matches("</script>").count()
+    );
+}
+
+#[test]
+fn a_second_without_work_is_drawn_as_zero() {
+    let mut figures = figures(SMALL);
+    let insert = figures.rows[0].series.ops.get_mut("insert").unwrap();
+    insert.rows = vec![700, 0, 650];
+    let report = html(&[source(SMALL)], &figures);
+    assert!(
+        report.contains("[[\"pg15.base\",0,[700,0,650]]"),
+        "{}",
+        &report[report.find("\"k\"").unwrap()..][..120]
+    );
+}
+
+#[test]
+fn an_empty_run_still_makes_a_report() {
+    let report = html(&[], &analysis::Figures::default());
+    assert!(report.ends_with("</html>"));
+    let report = html(&[Source::default()], &analysis::Figures::default());
+    assert!(report.contains("id=\"method\""));
+}
+
+#[test]
+fn curves_are_thinned_until_a_report_can_be_mailed() {
+    let size = Size {
+        targets: 27,
+        clients: 8,
+        seconds: 1800,
+        steps: &ALL_STEPS[5..7],
+    };
+    let report = html(&[source(size)], &figures(size));
+    assert!(report.contains("\"k\":3,"), "nothing was thinned");
+    assert!(report.len() < 20_000_000, "{}", report.len());
+}
+
+#[test]
+fn several_runs_are_told_apart() {
+    let one = figures(SMALL);
+    let mut both = one.clone();
+    both.rows.extend(one.rows);
+    both.unfinished.extend(one.unfinished);
+    let mut second = source(SMALL);
+    second.run.name = "the second".to_string();
+    let report = html(&[source(SMALL), second], &both);
+    assert!(report.contains("pg15.base #2") && report.contains("the second"));
+    assert_eq!(report.matches("id=\"problems\"").count(), 1);
+    assert_eq!(
+        report.matches("312 MiB of swap").count(),
+        1,
+        "what both runs say is said once"
+    );
+}

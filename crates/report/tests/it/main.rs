@@ -1,0 +1,7 @@
+//! Tests of the whole crate on figures of a run that never was.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+mod html;
+mod synthetic;
+mod terminal;

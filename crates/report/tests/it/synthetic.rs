@@ -1,0 +1,518 @@
+//! Figures of a run that never was: made by rule, so that they are the same on every machine.
+
+use std::collections::BTreeMap;
+
+use analysis::{
+    Buckets, Fairness, Figures, OpFigures, OpSeries, Percentiles, Row, Series, Sla, Unfinished,
+};
+use record::{
+    Build, CellRef, Counter, Failure, FileHash, FsyncLatency, Host, Plan, ResolvedValue, Run,
+    Setting, Settle, Status, Step, StepKind, Target, Warning,
+};
+use report::{CellRecord, Source};
+
+/// How much of it.
+#[derive(Clone, Copy)]
+pub struct Size {
+    pub targets: usize,
+    pub clients: usize,
+    pub seconds: usize,
+    pub steps: &'static [(&'static str, StepKind, f64)],
+}
+
+/// The ten steps of the Insert Benchmark: name, kind, rows per second and client that are asked for.
+pub const ALL_STEPS: &[(&str, StepKind, f64)] = &[
+    ("l.i0", StepKind::Load, 0.0),
+    ("l.x", StepKind::Index, 0.0),
+    ("l.i1", StepKind::Load, 0.0),
+    ("l.i2", StepKind::Load, 0.0),
+    ("settle", StepKind::Settle, 0.0),
+    ("qr100", StepKind::Query, 100.0),
+    ("qp100", StepKind::Query, 100.0),
+    ("qr500", StepKind::Query, 500.0),
+    ("qp500", StepKind::Query, 500.0),
+    ("qr1000", StepKind::Query, 1000.0),
+    ("qp1000", StepKind::Query, 1000.0),
+];
+
+/// Enough to have each thing once.
+pub const SMALL: Size = Size {
+    targets: 2,
+    clients: 2,
+    seconds: 3,
+    steps: &[
+        ("l.i0", StepKind::Load, 0.0),
+        ("l.x", StepKind::Index, 0.0),
+        ("qr100", StepKind::Query, 100.0),
+    ],
+};
+
+/// A reproducible fraction of one.
+fn noise(seed: u64) -> f64 {
+    let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (mixed >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+fn op_series(size: Size, seed: u64, per_second: f64, rows_each: u64, stall: bool) -> OpSeries {
+    let mut series = OpSeries::default();
+    let stalled =
+        |second: usize| stall && size.seconds > 20 && (second % 97 == 40 || second % 97 == 41);
+    for client in 0..size.clients {
+        series.ok_by_client.push(
+            (0..size.seconds)
+                .map(|second| {
+                    let swing =
+                        0.85 + 0.3 * noise(seed * 7919 + (client * size.seconds + second) as u64);
+                    if stalled(second) {
+                        0
+                    } else {
+                        (per_second / size.clients as f64 * swing).round() as u64
+                    }
+                })
+                .collect(),
+        );
+    }
+    for second in 0..size.seconds {
+        let ok: u64 = series
+            .ok_by_client
+            .iter()
+            .map(|client| client[second])
+            .sum();
+        series.ok.push(ok);
+        series.rows.push(ok * rows_each);
+        series.failed.push(0);
+        let worst = 3000.0 + 9000.0 * noise(seed * 31 + second as u64).powi(4);
+        let after = second > 0 && stalled(second - 1) && !stalled(second);
+        series.service_us_max.push(match (stalled(second), after) {
+            (true, _) => 0.0,
+            (_, true) => 2_000_000.0,
+            _ => worst,
+        });
+        series.response_us_max.push(match (stalled(second), after) {
+            (true, _) => 0.0,
+            (_, true) => 2_100_000.0,
+            _ => worst * 1.1,
+        });
+    }
+    series
+}
+
+fn op(series: &OpSeries, rows_each: u64, scheduled: bool) -> OpFigures {
+    let count: u64 = series.ok.iter().sum();
+    let seconds = series.ok.len() as f64;
+    let times = |factor: f64| {
+        let max = series.response_us_max.iter().copied().fold(0.0, f64::max);
+        let max = if factor == 1.0 {
+            series.service_us_max.iter().copied().fold(0.0, f64::max)
+        } else {
+            max
+        };
+        Percentiles {
+            p50: 212.0 * factor,
+            p90: 480.0 * factor,
+            p95: 610.0 * factor,
+            p99: 1350.0 * factor,
+            p99_9: 3900.0 * factor,
+            p99_99: 8100.0 * factor,
+            max,
+            mean: 251.5 * factor,
+        }
+    };
+    let buckets = |slow: u64, max_us: f64| {
+        let (tail, one) = (slow / 3, slow.min(1));
+        Buckets {
+            counts: [
+                count - count / 4 - slow,
+                count / 4,
+                slow - tail - one,
+                tail,
+                0,
+                0,
+                0,
+                one,
+                0,
+                0,
+            ],
+            max_seconds: max_us / 1e6,
+        }
+    };
+    let slow = count / 50;
+    let factor = if scheduled { 1.3 } else { 1.0 };
+    let (service_us, response_us) = (times(1.0), times(factor));
+    OpFigures {
+        count,
+        rows: count * rows_each,
+        failed: 0,
+        skipped: u64::from(scheduled),
+        retried: 2,
+        offered: count + u64::from(scheduled),
+        per_second: count as f64 / seconds,
+        rows_per_second: (count * rows_each) as f64 / seconds,
+        errors: BTreeMap::from([("busy".to_string(), 2)]),
+        service_buckets: buckets(slow, service_us.max),
+        response_buckets: buckets(if scheduled { slow * 2 } else { slow }, response_us.max),
+        service_us,
+        response_us,
+    }
+}
+
+fn row(
+    size: Size,
+    target: usize,
+    name: &str,
+    (step, kind, rate): (&str, StepKind, f64),
+    seed: u64,
+) -> Row {
+    let speed = 1.0 + 0.12 * (target as f64) - 0.35 * f64::from(target % 5 == 1);
+    let (build, config) = name.split_once('.').unwrap();
+    let mut ops = BTreeMap::new();
+    let mut series = Series::default();
+    let mut add = |kind: &str, per_second: f64, rows_each: u64, scheduled: bool, stall: bool| {
+        let of_kind = op_series(size, seed + kind.len() as u64, per_second, rows_each, stall);
+        ops.insert(kind.to_string(), op(&of_kind, rows_each, scheduled));
+        series.ops.insert(kind.to_string(), of_kind);
+    };
+    let rows_asked = rate * size.clients as f64;
+    let achieved = if target % 5 == 1 && rate >= 100.0 {
+        0.9
+    } else {
+        1.0
+    };
+    let inserts = match kind {
+        StepKind::Load => 700.0 * speed,
+        StepKind::Query => rows_asked / 50.0 * achieved,
+        StepKind::Index | StepKind::Settle => 0.0,
+    };
+    match kind {
+        StepKind::Load => {
+            add("insert", inserts, 50, false, false);
+            if step != "l.i0" {
+                add("delete", inserts, 50, false, false);
+            }
+        }
+        StepKind::Query => {
+            add(
+                "insert",
+                inserts.max(2.0),
+                50,
+                true,
+                target.is_multiple_of(3),
+            );
+            add(
+                "delete",
+                inserts.max(2.0),
+                50,
+                true,
+                target.is_multiple_of(3),
+            );
+            add("query", 9000.0 * speed, 10, false, target.is_multiple_of(3));
+        }
+        StepKind::Index => add("index", 1.0, 1, false, false),
+        StepKind::Settle => {}
+    }
+    let host = |low: f64, high: f64, salt: u64| -> Vec<Option<f64>> {
+        (0..size.seconds)
+            .map(|second| Some(low + (high - low) * noise(seed * salt + second as u64)))
+            .collect()
+    };
+    if kind != StepKind::Settle {
+        series.host = BTreeMap::from([
+            ("cpu_user_ns".to_string(), host(2.0e9, 2.6e9, 3)),
+            ("cpu_system_ns".to_string(), host(0.5e9, 0.8e9, 5)),
+            ("cpu_idle_ns".to_string(), host(4.5e9, 5.5e9, 7)),
+            ("disk_read_bytes".to_string(), host(0.0, 4e7, 11)),
+            ("disk_write_bytes".to_string(), host(5e7, 2e8, 13)),
+        ]);
+    }
+    let ips = match kind {
+        StepKind::Load => inserts * 50.0,
+        StepKind::Index => 1_250_000.0 * speed,
+        StepKind::Query => rows_asked * achieved,
+        StepKind::Settle => 0.0,
+    };
+    let qps = if kind == StepKind::Query {
+        9000.0 * speed
+    } else {
+        0.0
+    };
+    let per = |value: f64| Some(value / speed);
+    let metrics = BTreeMap::from([
+        ("ips", Some(ips)),
+        ("qps", Some(qps)),
+        ("dps", (kind == StepKind::Query).then_some(ips)),
+        ("rps", Some(1043.0)),
+        ("rmbps", Some(18.25)),
+        ("wps", Some(5120.4)),
+        ("wmbps", Some(101.9)),
+        ("rpq", per(0.029)),
+        ("rkbpq", per(0.53)),
+        ("wpi", per(0.146)),
+        ("wkbpi", per(2.98)),
+        ("csps", Some(61_200.0)),
+        ("cpups", Some(37.4)),
+        ("cspq", per(1.75)),
+        ("cpupq", per(85.5)),
+        ("dbgb1", Some(7.912)),
+        ("dbgb2", Some(9.004)),
+        // An embedded engine has no process of its own.
+        ("rss", (config != "embedded").then_some(0.751)),
+        (
+            "server_cpu_us_per_op",
+            (config != "embedded").then_some(61.2),
+        ),
+        ("client_cpu_us_per_op", Some(4.31)),
+        ("maxop", Some(0.123)),
+        ("p50", Some(if qps > 0.0 { qps } else { ips } * 1.01)),
+        (
+            "p99",
+            (size.seconds > 10).then_some(if qps > 0.0 { qps } else { ips } * 0.8),
+        ),
+    ]);
+    Row {
+        target: name.to_string(),
+        build: build.to_string(),
+        config: config.to_string(),
+        engine: "postgres".to_string(),
+        engine_version: "17.2".to_string(),
+        workload: "insert".to_string(),
+        variant: None,
+        clients: size.clients as u32,
+        repeat: 1,
+        step: step.to_string(),
+        kind,
+        status: Status::Complete,
+        seconds: if kind == StepKind::Settle {
+            12.3
+        } else {
+            size.seconds as f64
+        },
+        valid: true,
+        reasons: Vec::new(),
+        ops,
+        metrics: if kind == StepKind::Settle {
+            BTreeMap::new()
+        } else {
+            metrics
+        },
+        sla: (kind == StepKind::Query).then_some(Sla {
+            target: rows_asked,
+            achieved: rows_asked * achieved,
+            met: achieved >= 0.95,
+        }),
+        fairness: (kind == StepKind::Load).then_some(Fairness {
+            fastest_seconds: 57.25,
+            slowest_seconds: 60.5,
+            abs_seconds: 3.25,
+            pct: 3.25 / 57.25 * 100.0,
+        }),
+        counters: BTreeMap::from([
+            ("checkpoint_count".to_string(), 3.0),
+            ("wal_bytes".to_string(), 123_456_789.0 + seed as f64),
+        ]),
+        series,
+        warnings: Vec::new(),
+    }
+}
+
+/// Names of targets: the first is the base.
+pub fn target_names(count: usize) -> Vec<String> {
+    let configs = ["base", "embedded", "a16", "big-wal", "a26", "lz4", "zstd"];
+    (0..count)
+        .map(|index| {
+            format!(
+                "pg{}.{}",
+                15 + index / configs.len(),
+                configs[index % configs.len()]
+            )
+        })
+        .collect()
+}
+
+/// The figures: in the last target's first index step a check does not hold, and one target more failed.
+pub fn figures(size: Size) -> Figures {
+    let mut figures = Figures::default();
+    for (target, name) in target_names(size.targets).iter().enumerate() {
+        for (number, step) in size.steps.iter().enumerate() {
+            figures.rows.push(row(
+                size,
+                target,
+                name,
+                *step,
+                (target * 100 + number + 1) as u64,
+            ));
+        }
+    }
+    let last = target_names(size.targets).pop().unwrap();
+    if let Some(row) = figures
+        .rows
+        .iter_mut()
+        .find(|row| row.target == last && row.step == "l.x")
+    {
+        row.valid = false;
+        row.reasons =
+            vec!["rows in index `pdc` of `pi1`: 19999998 found, 20000000 expected".to_string()];
+    }
+    // One more target: its server died in the second step.
+    let mut first = row(size, size.targets, "pg99.broken", size.steps[0], 7777);
+    first.warnings.push(Warning {
+        code: "step::too-short".to_string(),
+        text: "the step took 3 s: figures of less than 10 s say little".to_string(),
+    });
+    let mut second = row(size, size.targets, "pg99.broken", size.steps[1], 8888);
+    second.status = Status::Failed;
+    second.valid = false;
+    second.reasons = vec!["the server ended: signal 9".to_string()];
+    figures.rows.extend([first, second]);
+    figures.unfinished.push(Unfinished {
+        target: "pg99.broken".to_string(),
+        clients: size.clients as u32,
+        repeat: 1,
+        status: Some(Status::Failed),
+        causes: vec![
+            "step `l.x` failed".to_string(),
+            "the server ended: signal 9".to_string(),
+        ],
+    });
+    figures
+}
+
+/// The run that they are said to be of.
+pub fn source(size: Size) -> Source {
+    let mut names = target_names(size.targets);
+    names.push("pg99.broken".to_string());
+    let targets: Vec<Target> = names
+        .iter()
+        .map(|name| {
+            let (build, config) = name.split_once('.').unwrap();
+            Target {
+                name: name.clone(),
+                build: build.to_string(),
+                config: config.to_string(),
+                engine: "postgres".to_string(),
+                declared: vec![("shared_buffers".to_string(), "4GB".to_string())],
+            }
+        })
+        .collect();
+    let cells = targets.iter().map(|target| cell(target, size)).collect();
+    let mut builds: Vec<&str> = targets.iter().map(|target| target.build.as_str()).collect();
+    builds.dedup();
+    let run = Run {
+        assay_version: "0.1.0".to_string(),
+        status: Status::Complete,
+        name: "postgres-round-6".to_string(),
+        started_unix_ns: 1_795_287_731_000_000_000,
+        ended_unix_ns: Some(1_795_291_331_000_000_000),
+        command: ["assay", "run", "postgres-round-6.toml"].map(str::to_string).to_vec(),
+        plan: Plan {
+            path: Some("postgres-round-6.toml".to_string()),
+            text: "name = \"postgres-round-6\"\nclients = [8]\n\n[workload.insert]\ninitial-rows = \"20M\"   # per table\n"
+                .to_string(),
+            sets: vec!["workload.insert.write-rows=40M".to_string()],
+            resolved: vec![ResolvedValue {
+                key: "workload.insert.initial-rows".to_string(),
+                value: "20M".to_string(),
+                origin: "plan:5:16".to_string(),
+            }],
+        },
+        seed: 42,
+        host: Host {
+            facts: [("cpu_model", "AMD EPYC 7B13"), ("kernel", "6.1.0-26-amd64"), ("filesystem", "xfs, noatime")]
+                .map(|(name, value)| (name.to_string(), value.to_string()))
+                .to_vec(),
+            cpu_count: 8,
+            memory_total_bytes: 33_285_996_544,
+            fsync: Some(FsyncLatency { count: 500, p50_ns: 812_300, p99_ns: 2_931_000, max_ns: 11_020_000 }),
+        },
+        builds: builds
+            .iter()
+            .map(|name| Build {
+                name: name.to_string(),
+                engine: "postgres".to_string(),
+                version: name.trim_start_matches("pg").to_string() + ".2",
+                source: format!("/opt/{name}"),
+                files: vec![FileHash {
+                    path: format!("/opt/{name}/bin/postgres"),
+                    size_bytes: 9_876_543,
+                    sha256: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855".to_string(),
+                }],
+            })
+            .collect(),
+        base: names[0].clone(),
+        cells: targets
+            .iter()
+            .map(|target| CellRef {
+                target: target.name.clone(),
+                workload: "insert".to_string(),
+                variant: None,
+                clients: size.clients as u32,
+                repeat: 1,
+                path: format!("cells/{}/c{}/r1", target.name, size.clients),
+            })
+            .collect(),
+        targets,
+        warnings: vec![Warning {
+            code: "host::swap-in-use".to_string(),
+            text: "312 MiB of swap are in use: turn swap off, or what is measured is the swap".to_string(),
+        }],
+        ..Run::default()
+    };
+    Source { run, cells }
+}
+
+fn cell(target: &Target, size: Size) -> CellRecord {
+    let setting = |name: &str, value: &str| Setting {
+        name: name.to_string(),
+        value: value.to_string(),
+        source: Some("configuration file".to_string()),
+    };
+    let broken = target.name == "pg99.broken";
+    CellRecord {
+        cell: record::Cell {
+            target: target.name.clone(),
+            engine: target.engine.clone(),
+            clients: size.clients as u32,
+            repeat: 1,
+            status: if broken {
+                Status::Failed
+            } else {
+                Status::Complete
+            },
+            failure: broken.then(|| Failure {
+                causes: vec!["the server ended: signal 9".to_string()],
+                help: Some("look for the out-of-memory killer in the kernel's log".to_string()),
+                log_tail: vec!["LOG:  database system is ready to accept connections".to_string()],
+            }),
+            settings: vec![
+                setting(
+                    "autovacuum_vacuum_scale_factor",
+                    if target.config == "base" {
+                        "0.2"
+                    } else {
+                        "0.05"
+                    },
+                ),
+                setting("shared_buffers", "4GB"),
+            ],
+            ..record::Cell::default()
+        },
+        steps: vec![Step {
+            name: "settle".to_string(),
+            kind: StepKind::Settle,
+            settle: Some(Settle {
+                actions: vec![
+                    ("VACUUM (ANALYZE) pi1".to_string(), 9_100_000_000),
+                    ("CHECKPOINT".to_string(), 410_000_000),
+                ],
+                pending_before: Vec::new(),
+                pending_after: vec![Counter {
+                    name: "dirty_bytes".to_string(),
+                    value: 8192.0,
+                    cumulative: false,
+                }],
+            }),
+            ..Step::default()
+        }],
+    }
+}

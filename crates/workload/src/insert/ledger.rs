@@ -1,0 +1,271 @@
+//! What the workload knows of each table, and how that compares with what the engine says.
+
+use std::collections::VecDeque;
+
+use engine::{Table, TableFacts};
+
+/// One comparison.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// What was compared: `rows of pi1`.
+    pub what: String,
+    /// What the workload expects: a number, or a bound such as `>= 17`.
+    pub expected: String,
+    /// What the engine says.
+    pub found: String,
+    /// Whether they agree.
+    pub holds: bool,
+}
+
+impl Check {
+    fn equal<T: PartialEq + ToString>(what: String, expected: T, found: T) -> Self {
+        Self {
+            what,
+            holds: expected == found,
+            expected: expected.to_string(),
+            found: found.to_string(),
+        }
+    }
+}
+
+/// Keys that are known to be in a table, all of them: runs without gaps, ascending.
+#[derive(Clone, Debug, Default)]
+struct Keys {
+    /// First key and length of each run.
+    runs: VecDeque<(i64, u64)>,
+}
+
+impl Keys {
+    fn push(&mut self, first: i64, length: u64) {
+        match self.runs.back_mut() {
+            Some((start, count)) if *start + *count as i64 == first => *count += length,
+            _ if length > 0 => self.runs.push_back((first, length)),
+            _ => {}
+        }
+    }
+
+    fn drop_lowest(&mut self, mut count: u64) {
+        while let Some((first, length)) = self.runs.front_mut() {
+            let dropped = count.min(*length);
+            *first += dropped as i64;
+            *length -= dropped;
+            count -= dropped;
+            if *length > 0 {
+                return;
+            }
+            self.runs.pop_front();
+        }
+    }
+}
+
+/// What is known of one table.
+#[derive(Clone, Debug)]
+pub(super) struct Ledger {
+    /// Rows in it.
+    pub(super) rows: u64,
+    /// The number of the next row to make: numbers are never used twice.
+    pub(super) next_row: u64,
+    /// Its indexes exist.
+    pub(super) indexed: bool,
+    /// All its keys; `None` once they can't be known: several connections inserted at once, or an insert failed.
+    keys: Option<Keys>,
+    /// No key is smaller.
+    key_min_bound: Option<i64>,
+    /// The largest key.
+    key_max: Option<i64>,
+}
+
+/// What one connection inserted into a table during a step.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Inserted {
+    /// Rows.
+    pub(super) rows: u64,
+    /// The largest key that the server gave it.
+    pub(super) last_key: Option<i64>,
+    /// No statement failed or was tried again, so that the server gave its keys without gaps.
+    pub(super) gapless: bool,
+}
+
+impl Ledger {
+    pub(super) fn new() -> Self {
+        Self {
+            rows: 0,
+            next_row: 0,
+            indexed: false,
+            keys: Some(Keys::default()),
+            key_min_bound: None,
+            key_max: None,
+        }
+    }
+
+    /// Takes in a step: what each connection inserted, how many rows were deleted, and the smallest key that a
+    /// deleter knows of.
+    pub(super) fn apply(
+        &mut self,
+        inserted: &[Inserted],
+        deleted: u64,
+        key_min_bound: Option<i64>,
+    ) {
+        self.rows += inserted.iter().map(|inserted| inserted.rows).sum::<u64>();
+        self.rows = self.rows.saturating_sub(deleted);
+        self.key_max = self.key_max.max(
+            inserted
+                .iter()
+                .filter_map(|inserted| inserted.last_key)
+                .max(),
+        );
+        self.key_min_bound = self.key_min_bound.max(key_min_bound);
+        let sources: Vec<&Inserted> = inserted
+            .iter()
+            .filter(|inserted| inserted.rows > 0)
+            .collect();
+        self.keys = match (self.keys.take(), &sources[..]) {
+            (keys, []) => keys,
+            (
+                Some(mut keys),
+                [
+                    Inserted {
+                        rows,
+                        last_key: Some(last),
+                        gapless: true,
+                    },
+                ],
+            ) => {
+                keys.push(last - *rows as i64 + 1, *rows);
+                Some(keys)
+            }
+            _ => None,
+        };
+        if let Some(keys) = &mut self.keys {
+            keys.drop_lowest(deleted);
+        }
+    }
+
+    /// Compares with what the engine counted.
+    pub(super) fn check(&self, table: &Table, facts: &TableFacts) -> Vec<Check> {
+        let mut checks = vec![Check::equal(
+            format!("rows of {}", table.name),
+            self.rows,
+            facts.rows,
+        )];
+        checks.extend(self.check_keys(table, facts.key_min, facts.key_max));
+        for (index, rows) in &facts.index_rows {
+            checks.push(Check::equal(
+                format!("rows in index {index} of {}", table.name),
+                self.rows,
+                *rows,
+            ));
+        }
+        checks
+    }
+
+    /// Compares the smallest and the largest key alone.
+    pub(super) fn check_keys(
+        &self,
+        table: &Table,
+        key_min: Option<i64>,
+        key_max: Option<i64>,
+    ) -> Vec<Check> {
+        let text = |key: Option<i64>| key.map_or("none".into(), |key| key.to_string());
+        let mut checks = Vec::new();
+        let what = format!("smallest key of {}", table.name);
+        let known = self
+            .keys
+            .as_ref()
+            .map(|keys| keys.runs.front().map(|&(first, _)| first));
+        match (known, self.key_min_bound) {
+            (Some(expected), _) => checks.push(Check::equal(what, text(expected), text(key_min))),
+            (None, Some(bound)) => checks.push(Check {
+                what,
+                expected: format!(">= {bound}"),
+                found: text(key_min),
+                holds: key_min.is_none_or(|key| key >= bound),
+            }),
+            (None, None) => {}
+        }
+        if self.key_max.is_some() && self.rows > 0 {
+            checks.push(Check::equal(
+                format!("largest key of {}", table.name),
+                text(self.key_max),
+                text(key_max),
+            ));
+        }
+        checks
+    }
+
+    /// The share of keys between the smallest and the largest that exist, from 0 to 1; `None` without two keys.
+    pub(super) fn density(&self) -> Option<f64> {
+        let first = self
+            .keys
+            .as_ref()
+            .and_then(|keys| keys.runs.front().map(|&(first, _)| first));
+        let first = first.or(self.key_min_bound)?;
+        let span = self.key_max?.checked_sub(first)? + 1;
+        (span > 0).then(|| (self.rows as f64 / span as f64).min(1.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::insert::schema::{IndexSet, table};
+
+    fn inserted(rows: u64, last_key: i64) -> Inserted {
+        Inserted {
+            rows,
+            last_key: Some(last_key),
+            gapless: true,
+        }
+    }
+
+    fn smallest(ledger: &Ledger, found: i64) -> Check {
+        let table = table(0, IndexSet::Current, 20, None);
+        ledger.check_keys(&table, Some(found), None).remove(0)
+    }
+
+    #[test]
+    fn the_smallest_key_is_known_across_a_gap_between_sessions() {
+        let mut ledger = Ledger::new();
+        ledger.apply(&[inserted(100, 100)], 0, None);
+        // A session that took a new block of the sequence: 1001 to 1050.
+        ledger.apply(&[inserted(50, 1050)], 110, Some(80));
+        assert_eq!(ledger.rows, 40);
+        assert!(smallest(&ledger, 1011).holds);
+        assert!(!smallest(&ledger, 1010).holds);
+    }
+
+    #[test]
+    fn keys_of_several_connections_are_bounded_only() {
+        let mut ledger = Ledger::new();
+        ledger.apply(&[inserted(100, 1100), inserted(100, 100)], 0, None);
+        ledger.apply(&[], 20, Some(15));
+        let check = smallest(&ledger, 21);
+        assert!(check.holds && check.expected == ">= 15");
+        assert!(!smallest(&ledger, 14).holds);
+    }
+
+    #[test]
+    fn a_lost_row_a_foreign_row_and_a_broken_index_are_found() {
+        let mut ledger = Ledger::new();
+        ledger.apply(&[inserted(100, 100)], 0, None);
+        let table = table(0, IndexSet::Current, 20, None);
+        let facts = |rows, key_max, index_rows| TableFacts {
+            rows,
+            key_min: Some(1),
+            key_max: Some(key_max),
+            index_rows: vec![("pdc".into(), index_rows)],
+        };
+        let broken = |facts: &TableFacts| -> Vec<String> {
+            ledger
+                .check(&table, facts)
+                .into_iter()
+                .filter(|check| !check.holds)
+                .map(|check| check.what)
+                .collect()
+        };
+        assert!(broken(&facts(100, 100, 100)).is_empty());
+        assert_eq!(broken(&facts(99, 100, 100)), ["rows of pi1"]);
+        assert_eq!(broken(&facts(100, 101, 100)), ["largest key of pi1"]);
+        assert_eq!(broken(&facts(100, 100, 101)), ["rows in index pdc of pi1"]);
+    }
+}

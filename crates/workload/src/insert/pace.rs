@@ -1,0 +1,135 @@
+//! Keeps a client's inserts and deletes abreast in steps without a rate.
+//!
+//! Without it the faster of the two connections would run away: a deleter could empty the table. Neither gets further
+//! ahead of the other than eight commits, which is the length of the queues of the classic client. Each side writes
+//! its own progress once a commit; the other reads it once a commit.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+const AHEAD_MOST: u64 = 8;
+/// One who had to wait goes on only when the other is this close: one wait serves several commits.
+const AHEAD_RESUME: u64 = 4;
+
+/// A cache line of its own.
+#[repr(align(128))]
+#[derive(Debug, Default)]
+struct Line<T>(T);
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// Commits of both sides.
+    commits: [Line<AtomicU64>; 2],
+    /// Which side waits: each has its own flag, since one may begin to wait while the other is still waking up.
+    waiting: [Line<AtomicBool>; 2],
+    lock: Mutex<()>,
+    changed: Condvar,
+}
+
+/// One of the two sides.
+#[derive(Debug)]
+pub(super) struct Pace {
+    shared: Arc<Shared>,
+    side: usize,
+    /// It had to wait and has not been let go on yet.
+    held: bool,
+}
+
+impl Pace {
+    /// Both sides.
+    pub(super) fn pair() -> [Self; 2] {
+        let shared = Arc::new(Shared::default());
+        [0, 1].map(|side| Self {
+            shared: Arc::clone(&shared),
+            side,
+            held: false,
+        })
+    }
+
+    /// Says that this side has done `commits` so far; whether it may do the next one now.
+    pub(super) fn may_go_on(&mut self, commits: u64) -> bool {
+        let shared = &*self.shared;
+        shared.commits[self.side].0.store(commits, SeqCst);
+        let theirs = shared.commits[1 - self.side].0.load(SeqCst);
+        if shared.waiting[1 - self.side].0.load(SeqCst)
+            && theirs < commits.saturating_add(AHEAD_RESUME)
+        {
+            let _guard = shared
+                .lock
+                .lock()
+                .unwrap_or_else(|poisoned| poisoned.into_inner());
+            shared.changed.notify_all();
+        }
+        self.held = self.is_ahead(if self.held { AHEAD_RESUME } else { AHEAD_MOST });
+        !self.held
+    }
+
+    fn is_ahead(&self, limit: u64) -> bool {
+        let ours = self.shared.commits[self.side].0.load(SeqCst);
+        let theirs = self.shared.commits[1 - self.side].0.load(SeqCst);
+        ours >= theirs.saturating_add(limit)
+    }
+
+    /// This side has no more to do and holds nobody back.
+    pub(super) fn end(&self) {
+        self.shared.commits[self.side].0.store(u64::MAX, SeqCst);
+        let _guard = self
+            .shared
+            .lock
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        self.shared.changed.notify_all();
+    }
+
+    /// Waits until the other side has caught up, or so long.
+    pub(super) fn wait(&self, at_most: Duration) {
+        let shared = &*self.shared;
+        let guard = shared
+            .lock
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        shared.waiting[self.side].0.store(true, SeqCst);
+        // The other side stores its progress before it reads `waiting`, this side the other way round: one sees.
+        let waited = shared
+            .changed
+            .wait_timeout_while(guard, at_most, |()| self.is_ahead(AHEAD_RESUME));
+        drop(waited);
+        shared.waiting[self.side].0.store(false, SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neither_side_runs_away() {
+        const COMMITS: u64 = 20_000;
+        let counts = [AtomicU64::new(0), AtomicU64::new(0)];
+        std::thread::scope(|scope| {
+            for (side, mut pace) in Pace::pair().into_iter().enumerate() {
+                let counts = &counts;
+                scope.spawn(move || {
+                    for commits in 0..COMMITS {
+                        while !pace.may_go_on(commits) {
+                            pace.wait(Duration::from_secs(10));
+                        }
+                        let other = counts[1 - side].load(SeqCst);
+                        assert!(commits <= other + AHEAD_MOST, "{commits} against {other}");
+                        counts[side].fetch_add(1, SeqCst);
+                    }
+                    pace.end();
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn one_who_ended_holds_nobody_back() {
+        let [mut left, right] = Pace::pair();
+        assert!(!left.may_go_on(100));
+        right.end();
+        assert!(left.may_go_on(100));
+    }
+}

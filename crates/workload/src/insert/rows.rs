@@ -1,0 +1,180 @@
+//! The rows: a function of seed, table and row number, so that they are the same whatever the number of clients and
+//! whoever inserts them.
+
+use engine::{ParamType, Session};
+
+use super::schema::{CASH_REGISTERS, CUSTOMERS, PRICES, PRODUCTS};
+use crate::random::{Random, scale};
+
+/// The types of a row's parameters: every column but the key.
+pub(super) const ROW_PARAMS: [ParamType; 6] = [
+    ParamType::Timestamp,
+    ParamType::Int4,
+    ParamType::Int4,
+    ParamType::Int4,
+    ParamType::Int4,
+    ParamType::Text,
+];
+
+/// The date of row 0, 2024-01-01 00:00:00 UTC, in microseconds; every row is 1 ms later than the one before, as rows
+/// ascend in time when they are stamped as they are made.
+const FIRST_DATE_US: i64 = 1_704_067_200_000_000;
+const ROW_STEP_US: i64 = 1000;
+
+/// Random text to cut from: its length and that of the longest slice decide how often one comes again.
+const TEXT_LENGTH: usize = 1 << 16;
+const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const FILLER: &str = "a";
+
+/// Makes the rows of one table.
+#[derive(Clone, Debug)]
+pub struct RowSource {
+    values: Random,
+    length_min: u32,
+    length_span: u32,
+    text: String,
+    filler: String,
+    data: String,
+}
+
+impl RowSource {
+    /// The rows of table number `table`; the column `data` has from `length_min` to `length_max` characters, of which
+    /// the first half is random and the rest constant, so that it compresses to about half.
+    pub fn new(seed: u64, table: u32, length_min: u32, length_max: u32) -> Self {
+        let mut random = Random::stream(seed, &[u64::from(table), 1]);
+        let text_length = TEXT_LENGTH + length_max as usize;
+        let text = (0..text_length)
+            .map(|_| char::from(ALPHABET[random.below(64) as usize]))
+            .collect();
+        Self {
+            values: Random::stream(seed, &[u64::from(table), 0]),
+            length_min,
+            length_span: length_max - length_min + 1,
+            text,
+            filler: FILLER.repeat(length_max as usize),
+            data: String::with_capacity(length_max as usize),
+        }
+    }
+
+    /// Gives row `index` to a started insert.
+    #[inline]
+    pub fn push<S: Session>(&mut self, index: u64, session: &mut S) {
+        let mut random = self.values.at(index);
+        let (first, second, third) = (random.next_u64(), random.next_u64(), random.next_u64());
+        session.timestamp(FIRST_DATE_US + index as i64 * ROW_STEP_US);
+        session.int4(scale(first as u32, CASH_REGISTERS) as i32);
+        session.int4(scale((first >> 32) as u32, CUSTOMERS) as i32);
+        session.int4(scale(second as u32, PRODUCTS) as i32);
+        session.int4(scale((second >> 32) as u32, PRICES) as i32);
+        let length = (self.length_min + scale(third as u32, self.length_span)) as usize;
+        let random_length = length.div_ceil(2);
+        let offset = scale((third >> 32) as u32, TEXT_LENGTH as u32) as usize;
+        self.data.clear();
+        self.data
+            .push_str(&self.text[offset..offset + random_length]);
+        self.data.push_str(&self.filler[..length - random_length]);
+        session.text(&self.data);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use engine::{Error, Interrupt, Outcome, Rows, Statement, Table};
+
+    use super::*;
+
+    /// Notes what is pushed.
+    #[derive(Default)]
+    struct Notes {
+        values: Vec<i64>,
+        texts: Vec<String>,
+    }
+
+    impl Session for Notes {
+        fn prepare(&mut self, _: &str, _: &[ParamType]) -> Result<Statement, Error> {
+            unreachable!()
+        }
+        fn start(&mut self, _: Statement) {}
+        fn int4(&mut self, value: i32) {
+            self.values.push(value.into());
+        }
+        fn int8(&mut self, value: i64) {
+            self.values.push(value);
+        }
+        fn timestamp(&mut self, unix_us: i64) {
+            self.values.push(unix_us);
+        }
+        fn text(&mut self, value: &str) {
+            self.texts.push(value.into());
+        }
+        fn execute(&mut self) -> Result<Outcome, Error> {
+            unreachable!()
+        }
+        fn query(&mut self, _: &str) -> Result<Rows, Error> {
+            unreachable!()
+        }
+        fn last_key(&mut self, _: &Table) -> Result<Option<i64>, Error> {
+            unreachable!()
+        }
+        fn interrupt(&self) -> Result<Interrupt, Error> {
+            unreachable!()
+        }
+    }
+
+    fn rows(source: &mut RowSource, indexes: impl IntoIterator<Item = u64>) -> Notes {
+        let mut notes = Notes::default();
+        for index in indexes {
+            source.push(index, &mut notes);
+        }
+        notes
+    }
+
+    #[test]
+    fn a_row_is_the_same_whatever_came_before_it() {
+        let mut source = RowSource::new(42, 0, 10, 20);
+        let forward = rows(&mut source, 0..100);
+        let mut backward = rows(&mut RowSource::new(42, 0, 10, 20), (0..100).rev());
+        backward.texts.reverse();
+        assert_eq!(forward.texts, backward.texts);
+        let backward: Vec<i64> = backward.values.chunks(5).rev().flatten().copied().collect();
+        assert_eq!(forward.values, backward);
+    }
+
+    #[test]
+    fn tables_and_seeds_differ() {
+        let texts = |seed, table| rows(&mut RowSource::new(seed, table, 10, 20), 0..20).texts;
+        assert_ne!(texts(1, 0), texts(1, 1));
+        assert_ne!(texts(1, 0), texts(2, 0));
+    }
+
+    #[test]
+    fn values_cover_their_domains_and_no_more() {
+        let notes = rows(&mut RowSource::new(1, 0, 10, 20), 0..50_000);
+        let domains = [CASH_REGISTERS, CUSTOMERS, PRODUCTS, PRICES];
+        for (column, domain) in domains.into_iter().enumerate() {
+            let values: HashSet<i64> = notes.values.chunks(5).map(|row| row[column + 1]).collect();
+            assert!(
+                values
+                    .iter()
+                    .all(|&value| (0..i64::from(domain)).contains(&value))
+            );
+            let expected = f64::from(domain) * (1.0 - (-50_000.0 / f64::from(domain)).exp());
+            assert!(
+                (values.len() as f64 - expected).abs() < expected * 0.02,
+                "column {column}: {}",
+                values.len()
+            );
+        }
+        let lengths: HashSet<usize> = notes.texts.iter().map(String::len).collect();
+        assert_eq!(lengths, (10..=20).collect());
+        assert!(
+            notes
+                .texts
+                .iter()
+                .all(|text| text.ends_with(&"a".repeat(text.len() / 2)))
+        );
+        assert!(notes.values.chunks(5).map(|row| row[0]).is_sorted());
+    }
+}

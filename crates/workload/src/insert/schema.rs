@@ -1,0 +1,116 @@
+//! The tables of the Insert Benchmark: versioned data, since their indexes were changed in December 2023.
+
+use engine::{Column, ColumnType, Comparison, Index, Partitions, Table};
+
+/// Which definition of the secondary indexes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IndexSet {
+    /// Since December 2023.
+    #[default]
+    Current,
+    /// Before December 2023.
+    Before2023Dec,
+}
+
+/// Distinct values of the columns that are drawn: each is uniform from 0 to one below.
+pub const CASH_REGISTERS: u32 = 1000;
+/// Distinct customers.
+pub const CUSTOMERS: u32 = 100_000;
+/// Distinct products.
+pub const PRODUCTS: u32 = 10_000;
+/// Distinct prices.
+pub const PRICES: u32 = 500;
+
+/// One of the three range queries: it scans an index from a random first key.
+pub(super) struct RangeQuery {
+    /// Position in the table's indexes.
+    pub(super) index: usize,
+    /// The first key is drawn from 0 to one below.
+    pub(super) domain: u32,
+    pub(super) comparison: Comparison,
+}
+
+/// Rows that a range query asks for.
+pub(super) const RANGE_LIMIT: u32 = 10;
+/// Keys that a point query asks for.
+pub(super) const POINT_KEYS: u32 = 10;
+/// Columns that a point query reads beside the key.
+pub(super) const POINT_COLUMNS: [&str; 2] = ["productid", "data"];
+
+impl IndexSet {
+    /// The three indexes; the first column of each is what its range query compares.
+    fn indexes(self) -> Vec<Index> {
+        let (market, register) = match self {
+            Self::Current => (
+                vec!["productid", "customerid", "price"],
+                vec!["cashregisterid", "customerid", "price"],
+            ),
+            Self::Before2023Dec => (
+                vec!["price", "customerid"],
+                vec!["cashregisterid", "price", "customerid"],
+            ),
+        };
+        vec![
+            Index {
+                name: "marketsegment",
+                columns: market,
+            },
+            Index {
+                name: "registersegment",
+                columns: register,
+            },
+            Index {
+                name: "pdc",
+                columns: vec!["price", "dateandtime", "customerid"],
+            },
+        ]
+    }
+
+    pub(super) fn range_queries(self) -> [RangeQuery; 3] {
+        let market_domain = match self {
+            Self::Current => PRODUCTS,
+            Self::Before2023Dec => PRICES,
+        };
+        [
+            RangeQuery {
+                index: 0,
+                domain: market_domain,
+                comparison: Comparison::AtLeast,
+            },
+            RangeQuery {
+                index: 1,
+                domain: CASH_REGISTERS,
+                comparison: Comparison::Above,
+            },
+            RangeQuery {
+                index: 2,
+                domain: PRICES,
+                comparison: Comparison::AtLeast,
+            },
+        ]
+    }
+}
+
+/// Table number `number`, from 0: `pi1` is the first.
+pub(super) fn table(
+    number: u32,
+    indexes: IndexSet,
+    data_length_max: u32,
+    partitions: Option<Partitions>,
+) -> Table {
+    let column = |name, kind| Column { name, kind };
+    Table {
+        name: format!("pi{}", number + 1),
+        columns: vec![
+            column("transactionid", ColumnType::AutoKey),
+            column("dateandtime", ColumnType::Timestamp),
+            column("cashregisterid", ColumnType::Int4),
+            column("customerid", ColumnType::Int4),
+            column("productid", ColumnType::Int4),
+            column("price", ColumnType::Int4),
+            column("data", ColumnType::Text(data_length_max.max(4000))),
+        ],
+        indexes: indexes.indexes(),
+        partitions,
+    }
+}

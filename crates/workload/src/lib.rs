@@ -1,0 +1,12 @@
+//! What each client does: the steps of a workload, its data, and the [`Program`] of every connection.
+//!
+//! Nothing here knows the time, a file or a thread: a program prepares its next operation and executes it, and
+//! `load` decides when.
+
+pub mod insert;
+
+mod program;
+mod random;
+
+pub use program::{Kind, Next, Program};
+pub use random::Random;

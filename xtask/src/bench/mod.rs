@@ -1,0 +1,177 @@
+//! `cargo xtask bench`: what the harness itself costs, measured against what others cost.
+//!
+//! A benchmark is a line of [`BENCHMARKS`] and a function. Most are a [`pair::Pair`]: ours and a peer, run in turn in one
+//! run, so that both see the same machine, and bounds on the ratio of their figures.
+
+mod noise;
+mod pair;
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+
+use crate::workspace::{Workspace, succeeds};
+
+/// How often each side of a pair runs unless told: enough for a median that one odd run does not move.
+const ROUND_COUNT: usize = 5;
+
+/// What a benchmark is given.
+pub struct Setup {
+    /// How often each side of a pair runs, after one run each that is not counted.
+    pub round_count: usize,
+    /// The release build of assay; none for a benchmark that does not ask for it.
+    #[expect(
+        dead_code,
+        reason = "for benchmarks of assay: the first one ends this expectation"
+    )]
+    pub assay: Option<PathBuf>,
+}
+
+/// One benchmark.
+pub struct Benchmark {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it measures.
+    pub about: &'static str,
+    /// It runs assay, which is built for it with optimisation.
+    pub needs_assay: bool,
+    /// Measures and prints; false when a bound is not kept.
+    pub run: fn(&Setup) -> Result<bool>,
+}
+
+/// All benchmarks.
+const BENCHMARKS: &[Benchmark] = &[Benchmark {
+    name: "noise",
+    about: "one program against itself: what a ratio means on this machine",
+    needs_assay: false,
+    run: noise::run,
+}];
+
+/// Runs the benchmarks of these names, or all; false when a bound is not kept.
+pub fn run(workspace: &Workspace, arguments: &[String]) -> Result<bool> {
+    let Request {
+        names,
+        round_count,
+        list,
+    } = parse(arguments)?;
+    if list {
+        for benchmark in BENCHMARKS {
+            println!("{:<10} {}", benchmark.name, benchmark.about);
+        }
+        return Ok(true);
+    }
+    let chosen: Vec<&Benchmark> = BENCHMARKS
+        .iter()
+        .filter(|one| names.is_empty() || names.iter().any(|name| name == one.name))
+        .collect();
+    let assay = match chosen.iter().any(|one| one.needs_assay) {
+        true => Some(build(workspace)?),
+        false => None,
+    };
+    let mut kept = true;
+    for benchmark in chosen {
+        println!("\n{}: {}", benchmark.name, benchmark.about);
+        let assay = assay.clone().filter(|_| benchmark.needs_assay);
+        if let Some(assay) = &assay {
+            println!("assay is {}", workspace.relative(assay));
+        }
+        kept &= (benchmark.run)(&Setup { round_count, assay })
+            .with_context(|| format!("benchmark `{}` failed", benchmark.name))?;
+    }
+    Ok(kept)
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Request {
+    names: Vec<String>,
+    round_count: usize,
+    list: bool,
+}
+
+fn parse(arguments: &[String]) -> Result<Request> {
+    let mut request = Request {
+        names: Vec::new(),
+        round_count: ROUND_COUNT,
+        list: false,
+    };
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        match argument.as_str() {
+            "--list" => request.list = true,
+            "--rounds" => {
+                let given = rest
+                    .next()
+                    .context("`--rounds` - no number given - expected 1 or more")?;
+                request.round_count = match given.parse() {
+                    Ok(count) if count > 0 => count,
+                    _ => bail!("`--rounds` - got `{given}` - expected 1 or more"),
+                };
+            }
+            name if BENCHMARKS.iter().any(|one| one.name == name) => {
+                request.names.push(name.to_owned())
+            }
+            other => {
+                let known: Vec<String> = BENCHMARKS
+                    .iter()
+                    .map(|one| format!("`{}`", one.name))
+                    .collect();
+                bail!(
+                    "unknown benchmark `{other}` - expected one of {}",
+                    known.join(", ")
+                );
+            }
+        }
+    }
+    Ok(request)
+}
+
+/// Builds assay with optimisation, once; where it is.
+fn build(workspace: &Workspace) -> Result<PathBuf> {
+    let mut command = workspace.cargo();
+    command.args(["build", "--release", "--package", "assay"]);
+    if !succeeds(&mut command)? {
+        bail!("assay could not be built, see above");
+    }
+    Ok(workspace.target_directory()?.join("release/assay"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(line: &str) -> Result<Request> {
+        parse(
+            &line
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>(),
+        )
+    }
+
+    #[test]
+    fn names_and_rounds_are_read() {
+        let read = request("noise --rounds 3").unwrap();
+        assert_eq!(
+            read,
+            Request {
+                names: vec!["noise".to_owned()],
+                round_count: 3,
+                list: false
+            }
+        );
+        assert!(request("--list").unwrap().list);
+    }
+
+    #[test]
+    fn bad_arguments_are_refused_with_what_is_allowed() {
+        for (line, part) in [
+            ("speed", "expected one of `noise`"),
+            ("--rounds", "no number given"),
+            ("--rounds 0", "got `0`"),
+            ("--rounds few", "got `few`"),
+        ] {
+            let error = request(line).unwrap_err().to_string();
+            assert!(error.contains(part), "{line}: {error}");
+        }
+    }
+}

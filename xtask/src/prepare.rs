@@ -1,0 +1,237 @@
+//! What the tests need beyond Rust: a C compiler for the bundled SQLite, rustfmt and clippy, and a PostgreSQL server.
+//!
+//! Only what is missing is installed, and only by the system's own package manager. Debian's packages would make a
+//! cluster and start it. A file in the folder that they read says not to; it is there only while they are installed,
+//! so that nothing about the system changes but the packages.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Result;
+use fs_err as fs;
+
+use crate::workspace::{Workspace, answers, succeeds};
+
+/// Where Debian's packages put servers: one folder per major version.
+const DEBIAN_SERVERS: &str = "/usr/lib/postgresql";
+/// Read by Debian's packages when they are configured.
+const CLUSTER_SETTINGS: &str = "/etc/postgresql-common/createcluster.d";
+const NO_CLUSTER_FILE: &str = "/etc/postgresql-common/createcluster.d/50-no-main-cluster.conf";
+
+/// How a command gets the right to install packages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Privilege {
+    /// This user has it.
+    Root,
+    /// `sudo` gives it without a question.
+    Sudo,
+}
+
+impl Privilege {
+    fn found() -> Option<Privilege> {
+        let user = Command::new("id").arg("-u").output().ok()?;
+        if user.stdout.trim_ascii() == b"0" {
+            Some(Privilege::Root)
+        } else {
+            answers(Command::new("sudo").args(["-n", "true"])).then_some(Privilege::Sudo)
+        }
+    }
+
+    fn command(self, program: &str) -> Command {
+        match self {
+            Privilege::Root => Command::new(program),
+            Privilege::Sudo => {
+                let mut command = Command::new("sudo");
+                // `-E` is refused by some policies: what is needed is named instead.
+                command.args(["-n", "env", "DEBIAN_FRONTEND=noninteractive", program]);
+                command
+            }
+        }
+    }
+}
+
+/// What was found, or made to be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Postgres {
+    /// It was there.
+    Present,
+    /// It is there now.
+    Installed,
+    /// It is not there; its tests will be skipped.
+    Missing,
+}
+
+/// Makes sure of all that the tests need; says on stderr what it does and what it can't.
+pub fn run(workspace: &Workspace) -> Result<Postgres> {
+    components(workspace)?;
+    let compiler = has_compiler();
+    let server = has_server();
+    let mut packages = Vec::new();
+    if !compiler {
+        packages.extend(["gcc", "libc6-dev"]);
+    }
+    if !server {
+        packages.push("postgresql");
+    }
+    if !packages.is_empty() {
+        install(&packages)?;
+    }
+    if !compiler && !has_compiler() {
+        eprintln!(
+            "warning: no C compiler, neither `cc` nor what `CC` names - the bundled SQLite can't be built"
+        );
+    }
+    Ok(match (server, has_server()) {
+        (true, _) => Postgres::Present,
+        (false, true) => Postgres::Installed,
+        (false, false) => {
+            eprintln!("warning: no PostgreSQL server - the tests that need one are skipped");
+            Postgres::Missing
+        }
+    })
+}
+
+/// rustfmt and clippy: a minimal installation of Rust comes without them.
+fn components(workspace: &Workspace) -> Result<()> {
+    for (subcommand, component) in [("fmt", "rustfmt"), ("clippy", "clippy")] {
+        if answers(workspace.cargo().args([subcommand, "--version"])) {
+            continue;
+        }
+        eprintln!("note: installing {component}");
+        let added = answers(Command::new("rustup").arg("--version"))
+            && succeeds(
+                workspace
+                    .command("rustup")
+                    .args(["component", "add", component]),
+            )?;
+        if !added {
+            eprintln!(
+                "warning: no `cargo {subcommand}` - install the component `{component}` of Rust"
+            );
+        }
+    }
+    Ok(())
+}
+
+fn has_compiler() -> bool {
+    let named = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    answers(Command::new(named).arg("--version"))
+}
+
+fn has_server() -> bool {
+    debian_server(Path::new(DEBIAN_SERVERS)).is_some()
+        || answers(Command::new("postgres").arg("--version"))
+}
+
+/// A server program among Debian's folders.
+fn debian_server(servers: &Path) -> Option<PathBuf> {
+    let versions = fs::read_dir(servers).ok()?;
+    versions
+        .flatten()
+        .map(|version| version.path().join("bin/postgres"))
+        .find(|program| program.is_file())
+}
+
+/// Installs packages of Debian, or says on stderr why it can't.
+fn install(packages: &[&str]) -> Result<()> {
+    let list = packages.join(" ");
+    if !answers(Command::new("apt-get").arg("--version")) {
+        eprintln!("warning: no `apt-get` on this system - install what Debian calls: {list}");
+        return Ok(());
+    }
+    let Some(privilege) = Privilege::found() else {
+        eprintln!(
+            "warning: no right to install packages - run as root: apt-get install --no-install-recommends {list}"
+        );
+        return Ok(());
+    };
+    eprintln!("note: installing from Debian: {list}");
+    let cluster_setting = NoCluster::write(privilege)?;
+    let installed = succeeds(apt_get(privilege).arg("update"))?
+        && succeeds(
+            apt_get(privilege)
+                .args(["install", "-y", "--no-install-recommends"])
+                .args(packages),
+        )?;
+    drop(cluster_setting);
+    if !installed {
+        eprintln!("warning: the installation failed, see above - install by hand: {list}");
+    }
+    Ok(())
+}
+
+fn apt_get(privilege: Privilege) -> Command {
+    let mut command = privilege.command("apt-get");
+    // One that runs in the background on a fresh system holds the lock for a while.
+    command
+        .args(["-o", "DPkg::Lock::Timeout=300"])
+        .env("DEBIAN_FRONTEND", "noninteractive");
+    command
+}
+
+/// The file that keeps Debian's packages from making and starting a cluster; removed when dropped.
+struct NoCluster {
+    privilege: Privilege,
+    made_folder: bool,
+}
+
+impl NoCluster {
+    fn write(privilege: Privilege) -> Result<NoCluster> {
+        let folder = Path::new(CLUSTER_SETTINGS);
+        let guard = NoCluster {
+            privilege,
+            made_folder: !folder.exists(),
+        };
+        let written = match privilege {
+            Privilege::Root => fs::create_dir_all(folder)
+                .and_then(|()| fs::write(NO_CLUSTER_FILE, "create_main_cluster = false\n"))
+                .is_ok(),
+            Privilege::Sudo => {
+                let script = format!(
+                    "mkdir -p {CLUSTER_SETTINGS} && echo create_main_cluster = false > {NO_CLUSTER_FILE}"
+                );
+                succeeds(privilege.command("sh").args(["-c", &script]))?
+            }
+        };
+        if !written {
+            eprintln!(
+                "warning: cannot write {NO_CLUSTER_FILE} - Debian's packages may make and start a cluster"
+            );
+        }
+        Ok(guard)
+    }
+}
+
+impl Drop for NoCluster {
+    fn drop(&mut self) {
+        let mut script = format!("rm -f {NO_CLUSTER_FILE}");
+        if self.made_folder {
+            // Empty folders only, from the inside out.
+            script += &format!(" && rmdir -p --ignore-fail-on-non-empty {CLUSTER_SETTINGS}");
+        }
+        if !answers(self.privilege.command("sh").args(["-c", &script])) {
+            eprintln!("warning: cannot remove {NO_CLUSTER_FILE} - it may be removed by hand");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_of_a_version_without_the_server_is_not_a_server() {
+        let folder = tempfile::tempdir().unwrap();
+        // The client's package alone makes this folder too.
+        fs::create_dir_all(folder.path().join("15/bin")).unwrap();
+        fs::write(folder.path().join("15/bin/psql"), "").unwrap();
+        assert_eq!(debian_server(folder.path()), None);
+        fs::create_dir_all(folder.path().join("16/bin")).unwrap();
+        fs::write(folder.path().join("16/bin/postgres"), "").unwrap();
+        assert_eq!(
+            debian_server(folder.path()),
+            Some(folder.path().join("16/bin/postgres"))
+        );
+        assert_eq!(debian_server(&folder.path().join("none")), None);
+    }
+}

@@ -1,0 +1,259 @@
+//! The checkout: where it is, which files belong to it, what cargo says of it.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use fs_err as fs;
+use serde_json::Value;
+
+/// Folders at the top that hold what was made, not what was written. Used where git can't be asked.
+const MADE: &[&str] = &[".git", "target", "results"];
+
+/// A checkout of the project.
+pub struct Workspace {
+    root: PathBuf,
+}
+
+/// A file of the project, with its path from the root.
+pub struct Source {
+    /// Path from the root, with `/` between its parts.
+    pub path: String,
+    /// What it holds; empty for a file that is not UTF-8.
+    pub text: String,
+}
+
+impl Workspace {
+    /// The checkout that this program was built from.
+    pub fn here() -> Workspace {
+        let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+        Workspace {
+            root: own.parent().unwrap_or(own).to_path_buf(),
+        }
+    }
+
+    /// A checkout somewhere else.
+    #[cfg(test)]
+    pub fn at(root: &Path) -> Workspace {
+        Workspace {
+            root: root.to_path_buf(),
+        }
+    }
+
+    /// Its top folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// A command that runs in the top folder.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(&self.root);
+        command
+    }
+
+    /// Cargo, the one that runs this program.
+    pub fn cargo(&self) -> Command {
+        let mut command = self.command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        // Set by `cargo run` for this program alone: build scripts further down would take them for their own.
+        for (name, _) in std::env::vars_os() {
+            let own = name
+                .to_str()
+                .is_some_and(|name| name.starts_with("CARGO_PKG_"));
+            if own
+                || name == "CARGO_MANIFEST_DIR"
+                || name == "CARGO_MANIFEST_PATH"
+                || name == "CARGO_BIN_NAME"
+            {
+                command.env_remove(name);
+            }
+        }
+        command
+    }
+
+    /// What `cargo metadata` says, with these options.
+    pub fn metadata(&self, options: &[&str]) -> Result<Value> {
+        let mut command = self.cargo();
+        command
+            .args(["metadata", "--format-version", "1"])
+            .args(options);
+        serde_json::from_str(&output(&mut command)?)
+            .context("cannot read the answer of `cargo metadata`")
+    }
+
+    /// Where cargo puts what it builds.
+    pub fn target_directory(&self) -> Result<PathBuf> {
+        let metadata = self.metadata(&["--no-deps"])?;
+        let path = metadata["target_directory"]
+            .as_str()
+            .context("`cargo metadata` names no target directory")?;
+        Ok(PathBuf::from(path))
+    }
+
+    /// `path` as seen from the top folder, for messages.
+    pub fn relative(&self, path: &Path) -> String {
+        path.strip_prefix(&self.root)
+            .unwrap_or(path)
+            .display()
+            .to_string()
+    }
+
+    /// Every file of the project: those that git keeps and those that it would keep.
+    ///
+    /// Without git, or in a checkout that git does not trust, all files but those that were made.
+    pub fn sources(&self) -> Result<Vec<Source>> {
+        let mut paths = match self.paths_of_git() {
+            Some(paths) => paths,
+            None => {
+                let mut paths = Vec::new();
+                self.walk(&self.root, &mut paths)?;
+                paths
+            }
+        };
+        paths.sort();
+        let mut sources = Vec::with_capacity(paths.len());
+        for path in paths {
+            let full = self.root.join(&path);
+            // A file that git still lists may be gone already; a link is judged where it leads to.
+            if full.symlink_metadata().is_ok_and(|facts| facts.is_file()) {
+                let text = String::from_utf8(fs::read(&full)?).unwrap_or_default();
+                sources.push(Source { path, text });
+            }
+        }
+        Ok(sources)
+    }
+
+    fn paths_of_git(&self) -> Option<Vec<String>> {
+        if !self.root.join(".git").exists() {
+            return None;
+        }
+        let mut command = self.command("git");
+        command.args([
+            "ls-files",
+            "-z",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+        ]);
+        let listed = command
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .output()
+            .ok()?;
+        if !listed.status.success() {
+            return None;
+        }
+        let listed = String::from_utf8(listed.stdout).ok()?;
+        Some(listed.split_terminator('\0').map(str::to_owned).collect())
+    }
+
+    fn walk(&self, folder: &Path, paths: &mut Vec<String>) -> Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let made = folder == self.root && MADE.iter().any(|made| entry.file_name() == *made);
+            if made {
+                continue;
+            }
+            if entry.file_type()?.is_dir() {
+                self.walk(&entry.path(), paths)?;
+            } else {
+                paths.push(self.relative(&entry.path()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a command writes to stdout; an error, with what it wrote to stderr, when it fails.
+pub fn output(command: &mut Command) -> Result<String> {
+    let shown = shown(command);
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot run `{shown}`"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("`{shown}` failed - {}\n{}", output.status, said.trim_end());
+    }
+    String::from_utf8(output.stdout)
+        .with_context(|| format!("`{shown}` answered in something else than UTF-8"))
+}
+
+/// Runs a command whose output goes to the terminal; false when it fails.
+pub fn succeeds(command: &mut Command) -> Result<bool> {
+    let shown = shown(command);
+    let status = command
+        .stdin(Stdio::null())
+        .status()
+        .with_context(|| format!("cannot run `{shown}`"))?;
+    Ok(status.success())
+}
+
+/// Whether a command can be run and succeeds; what it says is not shown.
+pub fn answers(command: &mut Command) -> bool {
+    let quiet = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    quiet.status().is_ok_and(|status| status.success())
+}
+
+/// A command as one would type it.
+pub fn shown(command: &Command) -> String {
+    let program = Path::new(command.get_program())
+        .file_name()
+        .unwrap_or(command.get_program());
+    let mut text = program.to_string_lossy().into_owned();
+    for argument in command.get_args() {
+        text.push(' ');
+        text.push_str(&argument.to_string_lossy());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_found_without_git_and_what_was_made_is_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        for path in [
+            "a.rs",
+            "crates/x/src/lib.rs",
+            "crates/x/target/kept.txt",
+            "target/debug/made",
+            "results/made",
+        ] {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "text").unwrap();
+        }
+        let sources = Workspace::at(folder.path()).sources().unwrap();
+        let paths: Vec<&str> = sources.iter().map(|source| source.path.as_str()).collect();
+        assert_eq!(
+            paths,
+            ["a.rs", "crates/x/src/lib.rs", "crates/x/target/kept.txt"]
+        );
+        assert_eq!(sources[0].text, "text");
+    }
+
+    #[test]
+    fn a_command_is_shown_without_the_folder_of_its_program() {
+        let mut command = Command::new("/opt/tools/cargo");
+        command.args(["test", "--workspace"]);
+        assert_eq!(shown(&command), "cargo test --workspace");
+    }
+
+    #[test]
+    fn a_failed_command_says_what_it_said() {
+        let error =
+            output(Command::new("sh").args(["-c", "echo no such luck >&2; exit 3"])).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.contains("no such luck") && text.contains("exit status: 3"),
+            "{text}"
+        );
+    }
+}
