@@ -300,7 +300,7 @@ fn split(table: &Table, width: Option<usize>) -> Vec<std::ops::Range<usize>> {
         .enumerate()
         .map(|(index, head)| lead_width(index, head))
         .sum();
-    let room = width.map_or(usize::MAX, |width| width.saturating_sub(lead));
+    let room = width.map_or(usize::MAX - GAP, |width| width.saturating_sub(lead));
     let mut groups = Vec::new();
     let (mut first, mut used) = (0, 0);
     for (index, column) in widths(table).iter().enumerate() {
