@@ -3,7 +3,7 @@
 use anyhow::Context;
 use engine::{DataDir, Engine, Partitions, Session};
 use plan::{IndexSet, Insert, InsertStep, InsertStepKind, Query, Tables, Workload};
-use record::{Cell, CellDir, CellRef, Failure, Setting, Status};
+use record::{Cell, CellDir, CellRef, Failure, Setting, Status, Warning};
 use workload::insert;
 
 use super::step::{Bench, StepRun};
@@ -44,6 +44,7 @@ pub fn run(
         record: &mut record,
         insert,
         keep: plan.keep_data,
+        notes: Vec::new(),
     };
     let result = running.run(cell);
     let (status, failure) = match result {
@@ -77,6 +78,8 @@ struct Running<'a> {
     insert: &'a Insert,
     /// The database is kept when the cell has ended.
     keep: bool,
+    /// What is to be known of every step.
+    notes: Vec<Warning>,
 }
 
 impl Running<'_> {
@@ -92,7 +95,11 @@ impl Running<'_> {
                 for note in engine.notes() {
                     self.conductor
                         .display
-                        .warn(&format!("warning[postgres]: {note}"));
+                        .warn(&format!("warning[postgres::config]: {note}"));
+                    self.notes.push(Warning {
+                        code: "postgres::config".into(),
+                        text: note.clone(),
+                    });
                 }
                 let data_dir = engine.data_dir().cloned();
                 let foreign = data_dir.is_none();
@@ -189,7 +196,15 @@ impl Running<'_> {
         workload: &mut insert::Insert,
         clients: u32,
     ) -> anyhow::Result<Status> {
-        let mut bench = Bench::new(self.conductor, engine, workload, self.insert, clients)?;
+        let notes = std::mem::take(&mut self.notes);
+        let mut bench = Bench::new(
+            self.conductor,
+            engine,
+            workload,
+            self.insert,
+            clients,
+            notes,
+        )?;
         for (number, plan_step) in self.insert.steps.iter().enumerate() {
             let step_run = StepRun {
                 number: number as u32 + 1,

@@ -48,6 +48,8 @@ pub struct Bench<'a, E> {
     observer: Box<dyn Observer>,
     /// Reads the cheap ones each second.
     second_observer: Option<Box<dyn Observer>>,
+    /// What is to be known of every step of this cell.
+    notes: Vec<Warning>,
 }
 
 impl<'a, E: Engine> Bench<'a, E> {
@@ -57,6 +59,7 @@ impl<'a, E: Engine> Bench<'a, E> {
         workload: &'a mut Insert,
         plan: &'a plan::Insert,
         clients: u32,
+        notes: Vec<Warning>,
     ) -> anyhow::Result<Self> {
         let observer = engine
             .observer(workload.tables())
@@ -70,6 +73,7 @@ impl<'a, E: Engine> Bench<'a, E> {
             sampler: None,
             observer,
             second_observer: None,
+            notes,
         })
     }
 
@@ -122,6 +126,7 @@ impl<'a, E: Engine> Bench<'a, E> {
         if record.status == Status::Interrupted {
             record.reasons.push("it was interrupted".into());
         }
+        record.warnings.extend(self.notes.iter().cloned());
         record.valid = record.status == Status::Complete && record.reasons.is_empty();
         writer.finish(&record)?;
         self.conductor
@@ -213,7 +218,10 @@ impl<'a, E: Engine> Bench<'a, E> {
             }
             (None, _) => Goal::Rows(0),
         };
-        let sampler = self.sampler.take().unwrap_or_else(|| self.new_sampler());
+        let sampler = match self.sampler.take() {
+            Some(sampler) => sampler,
+            None => self.new_sampler(),
+        };
         let observer = match self.second_observer.take() {
             Some(observer) => Some(observer),
             None => Some(self.engine.observer(self.workload.tables())?),
@@ -433,13 +441,20 @@ impl<'a, E: Engine> Bench<'a, E> {
         ))
     }
 
-    fn new_sampler(&self) -> Sampler {
+    fn new_sampler(&mut self) -> Sampler {
         let storage = self.engine.storage();
-        Sampler::new(Targets {
+        let mut sampler = Sampler::new(Targets {
             server_pid: self.engine.process_id(),
             data: storage.data,
             logs: storage.logs,
-        })
+        });
+        self.notes.extend(sampler.notes().iter().map(|note| Warning {
+            code: "host::disk".into(),
+            text: note.clone(),
+        }));
+        // The first sample opens the files of the server's processes: that is not the step's time.
+        let _ = sampler.sample();
+        sampler
     }
 
     fn storage(&self) -> Option<StorageSize> {
