@@ -100,7 +100,7 @@ pub struct Outcome<P> {
 const LAPS: usize = 3;
 /// The workers are all asleep before the start when it comes.
 const LEAD_NS: u64 = 20_000_000;
-const POLL: Duration = Duration::from_millis(10);
+const POLL: Duration = Duration::from_millis(20);
 /// The collector tells the display and passes on seconds so often.
 const TICK_NS: u64 = 250_000_000;
 

@@ -486,6 +486,53 @@ fn a_connection_that_hangs_is_cut_off_and_fails_the_step() {
 }
 
 #[test]
+fn what_a_program_asks_on_the_way_takes_no_place_in_its_schedule() {
+    struct Asking(FakeClock, u64);
+    impl Program for Asking {
+        fn kinds(&self) -> &'static [Kind] {
+            &[Kind("op"), Kind("ask")]
+        }
+        fn prepare(&mut self) -> Next {
+            self.1 += 1;
+            Next::Ready(usize::from(self.1 % 10 == 1))
+        }
+        fn execute(&mut self) -> Result<Reply, Error> {
+            self.0.advance(MS / 10);
+            Ok(Reply {
+                rows: 1,
+                value: None,
+            })
+        }
+        fn expected_rows(&self) -> (u64, u64) {
+            (1, 1)
+        }
+    }
+    let clock = FakeClock::default();
+    let task = Task {
+        client: 0,
+        role: "op",
+        schedule: Schedule::rate(100.0, 0, 1),
+        background: false,
+        program: Asking(clock.clone(), 0),
+        interrupt: None,
+    };
+    let outcome = run(
+        vec![task],
+        limits(Some(9)),
+        &clock,
+        &AtomicBool::new(false),
+        |_| {},
+        &mut Notes::default(),
+    );
+    let (op, ask) = (&outcome.totals["op"], &outcome.totals["ask"]);
+    assert_eq!((op.offered, op.ok, op.skipped), (900, 900, 0));
+    assert_eq!((ask.offered, ask.ok), (100, 100));
+    // An operation that waits for what is asked before it says so.
+    assert_eq!(op.response.ns_max, MS / 5);
+    assert_eq!(op.service.ns_max, MS / 10);
+}
+
+#[test]
 fn any_mix_of_outcomes_over_any_number_of_connections_adds_up() {
     let mut state = 1_u64;
     let mut draw = move |bound: u64| {
