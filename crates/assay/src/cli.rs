@@ -4,9 +4,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::outcome::Exit;
-use crate::{check, host, results, run};
-
 /// Measures database storage engines and says what changed and why.
 #[derive(Debug, Parser)]
 #[command(
@@ -21,12 +18,14 @@ use crate::{check, host, results, run};
                         130 interrupted."
 )]
 pub struct Cli {
+    /// What is to be done.
     #[command(subcommand)]
-    command: Command,
+    pub command: Command,
 }
 
+/// The subcommands.
 #[derive(Debug, Subcommand)]
-enum Command {
+pub enum Command {
     /// Runs a plan; without one, the Insert Benchmark, small, on the bundled SQLite in two configurations
     Run(RunArgs),
     /// Shows what a plan comes to: the matrix, every value with its origin, the time and disk it takes; runs nothing
@@ -103,19 +102,6 @@ pub struct HostArgs {
     /// The directory that databases would be made in
     #[arg(default_value = ".")]
     pub directory: PathBuf,
-}
-
-impl Cli {
-    /// Does what was asked for.
-    pub fn execute(self) -> anyhow::Result<Exit> {
-        match self.command {
-            Command::Run(args) => run::run(&args),
-            Command::Check(args) => check::check(&args),
-            Command::Show(args) => results::show(&args),
-            Command::Report(args) => results::report(&args),
-            Command::Host(args) => host::host(&args),
-        }
-    }
 }
 
 #[cfg(test)]

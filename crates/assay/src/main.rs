@@ -8,11 +8,13 @@
     reason = "this is the one crate that talks to people"
 )]
 
+mod builds;
 mod check;
 mod cli;
 mod host;
 mod outcome;
 mod plan_file;
+mod preflight;
 mod results;
 mod run;
 
@@ -20,6 +22,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+use cli::Command;
 use outcome::Exit;
 
 fn main() -> ExitCode {
@@ -31,9 +34,7 @@ fn main() -> ExitCode {
         return engine::guard::main(args);
     }
     let exit = match cli::Cli::try_parse() {
-        Ok(cli) => cli
-            .execute()
-            .unwrap_or_else(|error| outcome::report_error(&error)),
+        Ok(cli) => execute(cli.command).unwrap_or_else(|error| outcome::report_error(&error)),
         Err(error) => {
             // Help and version are asked for and go to stdout; anything else is a usage error.
             let _ = error.print();
@@ -45,4 +46,14 @@ fn main() -> ExitCode {
         }
     };
     exit.into()
+}
+
+fn execute(command: Command) -> anyhow::Result<Exit> {
+    match command {
+        Command::Run(args) => run::run(&args),
+        Command::Check(args) => check::check(&args),
+        Command::Show(args) => results::show(&args),
+        Command::Report(args) => results::report(&args),
+        Command::Host(args) => host::host(&args),
+    }
 }

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use plan::{Config, Plan};
+use plan::{Config, Origin, Plan};
 
 use crate::cli::PlanArgs;
 use crate::outcome::{PlanRefused, UsageError};
@@ -84,5 +84,14 @@ impl PlanFile {
                 .with_context(|| format!("config `{}`", config.name))
         };
         config.files.iter().map(read).collect()
+    }
+}
+
+/// Where a value came from, as it is recorded and shown.
+pub fn origin(origin: Origin) -> String {
+    match origin {
+        Origin::Default => "default".into(),
+        Origin::File { line, column } => format!("plan:{line}:{column}"),
+        Origin::Set => "--set".into(),
     }
 }

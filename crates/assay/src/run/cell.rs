@@ -9,6 +9,7 @@ use workload::insert;
 use super::step::{Bench, StepRun};
 use super::target::{self, Up};
 use super::{Conductor, unix_now_ns};
+use crate::builds;
 use crate::outcome::{causes_of, help_of, log_tail_of, print_failure};
 
 /// Lines of a server's log that a failure shows.
@@ -28,7 +29,7 @@ pub fn run(
         target: target.name.clone(),
         build: plan.builds[target.build].name.clone(),
         config: plan.configs[target.config].name.clone(),
-        engine: target::engine_name(plan.builds[target.build].engine).into(),
+        engine: builds::engine_name(plan.builds[target.build].engine).into(),
         workload: reference.workload.clone(),
         variant: reference.variant.clone(),
         clients: cell.clients,

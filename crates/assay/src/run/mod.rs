@@ -5,7 +5,7 @@ mod display;
 mod sampling;
 mod step;
 mod stop;
-pub mod target;
+mod target;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use load::SystemClock;
-use plan::{Origin, Plan, Workload};
+use plan::{Plan, Workload};
 use record::{CellRef, FsyncLatency, Host, ResolvedValue, Run, RunDir, Status, Target, Warning};
 
 use crate::cli::RunArgs;
 use crate::host::{self, Needs};
 use crate::outcome::{Exit, UsageError, report_error};
 use crate::plan_file::{self, PlanFile};
-use crate::{check, results};
+use crate::{builds, preflight, results};
 use display::Display;
 
 /// What all cells of a run share.
@@ -51,8 +51,8 @@ impl Conductor<'_> {
 pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     let started_unix_ns = unix_now_ns();
     let file = plan_file::read(&args.plan)?;
-    let builds = target::locate(&file.plan)?;
-    check::refuse_what_cannot_run(&file)?;
+    let located = builds::locate(&file.plan)?;
+    preflight::refuse_what_cannot_run(&file)?;
     let stop = stop::watch()?;
     let data_root = data_root(&file.plan, args)?;
     let _lock = lock(&data_root)?;
@@ -62,14 +62,14 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
         data_root.display(),
         args.results.display()
     ));
-    let estimate = check::estimate(&file.plan);
+    let estimate = preflight::estimate(&file.plan);
     let needs = Needs {
         disk_bytes: Some(estimate.disk_bytes),
-        local_server: target::has_local_server(&file.plan),
+        local_server: builds::has_local_server(&file.plan),
         connections: estimate.connections,
     };
     let findings = host::look(&data_root, needs)?;
-    let mut run = describe(&file, builds, started_unix_ns);
+    let mut run = describe(&file, located, started_unix_ns);
     run.host = Host {
         facts: findings.facts.facts.clone(),
         cpu_count: findings.facts.cpu_count,
@@ -158,7 +158,7 @@ fn describe(file: &PlanFile, builds: Vec<record::Build>, started_unix_ns: u64) -
                 .map(|resolved| ResolvedValue {
                     key: resolved.key.clone(),
                     value: resolved.value.clone(),
-                    origin: origin(resolved.origin),
+                    origin: plan_file::origin(resolved.origin),
                 })
                 .collect(),
         },
@@ -171,7 +171,7 @@ fn describe(file: &PlanFile, builds: Vec<record::Build>, started_unix_ns: u64) -
                 name: target.name.clone(),
                 build: plan.builds[target.build].name.clone(),
                 config: plan.configs[target.config].name.clone(),
-                engine: target::engine_name(plan.builds[target.build].engine).into(),
+                engine: builds::engine_name(plan.builds[target.build].engine).into(),
                 declared: plan.configs[target.config].set.clone(),
             })
             .collect(),
@@ -190,15 +190,6 @@ fn describe(file: &PlanFile, builds: Vec<record::Build>, started_unix_ns: u64) -
             })
             .collect(),
         ..Run::default()
-    }
-}
-
-/// Where a value came from, as it is recorded and shown.
-pub fn origin(origin: Origin) -> String {
-    match origin {
-        Origin::Default => "default".into(),
-        Origin::File { line, column } => format!("plan:{line}:{column}"),
-        Origin::Set => "--set".into(),
     }
 }
 

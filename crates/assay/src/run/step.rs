@@ -448,10 +448,11 @@ impl<'a, E: Engine> Bench<'a, E> {
             data: storage.data,
             logs: storage.logs,
         });
-        self.notes.extend(sampler.notes().iter().map(|note| Warning {
-            code: "host::disk".into(),
-            text: note.clone(),
-        }));
+        self.notes
+            .extend(sampler.notes().iter().map(|note| Warning {
+                code: "host::disk".into(),
+                text: note.clone(),
+            }));
         // The first sample opens the files of the server's processes: that is not the step's time.
         let _ = sampler.sample();
         sampler

@@ -1,0 +1,150 @@
+//! What is known of a run before it begins: whether it can run, and what it will take.
+
+use std::time::Duration;
+
+use plan::{BuildSource, Engine, Insert, InsertStepKind, Plan, Tables, Workload};
+
+use crate::builds;
+use crate::outcome::UsageError;
+use crate::plan_file::PlanFile;
+
+/// Bytes that a row takes with its three indexes and the room that B-trees leave, in round numbers: what SQLite and
+/// PostgreSQL were seen to need.
+const ROW_BYTES: u64 = 260;
+/// A server's logs and system tables.
+const SERVER_BYTES: u64 = 1_500_000_000;
+/// Rows per second that a server loads, and that it inserts and deletes with indexes: only for the estimate of time.
+pub const LOAD_ROWS_PER_S: u64 = 60_000;
+/// See there.
+pub const WRITE_ROWS_PER_S: u64 = 8_000;
+/// What a cell takes besides its steps: start, stop, checks.
+const CELL_OVERHEAD: Duration = Duration::from_secs(5);
+
+/// What a run will take.
+#[derive(Clone, Copy, Debug)]
+pub struct Estimate {
+    /// All cells, one after the other.
+    pub time: Duration,
+    /// The largest cell; cells don't share the disk.
+    pub disk_bytes: u64,
+    /// Connections at a time, at most.
+    pub connections: u32,
+}
+
+/// Connections that a cell of `plan` opens at a time, those that observe included.
+pub fn connections(plan: &Plan, clients: u32) -> u32 {
+    let Workload::Insert(insert) = &plan.workload;
+    let each =
+        2 + u32::from(insert.delete_per_insert) + u32::from(insert.long_transaction.is_some());
+    clients * each + 8
+}
+
+/// What a run of `plan` will take.
+pub fn estimate(plan: &Plan) -> Estimate {
+    let Workload::Insert(insert) = &plan.workload;
+    let cells = plan.cells();
+    let local_server = builds::has_local_server(plan);
+    let clients_most = plan.clients.iter().copied().max().unwrap_or(1);
+    Estimate {
+        time: cells
+            .iter()
+            .map(|cell| cell_time(insert, cell.clients))
+            .sum(),
+        disk_bytes: cell_rows(insert, clients_most) * ROW_BYTES
+            + if local_server { SERVER_BYTES } else { 0 },
+        connections: connections(plan, clients_most),
+    }
+}
+
+fn tables(insert: &Insert, clients: u32) -> u64 {
+    if insert.tables == Tables::Shared {
+        1
+    } else {
+        clients.into()
+    }
+}
+
+/// The most rows that are in all tables at a time, or whose space is not yet used again.
+fn cell_rows(insert: &Insert, clients: u32) -> u64 {
+    let tables = tables(insert, clients);
+    let rows = |kind: &InsertStepKind| match *kind {
+        InsertStepKind::Load { rows, .. } | InsertStepKind::Index { rows, .. } => rows * tables,
+        // Deleted rows leave their space for later ones sooner or later: half of it, for an estimate.
+        InsertStepKind::Write { rows, .. } if insert.delete_per_insert => rows * tables / 2,
+        InsertStepKind::Write { rows, .. } => rows * tables,
+        InsertStepKind::Query { rate, time, .. } => {
+            let rows = (rate * time.as_secs_f64() * f64::from(clients)) as u64;
+            if insert.delete_per_insert {
+                rows / 2
+            } else {
+                rows
+            }
+        }
+        InsertStepKind::Settle => 0,
+    };
+    insert.steps.iter().map(|step| rows(&step.kind)).sum()
+}
+
+fn cell_time(insert: &Insert, clients: u32) -> Duration {
+    let tables = tables(insert, clients);
+    let loading = |rows: u64, per_second: u64| {
+        Duration::from_secs_f64((rows * tables) as f64 / per_second as f64)
+    };
+    let time = |kind: &InsertStepKind| match *kind {
+        InsertStepKind::Load { rows, .. } => loading(rows, LOAD_ROWS_PER_S),
+        InsertStepKind::Index { .. } => loading(insert.initial_rows, LOAD_ROWS_PER_S * 5),
+        InsertStepKind::Write { rows, .. } => loading(rows, WRITE_ROWS_PER_S),
+        InsertStepKind::Query { time, .. } => time,
+        InsertStepKind::Settle => insert.settle_at_least.max(Duration::from_secs(1)),
+    };
+    insert
+        .steps
+        .iter()
+        .map(|step| time(&step.kind))
+        .sum::<Duration>()
+        + CELL_OVERHEAD
+}
+
+/// Refuses what the plan's text can't tell: a config for a server that assay does not start, a feature that an
+/// engine doesn't have, a file that isn't there.
+pub fn refuse_what_cannot_run(file: &PlanFile) -> anyhow::Result<()> {
+    let plan = &file.plan;
+    let Workload::Insert(insert) = &plan.workload;
+    for target in &plan.targets {
+        let (build, config) = (&plan.builds[target.build], &plan.configs[target.config]);
+        let refuse = |what: &str, help: &str| {
+            let message = format!("target `{}`: {what}", target.name);
+            Err(UsageError::new(message, Some(help.to_owned())).into())
+        };
+        let configured = !config.files.is_empty() || !config.set.is_empty();
+        match (build.engine, &build.source) {
+            (_, BuildSource::Url(_)) if configured => {
+                return refuse(
+                    "a server that assay does not start can't be given a config",
+                    "use a config without `file` and `set`, and configure the server itself",
+                );
+            }
+            (Engine::Sqlite, _) if !config.files.is_empty() => {
+                return refuse(
+                    "SQLite has no configuration file",
+                    "give its pragmas with `set`",
+                );
+            }
+            (Engine::Sqlite, _) if insert.partitions > 0 => {
+                return refuse(
+                    "SQLite has no partitions",
+                    "leave out `partitions`, or this target",
+                );
+            }
+            (Engine::Null, _) if configured => {
+                return refuse(
+                    "the null engine has no options",
+                    "use a config without `file` and `set`",
+                );
+            }
+            _ => {}
+        }
+        file.config_texts(config)?;
+    }
+    Ok(())
+}
