@@ -3,7 +3,6 @@
 //! The command line, and the conductor that runs cells. Only this crate prints and exits.
 
 #![expect(
-    clippy::print_stdout,
     clippy::print_stderr,
     reason = "this is the one crate that talks to people"
 )]

@@ -322,8 +322,8 @@ impl Insert {
         step: &Step,
         done: &mut [Done<'_, S>],
     ) -> Result<(), Error> {
-        let mut next_rows: Vec<u64> = self.ledgers.iter().map(|ledger| ledger.next_row).collect();
-        for number in 0..self.tables.len() {
+        for (number, (ledger, table)) in self.ledgers.iter_mut().zip(&self.tables).enumerate() {
+            let mut next_row = ledger.next_row;
             let (mut inserted, mut deleted, mut key_min) = (Vec::new(), 0, None);
             for Done {
                 program,
@@ -337,7 +337,7 @@ impl Insert {
                     | Connection::Indexer(Indexer { inserter, .. }) => {
                         let last_key = match *rows {
                             0 => None,
-                            _ => inserter.session.last_key(&self.tables[number])?,
+                            _ => inserter.session.last_key(table)?,
                         };
                         inserted.push(Inserted {
                             rows: *rows,
@@ -347,7 +347,7 @@ impl Insert {
                         if inserter.begun > 0 {
                             let end = inserter.next_row - inserter.stride
                                 + u64::from(inserter.rows_per_commit);
-                            next_rows[number] = next_rows[number].max(end);
+                            next_row = next_row.max(end);
                         }
                     }
                     Connection::Deleter(deleter) => {
@@ -361,9 +361,8 @@ impl Insert {
                     | Connection::Holder(_) => {}
                 }
             }
-            let ledger = &mut self.ledgers[number];
             ledger.apply(&inserted, deleted, key_min);
-            ledger.next_row = next_rows[number];
+            ledger.next_row = next_row;
             ledger.indexed |= matches!(step.kind, StepKind::Index { .. });
         }
         Ok(())
