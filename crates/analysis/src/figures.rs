@@ -17,8 +17,12 @@ pub struct Figures {
 /// A cell without its full set of steps.
 #[derive(Clone, Debug, Serialize)]
 pub struct Unfinished {
+    /// Which of the runs that were given, from 0.
+    pub run: usize,
     /// `build.config`
     pub target: String,
+    /// The workload's variant, where there are several.
+    pub variant: Option<String>,
     /// Clients.
     pub clients: u32,
     /// Which repeat, from 1.
@@ -32,6 +36,8 @@ pub struct Unfinished {
 /// The figures of one step of one cell.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
+    /// Which of the runs that were given, from 0.
+    pub run: usize,
     /// `build.config`
     pub target: String,
     /// The build's name.
@@ -97,6 +103,8 @@ pub struct OpFigures {
     pub per_second: f64,
     /// Rows per second of the step.
     pub rows_per_second: f64,
+    /// A rate was asked for: only then do response and service time differ.
+    pub scheduled: bool,
     /// Failures by class, retried attempts included.
     pub errors: BTreeMap<String, u64>,
     /// From sending to reply.
@@ -171,8 +179,17 @@ pub struct Series {
     /// By column of `host.parquet`: cumulative ones as differences per second, gauges as they are. `None`: not
     /// applicable or not sampled.
     pub host: BTreeMap<String, Vec<Option<f64>>>,
-    /// By counter of the engine, likewise.
-    pub engine: BTreeMap<String, Vec<Option<f64>>>,
+    /// By counter of the engine.
+    pub engine: BTreeMap<String, CounterSeries>,
+}
+
+/// One counter of the engine, second by second.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct CounterSeries {
+    /// It only grows: its values are its growth per second. Those of a gauge are what it was.
+    pub cumulative: bool,
+    /// `None`: not sampled.
+    pub values: Vec<Option<f64>>,
 }
 
 /// One kind of operation, second by second.
@@ -190,4 +207,6 @@ pub struct OpSeries {
     pub response_us_max: Vec<f64>,
     /// Operations that succeeded in each second, by client.
     pub ok_by_client: Vec<Vec<u64>>,
+    /// Their rows, by client.
+    pub rows_by_client: Vec<Vec<u64>>,
 }

@@ -27,6 +27,7 @@ fn row(row: &Row) -> Value {
         }
     }
     json!({
+        "run": row.run,
         "target": row.target,
         "build": row.build,
         "config": row.config,

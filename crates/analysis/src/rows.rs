@@ -15,11 +15,13 @@ use crate::{
 /// A record that can't be read. One that can be read and contradicts itself is an invalid row instead.
 pub fn figures(runs: &[RunDir]) -> Result<Figures, RecordError> {
     let mut figures = Figures::default();
-    for directory in runs {
+    for (run, directory) in runs.iter().enumerate() {
         for reference in directory.read_run()?.cells {
             let cell_directory = directory.cell(&reference)?;
             let unfinished = |status, causes| Unfinished {
+                run,
                 target: reference.target.clone(),
+                variant: reference.variant.clone(),
                 clients: reference.clients,
                 repeat: reference.repeat,
                 status,
@@ -31,7 +33,7 @@ pub fn figures(runs: &[RunDir]) -> Result<Figures, RecordError> {
             }
             let cell = cell_directory.read()?;
             for step in cell_directory.read_steps()? {
-                figures.rows.push(row(&cell, &step)?);
+                figures.rows.push(row(run, &cell, &step)?);
             }
             if cell.status != Status::Complete {
                 let causes = cell
@@ -48,7 +50,7 @@ pub fn figures(runs: &[RunDir]) -> Result<Figures, RecordError> {
 }
 
 /// The figures of one step.
-fn row(cell: &Cell, reader: &StepReader) -> Result<Row, RecordError> {
+fn row(run: usize, cell: &Cell, reader: &StepReader) -> Result<Row, RecordError> {
     let step = reader.step();
     let host = reader.host()?;
     let histograms = reader.histograms()?;
@@ -92,6 +94,7 @@ fn row(cell: &Cell, reader: &StepReader) -> Result<Row, RecordError> {
             offered: ops.offered,
             per_second: per_second(ops.ok),
             rows_per_second: per_second(ops.rows),
+            scheduled: ops.rate_target_ops_per_s.is_some(),
             errors: ops.errors.clone(),
             service_us: percentiles(&ops.service),
             response_us: percentiles(&ops.response),
@@ -101,6 +104,7 @@ fn row(cell: &Cell, reader: &StepReader) -> Result<Row, RecordError> {
         (kind.clone(), figures)
     });
     Ok(Row {
+        run,
         target: cell.target.clone(),
         build: cell.build.clone(),
         config: cell.config.clone(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use record::{CounterSample, HostSeries, Interval, RecordError};
 
-use crate::{OpSeries, Series};
+use crate::{CounterSeries, OpSeries, Series};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -58,7 +58,11 @@ pub(crate) fn series(
             .collect(),
         engine: engine
             .iter()
-            .map(|(name, (cumulative, samples))| (name.clone(), line(*cumulative, samples)))
+            .map(|(name, (cumulative, samples))| {
+                let values = line(*cumulative, samples);
+                let cumulative = *cumulative;
+                (name.clone(), CounterSeries { cumulative, values })
+            })
             .collect(),
     })
 }
@@ -82,14 +86,19 @@ fn add(series: &mut OpSeries, interval: &Interval) {
         series.service_us_max.resize(second + 1, 0.0);
         series.response_us_max.resize(second + 1, 0.0);
     }
-    if series.ok_by_client.len() <= client {
-        series.ok_by_client.resize(client + 1, Vec::new());
+    for (by_client, count) in [
+        (&mut series.ok_by_client, interval.ok),
+        (&mut series.rows_by_client, interval.rows),
+    ] {
+        if by_client.len() <= client {
+            by_client.resize(client + 1, Vec::new());
+        }
+        let of_client = &mut by_client[client];
+        if of_client.len() <= second {
+            of_client.resize(second + 1, 0);
+        }
+        of_client[second] += count;
     }
-    let of_client = &mut series.ok_by_client[client];
-    if of_client.len() <= second {
-        of_client.resize(second + 1, 0);
-    }
-    of_client[second] += interval.ok;
     series.rows[second] += interval.rows;
     series.ok[second] += interval.ok;
     series.failed[second] += interval.failed;
@@ -106,9 +115,11 @@ fn fill(series: &mut OpSeries, seconds: usize, clients: u32) {
     series.service_us_max.resize(seconds, 0.0);
     series.response_us_max.resize(seconds, 0.0);
     let clients = series.ok_by_client.len().max(clients as usize);
-    series.ok_by_client.resize(clients, Vec::new());
-    for of_client in &mut series.ok_by_client {
-        of_client.resize(seconds, 0);
+    for by_client in [&mut series.ok_by_client, &mut series.rows_by_client] {
+        by_client.resize(clients, Vec::new());
+        for of_client in by_client {
+            of_client.resize(seconds, 0);
+        }
     }
 }
 
@@ -209,6 +220,10 @@ mod tests {
         assert_eq!(series.rows, [150, 0, 0, 250, 0]);
         assert_eq!(series.response_us_max, [1.0, 0.0, 0.0, 9.0, 0.0]);
         assert_eq!(series.ok_by_client, [[3, 0, 0, 0, 0], [0, 0, 0, 5, 0]]);
+        assert_eq!(
+            series.rows_by_client,
+            [[150, 0, 0, 0, 0], [0, 0, 0, 250, 0]]
+        );
     }
 
     #[test]
@@ -223,6 +238,7 @@ mod tests {
         assert_eq!(series.ok, [2, 8]);
         assert_eq!(series.response_us_max, [1.0, 8.0]);
         assert_eq!(series.ok_by_client, [[0, 4], [2, 4], [0, 0]]);
+        assert_eq!(series.rows_by_client, [[0, 200], [100, 200], [0, 0]]);
     }
 
     #[test]

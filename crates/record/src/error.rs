@@ -63,12 +63,15 @@ impl RecordError {
     /// What to do about it, where that is known.
     pub fn help(&self) -> Option<String> {
         match self {
-            Self::Io { source, .. } => match source.kind() {
+            Self::Io { action, source, .. } => match source.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                     Some("make space there, or choose another place with `--results`; finished steps are kept".into())
                 }
                 io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
                     Some("choose a directory that can be written with `--results`".into())
+                }
+                _ if *action == "create directory" => {
+                    Some("choose another place with `--results`".into())
                 }
                 _ => None,
             },

@@ -267,6 +267,10 @@ pub struct Step {
     pub started_unix_ns: u64,
     /// Its length: from the common start of all clients to the end of the last.
     pub elapsed_ns: u64,
+    /// The time that it was given; `None` when it ends with its work. It lasts longer than that while a reply to what
+    /// was sent within it is still to come.
+    #[serde(default)]
+    pub time_given_ns: Option<u64>,
     /// Clients.
     pub clients: u32,
     /// Rows that were in all tables when it began: what an index step indexes.

@@ -1,8 +1,10 @@
 //! The tables of the field: throughput per step, relative to a base, the insert rate that was asked for and had, and
 //! per step the cost per operation, response-time buckets and percentiles; and how far apart clients ended.
 
+use std::collections::BTreeSet;
+
 use analysis::{
-    OpFigures, Percentiles, Row, Shade, relative as ratio_to, shade_max, shade_relative,
+    Buckets, OpFigures, Percentiles, Row, Shade, relative as ratio_to, shade_max, shade_relative,
     shade_share, shade_summary,
 };
 use record::{Status, StepKind};
@@ -11,36 +13,53 @@ use crate::matrix::{Line, Matrix, StepHead};
 use crate::number::{Figure, fixed, share};
 use crate::table::{Cell, Table, TableRow, Tone};
 
-/// The metrics in their order in the field (methodology a8); client and server CPU stand beside that of the host, of
-/// which they are parts.
-pub(crate) const METRICS: [&str; 23] = [
-    "ips",
-    "dps",
-    "qps",
-    "rps",
-    "rmbps",
-    "wps",
-    "wmbps",
-    "rpq",
-    "rkbpq",
-    "wpi",
-    "wkbpi",
-    "csps",
-    "cpups",
-    "cspq",
-    "cpupq",
-    "client_cpu_us_per_op",
-    "server_cpu_us_per_op",
-    "dbgb1",
-    "dbgb2",
-    "rss",
-    "maxop",
-    "p50",
-    "p99",
+/// The metrics of the field in its order (methodology a8), each with its unit.
+const FIELD: [(&str, &str); 21] = [
+    ("ips", "rows/s"),
+    ("dps", "rows/s"),
+    ("qps", "/s"),
+    ("rps", "/s"),
+    ("rmbps", "MB/s"),
+    ("wps", "/s"),
+    ("wmbps", "MB/s"),
+    ("rpq", "/op"),
+    ("rkbpq", "KB/op"),
+    ("wpi", "/row"),
+    ("wkbpi", "KB/row"),
+    ("csps", "/s"),
+    ("cpups", "%"),
+    ("cspq", "/op"),
+    ("cpupq", "us/op"),
+    ("dbgb1", "GB"),
+    ("dbgb2", "GB"),
+    ("rss", "GB"),
+    ("maxop", "s"),
+    ("p50", "/s"),
+    ("p99", "/s"),
 ];
 
-/// The same figures under the names of the microbenchmarks: a table has one name for a thing.
-const OTHER_NAMES: [&str; 6] = ["cpu/o", "cs/o", "r/o", "rKB/o", "wKB/o", "o/s"];
+/// What an operation costs: the metric, its name in this table and its unit. The host's CPU is `cpupq`: client and
+/// server are parts of it.
+const COSTS: [(&str, &str, &str); 10] = [
+    ("client_cpu_us_per_op", "client_cpu", "us/op"),
+    ("server_cpu_us_per_op", "server_cpu", "us/op"),
+    ("cpupq", "host_cpu", "us/op"),
+    ("cs/o", "cs/o", "/op"),
+    ("r/o", "r/o", "/op"),
+    ("rKB/o", "rKB/o", "KB/op"),
+    ("wKB/o", "wKB/o", "KB/op"),
+    ("client_cpu_us_per_row_inserted", "client_cpu", "us/insert"),
+    ("client_cpu_us_per_row_deleted", "client_cpu", "us/delete"),
+    ("client_cpu_us_per_query", "client_cpu", "us/query"),
+];
+
+/// Names of figures that stand in a table already under another name: `cpu/o` is `cpupq` in units that no two hosts
+/// share.
+const OTHER_NAMES: [&str; 2] = ["cpu/o", "o/s"];
+
+/// Kinds of operation that connections need to know where they are. They are counted like all others; nobody compares
+/// engines by them.
+const BOOKKEEPING: [&str; 2] = ["get_min", "get_max"];
 
 /// Upper bounds of the buckets of [`analysis::Buckets`].
 const BUCKETS: [&str; 10] = [
@@ -358,8 +377,10 @@ pub(crate) fn insert_rate(matrix: &Matrix<'_>) -> Option<Table> {
         let Some(line) = group.first() else { continue };
         let mut lead = matrix.lead_of(line);
         lead[0] = "target rate".to_string();
-        if let Some(repeat) = matrix.lead().iter().position(|head| head == "repeat") {
-            lead[repeat].clear();
+        for (text, head) in lead.iter_mut().zip(matrix.lead()) {
+            if matches!(head.as_str(), "repeat" | "run") {
+                text.clear();
+            }
         }
         let cells = steps.iter().zip(&decimals).map(|(step, decimals)| {
             let target = group
@@ -379,38 +400,94 @@ pub(crate) fn insert_rate(matrix: &Matrix<'_>) -> Option<Table> {
     Some(table.with_legend())
 }
 
-/// (d) The cost per operation and what else is measured in one step, one row per line.
+/// (d) The metrics of the field in one step, one row per line.
 pub(crate) fn metrics(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
-    let rows = || matrix.lines.iter().filter_map(|line| line.row(step.name));
-    let others: std::collections::BTreeSet<&str> = rows()
-        .flat_map(|row| row.metrics.keys().copied())
-        .filter(|name| !METRICS.contains(name) && !OTHER_NAMES.contains(name))
-        .collect();
-    let names: Vec<&str> = METRICS.into_iter().chain(others).collect();
-    let decimals: Vec<usize> = names
+    let columns = FIELD.map(|(name, unit)| (name, format!("{name}\n{unit}")));
+    let mut table = metric_table(matrix, step, &columns);
+    table.id = format!("metrics-{}", anchor(step.name));
+    table.title = format!("Metrics; an operation is a {}", operation(step));
+    table
+}
+
+/// (d) What an operation costs in one step, whose processor time it is, and what each sort of row costs the client.
+pub(crate) fn costs(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
+    let mut columns: Vec<(&str, String)> = COSTS
         .iter()
-        .map(|name| {
-            Figure::of_metric(name)
-                .decimals(rows().filter_map(|row| row.metrics.get(name).copied().flatten()))
-        })
+        .map(|(name, head, unit)| (*name, format!("{head}\n{unit}")))
+        .collect();
+    // What this table does not know by name is not lost.
+    let known = |name: &str| {
+        FIELD.iter().any(|(field, _)| *field == name)
+            || OTHER_NAMES.contains(&name)
+            || COSTS.iter().any(|(cost, ..)| *cost == name)
+    };
+    let others: BTreeSet<&str> = rows_of(matrix, step)
+        .flat_map(|row| row.metrics.keys().copied())
+        .filter(|name| !known(name))
+        .collect();
+    columns.extend(others.into_iter().map(|name| (name, name.to_string())));
+    let mut table = metric_table(matrix, step, &columns);
+    table.id = format!("costs-{}", anchor(step.name));
+    table.title = format!(
+        "Cost per {}; host includes client and server",
+        operation(step)
+    );
+    table
+}
+
+/// What is counted as an operation in a step.
+fn operation(step: StepHead<'_>) -> &'static str {
+    match step.kind {
+        StepKind::Load => "row inserted",
+        StepKind::Index => "row indexed",
+        StepKind::Query => "query",
+        StepKind::Settle => "step",
+    }
+}
+
+/// The rows of all lines that did a step.
+fn rows_of<'m, 'a>(
+    matrix: &'m Matrix<'a>,
+    step: StepHead<'a>,
+) -> impl Iterator<Item = &'a Row> + 'm {
+    matrix
+        .lines
+        .iter()
+        .filter_map(move |line| line.row(step.name))
+}
+
+/// Some metrics of one step, one row per line. What applies to no line is named below instead of taking a column.
+fn metric_table(matrix: &Matrix<'_>, step: StepHead<'_>, columns: &[(&str, String)]) -> Table {
+    let values = |name: &str| -> Vec<f64> {
+        rows_of(matrix, step)
+            .filter_map(|row| row.metrics.get(name).copied().flatten())
+            .collect()
+    };
+    let (mut shown, absent): (Vec<_>, Vec<_>) = columns
+        .iter()
+        .partition(|(name, _)| !values(name).is_empty());
+    if shown.is_empty() {
+        shown.extend(columns.first());
+    }
+    let decimals: Vec<usize> = shown
+        .iter()
+        .map(|(name, _)| Figure::of_metric(name).decimals(values(name)))
         .collect();
     let mut footnotes = Footnotes::default();
     let mut table = Table {
-        id: format!("metrics-{}", anchor(step.name)),
-        title: format!("{}: metrics", step.name),
         lead: matrix.lead(),
-        columns: names.iter().map(|name| metric_head(name)).collect(),
+        columns: shown.iter().map(|(_, head)| head.clone()).collect(),
         ..Table::default()
     };
     for line in &matrix.lines {
         let Some(row) = line.row(step.name) else {
             continue;
         };
-        let mut cells: Vec<Cell> = names
+        let mut cells: Vec<Cell> = shown
             .iter()
             .zip(&decimals)
             .map(
-                |(name, decimals)| match row.metrics.get(name).copied().flatten() {
+                |((name, _), decimals)| match row.metrics.get(name).copied().flatten() {
                     Some(value) => Cell::plain(fixed(value, *decimals)),
                     None => Cell::not_applicable(),
                 },
@@ -430,54 +507,43 @@ pub(crate) fn metrics(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
         });
     }
     table.notes.extend(footnotes.into_notes());
+    if !absent.is_empty() && rows_of(matrix, step).any(|row| row.status == Status::Complete) {
+        let names: Vec<_> = absent.iter().map(|(name, _)| *name).collect();
+        table.notes.push(format!("n/a: {}", names.join(", ")));
+    }
     table.with_legend()
 }
 
-/// A metric's name as the head of a column: long ones in several lines.
-fn metric_head(name: &str) -> String {
-    match name.split_once("_us_per_") {
-        Some((start, per)) => format!("{start}\nus_per_{}", per.replace("row_", "row\n")),
-        None => name.to_string(),
-    }
-}
-
 /// The kinds of operation of a step, inserts first.
-pub(crate) fn kinds<'a>(matrix: &Matrix<'a>, step: StepHead<'_>) -> Vec<&'a str> {
+pub(crate) fn kinds<'a>(matrix: &Matrix<'a>, step: StepHead<'a>) -> Vec<&'a str> {
     let mut kinds: Vec<&str> = Vec::new();
-    for row in matrix.lines.iter().filter_map(|line| line.row(step.name)) {
+    for row in rows_of(matrix, step) {
         kinds.extend(row.ops.keys().map(String::as_str));
         kinds.extend(row.series.ops.keys().map(String::as_str));
     }
     let order = ["insert", "delete", "query"];
-    kinds.sort_by_key(|kind| {
-        (
-            order
-                .iter()
-                .position(|known| known == kind)
-                .unwrap_or(order.len()),
-            *kind,
-        )
-    });
+    let place = |kind: &str| {
+        let known = order.iter().position(|known| *known == kind);
+        known.unwrap_or(order.len() + usize::from(BOOKKEEPING.contains(&kind)))
+    };
+    kinds.sort_by_key(|kind| (place(kind), *kind));
     kinds.dedup();
     kinds
 }
 
-/// A kind of operation of a step has a schedule when its rate is limited: only then do its two times differ.
+/// The same in two lists: what the step is about, and what its connections do beside it.
+pub(crate) fn kinds_apart<'a>(
+    matrix: &Matrix<'a>,
+    step: StepHead<'a>,
+) -> (Vec<&'a str>, Vec<&'a str>) {
+    kinds(matrix, step)
+        .into_iter()
+        .partition(|kind| !BOOKKEEPING.contains(kind))
+}
+
+/// Whether a rate was asked for this kind of operation: only then do its two times differ.
 pub(crate) fn has_schedule(matrix: &Matrix<'_>, step: StepHead<'_>, kind: &str) -> bool {
-    matrix
-        .lines
-        .iter()
-        .filter_map(|line| line.row(step.name))
-        .any(|row| {
-            let Some(op) = row.ops.get(kind) else {
-                return false;
-            };
-            let limited = row.sla.is_some() && matches!(kind, "insert" | "delete");
-            limited
-                || op.service_buckets.counts != op.response_buckets.counts
-                || op.service_us.max != op.response_us.max
-                || op.service_us.p50 != op.response_us.p50
-        })
+    rows_of(matrix, step).any(|row| row.ops.get(kind).is_some_and(|op| op.scheduled))
 }
 
 /// One of the two times of an operation.
@@ -494,64 +560,101 @@ impl Time {
             Self::Response => "response",
         }
     }
+
+    fn percentiles(self, op: &OpFigures) -> &Percentiles {
+        match self {
+            Self::Service => &op.service_us,
+            Self::Response => &op.response_us,
+        }
+    }
+
+    fn buckets(self, op: &OpFigures) -> &Buckets {
+        match self {
+            Self::Service => &op.service_buckets,
+            Self::Response => &op.response_buckets,
+        }
+    }
+
+    /// The times of one kind of operation that differ, each with what it is called.
+    fn of(matrix: &Matrix<'_>, step: StepHead<'_>, kind: &str) -> Vec<(Self, &'static str)> {
+        if has_schedule(matrix, step, kind) {
+            [Self::Response, Self::Service]
+                .map(|time| (time, time.name()))
+                .to_vec()
+        } else {
+            vec![(Self::Response, "both")]
+        }
+    }
 }
 
-/// One row per line and time of one kind of operation; without a schedule the two times are one.
+/// One row per kind of operation, line and time, kinds outermost. The column that says which time it is exists where
+/// a schedule makes two of them.
 fn per_time(
     matrix: &Matrix<'_>,
     step: StepHead<'_>,
-    kind: &str,
+    kinds: &[&str],
     mut cells: impl FnMut(&OpFigures, Time) -> Vec<Cell>,
 ) -> Table {
-    let times: &[Time] = if has_schedule(matrix, step, kind) {
-        &[Time::Response, Time::Service]
-    } else {
-        &[Time::Response]
-    };
+    let two = kinds.iter().any(|kind| has_schedule(matrix, step, kind));
     let mut table = Table {
-        lead: matrix.lead(),
+        lead: vec!["kind".to_string()],
         ..Table::default()
     };
-    if times.len() > 1 {
-        table.lead.push("time".to_string());
-    }
-    for line in &matrix.lines {
-        let Some(row) = line.row(step.name) else {
-            continue;
-        };
-        let Some(op) = row.ops.get(kind) else {
-            continue;
-        };
-        for time in times {
-            let mut lead = matrix.lead_of(line);
-            if times.len() > 1 {
-                lead.push(time.name().to_string());
-            }
-            let mut cells = cells(op, *time);
-            if !comparable(row) {
-                cells.iter_mut().for_each(|cell| cell.tone = Tone::Invalid);
-                if let Some(last) = cells.last_mut() {
-                    last.mark = Tone::Invalid.mark().to_string();
+    table.lead.extend(matrix.lead());
+    table.lead.extend(two.then(|| "time".to_string()));
+    for kind in kinds {
+        let times = Time::of(matrix, step, kind);
+        for line in &matrix.lines {
+            let Some(row) = line.row(step.name) else {
+                continue;
+            };
+            let Some(op) = row.ops.get(*kind) else {
+                continue;
+            };
+            for &(time, name) in &times {
+                let mut cells = cells(op, time);
+                if !comparable(row) {
+                    cells.iter_mut().for_each(|cell| cell.tone = Tone::Invalid);
+                    if let Some(last) = cells.last_mut() {
+                        last.mark = Tone::Invalid.mark().to_string();
+                    }
                 }
+                table.rows.push(TableRow {
+                    lead: lead_of_time(matrix, line, kind, two.then_some(name)),
+                    cells,
+                    target: false,
+                });
             }
-            table.rows.push(TableRow {
-                lead,
-                cells,
-                target: false,
-            });
         }
     }
     table
 }
 
+fn lead_of_time(
+    matrix: &Matrix<'_>,
+    line: &Line<'_>,
+    kind: &str,
+    time: Option<&str>,
+) -> Vec<String> {
+    let mut lead = vec![kind.to_string()];
+    lead.extend(matrix.lead_of(line));
+    lead.extend(time.map(str::to_string));
+    lead
+}
+
+/// What the rows of a table of times are, in its title.
+fn times_named(table: &Table) -> &'static str {
+    if table.lead.last().is_some_and(|head| head == "time") {
+        "Response and service time"
+    } else {
+        "Response time"
+    }
+}
+
 /// (e) Shares of response times per bucket.
-pub(crate) fn buckets(matrix: &Matrix<'_>, step: StepHead<'_>, kind: &str) -> Table {
-    let mut table = per_time(matrix, step, kind, |op, time| {
-        let buckets = if time == Time::Service {
-            &op.service_buckets
-        } else {
-            &op.response_buckets
-        };
+pub(crate) fn buckets(matrix: &Matrix<'_>, step: StepHead<'_>, kinds: &[&str]) -> Table {
+    let mut table = per_time(matrix, step, kinds, |op, time| {
+        let buckets = time.buckets(op);
         let total: u64 = buckets.counts.iter().sum();
         let max = if total == 0 {
             Cell::default()
@@ -564,13 +667,15 @@ pub(crate) fn buckets(matrix: &Matrix<'_>, step: StepHead<'_>, kind: &str) -> Ta
         });
         shares.chain([max]).collect()
     });
-    for time in [Time::Service, Time::Response] {
-        shade_longest(matrix, step, kind, time, &mut table);
+    for kind in kinds {
+        for (time, name) in Time::of(matrix, step, kind) {
+            shade_longest(matrix, step, kind, (time, name), &mut table);
+        }
     }
-    table.id = format!("buckets-{}-{}", anchor(step.name), anchor(kind));
+    table.id = format!("buckets-{}", anchor(step.name));
     table.title = format!(
-        "{}: {kind}, percent of operations per bucket of time; max in seconds",
-        step.name
+        "{}: percent of operations in each bucket; max in seconds",
+        times_named(&table)
     );
     table.columns = BUCKETS
         .iter()
@@ -585,29 +690,18 @@ fn shade_longest(
     matrix: &Matrix<'_>,
     step: StepHead<'_>,
     kind: &str,
-    time: Time,
+    (time, name): (Time, &str),
     table: &mut Table,
 ) {
-    let both = has_schedule(matrix, step, kind);
-    if !both && time == Time::Service {
-        return;
-    }
+    let two = table.lead.last().is_some_and(|head| head == "time");
     for group in matrix.groups() {
         let lines: Vec<_> = group
             .iter()
             .filter_map(|line| {
                 let row = line.row(step.name).filter(|row| comparable(row))?;
                 let op = row.ops.get(kind).filter(|op| op.count > 0)?;
-                let mut lead = matrix.lead_of(line);
-                if both {
-                    lead.push(time.name().to_string());
-                }
-                let buckets = if time == Time::Service {
-                    &op.service_buckets
-                } else {
-                    &op.response_buckets
-                };
-                Some((lead, Some(buckets.max_seconds)))
+                let lead = lead_of_time(matrix, line, kind, two.then_some(name));
+                Some((lead, Some(time.buckets(op).max_seconds)))
             })
             .collect();
         let values: Vec<_> = lines.iter().map(|(_, value)| *value).collect();
@@ -624,7 +718,7 @@ fn shade_longest(
 }
 
 /// (e) Percentiles of the same times.
-pub(crate) fn percentiles(matrix: &Matrix<'_>, step: StepHead<'_>, kind: &str) -> Table {
+pub(crate) fn percentiles(matrix: &Matrix<'_>, step: StepHead<'_>, kinds: &[&str]) -> Table {
     let values = |times: &Percentiles| {
         [
             times.p50,
@@ -638,10 +732,9 @@ pub(crate) fn percentiles(matrix: &Matrix<'_>, step: StepHead<'_>, kind: &str) -
         ]
     };
     let ops = || {
-        matrix
-            .lines
-            .iter()
-            .filter_map(|line| line.row(step.name)?.ops.get(kind))
+        rows_of(matrix, step)
+            .flat_map(|row| kinds.iter().filter_map(|kind| row.ops.get(*kind)))
+            .filter(|op| op.count > 0)
     };
     let decimals: Vec<usize> = (0..8)
         .map(|column| {
@@ -654,23 +747,18 @@ pub(crate) fn percentiles(matrix: &Matrix<'_>, step: StepHead<'_>, kind: &str) -
             Figure::Microseconds.decimals(both)
         })
         .collect();
-    let mut table = per_time(matrix, step, kind, |op, time| {
+    let mut table = per_time(matrix, step, kinds, |op, time| {
         if op.count == 0 {
             return vec![Cell::default(); decimals.len()];
         }
-        let times = if time == Time::Service {
-            &op.service_us
-        } else {
-            &op.response_us
-        };
-        values(times)
+        values(time.percentiles(op))
             .iter()
             .zip(&decimals)
             .map(|(value, decimals)| Cell::plain(fixed(*value, *decimals)))
             .collect()
     });
-    table.id = format!("percentiles-{}-{}", anchor(step.name), anchor(kind));
-    table.title = format!("{}: {kind}, percentiles of time in microseconds", step.name);
+    table.id = format!("percentiles-{}", anchor(step.name));
+    table.title = format!("{}: percentiles in microseconds", times_named(&table));
     table.columns = ["p50", "p90", "p95", "p99", "p99.9", "p99.99", "max", "mean"]
         .map(str::to_string)
         .to_vec();
@@ -679,11 +767,11 @@ pub(crate) fn percentiles(matrix: &Matrix<'_>, step: StepHead<'_>, kind: &str) -
 
 /// What became of the operations that were asked for.
 pub(crate) fn accounting(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
-    let mut lead = matrix.lead();
-    lead.push("kind".to_string());
+    let mut lead = vec!["kind".to_string()];
+    lead.extend(matrix.lead());
     let mut table = Table {
         id: format!("operations-{}", anchor(step.name)),
-        title: format!("{}: operations; offered = skipped + ok + failed", step.name),
+        title: "Operations: offered = skipped + ok + failed".to_string(),
         lead,
         columns: [
             "offered",
@@ -700,12 +788,9 @@ pub(crate) fn accounting(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
         ..Table::default()
     };
     let mut errors = Vec::new();
-    for line in &matrix.lines {
-        let Some(row) = line.row(step.name) else {
-            continue;
-        };
-        for kind in kinds(matrix, step) {
-            let Some(op) = row.ops.get(kind) else {
+    for kind in kinds(matrix, step) {
+        for line in &matrix.lines {
+            let Some(op) = line.row(step.name).and_then(|row| row.ops.get(kind)) else {
                 continue;
             };
             let rate = |value: f64| Cell::plain(fixed(value, Figure::PerSecond.decimals([value])));
@@ -717,10 +802,8 @@ pub(crate) fn accounting(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
                 .map(|count| Cell::plain(count.to_string()))
                 .collect();
             cells.extend([rate(op.per_second), rate(op.rows_per_second)]);
-            let mut lead = matrix.lead_of(line);
-            lead.push(kind.to_string());
             table.rows.push(TableRow {
-                lead,
+                lead: lead_of_time(matrix, line, kind, None),
                 cells,
                 target: false,
             });
@@ -806,7 +889,7 @@ pub(crate) fn counters(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table>
         .iter()
         .filter_map(|line| Some((line, line.row(step.name)?)))
         .collect();
-    let names: std::collections::BTreeSet<&str> = lines
+    let names: BTreeSet<&str> = lines
         .iter()
         .flat_map(|(_, row)| row.counters.keys().map(String::as_str))
         .collect();
@@ -827,10 +910,7 @@ pub(crate) fn counters(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table>
     });
     Some(Table {
         id: format!("counters-{}", anchor(step.name)),
-        title: format!(
-            "{}: counters of the engine, what they did in the step",
-            step.name
-        ),
+        title: "Counters of the engine: what they did in the step".to_string(),
         lead: vec!["counter".to_string()],
         columns: lines.iter().map(|(line, _)| matrix.label(line)).collect(),
         rows: rows.collect(),
@@ -838,24 +918,16 @@ pub(crate) fn counters(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table>
     })
 }
 
-/// How long it took to bring the engines to rest.
-pub(crate) fn settling(matrix: &Matrix<'_>) -> Option<Table> {
-    let steps: Vec<_> = matrix
-        .steps
-        .iter()
-        .copied()
-        .filter(|step| step.kind == StepKind::Settle)
-        .collect();
-    if steps.is_empty() {
-        return None;
-    }
-    let mut table = per_step(matrix, &steps, |line, step| match line.row(step.name) {
-        None => Cell::not_run(),
+/// How long each step was, settle steps included.
+pub(crate) fn lengths(matrix: &Matrix<'_>) -> Table {
+    let steps = &matrix.steps;
+    let mut table = per_step(matrix, steps, |line, step| match line.row(step.name) {
+        None => missing_step(matrix, line, step),
         Some(row) => ended_early(row.status).unwrap_or_else(|| Cell::plain(fixed(row.seconds, 1))),
     });
-    table.id = "settling".to_string();
-    table.title = "Settling between steps: how long it took, in seconds".to_string();
-    Some(table)
+    table.id = "lengths".to_string();
+    table.title = "Length of each step in seconds".to_string();
+    table
 }
 
 /// A name as part of an identifier; names that differ stay different.

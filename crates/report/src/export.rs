@@ -5,8 +5,6 @@ use std::collections::BTreeSet;
 use analysis::{Figures, Percentiles};
 use record::{Status, StepKind};
 
-use crate::classic;
-
 /// One line per step of each cell, settle steps included. Units are in the names of the columns; what is not
 /// applicable is empty. Which columns there are depends on the kinds of operation and metrics that occur.
 pub fn csv(figures: &Figures) -> String {
@@ -20,19 +18,13 @@ pub fn csv(figures: &Figures) -> String {
         .iter()
         .flat_map(|row| row.metrics.keys().copied())
         .collect();
-    let known = classic::METRICS
+    let metrics: Vec<&str> = analysis::METRICS
         .into_iter()
-        .filter(|name| present.contains(name));
-    let metrics: Vec<&str> = known
-        .chain(
-            present
-                .iter()
-                .copied()
-                .filter(|name| !classic::METRICS.contains(name)),
-        )
+        .filter(|name| present.contains(name))
         .collect();
 
     let mut head: Vec<String> = [
+        "run",
         "target",
         "build",
         "config",
@@ -82,6 +74,7 @@ pub fn csv(figures: &Figures) -> String {
         let sla = row.sla.as_ref();
         let fairness = row.fairness.as_ref();
         let mut line = vec![
+            (row.run + 1).to_string(),
             row.target.clone(),
             row.build.clone(),
             row.config.clone(),

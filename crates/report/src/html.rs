@@ -12,12 +12,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::Figures;
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
-use record::{Cell, Run, Status, Step};
+use record::{Cell, Run, Status, Step, StepKind};
 
 use crate::classic;
 use crate::matrix::{Matrix, StepHead};
 use crate::number::{duration, moment};
-use crate::problems::{Weight, ended, problems};
+use crate::problems::{Weight, counted, ended, problems, targets, verdict};
 use crate::table::{Table, Tone};
 use crate::terminal::printable;
 use series::Chart;
@@ -70,9 +70,9 @@ pub fn html(sources: &[Source], figures: &Figures) -> String {
         .collect();
     let curves = steps
         .iter()
-        .flat_map(|step| step.load.iter().chain(&step.host));
+        .flat_map(|step| step.load.iter().chain(&step.host).chain(&step.engine));
     let curve_count: usize = curves
-        .map(|chart| chart.curves.len() + chart.by_client.len())
+        .map(|chart| chart.curves.len() + chart.parts.len())
         .sum();
     let points_max =
         (CURVE_BYTES_MAX / POINT_BYTES / curve_count.max(1)).clamp(POINTS_MIN, POINTS_MAX);
@@ -97,8 +97,10 @@ pub fn html(sources: &[Source], figures: &Figures) -> String {
             body {
                 header {
                     h1 { (title) }
-                    @for source in sources { (head(&source.run)) }
-                    (tally(figures))
+                    (judgement(figures))
+                    @for (number, source) in sources.iter().enumerate() {
+                        (head(&source.run, (sources.len() > 1).then_some(number + 1)))
+                    }
                 }
                 main {
                     (contents(&matrix))
@@ -108,6 +110,7 @@ pub fn html(sources: &[Source], figures: &Figures) -> String {
                         @if let Some(relative) = classic::relative(&matrix) { (table(&relative)) }
                         @if let Some(rate) = classic::insert_rate(&matrix) { (table(&rate)) }
                         @if let Some(fairness) = classic::fairness(&matrix) { (table(&fairness)) }
+                        (table(&classic::lengths(&matrix)))
                     }
                     section id="problems" {
                         h2 { "What should be known" }
@@ -116,8 +119,9 @@ pub fn html(sources: &[Source], figures: &Figures) -> String {
                     section id="steps" {
                         h2 { "Steps" }
                         p.note {
-                            "In charts, time is the second of the step; a second in which nothing was completed is "
-                            "drawn as zero. Drag to zoom, double click to zoom out. A click in the legend hides a line, "
+                            "In charts, time is the second of the step. A second in which nothing was completed is drawn "
+                            "as zero; it has no response time, which is a gap. A last second that is not whole is scaled "
+                            "to one, or left out if it is shorter than a tenth. Drag to zoom, double click to zoom out. A click in the legend hides a line, "
                             "with Ctrl it hides all others."
                         }
                         noscript { p.note { "Charts need JavaScript; the tables don't." } }
@@ -155,6 +159,7 @@ struct StepCharts<'a> {
     step: StepHead<'a>,
     load: Vec<Chart>,
     host: Vec<Chart>,
+    engine: Vec<Chart>,
 }
 
 impl<'a> StepCharts<'a> {
@@ -163,6 +168,7 @@ impl<'a> StepCharts<'a> {
             step,
             load: charts::of_load(matrix, step),
             host: charts::of_host(matrix, step),
+            engine: charts::of_engine(matrix, step),
         }
     }
 }
@@ -180,8 +186,20 @@ fn clean(text: &str) -> String {
         .collect()
 }
 
+/// Whether the results can be stood behind.
+fn judgement(figures: &Figures) -> Markup {
+    let (text, good) = verdict(figures);
+    markup! {
+        @if good {
+            p { span.status.good { "\u{2713} " (text) } }
+        } @else {
+            p { a.status.doubt href="#problems" { "! " (text) } }
+        }
+    }
+}
+
 /// What was run, when, and how it ended.
-fn head(run: &Run) -> Markup {
+fn head(run: &Run, number: Option<usize>) -> Markup {
     let took = run
         .ended_unix_ns
         .map(|end| end.saturating_sub(run.started_unix_ns) as f64 / 1e9);
@@ -190,50 +208,23 @@ fn head(run: &Run) -> Markup {
     } else {
         "status bad"
     };
+    let clients: BTreeSet<u32> = run.cells.iter().map(|cell| cell.clients).collect();
+    let clients: Vec<_> = clients.iter().map(u32::to_string).collect();
+    let repeats = run.cells.iter().map(|cell| cell.repeat).max().unwrap_or(0);
     markup! {
-        p { span class=(class) { (ended(run)) } @if let Some(took) = took { " in " (duration(took)) } }
-        p.soft {
-            "started " (moment(run.started_unix_ns))
-            " · " (counted(run.targets.len(), "target")) " · " (counted(run.cells.len(), "cell"))
-            " · base " code { (clean(&run.base)) }
+        p {
+            @if let Some(number) = number { b { "run " (number) ", " (clean(&run.name)) } ": " }
+            span class=(class) { (ended(run)) } @if let Some(took) = took { " in " (duration(took)) }
+            ", started " (moment(run.started_unix_ns))
+            " · " (counted(run.targets.len(), "target"))
+            @if !clients.is_empty() { " · clients " (clients.join(", ")) }
+            @if repeats > 1 { " · " (repeats) " repeats" }
             " · seed " (run.seed) " · assay " (clean(&run.assay_version))
         }
-        @if !run.command.is_empty() { p.soft { code { (clean(&run.command.join(" "))) } } }
+        dl.targets {
+            @for (name, text) in targets(run) { div { dt { (clean(&name)) } dd { (clean(&text)) } } }
+        }
     }
-}
-
-/// How many results can't be stood behind.
-fn tally(figures: &Figures) -> Markup {
-    let invalid = figures
-        .rows
-        .iter()
-        .filter(|row| !row.valid && row.status == Status::Complete)
-        .count();
-    let failed = figures
-        .rows
-        .iter()
-        .filter(|row| row.status != Status::Complete)
-        .count();
-    let counts = [
-        (invalid, counted(invalid, "invalid result")),
-        (failed, counted(failed, "step") + " not finished"),
-        (
-            figures.unfinished.len(),
-            counted(figures.unfinished.len(), "cell") + " not finished",
-        ),
-    ];
-    let texts: Vec<_> = counts
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(_, text)| text)
-        .collect();
-    markup! {
-        @if !texts.is_empty() { p { a.status.doubt href="#problems" { (texts.join(" · ")) } } }
-    }
-}
-
-fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 fn contents(matrix: &Matrix<'_>) -> Markup {
@@ -412,20 +403,41 @@ fn failure(record: &CellRecord) -> Markup {
 
 fn step_section(matrix: &Matrix<'_>, charts: &StepCharts<'_>, points_max: usize) -> Markup {
     let step = charts.step;
-    let kinds = classic::kinds(matrix, step);
+    let (kinds, others) = classic::kinds_apart(matrix, step);
+    let beside = |mut table: Table| {
+        table.id += "-beside";
+        table
+    };
     markup! {
         section id={ "step-" (classic::anchor(step.name)) } {
             h3 { (clean(step.name)) }
             (table(&classic::metrics(matrix, step)))
-            div.charts { @for chart in &charts.load { (figure(chart, step, points_max)) } }
-            @for kind in &kinds {
-                (table(&classic::buckets(matrix, step, kind)))
-                (table(&classic::percentiles(matrix, step, kind)))
+            (table(&classic::costs(matrix, step)))
+            @if charts.load.is_empty() {
+                p.note { "No charts: it was over in its first second." }
             }
+            div.charts { @for chart in &charts.load { (figure(chart, step, points_max)) } }
+            (table(&classic::buckets(matrix, step, &kinds)))
+            (table(&classic::percentiles(matrix, step, &kinds)))
             (table(&classic::accounting(matrix, step)))
+            @if !others.is_empty() {
+                details {
+                    summary { "times of what connections do beside the step: " (clean(&others.join(", "))) }
+                    (table(&beside(classic::buckets(matrix, step, &others))))
+                    (table(&beside(classic::percentiles(matrix, step, &others))))
+                }
+            }
             @if !charts.host.is_empty() {
-                h4 { "Host and server in " (clean(step.name)) }
-                div.charts { @for chart in &charts.host { (figure(chart, step, points_max)) } }
+                details {
+                    summary { "host and server, second by second (" (charts.host.len()) ")" }
+                    div.charts { @for chart in &charts.host { (figure(chart, step, points_max)) } }
+                }
+            }
+            @if !charts.engine.is_empty() {
+                details {
+                    summary { "counters of the engine that moved, second by second (" (charts.engine.len()) ")" }
+                    div.charts { @for chart in &charts.engine { (figure(chart, step, points_max)) } }
+                }
             }
             @if let Some(counters) = classic::counters(matrix, step) {
                 details { summary { "counters of the engine (" (counters.rows.len()) ")" } (table(&counters)) }
@@ -436,21 +448,21 @@ fn step_section(matrix: &Matrix<'_>, charts: &StepCharts<'_>, points_max: usize)
 
 fn figure(chart: &Chart, step: StepHead<'_>, points_max: usize) -> Markup {
     let bucket = series::bucket_seconds(&chart.curves, points_max);
-    let clients = !chart.by_client.is_empty();
+    let parts = !chart.parts.is_empty();
     markup! {
         figure data-step=(classic::anchor(step.name)) {
             figcaption {
                 span { (clean(step.name)) " " (clean(&chart.title)) }
-                @if clients { button type="button" aria-pressed="false" { "operations of each client" } }
+                @if parts { button type="button" aria-pressed="false" { (chart.parts_are) } }
                 @if bucket > 1 { span.note { "smallest and largest second of every " (bucket) } }
             }
             div.plot {}
             script type="application/json" data-view="targets" {
                 (PreEscaped(series::json(&chart.curves, points_max)))
             }
-            @if clients {
-                script type="application/json" data-view="clients" {
-                    (PreEscaped(series::json(&chart.by_client, points_max)))
+            @if parts {
+                script type="application/json" data-view="parts" {
+                    (PreEscaped(series::json(&chart.parts, points_max)))
                 }
             }
         }
@@ -462,10 +474,9 @@ fn settling(matrix: &Matrix<'_>, sources: &[Source]) -> Markup {
     let cells = || sources.iter().flat_map(|source| &source.cells);
     let settled = |record: &CellRecord| record.steps.iter().any(|step| step.settle.is_some());
     markup! {
-        @if let Some(settling) = classic::settling(matrix) {
+        @if matrix.steps.iter().any(|step| step.kind == StepKind::Settle) {
             section id="step-settling" {
                 h3 { "Settling" }
-                (table(&settling))
                 @for record in cells().filter(|record| settled(record)) {
                     details {
                         summary {
@@ -675,6 +686,7 @@ fn plan(source: &Source, several: bool) -> Markup {
     let plan = &source.run.plan;
     markup! {
         @if several { h3 { (clean(&source.run.name)) } }
+        @if !source.run.command.is_empty() { p { code { (clean(&source.run.command.join(" "))) } } }
         @match &plan.path {
             Some(path) => p { code { (clean(path)) } ", verbatim:" },
             None => p { "The built-in default." },
@@ -727,7 +739,7 @@ fn method() -> Markup {
         p {
             b { "Metrics" } " per operation count inserts in load steps, rows indexed in index steps, queries in query "
             "steps. " code { "cpupq" } " is CPU time of the whole host in microseconds; " code { "client_cpu_us_per_op" }
-            " that of the threads of the load; " code { "server_cpu_us_per_op" } " that of the server's processes. "
+            " that of the threads of the load, which with an embedded engine do the engine's work too; " code { "server_cpu_us_per_op" } " that of the server's processes. "
             code { "p50" } " and " code { "p99" } " are rates met or exceeded in 50% and 99% of the seconds. "
             code { "maxop" } " is the longest response time in seconds. " code { "dbgb1" } " is the size of the data, "
             code { "dbgb2" } " with the logs, " code { "rss" } " the memory of the server, in units of 2^30 bytes."

@@ -1,6 +1,6 @@
 //! The rows of the figures as the field looks at them: one line per cell of the plan, one column per step.
 
-use analysis::{Figures, Row};
+use analysis::{Figures, Row, Unfinished};
 use record::{Run, Status, StepKind};
 
 /// A step, in the order of the plan.
@@ -17,8 +17,8 @@ pub(crate) struct Line<'a> {
     pub variant: Option<&'a str>,
     pub clients: u32,
     pub repeat: u32,
-    /// Which of several runs that hold the same cell, from 1.
-    pub occurrence: u32,
+    /// Which of the runs that are shown together, from 0.
+    pub run: usize,
     pub rows: Vec<&'a Row>,
     /// How far the cell got, where it did not end as planned.
     pub unfinished: Option<Option<Status>>,
@@ -35,9 +35,51 @@ impl<'a> Line<'a> {
         (self.variant, self.clients) == (other.variant, other.clients)
     }
 
+    /// Whether it is the line of a cell that did not end as planned.
+    pub(crate) fn is_of(&self, cell: &Unfinished) -> bool {
+        self.run == cell.run
+            && self.is(
+                &cell.target,
+                cell.variant.as_deref(),
+                cell.clients,
+                cell.repeat,
+            )
+    }
+
     fn is(&self, target: &str, variant: Option<&str>, clients: u32, repeat: u32) -> bool {
         (self.target, self.variant, self.clients, self.repeat) == (target, variant, clients, repeat)
     }
+
+    fn new(
+        target: &'a str,
+        variant: Option<&'a str>,
+        clients: u32,
+        repeat: u32,
+        run: usize,
+    ) -> Self {
+        Self {
+            target,
+            variant,
+            clients,
+            repeat,
+            run,
+            rows: Vec::new(),
+            unfinished: None,
+        }
+    }
+}
+
+/// The line of a cell, which is added if it is not there yet.
+fn line_of<'l, 'a>(lines: &'l mut Vec<Line<'a>>, wanted: Line<'a>) -> &'l mut Line<'a> {
+    let same = |line: &Line<'_>| {
+        line.run == wanted.run
+            && line.is(wanted.target, wanted.variant, wanted.clients, wanted.repeat)
+    };
+    let at = lines.iter().position(same).unwrap_or_else(|| {
+        lines.push(wanted);
+        lines.len() - 1
+    });
+    &mut lines[at]
 }
 
 /// All lines and steps.
@@ -48,7 +90,7 @@ pub(crate) struct Matrix<'a> {
     /// Settle steps included.
     pub steps: Vec<StepHead<'a>>,
     pub lines: Vec<Line<'a>>,
-    /// Which columns beside the target tell lines apart: variant, clients, repeat, occurrence.
+    /// Which columns beside the target tell lines apart: variant, clients, repeat, run.
     keys: [bool; 4],
 }
 
@@ -58,41 +100,13 @@ impl<'a> Matrix<'a> {
         let mut lines: Vec<Line<'a>> = Vec::new();
         for row in &figures.rows {
             let variant = row.variant.as_deref();
-            let same =
-                |line: &&mut Line<'a>| line.is(&row.target, variant, row.clients, row.repeat);
-            match lines.iter_mut().rev().find(same) {
-                Some(line) if line.row(&row.step).is_none() => line.rows.push(row),
-                before => {
-                    let occurrence = before.map_or(1, |line| line.occurrence + 1);
-                    lines.push(Line {
-                        target: &row.target,
-                        variant,
-                        clients: row.clients,
-                        repeat: row.repeat,
-                        occurrence,
-                        rows: vec![row],
-                        unfinished: None,
-                    });
-                }
-            }
+            let cell = Line::new(&row.target, variant, row.clients, row.repeat, row.run);
+            line_of(&mut lines, cell).rows.push(row);
         }
         for cell in &figures.unfinished {
-            let of_cell = |line: &&mut Line<'a>| {
-                line.target == cell.target
-                    && (line.clients, line.repeat) == (cell.clients, cell.repeat)
-            };
-            match lines.iter_mut().rev().find(of_cell) {
-                Some(line) => line.unfinished = Some(cell.status),
-                None => lines.push(Line {
-                    target: &cell.target,
-                    variant: None,
-                    clients: cell.clients,
-                    repeat: cell.repeat,
-                    occurrence: 1,
-                    rows: Vec::new(),
-                    unfinished: Some(cell.status),
-                }),
-            }
+            let variant = cell.variant.as_deref();
+            let begun = Line::new(&cell.target, variant, cell.clients, cell.repeat, cell.run);
+            line_of(&mut lines, begun).unfinished = Some(cell.status);
         }
 
         let targets: Vec<&str> = run
@@ -112,7 +126,7 @@ impl<'a> Matrix<'a> {
                 line.clients,
                 position(line),
                 line.repeat,
-                line.occurrence,
+                line.run,
             )
         });
 
@@ -125,7 +139,7 @@ impl<'a> Matrix<'a> {
             lines.iter().any(|line| line.variant.is_some()),
             differ(&|line| u64::from(line.clients)),
             differ(&|line| u64::from(line.repeat)),
-            differ(&|line| u64::from(line.occurrence)),
+            differ(&|line| line.run as u64),
         ];
         Self {
             base: &run.base,
@@ -160,7 +174,7 @@ impl<'a> Matrix<'a> {
             line.variant.unwrap_or_default().to_string(),
             line.clients.to_string(),
             line.repeat.to_string(),
-            line.occurrence.to_string(),
+            (line.run + 1).to_string(),
         ];
         let keys = values
             .into_iter()
@@ -174,15 +188,15 @@ impl<'a> Matrix<'a> {
 
     /// The line in one piece of text, for charts and sentences: `pg17.base c8 r2`.
     pub(crate) fn label(&self, line: &Line<'_>) -> String {
-        let [variant, clients, repeat, occurrence] = self.keys;
+        let [variant, clients, repeat, run] = self.keys;
         let mut label = line.target.to_string();
         if let (true, Some(variant)) = (variant, line.variant) {
             label += &format!(" {variant}");
         }
         for (shown, letter, value) in [
-            (clients, 'c', line.clients),
-            (repeat, 'r', line.repeat),
-            (occurrence, '#', line.occurrence),
+            (clients, 'c', line.clients as usize),
+            (repeat, 'r', line.repeat as usize),
+            (run, '#', line.run + 1),
         ] {
             if shown {
                 label += &format!(" {letter}{value}");
@@ -191,7 +205,8 @@ impl<'a> Matrix<'a> {
         label
     }
 
-    /// The line that `line` is compared to: the base with the same clients and in the same repeat.
+    /// The line that `line` is compared to: the base with the same clients and in the same repeat, of its own run if
+    /// that has it.
     pub(crate) fn base_of(&self, line: &Line<'_>) -> Option<&Line<'a>> {
         let bases = || {
             self.lines
@@ -199,7 +214,7 @@ impl<'a> Matrix<'a> {
                 .filter(|base| base.is(self.base, line.variant, line.clients, line.repeat))
         };
         bases()
-            .find(|base| base.occurrence == line.occurrence)
+            .find(|base| base.run == line.run)
             .or_else(|| bases().next())
     }
 

@@ -43,7 +43,10 @@ impl Figure {
         match self {
             Self::PerSecond => usize::from(least < 10.0),
             Self::OneDecimal => 1,
-            Self::PerOperation | Self::Seconds => 3,
+            Self::Seconds => 3,
+            // As in the field, and more where that would hide all of a figure.
+            Self::PerOperation if least >= 0.001 => 3,
+            Self::PerOperation => 5,
             Self::Microseconds if least >= 100.0 => 0,
             Self::Microseconds => 1 + usize::from(least < 10.0),
             Self::Gigabytes if least >= 10.0 => 1,
@@ -112,6 +115,9 @@ mod tests {
         assert_eq!(Figure::PerSecond.decimals([12_345.6, 0.0]), 0);
         assert_eq!(Figure::Microseconds.decimals([2.5, 300.0]), 2);
         assert_eq!(Figure::Microseconds.decimals([]), 0);
+        assert_eq!(Figure::PerOperation.decimals([0.0, 0.25]), 3);
+        assert_eq!(Figure::PerOperation.decimals([0.0, 0.000_31]), 5);
+        assert_eq!(Figure::PerOperation.decimals([0.0]), 3);
     }
 
     #[test]

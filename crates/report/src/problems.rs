@@ -1,6 +1,8 @@
 //! What went wrong and what should be known, in words.
 
-use analysis::Figures;
+use std::collections::BTreeSet;
+
+use analysis::{Figures, Row};
 use record::{Run, Status};
 
 use crate::matrix::Matrix;
@@ -48,10 +50,8 @@ pub(crate) fn problems(runs: &[&Run], figures: &Figures, matrix: &Matrix<'_>) ->
             Some(Status::Interrupted) => "the cell was interrupted",
             Some(Status::Complete) => "the cell ended without all of its steps",
         };
-        let place = format!(
-            "{}, {} clients, repeat {}",
-            cell.target, cell.clients, cell.repeat
-        );
+        let line = matrix.lines.iter().find(|line| line.is_of(cell));
+        let place = line.map_or_else(|| cell.target.clone(), |line| matrix.label(line));
         let failed = cell.status == Some(Status::Failed) && !cell.causes.is_empty();
         let what = (!failed).then(|| what.to_string());
         let texts = what
@@ -123,12 +123,99 @@ fn add(problems: &mut Vec<Problem>, weight: Weight, place: Option<String>, texts
     }
 }
 
+/// Whether the figures can be stood behind, in a few words; and whether all of them can.
+pub(crate) fn verdict(figures: &Figures) -> (String, bool) {
+    let all = figures.rows.len();
+    let ended = |row: &&Row| row.status == Status::Complete;
+    let valid = figures.rows.iter().filter(ended).filter(|row| row.valid);
+    let valid = valid.count();
+    let invalid = figures.rows.iter().filter(ended).count() - valid;
+    let cells = figures.unfinished.len();
+    if all == 0 && cells == 0 {
+        return ("nothing was measured".to_string(), false);
+    }
+    if valid == all && cells == 0 {
+        let text = match all {
+            1 => "the one step is valid".to_string(),
+            _ => format!("all {all} steps are valid"),
+        };
+        return (text, true);
+    }
+    let mut texts = vec![format!("{valid} of {} valid", counted(all, "step"))];
+    if invalid > 0 {
+        texts.push(format!("{invalid} invalid"));
+    }
+    if all > valid + invalid {
+        texts.push(format!("{} not finished", all - valid - invalid));
+    }
+    if cells > 0 {
+        texts.push(format!("{} not finished", counted(cells, "cell")));
+    }
+    (texts.join(", "), false)
+}
+
+/// A number of things.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// What tells the targets of a run apart: the build's version and the settings that not all targets of its engine
+/// declare alike. And per engine what they all declare.
+pub(crate) fn targets(run: &Run) -> Vec<(String, String)> {
+    let mut lines = Vec::new();
+    let written = |settings: Vec<&(String, String)>| {
+        let texts = settings
+            .iter()
+            .map(|(name, value)| format!("{name} = {value}"));
+        texts.collect::<Vec<_>>().join(", ")
+    };
+    let shared = |engine: &str, setting: &(String, String)| {
+        let mut of_engine = run.targets.iter().filter(|target| target.engine == engine);
+        of_engine.all(|target| target.declared.contains(setting))
+    };
+    for target in &run.targets {
+        let build = run.builds.iter().find(|build| build.name == target.build);
+        let mut text = build.map_or_else(
+            || target.engine.clone(),
+            |build| format!("{} {}", build.engine, build.version),
+        );
+        let own = target
+            .declared
+            .iter()
+            .filter(|setting| !shared(&target.engine, setting));
+        let own = written(own.collect());
+        if !own.is_empty() {
+            text += &format!("; {own}");
+        }
+        lines.push((target.name.clone(), text));
+    }
+    let engines: BTreeSet<&str> = run
+        .targets
+        .iter()
+        .map(|target| target.engine.as_str())
+        .collect();
+    for engine in engines {
+        let Some(target) = run.targets.iter().find(|target| target.engine == engine) else {
+            continue;
+        };
+        let all = target
+            .declared
+            .iter()
+            .filter(|setting| shared(engine, setting));
+        let all = written(all.collect());
+        if !all.is_empty() {
+            lines.push((format!("all of {engine}"), all));
+        }
+    }
+    lines
+}
+
 /// How a run ended, in a few words.
 pub(crate) fn ended(run: &Run) -> &'static str {
     match run.status {
         Status::Complete => "complete",
         Status::Failed => "failed",
         Status::Interrupted => "interrupted: what follows is what was measured until then",
-        Status::Incomplete => "incomplete: it still runs, or it was ended without a word",
+        Status::Incomplete => "incomplete: it still runs, or was ended without a word",
     }
 }

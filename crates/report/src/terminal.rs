@@ -11,7 +11,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::classic;
 use crate::matrix::Matrix;
 use crate::number::{duration, moment};
-use crate::problems::{Weight, ended, problems};
+use crate::problems::{Weight, ended, problems, targets, verdict};
 use crate::table::{Cell, Table, TableRow, Tone};
 
 /// How tables are to look.
@@ -22,6 +22,9 @@ pub struct TableStyle {
     /// Columns of the terminal: wider tables are split. `None`: as wide as they get.
     pub width: Option<usize>,
 }
+
+/// The longest rule over a step.
+const RULE_MAX: usize = 100;
 
 /// Blanks between two columns.
 const GAP: usize = 2;
@@ -53,23 +56,25 @@ pub(crate) fn printable(letter: char) -> Option<char> {
     (!letter.is_control() && !turns).then_some(letter)
 }
 
-/// Everything that `figures` holds, as text.
+/// Everything that `figures` holds, as text: what matters most comes first.
 pub fn tables(run: &Run, figures: &Figures, style: TableStyle) -> String {
     let matrix = Matrix::new(run, figures);
     let mut out = Text::new(style);
-    out.head(run);
+    out.head(run, figures);
+    out.targets(run);
     out.summary(&matrix);
-    for step in matrix.measured() {
-        out.table(&classic::metrics(&matrix, step));
-        out.table(&classic::accounting(&matrix, step));
-        for kind in classic::kinds(&matrix, step) {
-            out.table(&classic::buckets(&matrix, step, kind));
-            out.table(&classic::percentiles(&matrix, step, kind));
-        }
-    }
     out.tables(classic::fairness(&matrix));
-    out.tables(classic::settling(&matrix));
+    out.table(&classic::lengths(&matrix));
     out.problems(run, figures, &matrix);
+    for step in matrix.measured() {
+        out.heading(step.name);
+        let (kinds, _) = classic::kinds_apart(&matrix, step);
+        out.table(&classic::metrics(&matrix, step));
+        out.table(&classic::costs(&matrix, step));
+        out.table(&classic::accounting(&matrix, step));
+        out.table(&classic::buckets(&matrix, step, &kinds));
+        out.table(&classic::percentiles(&matrix, step, &kinds));
+    }
     out.text
 }
 
@@ -77,6 +82,7 @@ pub fn tables(run: &Run, figures: &Figures, style: TableStyle) -> String {
 pub fn tables_brief(run: &Run, figures: &Figures, style: TableStyle) -> String {
     let matrix = Matrix::new(run, figures);
     let mut out = Text::new(style);
+    out.head(run, figures);
     out.summary(&matrix);
     out.problems(run, figures, &matrix);
     out.text
@@ -96,27 +102,39 @@ impl Text {
         }
     }
 
-    /// What was run, when, and how it ended.
-    fn head(&mut self, run: &Run) {
+    /// What was run, when, how it ended, and whether its figures can be stood behind.
+    fn head(&mut self, run: &Run, figures: &Figures) {
         let took = run
             .ended_unix_ns
             .map(|end| end.saturating_sub(run.started_unix_ns) as f64 / 1e9);
         let took = took
-            .map(|seconds| format!(", {}", duration(seconds)))
+            .map(|seconds| format!(" in {}", duration(seconds)))
             .unwrap_or_default();
-        let name = format!("{}: {}", run.name, ended(run));
-        self.title(&name);
+        let (verdict, _) = verdict(figures);
+        self.title(&format!("{}: {}{took}; {verdict}", run.name, ended(run)));
         self.line(&format!(
-            "{}{took}, assay {}",
+            "{}, seed {}, assay {}",
             moment(run.started_unix_ns),
+            run.seed,
             run.assay_version
         ));
-        for build in &run.builds {
-            self.line(&format!(
-                "build {}: {} {}, {}",
-                build.name, build.engine, build.version, build.source
-            ));
+    }
+
+    /// What the targets are.
+    fn targets(&mut self, run: &Run) {
+        for (name, text) in targets(run) {
+            self.wrapped("  ", &format!("{name}: {text}"));
         }
+    }
+
+    /// Begins what is said of one step.
+    fn heading(&mut self, name: &str) {
+        let width = self.style.width.unwrap_or(RULE_MAX).min(RULE_MAX);
+        let name = terminal_text(name);
+        let rest = width.saturating_sub(name.width() + 4);
+        let line = format!("━━ {name} {}", "━".repeat(rest));
+        let line = self.coloured(&line, "1");
+        self.text.push_str(&format!("\n\n{line}\n"));
     }
 
     fn summary(&mut self, matrix: &Matrix<'_>) {

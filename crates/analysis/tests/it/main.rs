@@ -183,7 +183,10 @@ fn a_step_comes_to_its_figures() {
     assert_eq!(row.series.ops["insert"].rows, [750; 12]);
     assert_eq!(row.series.ops["insert"].ok_by_client, [[10; 12], [5; 12]]);
     assert_eq!(row.series.host["context_switch_count"], [Some(750.0); 12]);
-    assert_eq!(row.series.engine["wal_bytes"][1..], [Some(1000.0); 11]);
+    let wal = &row.series.engine["wal_bytes"];
+    assert!(wal.cumulative);
+    assert_eq!(wal.values[1..], [Some(1000.0); 11]);
+    assert!(!insert.scheduled);
 }
 
 #[test]

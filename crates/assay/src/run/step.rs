@@ -184,6 +184,7 @@ impl<'a, E: Engine> Bench<'a, E> {
         if let InsertKind::Query { rate, .. } = step.kind {
             record.insert_rate_target_rows_per_s = Some(rate * f64::from(self.clients));
         }
+        record.time_given_ns = time.map(|time| time.as_nanos() as u64);
         record.counters_before = self.counters()?;
         let works = self
             .workload

@@ -176,6 +176,7 @@ pub fn step() -> Step {
         reasons: vec![],
         started_unix_ns: 1_795_287_733_000_000_000,
         elapsed_ns: 11_600_000_000,
+        time_given_ns: Some(11_600_000_000),
         clients: 2,
         rows_before: 1000,
         rows_per_commit: Some(50),

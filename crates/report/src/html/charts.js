@@ -34,6 +34,17 @@
     return [seconds, ...data.s.map(([, , values]) => pad(values))];
   };
 
+  // A value between two gaps is no part of a line: it is drawn as a point.
+  const lonely = (chart, index, all) => {
+    if (all) return null;
+    const values = chart.data[index];
+    const points = [];
+    values.forEach((value, at) => {
+      if (value != null && values[at - 1] == null && values[at + 1] == null) points.push(at);
+    });
+    return points.length ? points : null;
+  };
+
   const draw = (figure) => {
     const plot = figure.querySelector(".plot");
     const before = drawn.get(figure);
@@ -47,12 +58,12 @@
     const axis = { stroke: colour.ink, grid: { stroke: colour.grid, width: 1 }, ticks: { stroke: colour.grid, width: 1, size: 4 }, font: "11px system-ui, sans-serif" };
     const seen = new Map();
     const line = ([label, index]) => {
-      // Clients of one target have its colour and differ in their dashes.
-      const turn = view === "clients" ? seen.get(index) || 0 : Math.floor(index / colour.lines.length);
+      // Parts of one target have its colour and differ in their dashes.
+      const turn = view === "parts" ? seen.get(index) || 0 : Math.floor(index / colour.lines.length);
       seen.set(index, turn + 1);
       return {
         label, show: !hidden.has(label), width: 1.25, dash: DASHES[turn % DASHES.length],
-        stroke: colour.lines[index % colour.lines.length], points: { show: few, size: 5 },
+        stroke: colour.lines[index % colour.lines.length], points: { show: few, size: 5, filter: lonely },
         value: (_, value) => (value == null ? "–" : short(value)),
       };
     };
@@ -60,7 +71,7 @@
       width: Math.max(plot.clientWidth, 200), height: 220,
       cursor: { sync: { key: figure.dataset.step }, focus: { prox: 24 }, points: { size: 6 } },
       focus: { alpha: data.s.length > 1 ? 0.25 : 1 },
-      scales: { x: { time: false }, y: { range: (_, least, most) => [0, most > 0 ? most * 1.06 : 1] } },
+      scales: { x: { time: false, range: (_, least, most) => (most > least ? [least, most] : [least, least + 1]) }, y: { range: (_, least, most) => [0, most > 0 ? most * 1.06 : 1] } },
       axes: [
         { ...axis, size: 30, values: (_, marks) => marks.map(String) },
         { ...axis, size: 52, values: (_, marks) => marks.map(short) },
@@ -106,9 +117,9 @@
     widths.observe(figure.querySelector(".plot"));
     const button = figure.querySelector("button");
     if (button) button.addEventListener("click", () => {
-      const clients = figure.dataset.view !== "clients";
-      figure.dataset.view = clients ? "clients" : "targets";
-      button.setAttribute("aria-pressed", String(clients));
+      const parts = figure.dataset.view !== "parts";
+      figure.dataset.view = parts ? "parts" : "targets";
+      button.setAttribute("aria-pressed", String(parts));
       draw(figure);
     });
   }

@@ -1,5 +1,7 @@
 //! Which charts a step has, and what is on them.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use analysis::{OpSeries, Row};
 
 use crate::classic;
@@ -12,49 +14,42 @@ const MIB: f64 = 1_048_576.0;
 /// What the load did, second by second: throughput and the worst times of each kind of operation.
 pub(crate) fn of_load(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Chart> {
     let mut charts = Vec::new();
-    for kind in classic::kinds(matrix, step) {
+    for kind in classic::kinds_apart(matrix, step).0 {
         let rows = matches!(kind, "insert" | "delete");
+        let done = |op: &OpSeries| {
+            if rows {
+                counts(&op.rows)
+            } else {
+                counts(&op.ok)
+            }
+        };
         charts.push(Chart {
             title: if rows {
                 format!("{kind}: rows per second")
             } else {
                 format!("{kind}: operations per second")
             },
-            curves: op_curves(matrix, step, kind, |op| {
-                if rows {
-                    counts(&op.rows)
-                } else {
-                    counts(&op.ok)
-                }
-            }),
-            by_client: by_client(matrix, step, kind),
+            curves: op_curves(matrix, step, kind, |row, op| rates(row, done(op))),
+            parts: by_client(matrix, step, kind, rows),
+            parts_are: "each client",
         });
-        let milliseconds = |values: &[f64]| values.iter().map(|us| Some(us / 1e3)).collect();
-        let scheduled = classic::has_schedule(matrix, step, kind);
-        let name = if scheduled { "response time" } else { "time" };
-        charts.push(Chart {
-            title: format!("{kind}: longest {name} in each second, ms"),
-            curves: op_curves(matrix, step, kind, |op| milliseconds(&op.response_us_max)),
-            by_client: Vec::new(),
-        });
-        if scheduled {
-            charts.push(Chart {
-                title: format!("{kind}: longest service time in each second, ms"),
-                curves: op_curves(matrix, step, kind, |op| milliseconds(&op.service_us_max)),
-                by_client: Vec::new(),
-            });
+        charts.push(Chart::whole(
+            format!("{kind}: longest response time in each second, ms"),
+            op_curves(matrix, step, kind, |_, op| longest(op, &op.response_us_max)),
+        ));
+        if classic::has_schedule(matrix, step, kind) {
+            charts.push(Chart::whole(
+                format!("{kind}: longest service time in each second, ms"),
+                op_curves(matrix, step, kind, |_, op| longest(op, &op.service_us_max)),
+            ));
         }
-        let failed = op_curves(matrix, step, kind, |op| counts(&op.failed));
+        let failed = op_curves(matrix, step, kind, |_, op| counts(&op.failed));
         if failed
             .iter()
             .any(|curve| curve.values.iter().flatten().any(|value| *value > 0.0))
         {
             let title = format!("{kind}: operations that failed in each second");
-            charts.push(Chart {
-                title,
-                curves: failed,
-                by_client: Vec::new(),
-            });
+            charts.push(Chart::whole(title, failed));
         }
     }
     charts.retain(|chart| !chart.is_empty());
@@ -117,6 +112,128 @@ pub(crate) fn of_host(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Chart> {
     charts
 }
 
+/// What the engine counted, second by second: each counter that moved in some line. Those of one name that differ in
+/// their table are added up, and shown one by one on request.
+pub(crate) fn of_engine(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Chart> {
+    let mut counters: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for name in rows(matrix, step).flat_map(|(_, _, row)| row.series.engine.keys()) {
+        let whole = name
+            .split_once('.')
+            .map_or(name.as_str(), |(whole, _)| whole);
+        counters.entry(whole).or_default().insert(name);
+    }
+    let mut charts = Vec::new();
+    for (whole, names) in counters {
+        let cumulative = rows(matrix, step)
+            .flat_map(|(_, _, row)| names.iter().filter_map(|name| row.series.engine.get(*name)))
+            .any(|series| series.cumulative);
+        let (unit, divisor) = match (whole.rsplit_once('_'), cumulative) {
+            (Some((_, "bytes")), _) => ("MB", MIB),
+            (Some((_, "ns")), _) => ("ms", 1e6),
+            (Some((_, "ms")), _) => ("ms", 1.0),
+            _ => ("", 1.0),
+        };
+        let title = match (unit, cumulative) {
+            ("", false) => whole.to_string(),
+            ("", true) => format!("{whole} per second"),
+            (unit, false) => format!("{whole}, {unit}"),
+            (unit, true) => format!("{whole}, {unit} per second"),
+        };
+        let values = |row: &Row, names: &[&str]| {
+            let columns = names.iter().filter_map(|name| row.series.engine.get(*name));
+            let columns = columns.map(|series| &series.values);
+            sampled(row, added(columns.collect(), divisor))
+        };
+        let names: Vec<&str> = names.into_iter().collect();
+        let curve = |label: String, colour, values| Curve {
+            label,
+            colour,
+            values,
+        };
+        let curves: Vec<Curve> = rows(matrix, step)
+            .map(|(colour, line, row)| curve(matrix.label(line), colour, values(row, &names)))
+            .filter(|curve| curve.values.iter().any(Option::is_some))
+            .collect();
+        let parts: Vec<Curve> = rows(matrix, step)
+            .filter(|_| names.len() > 1)
+            .flat_map(|(colour, line, row)| {
+                let label = matrix.label(line);
+                names.iter().filter_map(move |name| {
+                    let series = row.series.engine.get(*name)?;
+                    let part = name.split_once('.').map_or(*name, |(_, part)| part);
+                    let values = sampled(row, added(vec![&series.values], divisor));
+                    Some(curve(format!("{label} {part}"), colour, values))
+                })
+            })
+            .collect();
+        if curves
+            .iter()
+            .chain(&parts)
+            .any(|curve| moved(curve, cumulative))
+        {
+            let parts_are = "each table";
+            charts.push(Chart {
+                title,
+                curves,
+                parts,
+                parts_are,
+            });
+        }
+    }
+    charts.retain(|chart| !chart.is_empty());
+    charts
+}
+
+/// Whether a counter did anything: its growth was more than nothing, or a gauge changed.
+fn moved(curve: &Curve, cumulative: bool) -> bool {
+    let mut values = curve.values.iter().flatten();
+    if cumulative {
+        return values.any(|value| *value > 0.0);
+    }
+    values
+        .next()
+        .is_some_and(|first| values.any(|value| value != first))
+}
+
+/// The longest time of each second in milliseconds. A second in which nothing was completed has none: zero would look
+/// like the best.
+fn longest(op: &OpSeries, us_max: &[f64]) -> Vec<Option<f64>> {
+    op.ok
+        .iter()
+        .zip(us_max)
+        .map(|(ok, us)| (*ok > 0).then_some(us / 1e3))
+        .collect()
+}
+
+/// The shortest last second that is drawn: of a shorter one a rate says nothing.
+const LAST_SECOND_MIN: f64 = 0.1;
+
+/// How much of its last second a step lasted, if that was not the whole.
+fn last_second(row: &Row, seconds: usize) -> Option<f64> {
+    let part = row.seconds - (seconds.checked_sub(1)? as f64);
+    (part > 0.0 && part < 1.0).then_some(part)
+}
+
+/// What was done in each second, as rates: a last second that is not whole is scaled to one, so that the end of a step
+/// doesn't look like a drop.
+fn rates(row: &Row, mut done: Vec<Option<f64>>) -> Vec<Option<f64>> {
+    let part = last_second(row, done.len());
+    if let (Some(part), Some(last)) = (part, done.last_mut()) {
+        let long_enough = part >= LAST_SECOND_MIN;
+        *last = last.filter(|_| long_enough).map(|count| count / part);
+    }
+    done
+}
+
+/// What was sampled in each second, without a last second that is too short.
+fn sampled(row: &Row, mut values: Vec<Option<f64>>) -> Vec<Option<f64>> {
+    let short = last_second(row, values.len()).is_some_and(|part| part < LAST_SECOND_MIN);
+    if let (true, Some(last)) = (short, values.last_mut()) {
+        *last = None;
+    }
+    values
+}
+
 fn counts(values: &[u64]) -> Vec<Option<f64>> {
     values.iter().map(|value| Some(*value as f64)).collect()
 }
@@ -137,11 +254,11 @@ fn op_curves<'a>(
     matrix: &Matrix<'a>,
     step: StepHead<'a>,
     kind: &str,
-    values: impl Fn(&OpSeries) -> Vec<Option<f64>>,
+    values: impl Fn(&Row, &OpSeries) -> Vec<Option<f64>>,
 ) -> Vec<Curve> {
     rows(matrix, step)
         .filter_map(|(colour, line, row)| {
-            let values = values(row.series.ops.get(kind)?);
+            let values = values(row, row.series.ops.get(kind)?);
             Some(Curve {
                 label: matrix.label(line),
                 colour,
@@ -151,23 +268,29 @@ fn op_curves<'a>(
         .collect()
 }
 
-/// Operations of each client of each line, where there are several clients.
-fn by_client<'a>(matrix: &Matrix<'a>, step: StepHead<'a>, kind: &str) -> Vec<Curve> {
-    rows(matrix, step)
-        .filter_map(|(colour, line, row)| Some((colour, line, row.series.ops.get(kind)?)))
-        .filter(|(_, _, op)| op.ok_by_client.len() > 1)
-        .flat_map(|(colour, line, op)| {
-            let label = matrix.label(line);
-            op.ok_by_client
-                .iter()
-                .enumerate()
-                .map(move |(client, ok)| Curve {
-                    label: format!("{label} client {}", client + 1),
-                    colour,
-                    values: counts(ok),
-                })
-        })
-        .collect()
+/// Rows or operations of each client of each line, where there are several clients.
+fn by_client<'a>(matrix: &Matrix<'a>, step: StepHead<'a>, kind: &str, of_rows: bool) -> Vec<Curve> {
+    let mut curves = Vec::new();
+    for (colour, line, row) in rows(matrix, step) {
+        let Some(op) = row.series.ops.get(kind) else {
+            continue;
+        };
+        let clients = if of_rows {
+            &op.rows_by_client
+        } else {
+            &op.ok_by_client
+        };
+        if clients.len() < 2 {
+            continue;
+        }
+        let label = matrix.label(line);
+        curves.extend(clients.iter().enumerate().map(|(client, done)| Curve {
+            label: format!("{label} client {}", client + 1),
+            colour,
+            values: rates(row, counts(done)),
+        }));
+    }
+    curves
 }
 
 fn host_chart<'a>(
@@ -180,23 +303,20 @@ fn host_chart<'a>(
         .map(|(colour, line, row)| Curve {
             label: matrix.label(line),
             colour,
-            values: values(row),
+            values: sampled(row, values(row)),
         })
         .filter(|curve| curve.values.iter().any(Option::is_some))
         .collect();
-    Chart {
-        title: title.to_string(),
-        curves,
-        by_client: Vec::new(),
-    }
+    Chart::whole(title, curves)
 }
 
 /// The sum of columns that are there, divided; a second in which one of them is missing has no value.
 fn sum(row: &Row, names: &[&str], divisor: f64) -> Vec<Option<f64>> {
-    let columns: Vec<_> = names
-        .iter()
-        .filter_map(|name| row.series.host.get(*name))
-        .collect();
+    let columns = names.iter().filter_map(|name| row.series.host.get(*name));
+    added(columns.collect(), divisor)
+}
+
+fn added(columns: Vec<&Vec<Option<f64>>>, divisor: f64) -> Vec<Option<f64>> {
     let Some(seconds) = columns.iter().map(|column| column.len()).max() else {
         return Vec::new();
     };
@@ -237,6 +357,7 @@ mod tests {
 
     fn row(columns: &[(&str, &[Option<f64>])]) -> Row {
         Row {
+            run: 0,
             target: "a.b".into(),
             build: "a".into(),
             config: "b".into(),
@@ -276,6 +397,68 @@ mod tests {
             ("cpu_idle_ns", &[Some(1.2e9), Some(1.0)]),
         ]);
         assert_eq!(host_busy_pct(&row), [Some(25.0), None]);
+    }
+
+    #[test]
+    fn a_last_second_that_is_not_whole_is_no_drop() {
+        let mut row = row(&[]);
+        let of = |row: &Row| rates(row, counts(&[100, 0, 25]));
+        row.seconds = 3.0;
+        assert_eq!(of(&row), [Some(100.0), Some(0.0), Some(25.0)]);
+        row.seconds = 2.25;
+        assert_eq!(of(&row), [Some(100.0), Some(0.0), Some(100.0)]);
+        assert_eq!(sampled(&row, counts(&[1, 2, 3])), counts(&[1, 2, 3]));
+        row.seconds = 2.0625;
+        assert_eq!(of(&row), [Some(100.0), Some(0.0), None]);
+        assert_eq!(
+            sampled(&row, counts(&[1, 2, 3])),
+            [Some(1.0), Some(2.0), None]
+        );
+    }
+
+    #[test]
+    fn a_second_without_work_has_no_longest_time() {
+        let op = OpSeries {
+            ok: vec![2, 0, 1],
+            response_us_max: vec![1500.0, 0.0, 2000.0],
+            ..OpSeries::default()
+        };
+        assert_eq!(
+            longest(&op, &op.response_us_max),
+            [Some(1.5), None, Some(2.0)]
+        );
+    }
+
+    #[test]
+    fn only_counters_that_moved_are_drawn_and_tables_are_added_up() {
+        let counter = |cumulative, values: [f64; 2]| analysis::CounterSeries {
+            cumulative,
+            values: values.map(Some).to_vec(),
+        };
+        let mut row = row(&[]);
+        row.series.engine = [
+            ("wal_bytes", counter(true, [MIB, 2.0 * MIB])),
+            ("deadlock_count", counter(true, [0.0, 0.0])),
+            ("dead_rows.pi1", counter(false, [5.0, 5.0])),
+            ("dead_rows.pi2", counter(false, [5.0, 7.0])),
+            ("database_bytes", counter(false, [9.0, 9.0])),
+        ]
+        .map(|(name, series)| (name.to_string(), series))
+        .into();
+        let figures = analysis::Figures {
+            rows: vec![row],
+            ..Default::default()
+        };
+        let run = record::Run::default();
+        let matrix = Matrix::new(&run, &figures);
+        let charts = of_engine(&matrix, matrix.steps[0]);
+        let drawn: Vec<_> = charts
+            .iter()
+            .map(|chart| (chart.title.as_str(), chart.parts.len()))
+            .collect();
+        assert_eq!(drawn, [("dead_rows", 2), ("wal_bytes, MB per second", 0)]);
+        assert_eq!(charts[0].curves[0].values, [Some(10.0), Some(12.0)]);
+        assert_eq!(charts[1].curves[0].values, [Some(1.0), Some(2.0)]);
     }
 
     #[test]

@@ -20,16 +20,28 @@ pub(crate) struct Chart {
     pub title: String,
     /// A line for each target.
     pub curves: Vec<Curve>,
-    /// A line for each client of each target; empty where that is the same or not known.
-    pub by_client: Vec<Curve>,
+    /// The same taken apart, for instance a line for each client of each target; empty where that is the same or not
+    /// known.
+    pub parts: Vec<Curve>,
+    /// What the parts are: `each client`.
+    pub parts_are: &'static str,
 }
 
 impl Chart {
-    /// Whether there is anything to draw.
+    /// A chart of what can't be taken apart.
+    pub(crate) fn whole(title: impl Into<String>, curves: Vec<Curve>) -> Self {
+        Self {
+            title: title.into(),
+            curves,
+            parts: Vec::new(),
+            parts_are: "",
+        }
+    }
+
+    /// Whether there is nothing to draw: one second makes no line, and its figure is in the tables.
     pub(crate) fn is_empty(&self) -> bool {
-        self.curves
-            .iter()
-            .all(|curve| curve.values.iter().all(Option::is_none))
+        let none = |curve: &Curve| curve.values.iter().all(Option::is_none);
+        self.curves.iter().all(|curve| curve.values.len() < 2) || self.curves.iter().all(none)
     }
 }
 

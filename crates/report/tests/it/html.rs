@@ -54,15 +54,16 @@ fn every_table_and_section_is_there_once() {
         "relative",
         "insert-rate",
         "fairness",
+        "lengths",
         "problems",
         "steps",
         "step-l-i0",
         "step-l-x",
         "step-qr100",
         "metrics-qr100",
-        "buckets-qr100-insert",
-        "buckets-qr100-query",
-        "percentiles-qr100-delete",
+        "costs-qr100",
+        "buckets-qr100",
+        "percentiles-qr100",
         "operations-qr100",
         "counters-l-i0",
         "host",
@@ -176,9 +177,14 @@ fn curves_are_thinned_until_a_report_can_be_mailed() {
 #[test]
 fn several_runs_are_told_apart() {
     let one = figures(SMALL);
+    let (one_rows, one_cells) = (one.rows.len(), one.unfinished.len());
     let mut both = one.clone();
     both.rows.extend(one.rows);
     both.unfinished.extend(one.unfinished);
+    both.rows[one_rows..].iter_mut().for_each(|row| row.run = 1);
+    both.unfinished[one_cells..]
+        .iter_mut()
+        .for_each(|cell| cell.run = 1);
     let mut second = source(SMALL);
     second.run.name = "the second".to_string();
     let report = html(&[source(SMALL), second], &both);

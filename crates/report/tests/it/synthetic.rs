@@ -74,6 +74,8 @@ fn op_series(size: Size, seed: u64, per_second: f64, rows_each: u64, stall: bool
                 .collect(),
         );
     }
+    let rows = |ok: &Vec<u64>| ok.iter().map(|ok| ok * rows_each).collect();
+    series.rows_by_client = series.ok_by_client.iter().map(rows).collect();
     for second in 0..size.seconds {
         let ok: u64 = series
             .ok_by_client
@@ -150,6 +152,7 @@ fn op(series: &OpSeries, rows_each: u64, scheduled: bool) -> OpFigures {
         offered: count + u64::from(scheduled),
         per_second: count as f64 / seconds,
         rows_per_second: (count * rows_each) as f64 / seconds,
+        scheduled,
         errors: BTreeMap::from([("busy".to_string(), 2)]),
         service_buckets: buckets(slow, service_us.max),
         response_buckets: buckets(if scheduled { slow * 2 } else { slow }, response_us.max),
@@ -271,6 +274,7 @@ fn row(
         ),
     ]);
     Row {
+        run: 0,
         target: name.to_string(),
         build: build.to_string(),
         config: config.to_string(),
@@ -366,6 +370,8 @@ pub fn figures(size: Size) -> Figures {
     second.reasons = vec!["the server ended: signal 9".to_string()];
     figures.rows.extend([first, second]);
     figures.unfinished.push(Unfinished {
+        run: 0,
+        variant: None,
         target: "pg99.broken".to_string(),
         clients: size.clients as u32,
         repeat: 1,

@@ -69,6 +69,31 @@ fn no_line_is_wider_than_the_terminal() {
 }
 
 #[test]
+fn without_a_width_a_table_stays_one_table() {
+    let size = Size {
+        targets: 3,
+        clients: 3,
+        seconds: 30,
+        steps: ALL_STEPS,
+    };
+    let (run, figures) = (source(size).run, figures(size));
+    let heads = |width| {
+        let style = TableStyle {
+            colour: false,
+            width,
+        };
+        let text = tables(&run, &figures, style);
+        let heads = text.lines().filter(|line| line.starts_with("target  "));
+        heads.map(str::to_string).collect::<Vec<_>>()
+    };
+    let whole = heads(None);
+    assert!(whole.len() < heads(Some(80)).len());
+    // The metrics of the field, from the first to the last.
+    let metrics = |head: &&String| head.contains(" rkbpq ") && head.ends_with(" p99");
+    assert_eq!(whole.iter().filter(metrics).count(), 10, "{whole:#?}");
+}
+
+#[test]
 fn colour_changes_nothing_but_colour() {
     let (run, figures) = (source(SMALL).run, figures(SMALL));
     let coloured = tables(
