@@ -38,8 +38,6 @@ const fn value_of(index: usize) -> u64 {
 #[derive(Debug)]
 pub(crate) struct Latencies {
     counts: Box<[u32]>,
-    index_min: usize,
-    index_max: usize,
     pub(crate) ns_max: u64,
     pub(crate) ns_sum: u64,
 }
@@ -48,8 +46,6 @@ impl Latencies {
     pub(crate) fn new() -> Self {
         Self {
             counts: vec![0; BUCKETS].into(),
-            index_min: usize::MAX,
-            index_max: 0,
             ns_max: 0,
             ns_sum: 0,
         }
@@ -57,25 +53,22 @@ impl Latencies {
 
     #[inline(always)]
     pub(crate) fn record(&mut self, ns: u64) {
-        let index = index_of(ns.min(HISTOGRAM_MAX_NS));
-        self.counts[index] += 1;
-        self.index_min = self.index_min.min(index);
-        self.index_max = self.index_max.max(index);
+        self.counts[index_of(ns.min(HISTOGRAM_MAX_NS))] += 1;
         self.ns_max = self.ns_max.max(ns);
         self.ns_sum += ns;
     }
 
     /// Adds what was recorded to `histogram` and forgets it.
     pub(crate) fn drain_into(&mut self, histogram: &mut Histogram<u64>) {
-        if self.index_min <= self.index_max {
-            for index in self.index_min..=self.index_max {
-                let count = std::mem::take(&mut self.counts[index]);
-                if count > 0 {
-                    histogram.saturating_record_n(value_of(index).max(1), u64::from(count));
-                }
+        // The largest value says how far the buckets are in use: those below are a few thousand.
+        let used = index_of(self.ns_max.min(HISTOGRAM_MAX_NS));
+        for (index, count) in self.counts[..=used].iter_mut().enumerate() {
+            let count = std::mem::take(count);
+            if count > 0 {
+                histogram.saturating_record_n(value_of(index).max(1), u64::from(count));
             }
         }
-        (self.index_min, self.index_max, self.ns_max, self.ns_sum) = (usize::MAX, 0, 0, 0);
+        (self.ns_max, self.ns_sum) = (0, 0);
     }
 }
 

@@ -3,8 +3,14 @@
 //! A benchmark is a line of [`BENCHMARKS`] and a function. Most are a [`pair::Pair`]: ours and a peer, run in turn in one
 //! run, so that both see the same machine, and bounds on the ratio of their figures.
 
+mod insert;
+mod limit;
+mod lookup;
 mod noise;
+mod null_loop;
 mod pair;
+mod pgbench;
+mod steps;
 
 use std::path::PathBuf;
 
@@ -19,12 +25,26 @@ const ROUND_COUNT: usize = 5;
 pub struct Setup {
     /// How often each side of a pair runs, after one run each that is not counted.
     pub round_count: usize,
-    /// The release build of assay; none for a benchmark that does not ask for it.
-    #[expect(
-        dead_code,
-        reason = "for benchmarks of assay: the first one ends this expectation"
-    )]
-    pub assay: Option<PathBuf>,
+    /// What is built of assay with optimisation; none for a benchmark that does not ask for it.
+    pub programs: Option<Programs>,
+}
+
+/// Programs of assay's crate, built with optimisation.
+#[derive(Clone, Debug)]
+pub struct Programs {
+    /// Assay itself.
+    pub assay: PathBuf,
+    /// Looks up rows of pgbench's accounts under the load.
+    pub lookup: PathBuf,
+}
+
+impl Setup {
+    /// The programs, for a benchmark that asks for them.
+    pub fn programs(&self) -> Result<&Programs> {
+        self.programs
+            .as_ref()
+            .context("this benchmark was begun without assay")
+    }
 }
 
 /// One benchmark.
@@ -40,12 +60,32 @@ pub struct Benchmark {
 }
 
 /// All benchmarks.
-const BENCHMARKS: &[Benchmark] = &[Benchmark {
-    name: "noise",
-    about: "one program against itself: what a ratio means on this machine",
-    needs_assay: false,
-    run: noise::run,
-}];
+const BENCHMARKS: &[Benchmark] = &[
+    Benchmark {
+        name: "noise",
+        about: "one program against itself: what a ratio means on this machine",
+        needs_assay: false,
+        run: noise::run,
+    },
+    Benchmark {
+        name: "null-loop",
+        about: "the null engine: what an operation and a generated row cost assay itself",
+        needs_assay: true,
+        run: null_loop::run,
+    },
+    Benchmark {
+        name: "postgres-lookup",
+        about: "a primary-key lookup on PostgreSQL against pgbench -S -M prepared, 1 and 2 connections",
+        needs_assay: true,
+        run: lookup::run,
+    },
+    Benchmark {
+        name: "insert-benchmark",
+        about: "the Insert Benchmark on PostgreSQL, 1 client: what rows and range queries cost the client",
+        needs_assay: true,
+        run: insert::run,
+    },
+];
 
 /// Runs the benchmarks of these names, or all; false when a bound is not kept.
 pub fn run(workspace: &Workspace, arguments: &[String]) -> Result<bool> {
@@ -56,7 +96,7 @@ pub fn run(workspace: &Workspace, arguments: &[String]) -> Result<bool> {
     } = parse(arguments)?;
     if list {
         for benchmark in BENCHMARKS {
-            println!("{:<10} {}", benchmark.name, benchmark.about);
+            println!("{:<16} {}", benchmark.name, benchmark.about);
         }
         return Ok(true);
     }
@@ -64,19 +104,19 @@ pub fn run(workspace: &Workspace, arguments: &[String]) -> Result<bool> {
         .iter()
         .filter(|one| names.is_empty() || names.iter().any(|name| name == one.name))
         .collect();
-    let assay = match chosen.iter().any(|one| one.needs_assay) {
+    let programs = match chosen.iter().any(|one| one.needs_assay) {
         true => Some(build(workspace)?),
         false => None,
     };
     let mut kept = true;
     for benchmark in chosen {
         println!("\n{}: {}", benchmark.name, benchmark.about);
-        let assay = assay.clone().filter(|_| benchmark.needs_assay);
-        if let Some(assay) = &assay {
-            println!("assay is {}", workspace.relative(assay));
-        }
-        kept &= (benchmark.run)(&Setup { round_count, assay })
-            .with_context(|| format!("benchmark `{}` failed", benchmark.name))?;
+        let programs = programs.clone().filter(|_| benchmark.needs_assay);
+        kept &= (benchmark.run)(&Setup {
+            round_count,
+            programs,
+        })
+        .with_context(|| format!("benchmark `{}` failed", benchmark.name))?;
     }
     Ok(kept)
 }
@@ -125,14 +165,19 @@ fn parse(arguments: &[String]) -> Result<Request> {
     Ok(request)
 }
 
-/// Builds assay with optimisation, once; where it is.
-fn build(workspace: &Workspace) -> Result<PathBuf> {
+/// Builds assay and its example with optimisation, once; where they are.
+fn build(workspace: &Workspace) -> Result<Programs> {
     let mut command = workspace.cargo();
     command.args(["build", "--release", "--package", "assay"]);
+    command.args(["--bin", "assay", "--example", "lookup"]);
     if !succeeds(&mut command)? {
         bail!("assay could not be built, see above");
     }
-    Ok(workspace.target_directory()?.join("release/assay"))
+    let folder = workspace.target_directory()?.join("release");
+    Ok(Programs {
+        assay: folder.join("assay"),
+        lookup: folder.join("examples/lookup"),
+    })
 }
 
 #[cfg(test)]
@@ -165,7 +210,10 @@ mod tests {
     #[test]
     fn bad_arguments_are_refused_with_what_is_allowed() {
         for (line, part) in [
-            ("speed", "expected one of `noise`"),
+            (
+                "speed",
+                "expected one of `noise`, `null-loop`, `postgres-lookup`, `insert-benchmark`",
+            ),
             ("--rounds", "no number given"),
             ("--rounds 0", "got `0`"),
             ("--rounds few", "got `few`"),

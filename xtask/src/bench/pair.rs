@@ -61,11 +61,11 @@ pub struct Sample {
 pub type Read = dyn Fn(&Finished) -> Result<Sample>;
 
 /// One side of a pair.
-pub struct Contender {
+pub struct Contender<'a> {
     /// What the table calls it.
     pub name: String,
     /// How it is run. Made anew for each round; its stdout is read, its stderr is shown.
-    pub command: Box<dyn Fn() -> Command>,
+    pub command: Box<dyn Fn() -> Command + 'a>,
     /// What it did, from what it printed and used.
     pub read: Box<Read>,
 }
@@ -114,28 +114,19 @@ impl Figure {
 
 /// What must hold of the medians of a pair.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(
-    not(test),
-    expect(
-        dead_code,
-        reason = "the first benchmark with bounds ends this expectation"
-    )
-)]
 pub enum Bound {
     /// Ours / peer is at most this.
     RatioAtMost(Figure, f64),
     /// Ours / peer is at least this.
     RatioAtLeast(Figure, f64),
-    /// Ours alone is at most this, in the figure's own unit.
-    OursAtMost(Figure, f64),
 }
 
 /// Ours and a peer.
-pub struct Pair {
+pub struct Pair<'a> {
     /// What is judged.
-    pub ours: Contender,
+    pub ours: Contender<'a>,
     /// What it is compared to.
-    pub peer: Contender,
+    pub peer: Contender<'a>,
     /// What must hold.
     pub bounds: Vec<Bound>,
 }
@@ -147,7 +138,7 @@ struct Round {
     peer: Sample,
 }
 
-impl Pair {
+impl Pair<'_> {
     /// Runs both sides in turn, this many rounds, and prints the figures; false when a bound is not kept.
     pub fn run(&self, round_count: usize) -> Result<bool> {
         // One round that is not counted: programs and data come into memory.
@@ -182,7 +173,7 @@ impl Pair {
 }
 
 /// Runs one side once.
-fn measure(contender: &Contender) -> Result<Sample> {
+fn measure(contender: &Contender<'_>) -> Result<Sample> {
     let finished = finish((contender.command)())?;
     let sample = (contender.read)(&finished)
         .with_context(|| format!("cannot tell what `{}` did", contender.name))?;
@@ -198,7 +189,7 @@ fn measure(contender: &Contender) -> Result<Sample> {
 }
 
 /// Runs a program to its end.
-fn finish(mut command: Command) -> Result<Finished> {
+pub(super) fn finish(mut command: Command) -> Result<Finished> {
     let shown = shown(&command);
     #[allow(
         clippy::disallowed_methods,
@@ -295,18 +286,11 @@ fn judge(bound: Bound, rounds: &[Round]) -> (String, bool) {
                 got >= limit,
             )
         }
-        Bound::OursAtMost(figure, limit) => {
-            let got = median(rounds.iter().map(|round| figure.of(&round.ours)));
-            (
-                format!("{} - got {got:.3} - at most {limit}", figure.name()),
-                got <= limit,
-            )
-        }
     }
 }
 
 /// The middle one, or the mean of the two in the middle; NaN of none, and of any that holds a NaN.
-fn median(values: impl Iterator<Item = f64>) -> f64 {
+pub(super) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     if values.is_empty() || values.iter().any(|value| value.is_nan()) {
         return f64::NAN;
@@ -390,8 +374,7 @@ mod tests {
         assert!(!holds(Bound::RatioAtMost(Figure::Throughput, 1.99)));
         assert!(holds(Bound::RatioAtLeast(Figure::Throughput, 2.0)));
         assert!(!holds(Bound::RatioAtLeast(Figure::Throughput, 2.01)));
-        assert!(holds(Bound::OursAtMost(Figure::Cpu, 2.0)));
-        assert!(!holds(Bound::OursAtMost(Figure::Cpu, 1.9)));
+        assert!(holds(Bound::RatioAtMost(Figure::Cpu, 1.0 / 3.0)));
         let (text, _) = judge(Bound::RatioAtMost(Figure::User, 0.5), &rounds);
         assert_eq!(text, "ratio of user_us_per_op - got 0.333 - at most 0.5");
     }

@@ -9,6 +9,7 @@ use engine::{Error, Outcome, Session, Statement};
 use super::pace::Pace;
 use super::rows::RowSource;
 use super::schema::{POINT_KEYS, RANGE_LIMIT};
+use crate::random::scale;
 use crate::{Kind, Next, Program, Random};
 
 /// The names of the kinds of operation, as they are recorded.
@@ -253,8 +254,9 @@ pub(super) struct PreparedRange {
 impl<S: Session> RangeReader<S> {
     #[inline]
     fn prepare(&mut self) -> Next {
-        let query = &self.queries[self.random.below(3) as usize];
-        let first = self.random.below(query.domain.into()) as u32;
+        let bits = self.random.next_u64();
+        let query = &self.queries[scale(bits as u32, 3) as usize];
+        let first = scale((bits >> 32) as u32, query.domain);
         self.may_fall_short = first >= query.short_from;
         self.session.start(query.statement);
         self.session.int4(first as i32);

@@ -73,7 +73,12 @@ pub(super) struct Ledger {
     key_min_bound: Option<i64>,
     /// The largest key.
     key_max: Option<i64>,
+    /// The least share of keys between the smallest and the largest that existed during the last step.
+    density_least: Option<f64>,
 }
+
+/// Keys that a server may set aside for a connection and leave unused: the cache of PostgreSQL's sequence.
+const KEYS_SET_ASIDE: i64 = 1000;
 
 /// What one connection inserted into a table during a step.
 #[derive(Clone, Copy, Debug)]
@@ -95,6 +100,7 @@ impl Ledger {
             keys: Some(Keys::default()),
             key_min_bound: None,
             key_max: None,
+            density_least: None,
         }
     }
 
@@ -106,6 +112,8 @@ impl Ledger {
         deleted: u64,
         key_min_bound: Option<i64>,
     ) {
+        // What is set aside for its connections is a gap as soon as the first of them inserts.
+        let before = self.density(KEYS_SET_ASIDE * inserted.len() as i64);
         self.rows += inserted.iter().map(|inserted| inserted.rows).sum::<u64>();
         self.rows = self.rows.saturating_sub(deleted);
         self.key_max = self.key_max.max(
@@ -139,6 +147,10 @@ impl Ledger {
         if let Some(keys) = &mut self.keys {
             keys.drop_lowest(deleted);
         }
+        self.density_least = match (before, self.density(0)) {
+            (Some(before), Some(after)) => Some(before.min(after)),
+            (before, after) => before.or(after),
+        };
     }
 
     /// Compares with what the engine counted.
@@ -193,15 +205,21 @@ impl Ledger {
         checks
     }
 
-    /// The share of keys between the smallest and the largest that exist, from 0 to 1; `None` without two keys.
-    pub(super) fn density(&self) -> Option<f64> {
+    /// The least share of keys between the smallest and the largest that existed during the last step, from 0 to 1;
+    /// `None` where the keys aren't known.
+    pub(super) fn density_least(&self) -> Option<f64> {
+        self.density_least
+    }
+
+    /// The share of keys that exist, if so many more are set aside.
+    fn density(&self, set_aside: i64) -> Option<f64> {
         let first = self
             .keys
             .as_ref()
             .and_then(|keys| keys.runs.front().map(|&(first, _)| first));
         let first = first.or(self.key_min_bound)?;
         let span = self.key_max?.checked_sub(first)? + 1;
-        (span > 0).then(|| (self.rows as f64 / span as f64).min(1.0))
+        (span > 0).then(|| self.rows as f64 / (span + set_aside).max(1) as f64)
     }
 }
 
@@ -232,6 +250,15 @@ mod tests {
         assert_eq!(ledger.rows, 40);
         assert!(smallest(&ledger, 1011).holds);
         assert!(!smallest(&ledger, 1010).holds);
+    }
+
+    #[test]
+    fn a_gap_between_sessions_lowers_the_share_of_keys_that_exist() {
+        let mut ledger = Ledger::new();
+        ledger.apply(&[inserted(2000, 2000)], 0, None);
+        ledger.apply(&[inserted(100, 3100)], 100, Some(0));
+        // At its end 101 to 2000 and 3001 to 3100.
+        assert_eq!(ledger.density_least(), Some(2000.0 / 3000.0));
     }
 
     #[test]

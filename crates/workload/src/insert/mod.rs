@@ -396,7 +396,7 @@ impl Insert {
         let density: f64 = self
             .ledgers
             .iter()
-            .filter_map(Ledger::density)
+            .filter_map(Ledger::density_least)
             .fold(1.0, f64::min);
         let least = 0.9 * density * f64::from(POINT_KEYS);
         let found = rows as f64 / queries as f64;
