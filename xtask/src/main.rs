@@ -9,6 +9,7 @@
 )]
 
 mod bench;
+mod builds;
 mod prepare;
 mod suite;
 mod tidy;
@@ -23,6 +24,7 @@ use workspace::Workspace;
 const USAGE: &str = "\
 usage: cargo xtask test                 install what the tests need, then tidy and all tests
        cargo xtask tidy [CHECK]...      all checks, or those named; `--list` names them
+       cargo xtask builds               fetch the builds that tests use beside the system's own
        cargo xtask bench [NAME]...      all benchmarks, or those named; `--list` names them
                          [--rounds N]   how often each side of a pair runs, default 5";
 
@@ -57,6 +59,11 @@ fn dispatch(arguments: &[String]) -> Result<bool> {
             Ok(true)
         }
         Some(("tidy", names)) => tidy::run(&workspace, names).map(|tally| tally.failed == 0),
+        Some(("builds", [])) => {
+            let (folder, fetched) = builds::run(&workspace)?;
+            println!("{}", folder.display());
+            Ok(fetched)
+        }
         Some(("bench", rest)) => bench::run(&workspace, rest),
         Some(("help" | "--help" | "-h", _)) => {
             println!("{USAGE}");

@@ -1,6 +1,6 @@
 //! The builds of a plan: finds them and says what they are.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use engine::Engine as _;
@@ -8,7 +8,9 @@ use engine::postgres::{self, Postgres};
 use engine::sqlite;
 use plan::{Build, BuildSource, Engine, Plan};
 use record::FileHash;
-use sha2::{Digest, Sha256};
+
+use crate::fetch::{self, Store, Stored, hash};
+use crate::outcome::UsageError;
 
 /// An engine's name, as it is recorded.
 pub fn engine_name(engine: Engine) -> &'static str {
@@ -35,6 +37,69 @@ pub fn locate(plan: &Plan) -> anyhow::Result<Vec<record::Build>> {
         .collect()
 }
 
+/// An installed build that a plan names.
+pub struct Installed {
+    /// What the engine is told to locate.
+    pub place: String,
+    /// The build of the store that it is; `None` for a directory of the user's or the distribution's build.
+    stored: Option<Stored>,
+}
+
+/// Finds out what a plan means by `text`: a build of the store by name, spec or version; else what the engine itself
+/// makes of it, a directory or the distribution's build.
+pub fn installed(engine: Engine, text: &str) -> anyhow::Result<Installed> {
+    // Without a place for builds there are none.
+    let stored = match Store::of_user() {
+        Ok(store) if Path::new(text).components().count() == 1 || is_spec(text) => {
+            store.find(engine_name(engine), text)?
+        }
+        _ => None,
+    };
+    let place = match &stored {
+        Some(build) => {
+            fetch::check(build, build.manifest.quick_check(&build.folder))?;
+            build.path().display().to_string()
+        }
+        None if is_spec(text) => {
+            return Err(UsageError::new(
+                format!("the build `{text}` was not fetched"),
+                Some(format!(
+                    "`assay fetch {text}` gets it; `assay builds` lists those that are here"
+                )),
+            )
+            .into());
+        }
+        None => text.to_owned(),
+    };
+    Ok(Installed { place, stored })
+}
+
+/// Whether it is written as `assay fetch` takes it, as no directory of a build is.
+fn is_spec(text: &str) -> bool {
+    !Path::new(text).exists() && fetch::is_spec(text)
+}
+
+impl Installed {
+    /// The files that make the build, with their hashes: those that the engine names, or what the store has noted.
+    fn hashes(&self, named: &[PathBuf]) -> anyhow::Result<Vec<FileHash>> {
+        let Some(stored) = &self.stored else {
+            return named.iter().map(|file| file_hash(file)).collect();
+        };
+        let mut hashes = Vec::new();
+        for program in &stored.manifest.programs {
+            let file = file_hash(&stored.folder.join(&program.path))?;
+            let state = if file.sha256 == program.sha256 {
+                Ok(())
+            } else {
+                Err(format!("`{}` has changed", file.path))
+            };
+            fetch::check(stored, state)?;
+            hashes.push(file);
+        }
+        Ok(hashes)
+    }
+}
+
 fn locate_one(build: &Build) -> anyhow::Result<record::Build> {
     let (version, source, files) = match (build.engine, &build.source) {
         (Engine::Null, _) => (
@@ -53,11 +118,12 @@ fn locate_one(build: &Build) -> anyhow::Result<record::Build> {
             Vec::new(),
         ),
         (Engine::Postgres, BuildSource::Installed(name)) => {
-            let found = postgres::locate(name)?;
+            let installed = installed(build.engine, name)?;
+            let found = postgres::locate(&installed.place)?;
             (
                 found.version.text,
                 found.bin_dir.display().to_string(),
-                found.files,
+                installed.hashes(&found.files)?,
             )
         }
         (Engine::Postgres, BuildSource::Bundled) => {
@@ -69,37 +135,15 @@ fn locate_one(build: &Build) -> anyhow::Result<record::Build> {
         engine: engine_name(build.engine).into(),
         version,
         source,
-        files: files
-            .iter()
-            .map(|file| hash(file))
-            .collect::<anyhow::Result<_>>()?,
+        files,
     })
 }
 
-fn hash(path: &Path) -> anyhow::Result<FileHash> {
-    let mut hasher = Sha256::new();
-    let mut file = fs_err::File::open(path)?;
-    let size_bytes = std::io::copy(&mut file, &mut HashWriter(&mut hasher))?;
-    let sha256 = hasher
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+fn file_hash(path: &Path) -> anyhow::Result<FileHash> {
+    let (size_bytes, sha256) = hash::of_file(path)?;
     Ok(FileHash {
         path: path.display().to_string(),
         size_bytes,
         sha256,
     })
-}
-
-struct HashWriter<'a>(&'a mut Sha256);
-
-impl std::io::Write for HashWriter<'_> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.update(bytes);
-        Ok(bytes.len())
-    }
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
 }

@@ -34,6 +34,10 @@ pub enum Command {
     Show(ShowArgs),
     /// Writes a run, or several, as one self-contained HTML file
     Report(ReportArgs),
+    /// Installs builds of engines side by side, without touching the system
+    Fetch(FetchArgs),
+    /// Lists the builds that were fetched
+    Builds(BuildsArgs),
     /// Shows what a run would note about this machine, with warnings
     Host(HostArgs),
 }
@@ -94,6 +98,38 @@ pub struct ReportArgs {
     /// The file to write; by default `report.html` in the first run directory
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+/// Arguments of `fetch`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Specs:
+  postgres@17.2  mariadb@11.4.5     a version, or its beginning for the newest; through Maven's client
+  rocksdb@9.9.3  speedb@2.8.0       the library alone
+  debian:sid/mysql-server-core      packages of a suite of Debian with all that they depend on; through apt
+  debian:bookworm/mariadb-server,mariadb-plugin-rocksdb
+  dir:/opt/postgresql-15.3=pg15     a directory of yours, by a name; it stays where it is
+
+Builds are kept in $ASSAY_BUILDS, else in $XDG_DATA_HOME/assay/builds, else in ~/.local/share/assay/builds.
+A plan finds them by name, spec or version: `postgres = \"17.2\"`.")]
+pub struct FetchArgs {
+    /// What to fetch
+    #[arg(required = true, value_name = "SPEC")]
+    pub specs: Vec<String>,
+    /// The name by which plans find the build; by default product and version
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+}
+
+/// Arguments of `builds`.
+#[derive(Clone, Debug, Args)]
+pub struct BuildsArgs {
+    /// Compares every file of every build with what it was
+    #[arg(long, conflicts_with = "remove")]
+    pub verify: bool,
+    /// Removes a build
+    #[arg(long, value_name = "NAME")]
+    pub remove: Option<String>,
 }
 
 /// Arguments of `host`.

@@ -10,6 +10,7 @@
 mod builds;
 mod check;
 mod cli;
+mod fetch;
 mod host;
 mod outcome;
 mod plan_file;
@@ -53,6 +54,8 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
         Command::Check(args) => check::check(&args),
         Command::Show(args) => results::show(&args),
         Command::Report(args) => results::report(&args),
+        Command::Fetch(args) => fetch::fetch(&args),
+        Command::Builds(args) => fetch::builds(&args),
         Command::Host(args) => host::host(&args),
     }
 }

@@ -69,6 +69,8 @@ pub fn help_of(error: &anyhow::Error) -> Option<String> {
             setup.help().map(str::to_owned)
         } else if let Some(record) = cause.downcast_ref::<record::RecordError>() {
             record.help()
+        } else if let Some(fetch) = cause.downcast_ref::<crate::fetch::FetchError>() {
+            fetch.help().map(str::to_owned)
         } else {
             cause.downcast_ref::<UsageError>()?.help.clone()
         }
@@ -105,11 +107,20 @@ pub fn report_error(error: &anyhow::Error) -> Exit {
         help_of(error).as_deref(),
         &log_tail_of(error),
     );
-    if error.is::<UsageError>() {
+    if error.is::<UsageError>() || names_no_build(error) {
         Exit::Usage
     } else {
         Exit::Failed
     }
+}
+
+/// Whether the plan names a build that is none, or one that assay does not measure: nothing was run.
+fn names_no_build(error: &anyhow::Error) -> bool {
+    use engine::SetupError::{Build, Version};
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref())
+        .any(|setup| matches!(setup, Build { .. } | Version { .. }))
 }
 
 /// Prints causes, the way out and the end of a log to stderr.

@@ -7,6 +7,7 @@
 //! Adding an engine is adding a folder here.
 
 pub mod guard;
+pub mod mysql;
 pub mod null;
 pub mod postgres;
 pub mod sqlite;
@@ -14,13 +15,19 @@ pub mod sqlite;
 mod data_dir;
 mod dialect;
 mod error;
+mod launch;
+mod local;
+mod net;
 mod running;
 mod schema;
 mod session;
+mod waiting;
 
 pub use data_dir::{DataDir, MARKER};
 pub use dialect::{Dialect, RangeScan};
 pub use error::{Error, ErrorClass, SetupError};
+pub use launch::Launch;
+pub use net::Password;
 pub use running::{
     Action, Capabilities, Counter, CounterKind, Engine, Observer, Setting, SettleLimits, Settled,
     Storage, TableFacts,

@@ -116,9 +116,13 @@ impl Running<'_> {
         data_dir: Option<DataDir>,
         result: anyhow::Result<Status>,
     ) -> anyhow::Result<Status> {
-        let removed = data_dir
-            .filter(|_| !self.keep)
-            .map_or(Ok(()), DataDir::remove);
+        let removed = data_dir.filter(|_| !self.keep).map_or(Ok(()), |data_dir| {
+            let home = data_dir.path().parent().map(std::path::Path::to_path_buf);
+            let removed = data_dir.remove();
+            // The target's directory goes with its last database; one that holds anything stays.
+            let _ = home.map(fs_err::remove_dir);
+            removed
+        });
         let status = result?;
         removed.context("the database can't be removed")?;
         Ok(status)

@@ -51,8 +51,8 @@ impl Conductor<'_> {
 pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     let started_unix_ns = unix_now_ns();
     let file = plan_file::read(&args.plan)?;
-    let located = builds::locate(&file.plan)?;
     preflight::refuse_what_cannot_run(&file)?;
+    let located = builds::locate(&file.plan)?;
     let stop = stop::watch()?;
     let data_root = data_root(&file.plan, args)?;
     let _lock = lock(&data_root)?;
@@ -199,7 +199,12 @@ fn data_root(plan: &Plan, args: &RunArgs) -> anyhow::Result<PathBuf> {
         .clone()
         .or_else(|| plan.data_dir.as_ref().map(PathBuf::from));
     let path = configured.unwrap_or_else(|| args.results.join("data"));
-    fs_err::create_dir_all(&path).context("the data directory can't be made")?;
+    fs_err::create_dir_all(&path).map_err(|error| {
+        UsageError::new(
+            format!("the data directory can't be made: {error}"),
+            Some("choose a directory that can be written with `--data`".into()),
+        )
+    })?;
     Ok(fs_err::canonicalize(&path)?)
 }
 

@@ -8,7 +8,7 @@ use plan::{BuildSource, Engine};
 use record::CellDir;
 
 use super::Conductor;
-use crate::preflight;
+use crate::{builds, preflight};
 
 /// A target that is up, of whichever engine.
 pub enum Up {
@@ -36,17 +36,21 @@ pub(super) fn bring_up(
         (Engine::Sqlite, _) => {
             let directory = DataDir::create(&home, "sqlite")?;
             directory.wipe()?;
-            Ok(Up::Sqlite(
-                Sqlite::start(directory.path(), &config.set)?,
-                directory,
-            ))
+            match Sqlite::start(directory.path(), &config.set) {
+                Ok(sqlite) => Ok(Up::Sqlite(sqlite, directory)),
+                Err(error) => {
+                    // Nothing in it tells why; what can't be removed now is wiped by the next run.
+                    let _ = directory.remove();
+                    Err(error.into())
+                }
+            }
         }
         (Engine::Postgres, BuildSource::Url(url)) => {
             Ok(Up::Postgres(Box::new(Postgres::attach(url.expose())?)))
         }
         (Engine::Postgres, BuildSource::Installed(name)) => {
             let postgres = Postgres::start(&StartOptions {
-                build: name,
+                build: &builds::installed(build.engine, name)?.place,
                 data_dir: &home,
                 config_files: &conductor.file.config_texts(config)?,
                 set: &config.set,

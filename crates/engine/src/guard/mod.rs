@@ -43,6 +43,8 @@ pub struct Spawn<'a> {
     pub env: Vec<(OsString, OsString)>,
     /// Variables that are removed from its environment.
     pub env_remove: Vec<OsString>,
+    /// The file that it reads as its standard input; `None`: nothing.
+    pub input: Option<&'a Path>,
     /// Its working directory; `None`: the root.
     pub directory: Option<&'a Path>,
     /// The user and group that it runs as; `None`: assay's own.
@@ -113,6 +115,9 @@ impl Guarded {
         }
         if let Some(directory) = spawn.remove_directory {
             guard.arg("--remove-directory").arg(directory);
+        }
+        if let Some(input) = spawn.input {
+            guard.arg("--input").arg(input);
         }
         guard.arg("--").arg(spawn.program).args(&spawn.args);
         for name in &spawn.env_remove {

@@ -25,6 +25,7 @@ const GRACE: Duration = Duration::from_secs(2);
 #[derive(Debug, PartialEq)]
 struct Request {
     log: PathBuf,
+    input: Option<PathBuf>,
     user: Option<(u32, u32)>,
     remove_directory: Option<PathBuf>,
     program: OsString,
@@ -50,7 +51,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Request, String> {
     let mut args = args.into_iter();
-    let (mut log, mut user, mut remove_directory) = (None, None, None);
+    let (mut log, mut input, mut user, mut remove_directory) = (None, None, None, None);
     loop {
         let name = args.next().ok_or("the guard was given no program")?;
         if name == "--" {
@@ -61,6 +62,7 @@ fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Request, String> {
             .ok_or_else(|| format!("`{}` has no value", name.display()))?;
         match name.to_str() {
             Some("--log") => log = Some(PathBuf::from(value)),
+            Some("--input") => input = Some(PathBuf::from(value)),
             Some("--remove-directory") => remove_directory = Some(PathBuf::from(value)),
             Some("--user") => {
                 let ids = value.to_str().and_then(|text| text.split_once(':'));
@@ -78,6 +80,7 @@ fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Request, String> {
     let program = args.next().ok_or("the guard was given no program")?;
     Ok(Request {
         log: log.ok_or("the guard was given no log")?,
+        input,
         user,
         remove_directory,
         program,
@@ -106,7 +109,14 @@ fn guard(request: &Request, say: &mut impl FnMut(String)) -> Result<(), String> 
         .map_err(|error| error.to_string())?;
     let log = log.into_parts().0;
     let mut command = Command::new(&request.program);
-    command.args(&request.args).stdin(Stdio::null());
+    command.args(&request.args).stdin(match &request.input {
+        Some(path) => fs::File::open(path)
+            .map_err(|error| error.to_string())?
+            .into_parts()
+            .0
+            .into(),
+        None => Stdio::null(),
+    });
     command
         .stdout(log.try_clone().map_err(|error| error.to_string())?)
         .stderr(log);

@@ -8,7 +8,10 @@ use std::time::Duration;
 
 use fs_err as fs;
 
-use super::system_user;
+use crate::local::user;
+use crate::net::Password;
+use crate::net::tls::Trust;
+use crate::net::url::Url;
 use crate::{Error, ErrorClass, SetupError};
 
 /// How long connecting may take when the URL does not say.
@@ -19,27 +22,6 @@ const SOCKET_DIRECTORIES: [&str; 2] = ["/var/run/postgresql", "/tmp"];
 
 /// The parameters of a URL that are understood.
 const PARAMETERS: &str = "`host`, `port`, `user`, `password`, `dbname`, `sslmode`, `sslrootcert`, `connect_timeout`, `application_name`";
-
-/// A password: it can't be printed.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Password(String);
-
-impl Password {
-    /// Wraps a password.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    pub(super) fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Password {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Password(***)")
-    }
-}
 
 /// The machine, or the socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +61,16 @@ impl SslMode {
             "verify-full" => Self::VerifyFull,
             _ => return None,
         })
+    }
+
+    /// Whose certificate is good enough. As in libpq, a root certificate turns `require` into `verify-ca`.
+    pub(super) fn trust(self, has_root: bool) -> Trust {
+        match self {
+            Self::VerifyFull => Trust::Name,
+            Self::VerifyCa => Trust::Authority,
+            Self::Require if has_root => Trust::Authority,
+            Self::Disable | Self::Allow | Self::Prefer | Self::Require => Trust::Anyone,
+        }
     }
 }
 
@@ -129,20 +121,6 @@ impl fmt::Display for Address {
     }
 }
 
-/// The parts of a URL that were given.
-#[derive(Default)]
-struct Given {
-    host: Option<String>,
-    port: Option<String>,
-    user: Option<String>,
-    password: Option<String>,
-    database: Option<String>,
-    ssl_mode: Option<String>,
-    ssl_root: Option<String>,
-    connect_timeout: Option<String>,
-    application_name: Option<String>,
-}
-
 impl Address {
     /// Understands a URL; what it leaves out comes from the environment, the password file and the usual defaults.
     ///
@@ -156,8 +134,12 @@ impl Address {
 
     fn from_url_and(url: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Self, SetupError> {
         let given = split(url)?;
+        let parameter = |name: &str| {
+            let mut found = given.parameters.iter().filter(|(known, _)| known == name);
+            found.next_back().map(|(_, value)| value.clone())
+        };
         let home = env("HOME").map(PathBuf::from);
-        let host = match given.host.or_else(|| env("PGHOST")) {
+        let host = match given.host.clone().or_else(|| env("PGHOST")) {
             Some(host) if host.contains(',') => {
                 return Err(wrong(format!(
                     "server URL: several hosts given, `{host}`; one is allowed"
@@ -173,7 +155,7 @@ impl Address {
                     |directory| Host::Unix(directory.into()),
                 ),
         };
-        let port = match given.port.or_else(|| env("PGPORT")) {
+        let port = match given.port.clone().or_else(|| env("PGPORT")) {
             Some(text) => text
                 .parse()
                 .ok()
@@ -185,17 +167,18 @@ impl Address {
                 })?,
             None => 5432,
         };
-        let user = match given.user.or_else(|| env("PGUSER")) {
+        let user = match given.user.clone().or_else(|| env("PGUSER")) {
             Some(user) => user,
-            None => system_user::own_name().ok_or_else(|| {
+            None => user::own_name().ok_or_else(|| {
                 wrong("server URL: names no user, and this process's has no name".into())
             })?,
         };
         let database = given
             .database
+            .clone()
             .or_else(|| env("PGDATABASE"))
             .unwrap_or_else(|| user.clone());
-        let ssl_mode = match given.ssl_mode.or_else(|| env("PGSSLMODE")) {
+        let ssl_mode = match parameter("sslmode").or_else(|| env("PGSSLMODE")) {
             Some(text) => SslMode::parse(&text).ok_or_else(|| {
                 wrong(format!(
                     "server URL: `sslmode={text}` is not known; known are `disable`, `allow`, `prefer`, `require`, \
@@ -204,7 +187,7 @@ impl Address {
             })?,
             None => SslMode::Prefer,
         };
-        let ssl_root = match given.ssl_root.or_else(|| env("PGSSLROOTCERT")) {
+        let ssl_root = match parameter("sslrootcert").or_else(|| env("PGSSLROOTCERT")) {
             Some(text) if text == "system" => None,
             Some(text) => Some(PathBuf::from(text)),
             None => home
@@ -212,22 +195,24 @@ impl Address {
                 .map(|home| home.join(".postgresql/root.crt"))
                 .filter(|path| path.exists()),
         };
-        let connect_timeout = match given.connect_timeout.or_else(|| env("PGCONNECT_TIMEOUT")) {
-            Some(text) => match text.parse() {
-                Ok(0) => CONNECT_TIMEOUT,
-                Ok(seconds) => Duration::from_secs(seconds),
-                Err(_) => {
-                    return Err(wrong(format!(
-                        "server URL: `connect_timeout={text}` is not a number of seconds"
-                    )));
-                }
-            },
-            None => CONNECT_TIMEOUT,
-        };
+        let connect_timeout =
+            match parameter("connect_timeout").or_else(|| env("PGCONNECT_TIMEOUT")) {
+                Some(text) => match text.parse() {
+                    Ok(0) => CONNECT_TIMEOUT,
+                    Ok(seconds) => Duration::from_secs(seconds),
+                    Err(_) => {
+                        return Err(wrong(format!(
+                            "server URL: `connect_timeout={text}` is not a number of seconds"
+                        )));
+                    }
+                },
+                None => CONNECT_TIMEOUT,
+            };
         let password = given
             .password
+            .clone()
             .or_else(|| env("PGPASSWORD"))
-            .map(Password)
+            .map(Password::new)
             .or_else(|| {
                 let path = env("PGPASSFILE")
                     .map(PathBuf::from)
@@ -249,7 +234,7 @@ impl Address {
             ssl_mode,
             ssl_root,
             connect_timeout,
-            application_name: given.application_name.unwrap_or_else(|| "assay".into()),
+            application_name: parameter("application_name").unwrap_or_else(|| "assay".into()),
         })
     }
 
@@ -282,93 +267,30 @@ fn wrong(what: String) -> SetupError {
     }
 }
 
-fn split(url: &str) -> Result<Given, SetupError> {
+fn split(url: &str) -> Result<Url, SetupError> {
     let rest = url
         .strip_prefix("postgresql://")
         .or_else(|| url.strip_prefix("postgres://"))
         .ok_or_else(|| wrong("server URL: does not begin with `postgresql://`".into()))?;
-    let mut given = Given::default();
-    let (rest, parameters) = rest
-        .split_once('?')
-        .map_or((rest, None), |(rest, p)| (rest, Some(p)));
-    let (authority, database) = rest.split_once('/').map_or((rest, ""), |parts| parts);
-    let (login, place) = authority
-        .rsplit_once('@')
-        .map_or((None, authority), |(login, place)| (Some(login), place));
-    if let Some(login) = login {
-        let (user, password) = login
-            .split_once(':')
-            .map_or((login, None), |(user, p)| (user, Some(p)));
-        given.user = decoded("user", user)?;
-        given.password = decoded("password", password.unwrap_or(""))?;
-    }
-    let (host, port) = match place.strip_prefix('[') {
-        Some(bracketed) => {
-            let (host, rest) = bracketed
-                .split_once(']')
-                .ok_or_else(|| wrong(format!("server URL: `[` without `]` in host `{place}`")))?;
-            (host, rest.strip_prefix(':').unwrap_or(rest))
-        }
-        None => place.rsplit_once(':').unwrap_or((place, "")),
-    };
-    given.host = decoded("host", host)?;
-    given.port = decoded("port", port)?;
-    given.database = decoded("database", database)?;
-    for parameter in parameters
-        .unwrap_or("")
-        .split('&')
-        .filter(|parameter| !parameter.is_empty())
-    {
-        let (name, value) = parameter
-            .split_once('=')
-            .ok_or_else(|| wrong(format!("server URL: parameter `{parameter}` has no value")))?;
-        let place = match name {
-            "host" => &mut given.host,
-            "port" => &mut given.port,
-            "user" => &mut given.user,
-            "password" => &mut given.password,
-            "dbname" => &mut given.database,
-            "sslmode" => &mut given.ssl_mode,
-            "sslrootcert" => &mut given.ssl_root,
-            "connect_timeout" => &mut given.connect_timeout,
-            "application_name" => &mut given.application_name,
+    let mut url = Url::parse(rest).map_err(|what| wrong(format!("server URL: {what}")))?;
+    for (name, value) in &url.parameters {
+        // Those that are also parts of the URL itself.
+        let place = match name.as_str() {
+            "host" => &mut url.host,
+            "port" => &mut url.port,
+            "user" => &mut url.user,
+            "password" => &mut url.password,
+            "dbname" => &mut url.database,
+            "sslmode" | "sslrootcert" | "connect_timeout" | "application_name" => continue,
             _ => {
                 return Err(wrong(format!(
                     "server URL: parameter `{name}` is not known; known are {PARAMETERS}"
                 )));
             }
         };
-        *place = decoded(name, value)?;
+        *place = Some(value.clone());
     }
-    Ok(given)
-}
-
-/// Undoes percent-encoding; `None` for nothing. The text itself may be a password and is not put into messages.
-fn decoded(part: &str, text: &str) -> Result<Option<String>, SetupError> {
-    let bad = |what: &str| wrong(format!("server URL: {part} {what}"));
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
-        match (digit(rest.next()), digit(rest.next())) {
-            // Two hexadecimal digits make at most 255.
-            (Some(high), Some(low)) => bytes.push((high * 16 + low) as u8),
-            _ => {
-                return Err(bad(
-                    "has a `%` without two hexadecimal digits; write `%25` for a percent sign",
-                ));
-            }
-        }
-    }
-    if bytes.contains(&0) {
-        return Err(bad("has a zero byte"));
-    }
-    let text = String::from_utf8(bytes).map_err(|_| bad("is not UTF-8"))?;
-    Ok(Some(text).filter(|text| !text.is_empty()))
+    Ok(url)
 }
 
 /// The password file's text, if it is there and nobody else may read it; others are ignored, as libpq does.
@@ -408,7 +330,7 @@ impl Entry<'_> {
                     && (file_port == "*" || *file_port == port)
                     && (database == "*" || database == self.database)
                     && (user == "*" || user == self.user);
-                matches.then(|| Password(password.clone()))
+                matches.then(|| Password::new(password.clone()))
             })
     }
 }

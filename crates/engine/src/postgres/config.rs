@@ -4,17 +4,20 @@ use std::path::Path;
 
 use crate::SetupError;
 
-/// What assay decides, whatever the plan says: where the server listens and logs, and where its files are.
-const OURS: [&str; 9] = [
+/// What assay decides, whatever the plan says: where the server listens and logs, and where its files are. A
+/// distribution's file names those of the system's own cluster, which must not be touched.
+const OURS: [&str; 11] = [
     "data_directory",
+    "external_pid_file",
     "hba_file",
     "ident_file",
     "listen_addresses",
     "log_destination",
     "logging_collector",
     "port",
+    "stats_temp_directory",
     "unix_socket_directories",
-    "external_pid_file",
+    "unix_socket_group",
 ];
 
 /// What `initdb` allows, and what assay's own connections and the server's reserve need of it.
@@ -32,8 +35,10 @@ pub(super) struct ConfigText {
 
 /// The parts of the configuration file, in the order in which they hold: a later one wins.
 pub(super) struct Parts<'a> {
-    /// What `initdb` wrote for this build: the values that a fresh installation has.
-    pub(super) initdb_file: &'a Path,
+    /// What `initdb` made. Its configuration file has the values of a fresh installation of this build.
+    pub(super) cluster: &'a Path,
+    /// The build's major version.
+    pub(super) major: u32,
     /// Connections that the run needs.
     pub(super) connections: u32,
     /// The plan's files, verbatim.
@@ -53,7 +58,7 @@ pub(super) struct Parts<'a> {
 pub(super) fn compose(parts: &Parts<'_>) -> Result<ConfigText, SetupError> {
     let mut text = format!(
         "# What initdb wrote: the values of a fresh installation.\ninclude {}\n",
-        quoted(&parts.initdb_file.display().to_string())
+        quoted_path(&parts.cluster.join("postgresql.conf"))
     );
     let wanted = parts.connections.saturating_add(CONNECTIONS_SPARE);
     if wanted > CONNECTIONS_DEFAULT {
@@ -92,22 +97,32 @@ pub(super) fn compose(parts: &Parts<'_>) -> Result<ConfigText, SetupError> {
         overridden.push(name.to_ascii_lowercase());
     }
     text.push_str(&format!(
-        "\n# Assay's own: a private socket, and the log on standard error.\n\
+        "\n# Assay's own: its cluster, a private socket, and the log on standard error.\n\
+         data_directory = {}\n\
+         hba_file = {}\n\
+         ident_file = {}\n\
+         external_pid_file = ''\n\
          listen_addresses = ''\n\
          port = {}\n\
          unix_socket_directories = {}\n\
+         unix_socket_group = ''\n\
          log_destination = 'stderr'\n\
-         logging_collector = off\n\
-         external_pid_file = ''\n",
+         logging_collector = off\n",
+        quoted_path(parts.cluster),
+        quoted_path(&parts.cluster.join("pg_hba.conf")),
+        quoted_path(&parts.cluster.join("pg_ident.conf")),
         parts.port,
-        quoted(&parts.socket_directory.display().to_string()),
+        quoted(&one_of_list(parts.socket_directory)),
     ));
+    if parts.major < 15 {
+        text.push_str("stats_temp_directory = 'pg_stat_tmp'\n");
+    }
     overridden.retain(|name| OURS.contains(&name.as_str()));
     overridden.sort_unstable();
     overridden.dedup();
     let notes = overridden
         .into_iter()
-        .map(|name| format!("option `{name}` of the config is not used: assay decides where its servers listen and log"))
+        .map(|name| format!("option `{name}` of the config is not used: assay decides where its servers listen and log, and where their files are"))
         .collect();
     Ok(ConfigText { text, notes })
 }
@@ -130,6 +145,18 @@ fn is_name(name: &str) -> bool {
         && name.chars().all(is_name_char)
 }
 
+fn quoted_path(path: &Path) -> String {
+    quoted(&path.display().to_string())
+}
+
+/// A directory as the single element of a list of directories.
+fn one_of_list(directory: &Path) -> String {
+    format!(
+        "\"{}\"",
+        directory.display().to_string().replace('"', "\"\"")
+    )
+}
+
 fn quoted(value: &str) -> String {
     format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
 }
@@ -137,7 +164,7 @@ fn quoted(value: &str) -> String {
 /// What in the log of a server that did not start is about its configuration; `None` if nothing is. English, because
 /// the cluster's locale is C.
 pub(super) fn complaint(log: &[String]) -> Option<String> {
-    const ABOUT_CONFIG: [&str; 7] = [
+    const ABOUT_CONFIG: [&str; 8] = [
         "unrecognized configuration parameter",
         "invalid value for parameter",
         "is outside the valid range for parameter",
@@ -145,10 +172,16 @@ pub(super) fn complaint(log: &[String]) -> Option<String> {
         "cannot be changed",
         "syntax error in file",
         "could not open configuration file",
+        "could not open configuration directory",
     ];
     // Words that belong to a complaint about the configuration only when the server ended with them.
-    const FATAL: [&str; 6] = [
+    const FATAL: [&str; 11] = [
         "must be",
+        "requires wal_level",
+        "requires \"wal_level\"",
+        "cannot be enabled when",
+        "could not load server certificate file",
+        "private key file",
         "could not map anonymous shared memory",
         "could not access file",
         "could not load library",
@@ -156,6 +189,12 @@ pub(super) fn complaint(log: &[String]) -> Option<String> {
         "huge pages",
     ];
     let said = |line: &String| {
+        // What is found wrong before there is a log has no level.
+        if let Some(text) = line.strip_prefix("postgres: ")
+            && text.contains("must be")
+        {
+            return Some(text.to_string());
+        }
         let (level, text) = ["LOG:", "FATAL:", "ERROR:"]
             .iter()
             .find_map(|level| Some((*level, line.split_once(level)?.1.trim())))?;
@@ -167,13 +206,14 @@ pub(super) fn complaint(log: &[String]) -> Option<String> {
     if complaints.is_empty() {
         return None;
     }
-    let hints = log
-        .iter()
-        .filter_map(|line| Some(line.split_once("HINT:")?.1.trim().to_string()));
+    let more = log.iter().filter_map(|line| {
+        let (_, text) = line.split_once("DETAIL:").or(line.split_once("HINT:"))?;
+        Some(text.trim().to_string())
+    });
     Some(
         complaints
             .into_iter()
-            .chain(hints)
+            .chain(more)
             .collect::<Vec<_>>()
             .join("; "),
     )
@@ -185,7 +225,8 @@ mod tests {
 
     fn parts<'a>(files: &'a [String], set: &'a [(String, String)]) -> Parts<'a> {
         Parts {
-            initdb_file: Path::new("/c/postgresql.conf"),
+            cluster: Path::new("/c"),
+            major: 15,
             connections: 10,
             files,
             set,
@@ -209,6 +250,42 @@ mod tests {
         assert!(at("work_mem") < at("archive_command = 'echo ''a\\\\b'''\n"));
         assert!(at("archive_command") < at("listen_addresses = ''\n"));
         assert!(config.notes.is_empty());
+    }
+
+    #[test]
+    fn the_files_of_another_cluster_are_not_used() {
+        let files =
+            ["data_directory = '/theirs'\nstats_temp_directory = '/run/theirs'\n".to_string()];
+        for (major, has_collector) in [(14, true), (15, false)] {
+            let config = compose(&Parts {
+                major,
+                ..parts(&files, &[])
+            })
+            .unwrap();
+            let ours = config.text.rsplit_once("Assay's own").unwrap().1;
+            assert!(ours.contains("data_directory = '/c'\n"), "{ours}");
+            assert_eq!(ours.contains("stats_temp_directory"), has_collector);
+            assert_eq!(config.notes.len(), 2, "{:?}", config.notes);
+        }
+    }
+
+    #[test]
+    fn paths_keep_their_blanks_quotes_and_commas() {
+        let text = compose(&Parts {
+            cluster: Path::new("/it's a \"c\\"),
+            socket_directory: Path::new("/a, \"b"),
+            ..parts(&[], &[])
+        })
+        .unwrap()
+        .text;
+        assert!(
+            text.contains("data_directory = '/it''s a \"c\\\\'\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("unix_socket_directories = '\"/a, \"\"b\"'\n"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -265,6 +342,13 @@ mod tests {
             complaint(&log).unwrap(),
             "unrecognized configuration parameter \"colour\" in file \"/x\" line 9"
         );
+        for line in [
+            "postgres: superuser_reserved_connections (3) must be less than max_connections (2)",
+            "2026 UTC [1] FATAL:  WAL streaming (max_wal_senders > 0) requires wal_level \"replica\" or \"logical\"",
+            "2026 UTC [1] FATAL:  WAL streaming (\"max_wal_senders\" > 0) requires \"wal_level\" to be \"replica\" or \"logical\"",
+        ] {
+            assert!(complaint(&[line.to_string()]).is_some(), "{line}");
+        }
         let other = ["2026 [1] FATAL:  could not create lock file: Permission denied".to_string()];
         assert_eq!(complaint(&other), None);
     }

@@ -8,9 +8,11 @@ use bytes::BytesMut;
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
 use postgres_protocol::message::frontend;
+use rustls::ClientConfig;
 
-use super::stream::Stream;
-use super::{Address, Host, SslMode, failure, tls};
+use super::{Address, Host, SslMode, failure, socket_path};
+use crate::net::stream::Stream;
+use crate::net::tls;
 use crate::{Error, ErrorClass, Interrupt, Rows};
 
 /// The read buffer's size at first: most replies are far smaller.
@@ -64,7 +66,7 @@ impl Connection {
     fn open_as(address: &Address, mode: Option<SslMode>) -> Result<Self, Error> {
         let io =
             |action: &'static str| move |error: std::io::Error| failure::from_io(action, &error);
-        let mut stream = Stream::connect(address)
+        let mut stream = connect(address)
             .map_err(|error| failure::from_io(&format!("connect to `{address}`"), &error))?;
         stream
             .set_timeout(Some(address.connect_timeout))
@@ -79,8 +81,8 @@ impl Connection {
                 0 => return Err(failure::closed()),
                 _ => match answer[0] {
                     b'S' => {
-                        let config = tls::client_config(mode, address.ssl_root.as_deref())?;
-                        stream = stream.encrypt(config, host).map_err(|error| {
+                        let config = client_config(mode, address)?;
+                        stream.encrypt(config, host).map_err(|error| {
                             Error::new(
                                 ErrorClass::Refused,
                                 format!("cannot agree on TLS with the server: {error}"),
@@ -454,7 +456,7 @@ fn cancel(
         connect_timeout: std::time::Duration::from_secs(1),
         ..address.clone()
     };
-    let mut stream = Stream::connect(&address)?;
+    let mut stream = connect(&address)?;
     stream.set_timeout(Some(address.connect_timeout))?;
     let mut message = BytesMut::new();
     if let (true, Host::Tcp(host)) = (is_tls, &address.host) {
@@ -463,13 +465,26 @@ fn cancel(
         message.clear();
         let mut answer = [0];
         if stream.read(&mut answer)? == 1 && answer[0] == b'S' {
-            let config = tls::client_config(address.ssl_mode, address.ssl_root.as_deref())
-                .map_err(std::io::Error::other)?;
-            stream = stream.encrypt(config, host)?;
+            let config =
+                client_config(address.ssl_mode, &address).map_err(std::io::Error::other)?;
+            stream.encrypt(config, host)?;
         }
     }
     frontend::cancel_request(process_id, secret_key, &mut message);
     stream.write_all(&message)
+}
+
+/// Connects, without encryption.
+fn connect(address: &Address) -> std::io::Result<Stream> {
+    match &address.host {
+        Host::Unix(directory) => Stream::connect_unix(&socket_path(directory, address.port)),
+        Host::Tcp(host) => Stream::connect_tcp(host, address.port, address.connect_timeout),
+    }
+}
+
+fn client_config(mode: SslMode, address: &Address) -> Result<Arc<ClientConfig>, Error> {
+    let root = address.ssl_root.as_deref();
+    tls::client_config(mode.trust(root.is_some()), root)
 }
 
 fn int4_at(bytes: &[u8], at: usize) -> Option<i32> {

@@ -1,5 +1,6 @@
 //! Finding an installed build and its version, without starting a server.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -98,7 +99,8 @@ impl Installation {
 }
 
 /// Finds a build: a directory with the server's programs, or with `bin` in it; `distribution` (also `debian` or
-/// `system`) for the newest that the system's packages installed; or a version, such as `15` or `15.14`, of those.
+/// `system`) for the newest that the system's packages installed, or where they installed none, the newest on PATH; or a
+/// version, such as `15` or `15.14`, of those.
 ///
 /// # Errors
 /// [`SetupError::Build`] when it is not there or not a build, [`SetupError::Version`] when it is too old or of no known
@@ -108,11 +110,17 @@ pub fn locate(build: &str) -> Result<Installation, SetupError> {
         && build
             .chars()
             .all(|char| char.is_ascii_digit() || char == '.');
+    let packages: Vec<(&Path, &str)> = PACKAGE_DIRECTORIES
+        .iter()
+        .map(|(parent, prefix)| (Path::new(parent), *prefix))
+        .collect();
+    let path = std::env::var_os("PATH").unwrap_or_default();
     if DISTRIBUTION.contains(&build) {
-        return newest(build, installed(), |_| true);
+        return newest(build, &[of_packages(&packages), on_path(&path)], |_| true);
     }
     if is_version && !Path::new(build).is_dir() {
-        return newest(build, installed(), |version| version.is(build));
+        let places = [of_packages(&packages), on_path(&path)];
+        return newest(build, &places, |version| version.is(build));
     }
     let missing = |what: String| {
         SetupError::Build {
@@ -145,10 +153,10 @@ pub fn locate(build: &str) -> Result<Installation, SetupError> {
     examined(build, &bin_dir)
 }
 
-/// The directories in which the system's packages and PATH have a server.
-fn installed() -> Vec<PathBuf> {
+/// The directories in which the system's packages have a server.
+fn of_packages(directories: &[(&Path, &str)]) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for (parent, prefix) in PACKAGE_DIRECTORIES {
+    for (parent, prefix) in directories {
         let Ok(entries) = fs::read_dir(parent) else {
             continue;
         };
@@ -160,26 +168,43 @@ fn installed() -> Vec<PathBuf> {
             }
         }
     }
-    found.extend(
-        std::env::var_os("PATH")
-            .iter()
-            .flat_map(std::env::split_paths),
-    );
     found.retain(|bin_dir| bin_dir.join(PROGRAMS[0]).is_file());
     found
 }
 
+/// The directories of the servers on PATH: those where the programs are, not those of links to them, which need not
+/// have all of a build.
+fn on_path(path: &OsStr) -> Vec<PathBuf> {
+    std::env::split_paths(path)
+        .filter_map(|directory| {
+            let program = directory.join(PROGRAMS[0]);
+            let resolved = fs::canonicalize(&program).ok().filter(|it| it.is_file())?;
+            resolved.parent().map(Path::to_path_buf)
+        })
+        .collect()
+}
+
+/// The newest wanted version of the first of `places` that has one.
 fn newest(
     build: &str,
-    bin_dirs: Vec<PathBuf>,
+    places: &[Vec<PathBuf>],
     is_wanted: impl Fn(&Version) -> bool,
 ) -> Result<Installation, SetupError> {
-    let versions: Vec<(PathBuf, Version)> = bin_dirs
-        .into_iter()
-        .filter_map(|bin_dir| version(&bin_dir).ok().map(|version| (bin_dir, version)))
-        .collect();
-    let wanted = versions.iter().filter(|(_, version)| is_wanted(version));
-    match wanted.max_by_key(|(_, version)| (version.major, version.minor)) {
+    let mut versions = Vec::new();
+    for bin_dir in places.iter().flatten() {
+        if let Ok(version) = version(bin_dir)
+            && !versions.iter().any(|(known, _)| known == bin_dir)
+        {
+            versions.push((bin_dir.clone(), version));
+        }
+    }
+    let found = places.iter().find_map(|bin_dirs| {
+        versions
+            .iter()
+            .filter(|(bin_dir, version)| bin_dirs.contains(bin_dir) && is_wanted(version))
+            .max_by_key(|(_, version)| (version.major, version.minor))
+    });
+    match found {
         Some((bin_dir, _)) => examined(build, bin_dir),
         None => {
             let found: Vec<String> = versions
@@ -194,7 +219,9 @@ fn newest(
             Err(SetupError::Build {
                 build: build.to_string(),
                 what: format!("no such PostgreSQL in `/usr/lib/postgresql`, `/usr/pgsql-*` or PATH; found {found}"),
-                help: "install it (Debian: `apt-get install postgresql`), or name the directory of a build".into(),
+                help: "install it (Debian: `apt-get install postgresql`), get it with `assay fetch postgres@VERSION`, or name \
+                       the directory of a build"
+                    .into(),
             })
         }
     }
@@ -348,6 +375,35 @@ mod tests {
         );
         let unknown = locate("999.9").unwrap_err();
         assert!(matches!(unknown, SetupError::Build { .. }), "{unknown}");
+    }
+
+    #[test]
+    fn packages_come_before_path_and_links_lead_to_the_build() {
+        let whole = ["postgres", "initdb"];
+        let (old, new) = (fake("15.3", &whole), fake("16.1", &whole));
+        let (packages, links) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        for name in ["15", "not-a-version"] {
+            std::os::unix::fs::symlink(old.path(), packages.path().join(name)).unwrap();
+        }
+        // A link to the server alone, as some put one into /usr/local/bin.
+        std::os::unix::fs::symlink(
+            new.path().join("bin/postgres"),
+            links.path().join("postgres"),
+        )
+        .unwrap();
+        let packaged = of_packages(&[(packages.path(), "")]);
+        assert_eq!(packaged, [packages.path().join("15/bin")]);
+        let path = std::env::join_paths([Path::new("/nowhere"), links.path()]).unwrap();
+        let linked = on_path(&path);
+        assert_eq!(linked, [fs::canonicalize(new.path().join("bin")).unwrap()]);
+        let places = [packaged.clone(), linked.clone()];
+        let any = newest("distribution", &places, |_| true).unwrap();
+        assert_eq!((any.version.major, &any.bin_dir), (15, &packaged[0]));
+        let sixteen = newest("16", &places, |version| version.is("16")).unwrap();
+        assert_eq!(sixteen.bin_dir, linked[0]);
+        let nothing = newest("17", &places, |version| version.is("17")).unwrap_err();
+        let text = nothing.to_string();
+        assert!(text.contains("15.3") && text.contains("16.1"), "{text}");
     }
 
     #[test]

@@ -15,14 +15,12 @@ mod observer;
 mod server;
 mod session;
 mod settle;
-mod stream;
-mod system_user;
-mod tls;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-pub use address::{Address, Host, Password, SslMode};
+pub use crate::net::Password;
+pub use address::{Address, Host, SslMode};
 pub use dialect::PostgresDialect;
 pub use installation::{Installation, OLDEST_MAJOR, Version, locate};
 pub use server::StartOptions;
@@ -34,6 +32,11 @@ use crate::{
 };
 
 use server::Server;
+
+/// The path of the socket in `directory`.
+fn socket_path(directory: &Path, port: u16) -> PathBuf {
+    directory.join(format!(".s.PGSQL.{port}"))
+}
 
 /// A PostgreSQL server that is up: started by assay, or attached to.
 pub struct Postgres {
@@ -238,9 +241,9 @@ impl Engine for Postgres {
     }
 
     fn log_tail(&self, lines: usize) -> Vec<String> {
-        self.server
-            .as_ref()
-            .map_or_else(Vec::new, |server| server::tail(server.log(), lines))
+        self.server.as_ref().map_or_else(Vec::new, |server| {
+            crate::local::log::tail(server.log(), lines)
+        })
     }
 
     fn log_path(&self) -> Option<PathBuf> {

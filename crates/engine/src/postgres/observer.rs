@@ -3,8 +3,12 @@
 //! A backend hands its statistics on when a transaction ends, but not more often than once a second, and for good when
 //! it ends itself. Counters read right after a step are therefore complete only when the sessions of the load have
 //! been closed; those that are still open may hold back what they did in their last second. Backends end a moment after
-//! their sessions are closed, and are waited for. Before PostgreSQL 15 statistics also pass through a collector, which
-//! may add half a second. WAL by position (`wal_position_bytes`) and sizes are exact at all times.
+//! their sessions are closed, and are waited for. Before PostgreSQL 15 statistics also pass through a collector, whose
+//! figures may be half a second old: [`Observer::counters`] waits for younger ones, [`Observer::sample`] takes what is
+//! there. WAL by position (`wal_position_bytes`) and sizes are exact at all times.
+//!
+//! What a version does not have is left out. A name means the same on every version: where a view moved or was split,
+//! the figure is put together from what took its place.
 
 use std::time::Duration;
 
@@ -19,6 +23,10 @@ const SAMPLED_TABLES_MAX: usize = 256;
 /// How long [`Observer::counters`] waits for sessions of the load that have been closed: their backends need
 /// milliseconds, and those of sessions that are still open are not waited for any longer.
 const CLOSING_MAX: Duration = Duration::from_millis(200);
+
+/// How long the collector of versions before 15 may take to write down what it knows: it does so on demand, when what
+/// it last wrote is half a second old.
+const COLLECTING_MAX: Duration = Duration::from_secs(3);
 
 /// One figure: its name, the SQL for it, and how it behaves.
 struct Figure {
@@ -46,6 +54,11 @@ fn sources(version_num: u32) -> Vec<Source> {
     };
     let each_second = |name, sql: &str| figure(name, sql, true);
     let at_ends = |name, sql: &str| figure(name, sql, false);
+    // A time is 0 where the config does not have it taken; then there is none.
+    let if_timed = |name, sql: &str, option: &str| {
+        let sql = format!("case when current_setting('{option}')::bool then {sql} end");
+        each_second(name, &sql)
+    };
     let mut sources = vec![
         Source {
             figures: vec![
@@ -58,6 +71,8 @@ fn sources(version_num: u32) -> Vec<Source> {
                 each_second("row_deleted_count", "d.tup_deleted"),
                 each_second("temp_bytes", "d.temp_bytes"),
                 each_second("deadlock_count", "d.deadlocks"),
+                if_timed("block_read_ms", "d.blk_read_time", "track_io_timing"),
+                if_timed("block_write_ms", "d.blk_write_time", "track_io_timing"),
             ],
             from: "pg_stat_database d where d.datname = current_database()",
         },
@@ -92,8 +107,12 @@ fn sources(version_num: u32) -> Vec<Source> {
             each_second("wal_buffers_full_count", "w.wal_buffers_full"),
         ];
         if major < 18 {
-            wal.push(each_second("wal_write_count", "w.wal_write"));
-            wal.push(each_second("wal_sync_count", "w.wal_sync"));
+            wal.extend([
+                each_second("wal_write_count", "w.wal_write"),
+                each_second("wal_sync_count", "w.wal_sync"),
+                if_timed("wal_write_ms", "w.wal_write_time", "track_wal_io_timing"),
+                if_timed("wal_sync_ms", "w.wal_sync_time", "track_wal_io_timing"),
+            ]);
         }
         sources.push(Source {
             figures: wal,
@@ -105,8 +124,11 @@ fn sources(version_num: u32) -> Vec<Source> {
             figures: vec![
                 each_second("wal_write_count", "sum(i.writes)"),
                 each_second("wal_sync_count", "sum(i.fsyncs)"),
+                if_timed("wal_write_ms", "sum(i.write_time)", "track_wal_io_timing"),
+                if_timed("wal_sync_ms", "sum(i.fsync_time)", "track_wal_io_timing"),
             ],
-            from: "pg_stat_io i where i.object = 'wal'",
+            // The making of new files, context `init`, is not in what earlier versions count.
+            from: "pg_stat_io i where i.object = 'wal' and i.context = 'normal'",
         });
     }
     let mut writer = vec![
@@ -116,26 +138,22 @@ fn sources(version_num: u32) -> Vec<Source> {
     ];
     let bytes = |buffers: &str| format!("{buffers} * current_setting('block_size')::bigint");
     if major >= 17 {
+        let mut checkpointer = vec![
+            each_second("checkpoint_timed_count", "c.num_timed"),
+            each_second("checkpoint_requested_count", "c.num_requested"),
+            each_second("buffer_checkpoint_write_count", "c.buffers_written"),
+            each_second("buffer_checkpoint_write_bytes", &bytes("c.buffers_written")),
+            each_second("checkpoint_write_ms", "c.write_time"),
+            each_second("checkpoint_sync_ms", "c.sync_time"),
+        ];
+        if major >= 18 {
+            // The others count checkpoints that were skipped too, since nothing had been written.
+            checkpointer.push(each_second("checkpoint_done_count", "c.num_done"));
+            checkpointer.push(each_second("slru_checkpoint_write_count", "c.slru_written"));
+        }
         sources.push(Source {
-            figures: vec![
-                each_second("checkpoint_timed_count", "c.num_timed"),
-                each_second("checkpoint_requested_count", "c.num_requested"),
-                each_second("buffer_checkpoint_write_count", "c.buffers_written"),
-                each_second("buffer_checkpoint_write_bytes", &bytes("c.buffers_written")),
-                each_second("checkpoint_write_ms", "c.write_time"),
-                each_second("checkpoint_sync_ms", "c.sync_time"),
-            ],
+            figures: checkpointer,
             from: "pg_stat_checkpointer c",
-        });
-        // In 18 a write may be of several blocks.
-        let backend = if major >= 18 {
-            "sum(i.write_bytes) / current_setting('block_size')::bigint"
-        } else {
-            "sum(i.writes)"
-        };
-        sources.push(Source {
-            figures: vec![each_second("buffer_backend_write_count", backend)],
-            from: "pg_stat_io i where i.object = 'relation' and i.backend_type not in ('checkpointer', 'background writer')",
         });
     } else {
         writer.extend([
@@ -148,57 +166,174 @@ fn sources(version_num: u32) -> Vec<Source> {
             ),
             each_second("checkpoint_write_ms", "b.checkpoint_write_time"),
             each_second("checkpoint_sync_ms", "b.checkpoint_sync_time"),
-            each_second("buffer_backend_write_count", "b.buffers_backend"),
-            each_second("buffer_backend_sync_count", "b.buffers_backend_fsync"),
+        ]);
+    }
+    if major < 16 {
+        // The checkpointer adds these up when it wakes, which may be once in `checkpoint_timeout`: what a step's own
+        // backends wrote is not in them until then, and a name of their own says so.
+        writer.extend([
+            at_ends(
+                "buffer_backend_write_at_checkpoint_count",
+                "b.buffers_backend",
+            ),
+            at_ends(
+                "buffer_backend_sync_at_checkpoint_count",
+                "b.buffers_backend_fsync",
+            ),
         ]);
     }
     sources.push(Source {
         figures: writer,
         from: "pg_stat_bgwriter b",
     });
+    if major >= 16 {
+        // From 18 on one read or write may be of several blocks.
+        let blocks = |what: &str| match what {
+            _ if major < 18 => format!("sum(i.{what}s)"),
+            what => format!("sum(i.{what}_bytes) / current_setting('block_size')::bigint"),
+        };
+        let in_vacuum = |sql: &str| sql.replacen(')', ") filter (where i.context = 'vacuum')", 1);
+        let of_backends = |sql: &str| {
+            let backends =
+                ") filter (where i.backend_type not in ('checkpointer', 'background writer'))";
+            sql.replacen(')', backends, 1)
+        };
+        // What `buffers_backend` was meant to be: writes of buffers, and blocks by which files were extended.
+        let written = [blocks("write"), blocks("extend")].map(|sql| of_backends(&sql));
+        let files = vec![
+            each_second("block_extend_count", &blocks("extend")),
+            each_second("buffer_evict_count", "sum(i.evictions)"),
+            each_second("relation_sync_count", "sum(i.fsyncs)"),
+            each_second("block_vacuum_read_count", &in_vacuum(&blocks("read"))),
+            each_second("block_vacuum_write_count", &in_vacuum(&blocks("write"))),
+            each_second("buffer_backend_write_count", &written.join(" + ")),
+            each_second("buffer_backend_sync_count", &of_backends("sum(i.fsyncs)")),
+        ];
+        sources.push(Source {
+            figures: files,
+            from: "pg_stat_io i where i.object = 'relation'",
+        });
+    }
     sources
 }
 
-/// Figures of one table, summed over its partitions.
-const TABLE_FIGURES: [(&str, &str, CounterKind); 8] = [
-    (
-        "dead_rows",
-        "pg_stat_get_dead_tuples(r.oid)",
-        CounterKind::Gauge,
-    ),
-    (
-        "live_rows",
-        "pg_stat_get_live_tuples(r.oid)",
-        CounterKind::Gauge,
-    ),
-    (
-        "autovacuum_count",
-        "pg_stat_get_autovacuum_count(r.oid)",
-        CounterKind::Cumulative,
-    ),
-    (
-        "autoanalyze_count",
-        "pg_stat_get_autoanalyze_count(r.oid)",
-        CounterKind::Cumulative,
-    ),
-    (
-        "vacuum_count",
-        "pg_stat_get_vacuum_count(r.oid)",
-        CounterKind::Cumulative,
-    ),
-    (
-        "analyze_count",
-        "pg_stat_get_analyze_count(r.oid)",
-        CounterKind::Cumulative,
-    ),
-    ("table_bytes", "pg_table_size(r.oid)", CounterKind::Gauge),
-    ("index_bytes", "pg_indexes_size(r.oid)", CounterKind::Gauge),
-];
+/// A figure of one table, summed over its partitions.
+struct TableFigure {
+    name: &'static str,
+    /// A function of the table's oid.
+    function: &'static str,
+    kind: CounterKind,
+    /// The major version that it came with.
+    since: u32,
+    /// Read each second too.
+    is_sampled: bool,
+}
 
-/// Of these, how many from the start are read each second.
-const SAMPLED_TABLE_FIGURES: usize = 4;
+const TABLE_FIGURES: [TableFigure; 14] = {
+    use CounterKind::{Cumulative, Gauge};
+    const fn figure(
+        name: &'static str,
+        function: &'static str,
+        kind: CounterKind,
+        since: u32,
+        is_sampled: bool,
+    ) -> TableFigure {
+        TableFigure {
+            name,
+            function,
+            kind,
+            since,
+            is_sampled,
+        }
+    }
+    [
+        figure("dead_rows", "pg_stat_get_dead_tuples", Gauge, 12, true),
+        figure("live_rows", "pg_stat_get_live_tuples", Gauge, 12, true),
+        figure(
+            "autovacuum_count",
+            "pg_stat_get_autovacuum_count",
+            Cumulative,
+            12,
+            true,
+        ),
+        figure(
+            "autoanalyze_count",
+            "pg_stat_get_autoanalyze_count",
+            Cumulative,
+            12,
+            true,
+        ),
+        figure(
+            "vacuum_count",
+            "pg_stat_get_vacuum_count",
+            Cumulative,
+            12,
+            false,
+        ),
+        figure(
+            "analyze_count",
+            "pg_stat_get_analyze_count",
+            Cumulative,
+            12,
+            false,
+        ),
+        figure(
+            "rows_changed_since_analyze",
+            "pg_stat_get_mod_since_analyze",
+            Gauge,
+            12,
+            false,
+        ),
+        figure(
+            "rows_inserted_since_vacuum",
+            "pg_stat_get_ins_since_vacuum",
+            Gauge,
+            13,
+            false,
+        ),
+        figure(
+            "autovacuum_ms",
+            "pg_stat_get_total_autovacuum_time",
+            Cumulative,
+            18,
+            false,
+        ),
+        figure(
+            "autoanalyze_ms",
+            "pg_stat_get_total_autoanalyze_time",
+            Cumulative,
+            18,
+            false,
+        ),
+        figure(
+            "vacuum_ms",
+            "pg_stat_get_total_vacuum_time",
+            Cumulative,
+            18,
+            false,
+        ),
+        figure(
+            "analyze_ms",
+            "pg_stat_get_total_analyze_time",
+            Cumulative,
+            18,
+            false,
+        ),
+        figure("table_bytes", "pg_table_size", Gauge, 12, false),
+        figure("index_bytes", "pg_indexes_size", Gauge, 12, false),
+    ]
+};
 
-/// What [`TABLE_FIGURES`] are of: each table in `names`, by its ordinal number `n` from 1, with its partitions. Tables that
+/// The figures of a table that a version has.
+fn table_figures(version_num: u32, sampled_only: bool) -> Vec<&'static TableFigure> {
+    TABLE_FIGURES
+        .iter()
+        .filter(|figure| figure.since * 10_000 <= version_num)
+        .filter(|figure| figure.is_sampled || !sampled_only)
+        .collect()
+}
+
+/// What figures of tables are of: each table in `names`, by its ordinal number `n` from 1, with its partitions. Tables that
 /// don't exist have no row.
 pub(super) fn relations(names: &str) -> String {
     format!(
@@ -230,6 +365,31 @@ pub(super) fn wait_for_closing(
     let limit = Deadline::after(at_most);
     while session.query_i64(&sql)?.unwrap_or(0) > 0 && !limit.has_passed() {
         std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
+}
+
+/// Waits, where a collector keeps the statistics, until it has written down what it knew when this was called. From 15
+/// on there is none.
+pub(super) fn wait_for_collector(
+    session: &mut PostgresSession,
+    version_num: u32,
+) -> Result<(), Error> {
+    if version_num >= 150_000 {
+        return Ok(());
+    }
+    let rows = session.query("select clock_timestamp()")?;
+    let Some(now) = rows
+        .into_iter()
+        .next()
+        .and_then(|row| row.into_iter().next()?)
+    else {
+        return Ok(());
+    };
+    let sql = format!("select (pg_stat_get_snapshot_timestamp() > '{now}')::int");
+    let limit = Deadline::after(COLLECTING_MAX);
+    while session.query_i64(&sql)? != Some(1) && !limit.has_passed() {
+        std::thread::sleep(Duration::from_millis(20));
     }
     Ok(())
 }
@@ -266,10 +426,10 @@ fn server_sql(
     (format!("select * from {}", parts.join(", ")), columns)
 }
 
-fn table_sql(tables: &[Table], figures: usize) -> String {
-    let sums: Vec<String> = TABLE_FIGURES[..figures]
+fn table_sql(tables: &[Table], figures: &[&TableFigure]) -> String {
+    let sums: Vec<String> = figures
         .iter()
-        .map(|(_, sql, _)| format!("sum({sql})"))
+        .map(|figure| format!("sum({}(r.oid))", figure.function))
         .collect();
     format!(
         "select t.n, {} from {} group by t.n order by t.n",
@@ -337,11 +497,12 @@ impl PostgresObserver {
             .collect())
     }
 
-    fn of_tables(&mut self, figures: usize) -> Result<Vec<Counter>, Error> {
+    fn of_tables(&mut self, sampled_only: bool) -> Result<Vec<Counter>, Error> {
         if self.tables.is_empty() {
             return Ok(Vec::new());
         }
-        let rows = self.session.query(&table_sql(&self.tables, figures))?;
+        let figures = table_figures(self.version_num, sampled_only);
+        let rows = self.session.query(&table_sql(&self.tables, &figures))?;
         let mut counters = Vec::new();
         for row in rows {
             let mut values = row.into_iter();
@@ -353,12 +514,12 @@ impl PostgresObserver {
             else {
                 continue;
             };
-            for (value, (name, _, kind)) in values.zip(TABLE_FIGURES) {
+            for (value, figure) in values.zip(&figures) {
                 if let Some(value) = value.and_then(|value| value.parse().ok()) {
                     counters.push(Counter {
-                        name: format!("{name}.{}", table.name),
+                        name: format!("{}.{}", figure.name, table.name),
                         value,
-                        kind,
+                        kind: figure.kind,
                     });
                 }
             }
@@ -370,19 +531,20 @@ impl PostgresObserver {
 impl Observer for PostgresObserver {
     fn counters(&mut self) -> Result<Vec<Counter>, Error> {
         wait_for_closing(&mut self.session, &self.application, CLOSING_MAX)?;
+        wait_for_collector(&mut self.session, self.version_num)?;
         if self.version_num >= 150_000 {
             // What this very session holds back; that of others can't be had so.
             self.session.query("select pg_stat_force_next_flush()")?;
         }
         let mut counters = self.of_server(false)?;
-        counters.extend(self.of_tables(TABLE_FIGURES.len())?);
+        counters.extend(self.of_tables(false)?);
         Ok(counters)
     }
 
     fn sample(&mut self) -> Result<Vec<Counter>, Error> {
         let mut counters = self.of_server(true)?;
         if self.are_tables_sampled {
-            counters.extend(self.of_tables(SAMPLED_TABLE_FIGURES)?);
+            counters.extend(self.of_tables(true)?);
         }
         Ok(counters)
     }
@@ -393,24 +555,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_version_has_the_counters_that_it_can_have() {
+    fn no_version_has_a_counter_twice() {
         for major in 12..=18 {
             let (_, columns) = server_sql(&sources(major * 10_000), false);
-            let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
-            for name in [
-                "wal_bytes",
-                "checkpoint_timed_count",
-                "buffer_backend_write_count",
-                "database_bytes",
-            ] {
-                assert_eq!(
-                    names.iter().filter(|known| **known == name).count(),
-                    1,
-                    "{name} in {major}"
-                );
-            }
-            assert_eq!(names.contains(&"wal_record_count"), major >= 14, "{major}");
-            assert_eq!(names.contains(&"wal_sync_count"), major >= 14, "{major}");
+            let mut names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+            names.sort_unstable();
+            let count = names.len();
+            names.dedup();
+            assert_eq!(names.len(), count, "{major}: {names:?}");
         }
     }
 
@@ -418,6 +570,10 @@ mod tests {
     fn a_sample_is_without_what_is_dear() {
         let (sql, _) = server_sql(&sources(150_000), true);
         assert!(!sql.contains("pg_database_size"), "{sql}");
-        assert!(!table_sql(&[], SAMPLED_TABLE_FIGURES).contains("_size"));
+        let sql = table_sql(&[], &table_figures(180_000, true));
+        assert!(
+            sql.contains("dead_tuples") && !sql.contains("_size"),
+            "{sql}"
+        );
     }
 }

@@ -5,11 +5,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::observer::{names, relations, wait_for_closing};
+use super::observer::{names, relations, wait_for_closing, wait_for_collector};
 use super::session::PostgresSession;
 use super::{Address, Postgres};
 use crate::guard::Deadline;
-use crate::{Action, Counter, Error, ErrorClass, Interrupt, Session, SettleLimits, Settled, Table};
+use crate::waiting::{self, POLL, rest};
+use crate::{Action, Counter, Error, ErrorClass, Session, SettleLimits, Settled, Table};
 
 /// Tables that are vacuumed at the same time.
 const CONNECTIONS_MAX: usize = 4;
@@ -17,8 +18,8 @@ const CONNECTIONS_MAX: usize = 4;
 /// How long sessions of the load may take to end: what they hand on then would look like new work afterwards.
 const CLOSING_MAX: Duration = Duration::from_secs(1);
 
-/// How often a stop, and the end of pending work, are looked for.
-const POLL: Duration = Duration::from_millis(100);
+/// What this user may not do.
+const DENIED: [&str; 1] = ["42501"];
 
 pub(super) fn settle(
     postgres: &Postgres,
@@ -35,7 +36,7 @@ pub(super) fn settle(
         CLOSING_MAX.min(limits.at_most / 4),
     )?;
     let mut settled = Settled {
-        pending_before: pending(&mut session, tables)?,
+        pending_before: pending(postgres, &mut session, tables)?,
         ..Settled::default()
     };
     let is_stopped = || stop.load(Ordering::Relaxed);
@@ -43,7 +44,7 @@ pub(super) fn settle(
     settled.actions = vacuum(postgres, relations, &limit, stop)?;
     // CHECKPOINT is for superusers, from 15 on for members of pg_checkpoint; elsewhere it is left undone.
     if !is_stopped() && !limit.has_passed() {
-        let outcome = while_waiting(&mut session, "CHECKPOINT", &limit, stop)?;
+        let outcome = waiting::run(&mut session, "CHECKPOINT", &DENIED, &limit, stop)?;
         settled.actions.push(outcome);
     }
     if !is_stopped() {
@@ -59,19 +60,10 @@ pub(super) fn settle(
             took: waited.elapsed(),
         });
     }
-    let rest = Deadline::after(limits.at_most);
-    if !began.has_passed() && !is_stopped() {
-        while !began.has_passed() && !is_stopped() {
-            std::thread::sleep(POLL.min(limits.at_least.saturating_sub(began.elapsed())));
-        }
-        settled.actions.push(Action {
-            what: "rest".into(),
-            took: rest.elapsed(),
-        });
-    }
+    settled.actions.extend(rest(&began, limits.at_least, stop));
     // An interrupted CHECKPOINT took its session with it.
     let mut session = connect(postgres)?;
-    settled.pending_after = pending(&mut session, tables)?;
+    settled.pending_after = pending(postgres, &mut session, tables)?;
     Ok(settled)
 }
 
@@ -125,7 +117,7 @@ fn vacuum(
                     {
                         // Indexes are cleaned also where few rows are dead: what is put off is debt.
                         let sql = format!("VACUUM (ANALYZE, INDEX_CLEANUP ON) {relation}");
-                        let action = while_waiting(&mut session, &sql, limit, stop)?;
+                        let action = waiting::run(&mut session, &sql, &DENIED, limit, stop)?;
                         if let Ok(mut done) = done.lock() {
                             done.push(action);
                         }
@@ -150,61 +142,28 @@ fn vacuum(
     Ok(done.into_inner().unwrap_or_default())
 }
 
-/// Runs `sql`, and cancels it when `stop` is set or the limit has passed: that is then said in the action.
-fn while_waiting(
-    session: &mut PostgresSession,
-    sql: &str,
-    limit: &Deadline,
-    stop: &AtomicBool,
-) -> Result<Action, Error> {
-    let interrupt = session.interrupt()?;
-    let took = Deadline::after(Duration::MAX);
-    let is_done = AtomicBool::new(false);
-    let result = std::thread::scope(|scope| {
-        let watcher = scope.spawn(|| watch(&is_done, limit, stop, &interrupt));
-        let result = session.query(sql);
-        is_done.store(true, Ordering::Relaxed);
-        watcher.thread().unpark();
-        result
-    });
-    let what = match result {
-        Ok(_) => sql.to_string(),
-        Err(error) if error.class == ErrorClass::Interrupted => format!("{sql}: cancelled"),
-        // A user without the right to do so can't settle: said, not hidden.
-        Err(error) if error.code.as_deref() == Some("42501") => format!("{sql}: not allowed"),
-        Err(error) => return Err(error),
-    };
-    Ok(Action {
-        what,
-        took: took.elapsed(),
-    })
-}
-
-fn watch(is_done: &AtomicBool, limit: &Deadline, stop: &AtomicBool, interrupt: &Interrupt) {
-    while !is_done.load(Ordering::Relaxed) {
-        if stop.load(Ordering::Relaxed) || limit.has_passed() {
-            interrupt();
-            return;
-        }
-        std::thread::park_timeout(POLL);
-    }
-}
-
-/// Autovacuum's workers that hold a lock on one of the tables.
+/// Autovacuum's workers that hold a lock on one of the tables. They are known by having no user: their kind is shown to
+/// privileged roles alone, and to others no worker at all would seem to run.
 fn autovacuum_workers(session: &mut PostgresSession, tables: &[Table]) -> Result<f64, Error> {
     if tables.is_empty() {
         return Ok(0.0);
     }
     let sql = format!(
         "select count(distinct a.pid) from pg_stat_activity a join pg_locks l on l.pid = a.pid \
-         where a.backend_type = 'autovacuum worker' and l.relation in (select r.oid from {})",
+         where a.usesysid is null and l.mode = 'ShareUpdateExclusiveLock' and l.granted \
+         and l.relation in (select r.oid from {})",
         relations(&names(tables))
     );
     Ok(session.query_i64(&sql)?.unwrap_or(0) as f64)
 }
 
 /// What is still to be done, as far as the server tells.
-fn pending(session: &mut PostgresSession, tables: &[Table]) -> Result<Vec<Counter>, Error> {
+fn pending(
+    postgres: &Postgres,
+    session: &mut PostgresSession,
+    tables: &[Table],
+) -> Result<Vec<Counter>, Error> {
+    wait_for_collector(session, postgres.version_num)?;
     let mut counters = Vec::new();
     if !tables.is_empty() {
         let sql = format!(

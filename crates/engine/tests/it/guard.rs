@@ -67,6 +67,7 @@ fn shell<'a>(exe: &'a Path, log: &'a Path, script: &str) -> Spawn<'a> {
         args: vec!["-c".into(), script.into()],
         env: vec![("GREETING".into(), "hello".into())],
         env_remove: Vec::new(),
+        input: None,
         directory: None,
         user: None,
         log,

@@ -9,7 +9,7 @@ use engine::postgres::{Postgres, StartOptions};
 use engine::{Engine, ErrorClass, MARKER, Session, SetupError};
 use rustix::process::Signal;
 
-use super::{Place, class_of, is_installed};
+use super::{Place, build, class_of, is_installed};
 use crate::guard::{eventually, freeze, is_running, signal};
 
 fn started(place: &Place) -> Postgres {
@@ -27,7 +27,11 @@ fn a_server_starts_answers_and_stops_cleanly() {
     }
     let place = Place::new();
     let postgres = place
-        .start(&[("port", "6543"), ("work_mem", "7MB")])
+        .start(&[
+            ("port", "6543"),
+            ("listen_addresses", "*"),
+            ("work_mem", "7MB"),
+        ])
         .unwrap();
     assert_eq!(
         postgres
@@ -40,11 +44,14 @@ fn a_server_starts_answers_and_stops_cleanly() {
     let pid = postgres.process_id().unwrap();
     assert!(is_running(pid));
     assert!(postgres.config_text().unwrap().contains("work_mem = '7MB'"));
+    let notes = postgres.notes();
     assert!(
-        postgres.notes()[0].contains("`port`"),
-        "{:?}",
-        postgres.notes()
+        notes[0].contains("`listen_addresses`") && notes[1].contains("`port`"),
+        "{notes:?}"
     );
+    let settings = postgres.settings().unwrap();
+    let listens = settings.iter().find(|it| it.name == "listen_addresses");
+    assert_eq!(listens.unwrap().value, "");
     let storage = postgres.storage();
     assert!(storage.data[0].join("PG_VERSION").is_file() && storage.logs[0].is_dir());
     if rustix::process::geteuid().is_root() {
@@ -139,6 +146,9 @@ fn a_bad_option_is_named() {
             "no_such_library",
             "no_such_library",
         ),
+        ("work_mem", "1kB", "\"work_mem\""),
+        ("wal_level", "minimal", "max_wal_senders"),
+        ("max_connections", "2", "superuser_reserved_connections"),
     ] {
         let place = Place::new();
         let error = error(place.start(&[(name, value)]));
@@ -149,6 +159,105 @@ fn a_bad_option_is_named() {
         );
         assert!(error.to_string().contains(said), "{name}: {error}");
     }
+}
+
+#[test]
+fn memory_that_can_not_be_had_is_said_in_the_servers_words() {
+    if !is_installed() {
+        return;
+    }
+    // Where the kernel promises any memory the server would try to use it.
+    if fs_err::read_to_string("/proc/sys/vm/overcommit_memory").is_ok_and(|it| it.trim() == "1") {
+        return;
+    }
+    let place = Place::new();
+    let error = error(place.start(&[("shared_buffers", "7TB")]));
+    assert!(matches!(error, SetupError::Config { .. }), "{error}");
+    let text = error.to_string();
+    assert!(
+        text.contains("could not map anonymous shared memory: Cannot allocate memory")
+            && text.contains("shared_buffers"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_config_that_names_the_files_of_another_cluster_does_not_reach_them() {
+    if !is_installed() {
+        return;
+    }
+    let theirs = Place::new();
+    let other = started(&theirs);
+    let cluster = other.storage().data[0].clone();
+    let directory = cluster.to_str().unwrap();
+    let hba = cluster.join("pg_hba.conf");
+    let place = Place::new();
+    let set = [
+        ("data_directory", directory),
+        ("hba_file", hba.to_str().unwrap()),
+        ("ident_file", "/nowhere/ident"),
+        ("external_pid_file", "/nowhere/pid"),
+        ("unix_socket_group", "nobody-has-this-group"),
+    ];
+    // While their server runs, and when it would be there for the taking.
+    let postgres = place.start(&set).unwrap();
+    let used = |postgres: &Postgres, name: &str| {
+        let settings = postgres.settings().unwrap();
+        let setting = settings.into_iter().find(|it| it.name == name).unwrap();
+        setting.value
+    };
+    let ours = postgres.storage().data[0].clone();
+    assert_eq!(Path::new(&used(&postgres, "data_directory")), ours);
+    assert!(used(&postgres, "hba_file").starts_with(ours.to_str().unwrap()));
+    assert_eq!(postgres.notes().len(), set.len(), "{:?}", postgres.notes());
+    postgres.stop().unwrap();
+    other.stop().unwrap();
+    let postgres = place.start(&set).unwrap();
+    assert_eq!(Path::new(&used(&postgres, "data_directory")), ours);
+    postgres.stop().unwrap();
+}
+
+#[test]
+fn a_path_may_be_long_and_have_blanks_and_quotes() {
+    if !is_installed() {
+        return;
+    }
+    let place = Place::new();
+    let long = "far too long for the path of a socket ".repeat(4);
+    let data_dir = place
+        .path()
+        .join("it's a \"d\u{e4}ta\" $dir, really\\")
+        .join(long.trim());
+    let postgres = place.start_in(&data_dir, &build(), &[], 60).unwrap();
+    assert_eq!(
+        postgres.connect().unwrap().query_i64("select 1").unwrap(),
+        Some(1)
+    );
+    assert!(postgres.storage().data[0].starts_with(&data_dir));
+    postgres.stop().unwrap();
+}
+
+#[test]
+fn a_server_that_refuses_to_stop_is_ended_and_that_is_said() {
+    if !is_installed() {
+        return;
+    }
+    let place = Place::new();
+    let data_dir = place.path().join("data");
+    let postgres = place.start_in(&data_dir, &build(), &[], 15).unwrap();
+    let mut session = postgres.connect().unwrap();
+    let backend = session
+        .query_i64("select pg_backend_pid()")
+        .unwrap()
+        .unwrap() as u32;
+    let pid = postgres.process_id().unwrap();
+    // A backend that does not heed its end holds up a fast shutdown.
+    freeze(backend);
+    let error = postgres.stop().unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("did not stop within 15 s"), "{text}");
+    assert!(!error.log_tail().is_empty());
+    assert!(!is_running(pid) && !is_running(backend));
 }
 
 #[test]
@@ -253,7 +362,7 @@ fn a_start_can_be_stopped_and_leaves_nothing_behind() {
     let stop = AtomicBool::new(true);
     let guard_exe = crate::guard::guard_exe();
     let error = error(Postgres::start(&StartOptions {
-        build: "distribution",
+        build: &build(),
         data_dir: &place.path().join("data"),
         config_files: &[],
         set: &[],

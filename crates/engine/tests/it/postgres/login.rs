@@ -3,13 +3,14 @@
 use std::net::TcpListener;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::guard::{Ending, Guarded, Spawn};
-use engine::postgres::{Postgres, locate};
-use engine::{Engine, ErrorClass, Session, SetupError};
+use engine::postgres::Postgres;
+use engine::{Engine, ErrorClass, Session, SettleLimits, SetupError};
 
-use super::{Place, is_installed};
+use super::{GO_ON, Place, fill, is_installed, major, table};
 use crate::guard::{eventually, guard_exe};
 
 /// Roles by how they log in; all have the password `right`.
@@ -38,6 +39,10 @@ impl Foreign {
         // Assay makes the cluster; then it is run by other rules.
         let postgres = place.start(&[]).unwrap();
         let mut session = postgres.connect().unwrap();
+        // Before 14 the default was md5.
+        session
+            .query("set password_encryption = 'scram-sha-256'")
+            .unwrap();
         for role in ["me", "only_tls", "only_plain", "clear"] {
             session
                 .query(&format!(
@@ -88,6 +93,7 @@ impl Foreign {
             args,
             env: Vec::new(),
             env_remove: Vec::new(),
+            input: None,
             directory: None,
             user: Some((owner.uid(), owner.gid())).filter(|_| rustix::process::geteuid().is_root()),
             log: &place.log(),
@@ -266,6 +272,79 @@ fn the_right_name_is_asked_for_by_verify_full_alone() {
 }
 
 #[test]
+fn a_role_without_privileges_is_told_what_it_may_know() {
+    if !is_installed() {
+        return;
+    }
+    // A vacuum of autovacuum's that takes long, to be seen by both.
+    let place = Place::new();
+    let postgres = place
+        .start(&[
+            ("autovacuum", "on"),
+            ("autovacuum_naptime", "1s"),
+            ("autovacuum_vacuum_threshold", "10"),
+            ("autovacuum_vacuum_scale_factor", "0"),
+            ("autovacuum_vacuum_cost_delay", "100ms"),
+            ("autovacuum_vacuum_cost_limit", "1"),
+        ])
+        .unwrap();
+    let mut session = postgres.connect().unwrap();
+    session
+        .query("create role plain login; grant all on schema public to plain")
+        .unwrap();
+    let engine::postgres::Host::Unix(socket) = &postgres.address().host else {
+        panic!("it listens elsewhere");
+    };
+    let url = format!("postgresql://plain@/ib?host={}", socket.display());
+    let plain = Postgres::attach(&url).unwrap();
+    let mine = table("mine1", None);
+    let mut writer = fill(&plain, &mine, 10);
+    let names = |postgres: &Postgres| -> Vec<String> {
+        let mut observer = postgres.observer(std::slice::from_ref(&mine)).unwrap();
+        let counters = observer.counters().unwrap();
+        assert!(!observer.sample().unwrap().is_empty());
+        counters.into_iter().map(|counter| counter.name).collect()
+    };
+    assert_eq!(names(&plain), names(&postgres), "counters are for all");
+    assert_eq!(plain.inspect(&mine, true).unwrap().rows, 10);
+    let settings = plain.settings().unwrap();
+    assert!(
+        settings
+            .iter()
+            .any(|it| it.name == "shared_buffers" && it.value == "16MB")
+    );
+    let sql = "insert into mine1 (dateandtime, price, data)                select now(), g, repeat('x', 1000) from generate_series(1, 5000) g;                delete from mine1 where transactionid % 2 = 0";
+    writer.query(sql).unwrap();
+    drop(writer);
+    let limits = SettleLimits {
+        at_least: Duration::ZERO,
+        at_most: Duration::from_secs(60),
+    };
+    let workers = |postgres: &Postgres| {
+        let stop = AtomicBool::new(true);
+        let settled = postgres
+            .settle(std::slice::from_ref(&mine), limits, &stop)
+            .unwrap();
+        let counter = |it: &&engine::Counter| it.name == "autovacuum_worker_count";
+        settled.pending_before.iter().find(counter).unwrap().value
+    };
+    eventually("autovacuum works on it", || workers(&postgres) == 1.0);
+    assert_eq!(workers(&plain), 1.0);
+    let settled = plain
+        .settle(std::slice::from_ref(&mine), limits, &GO_ON)
+        .unwrap();
+    let done: Vec<&str> = settled.actions.iter().map(|it| it.what.as_str()).collect();
+    assert!(
+        done.iter()
+            .any(|it| it.starts_with("VACUUM") && it.ends_with("mine1")),
+        "{done:?}"
+    );
+    assert!(done.contains(&"CHECKPOINT: not allowed"), "{done:?}");
+    plain.stop().unwrap();
+    postgres.stop().unwrap();
+}
+
+#[test]
 fn an_attached_server_is_measured_as_far_as_it_can_be_reached_and_left_running() {
     if !is_installed() {
         return;
@@ -274,11 +353,7 @@ fn an_attached_server_is_measured_as_far_as_it_can_be_reached_and_left_running()
     let postgres = Postgres::attach(&server.url("me:right", "")).unwrap();
     assert_eq!(postgres.process_id(), Some(server.guarded.pid()));
     assert_eq!(postgres.storage().data, [server.cluster.clone()]);
-    assert!(
-        postgres
-            .version()
-            .starts_with(&locate("distribution").unwrap().version.major.to_string())
-    );
+    assert!(postgres.version().starts_with(&major().to_string()));
     assert!(postgres.log_path().is_none() && postgres.config_text().is_none());
     // A user who may not look sees less, and that is no error.
     let stranger = Postgres::attach(&server.url("old:right", "sslmode=disable")).unwrap();

@@ -1,11 +1,15 @@
-//! PostgreSQL, with a real server of the distribution.
+//! PostgreSQL, with a real server: the distribution's, or the build that `ASSAY_TEST_POSTGRES` names (a directory, or
+//! whatever else `locate` understands). These tests hold on every version from 12 on:
+//!
+//! ```sh
+//! for build in /opt/postgresql-*; do ASSAY_TEST_POSTGRES=$build cargo test -p engine postgres; done
+//! ```
 
 mod conformance;
 mod life;
 mod login;
 mod upkeep;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, Weak};
@@ -20,18 +24,31 @@ use crate::guard::guard_exe;
 
 pub(crate) static GO_ON: AtomicBool = AtomicBool::new(false);
 
-/// Whether PostgreSQL is here; says so aloud when it is not.
+/// The build that is tested.
+pub(crate) fn build() -> String {
+    std::env::var("ASSAY_TEST_POSTGRES").unwrap_or_else(|_| "distribution".into())
+}
+
+/// The major version of the build that is tested.
+pub(crate) fn major() -> u32 {
+    locate(&build()).unwrap().version.major
+}
+
+/// Whether PostgreSQL is here; says so aloud when it is not. A build that was asked for by name has to be.
 pub(crate) fn is_installed() -> bool {
-    let Err(error) = locate("distribution") else {
+    let Err(error) = locate(&build()) else {
         return true;
     };
+    assert!(
+        std::env::var_os("ASSAY_TEST_POSTGRES").is_none(),
+        "ASSAY_TEST_POSTGRES names no build: {error}"
+    );
     let required = std::env::var("ASSAY_REQUIRE_ENGINES").unwrap_or_default();
     assert!(
         !required.split(',').any(|engine| engine == "postgres"),
         "PostgreSQL is required: {error}"
     );
-    // Past the capture of a test's output, so that a skip is never silent.
-    let _ = writeln!(std::io::stderr(), "skipped: a test of PostgreSQL: {error}");
+    crate::say_skipped(&error.to_string());
     false
 }
 
@@ -61,7 +78,7 @@ impl Place {
     }
 
     pub(crate) fn start(&self, set: &[(&str, &str)]) -> Result<Postgres, SetupError> {
-        self.start_build("distribution", set)
+        self.start_build(&build(), set)
     }
 
     pub(crate) fn start_build(
@@ -69,20 +86,30 @@ impl Place {
         build: &str,
         set: &[(&str, &str)],
     ) -> Result<Postgres, SetupError> {
+        self.start_in(&self.path().join("data"), build, set, 60)
+    }
+
+    pub(crate) fn start_in(
+        &self,
+        data_dir: &Path,
+        build: &str,
+        set: &[(&str, &str)],
+        timeout_s: u64,
+    ) -> Result<Postgres, SetupError> {
         let set: Vec<(String, String)> = set
             .iter()
             .map(|(name, value)| (name.to_string(), value.to_string()))
             .collect();
         Postgres::start(&StartOptions {
             build,
-            data_dir: &self.path().join("data"),
+            data_dir,
             config_files: &["fsync = off\nautovacuum = off\nshared_buffers = 16MB\n".to_string()],
             set: &set,
             user: None,
             guard_exe: &self.guard_exe,
             log: &self.log(),
             connections: 10,
-            timeout: Duration::from_secs(60),
+            timeout: Duration::from_secs(timeout_s),
             stop: &GO_ON,
         })
     }

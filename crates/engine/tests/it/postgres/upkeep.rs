@@ -3,9 +3,10 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use engine::postgres::PostgresSession;
 use engine::{Counter, Engine, Partitions, Session, SettleLimits};
 
-use super::{GO_ON, Place, fill, is_installed, run, shared, table};
+use super::{GO_ON, Place, fill, is_installed, major, run, shared, table};
 
 fn value(counters: &[Counter], name: &str) -> f64 {
     counters
@@ -76,6 +77,220 @@ fn counters_grow_with_the_work() {
         run(
             &mut session,
             &server.postgres.dialect().drop_table(&counted),
+        );
+    }
+}
+
+/// The counters of the server that each version has, and those that grow when there is work: written down once more,
+/// so that a version that loses one is seen.
+fn expected(major: u32) -> Vec<(&'static str, bool)> {
+    let mut names = vec![
+        ("block_hit_count", true),
+        ("block_read_count", true),
+        ("block_read_ms", true),
+        ("block_write_ms", true),
+        ("bgwriter_stop_count", false),
+        ("buffer_alloc_count", true),
+        ("buffer_bgwriter_write_count", false),
+        ("buffer_checkpoint_write_bytes", true),
+        ("buffer_checkpoint_write_count", true),
+        ("checkpoint_requested_count", true),
+        ("checkpoint_sync_ms", false),
+        ("checkpoint_timed_count", false),
+        ("checkpoint_write_ms", true),
+        ("commit_count", true),
+        ("database_bytes", true),
+        ("deadlock_count", false),
+        ("rollback_count", true),
+        ("row_deleted_count", true),
+        ("row_inserted_count", true),
+        ("row_updated_count", true),
+        ("temp_bytes", true),
+        ("wal_bytes", true),
+        ("wal_position_bytes", true),
+    ];
+    if major >= 14 {
+        names.extend([
+            ("wal_buffers_full_count", false),
+            ("wal_fpi_count", true),
+            ("wal_record_count", true),
+            ("wal_sync_count", true),
+            ("wal_sync_ms", true),
+            ("wal_write_count", true),
+            ("wal_write_ms", true),
+        ]);
+    }
+    if major < 16 {
+        names.extend([
+            ("buffer_backend_sync_at_checkpoint_count", false),
+            ("buffer_backend_write_at_checkpoint_count", true),
+        ]);
+    } else {
+        names.extend([
+            ("block_extend_count", true),
+            ("block_vacuum_read_count", true),
+            ("block_vacuum_write_count", false),
+            ("buffer_backend_sync_count", false),
+            ("buffer_backend_write_count", true),
+            ("buffer_evict_count", true),
+            ("relation_sync_count", true),
+        ]);
+    }
+    if major >= 18 {
+        names.extend([
+            ("checkpoint_done_count", true),
+            ("slru_checkpoint_write_count", true),
+        ]);
+    }
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn every_counter_of_the_version_is_read_and_moves() {
+    if !is_installed() {
+        return;
+    }
+    let place = Place::new();
+    let mut set = vec![
+        ("autovacuum", "on"),
+        ("autovacuum_naptime", "1s"),
+        ("autovacuum_vacuum_threshold", "10"),
+        ("autovacuum_vacuum_scale_factor", "0"),
+        ("autovacuum_analyze_threshold", "10"),
+        ("autovacuum_analyze_scale_factor", "0"),
+        ("fsync", "on"),
+        ("shared_buffers", "1MB"),
+        ("synchronous_commit", "off"),
+        ("track_io_timing", "on"),
+        ("work_mem", "64kB"),
+    ];
+    if major() >= 14 {
+        set.push(("track_wal_io_timing", "on"));
+    }
+    let postgres = place.start(&set).unwrap();
+    let written = table("moves1", None);
+    let mut session = fill(&postgres, &written, 100);
+    session
+        .query("alter table moves1 set (autovacuum_enabled = off); checkpoint")
+        .unwrap();
+    let mut observer = postgres.observer(std::slice::from_ref(&written)).unwrap();
+    let before = observer.counters().unwrap();
+    let run_all = |session: &mut PostgresSession, statements: &[&str]| {
+        for sql in statements {
+            session.query(sql).unwrap();
+        }
+    };
+    let work = [
+        // More than there are buffers.
+        "insert into moves1 (dateandtime, price, data) \
+         select now(), g, repeat('x', 300) from generate_series(1, 20000) g",
+        "update moves1 set price = price + 1 where transactionid % 10 = 0",
+        "delete from moves1 where transactionid <= 5000",
+        "select * from moves1 order by data, price offset 19000",
+        "begin; insert into moves1 (dateandtime, price, data) values (now(), 1, ''); rollback",
+    ];
+    run_all(&mut session, &work);
+    // What a session holds back would be added to what its own vacuum leaves.
+    drop(session);
+    observer.counters().unwrap();
+    let mut session = postgres.connect().unwrap();
+    run_all(
+        &mut session,
+        &[
+            "vacuum moves1",
+            "delete from moves1 where transactionid <= 6000",
+            "checkpoint",
+        ],
+    );
+    drop(session);
+    let expected = expected(major());
+    let lagging = |after: &[Counter]| -> Vec<String> {
+        expected
+            .iter()
+            .filter(|(name, moves)| *moves && value(after, name) <= value(&before, name))
+            .map(|(name, _)| name.to_string())
+            .collect()
+    };
+    // Some are handed on by processes of the server in their own time.
+    let mut after = observer.counters().unwrap();
+    for _ in 0..100 {
+        if lagging(&after).is_empty() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        after = observer.counters().unwrap();
+    }
+    assert_eq!(lagging(&after), Vec::<String>::new(), "these did not move");
+    let names: Vec<&str> = expected.iter().map(|(name, _)| *name).collect();
+    let of_server = |counters: &[Counter]| {
+        let names = counters.iter().map(|counter| counter.name.clone());
+        let mut names: Vec<String> = names.filter(|name| !name.contains('.')).collect();
+        names.sort_unstable();
+        names
+    };
+    assert_eq!(of_server(&after), names, "the counters of this version");
+    let sampled = of_server(&observer.sample().unwrap());
+    let dear: Vec<&str> = names
+        .iter()
+        .filter(|name| !sampled.contains(&name.to_string()))
+        .copied()
+        .collect();
+    let late = |name: &&str| name.ends_with("_at_checkpoint_count") || *name == "database_bytes";
+    assert!(
+        dear.contains(&"database_bytes") && dear.iter().all(late),
+        "{dear:?}"
+    );
+
+    let of_table = |counters: &[Counter], name: &str| value(counters, &format!("{name}.moves1"));
+    let grown = |name: &str| of_table(&after, name) - of_table(&before, name);
+    assert_eq!(of_table(&after, "dead_rows"), 1000.0);
+    assert_eq!(
+        (grown("vacuum_count"), grown("autovacuum_count")),
+        (1.0, 0.0)
+    );
+    assert!(grown("table_bytes") > 20_000.0 * 300.0 && grown("index_bytes") > 0.0);
+    assert!(grown("rows_changed_since_analyze") >= 27_000.0);
+    let has = |name: &str| after.iter().any(|it| it.name == format!("{name}.moves1"));
+    assert_eq!(has("rows_inserted_since_vacuum"), major() >= 13);
+    for timed in ["vacuum_ms", "analyze_ms", "autovacuum_ms", "autoanalyze_ms"] {
+        assert_eq!(has(timed), major() >= 18, "{timed}");
+    }
+    if major() >= 18 {
+        assert!(grown("vacuum_ms") > 0.0);
+    }
+    // The rest is autovacuum's.
+    let mut session = postgres.connect().unwrap();
+    session
+        .query("alter table moves1 reset (autovacuum_enabled)")
+        .unwrap();
+    drop(session);
+    let is_cleaned = |counters: &[Counter]| {
+        of_table(counters, "dead_rows") == 0.0
+            && of_table(counters, "autovacuum_count") >= 1.0
+            && of_table(counters, "autoanalyze_count") >= 1.0
+    };
+    let cleaned = (0..300).any(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        is_cleaned(&observer.sample().unwrap())
+    });
+    assert!(cleaned, "{:?}", observer.counters().unwrap());
+    postgres.stop().unwrap();
+}
+
+#[test]
+fn times_that_are_not_taken_are_no_counters() {
+    let Some(server) = shared() else { return };
+    let counters = server.postgres.observer(&[]).unwrap().counters().unwrap();
+    for name in [
+        "block_read_ms",
+        "block_write_ms",
+        "wal_write_ms",
+        "wal_sync_ms",
+    ] {
+        assert!(
+            !counters.iter().any(|counter| counter.name == name),
+            "{name}"
         );
     }
 }

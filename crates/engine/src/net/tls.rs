@@ -1,5 +1,5 @@
-//! TLS as the server's own clients mean it: `require` encrypts, `verify-ca` wants a trusted signature, `verify-full`
-//! also the right name.
+//! TLS as the servers' own clients mean it: the least encrypts, the next wants a trusted signature, the last also the
+//! right name.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,21 +14,22 @@ use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
 };
 
-use super::SslMode;
 use crate::{Error, ErrorClass};
 
-/// How TLS is to be done in `mode`, with the authorities in `root`, or the system's without one.
-pub(super) fn client_config(
-    mode: SslMode,
-    root: Option<&Path>,
-) -> Result<Arc<ClientConfig>, Error> {
+/// Whose certificate is good enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// Whoever's.
+    Anyone,
+    /// One that a trusted authority has signed.
+    Authority,
+    /// Such a certificate for the very host that was asked for.
+    Name,
+}
+
+/// How TLS is to be done with `trust`, with the authorities in `root`, or the system's without one.
+pub(crate) fn client_config(trust: Trust, root: Option<&Path>) -> Result<Arc<ClientConfig>, Error> {
     let provider = Arc::new(ring::default_provider());
-    // As in libpq, a root certificate turns `require` into `verify-ca`.
-    let trust = match (mode, root) {
-        (SslMode::VerifyFull, _) => Trust::Name,
-        (SslMode::VerifyCa, _) | (SslMode::Require, Some(_)) => Trust::Authority,
-        _ => Trust::Anyone,
-    };
     let (inner, roots) = match trust {
         Trust::Anyone => (None, Vec::new()),
         Trust::Authority | Trust::Name => {
@@ -87,14 +88,6 @@ fn root_certificates(root: Option<&Path>) -> Result<Vec<CertificateDer<'static>>
     Ok(certificates)
 }
 
-/// Whose certificate is good enough.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Trust {
-    Anyone,
-    Authority,
-    Name,
-}
-
 #[derive(Debug)]
 struct Verifier {
     trust: Trust,
@@ -119,7 +112,7 @@ impl ServerCertVerifier for Verifier {
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if self.trust == Trust::Authority => Ok(ServerCertVerified::assertion()),
-            // A server whose self-signed certificate is itself the trusted root: usual with PostgreSQL, and refused by
+            // A server whose self-signed certificate is itself the trusted root: usual with databases, and refused by
             // the verifier because such a certificate may also sign others.
             Err(rustls::Error::InvalidCertificate(CertificateError::Other(_)))
                 if self.roots.iter().any(|root| root == end_entity) =>

@@ -3,17 +3,15 @@
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
-use super::{Address, Host};
-
 /// A connected socket. That of unix has with it how long a read may take.
-pub(super) enum Stream {
+pub(crate) enum Stream {
     Unix(UnixStream, Option<Timespec>),
     Tcp(TcpStream),
     // Boxed: it is larger than the others by far.
@@ -21,45 +19,36 @@ pub(super) enum Stream {
 }
 
 /// The socket beneath a stream, to shut it down from another thread.
-pub(super) enum Socket {
+pub(crate) enum Socket {
     Unix(UnixStream),
     Tcp(TcpStream),
 }
 
-/// The path of the socket in `directory`.
-pub(super) fn socket_path(directory: &std::path::Path, port: u16) -> PathBuf {
-    directory.join(format!(".s.PGSQL.{port}"))
-}
-
 impl Stream {
-    /// Connects, without encryption.
-    pub(super) fn connect(address: &Address) -> io::Result<Self> {
-        match &address.host {
-            Host::Unix(directory) => {
-                let stream = UnixStream::connect(socket_path(directory, address.port))?;
-                Ok(Self::Unix(stream, None))
-            }
-            Host::Tcp(host) => {
-                let mut last =
-                    io::Error::new(io::ErrorKind::NotFound, format!("`{host}` has no address"));
-                for place in (host.as_str(), address.port).to_socket_addrs()? {
-                    match TcpStream::connect_timeout(&place, address.connect_timeout) {
-                        Ok(stream) => {
-                            stream.set_nodelay(true)?;
-                            return Ok(Self::Tcp(stream));
-                        }
-                        Err(error) => last = error,
-                    }
-                }
-                Err(last)
-            }
-        }
+    /// Connects to the unix socket at `path`.
+    pub(crate) fn connect_unix(path: &Path) -> io::Result<Self> {
+        Ok(Self::Unix(UnixStream::connect(path)?, None))
     }
 
-    /// Encrypts a TCP stream; the server has agreed.
-    pub(super) fn encrypt(self, config: Arc<ClientConfig>, host: &str) -> io::Result<Self> {
-        let Self::Tcp(mut tcp) = self else {
-            return Ok(self);
+    /// Connects by TCP, to the first address of `host` that answers within `timeout`; not encrypted.
+    pub(crate) fn connect_tcp(host: &str, port: u16, timeout: Duration) -> io::Result<Self> {
+        let mut last = io::Error::new(io::ErrorKind::NotFound, format!("`{host}` has no address"));
+        for place in (host, port).to_socket_addrs()? {
+            match TcpStream::connect_timeout(&place, timeout) {
+                Ok(stream) => {
+                    stream.set_nodelay(true)?;
+                    return Ok(Self::Tcp(stream));
+                }
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    /// Encrypts a TCP stream; the server has agreed. Any other stays as it is.
+    pub(crate) fn encrypt(&mut self, config: Arc<ClientConfig>, host: &str) -> io::Result<()> {
+        let Self::Tcp(tcp) = self else {
+            return Ok(());
         };
         let name = rustls::pki_types::ServerName::try_from(host.to_string()).map_err(|_| {
             io::Error::new(
@@ -67,15 +56,17 @@ impl Stream {
                 format!("`{host}` is not a name that TLS knows"),
             )
         })?;
+        let mut tcp = tcp.try_clone()?;
         let mut tls = ClientConnection::new(config, name).map_err(io::Error::other)?;
         while tls.is_handshaking() {
             tls.complete_io(&mut tcp)?;
         }
-        Ok(Self::Tls(Box::new(StreamOwned::new(tls, tcp))))
+        *self = Self::Tls(Box::new(StreamOwned::new(tls, tcp)));
+        Ok(())
     }
 
     /// How long a read or write may take; `None` for ever.
-    pub(super) fn set_timeout(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+    pub(crate) fn set_timeout(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         match self {
             Self::Unix(stream, waits) => {
                 *waits = timeout.and_then(|timeout| timeout.try_into().ok());
@@ -92,7 +83,7 @@ impl Stream {
     }
 
     /// Another handle to the socket.
-    pub(super) fn socket(&self) -> io::Result<Socket> {
+    pub(crate) fn socket(&self) -> io::Result<Socket> {
         match self {
             Self::Unix(stream, _) => stream.try_clone().map(Socket::Unix),
             Self::Tcp(stream) => stream.try_clone().map(Socket::Tcp),
@@ -100,17 +91,17 @@ impl Stream {
         }
     }
 
-    pub(super) fn is_tls(&self) -> bool {
+    pub(crate) fn is_tls(&self) -> bool {
         matches!(self, Self::Tls(_))
     }
 
     /// Whether what is sent stays secret: on this host, or encrypted.
-    pub(super) fn is_private(&self) -> bool {
+    pub(crate) fn is_private(&self) -> bool {
         !matches!(self, Self::Tcp(_))
     }
 
     /// The process that listens on a unix socket.
-    pub(super) fn listener_pid(&self) -> Option<u32> {
+    pub(crate) fn listener_pid(&self) -> Option<u32> {
         let Self::Unix(stream, _) = self else {
             return None;
         };
@@ -119,7 +110,7 @@ impl Stream {
     }
 
     #[inline]
-    pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             // A thread that is blocked in reading a unix socket is also woken, for nothing, when the server has taken what
             // was written to it. One that polls for input is not: a system call more, and a switch of context less.
@@ -136,7 +127,7 @@ impl Stream {
     }
 
     #[inline]
-    pub(super) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self {
             Self::Unix(stream, _) => stream.write_all(bytes),
             Self::Tcp(stream) => stream.write_all(bytes),
@@ -147,7 +138,7 @@ impl Stream {
 
 impl Socket {
     /// Ends all reading and writing, also what waits in another thread.
-    pub(super) fn shut_down(&self) {
+    pub(crate) fn shut_down(&self) {
         // A socket that is closed already is what is wanted.
         let _ = match self {
             Self::Unix(stream) => stream.shutdown(Shutdown::Both),

@@ -1,0 +1,498 @@
+//! What people get wrong: each mistake has its exit code, names the place and the way out, and changes nothing.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+use crate::foreign_server::free_port;
+use crate::place::{NULL, POSTGRES, Place, SQLITE, entries, workload};
+use crate::{postgres_is_here_or_test_is_skipped, share_the_machine};
+
+/// Name, arguments of assay, exit code, what stderr says.
+type Case<'a> = (&'a str, &'a [&'a str], i32, &'a [&'a str]);
+
+fn check_cases(place: &Place, cases: &[Case<'_>]) {
+    for (name, args, code, words) in cases {
+        let ended = place.assay(args);
+        assert_eq!(ended.code, Some(*code), "{name}\n{ended}");
+        for word in *words {
+            assert!(ended.stderr.contains(word), "{name}: no `{word}`\n{ended}");
+        }
+        assert!(!ended.stderr.contains("panicked"), "{name}\n{ended}");
+        // What was refused before it began has printed no result.
+        if *code == 2 {
+            assert!(ended.stdout.is_empty(), "{name}\n{ended}");
+        }
+    }
+    place.assert_no_process_is_left();
+}
+
+/// A place with a plan for each engine, all of them right.
+fn place_with_plans() -> Place {
+    let place = Place::new();
+    let base = workload(2_000, 1_000, 1, "steps = [\"l.i0\"]");
+    for (name, engine) in [("lite", SQLITE), ("pg", POSTGRES), ("null", NULL)] {
+        place.write(&format!("{name}.toml"), &(base.clone() + engine));
+    }
+    place
+}
+
+#[test]
+fn a_wrong_command_line_is_a_usage_error() {
+    let _machine = share_the_machine();
+    let place = place_with_plans();
+    place.write("file", "no directory");
+    check_cases(
+        &place,
+        &[
+            ("no command", &[], 2, &["Usage: "]),
+            (
+                "unknown command",
+                &["frobnicate"],
+                2,
+                &["unrecognized subcommand 'frobnicate'"],
+            ),
+            ("almost a command", &["chek"], 2, &["'check'"]),
+            (
+                "unknown flag",
+                &["run", "--speed", "3"],
+                2,
+                &["unexpected argument '--speed'"],
+            ),
+            (
+                "unknown format",
+                &["show", "x", "--format", "xml"],
+                2,
+                &["table, json, csv"],
+            ),
+            ("no run", &["show"], 2, &["<RUN>"]),
+            (
+                "missing plan",
+                &["run", "nowhere.toml"],
+                2,
+                &["`nowhere.toml`", "No such file", "help: "],
+            ),
+            (
+                "a directory as plan",
+                &["check", "data"],
+                2,
+                &["`data`", "help: "],
+            ),
+            (
+                "set without value",
+                &["check", "--set", "seed"],
+                2,
+                &["--set seed"],
+            ),
+            (
+                "set of an unknown key",
+                &["check", "--set", "sed=1"],
+                2,
+                &["`sed`", "`seed`"],
+            ),
+            (
+                "host of no directory",
+                &["host", "file"],
+                2,
+                &["`file` is not a directory", "help: "],
+            ),
+        ],
+    );
+    assert_eq!(entries(&place.join("results")).len(), 0);
+}
+
+#[test]
+fn a_wrong_plan_is_refused_with_line_and_column() {
+    let _machine = share_the_machine();
+    let place = place_with_plans();
+    let plan = |name: &str, more: &str| {
+        place.write(name, &(workload(2_000, 1_000, 1, more) + SQLITE));
+    };
+    plan("key.toml", "initial-row = 3");
+    plan("unit.toml", "settle-at-most = \"3 parsecs\"");
+    plan("type.toml", "delete-per-insert = \"yes\"");
+    plan("two.toml", "partitions = -1\ntables = \"mine\"");
+    place.write("broken.toml", "name = [");
+    place.write("empty.toml", "");
+    place.write(
+        "not-utf8.toml",
+        "name = \"caf\u{e9}\"\n[workload.insert]\n[build.null]\nnull = \"unbundled\"\n",
+    );
+    place.write(
+        "missing-file.toml",
+        &(workload(2_000, 1_000, 1, "")
+            + "[build.pg]\npostgres = \"distribution\"\n[config.postgres.c]\nfile = \"nowhere.conf\"\n"),
+    );
+    check_cases(
+        &place,
+        &[
+            (
+                "unknown key",
+                &["run", "key.toml"],
+                2,
+                &["key.toml:6:1", "`initial-rows`"],
+            ),
+            (
+                "wrong unit",
+                &["run", "unit.toml"],
+                2,
+                &["unit.toml:6:18", "parsecs"],
+            ),
+            ("wrong type", &["run", "type.toml"], 2, &["type.toml:6:21"]),
+            (
+                "two at once",
+                &["check", "two.toml"],
+                2,
+                &["two.toml:6:14", "two.toml:7:10", "2 errors"],
+            ),
+            (
+                "not TOML",
+                &["check", "broken.toml"],
+                2,
+                &["broken.toml:1:"],
+            ),
+            (
+                "nothing in it",
+                &["check", "empty.toml"],
+                2,
+                &["empty.toml"],
+            ),
+            (
+                "wide characters",
+                &["check", "not-utf8.toml"],
+                2,
+                &["not-utf8.toml:4:8", "`bundled`"],
+            ),
+            (
+                "partitions on SQLite",
+                &["run", "lite.toml", "--set", "workload.insert.partitions=4"],
+                2,
+                &["`lite.base`", "SQLite has no partitions", "help: "],
+            ),
+        ],
+    );
+    if postgres_is_here_or_test_is_skipped() {
+        let words: &[&str] = &["nowhere.conf", "No such file", "help: "];
+        check_cases(
+            &place,
+            &[("missing config", &["check", "missing-file.toml"], 2, words)],
+        );
+    }
+    assert_eq!(entries(&place.join("results")).len(), 0);
+}
+
+#[test]
+fn a_build_that_is_none_is_refused() {
+    let _machine = share_the_machine();
+    let place = place_with_plans();
+    fs_err::create_dir(place.join("empty")).unwrap();
+    for (build, says) in [("old", "postgres (PostgreSQL) 11.22"), ("strange", "hello")] {
+        for program in ["postgres", "initdb"] {
+            let path = place.write(
+                &format!("{build}/bin/{program}"),
+                &format!("#!/bin/sh\necho '{says}'\n"),
+            );
+            fs_err::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+                .unwrap();
+        }
+    }
+    let set = |build: &str| format!("build.pg.postgres={}", place.join(build).display());
+    let [nowhere, empty, old, strange] = ["nowhere", "empty", "old", "strange"].map(set);
+    check_cases(
+        &place,
+        &[
+            (
+                "no directory",
+                &["run", "pg.toml", "--set", &nowhere],
+                2,
+                &["build `pg`", "there is no directory", "help: "],
+            ),
+            (
+                "no server in it",
+                &["run", "pg.toml", "--set", &empty],
+                2,
+                &["build `pg`", "no `postgres` in", "help: "],
+            ),
+            (
+                "too old",
+                &["run", "pg.toml", "--set", &old],
+                2,
+                &["version 11.22 is not supported", "12 to 18"],
+            ),
+            (
+                "too old, checked",
+                &["check", "pg.toml", "--set", &old],
+                2,
+                &["version 11.22 is not supported"],
+            ),
+            (
+                "no version",
+                &["run", "pg.toml", "--set", &strange],
+                1,
+                &["it prints no version of PostgreSQL", "hello"],
+            ),
+        ],
+    );
+    assert_eq!(entries(&place.join("results")).len(), 0);
+}
+
+#[test]
+fn an_option_that_an_engine_does_not_know_fails_its_cells() {
+    let _machine = share_the_machine();
+    let place = place_with_plans();
+    let run = ["run", "lite.toml", "--data", "data", "--set"];
+    let unknown = [&run[..], &["config.sqlite.base.set.jurnal_mode=wal"]].concat();
+    let value = [&run[..], &["config.sqlite.base.set.journal_mode=wall"]].concat();
+    check_cases(
+        &place,
+        &[
+            (
+                "unknown pragma",
+                &unknown,
+                1,
+                &["`jurnal_mode` is not a pragma of SQLite", "help: "],
+            ),
+            (
+                "value of a pragma",
+                &value,
+                1,
+                &["`journal_mode = wall` did not take effect", "help: "],
+            ),
+        ],
+    );
+    place.assert_nothing_is_left();
+    if !postgres_is_here_or_test_is_skipped() {
+        return;
+    }
+    let run = ["run", "pg.toml", "--data", "data", "--set"];
+    let unknown = [&run[..], &["config.postgres.base.set.shared_bufers=3"]].concat();
+    let value = [&run[..], &["config.postgres.base.set.shared_buffers=lots"]].concat();
+    check_cases(
+        &place,
+        &[
+            (
+                "unknown option",
+                &unknown,
+                1,
+                &[
+                    "unrecognized configuration parameter \"shared_bufers\"",
+                    "line ",
+                    "help: ",
+                ],
+            ),
+            (
+                "value of an option",
+                &value,
+                1,
+                &[
+                    "invalid value for parameter \"shared_buffers\": \"lots\"",
+                    "help: ",
+                ],
+            ),
+        ],
+    );
+    // The configuration stays, for the line numbers to be looked up.
+    assert!(place.join("data/pg.base/postgres/server.conf").is_file());
+}
+
+#[test]
+fn a_server_that_can_not_be_reached_is_named_without_its_password() {
+    let _machine = share_the_machine();
+    let place = place_with_plans();
+    let steps = workload(2_000, 1_000, 1, "steps = [\"l.i0\"]");
+    let plan = |name: &str, port: u16, more: &str| {
+        let url = format!("postgresql://me:hunter2@127.0.0.1:{port}/ib");
+        place.write(
+            name,
+            &format!("{steps}[build.theirs]\nurl = \"{url}\"\n{more}"),
+        );
+    };
+    plan("closed.toml", free_port(), "");
+    plan(
+        "config.toml",
+        free_port(),
+        "[config.postgres.c]\nset = { work_mem = \"4MB\" }\n",
+    );
+    place.write(
+        "no-url.toml",
+        &format!("{steps}[build.theirs]\nurl = \"http://127.0.0.1/\"\n"),
+    );
+    // Something that listens and is no PostgreSQL.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    plan("other.toml", listener.local_addr().unwrap().port(), "");
+    let other = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let _ = stream.read(&mut [0; 8]);
+        let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+    });
+    check_cases(
+        &place,
+        &[
+            (
+                "closed port",
+                &["run", "closed.toml"],
+                1,
+                &["127.0.0.1", "Connection refused", "help: start the server"],
+            ),
+            (
+                "no PostgreSQL",
+                &["run", "other.toml"],
+                1,
+                &["127.0.0.1", "PostgreSQL"],
+            ),
+            (
+                "a config",
+                &["run", "config.toml"],
+                2,
+                &["can't be given a config", "help: "],
+            ),
+            (
+                "no URL",
+                &["check", "no-url.toml"],
+                2,
+                &["no-url.toml:8:7", "postgresql://"],
+            ),
+        ],
+    );
+    other.join().unwrap();
+    let ended = place.assay(&["run", "closed.toml"]);
+    assert!(!ended.stderr.contains("hunter2"), "{ended}");
+    assert_eq!(entries(&place.join("results")).len(), 0);
+}
+
+#[test]
+fn a_place_that_can_not_be_written_is_named() {
+    let _machine = share_the_machine();
+    let place = place_with_plans();
+    place.write("file", "precious");
+    let run = |results: &'static str, data: &'static str| {
+        ["run", "null.toml", "--results", results, "--data", data]
+    };
+    check_cases(
+        &place,
+        &[
+            (
+                "results in /proc",
+                &run("/proc/assay", "data"),
+                1,
+                &["`/proc/assay`", "help: ", "`--results`"],
+            ),
+            (
+                "results is a file",
+                &run("file", "data"),
+                1,
+                &["`file", "help: ", "`--results`"],
+            ),
+            (
+                "data in /proc",
+                &run("results", "/proc/assay"),
+                2,
+                &["`/proc/assay`", "help: ", "`--data`"],
+            ),
+            (
+                "data is a file",
+                &run("results", "file"),
+                2,
+                &["`file`", "help: ", "`--data`"],
+            ),
+            (
+                "both",
+                &["run", "null.toml", "--results", "file"],
+                2,
+                &["`file/data`", "help: "],
+            ),
+        ],
+    );
+    assert_eq!(
+        fs_err::read_to_string(place.join("file")).unwrap(),
+        "precious"
+    );
+    // What root may do all the same.
+    if !rustix::process::geteuid().is_root() {
+        let closed = place.join("closed");
+        fs_err::create_dir(&closed).unwrap();
+        fs_err::set_permissions(&closed, std::os::unix::fs::PermissionsExt::from_mode(0o555))
+            .unwrap();
+        let words: &[&str] = &["`closed/", "Permission denied", "help: "];
+        check_cases(&place, &[("closed", &run("closed", "data"), 1, words)]);
+    }
+}
+
+#[test]
+fn a_database_directory_of_somebody_else_is_left_alone() {
+    let _machine = share_the_machine();
+    let place = place_with_plans();
+    let mut engines = vec![("lite.toml", "lite.base/sqlite")];
+    if postgres_is_here_or_test_is_skipped() {
+        engines.push(("pg.toml", "pg.base/postgres"));
+    }
+    for (plan, directory) in engines {
+        let directory = format!("data/{directory}");
+        let precious = place.write(&format!("{directory}/precious"), "data");
+        let link = place.join(&directory).join("link");
+        std::os::unix::fs::symlink(&precious, &link).unwrap();
+        let words: &[&str] = &[&directory, "not assay's: it has no marker", "help: "];
+        check_cases(
+            &place,
+            &[(plan, &["run", plan, "--data", "data"], 1, words)],
+        );
+        assert_eq!(fs_err::read_to_string(&precious).unwrap(), "data");
+        assert_eq!(entries(&place.join(&directory)), [link, precious]);
+    }
+}
+
+#[test]
+fn a_directory_that_is_no_run_is_neither_shown_nor_reported() {
+    let _machine = share_the_machine();
+    let place = place_with_plans();
+    fs_err::create_dir(place.join("empty")).unwrap();
+    place.write("damaged/run.json", "{\"format\":{\"major\":1");
+    let not_a_run: &[&str] = &[
+        "is not a run directory",
+        "help: give the directory that `assay run` printed",
+    ];
+    check_cases(
+        &place,
+        &[
+            ("empty", &["show", "empty"], 1, not_a_run),
+            ("missing", &["show", "nowhere"], 1, not_a_run),
+            ("a file", &["show", "lite.toml"], 1, not_a_run),
+            ("empty, reported", &["report", "empty"], 1, not_a_run),
+            (
+                "damaged",
+                &["show", "damaged"],
+                1,
+                &["`damaged/run.json`", "help: "],
+            ),
+        ],
+    );
+    assert_eq!(entries(&place.join("empty")).len(), 0);
+}
+
+#[test]
+fn a_run_of_a_later_format_is_refused_with_the_version_to_use() {
+    let _machine = share_the_machine();
+    let place = place_with_plans();
+    let args = ["run", "null.toml", "--results", "results", "--data", "data"];
+    place.assay(&args).expect_code(0);
+    let run = place.only_run();
+    let file = run.join("run.json");
+    let mut json: serde_json::Value =
+        serde_json::from_str(&fs_err::read_to_string(&file).unwrap()).unwrap();
+    let major = json["format"]["major"].as_u64().unwrap();
+    json["format"]["major"] = (major + 1).into();
+    json["assay_version"] = "99.1.0".into();
+    fs_err::write(&file, json.to_string()).unwrap();
+    let run = run.to_str().unwrap();
+    let later = format!("has format {}.", major + 1);
+    let words: &[&str] = &[&later, "help: ", "99.1.0"];
+    let output = place.join("never.html");
+    let output = output.to_str().unwrap();
+    check_cases(
+        &place,
+        &[
+            ("shown", &["show", run], 1, words),
+            ("reported", &["report", run, "-o", output], 1, words),
+        ],
+    );
+    assert!(!place.join("never.html").exists());
+}

@@ -1,0 +1,277 @@
+//! The Insert Benchmark, small, from the plan to the report.
+
+use std::path::Path;
+
+use engine::{Engine, Session};
+use rustix::process::Signal;
+
+use crate::place::{NULL, POSTGRES, Place, SQLITE, any_below, entries, workload};
+use crate::show_json::{Shown, number};
+use crate::{have_the_machine_alone, postgres_is_here_or_test_is_skipped, share_the_machine};
+
+const ALL_STEPS: [&str; 11] = [
+    "l.i0", "l.x", "l.i1", "l.i2", "settle", "qr100", "qp100", "qr500", "qp500", "qr1000", "qp1000",
+];
+
+/// Runs a plan that must succeed in all, and looks at everything that it leaves.
+fn run_well(plan: &str, more: &[&str]) -> (Place, Shown) {
+    let place = Place::new();
+    let ended = place.run(plan, more).expect_code(0);
+    let run = ended.run_directory();
+    let report = fs_err::read_to_string(run.join("report.html")).unwrap();
+    for outside in [
+        "src=\"http",
+        "href=\"http",
+        "url(http",
+        "@import",
+        "src=\"//",
+    ] {
+        assert!(!report.contains(outside), "the report needs `{outside}`");
+    }
+    let shown = Shown::read(&place, &run);
+    shown.assert_all_valid();
+    assert_eq!(shown.status(), "complete");
+    assert!(shown.json["unfinished"].as_array().unwrap().is_empty());
+    (place, shown)
+}
+
+/// A schedule offers what the rate asks for in the given time of a step, exactly, and it was done.
+fn assert_rates(shown: &Shown, seconds: u32) {
+    for row in shown.rows().iter().filter(|row| row["kind"] == "query") {
+        let asked = number(&row["sla"]["target"]) * f64::from(seconds);
+        for kind in ["insert", "delete"] {
+            let ops = &row["ops"][kind];
+            let rows_per_commit = number(&ops["rows"]) / number(&ops["count"]);
+            assert_eq!(number(&ops["offered"]) * rows_per_commit, asked, "{ops}");
+            let share = number(&ops["rows"]) / asked;
+            assert!(
+                (0.99..=1.0).contains(&share),
+                "{kind}s in {} of {}: {share} of {asked} rows",
+                row["step"],
+                row["target"]
+            );
+        }
+        assert_eq!(row["sla"]["met"], true, "{}", row["sla"]);
+    }
+}
+
+#[test]
+fn all_steps_on_sqlite_with_two_clients() {
+    let _machine = have_the_machine_alone();
+    let plan = workload(20_000, 10_000, 2, "") + SQLITE;
+    let (_, shown) = run_well(&plan, &["--set", "clients=[2]"]);
+    assert_eq!(
+        shown.steps("lite.base"),
+        ALL_STEPS.map(|step| (step, "complete", true))
+    );
+    assert_rates(&shown, 2);
+    let load = shown.row("lite.base", "l.i0");
+    assert_eq!(load["ops"]["insert"]["rows"], 40_000);
+    let write = shown.row("lite.base", "l.i1");
+    assert_eq!(write["ops"]["insert"]["rows"], 16_000);
+    assert_eq!(write["ops"]["delete"]["rows"], 16_000);
+}
+
+#[test]
+fn all_steps_on_postgres_with_two_clients() {
+    let _machine = have_the_machine_alone();
+    if !postgres_is_here_or_test_is_skipped() {
+        return;
+    }
+    let plan = workload(20_000, 10_000, 2, "") + POSTGRES;
+    let (place, shown) = run_well(&plan, &["--set", "clients=[2]"]);
+    assert_eq!(
+        shown.steps("pg.base"),
+        ALL_STEPS.map(|step| (step, "complete", true))
+    );
+    assert_rates(&shown, 2);
+    let write = shown.row("pg.base", "l.i1");
+    assert_eq!(write["ops"]["delete"]["rows"], 16_000);
+    // A server apart has a CPU time of its own, and a log and a configuration that are kept.
+    assert!(number(&write["metrics"]["server_cpu_us_per_op"]) > 0.0);
+    let run = place.only_run();
+    assert!(any_below(&run, "server.log") && any_below(&run, "server.conf"));
+}
+
+#[test]
+fn a_rate_that_can_be_had_is_had_exactly() {
+    const SECONDS: u32 = 4;
+    let _machine = have_the_machine_alone();
+    let steps = "steps = [\"l.i0\", \"l.x\", \"qr500\", \"qp1000\"]";
+    let plan = workload(20_000, 1_000, SECONDS, steps) + SQLITE;
+    let (_, shown) = run_well(&plan, &[]);
+    assert_rates(&shown, SECONDS);
+    for step in ["qr500", "qp1000"] {
+        // The last replies come when time is up: the step is hardly longer for them.
+        let sla = &shown.row("lite.base", step)["sla"];
+        let share = number(&sla["achieved"]) / number(&sla["target"]);
+        assert!((0.99..=1.001).contains(&share), "{step}: {sla}");
+    }
+}
+
+#[test]
+fn a_shared_table_on_both_engines() {
+    let _machine = share_the_machine();
+    let steps = "tables = \"shared\"\nsteps = [\"l.i0\", \"l.x\", \"l.i1\", \"settle\", \"qr100\", \"qp500\"]";
+    let mut plan = workload(20_000, 5_000, 1, steps) + SQLITE;
+    let with_postgres = postgres_is_here_or_test_is_skipped();
+    if with_postgres {
+        plan += POSTGRES;
+    }
+    let (_, shown) = run_well(&plan, &["--set", "clients=[2]"]);
+    assert_eq!(shown.rows().len(), if with_postgres { 12 } else { 6 });
+    for row in shown.rows().iter().filter(|row| row["step"] == "l.i0") {
+        assert_eq!(row["ops"]["insert"]["rows"], 20_000);
+    }
+}
+
+#[test]
+fn partitions_and_a_long_transaction_on_postgres() {
+    let _machine = share_the_machine();
+    if !postgres_is_here_or_test_is_skipped() {
+        return;
+    }
+    let more = "partitions = 4\nlong-transaction = \"300ms\"\n\
+                steps = [\"l.i0\", \"l.x\", \"l.i1\", \"settle\", \"qr100\", \"qp100\"]";
+    let plan = workload(20_000, 10_000, 1, more) + POSTGRES;
+    let (_, shown) = run_well(&plan, &[]);
+    let held = &shown.row("pg.base", "qr100")["ops"]["long_transaction"];
+    assert!(number(&held["count"]) >= 2.0, "{held}");
+}
+
+#[test]
+fn a_long_transaction_and_small_transactions_without_deletes_on_sqlite() {
+    let _machine = share_the_machine();
+    let more = "transactions = \"small\"\nlong-transaction = \"300ms\"\ndelete-per-insert = false\n\
+                steps = [\"l.i0\", \"l.x\", \"l.i1\", \"l.i2\", \"settle\", \"qr100\", \"qp100\"]";
+    let plan = workload(5_000, 5_000, 1, more) + SQLITE;
+    let (_, shown) = run_well(&plan, &["--set", "clients=[2]"]);
+    let write = shown.row("lite.base", "l.i1");
+    assert_eq!(write["ops"]["insert"]["count"], 2 * 4_000 / 5);
+    assert!(write["ops"]["delete"].is_null());
+}
+
+#[test]
+fn small_transactions_without_deletes_on_postgres() {
+    let _machine = share_the_machine();
+    if !postgres_is_here_or_test_is_skipped() {
+        return;
+    }
+    let more = "transactions = \"small\"\ndelete-per-insert = false\n\
+                steps = [\"l.i0\", \"l.x\", \"l.i1\", \"l.i2\", \"qr100\", \"qp100\"]";
+    let plan = workload(5_000, 5_000, 1, more) + POSTGRES;
+    let (_, shown) = run_well(&plan, &["--set", "clients=[1, 2]"]);
+    assert_eq!(shown.rows().len(), 12);
+}
+
+#[test]
+fn the_null_engine_has_no_rows_to_check() {
+    let _machine = share_the_machine();
+    let (_, shown) = run_well(
+        &(workload(5_000, 5_000, 1, "") + NULL),
+        &["--set", "clients=[2]"],
+    );
+    assert_eq!(shown.rows().len(), ALL_STEPS.len());
+}
+
+/// All columns of all rows but the key, sorted.
+fn rows_of(place: &Place) -> Vec<Vec<Option<String>>> {
+    let directory = place.join("data/lite.base/sqlite");
+    let sqlite = engine::sqlite::Sqlite::start(&directory, &[]).unwrap();
+    let mut session = sqlite.connect().unwrap();
+    let tables = session
+        .query("select name from sqlite_master where type = 'table' and name like 'pi%'")
+        .unwrap();
+    assert_eq!(tables.len(), 1);
+    let table = tables[0][0].as_deref().unwrap();
+    let columns = session
+        .query(&format!(
+            "select group_concat(name) from pragma_table_info('{table}') where pk = 0"
+        ))
+        .unwrap();
+    let columns = columns[0][0].as_deref().unwrap();
+    assert!(columns.split(',').count() >= 6, "{columns}");
+    let mut rows = session
+        .query(&format!("select {columns} from {table}"))
+        .unwrap();
+    rows.sort();
+    rows
+}
+
+#[test]
+fn the_same_seed_makes_the_same_rows_whatever_the_number_of_clients() {
+    let _machine = share_the_machine();
+    let more =
+        "tables = \"shared\"\ndelete-per-insert = false\nsteps = [\"l.i0\", \"l.x\", \"l.i1\"]";
+    let plan = format!(
+        "keep-data = true\n{}{SQLITE}",
+        workload(4_000, 2_000, 1, more)
+    );
+    let rows = |clients: &str, seed: &str| {
+        let place = Place::new();
+        let clients = format!("clients=[{clients}]");
+        let seed = format!("seed={seed}");
+        let ended = place
+            .spawn_run(&plan, &["--set", &clients, "--set", &seed])
+            .wait();
+        ended.expect_code(0);
+        rows_of(&place)
+    };
+    let one = rows("1", "7");
+    assert_eq!(one.len(), 4_000 + 100 + 1_600);
+    assert!(one == rows("2", "7"), "two clients made other rows");
+    assert!(one != rows("1", "8"), "another seed made the same rows");
+}
+
+#[test]
+fn a_report_and_tables_are_made_again_from_the_run_directory_alone() {
+    let _machine = share_the_machine();
+    let plan = workload(2_000, 1_000, 1, "steps = [\"l.i0\", \"l.x\", \"qr100\"]") + SQLITE;
+    let (place, _) = run_well(&plan, &[]);
+    let elsewhere = Place::new();
+    let moved = elsewhere.join("moved");
+    fs_err::rename(place.only_run(), &moved).unwrap();
+    drop(place);
+    elsewhere
+        .assay(&["report", "moved", "-o", "again.html"])
+        .expect_code(0);
+    assert!(
+        fs_err::read_to_string(elsewhere.join("again.html")).unwrap()
+            == fs_err::read_to_string(moved.join("report.html")).unwrap(),
+        "another report was made"
+    );
+    let tables = elsewhere.assay(&["show", "moved"]).expect_code(0);
+    for word in ["l.i0", "qr100", "lite.base"] {
+        assert!(tables.stdout.contains(word), "{tables}");
+    }
+    let csv = elsewhere
+        .assay(&["show", "moved", "--format", "csv"])
+        .expect_code(0);
+    assert_eq!(csv.stdout.lines().count(), 1 + 3, "{csv}");
+}
+
+#[test]
+fn a_run_that_was_killed_leaves_a_database_that_the_next_one_takes_over() {
+    let _machine = share_the_machine();
+    let place = Place::new();
+    let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\"]";
+    let plan = workload(2_000, 1_000, 30, steps) + SQLITE;
+    let mut running = place.spawn_run(&plan, &[]);
+    place.wait_for_step(&mut running, "03-qr100");
+    running.signal(Signal::KILL);
+    assert_eq!(running.wait().signal, Some(9));
+    let database = place.join("data/lite.base/sqlite");
+    assert!(entries(&database).len() > 1, "there is no database");
+    let neighbour = place.write("data/lite.base/notes", "precious");
+    assert_eq!(
+        Shown::read(&place, &place.only_run()).steps("lite.base"),
+        [
+            ("l.i0", "complete", true),
+            ("l.x", "complete", true),
+            ("qr100", "incomplete", false)
+        ]
+    );
+    let plan = workload(2_000, 1_000, 1, steps) + SQLITE;
+    place.run(&plan, &[]).expect_code(0);
+    assert!(!Path::exists(&database) && neighbour.exists());
+}

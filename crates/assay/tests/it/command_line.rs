@@ -1,0 +1,173 @@
+//! What the commands print.
+
+use crate::place::{ASSAY, NULL, Place, SQLITE, workload};
+use crate::{postgres_is_here_or_test_is_skipped, share_the_machine};
+
+/// Text with what differs between machines and versions taken out.
+fn settled(place: &Place, text: &str) -> String {
+    let text = text.replace(place.path().to_str().unwrap(), "[PLACE]");
+    let line = |line: &str| -> String {
+        let name = line.trim_start().split(": ").next().unwrap_or_default();
+        for engine in ["sqlite", "postgres", "null"] {
+            if line.starts_with("  ") && line.contains(&format!(": {engine} ")) {
+                return format!("  {name}: {engine} [VERSION] ([SOURCE])");
+            }
+        }
+        line.trim_end().to_owned()
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_help_of_every_command() {
+    let place = Place::new();
+    let all = place.assay(&["--help"]).expect_code(0).stdout;
+    let (_, commands) = all.split_once("\nCommands:\n").unwrap();
+    let (commands, _) = commands.split_once("\n\n").unwrap();
+    let is_name = |line: &&str| !line.starts_with("   ");
+    let names = commands.lines().filter(is_name);
+    let names = names.filter_map(|line| line.split_whitespace().next());
+    let mut text = String::new();
+    for command in std::iter::once("").chain(names) {
+        let args: Vec<&str> = [command, "--help"]
+            .into_iter()
+            .filter(|arg| !arg.is_empty())
+            .collect();
+        let ended = place.assay(&args).expect_code(0);
+        assert!(ended.stderr.is_empty(), "{ended}");
+        text.push_str(&format!("$ assay {}\n{}\n", args.join(" "), ended.stdout));
+    }
+    insta::assert_snapshot!(settled(&place, &text));
+    let version = place.assay(&["--version"]).expect_code(0);
+    assert!(version.stdout.starts_with("assay "), "{version}");
+}
+
+#[test]
+fn what_the_built_in_plan_comes_to() {
+    let place = Place::new();
+    let ended = place.assay(&["check"]).expect_code(0);
+    assert!(ended.stderr.is_empty(), "{ended}");
+    insta::assert_snapshot!(settled(&place, &ended.stdout));
+}
+
+#[test]
+fn what_a_plan_of_servers_comes_to() {
+    let place = Place::new();
+    if !postgres_is_here_or_test_is_skipped() {
+        return;
+    }
+    place.write("conf/base.conf", "shared_buffers = 1GB\n");
+    let plan = r#"name = "round-6"
+clients = [1, 8]
+repeats = 2
+base = "pg.base"
+
+[workload.insert]
+initial-rows = "20M"
+write-rows = "40M"
+read-write-time = "1h"
+partitions = 8
+step.qr100.rows-per-commit = 100
+
+[build.pg]
+postgres = "distribution"
+
+[config.postgres.base]
+file = "conf/base.conf"
+[config.postgres.a16]
+extends = "base"
+set = { autovacuum_vacuum_scale_factor = 0.05 }
+"#;
+    place.write("plan.toml", plan);
+    let ended = place
+        .assay(&[
+            "check",
+            "plan.toml",
+            "--set",
+            "workload.insert.initial-rows=30M",
+        ])
+        .expect_code(0);
+    assert!(ended.stderr.is_empty(), "{ended}");
+    insta::assert_snapshot!(settled(&place, &ended.stdout));
+}
+
+#[test]
+fn the_host_is_described() {
+    let _machine = share_the_machine();
+    let place = Place::new();
+    let ended = place.assay(&["host", "data"]).expect_code(0);
+    for fact in [
+        "cpu_model",
+        "kernel_release",
+        "memory_total_bytes",
+        "data_fs_type",
+        "fsync",
+    ] {
+        assert!(ended.stdout.contains(fact), "no `{fact}`\n{ended}");
+    }
+    let [p50, p99, max] = ["p50 ", "p99 ", "max "].map(|name| -> f64 {
+        let line = ended.stdout.lines().find(|line| line.starts_with("fsync"));
+        let value = line.unwrap().split(name).nth(1).unwrap();
+        value.split(' ').next().unwrap().parse().unwrap()
+    });
+    assert!(0.0 < p50 && p50 <= p99 && p99 <= max, "{ended}");
+    assert!(crate::place::entries(&place.join("data")).is_empty());
+}
+
+#[test]
+fn a_quiet_run_prints_its_directory_alone() {
+    let _machine = share_the_machine();
+    let place = Place::new();
+    let plan = workload(2_000, 1_000, 1, "steps = [\"l.i0\", \"l.x\", \"qr100\"]") + NULL;
+    let quiet = place.run(&plan, &["--quiet"]).expect_code(0);
+    assert_eq!(quiet.stdout.lines().count(), 1, "{quiet}");
+    quiet.run_directory();
+    // What should be known is said all the same; progress is not.
+    for line in quiet.stderr.lines() {
+        assert!(line.starts_with("warning["), "{quiet}");
+    }
+    let loud = place.run(&plan, &[]).expect_code(0);
+    assert!(
+        loud.stderr.contains("cell 1 of 1") && loud.stderr.contains("qr100"),
+        "{loud}"
+    );
+    assert!(loud.stdout.contains("Throughput"), "{loud}");
+    loud.run_directory();
+}
+
+#[test]
+fn colour_is_for_terminals_that_do_not_refuse_it() {
+    let _machine = share_the_machine();
+    let place = Place::new();
+    let plan = workload(2_000, 1_000, 1, "steps = [\"l.i0\", \"l.x\"]") + SQLITE;
+    let run = place.run(&plan, &[]).expect_code(0).run_directory();
+    place.write("bad.toml", "nam = 1\n");
+    // `script` gives a command a terminal; it is part of every Linux that has `mount`.
+    let on_terminal = |args: &str, no_colour: &str| {
+        let shell = format!("NO_COLOR={no_colour} TERM=xterm {ASSAY} {args}");
+        let output = std::process::Command::new("script")
+            .args(["-qec", &shell, "/dev/null"])
+            .current_dir(place.path())
+            .stdin(std::process::Stdio::null())
+            .output();
+        match output {
+            Ok(output) => Some(String::from_utf8_lossy(&output.stdout).into_owned()),
+            Err(_) => None,
+        }
+    };
+    for args in [
+        "check bad.toml".to_owned(),
+        format!("show {}", run.display()),
+    ] {
+        let Some(plain) = on_terminal(&args, "1") else {
+            crate::say_skipped("the program `script`, which makes a terminal, is missing");
+            return;
+        };
+        assert!(!plain.contains("\x1b["), "{args}: {plain:?}");
+        assert!(!plain.is_empty());
+    }
+    let coloured = on_terminal("check bad.toml", "").unwrap();
+    assert!(coloured.contains("\x1b["), "{coloured:?}");
+    let piped = place.assay(&["check", "bad.toml"]).expect_code(2);
+    assert!(!piped.stderr.contains("\x1b["), "{piped}");
+}

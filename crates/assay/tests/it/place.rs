@@ -1,0 +1,370 @@
+//! A place where one test runs assay: all its files, and all processes that belong to it, are found again.
+
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal};
+
+pub(crate) const ASSAY: &str = env!("CARGO_BIN_EXE_assay");
+
+/// No run of these tests takes longer.
+const LONGEST_S: u64 = 150;
+
+/// A SQLite that waits for no disk: its results are not what is tested.
+pub(crate) const SQLITE: &str = r#"
+[build.lite]
+sqlite = "bundled"
+[config.sqlite.base]
+set = { journal_mode = "wal", synchronous = "off" }
+"#;
+
+/// The same of PostgreSQL.
+pub(crate) const POSTGRES: &str = r#"
+[build.pg]
+postgres = "distribution"
+[config.postgres.base]
+set = { fsync = false, shared_buffers = "32MB", max_wal_size = "64MB", min_wal_size = "32MB" }
+"#;
+
+/// The engine that does nothing.
+pub(crate) const NULL: &str = "\n[build.null]\nnull = \"bundled\"\n";
+
+/// `[workload.insert]` with so many rows loaded and written, query steps of so many seconds, and more.
+pub(crate) fn workload(loaded: u32, written: u32, seconds: u32, more: &str) -> String {
+    format!(
+        "name = \"test\"\n[workload.insert]\ninitial-rows = {loaded}\nwrite-rows = {written}\n\
+         read-write-time = \"{seconds}s\"\n{more}\n"
+    )
+}
+
+/// A directory that a server's user may enter, with one for plans, results, databases and temporary files each.
+pub(crate) struct Place {
+    directory: tempfile::TempDir,
+}
+
+/// What a program did.
+pub(crate) struct Ended {
+    /// The exit code; `None`: a signal.
+    pub(crate) code: Option<i32>,
+    pub(crate) signal: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ended {
+    /// The run directory: the last line of stdout.
+    pub(crate) fn run_directory(&self) -> PathBuf {
+        let directory = PathBuf::from(self.stdout.lines().last().unwrap_or_default());
+        assert!(directory.join("run.json").is_file(), "{self}");
+        directory
+    }
+
+    pub(crate) fn expect_code(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self}");
+        self
+    }
+
+    pub(crate) fn expect_in_stderr(self, texts: &[&str]) -> Self {
+        for text in texts {
+            assert!(self.stderr.contains(text), "no `{text}` in stderr\n{self}");
+        }
+        self
+    }
+}
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "exit code {:?}, signal {:?}\n-- stdout\n{}-- stderr\n{}",
+            self.code, self.signal, self.stdout, self.stderr
+        )
+    }
+}
+
+/// An assay that runs. Dropping it kills it.
+pub(crate) struct Running {
+    child: Child,
+    stdout: PathBuf,
+    stderr: PathBuf,
+}
+
+impl Running {
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        send(self.id(), signal);
+    }
+
+    pub(crate) fn wait(mut self) -> Ended {
+        let mut status = None;
+        let ended = comes_about(LONGEST_S, || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        });
+        let text = |path: &Path| {
+            let mut bytes = Vec::new();
+            fs_err::File::open(path)
+                .unwrap()
+                .read_to_end(&mut bytes)
+                .unwrap();
+            String::from_utf8_lossy(&bytes).into_owned()
+        };
+        let ended = Ended {
+            code: status.and_then(|status| status.code()),
+            signal: ended
+                .then(|| status.and_then(|status| status.signal()))
+                .flatten(),
+            stdout: text(&self.stdout),
+            stderr: text(&self.stderr),
+        };
+        assert!(
+            status.is_some(),
+            "it did not end within {LONGEST_S} s\n{ended}"
+        );
+        ended
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let directory = tempfile::Builder::new().prefix("it-").tempdir().unwrap();
+        fs_err::set_permissions(directory.path(), PermissionsExt::from_mode(0o755)).unwrap();
+        for name in ["tmp", "results", "data", "output"] {
+            fs_err::create_dir(directory.path().join(name)).unwrap();
+        }
+        Self { directory }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    pub(crate) fn join(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.join(name);
+        fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+        fs_err::write(&path, text).unwrap();
+        path
+    }
+
+    /// Starts assay in this place.
+    pub(crate) fn spawn<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Running {
+        let output = self.join("output");
+        let number = fs_err::read_dir(&output).unwrap().count();
+        let [stdout, stderr] =
+            ["stdout", "stderr"].map(|name| output.join(format!("{number}.{name}")));
+        let mut command = Command::new(ASSAY);
+        command
+            .args(args)
+            .current_dir(self.path())
+            .env("TMPDIR", self.join("tmp"))
+            .env_remove("NO_COLOR")
+            .stdin(Stdio::null())
+            .stdout(fs_err::File::create(&stdout).unwrap().into_file())
+            .stderr(fs_err::File::create(&stderr).unwrap().into_file());
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("PG") {
+                command.env_remove(name);
+            }
+        }
+        Running {
+            child: command.spawn().unwrap(),
+            stdout,
+            stderr,
+        }
+    }
+
+    /// Runs assay in this place to its end.
+    pub(crate) fn assay<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Ended {
+        self.spawn(args).wait()
+    }
+
+    /// Starts `assay run` with a plan of this text.
+    pub(crate) fn spawn_run(&self, plan: &str, more: &[&str]) -> Running {
+        self.write("plan.toml", plan);
+        let mut args = vec!["run", "plan.toml"];
+        if !more.contains(&"--results") {
+            args.extend(["--results", "results"]);
+        }
+        if !more.contains(&"--data") {
+            args.extend(["--data", "data"]);
+        }
+        args.extend(more);
+        self.spawn(&args)
+    }
+
+    /// Runs a plan of this text to its end, after which nothing is left of it but its results.
+    pub(crate) fn run(&self, plan: &str, more: &[&str]) -> Ended {
+        let mut ended = self.spawn_run(plan, more).wait();
+        self.assert_nothing_is_left();
+        if let Some((rest, last)) = ended.stdout.trim_end().rsplit_once('\n') {
+            // Relative to this place, which is not the test's own working directory.
+            ended.stdout = format!("{rest}\n{}\n", self.join(last).display());
+        } else if !ended.stdout.is_empty() {
+            ended.stdout = format!("{}\n", self.join(ended.stdout.trim_end()).display());
+        }
+        ended
+    }
+
+    /// The one run directory in `results`.
+    pub(crate) fn only_run(&self) -> PathBuf {
+        let runs: Vec<PathBuf> = entries(&self.join("results"));
+        assert_eq!(runs.len(), 1, "{runs:?}");
+        runs[0].clone()
+    }
+
+    /// Waits until a run in `results` is in the midst of the step whose directory has this name.
+    pub(crate) fn wait_for_step(&self, running: &mut Running, step: &str) {
+        self.wait_for_step_in(&self.join("results"), running, step);
+    }
+
+    pub(crate) fn wait_for_step_in(&self, results: &Path, running: &mut Running, step: &str) {
+        let partial = format!("{step}.partial");
+        eventually(&format!("step {step} begins"), || {
+            assert!(
+                running.is_running(),
+                "it ended before step {step}: {}",
+                fs_err::read_to_string(&running.stderr).unwrap()
+            );
+            any_below(results, &partial)
+        });
+        // The load itself begins when the step's connections are open.
+        std::thread::sleep(Duration::from_millis(700));
+    }
+
+    /// No process and no temporary file of a run lives on.
+    pub(crate) fn assert_no_process_is_left(&self) {
+        let processes = self.processes();
+        assert!(processes.is_empty(), "processes were left: {processes:?}");
+        let files = entries(&self.join("tmp"));
+        assert!(files.is_empty(), "temporary files were left: {files:?}");
+    }
+
+    /// Nor does a database.
+    pub(crate) fn assert_nothing_is_left(&self) {
+        self.assert_no_process_is_left();
+        for target in entries(&self.join("data"))
+            .iter()
+            .filter(|path| path.is_dir())
+        {
+            for database in entries(target) {
+                assert!(
+                    !database.join(engine::MARKER).exists(),
+                    "`{}` was left",
+                    database.display()
+                );
+            }
+        }
+    }
+
+    /// Processes that have to do with this place: by their working directory or their command line.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        let here = fs_err::canonicalize(self.path()).unwrap();
+        let here = here.to_str().unwrap();
+        let is_of_place = |pid: &u32| {
+            let cwd = std::path::PathBuf::from(format!("/proc/{pid}/cwd"))
+                .read_link()
+                .is_ok_and(|cwd| cwd.starts_with(here));
+            let command = fs_err::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            (cwd || String::from_utf8_lossy(&command).contains(here)) && is_alive(*pid)
+        };
+        entries(Path::new("/proc"))
+            .iter()
+            .filter_map(|path| path.file_name()?.to_str()?.parse().ok())
+            .filter(is_of_place)
+            .collect()
+    }
+
+    /// The postmaster of a target, as its cluster names it.
+    pub(crate) fn postmaster(&self, target: &str) -> u32 {
+        let file = self.join("data").join(target).join("postgres/cluster");
+        let text = fs_err::read_to_string(file.join("postmaster.pid")).unwrap();
+        text.lines().next().unwrap().trim().parse().unwrap()
+    }
+}
+
+/// A process and its children.
+pub(crate) fn with_children(pid: u32) -> Vec<u32> {
+    let is_child = |other: &u32| {
+        let stat = fs_err::read_to_string(format!("/proc/{other}/stat")).unwrap_or_default();
+        let fields = stat.rsplit(')').next().unwrap_or_default();
+        fields.split_whitespace().nth(1) == Some(&pid.to_string())
+    };
+    let mut all = vec![pid];
+    all.extend(
+        entries(Path::new("/proc"))
+            .iter()
+            .filter_map(|path| path.file_name()?.to_str()?.parse().ok())
+            .filter(is_child),
+    );
+    all
+}
+
+fn is_alive(pid: u32) -> bool {
+    let stat = fs_err::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')')
+        .next()
+        .and_then(|rest| rest.trim().chars().next())
+        .is_some_and(|state| state != 'Z')
+}
+
+pub(crate) fn send(pid: u32, signal: Signal) {
+    // It may be gone.
+    let _ = rustix::process::kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), signal);
+}
+
+/// What is in a directory, sorted.
+pub(crate) fn entries(directory: &Path) -> Vec<PathBuf> {
+    let mut entries: Vec<PathBuf> = match fs_err::read_dir(directory) {
+        Ok(entries) => entries.flatten().map(|entry| entry.path()).collect(),
+        Err(_) => Vec::new(),
+    };
+    entries.sort();
+    entries
+}
+
+/// Whether something of this name is anywhere below.
+pub(crate) fn any_below(directory: &Path, name: &str) -> bool {
+    entries(directory).iter().any(|path| {
+        path.file_name().is_some_and(|file| file == name) || path.is_dir() && any_below(path, name)
+    })
+}
+
+/// Waits for what must come soon.
+pub(crate) fn eventually(what: &str, holds: impl FnMut() -> bool) {
+    assert!(
+        comes_about(60, holds),
+        "it did not come about within 60 s: {what}"
+    );
+}
+
+fn comes_about(seconds: u64, mut holds: impl FnMut() -> bool) -> bool {
+    for _ in 0..seconds * 100 {
+        if holds() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    holds()
+}

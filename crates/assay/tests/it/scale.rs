@@ -1,0 +1,82 @@
+//! Many clients, and long runs.
+
+use std::time::Duration;
+
+use crate::place::{NULL, POSTGRES, Place, SQLITE, workload};
+use crate::show_json::Shown;
+use crate::{postgres_is_here_or_test_is_skipped, share_the_machine};
+
+/// Whether what was measured is valid depends on what else the machine does; that it is measured, and by right counts,
+/// does not.
+fn run_64_clients(target: &str, engine: &str) {
+    let place = Place::new();
+    let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\"]";
+    let plan = workload(1_000, 500, 1, steps) + engine;
+    let ended = place.run(&plan, &["--set", "clients=[64]"]);
+    let shown = Shown::read(&place, &ended.run_directory());
+    assert_eq!(shown.steps(target).len(), 3, "{ended}");
+    let mut all_valid = true;
+    for row in shown.rows() {
+        assert_eq!(row["status"], "complete", "{ended}");
+        for (kind, ops) in row["ops"].as_object().unwrap() {
+            assert_eq!(ops["failed"], 0, "{kind}: {ops}");
+        }
+        for reason in row["reasons"].as_array().unwrap() {
+            let reason = reason.as_str().unwrap();
+            assert!(reason.contains("it had too little CPU"), "{ended}");
+            all_valid = false;
+        }
+    }
+    let ended = ended.expect_code(if all_valid { 0 } else { 4 });
+    let loaded = &shown.row(target, "l.i0")["ops"]["insert"];
+    assert_eq!(loaded["rows"], 64_000, "{ended}");
+    let queried = &shown.row(target, "qr100")["ops"]["query"];
+    assert!(queried["count"].as_u64() >= Some(64), "{ended}");
+}
+
+#[test]
+fn sixty_four_clients_on_the_null_engine() {
+    let _machine = share_the_machine();
+    run_64_clients("null.default", NULL);
+}
+
+#[test]
+fn sixty_four_clients_on_sqlite() {
+    let _machine = share_the_machine();
+    run_64_clients("lite.base", SQLITE);
+}
+
+#[test]
+fn sixty_four_clients_on_postgres() {
+    let _machine = share_the_machine();
+    if postgres_is_here_or_test_is_skipped() {
+        run_64_clients("pg.base", POSTGRES);
+    }
+}
+
+/// The most memory that a process has had so far.
+fn most_memory_kib(process: u32) -> u64 {
+    let status = fs_err::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.unwrap().trim().strip_suffix(" kB");
+    kib.unwrap().parse().unwrap()
+}
+
+#[test]
+fn memory_does_not_grow_with_the_length_of_a_step() {
+    let _machine = share_the_machine();
+    let place = Place::new();
+    let plan = workload(1_000, 500, 15, "steps = [\"l.i0\", \"l.x\", \"qr1000\"]") + NULL;
+    let mut running = place.spawn_run(&plan, &["--set", "clients=[2]"]);
+    place.wait_for_step(&mut running, "03-qr1000");
+    // Whatever is there in a few pieces has been used by then.
+    std::thread::sleep(Duration::from_secs(7));
+    let early = most_memory_kib(running.id());
+    std::thread::sleep(Duration::from_secs(6));
+    let late = most_memory_kib(running.id());
+    running.wait().expect_code(0);
+    assert!(
+        late <= early + 1_024,
+        "{early} KiB after 7 s, {late} KiB after 13 s"
+    );
+}

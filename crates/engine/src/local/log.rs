@@ -1,0 +1,53 @@
+//! The log that a server's standard output and error go into.
+
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+use fs_err as fs;
+
+/// The length of the log at this moment; 0 when there is none.
+pub(crate) fn size(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |metadata| metadata.len())
+}
+
+/// The last lines of the log, oldest first; empty when it can't be read.
+pub(crate) fn tail(log: &Path, lines: usize) -> Vec<String> {
+    tail_since(log, 0, lines)
+}
+
+/// The last lines that were written after its first `start` bytes.
+pub(crate) fn tail_since(log: &Path, start: u64, lines: usize) -> Vec<String> {
+    const BYTES_MAX: u64 = 64 * 1024;
+    let read = || -> std::io::Result<Vec<u8>> {
+        let mut file = fs::File::open(log)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(start.max(length.saturating_sub(BYTES_MAX))))?;
+        let mut bytes = Vec::new();
+        file.take(BYTES_MAX).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = read().unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let all: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    all[all.len().saturating_sub(lines)..]
+        .iter()
+        .map(|line| line.to_string())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tail_is_the_last_lines_in_their_order() {
+        let log = tempfile::NamedTempFile::new().unwrap();
+        fs::write(log.path(), "one\n\ntwo\nthree\n").unwrap();
+        assert_eq!(tail(log.path(), 2), ["two", "three"]);
+        assert_eq!(tail_since(log.path(), 5, 9), ["two", "three"]);
+        assert!(tail(Path::new("/nowhere"), 3).is_empty());
+    }
+}

@@ -1,0 +1,227 @@
+//! How a client proves that it knows the password, by the plugins that the servers name.
+
+use ed25519_dalek::hazmat::{ExpandedSecretKey, raw_sign};
+use ed25519_dalek::{Sha512, VerifyingKey};
+use ring::digest::{self, SHA1_FOR_LEGACY_USE_ONLY, SHA256, SHA512};
+use rsa::pkcs8::DecodePublicKey;
+use rsa::{Oaep, RsaPublicKey};
+
+use super::failure;
+use crate::{Error, ErrorClass};
+
+/// Who can read what is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Whoever is between client and server.
+    Open,
+    /// Nobody: it stays on this host.
+    Local,
+    /// Nobody: it is encrypted.
+    Encrypted,
+}
+
+/// A way to log in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Plugin {
+    /// SHA-1 of password and nonce.
+    Native,
+    /// SHA-256 of password and nonce; the password itself where the server does not have its hash at hand.
+    CachingSha2,
+    /// The password itself, over a connection that keeps it secret, or encrypted with the server's key.
+    Sha256,
+    /// A signature of the nonce with a key made of the password (MariaDB).
+    Ed25519,
+    /// The operating system's user, by unix socket: nothing is sent.
+    Socket,
+    /// The password itself.
+    Clear,
+}
+
+impl Plugin {
+    /// The plugin of that name.
+    ///
+    /// # Errors
+    /// [`ErrorClass::Refused`] for one that is not known here.
+    pub(super) fn named(name: &[u8]) -> Result<Self, Error> {
+        Ok(match name {
+            // Before plugins had names it was the only one.
+            b"mysql_native_password" | b"" => Self::Native,
+            b"caching_sha2_password" => Self::CachingSha2,
+            b"sha256_password" => Self::Sha256,
+            b"client_ed25519" => Self::Ed25519,
+            b"auth_socket" | b"unix_socket" => Self::Socket,
+            b"mysql_clear_password" => Self::Clear,
+            _ => {
+                return Err(Error::new(
+                    ErrorClass::Refused,
+                    format!(
+                        "the server asks for authentication by `{}`; assay does mysql_native_password, \
+                         caching_sha2_password, sha256_password, client_ed25519, auth_socket and mysql_clear_password",
+                        String::from_utf8_lossy(name)
+                    ),
+                ));
+            }
+        })
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Native => "mysql_native_password",
+            Self::CachingSha2 => "caching_sha2_password",
+            Self::Sha256 => "sha256_password",
+            Self::Ed25519 => "client_ed25519",
+            Self::Socket => "auth_socket",
+            Self::Clear => "mysql_clear_password",
+        }
+    }
+
+    /// The first answer to the server's `nonce`.
+    ///
+    /// # Errors
+    /// [`ErrorClass::Refused`] where the password would have to be sent in clear for others to read.
+    pub(super) fn answer(self, password: &[u8], nonce: &[u8], way: Way) -> Result<Vec<u8>, Error> {
+        Ok(match self {
+            Self::Socket => Vec::new(),
+            Self::Native | Self::CachingSha2 if password.is_empty() => Vec::new(),
+            Self::Native => native(password, nonce),
+            Self::CachingSha2 => caching_sha2(password, nonce),
+            Self::Ed25519 => ed25519(password, nonce).to_vec(),
+            // One byte asks for the server's key: a unix socket is not private enough for it.
+            Self::Sha256 if way != Way::Encrypted && !password.is_empty() => vec![1],
+            Self::Clear if way == Way::Open => {
+                return Err(Error::new(
+                    ErrorClass::Refused,
+                    "the server asks for the password in clear, over a connection without TLS",
+                ));
+            }
+            Self::Sha256 | Self::Clear => with_zero(password),
+        })
+    }
+}
+
+/// The password as it is sent in clear.
+pub(super) fn with_zero(password: &[u8]) -> Vec<u8> {
+    [password, &[0]].concat()
+}
+
+fn xor(mut one: Vec<u8>, other: &[u8]) -> Vec<u8> {
+    one.iter_mut().zip(other).for_each(|(a, b)| *a ^= b);
+    one
+}
+
+fn hash(algorithm: &'static digest::Algorithm, parts: &[&[u8]]) -> Vec<u8> {
+    let mut context = digest::Context::new(algorithm);
+    parts.iter().for_each(|part| context.update(part));
+    context.finish().as_ref().to_vec()
+}
+
+fn native(password: &[u8], nonce: &[u8]) -> Vec<u8> {
+    let sha1 = |parts: &[&[u8]]| hash(&SHA1_FOR_LEGACY_USE_ONLY, parts);
+    let once = sha1(&[password]);
+    let stored = sha1(&[&once]);
+    xor(once, &sha1(&[nonce, &stored]))
+}
+
+fn caching_sha2(password: &[u8], nonce: &[u8]) -> Vec<u8> {
+    let sha256 = |parts: &[&[u8]]| hash(&SHA256, parts);
+    let once = sha256(&[password]);
+    let stored = sha256(&[&sha256(&[&once])[..], nonce]);
+    xor(once, &stored)
+}
+
+/// Ed25519 whose secret is the password of any length, where usually it is 32 random bytes.
+fn ed25519(password: &[u8], nonce: &[u8]) -> [u8; 64] {
+    let mut secret = [0; 64];
+    secret.copy_from_slice(&hash(&SHA512, &[password]));
+    let secret = ExpandedSecretKey::from_bytes(&secret);
+    let public = VerifyingKey::from(&secret);
+    raw_sign::<Sha512>(&secret, nonce, &public).to_bytes()
+}
+
+/// The password for the owner of the key in `pem` alone to read.
+///
+/// # Errors
+/// [`ErrorClass::Protocol`] when that is no key.
+pub(super) fn encrypted(password: &[u8], nonce: &[u8], pem: &[u8]) -> Result<Vec<u8>, Error> {
+    let not_a_key = |why: String| failure::protocol(format!("the server's public key: {why}"));
+    let pem = std::str::from_utf8(pem).map_err(|error| not_a_key(error.to_string()))?;
+    let key = RsaPublicKey::from_public_key_pem(pem.trim_matches(['\0', '\n', ' ']))
+        .map_err(|error| not_a_key(error.to_string()))?;
+    let mut secret = with_zero(password);
+    for (byte, mask) in secret.iter_mut().zip(nonce.iter().cycle()) {
+        *byte ^= mask;
+    }
+    key.encrypt(
+        &mut rsa::rand_core::OsRng,
+        Oaep::new::<sha1::Sha1>(),
+        &secret,
+    )
+    .map_err(|error| not_a_key(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NONCE: &[u8] = b"0123456789abcdefghij";
+
+    fn hex(bytes: &[u8]) -> String {
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// What a server does that has `stored` to check an answer: undoes the mask and compares hashes.
+    #[test]
+    fn a_server_that_has_the_hash_alone_is_convinced() {
+        let sha1 = |parts: &[&[u8]]| hash(&SHA1_FOR_LEGACY_USE_ONLY, parts);
+        let stored = sha1(&[&sha1(&[b"secret"])]);
+        assert_eq!(hex(&stored), "14e65567abdb5135d0cfd9a70b3032c179a49ee7");
+        let once = xor(native(b"secret", NONCE), &sha1(&[NONCE, &stored]));
+        assert_eq!(sha1(&[&once]), stored);
+        let sha256 = |parts: &[&[u8]]| hash(&SHA256, parts);
+        let stored = sha256(&[&sha256(&[b"secret"])]);
+        let once = xor(caching_sha2(b"secret", NONCE), &sha256(&[&stored, NONCE]));
+        assert_eq!(sha256(&[&once]), stored);
+    }
+
+    #[test]
+    fn an_empty_password_is_an_empty_answer() {
+        for plugin in [Plugin::Native, Plugin::CachingSha2, Plugin::Socket] {
+            assert!(plugin.answer(b"", NONCE, Way::Open).unwrap().is_empty());
+        }
+    }
+
+    #[test]
+    fn no_password_goes_in_clear_where_others_read() {
+        let answer = |plugin: Plugin, way| plugin.answer(b"secret", NONCE, way);
+        assert!(answer(Plugin::Clear, Way::Open).is_err());
+        for way in [Way::Open, Way::Local] {
+            assert_eq!(answer(Plugin::Sha256, way).unwrap(), [1]);
+        }
+        assert_eq!(answer(Plugin::Sha256, Way::Encrypted).unwrap(), b"secret\0");
+
+        assert_eq!(answer(Plugin::Clear, Way::Local).unwrap(), b"secret\0");
+        let error = Plugin::named(b"mysql_old_password").unwrap_err();
+        assert!(error.message.contains("`mysql_old_password`"), "{error}");
+    }
+
+    #[test]
+    fn a_signature_is_verified_by_the_public_key() {
+        use ed25519_dalek::{Signature, Verifier};
+        let mut secret = [0; 64];
+        secret.copy_from_slice(&hash(&SHA512, &[b"secret"]));
+        let public = VerifyingKey::from(&ExpandedSecretKey::from_bytes(&secret));
+        let signature = Signature::from_bytes(&ed25519(b"secret", NONCE));
+        assert!(public.verify(NONCE, &signature).is_ok());
+        assert!(public.verify(b"other", &signature).is_err());
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused() {
+        assert_eq!(
+            encrypted(b"secret", NONCE, b"-----BEGIN PUBLIC KEY-----\nx\n")
+                .unwrap_err()
+                .class,
+            ErrorClass::Protocol
+        );
+    }
+}

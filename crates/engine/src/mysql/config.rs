@@ -1,0 +1,517 @@
+//! The text of the server's option file, and what the server says when it does not like it.
+
+use std::path::Path;
+
+use super::dialect::StorageEngine;
+use super::installation::{Installation, ROCKSDB_PLUGIN};
+use crate::SetupError;
+
+/// What assay decides, whatever the plan says: where the server listens and logs, where its files are, and as whom it
+/// runs.
+const OURS: [&str; 11] = [
+    "admin_address",
+    "bind_address",
+    "daemonize",
+    "datadir",
+    "log_error",
+    "mysqlx",
+    "pid_file",
+    "port",
+    "skip_networking",
+    "socket",
+    "user",
+];
+
+/// Options that hold from the moment at which files are made, and later can't be changed: making the system tables
+/// needs them too. Others are left to the server proper, because they may belong to a part that is not loaded then.
+const INITIAL: [&str; 17] = [
+    "character_set_server",
+    "collation_server",
+    "innodb_checksum_algorithm",
+    "innodb_data_file_path",
+    "innodb_data_home_dir",
+    "innodb_directories",
+    "innodb_file_per_table",
+    "innodb_log_file_size",
+    "innodb_log_files_in_group",
+    "innodb_log_group_home_dir",
+    "innodb_page_size",
+    "innodb_redo_log_capacity",
+    "innodb_temp_data_file_path",
+    "innodb_undo_directory",
+    "innodb_undo_logs",
+    "innodb_undo_tablespaces",
+    "lower_case_table_names",
+];
+
+/// What servers allow, and what assay's own connections need of it.
+const CONNECTIONS_DEFAULT: u32 = 151;
+const CONNECTIONS_SPARE: u32 = 16;
+
+/// The option that says where tables are made, and what people call it.
+const STORAGE_ENGINE: &str = "default_storage_engine";
+const STORAGE_ENGINE_SHORT: &str = "storage_engine";
+
+/// Option files for a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ConfigText {
+    /// The server's.
+    pub(super) text: String,
+    /// That of the run which makes the system tables.
+    pub(super) initial: String,
+    /// Options of the plan that are overridden, for people.
+    pub(super) notes: Vec<String>,
+}
+
+/// What an option file is made of, in the order in which it holds: a later part wins.
+pub(super) struct Parts<'a> {
+    /// Where the build has its parts.
+    pub(super) installation: &'a Installation,
+    /// Connections that the run needs.
+    pub(super) connections: u32,
+    /// The plan's files, verbatim.
+    pub(super) files: &'a [String],
+    /// The plan's options.
+    pub(super) set: &'a [(String, String)],
+    /// Where the server has its files: `data` and `tmp` in it.
+    pub(super) directory: &'a Path,
+    /// Where the server listens.
+    pub(super) socket: &'a Path,
+}
+
+/// Puts the option files together.
+///
+/// # Errors
+/// [`SetupError::Config`] for an option whose name can't be one, or a storage engine that the build does not have.
+pub(super) fn compose(parts: &Parts<'_>) -> Result<ConfigText, SetupError> {
+    let given: Vec<(String, Option<&str>)> = parts
+        .files
+        .iter()
+        .flat_map(|file| server_options(file))
+        .collect();
+    let places = places(parts);
+    let mut text = format!("# Where this build and its files are.\n[mysqld]\n{places}");
+    let wanted = parts.connections.saturating_add(CONNECTIONS_SPARE);
+    if wanted > CONNECTIONS_DEFAULT {
+        text.push_str(&format!(
+            "\n# Enough for the run's clients.\nmax_connections={wanted}\n"
+        ));
+    }
+    let set = checked(parts.set)?;
+    if let Some(plugin) = rocksdb_plugin(parts, &given, &set)? {
+        text.push_str(&format!(
+            "\n# The storage engine of the config.\nplugin_load_add={plugin}\n"
+        ));
+    }
+    for (number, file) in parts.files.iter().enumerate() {
+        text.push_str(&format!(
+            "\n# File {} of the config, verbatim.\n[mysqld]\n{file}",
+            number + 1
+        ));
+        if !file.ends_with('\n') {
+            text.push('\n');
+        }
+    }
+    if !set.is_empty() {
+        text.push_str("\n# Options of the config.\n[mysqld]\n");
+        text.extend(set.iter().map(|(_, line)| format!("{line}\n")));
+    }
+    let overridden = |name: &str| {
+        let in_files = given.iter().any(|(known, _)| known == name);
+        in_files || set.iter().any(|(known, _)| known == name)
+    };
+    text.push_str(&format!(
+        "\n# Assay's own: a private socket, and the log on standard error.\n[mysqld]\n{}",
+        ours(parts, overridden("log_error"))
+    ));
+    let initial_lines: Vec<String> = given
+        .iter()
+        .filter(|(name, _)| INITIAL.contains(&name.as_str()))
+        .map(|(name, value)| match value {
+            Some(value) => format!("{name}={value}\n"),
+            None => format!("{name}\n"),
+        })
+        .chain(
+            set.iter()
+                .filter(|(name, _)| INITIAL.contains(&name.as_str()))
+                .map(|(_, line)| format!("{line}\n")),
+        )
+        .collect();
+    let initial = format!(
+        "[mysqld]\n{places}{}datadir={}\n",
+        initial_lines.concat(),
+        quoted(&parts.directory.join("data").display().to_string()),
+    );
+    let notes = OURS
+        .iter()
+        .filter(|name| overridden(name))
+        .map(|name| format!("option `{name}` of the config is not used: assay decides where its servers listen and log"))
+        .collect();
+    Ok(ConfigText {
+        text,
+        initial,
+        notes,
+    })
+}
+
+/// Where the build has its parts, and the server its temporary files.
+fn places(parts: &Parts<'_>) -> String {
+    let it = parts.installation;
+    let mut lines = String::new();
+    let mut line = |name: &str, path: &Path| {
+        lines.push_str(&format!("{name}={}\n", quoted(&path.display().to_string())));
+    };
+    line("basedir", &it.base_dir);
+    if let Some(share) = &it.share_dir {
+        line("lc_messages_dir", share);
+        if share.join("charsets").is_dir() {
+            line("character_sets_dir", &share.join("charsets"));
+        }
+    }
+    if let Some(plugins) = &it.plugin_dir {
+        line("plugin_dir", plugins);
+    }
+    line("tmpdir", &parts.directory.join("tmp"));
+    if it.version.is_mysql_from(5, 7, 0) {
+        // The directory that packages put here need not exist.
+        lines.push_str("secure_file_priv=NULL\n");
+    }
+    lines
+}
+
+fn ours(parts: &Parts<'_>, has_error_log: bool) -> String {
+    let path = |path: &Path| quoted(&path.display().to_string());
+    let mut lines = format!(
+        "datadir={}\nsocket={}\npid_file={}\nskip_networking\nloose_mysqlx=OFF\n",
+        path(&parts.directory.join("data")),
+        path(parts.socket),
+        path(&parts.directory.join("server.pid")),
+    );
+    if has_error_log {
+        lines.push_str(if parts.installation.version.is_mysql_from(5, 7, 0) {
+            "log_error=stderr\n"
+        } else {
+            "skip_log_error\n"
+        });
+    }
+    lines
+}
+
+/// The plan's options as lines, each with its name as it is compared.
+fn checked(set: &[(String, String)]) -> Result<Vec<(String, String)>, SetupError> {
+    let mut lines = Vec::new();
+    for (name, value) in set {
+        let is_name = name.starts_with(|char: char| char.is_ascii_alphabetic())
+            && name
+                .chars()
+                .all(|char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-' | '.'));
+        if !is_name {
+            return Err(SetupError::Config {
+                what: format!("`{name}` can't be the name of an option of MySQL"),
+                help: "names are letters, digits, `_`, `-` and `.`".into(),
+            });
+        }
+        if value.contains(['\n', '\r', '\0']) {
+            return Err(SetupError::Config {
+                what: format!("option `{name}` has a value of several lines"),
+                help: "write it in one line".into(),
+            });
+        }
+        let plain = plain(name);
+        let line = if is_storage_engine(&plain) {
+            format!("{STORAGE_ENGINE}={}", StorageEngine::named(value).name())
+        } else if value.is_empty() || (plain.starts_with("skip_") && value == "true") {
+            // A word that stands alone.
+            name.clone()
+        } else {
+            format!("{name}={}", quoted(value))
+        };
+        lines.push((plain, line));
+    }
+    Ok(lines)
+}
+
+fn is_storage_engine(plain: &str) -> bool {
+    plain == STORAGE_ENGINE || plain == STORAGE_ENGINE_SHORT
+}
+
+/// The file of MyRocks, where the config asks for that and does not load it itself.
+fn rocksdb_plugin(
+    parts: &Parts<'_>,
+    given: &[(String, Option<&str>)],
+    set: &[(String, String)],
+) -> Result<Option<&'static str>, SetupError> {
+    let of_files = given
+        .iter()
+        .filter(|(name, _)| is_storage_engine(name))
+        .filter_map(|(_, value)| *value);
+    let of_set = set
+        .iter()
+        .filter(|(name, _)| is_storage_engine(name))
+        .filter_map(|(_, line)| Some(line.split_once('=')?.1));
+    let asked = of_files.chain(of_set).last().map(StorageEngine::named);
+    let is_loaded = |name: &str, value: &str| {
+        name.starts_with("plugin_load") && value.to_ascii_lowercase().contains("rocksdb")
+    };
+    let is_loaded = given
+        .iter()
+        .any(|(name, value)| is_loaded(name, value.unwrap_or("")))
+        || set.iter().any(|(name, line)| is_loaded(name, line));
+    if asked != Some(StorageEngine::RocksDb) || is_loaded {
+        return Ok(None);
+    }
+    let it = parts.installation;
+    if it.plugin(ROCKSDB_PLUGIN).is_some() {
+        return Ok(Some(ROCKSDB_PLUGIN));
+    }
+    // Builds for which MyRocks is the reason to be have it built in. MySQL's own and MariaDB's never do.
+    match it.plugin_dir {
+        Some(_) => Err(SetupError::Config {
+            what: format!(
+                "the storage engine is MyRocks, and {} has no `{ROCKSDB_PLUGIN}` in `{}`",
+                it.version,
+                it.plugin_dir.as_deref().unwrap_or(Path::new("")).display()
+            ),
+            help: "use a build that has it (Debian: `apt-get install mariadb-plugin-rocksdb`), or set `plugin_load_add` and `plugin_dir`"
+                .into(),
+        }),
+        None => Ok(None),
+    }
+}
+
+/// An option's name as it is compared: words may be joined by `-` or `_`.
+fn plain(name: &str) -> String {
+    let name = name.trim().to_ascii_lowercase().replace('-', "_");
+    name.strip_prefix("loose_")
+        .map_or_else(|| name.clone(), str::to_string)
+}
+
+/// The options that a file gives to a server, in their order. Lines before the first group are a server's.
+fn server_options(file: &str) -> Vec<(String, Option<&str>)> {
+    let mut is_servers = true;
+    let mut options = Vec::new();
+    for line in file.lines().map(str::trim) {
+        if let Some(group) = line.strip_prefix('[') {
+            let group = group.split(']').next().unwrap_or_default();
+            is_servers = ["mysqld", "server", "mariadb"]
+                .iter()
+                .any(|known| group.starts_with(known))
+                && group != "mysqld_safe";
+        } else if is_servers && !line.is_empty() && !line.starts_with(['#', ';', '!']) {
+            let (name, value) = match line.split_once('=') {
+                Some((name, value)) => (name, Some(value.trim())),
+                None => (line, None),
+            };
+            options.push((plain(name), value));
+        }
+    }
+    options
+}
+
+/// A value as option files have it: `#` begins a comment, and `\` an escape.
+fn quoted(value: &str) -> String {
+    let is_plain =
+        !value.contains(['#', '"', '\'', '\\', ';']) && value.trim() == value && !value.is_empty();
+    if is_plain {
+        value.to_string()
+    } else {
+        format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
+    }
+}
+
+/// What in the log of a server that did not start is about its configuration; `None` if nothing is. English, because
+/// the servers' messages are when nothing else is asked for.
+pub(super) fn complaint(log: &[String]) -> Option<String> {
+    const ABOUT_CONFIG: [&str; 15] = [
+        "unknown variable",
+        "unknown option",
+        "ambiguous option",
+        "Error while setting value",
+        "Unknown suffix",
+        "Wrong value",
+        "requires an argument",
+        "cannot take an argument",
+        "Can't open shared library",
+        "Unknown/unsupported storage engine",
+        "Unknown character set",
+        "COLLATION",
+        "Cannot allocate memory for the buffer pool",
+        "isn't supported by",
+        "requires innodb_buffer_pool_size",
+    ];
+    let said = |line: &String| {
+        // `2026-01-01T00:00:00Z 0 [ERROR] [MY-000067] [Server] unknown variable ...`, or only its end.
+        let is_error = line.contains("[ERROR]") || !line.contains('[');
+        let is_about_config = is_error && ABOUT_CONFIG.iter().any(|words| line.contains(words));
+        let text = line
+            .split_once("[ERROR]")
+            .map_or(line.as_str(), |(_, text)| text);
+        let text = text.rsplit_once("] ").map_or(text, |(_, text)| text).trim();
+        // The program's own path says nothing about the config.
+        let text = text
+            .split_once("mariadbd: ")
+            .or_else(|| text.split_once("mysqld: "))
+            .map_or(text, |(_, text)| text);
+        is_about_config.then(|| text.to_string())
+    };
+    let mut complaints: Vec<String> = log.iter().filter_map(said).collect();
+    complaints.dedup();
+    (!complaints.is_empty()).then(|| complaints.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mysql::installation::Version;
+
+    fn installation(version: &str) -> Installation {
+        Installation {
+            program: "/b/bin/mysqld".into(),
+            launch: None,
+            version: Version::parse(version).unwrap(),
+            files: Vec::new(),
+            base_dir: "/b".into(),
+            share_dir: Some("/b/share".into()),
+            plugin_dir: None,
+        }
+    }
+
+    fn composed(
+        version: &str,
+        files: &[&str],
+        set: &[(&str, &str)],
+        connections: u32,
+    ) -> Result<ConfigText, SetupError> {
+        let files: Vec<String> = files.iter().map(|file| file.to_string()).collect();
+        let set: Vec<(String, String)> = set
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.to_string()))
+            .collect();
+        compose(&Parts {
+            installation: &installation(version),
+            connections,
+            files: &files,
+            set: &set,
+            directory: Path::new("/d"),
+            socket: Path::new("/s/sock"),
+        })
+    }
+
+    #[test]
+    fn files_come_verbatim_then_options_then_ours() {
+        let config = composed(
+            "8.0.36",
+            &["sync_binlog=0 # mine"],
+            &[("init-connect", "set @a = '#'"), ("skip_log_bin", "")],
+            10,
+        )
+        .unwrap();
+        let at = |text: &str| {
+            let found = config.text.find(text);
+            found.unwrap_or_else(|| panic!("no {text} in {}", config.text))
+        };
+        assert!(at("basedir=/b\n") < at("sync_binlog=0 # mine\n"));
+        assert!(at("sync_binlog") < at("init-connect=\"set @a = '#'\"\n"));
+        assert!(at("\nskip_log_bin\n") < at("datadir=/d/data\n"));
+        at("socket=/s/sock\n");
+        at("secure_file_priv=NULL\n");
+        assert!(config.notes.is_empty());
+        assert!(!config.text.contains("max_connections"));
+        assert!(
+            !composed("10.11.2-MariaDB", &[], &[], 1)
+                .unwrap()
+                .text
+                .contains("secure_file")
+        );
+    }
+
+    #[test]
+    fn many_clients_get_connections_unless_the_config_says_otherwise() {
+        let text = composed("8.0.36", &["max_connections=50"], &[], 256)
+            .unwrap()
+            .text;
+        assert!(
+            text.find("max_connections=272") < text.find("max_connections=50"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn options_that_are_overridden_are_noted() {
+        let file =
+            "[mysqld]\n#port=1\nlog-error = /x\n[client]\nsocket=/y\n[mysqld_safe]\nuser=u\n";
+        let config = composed("8.0.36", &[file], &[("port", "6000")], 1).unwrap();
+        assert_eq!(config.notes.len(), 2, "{:?}", config.notes);
+        assert!(config.notes[0].contains("`log_error`") && config.notes[1].contains("`port`"));
+        assert!(
+            config.text.ends_with("log_error=stderr\n"),
+            "{}",
+            config.text
+        );
+        let config = composed("10.11.2-MariaDB", &[file], &[], 1).unwrap();
+        assert!(config.text.ends_with("skip_log_error\n"), "{}", config.text);
+    }
+
+    #[test]
+    fn what_files_are_made_with_holds_when_they_are_made() {
+        let config = composed(
+            "8.0.36",
+            &["[mysqld]\ninnodb-page-size = 4k\nrocksdb_x=1\nlower_case_table_names=1"],
+            &[
+                ("innodb_undo_tablespaces", "4"),
+                ("innodb_buffer_pool_size", "1G"),
+            ],
+            1,
+        )
+        .unwrap();
+        for line in [
+            "innodb_page_size=4k\n",
+            "lower_case_table_names=1\n",
+            "innodb_undo_tablespaces=4\n",
+        ] {
+            assert!(config.initial.contains(line), "{}", config.initial);
+        }
+        assert!(!config.initial.contains("rocksdb") && !config.initial.contains("buffer_pool"));
+    }
+
+    #[test]
+    fn the_storage_engine_has_one_name_for_the_server() {
+        let config = composed("5.7.30", &[], &[("storage-engine", "myrocks")], 1).unwrap();
+        assert!(
+            config.text.contains("\ndefault_storage_engine=ROCKSDB\n"),
+            "{}",
+            config.text
+        );
+    }
+
+    #[test]
+    fn a_name_that_would_be_a_line_of_its_own_is_refused() {
+        for name in ["", "a b", "x\ny", "1x", "[mysqld]"] {
+            let error = composed("8.0.36", &[], &[(name, "1")], 1).unwrap_err();
+            assert!(matches!(error, SetupError::Config { .. }), "{name}");
+        }
+        assert!(composed("8.0.36", &[], &[("sync_binlog", "1\nport=2")], 1).is_err());
+    }
+
+    #[test]
+    fn the_servers_complaint_is_found_in_its_log() {
+        for (line, said) in [
+            (
+                "2026-01-01T00:00:00.000000Z 0 [ERROR] [MY-000067] [Server] unknown variable 'colour=red'.",
+                "unknown variable 'colour=red'.",
+            ),
+            (
+                "2026-01-01  0:00:00 0 [ERROR] /usr/sbin/mariadbd: unknown variable 'colour=red'",
+                "unknown variable 'colour=red'",
+            ),
+            (
+                "mysqld: Error while setting value 'many' to 'innodb_buffer_pool_size'",
+                "Error while setting value 'many' to 'innodb_buffer_pool_size'",
+            ),
+        ] {
+            assert_eq!(complaint(&[line.to_string()]).as_deref(), Some(said));
+        }
+        let other = ["2026-01-01T00:00:00Z 0 [ERROR] [MY-010119] [Server] Aborting".to_string()];
+        assert_eq!(complaint(&other), None);
+    }
+}

@@ -1,0 +1,138 @@
+//! What the server says when it refuses, as an [`Error`].
+
+use crate::{Error, ErrorClass};
+
+/// The class of an error number. The numbers of MySQL and MariaDB are the same up to the 1900s, and don't overlap in
+/// what is named here.
+fn class(code: u16, message: &str) -> ErrorClass {
+    match code {
+        1213 => ErrorClass::Deadlock,
+        1205 | 3572 => ErrorClass::LockTimeout,
+        // A row that has changed since it was read: of engines that check it when they write.
+        1020 | 1180 if !is_about_space(message) => ErrorClass::Serialization,
+        1022 | 1062 | 1169 | 1586 | 1859 => ErrorClass::DuplicateKey,
+        1021 | 1114 | 3675 => ErrorClass::DiskFull,
+        1028 | 1317 | 1969 | 3024 => ErrorClass::Interrupted,
+        1053 | 1077 | 1152..=1161 | 1184 | 1927 | 3169 | 4031 => ErrorClass::ConnectionLost,
+        1040 | 1044 | 1045 | 1049 | 1129 | 1130 | 1203 | 1226 | 1251 | 1275 | 1524 | 1698
+        | 1820 | 1862 | 3118 | 3159 | 3955 | 4151 => ErrorClass::Refused,
+        1047 | 1835 => ErrorClass::Protocol,
+        _ if is_about_space(message) => ErrorClass::DiskFull,
+        _ => ErrorClass::Other,
+    }
+}
+
+/// Errors of reading and writing have one number for all causes: the cause is in the text.
+fn is_about_space(message: &str) -> bool {
+    [
+        "No space left on device",
+        "errno: 28",
+        "error 28",
+        "Errcode: 28",
+        "Disk quota exceeded",
+    ]
+    .iter()
+    .any(|words| message.contains(words))
+}
+
+/// The body of an ERR packet, which begins with 0xff: number, `#` and SQLSTATE (not before login), message.
+pub(super) fn from_packet(body: &[u8]) -> Error {
+    let [_, low, high, rest @ ..] = body else {
+        return protocol("an error without a number");
+    };
+    let code = u16::from_le_bytes([*low, *high]);
+    let message = match rest {
+        [b'#', _, _, _, _, _, message @ ..] => message,
+        message => message,
+    };
+    let message = String::from_utf8_lossy(message).trim().to_string();
+    Error {
+        class: class(code, &message),
+        code: Some(code.to_string()),
+        message: if message.is_empty() {
+            "the server refused without a reason".into()
+        } else {
+            message
+        },
+    }
+}
+
+/// A read or write that failed.
+pub(super) fn from_io(action: &str, error: &std::io::Error) -> Error {
+    Error::new(
+        ErrorClass::ConnectionLost,
+        format!("cannot {action}: {error}"),
+    )
+}
+
+/// The server closed the connection.
+pub(super) fn closed() -> Error {
+    Error::new(
+        ErrorClass::ConnectionLost,
+        "the server closed the connection",
+    )
+}
+
+/// The peer said what the protocol does not allow.
+pub(super) fn protocol(what: impl Into<String>) -> Error {
+    Error::new(ErrorClass::Protocol, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(code: u16, rest: &str) -> Vec<u8> {
+        let mut body = vec![0xff];
+        body.extend_from_slice(&code.to_le_bytes());
+        body.extend_from_slice(rest.as_bytes());
+        body
+    }
+
+    #[test]
+    fn number_and_message_are_found_with_and_without_a_state() {
+        let error = from_packet(&packet(1062, "#23000Duplicate entry '1'"));
+        assert_eq!(error.class, ErrorClass::DuplicateKey);
+        assert_eq!(error.to_string(), "Duplicate entry '1' (1062)");
+        let error = from_packet(&packet(1040, "Too many connections"));
+        assert_eq!(error.class, ErrorClass::Refused);
+        assert_eq!(error.message, "Too many connections");
+    }
+
+    #[test]
+    fn a_full_disk_is_known_by_its_number_or_by_what_is_said() {
+        for (code, said) in [
+            (1114, "#HY000The table 'pi1' is full"),
+            (
+                1030,
+                "#HY000Got error 28 \"No space left on device\" from storage engine InnoDB",
+            ),
+            (
+                1026,
+                "#HY000Error writing file 'binlog' (Errcode: 28 \"No space left on device\")",
+            ),
+            (1180, "#HY000Got error 28 during COMMIT"),
+        ] {
+            assert_eq!(
+                from_packet(&packet(code, said)).class,
+                ErrorClass::DiskFull,
+                "{said}"
+            );
+        }
+        assert_eq!(
+            from_packet(&packet(1020, "#HY000Record has changed since last read")).class,
+            ErrorClass::Serialization
+        );
+    }
+
+    #[test]
+    fn nonsense_is_an_error_too() {
+        for body in [&b""[..], b"\xff", b"\xff\x01"] {
+            assert_eq!(from_packet(body).class, ErrorClass::Protocol);
+        }
+        assert_eq!(
+            from_packet(b"\xff\xff\xff\xfe\xfd").class,
+            ErrorClass::Other
+        );
+    }
+}

@@ -1,0 +1,59 @@
+//! What a table holds, counted by way of the table and of each of its indexes.
+
+use super::MysqlSession;
+use super::dialect::{MysqlDialect, count_by_index};
+use crate::{Dialect, Error, Session, Table, TableFacts};
+
+/// The server's answer for an index that is not there.
+const NO_SUCH_INDEX: &str = "1176";
+
+pub(super) fn inspect(
+    session: &mut MysqlSession,
+    dialect: &MysqlDialect,
+    table: &Table,
+    indexes: bool,
+) -> Result<TableFacts, Error> {
+    let key_min = session.query_i64(&dialect.min_key(table))?;
+    let key_max = session.query_i64(&dialect.max_key(table))?;
+    let mut rows = 0;
+    for sql in dialect.count_rows(table, None) {
+        rows = session.query_i64(&sql)?.unwrap_or(0);
+    }
+    let mut index_rows = Vec::new();
+    for index in table.indexes.iter().filter(|_| indexes) {
+        let sql = count_by_index(table, index);
+        match reads_index(session, &sql, index.name) {
+            Ok(true) => {
+                let rows = session.query_i64(&sql)?.unwrap_or(0);
+                index_rows.push((index.name.to_string(), rows.cast_unsigned()));
+            }
+            // A count by another way would say nothing about this index: then there is none.
+            Ok(false) => {}
+            Err(error) if error.code.as_deref() == Some(NO_SUCH_INDEX) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(TableFacts {
+        rows: rows.cast_unsigned(),
+        key_min,
+        key_max,
+        index_rows,
+    })
+}
+
+/// Whether the plan reads that index alone. The columns of a plan differ from version to version, their order does not:
+/// `key` is the one after `possible_keys`, and the number of columns tells whether `partitions` and `filtered` are there.
+fn reads_index(session: &mut MysqlSession, sql: &str, index: &str) -> Result<bool, Error> {
+    let rows = session.query(&format!("explain format=traditional {sql}"))?;
+    let [row] = rows.as_slice() else {
+        return Ok(false);
+    };
+    // id, select_type, table, [partitions,] type, possible_keys, key, ...
+    let key = match row.len() {
+        12 => 6,
+        _ => 5,
+    };
+    Ok(row
+        .get(key)
+        .is_some_and(|key| key.as_deref() == Some(index)))
+}

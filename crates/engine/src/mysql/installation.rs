@@ -1,0 +1,485 @@
+//! Finding an installed build, its version and the files around it, without starting a server.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use fs_err as fs;
+
+use crate::SetupError;
+use crate::guard::command_line;
+use crate::launch::{self, Launch};
+
+/// The oldest versions that are measured.
+const OLDEST_MYSQL: (u32, u32) = (5, 6);
+const OLDEST_MARIADB: (u32, u32) = (10, 6);
+
+/// The newest major versions that assay was tried with.
+const NEWEST_MYSQL: u32 = 9;
+const NEWEST_MARIADB: u32 = 12;
+
+pub(super) const SUPPORTED: &str = "MySQL 5.6 to 9 and MariaDB 10.6 to 12";
+
+/// Names of the server's program.
+const PROGRAMS: [&str; 2] = ["mariadbd", "mysqld"];
+
+/// Where a build's directory has it.
+const PROGRAM_DIRECTORIES: [&str; 6] = ["bin", "sbin", "libexec", "usr/sbin", "usr/bin", ""];
+
+/// Names for whatever the system's packages installed.
+const DISTRIBUTION: [&str; 3] = ["distribution", "debian", "system"];
+
+/// Where packages install it.
+const PACKAGE_DIRECTORIES: [&str; 4] = [
+    "/usr/sbin",
+    "/usr/libexec",
+    "/usr/local/mysql/bin",
+    "/opt/mysql/server/bin",
+];
+
+/// Which of the two families a server is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavor {
+    /// MySQL, and builds of it by others.
+    MySql,
+    /// MariaDB.
+    MariaDb,
+}
+
+impl fmt::Display for Flavor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::MySql => "MySQL",
+            Self::MariaDb => "MariaDB",
+        })
+    }
+}
+
+/// A version of MySQL or MariaDB.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// The family.
+    pub flavor: Flavor,
+    /// 10, 11 and 18 of 10.11.18.
+    pub number: (u32, u32, u32),
+    /// As the server writes it: `10.11.18-MariaDB-0+deb12u1`.
+    pub text: String,
+}
+
+impl Version {
+    /// Understands what `mysqld --version` prints: `mysqld  Ver 8.0.36 for Linux on x86_64 (MySQL Community ...)`.
+    fn parse_printed(printed: &str) -> Option<Self> {
+        let text = printed.split_once("Ver ")?.1.trim_start();
+        let version = Self::parse(text.split_ascii_whitespace().next()?)?;
+        Some(Self {
+            flavor: if printed.contains("MariaDB") {
+                Flavor::MariaDb
+            } else {
+                version.flavor
+            },
+            ..version
+        })
+    }
+
+    /// Understands what the server says its version is: `8.0.36-28`, `10.11.18-MariaDB-log`.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        // Put before the real one when MariaDB was young, for the sake of replication.
+        let flavor = if text.contains("MariaDB") {
+            Flavor::MariaDb
+        } else {
+            Flavor::MySql
+        };
+        let text = match flavor {
+            Flavor::MariaDb => text.strip_prefix("5.5.5-").unwrap_or(text),
+            Flavor::MySql => text,
+        };
+        let digits = text
+            .split(|char: char| !char.is_ascii_digit() && char != '.')
+            .next()?;
+        let mut parts = digits.split('.').map(str::parse::<u32>);
+        let mut part = || parts.next()?.ok();
+        Some(Self {
+            flavor,
+            number: (part()?, part()?, part().unwrap_or(0)),
+            text: text.to_string(),
+        })
+    }
+
+    /// Whether `asked`, `8`, `8.0` or `8.0.36`, means this version.
+    fn is(&self, asked: &str) -> bool {
+        let (major, minor, patch) = self.number;
+        let asked: Vec<Option<u32>> = asked.split('.').map(|part| part.parse().ok()).collect();
+        asked.len() <= 3
+            && asked
+                .iter()
+                .zip([major, minor, patch])
+                .all(|(a, b)| *a == Some(b))
+    }
+
+    /// Whether it is MySQL, at least that version.
+    pub(super) fn is_mysql_from(&self, major: u32, minor: u32, patch: u32) -> bool {
+        self.flavor == Flavor::MySql && self.number >= (major, minor, patch)
+    }
+
+    pub(super) fn is_mariadb(&self) -> bool {
+        self.flavor == Flavor::MariaDb
+    }
+
+    /// The error for a version that is too old; `None` for one that will do.
+    pub(super) fn refusal(&self, build: &str) -> Option<SetupError> {
+        let oldest = match self.flavor {
+            Flavor::MySql => OLDEST_MYSQL,
+            Flavor::MariaDb => OLDEST_MARIADB,
+        };
+        ((self.number.0, self.number.1) < oldest).then(|| SetupError::Version {
+            build: build.to_string(),
+            found: format!("{} {}", self.flavor, self.text),
+            supported: format!("{SUPPORTED}, and newer ones with a note"),
+        })
+    }
+
+    /// What should be known about results of this version.
+    pub(super) fn note(&self) -> Option<String> {
+        let newest = match self.flavor {
+            Flavor::MySql => NEWEST_MYSQL,
+            Flavor::MariaDb => NEWEST_MARIADB,
+        };
+        (self.number.0 > newest).then(|| {
+            format!("{self} is newer than the versions that assay was tried with, {SUPPORTED}")
+        })
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.flavor {
+            Flavor::MariaDb if self.text.contains("MariaDB") => f.write_str(&self.text),
+            flavor => write!(f, "{flavor} {}", self.text),
+        }
+    }
+}
+
+/// A build that is there and works.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Installation {
+    /// The server's program.
+    pub program: PathBuf,
+    /// How its programs are run, where not directly.
+    pub launch: Option<Launch>,
+    /// Its version.
+    pub version: Version,
+    /// The files that make it, for the record.
+    pub files: Vec<PathBuf>,
+    /// The directory that the build's other directories are found from.
+    pub(super) base_dir: PathBuf,
+    /// Messages, character sets and the statements that make system tables.
+    pub(super) share_dir: Option<PathBuf>,
+    /// Storage engines and other parts that are loaded on demand.
+    pub(super) plugin_dir: Option<PathBuf>,
+}
+
+impl Installation {
+    /// Where one of its loadable parts is, by the name of its file.
+    pub(super) fn plugin(&self, file: &str) -> Option<PathBuf> {
+        let path = self.plugin_dir.as_ref()?.join(file);
+        path.is_file().then_some(path)
+    }
+}
+
+/// Finds a build: a directory with the server's program, or with `bin` or `sbin` in it, or into which a distribution's
+/// packages were unpacked; `distribution` (also `debian` or `system`) for what the system's packages installed; or a
+/// version, such as `10.11` or `8.0.36`, of those. `launch` says how its programs are run; without it, unpacked packages
+/// that have a C library of their own are run with that.
+///
+/// # Errors
+/// [`SetupError::Build`] when it is not there or not a build, [`SetupError::Version`] when it is too old,
+/// [`SetupError::Command`] when its program doesn't run.
+pub fn locate(build: &str, launch: Option<&Launch>) -> Result<Installation, SetupError> {
+    let is_version = !build.is_empty()
+        && build
+            .chars()
+            .all(|char| char.is_ascii_digit() || char == '.');
+    if DISTRIBUTION.contains(&build) {
+        return newest(build, |_| true);
+    }
+    let directory = Path::new(build);
+    if is_version && !directory.is_dir() {
+        return newest(build, |version| version.is(build));
+    }
+    let missing = |what: String| {
+        SetupError::Build {
+        build: build.to_string(),
+        what,
+        help: "name the directory that holds `bin/mysqld` or `bin/mariadbd`, `distribution`, or an installed version such as `10.11`"
+            .into(),
+    }
+    };
+    if !directory.is_dir() {
+        return Err(missing(format!(
+            "there is no directory `{}`",
+            directory.display()
+        )));
+    }
+    let root = fs::canonicalize(directory).map_err(|source| SetupError::Io {
+        action: format!("resolve directory `{}`", directory.display()),
+        source,
+    })?;
+    let Some(program) = PROGRAM_DIRECTORIES
+        .iter()
+        .find_map(|place| program_in(&root.join(place)))
+    else {
+        return Err(missing(format!(
+            "no `mysqld` or `mariadbd` in `{0}`, `{0}/bin` or `{0}/sbin`",
+            root.display()
+        )));
+    };
+    let is_unpacked = program.starts_with(root.join("usr"));
+    let own = || Launch::of_root(&root).filter(|_| is_unpacked);
+    examined(build, &program, launch.cloned().or_else(own))
+}
+
+/// The server's program in a directory. Where its old name is a link to the new one, the new one.
+fn program_in(directory: &Path) -> Option<PathBuf> {
+    PROGRAMS
+        .iter()
+        .map(|name| directory.join(name))
+        .find(|program| program.is_file())
+}
+
+fn newest(build: &str, is_wanted: impl Fn(&Version) -> bool) -> Result<Installation, SetupError> {
+    let path = std::env::var_os("PATH");
+    let mut directories: Vec<PathBuf> = PACKAGE_DIRECTORIES.iter().map(PathBuf::from).collect();
+    directories.extend(path.iter().flat_map(std::env::split_paths));
+    let versions: Vec<(PathBuf, Version)> = directories
+        .iter()
+        .filter_map(|directory| program_in(directory))
+        .filter_map(|program| {
+            version(&program, None)
+                .ok()
+                .map(|version| (program, version))
+        })
+        .collect();
+    let wanted = versions.iter().filter(|(_, version)| is_wanted(version));
+    match wanted.max_by_key(|(_, version)| version.number) {
+        Some((program, _)) => examined(build, program, None),
+        None => {
+            let found: Vec<String> = versions
+                .iter()
+                .map(|(program, version)| format!("{version} in `{}`", program.display()))
+                .collect();
+            let found = if found.is_empty() {
+                "nothing".to_string()
+            } else {
+                found.join(", ")
+            };
+            Err(SetupError::Build {
+                build: build.to_string(),
+                what: format!("no such MySQL or MariaDB in `/usr/sbin` or PATH; found {found}"),
+                help: "install it (Debian: `apt-get install mariadb-server`), or name the directory of a build"
+                    .into(),
+            })
+        }
+    }
+}
+
+fn version(program: &Path, launch: Option<&Launch>) -> Result<Version, SetupError> {
+    let (start, args) = launch::command(
+        launch,
+        program,
+        ["--no-defaults".into(), "--version".into()],
+    );
+    let failed = |status: String, tail: Vec<String>| SetupError::Command {
+        command: command_line(&start, &args),
+        status,
+        tail,
+        log: None,
+    };
+    let output = Command::new(&start)
+        .args(&args)
+        .output()
+        .map_err(|error| failed(error.to_string(), Vec::new()))?;
+    let lines = |bytes: &[u8]| {
+        String::from_utf8_lossy(bytes)
+            .lines()
+            .map(str::to_string)
+            .collect::<Vec<_>>()
+    };
+    if !output.status.success() {
+        return Err(failed(output.status.to_string(), lines(&output.stderr)));
+    }
+    Version::parse_printed(&String::from_utf8_lossy(&output.stdout)).ok_or_else(|| {
+        failed(
+            "it prints no version of MySQL or MariaDB".into(),
+            lines(&output.stdout),
+        )
+    })
+}
+
+fn examined(
+    build: &str,
+    program: &Path,
+    launch: Option<Launch>,
+) -> Result<Installation, SetupError> {
+    let program = fs::canonicalize(program).map_err(|source| SetupError::Io {
+        action: format!("resolve `{}`", program.display()),
+        source,
+    })?;
+    let version = version(&program, launch.as_ref())?;
+    if let Some(refusal) = version.refusal(build) {
+        return Err(refusal);
+    }
+    // A build that lies loose in one directory is its own base.
+    let bin_dir = program.parent().unwrap_or(Path::new("/"));
+    let base_dir = match bin_dir.parent() {
+        Some(parent) if !bin_dir.join("share").is_dir() => parent,
+        _ => bin_dir,
+    };
+    let share_dir = ["share/mysql", "share/mariadb", "share"]
+        .iter()
+        .map(|place| base_dir.join(place))
+        .find(|place| place.join("english/errmsg.sys").is_file());
+    let plugin_dir = plugin_dir(base_dir);
+    let files = [
+        Some(program.clone()),
+        plugin_dir.as_ref().map(|it| it.join(ROCKSDB_PLUGIN)),
+    ];
+    Ok(Installation {
+        files: files
+            .into_iter()
+            .flatten()
+            .filter(|it| it.is_file())
+            .collect(),
+        base_dir: base_dir.to_path_buf(),
+        program,
+        launch,
+        version,
+        share_dir,
+        plugin_dir,
+    })
+}
+
+/// The file of MyRocks.
+pub(super) const ROCKSDB_PLUGIN: &str = "ha_rocksdb.so";
+
+fn plugin_dir(base_dir: &Path) -> Option<PathBuf> {
+    [
+        "lib/plugin",
+        "lib/mysql/plugin",
+        "lib64/mysql/plugin",
+        "lib64/plugin",
+        "lib/mariadb/plugin",
+    ]
+    .iter()
+    .map(|place| base_dir.join(place))
+    .find(|place| place.is_dir())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn fake(printed: &str, program: &str) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(program);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, format!("#!/bin/sh\necho '{printed}'\n")).unwrap();
+        fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        directory
+    }
+
+    fn located(directory: &Path) -> Result<Installation, SetupError> {
+        locate(directory.to_str().unwrap(), None)
+    }
+
+    #[test]
+    fn versions_are_read_as_the_servers_print_them() {
+        for (printed, flavor, number, shown) in [
+            (
+                "mysqld  Ver 9.7.4-2 for Linux on x86_64 ((Debian))",
+                Flavor::MySql,
+                (9, 7, 4),
+                "MySQL 9.7.4-2",
+            ),
+            (
+                "/usr/sbin/mariadbd  Ver 10.11.18-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)",
+                Flavor::MariaDb,
+                (10, 11, 18),
+                "10.11.18-MariaDB-0+deb12u1",
+            ),
+            (
+                "mysqld  Ver 5.6.51 for linux-glibc2.12 on x86_64 (MySQL Community Server (GPL))",
+                Flavor::MySql,
+                (5, 6, 51),
+                "MySQL 5.6.51",
+            ),
+        ] {
+            let version = Version::parse_printed(printed).unwrap();
+            assert_eq!((version.flavor, version.number), (flavor, number));
+            assert_eq!(version.to_string(), shown);
+        }
+        let greeted = Version::parse("5.5.5-10.11.18-MariaDB-log").unwrap();
+        assert_eq!(
+            (greeted.flavor, greeted.number),
+            (Flavor::MariaDb, (10, 11, 18))
+        );
+        assert_eq!(Version::parse_printed("postgres (PostgreSQL) 15"), None);
+        assert_eq!(Version::parse("x"), None);
+    }
+
+    #[test]
+    fn a_version_may_be_asked_for_in_part() {
+        let version = Version::parse("8.0.36").unwrap();
+        assert!(version.is("8") && version.is("8.0") && version.is("8.0.36"));
+        assert!(!version.is("8.1") && !version.is("8.0.3") && !version.is("8.0.36.1"));
+    }
+
+    #[test]
+    fn a_build_is_found_by_its_directory_in_any_layout() {
+        for program in [
+            "bin/mysqld",
+            "sbin/mysqld",
+            "mysqld",
+            "libexec/mariadbd",
+            "usr/sbin/mysqld",
+        ] {
+            let build = fake("mysqld  Ver 8.0.36 for Linux on x86_64 (x)", program);
+            let found = located(build.path()).unwrap();
+            assert!(found.program.ends_with(program), "{found:?}");
+            assert_eq!(found.launch, None);
+            assert_eq!(found.files.len(), 1);
+        }
+    }
+
+    #[test]
+    fn versions_that_are_too_old_are_refused_and_newer_ones_noted() {
+        for printed in [
+            "mysqld  Ver 5.5.62 for Linux on x86_64 (x)",
+            "mysqld  Ver 10.3.39-MariaDB for Linux on x86_64 (x)",
+        ] {
+            let error = located(fake(printed, "bin/mysqld").path()).unwrap_err();
+            assert!(matches!(error, SetupError::Version { .. }), "{error}");
+        }
+        let newer = fake("mysqld  Ver 99.1.0 for Linux on x86_64 (x)", "bin/mysqld");
+        let version = located(newer.path()).unwrap().version;
+        assert!(version.note().unwrap().contains("99.1.0"));
+        assert_eq!(Version::parse("9.7.4").unwrap().note(), None);
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let empty = tempfile::tempdir().unwrap();
+        let error = located(empty.path()).unwrap_err();
+        assert!(
+            error.to_string().contains("no `mysqld` or `mariadbd`"),
+            "{error}"
+        );
+        let error = locate("/nowhere/at/all", None).unwrap_err();
+        assert!(error.to_string().contains("`/nowhere/at/all`"), "{error}");
+        let error = locate("999.9", None).unwrap_err();
+        assert!(matches!(error, SetupError::Build { .. }), "{error}");
+        let error = located(fake("something else", "bin/mysqld").path()).unwrap_err();
+        assert!(error.to_string().contains("prints no version"), "{error}");
+    }
+}

@@ -1,0 +1,268 @@
+//! MySQL 5.6 and later and MariaDB 10.6 and later, with InnoDB or MyRocks.
+//!
+//! [`Mysql::start`] makes system tables with a build's server and runs it on them, under guard and on a private socket;
+//! [`Mysql::attach`] uses one that runs already. [`MysqlSession`] is the client: blocking, over the protocol itself.
+
+mod address;
+mod auth;
+mod config;
+mod connection;
+mod dialect;
+mod failure;
+mod inspect;
+mod installation;
+mod observer;
+mod packet;
+mod server;
+mod session;
+mod settle;
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+pub use address::{Address, Host, SslMode};
+pub use dialect::{MysqlDialect, StorageEngine};
+pub use installation::{Flavor, Installation, Version, locate};
+pub use server::StartOptions;
+pub use session::MysqlSession;
+
+use crate::{
+    Capabilities, Dialect, Engine, Error, Observer, Session, Setting, SettleLimits, Settled,
+    SetupError, Storage, Table, TableFacts,
+};
+
+use server::{Places, Server};
+
+/// A MySQL or MariaDB server that is up: started by assay, or attached to.
+pub struct Mysql {
+    address: Address,
+    version: Version,
+    dialect: MysqlDialect,
+    process_id: Option<u32>,
+    /// Whether its files can be reached from here.
+    is_local: bool,
+    /// Where they are, if so.
+    places: Option<Places>,
+    /// The server that assay started; `None` for one that it attached to.
+    server: Option<Server>,
+}
+
+impl Mysql {
+    /// Makes system tables with the build's server and starts it on a private socket.
+    ///
+    /// # Errors
+    /// Each says what is wrong with the build, the directory or the config, and the way out. Nothing is left running.
+    pub fn start(options: &StartOptions<'_>) -> Result<Self, SetupError> {
+        let server = Server::start(options)?;
+        let mut mysql = Self::reached(server.address().clone(), &server.name())?;
+        mysql.process_id = Some(server.process_id());
+        mysql.is_local = true;
+        mysql.server = Some(server);
+        mysql.find_places();
+        Ok(mysql)
+    }
+
+    /// Uses the server at `url`, which assay did not start: it makes nothing there but its tables, in the URL's
+    /// database. What the URL leaves out comes from `MYSQL_HOST`, `MYSQL_TCP_PORT`, `MYSQL_UNIX_PORT`, `MYSQL_PWD` and
+    /// the `[client]` group of the option files, as with the server's own clients; the database is then `ib`. Tables
+    /// are made in the server's default storage engine.
+    ///
+    /// # Errors
+    /// [`SetupError::Config`] for a URL that can't be understood, [`SetupError::Server`] when the server can't be
+    /// reached or refuses, [`SetupError::Version`] when it is too old.
+    pub fn attach(url: &str) -> Result<Self, SetupError> {
+        let address = Address::from_url(url)?;
+        let name = address.to_string();
+        let mut mysql = Self::reached(address, &name)?;
+        if let Some(refusal) = mysql.version.refusal(&name) {
+            return Err(refusal);
+        }
+        mysql.look_at_host();
+        mysql.find_places();
+        Ok(mysql)
+    }
+
+    /// Connects once, and asks for what has to be known.
+    fn reached(address: Address, name: &str) -> Result<Self, SetupError> {
+        let failed = |source: Error| SetupError::Server {
+            server: name.to_string(),
+            help: address.help(&source),
+            source,
+        };
+        let mut session = MysqlSession::connect(&address).map_err(failed)?;
+        // What greets may be a proxy, with a version of its own.
+        let said = session.variable("version").map_err(failed)?;
+        let said = said.unwrap_or_else(|| session.server_version().to_string());
+        let version = Version::parse(&said).ok_or_else(|| {
+            failed(Error::new(
+                crate::ErrorClass::Protocol,
+                format!("the server's version `{said}` is not one"),
+            ))
+        })?;
+        let engine = session.variable("default_storage_engine").map_err(failed)?;
+        Ok(Self {
+            dialect: MysqlDialect {
+                storage_engine: StorageEngine::named(engine.as_deref().unwrap_or("InnoDB")),
+            },
+            address,
+            version,
+            process_id: None,
+            is_local: false,
+            places: None,
+            server: None,
+        })
+    }
+
+    /// The user that the server runs as, where that is not assay's own.
+    pub fn server_user(&self) -> Option<&str> {
+        self.server.as_ref()?.user()
+    }
+
+    /// The text of the server's option file; `None` for a server that assay did not start.
+    pub fn config_text(&self) -> Option<&str> {
+        self.server.as_ref().map(Server::config_text)
+    }
+
+    /// The build that was started; `None` for a server that assay did not start.
+    pub fn installation(&self) -> Option<&Installation> {
+        self.server.as_ref().map(Server::installation)
+    }
+
+    /// The directory that holds the server's files; `None` for a server that assay did not start.
+    pub fn data_dir(&self) -> Option<&crate::DataDir> {
+        self.server.as_ref().map(Server::data_dir)
+    }
+
+    /// What a reader of the results should know of: options of the config that assay overrides, a version that is
+    /// newer than those it was tried with.
+    pub fn notes(&self) -> &[String] {
+        self.server.as_ref().map_or(&[], |server| server.notes())
+    }
+
+    /// Where it is reached, without a password.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Where tables are made.
+    pub fn storage_engine(&self) -> &StorageEngine {
+        &self.dialect.storage_engine
+    }
+
+    /// Finds out, for a server that assay did not start, whether it is on this host, and which process it is.
+    fn look_at_host(&mut self) {
+        let is_local = match &self.address.host {
+            Host::Unix(_) => true,
+            Host::Tcp(host) => {
+                host == "localhost"
+                    || host
+                        .parse::<std::net::IpAddr>()
+                        .is_ok_and(|ip| ip.is_loopback())
+            }
+        };
+        let Some(mut session) = is_local
+            .then(|| MysqlSession::connect(&self.address).ok())
+            .flatten()
+        else {
+            return;
+        };
+        let mut path = |name: &str| session.variable(name).ok().flatten().map(PathBuf::from);
+        let (data, pid_file) = (path("datadir"), path("pid_file"));
+        // A forwarded port may lead to another machine, where the same path means something else: the directory is
+        // believed only when a server of this host lives in it.
+        let by_directory = data
+            .zip(pid_file)
+            .and_then(|(data, pid_file)| server::live_server(&data.join(pid_file), &data));
+        self.is_local = by_directory.is_some();
+        self.process_id = by_directory.or_else(|| session.listener_pid());
+    }
+
+    /// Notes where its files are: a server that has them elsewhere than on this host has none to be seen.
+    fn find_places(&mut self) {
+        if self.is_local
+            && let Ok(mut session) = MysqlSession::connect(&self.address)
+        {
+            self.places = Places::find(&mut session).ok().flatten();
+        }
+    }
+}
+
+impl Engine for Mysql {
+    type Session = MysqlSession;
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            partitions: true,
+            long_transactions: true,
+            embedded: false,
+            stores_data: true,
+        }
+    }
+
+    fn version(&self) -> &str {
+        &self.version.text
+    }
+
+    fn dialect(&self) -> &dyn Dialect {
+        &self.dialect
+    }
+
+    fn connect(&self) -> Result<MysqlSession, Error> {
+        MysqlSession::connect(&self.address)
+    }
+
+    fn observer(&self, tables: &[Table]) -> Result<Box<dyn Observer>, Error> {
+        observer::open(self, tables)
+    }
+
+    fn process_id(&self) -> Option<u32> {
+        self.process_id
+    }
+
+    fn storage(&self) -> Storage {
+        self.places
+            .as_ref()
+            .map_or_else(Storage::default, Places::storage)
+    }
+
+    fn settings(&self) -> Result<Vec<Setting>, Error> {
+        let rows = self.connect()?.query("show global variables")?;
+        let setting = |row: Vec<Option<String>>| {
+            let mut values = row.into_iter();
+            Some(Setting {
+                name: values.next()??,
+                value: values.next()?.unwrap_or_default(),
+                source: None,
+            })
+        };
+        let mut settings: Vec<Setting> = rows.into_iter().filter_map(setting).collect();
+        settings.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(settings)
+    }
+
+    fn settle(
+        &self,
+        tables: &[Table],
+        limits: SettleLimits,
+        stop: &AtomicBool,
+    ) -> Result<Settled, Error> {
+        settle::settle(self, tables, limits, stop)
+    }
+
+    fn inspect(&self, table: &Table, indexes: bool) -> Result<TableFacts, Error> {
+        inspect::inspect(&mut self.connect()?, &self.dialect, table, indexes)
+    }
+
+    fn log_tail(&self, lines: usize) -> Vec<String> {
+        self.log_path()
+            .map_or_else(Vec::new, |log| crate::local::log::tail(&log, lines))
+    }
+
+    fn log_path(&self) -> Option<PathBuf> {
+        Some(self.server.as_ref()?.log().to_path_buf())
+    }
+
+    fn stop(self) -> Result<(), SetupError> {
+        self.server.map_or(Ok(()), Server::stop)
+    }
+}

@@ -1,0 +1,542 @@
+//! Counters, by what each server offers: what it lacks is left out.
+//!
+//! `innodb_fsync_count` is of all that InnoDB makes durable, its redo log included; where the server tells the log's
+//! apart, `innodb_data_fsync_count` is the rest. `handler_commit_count` counts once for each storage engine that takes
+//! part in a transaction, and the binary log is one. Sizes of tables are the server's own estimates.
+
+use std::collections::HashMap;
+
+use super::session::MysqlSession;
+use super::{Mysql, StorageEngine};
+use crate::CounterKind::{self, Cumulative, Gauge};
+use crate::{Counter, Error, Observer, Session, Table};
+
+/// A status variable, in lower case, and the counter that it is.
+type Figure = (&'static str, &'static str, CounterKind);
+
+const FIGURES: [Figure; 62] = [
+    ("handler_commit", "handler_commit_count", Cumulative),
+    ("handler_rollback", "handler_rollback_count", Cumulative),
+    ("com_commit", "com_commit_count", Cumulative),
+    ("com_insert", "com_insert_count", Cumulative),
+    ("com_delete", "com_delete_count", Cumulative),
+    ("com_update", "com_update_count", Cumulative),
+    ("com_select", "com_select_count", Cumulative),
+    ("questions", "statement_count", Cumulative),
+    (
+        "created_tmp_disk_tables",
+        "temp_disk_table_count",
+        Cumulative,
+    ),
+    ("sort_merge_passes", "sort_merge_pass_count", Cumulative),
+    ("innodb_data_fsyncs", "innodb_fsync_count", Cumulative),
+    ("innodb_os_log_fsyncs", "innodb_log_fsync_count", Cumulative),
+    ("innodb_data_reads", "innodb_read_count", Cumulative),
+    ("innodb_data_writes", "innodb_write_count", Cumulative),
+    ("innodb_data_read", "innodb_read_bytes", Cumulative),
+    ("innodb_data_written", "innodb_written_bytes", Cumulative),
+    ("innodb_pages_read", "innodb_page_read_count", Cumulative),
+    (
+        "innodb_pages_written",
+        "innodb_page_write_count",
+        Cumulative,
+    ),
+    (
+        "innodb_pages_created",
+        "innodb_page_create_count",
+        Cumulative,
+    ),
+    (
+        "innodb_dblwr_pages_written",
+        "innodb_doublewrite_page_count",
+        Cumulative,
+    ),
+    (
+        "innodb_dblwr_writes",
+        "innodb_doublewrite_count",
+        Cumulative,
+    ),
+    ("innodb_os_log_written", "redo_bytes", Cumulative),
+    (
+        "innodb_log_write_requests",
+        "redo_write_request_count",
+        Cumulative,
+    ),
+    ("innodb_log_writes", "redo_write_count", Cumulative),
+    ("innodb_log_waits", "redo_wait_count", Cumulative),
+    ("innodb_lsn_current", "redo_position_bytes", Cumulative),
+    ("innodb_checkpoint_age", "checkpoint_age_bytes", Gauge),
+    ("innodb_history_list_length", "history_list_length", Gauge),
+    ("innodb_buffer_pool_pages_dirty", "dirty_page_count", Gauge),
+    ("innodb_buffer_pool_pages_free", "free_page_count", Gauge),
+    (
+        "innodb_buffer_pool_read_requests",
+        "innodb_buffer_read_request_count",
+        Cumulative,
+    ),
+    (
+        "innodb_buffer_pool_reads",
+        "innodb_buffer_miss_count",
+        Cumulative,
+    ),
+    (
+        "innodb_buffer_pool_wait_free",
+        "innodb_buffer_wait_free_count",
+        Cumulative,
+    ),
+    (
+        "innodb_ibuf_merges",
+        "change_buffer_merge_count",
+        Cumulative,
+    ),
+    ("innodb_row_lock_waits", "row_lock_wait_count", Cumulative),
+    ("innodb_row_lock_time", "row_lock_wait_ms", Cumulative),
+    ("innodb_deadlocks", "deadlock_count", Cumulative),
+    ("innodb_rows_inserted", "row_inserted_count", Cumulative),
+    ("innodb_rows_updated", "row_updated_count", Cumulative),
+    ("innodb_rows_deleted", "row_deleted_count", Cumulative),
+    ("innodb_rows_read", "row_read_count", Cumulative),
+    ("binlog_bytes_written", "binlog_bytes", Cumulative),
+    ("binlog_commits", "binlog_commit_count", Cumulative),
+    (
+        "binlog_group_commits",
+        "binlog_group_commit_count",
+        Cumulative,
+    ),
+    (
+        "binlog_cache_disk_use",
+        "binlog_cache_disk_use_count",
+        Cumulative,
+    ),
+    (
+        "rocksdb_rows_inserted",
+        "rocksdb_row_inserted_count",
+        Cumulative,
+    ),
+    (
+        "rocksdb_rows_deleted",
+        "rocksdb_row_deleted_count",
+        Cumulative,
+    ),
+    ("rocksdb_rows_read", "rocksdb_row_read_count", Cumulative),
+    (
+        "rocksdb_flush_write_bytes",
+        "rocksdb_flush_write_bytes",
+        Cumulative,
+    ),
+    (
+        "rocksdb_compact_read_bytes",
+        "rocksdb_compaction_read_bytes",
+        Cumulative,
+    ),
+    (
+        "rocksdb_compact_write_bytes",
+        "rocksdb_compaction_write_bytes",
+        Cumulative,
+    ),
+    ("rocksdb_wal_bytes", "rocksdb_wal_bytes", Cumulative),
+    ("rocksdb_wal_synced", "rocksdb_wal_sync_count", Cumulative),
+    (
+        "rocksdb_wal_group_syncs",
+        "rocksdb_wal_group_sync_count",
+        Cumulative,
+    ),
+    (
+        "rocksdb_block_cache_hit",
+        "rocksdb_block_cache_hit_count",
+        Cumulative,
+    ),
+    (
+        "rocksdb_block_cache_miss",
+        "rocksdb_block_cache_miss_count",
+        Cumulative,
+    ),
+    (
+        "rocksdb_block_cache_data_hit",
+        "rocksdb_block_cache_data_hit_count",
+        Cumulative,
+    ),
+    (
+        "rocksdb_block_cache_data_miss",
+        "rocksdb_block_cache_data_miss_count",
+        Cumulative,
+    ),
+    (
+        "rocksdb_bloom_filter_useful",
+        "rocksdb_bloom_filter_useful_count",
+        Cumulative,
+    ),
+    ("rocksdb_stall_micros", "rocksdb_stall_us", Cumulative),
+    ("rocksdb_bytes_read", "rocksdb_read_bytes", Cumulative),
+    ("rocksdb_bytes_written", "rocksdb_written_bytes", Cumulative),
+];
+
+/// Status variables of stalls: `rocksdb_stall_` a reason, and whether writes were slowed down or stopped.
+const STALL: &str = "rocksdb_stall_";
+const SLOWED: &str = "slowdowns";
+const STOPPED: &str = "stops";
+
+/// Where MySQL and MariaDB count what is no status variable.
+const METRICS: [Figure; 5] = [
+    ("trx_rseg_history_len", "history_list_length", Gauge),
+    ("ibuf_merges", "change_buffer_merge_count", Cumulative),
+    ("lock_deadlocks", "deadlock_count", Cumulative),
+    ("log_lsn_checkpoint_age", "checkpoint_age_bytes", Gauge),
+    ("buffer_pool_bytes_dirty", "dirty_bytes", Gauge),
+];
+
+/// Errors that mean that this server, or this user, has no such table: unknown table, unknown column, access denied,
+/// plugin not there.
+const ABSENT: [&str; 8] = [
+    "1044", "1054", "1109", "1142", "1146", "1227", "1235", "1286",
+];
+
+/// The rows of `sql`; none where the server, or this user, can't have them.
+pub(super) fn if_present(
+    session: &mut MysqlSession,
+    sql: &str,
+) -> Result<Vec<Vec<Option<String>>>, Error> {
+    match session.query(sql) {
+        Err(error)
+            if error
+                .code
+                .as_deref()
+                .is_some_and(|code| ABSENT.contains(&code)) =>
+        {
+            Ok(Vec::new())
+        }
+        result => result,
+    }
+}
+
+/// Names, in lower case, and values.
+pub(super) fn pairs(rows: Vec<Vec<Option<String>>>) -> HashMap<String, String> {
+    rows.into_iter()
+        .filter_map(|row| {
+            let mut values = row.into_iter();
+            Some((values.next()??.to_ascii_lowercase(), values.next()??))
+        })
+        .collect()
+}
+
+/// Counters in the status variables.
+fn of_status(status: &HashMap<String, String>) -> Vec<Counter> {
+    let number = |name: &str| status.get(name)?.parse::<f64>().ok();
+    let mut counters: Vec<Counter> = FIGURES
+        .iter()
+        .filter_map(|&(variable, name, kind)| {
+            Some(Counter {
+                name: name.into(),
+                value: number(variable)?,
+                kind,
+            })
+        })
+        .collect();
+    if let (Some(all), Some(log)) = (number("innodb_data_fsyncs"), number("innodb_os_log_fsyncs")) {
+        counters.push(Counter::cumulative("innodb_data_fsync_count", all - log));
+    }
+    if let (Some(now), Some(checkpoint)) = (
+        number("innodb_redo_log_current_lsn"),
+        number("innodb_redo_log_checkpoint_lsn"),
+    ) {
+        counters.push(Counter::cumulative("redo_position_bytes", now));
+        counters.push(Counter::gauge("checkpoint_age_bytes", now - checkpoint));
+    }
+    for (variable, value) in status {
+        let Some(reason) = variable.strip_prefix(STALL) else {
+            continue;
+        };
+        let name = match (reason.strip_suffix(SLOWED), reason.strip_suffix(STOPPED)) {
+            (Some(reason), _) => format!("{STALL}{reason}slowdown_count"),
+            (_, Some(reason)) => format!("{STALL}{reason}stop_count"),
+            _ => continue,
+        };
+        counters.extend(
+            value
+                .parse()
+                .ok()
+                .map(|value| Counter::cumulative(name, value)),
+        );
+    }
+    counters
+}
+
+/// What `show engine rocksdb status` tells of the levels of the tree, summed over column families: the lines
+/// `  L1      2/0    64.31 MB   0.5 ...` of the tables by level, and `Estimated pending compaction bytes: N`.
+fn of_levels(text: &str) -> Vec<Counter> {
+    let mut levels: Vec<(u32, f64, f64)> = Vec::new();
+    let mut pending = None;
+    let mut is_by_level = false;
+    for line in text.lines() {
+        let line = line.trim();
+        let mut words = line.split_ascii_whitespace();
+        let first = words.next().unwrap_or_default();
+        if first == "Level" {
+            is_by_level = true;
+        } else if first == "Priority" {
+            // The same files again, by priority.
+            is_by_level = false;
+        } else if let Some(bytes) = line.strip_prefix("Estimated pending compaction bytes:") {
+            let bytes = bytes.trim().parse::<f64>().unwrap_or(0.0);
+            *pending.get_or_insert(0.0) += bytes;
+        } else if is_by_level
+            && let Some(level) = first.strip_prefix('L').and_then(|it| it.parse().ok())
+        {
+            let files = words
+                .next()
+                .and_then(|files| files.split('/').next()?.parse().ok());
+            let size = words.next().and_then(|size| size.parse::<f64>().ok());
+            let unit = match words.next() {
+                Some("B") => 1.0,
+                Some("KB") => 1024.0,
+                Some("MB") => 1024.0 * 1024.0,
+                Some("GB") => 1024.0 * 1024.0 * 1024.0,
+                Some("TB") => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+                _ => continue,
+            };
+            let (Some(files), Some(size)) = (files, size) else {
+                continue;
+            };
+            match levels.iter_mut().find(|(known, ..)| *known == level) {
+                Some((_, known_files, known_bytes)) => {
+                    *known_files += files;
+                    *known_bytes += size * unit;
+                }
+                None => levels.push((level, files, size * unit)),
+            }
+        }
+    }
+    levels.sort_by_key(|(level, ..)| *level);
+    let mut counters: Vec<Counter> = levels
+        .into_iter()
+        .flat_map(|(level, files, bytes)| {
+            [
+                Counter::gauge(format!("rocksdb_level_bytes.l{level}"), bytes),
+                Counter::gauge(format!("rocksdb_level_file_count.l{level}"), files),
+            ]
+        })
+        .collect();
+    counters.extend(pending.map(|bytes| Counter::gauge("rocksdb_pending_compaction_bytes", bytes)));
+    counters
+}
+
+/// Counters of InnoDB that have to be switched on, and of them those that are.
+fn of_metrics(session: &mut MysqlSession, is_mariadb: bool) -> Result<Vec<Counter>, Error> {
+    let names: Vec<String> = METRICS
+        .iter()
+        .map(|(name, ..)| format!("'{name}'"))
+        .collect();
+    let is_on = if is_mariadb {
+        "enabled = 1"
+    } else {
+        "status = 'enabled'"
+    };
+    let sql = format!(
+        "select name, count from information_schema.innodb_metrics where name in ({}) and {is_on}",
+        names.join(", ")
+    );
+    let metrics = pairs(if_present(session, &sql)?);
+    let figures = METRICS.iter().filter_map(|&(metric, name, kind)| {
+        Some(Counter {
+            name: name.into(),
+            value: metrics.get(metric)?.parse().ok()?,
+            kind,
+        })
+    });
+    Ok(figures.collect())
+}
+
+/// What MyRocks says of its memory and its tree.
+pub(super) fn of_rocksdb(session: &mut MysqlSession) -> Result<Vec<Counter>, Error> {
+    const MEMORY: [(&str, &str); 4] = [
+        ("cur_size_all_mem_tables", "rocksdb_memtable_bytes"),
+        (
+            "num_immutable_mem_table",
+            "rocksdb_immutable_memtable_count",
+        ),
+        ("mem_table_flush_pending", "rocksdb_flush_pending_count"),
+        ("compaction_pending", "rocksdb_compaction_pending_count"),
+    ];
+    let sql =
+        "select stat_type, sum(value) from information_schema.rocksdb_cfstats group by stat_type";
+    let stats = pairs(if_present(session, sql)?);
+    let mut counters: Vec<Counter> = MEMORY
+        .iter()
+        .filter_map(|(stat, name)| Some(Counter::gauge(*name, stats.get(*stat)?.parse().ok()?)))
+        .collect();
+    for row in if_present(session, "show engine rocksdb status")? {
+        if let [Some(kind), _, Some(text)] = row.as_slice()
+            && kind == "CF_COMPACTION"
+        {
+            merge(&mut counters, of_levels(text));
+        }
+    }
+    Ok(counters)
+}
+
+/// Adds counters, to those of the same name where there are such: column families have a text each.
+fn merge(counters: &mut Vec<Counter>, more: Vec<Counter>) {
+    for counter in more {
+        match counters.iter_mut().find(|known| known.name == counter.name) {
+            Some(known) => known.value += counter.value,
+            None => counters.push(counter),
+        }
+    }
+}
+
+struct MysqlObserver {
+    session: MysqlSession,
+    tables: Vec<Table>,
+    is_mariadb: bool,
+    is_rocksdb: bool,
+}
+
+/// Opens an observer's connection.
+pub(super) fn open(mysql: &Mysql, tables: &[Table]) -> Result<Box<dyn Observer>, Error> {
+    let mut session = MysqlSession::connect(&mysql.address)?;
+    if mysql.version.is_mysql_from(8, 0, 0) {
+        // Sizes of tables are otherwise a day old.
+        session.query("set session information_schema_stats_expiry = 0")?;
+    }
+    Ok(Box::new(MysqlObserver {
+        session,
+        tables: tables.to_vec(),
+        is_mariadb: mysql.version.is_mariadb(),
+        is_rocksdb: mysql.dialect.storage_engine == StorageEngine::RocksDb,
+    }))
+}
+
+impl MysqlObserver {
+    fn of_tables(&mut self) -> Result<Vec<Counter>, Error> {
+        if self.tables.is_empty() {
+            return Ok(Vec::new());
+        }
+        let names: Vec<String> = self
+            .tables
+            .iter()
+            .map(|table| format!("'{}'", table.name))
+            .collect();
+        let sql = format!(
+            "select table_name, data_length, index_length, data_free from information_schema.tables \
+             where table_schema = database() and table_name in ({})",
+            names.join(", ")
+        );
+        let mut counters = Vec::new();
+        for row in self.session.query(&sql)? {
+            let mut values = row.into_iter();
+            let Some(Some(table)) = values.next() else {
+                continue;
+            };
+            for (value, figure) in values.zip(["table_bytes", "index_bytes", "free_bytes"]) {
+                if let Some(value) = value.and_then(|value| value.parse().ok()) {
+                    counters.push(Counter::gauge(format!("{figure}.{table}"), value));
+                }
+            }
+        }
+        Ok(counters)
+    }
+
+    fn of_server(&mut self) -> Result<Vec<Counter>, Error> {
+        let mut counters = of_status(&pairs(self.session.query("show global status")?));
+        // What is a status variable as well is taken from there.
+        for counter in of_metrics(&mut self.session, self.is_mariadb)? {
+            if !counters.iter().any(|known| known.name == counter.name) {
+                counters.push(counter);
+            }
+        }
+        Ok(counters)
+    }
+}
+
+impl Observer for MysqlObserver {
+    fn counters(&mut self) -> Result<Vec<Counter>, Error> {
+        let mut counters = self.of_server()?;
+        if self.is_rocksdb {
+            counters.extend(of_rocksdb(&mut self.session)?);
+        }
+        counters.extend(self.of_tables()?);
+        Ok(counters)
+    }
+
+    fn sample(&mut self) -> Result<Vec<Counter>, Error> {
+        self.of_server()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(counters: &[Counter], name: &str) -> Option<f64> {
+        let mut found = counters.iter().filter(|counter| counter.name == name);
+        let value = found.next().map(|counter| counter.value);
+        assert!(found.next().is_none(), "`{name}` twice");
+        value
+    }
+
+    #[test]
+    fn what_a_server_lacks_is_absent() {
+        let status = |pairs: &[(&str, &str)]| {
+            let pairs = pairs
+                .iter()
+                .map(|(name, value)| (name.to_string(), value.to_string()));
+            of_status(&pairs.collect())
+        };
+        let mariadb = status(&[("innodb_data_fsyncs", "12"), ("innodb_lsn_current", "900")]);
+        assert_eq!(value(&mariadb, "innodb_fsync_count"), Some(12.0));
+        assert_eq!(value(&mariadb, "innodb_data_fsync_count"), None);
+        assert_eq!(value(&mariadb, "redo_position_bytes"), Some(900.0));
+        let mysql = status(&[
+            ("innodb_data_fsyncs", "12"),
+            ("innodb_os_log_fsyncs", "5"),
+            ("innodb_redo_log_current_lsn", "900"),
+            ("innodb_redo_log_checkpoint_lsn", "300"),
+        ]);
+        assert_eq!(value(&mysql, "innodb_data_fsync_count"), Some(7.0));
+        assert_eq!(value(&mysql, "checkpoint_age_bytes"), Some(600.0));
+        assert_eq!(value(&mysql, "binlog_bytes"), None);
+    }
+
+    #[test]
+    fn stalls_have_their_reasons() {
+        let status = [
+            ("rocksdb_stall_l0_file_count_limit_slowdowns", "3"),
+            ("rocksdb_stall_total_stops", "4"),
+            ("rocksdb_stall_micros", "5"),
+        ];
+        let status = status.map(|(name, value)| (name.to_string(), value.to_string()));
+        let counters = of_status(&status.into());
+        let expected = [
+            ("rocksdb_stall_l0_file_count_limit_slowdown_count", 3.0),
+            ("rocksdb_stall_total_stop_count", 4.0),
+            ("rocksdb_stall_us", 5.0),
+        ];
+        assert_eq!(counters.len(), expected.len());
+        for (name, number) in expected {
+            assert_eq!(value(&counters, name), Some(number), "{name}");
+        }
+    }
+
+    #[test]
+    fn levels_are_read_from_the_engines_text() {
+        let text = "\n** Compaction Stats [default] **\n\
+            Level    Files   Size     Score Read(GB)\n\
+            -----------------------------\n\
+            \x20 L0      2/0    1.50 KB   0.5      0.0\n\
+            \x20 L6     10/1    2.00 GB   0.0      0.0\n\
+            \x20Sum     12/1    2.00 GB   0.0      0.0\n\n\
+            Priority    Files   Size     Score\n\
+            \x20Low      0/0    0.00 KB   0.0\n\
+            Estimated pending compaction bytes: 77\n";
+        let mut counters = of_levels(text);
+        assert_eq!(value(&counters, "rocksdb_level_bytes.l0"), Some(1536.0));
+        assert_eq!(value(&counters, "rocksdb_level_file_count.l6"), Some(10.0));
+        assert_eq!(
+            value(&counters, "rocksdb_pending_compaction_bytes"),
+            Some(77.0)
+        );
+        merge(&mut counters, of_levels(text));
+        assert_eq!(value(&counters, "rocksdb_level_bytes.l0"), Some(3072.0));
+        assert_eq!(of_levels("nonsense L0 x").len(), 0);
+    }
+}

@@ -1,0 +1,274 @@
+//! The protocol's numbers, and reading packets' bodies: nothing that comes from the server is trusted to be whole.
+
+/// Header of a packet: three bytes of length, one of its number within the exchange.
+pub(super) const HEADER_BYTES: usize = 4;
+
+/// A body of this length is followed by another packet that continues it.
+pub(super) const BODY_BYTES_MAX: usize = 0xff_ff_ff;
+
+/// What comes first in a reply.
+pub(super) const OK: u8 = 0x00;
+pub(super) const LOCAL_INFILE: u8 = 0xfb;
+pub(super) const EOF: u8 = 0xfe;
+pub(super) const ERR: u8 = 0xff;
+
+/// Commands.
+pub(super) const COM_QUIT: u8 = 0x01;
+pub(super) const COM_QUERY: u8 = 0x03;
+pub(super) const COM_STMT_PREPARE: u8 = 0x16;
+pub(super) const COM_STMT_EXECUTE: u8 = 0x17;
+
+/// What client and server can do.
+pub(super) mod capability {
+    pub(in super::super) const LONG_PASSWORD: u32 = 1;
+    pub(in super::super) const LONG_FLAG: u32 = 1 << 2;
+    pub(in super::super) const CONNECT_WITH_DB: u32 = 1 << 3;
+    pub(in super::super) const PROTOCOL_41: u32 = 1 << 9;
+    pub(in super::super) const SSL: u32 = 1 << 11;
+    pub(in super::super) const TRANSACTIONS: u32 = 1 << 13;
+    pub(in super::super) const SECURE_CONNECTION: u32 = 1 << 15;
+    pub(in super::super) const PLUGIN_AUTH: u32 = 1 << 19;
+    pub(in super::super) const PLUGIN_AUTH_LENENC: u32 = 1 << 21;
+    pub(in super::super) const DEPRECATE_EOF: u32 = 1 << 24;
+}
+
+/// Types of values.
+pub(super) mod kind {
+    pub(in super::super) const TINY: u8 = 1;
+    pub(in super::super) const SHORT: u8 = 2;
+    pub(in super::super) const LONG: u8 = 3;
+    pub(in super::super) const LONGLONG: u8 = 8;
+    pub(in super::super) const INT24: u8 = 9;
+    pub(in super::super) const YEAR: u8 = 13;
+    pub(in super::super) const DATETIME: u8 = 12;
+    pub(in super::super) const VAR_STRING: u8 = 253;
+}
+
+/// In a column's flags: its numbers have no sign.
+pub(super) const UNSIGNED: u16 = 32;
+
+/// A body that is read from its start.
+pub(super) struct Reader<'a>(pub(super) &'a [u8]);
+
+impl<'a> Reader<'a> {
+    #[inline]
+    pub(super) fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    #[inline]
+    pub(super) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*taken)
+    }
+
+    #[inline]
+    pub(super) fn byte(&mut self) -> Option<u8> {
+        self.array::<1>().map(|[byte]| byte)
+    }
+
+    /// An integer whose length its first byte tells.
+    #[inline]
+    pub(super) fn integer(&mut self) -> Option<u64> {
+        match self.byte()? {
+            byte @ 0..=0xfa => Some(byte.into()),
+            0xfc => Some(u16::from_le_bytes(self.array()?).into()),
+            0xfd => {
+                let [a, b, c] = self.array()?;
+                Some(u32::from_le_bytes([a, b, c, 0]).into())
+            }
+            0xfe => Some(u64::from_le_bytes(self.array()?)),
+            _ => None,
+        }
+    }
+
+    /// Bytes after an integer that tells their number.
+    #[inline]
+    pub(super) fn bytes(&mut self) -> Option<&'a [u8]> {
+        let length = self.integer()?;
+        self.take(usize::try_from(length).ok()?)
+    }
+
+    /// Bytes up to a zero byte, which is skipped, or to the end.
+    pub(super) fn until_zero(&mut self) -> &'a [u8] {
+        let mut parts = self.0.splitn(2, |&byte| byte == 0);
+        let taken = parts.next().unwrap_or_default();
+        self.0 = parts.next().unwrap_or_default();
+        taken
+    }
+}
+
+/// Appends an integer in the form that [`Reader::integer`] reads.
+#[inline]
+pub(super) fn push_integer(output: &mut Vec<u8>, value: u64) {
+    let bytes = value.to_le_bytes();
+    match value {
+        0..=0xfa => output.push(bytes[0]),
+        0xfb..=0xffff => {
+            output.push(0xfc);
+            output.extend_from_slice(&bytes[..2]);
+        }
+        0x1_0000..=0xff_ffff => {
+            output.push(0xfd);
+            output.extend_from_slice(&bytes[..3]);
+        }
+        _ => {
+            output.push(0xfe);
+            output.extend_from_slice(&bytes);
+        }
+    }
+}
+
+/// An OK packet, of which the first byte is read already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Done {
+    /// Rows inserted, changed or deleted.
+    pub(super) rows: u64,
+    /// The first key that the server assigned; 0 for none.
+    pub(super) first_key: u64,
+}
+
+impl Done {
+    #[inline]
+    pub(super) fn read(body: &[u8]) -> Option<Self> {
+        let mut reader = Reader(body.get(1..)?);
+        Some(Self {
+            rows: reader.integer()?,
+            first_key: reader.integer()?,
+        })
+    }
+}
+
+/// The type of a column and its flags, from its definition.
+#[inline]
+pub(super) fn column_type(definition: &[u8]) -> Option<(u8, u16)> {
+    let mut reader = Reader(definition);
+    // Catalog, schema, table, its original, name, its original.
+    for _ in 0..6 {
+        reader.bytes()?;
+    }
+    // The length of what follows, character set, length.
+    reader.take(1 + 2 + 4)?;
+    let kind = reader.byte()?;
+    Some((kind, u16::from_le_bytes(reader.array()?)))
+}
+
+/// The first value of a row in binary, if it is an integer and not NULL.
+#[inline]
+pub(super) fn first_value(row: &[u8], columns: u64, (column, flags): (u8, u16)) -> Option<i64> {
+    let nulls = usize::try_from((columns + 7 + 2) / 8).ok()?;
+    // The first two bits of the map are not used.
+    let is_null = row.get(1)? & 0b100 != 0;
+    let mut reader = Reader(row.get(1 + nulls..)?);
+    let is_unsigned = flags & UNSIGNED != 0;
+    if is_null {
+        return None;
+    }
+    Some(match column {
+        kind::LONGLONG => i64::from_le_bytes(reader.array()?),
+        kind::LONG | kind::INT24 => {
+            let value = i32::from_le_bytes(reader.array()?);
+            if is_unsigned {
+                value.cast_unsigned().into()
+            } else {
+                value.into()
+            }
+        }
+        kind::SHORT | kind::YEAR => {
+            let value = i16::from_le_bytes(reader.array()?);
+            if is_unsigned {
+                value.cast_unsigned().into()
+            } else {
+                value.into()
+            }
+        }
+        kind::TINY => {
+            let value = reader.byte()?;
+            if is_unsigned {
+                value.into()
+            } else {
+                value.cast_signed().into()
+            }
+        }
+        _ => return None,
+    })
+}
+
+/// The values of a row as text; `None` when it is malformed.
+pub(super) fn text_row(body: &[u8], columns: u64) -> Option<Vec<Option<String>>> {
+    let mut reader = Reader(body);
+    let mut row = Vec::new();
+    for _ in 0..columns {
+        row.push(if let [0xfb, rest @ ..] = reader.0 {
+            reader.0 = rest;
+            None
+        } else {
+            Some(String::from_utf8_lossy(reader.bytes()?).into_owned())
+        });
+    }
+    Some(row)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_read_as_they_are_written() {
+        for value in [
+            0,
+            0xfa,
+            0xfb,
+            0xffff,
+            0x1_0000,
+            0xff_ffff,
+            0x100_0000,
+            u64::MAX,
+        ] {
+            let mut bytes = Vec::new();
+            push_integer(&mut bytes, value);
+            let mut reader = Reader(&bytes);
+            assert_eq!(reader.integer(), Some(value));
+            assert!(reader.0.is_empty());
+            assert_eq!(Reader(&bytes[..bytes.len() - 1]).integer(), None);
+        }
+    }
+
+    #[test]
+    fn bodies_cut_short_are_noticed() {
+        assert_eq!(
+            Done::read(&[0, 3, 0xfc, 1, 1, 2, 0]).unwrap().first_key,
+            257
+        );
+        assert_eq!(Done::read(&[0, 3]), None);
+        assert_eq!(Done::read(&[]), None);
+        assert_eq!(
+            text_row(&[1, b'x', 0xfb], 2),
+            Some(vec![Some("x".into()), None])
+        );
+        assert_eq!(text_row(&[9, b'x'], 1), None);
+        assert_eq!(text_row(&[1, b'x'], 2), None);
+        let definition =
+            b"\x03def\x00\x00\x00\x01k\x00\x0c\x3f\x00\x14\x00\x00\x00\x08\x21\x00\x00";
+        assert_eq!(column_type(definition), Some((kind::LONGLONG, 0x21)));
+        assert_eq!(column_type(&definition[..15]), None);
+    }
+
+    #[test]
+    fn a_first_value_is_read_by_its_type_and_sign() {
+        let row = [0, 0, 0xff, 0xff, 0xff, 0xff];
+        assert_eq!(first_value(&row, 1, (kind::LONG, 0)), Some(-1));
+        assert_eq!(
+            first_value(&row, 1, (kind::LONG, UNSIGNED)),
+            Some(u32::MAX.into())
+        );
+        assert_eq!(first_value(&[0, 4], 1, (kind::LONG, 0)), None);
+        assert_eq!(first_value(&row, 1, (kind::LONGLONG, 0)), None);
+        assert_eq!(first_value(&row, 1, (kind::VAR_STRING, 0)), None);
+        // Seven columns need a second byte of the map.
+        assert_eq!(first_value(&[0, 0, 0, 7], 7, (kind::TINY, 0)), Some(7));
+    }
+}

@@ -1,0 +1,425 @@
+//! The hot path: one message out, one reply in, through buffers that are reused.
+//!
+//! `start` copies the statement's header into the output buffer, each parameter is appended in binary, and `execute`
+//! adds the length, writes once, and walks the reply where it was read to. Nothing is allocated once the buffers have
+//! grown to the size of the largest message. The types of parameters are sent with a statement's first execution only,
+//! as the servers' own clients do it.
+
+use super::Address;
+use super::connection::Connection;
+use super::packet::{self, Done, HEADER_BYTES, Reader, kind};
+use crate::{Error, ErrorClass, Interrupt, Outcome, ParamType, Rows, Session, Statement, Table};
+
+/// A statement that the server has prepared.
+struct Prepared {
+    /// What comes before the parameters, their types included.
+    header_with_types: Box<[u8]>,
+    /// The same without the types: for a server that knows them.
+    header: Box<[u8]>,
+    /// Whether the server has been told the types.
+    is_bound: bool,
+    param_count: u16,
+    /// The table that it inserts into, as an index into [`MysqlSession::last_keys`].
+    inserts_into: Option<usize>,
+}
+
+/// A connection to MySQL or MariaDB, for one thread.
+pub struct MysqlSession {
+    connection: Connection,
+    statements: Vec<Prepared>,
+    /// The message being made, or made.
+    message: Vec<u8>,
+    /// The statement that it is for.
+    current: usize,
+    given: u16,
+    dates: Dates,
+    /// The largest key that was assigned, per table that something was inserted into.
+    last_keys: Vec<(String, Option<i64>)>,
+    /// How far apart assigned keys are; asked for once.
+    key_step: Option<i64>,
+}
+
+impl MysqlSession {
+    /// Connects and logs in.
+    ///
+    /// # Errors
+    /// Of class [`ErrorClass::ConnectionLost`] when the server can't be reached, [`ErrorClass::Refused`] when it does
+    /// not let us in.
+    pub fn connect(address: &Address) -> Result<Self, Error> {
+        Ok(Self {
+            connection: Connection::open(address)?,
+            statements: Vec::new(),
+            message: Vec::with_capacity(16 * 1024),
+            current: 0,
+            given: 0,
+            dates: Dates::default(),
+            last_keys: Vec::new(),
+            key_step: None,
+        })
+    }
+
+    /// The version, as the server says it.
+    pub(super) fn server_version(&self) -> &str {
+        self.connection.server_version()
+    }
+
+    pub(super) fn listener_pid(&self) -> Option<u32> {
+        self.connection.listener_pid()
+    }
+
+    /// The value of a system variable; `None` where the server has no such, or it is NULL.
+    pub(super) fn variable(&mut self, name: &str) -> Result<Option<String>, Error> {
+        let rows = self.query(&format!("show global variables like '{name}'"))?;
+        Ok(rows
+            .into_iter()
+            .next()
+            .and_then(|row| row.into_iter().nth(1)?))
+    }
+
+    /// Where the last key of the table that `sql` inserts into is kept, if it inserts.
+    fn insert_place(&mut self, sql: &str) -> Option<usize> {
+        let table = inserted_table(sql)?;
+        let known = self.last_keys.iter().position(|(name, _)| name == table);
+        Some(known.unwrap_or_else(|| {
+            self.last_keys.push((table.to_string(), None));
+            self.last_keys.len() - 1
+        }))
+    }
+
+    /// Notes the keys that an insert was assigned.
+    #[inline]
+    fn note_keys(&mut self, place: Option<usize>, done: Done) {
+        if let Some(place) = place
+            && done.first_key > 0
+            && let Some((_, last)) = self.last_keys.get_mut(place)
+        {
+            let step = self.key_step.unwrap_or(1);
+            let others = done.rows.saturating_sub(1).cast_signed();
+            // The server assigns one statement's keys without gaps.
+            let key = done.first_key.cast_signed() + others * step;
+            *last = Some(last.map_or(key, |last| last.max(key)));
+        }
+    }
+
+    /// Reads rows to their end: how many, and the first value of the first.
+    #[inline]
+    fn read_rows(&mut self, columns: u64) -> Result<Outcome, Error> {
+        let body = self.connection.packet()?;
+        let Some(first_column) = packet::column_type(self.connection.bytes(body)) else {
+            return Err(self
+                .connection
+                .broken("a definition of a column that has no end"));
+        };
+        for _ in 1..columns {
+            self.connection.packet()?;
+        }
+        self.connection.end_of_definitions()?;
+        let mut outcome = Outcome::default();
+        loop {
+            let body = self.connection.packet()?;
+            if let [packet::OK, ..] = self.connection.bytes(body.clone()) {
+                if outcome.rows == 0 {
+                    outcome.value =
+                        packet::first_value(self.connection.bytes(body), columns, first_column);
+                }
+                outcome.rows += 1;
+            } else if self.connection.is_end(&body) {
+                return Ok(outcome);
+            } else if let [packet::ERR, ..] = self.connection.bytes(body.clone()) {
+                return Err(self.connection.refusal(body));
+            } else {
+                return Err(self.connection.broken("a row of an unknown kind"));
+            }
+        }
+    }
+}
+
+impl Session for MysqlSession {
+    fn prepare(&mut self, sql: &str, params: &[ParamType]) -> Result<Statement, Error> {
+        let too_many = || {
+            Error::new(
+                ErrorClass::Other,
+                "more statements or parameters than 65535",
+            )
+        };
+        let number = u16::try_from(self.statements.len()).map_err(|_| too_many())?;
+        let param_count = u16::try_from(params.len()).map_err(|_| too_many())?;
+        if self.key_step.is_none() {
+            let step = self.query_i64("select @@auto_increment_increment")?;
+            self.key_step = Some(step.unwrap_or(1));
+        }
+        self.connection
+            .send_command(packet::COM_STMT_PREPARE, sql.as_bytes())?;
+        let body = self.connection.packet()?;
+        let [id, columns, counted] = match *self.connection.bytes(body.clone()) {
+            [packet::ERR, ..] => return Err(self.connection.refusal(body)),
+            [packet::OK, a, b, c, d, e, f, g, h, ..] => [
+                u32::from_le_bytes([a, b, c, d]),
+                u16::from_le_bytes([e, f]).into(),
+                u16::from_le_bytes([g, h]).into(),
+            ],
+            _ => {
+                return Err(self
+                    .connection
+                    .broken("a reply of an unknown kind to a statement to prepare"));
+            }
+        };
+        self.connection.skip_definitions(counted.into())?;
+        self.connection.skip_definitions(columns.into())?;
+        if counted != u32::from(param_count) {
+            return Err(Error::new(
+                ErrorClass::Other,
+                format!("the statement has {counted} parameters, {param_count} are declared"),
+            ));
+        }
+        let mut header = vec![0; HEADER_BYTES];
+        header.push(packet::COM_STMT_EXECUTE);
+        header.extend_from_slice(&id.to_le_bytes());
+        // No cursor, one execution.
+        header.extend_from_slice(&[0, 1, 0, 0, 0]);
+        let mut header_with_types = header.clone();
+        if !params.is_empty() {
+            // No parameter is NULL; then whether types follow.
+            header.resize(header.len() + params.len().div_ceil(8), 0);
+            header_with_types.clone_from(&header);
+            header.push(0);
+            header_with_types.push(1);
+            for param in params {
+                let kind = match param {
+                    ParamType::Int4 => kind::LONG,
+                    ParamType::Int8 => kind::LONGLONG,
+                    ParamType::Timestamp => kind::DATETIME,
+                    ParamType::Text => kind::VAR_STRING,
+                };
+                header_with_types.extend_from_slice(&[kind, 0]);
+            }
+        }
+        let inserts_into = self.insert_place(sql);
+        self.statements.push(Prepared {
+            header_with_types: header_with_types.into(),
+            header: header.into(),
+            is_bound: false,
+            param_count,
+            inserts_into,
+        });
+        Ok(Statement(number))
+    }
+
+    #[inline]
+    fn start(&mut self, statement: Statement) {
+        self.current = usize::from(statement.0);
+        self.message.clear();
+        let prepared = &self.statements[self.current];
+        self.message.extend_from_slice(if prepared.is_bound {
+            &prepared.header
+        } else {
+            &prepared.header_with_types
+        });
+        self.given = 0;
+    }
+
+    #[inline]
+    fn int4(&mut self, value: i32) {
+        self.message.extend_from_slice(&value.to_le_bytes());
+        self.given += 1;
+    }
+
+    #[inline]
+    fn int8(&mut self, value: i64) {
+        self.message.extend_from_slice(&value.to_le_bytes());
+        self.given += 1;
+    }
+
+    #[inline]
+    fn timestamp(&mut self, unix_us: i64) {
+        let (date_and_time, micros) = self.dates.split(unix_us);
+        self.message.extend_from_slice(&date_and_time);
+        if micros > 0 {
+            let length = self.message.len() - date_and_time.len();
+            self.message[length] = 11;
+            self.message.extend_from_slice(&micros.to_le_bytes());
+        }
+        self.given += 1;
+    }
+
+    #[inline]
+    fn text(&mut self, value: &str) {
+        packet::push_integer(&mut self.message, value.len() as u64);
+        self.message.extend_from_slice(value.as_bytes());
+        self.given += 1;
+    }
+
+    fn execute(&mut self) -> Result<Outcome, Error> {
+        debug_assert_eq!(
+            self.statements
+                .get(self.current)
+                .map(|statement| statement.param_count),
+            Some(self.given),
+            "a parameter was left out or given twice"
+        );
+        self.connection.send(&mut self.message)?;
+        let body = self.connection.packet()?;
+        let outcome = match self.connection.bytes(body.clone()) {
+            [packet::OK, ..] => {
+                let Some(done) = Done::read(self.connection.bytes(body)) else {
+                    return Err(self.connection.broken("a reply that is cut short"));
+                };
+                let place = self.statements[self.current].inserts_into;
+                self.note_keys(place, done);
+                Outcome {
+                    rows: done.rows,
+                    value: None,
+                }
+            }
+            [packet::ERR, ..] => return Err(self.connection.refusal(body)),
+            bytes => match Reader(bytes).integer() {
+                Some(columns) => self.read_rows(columns)?,
+                None => return Err(self.connection.broken("a reply of an unknown kind")),
+            },
+        };
+        self.statements[self.current].is_bound = true;
+        Ok(outcome)
+    }
+
+    fn query(&mut self, sql: &str) -> Result<Rows, Error> {
+        let reply = self.connection.query(sql)?;
+        if let Some(done) = reply.done {
+            let place = self.insert_place(sql);
+            self.note_keys(place, done);
+        }
+        Ok(reply.rows)
+    }
+
+    fn last_key(&mut self, table: &Table) -> Result<Option<i64>, Error> {
+        let known = self.last_keys.iter().find(|(name, _)| *name == table.name);
+        Ok(known.and_then(|(_, last)| *last))
+    }
+
+    fn interrupt(&self) -> Result<Interrupt, Error> {
+        self.connection.interrupt()
+    }
+}
+
+/// The table in `insert into TABLE (...`.
+fn inserted_table(sql: &str) -> Option<&str> {
+    let mut words = sql.split_ascii_whitespace();
+    let is =
+        |word: Option<&str>, wanted: &str| word.is_some_and(|it| it.eq_ignore_ascii_case(wanted));
+    if !is(words.next(), "insert") || !is(words.next(), "into") {
+        return None;
+    }
+    words.next()?.split('(').next()
+}
+
+const DAY_SECONDS: i64 = 86_400;
+
+/// Turns points in time into the calendar's form, as the protocol has it. Those of one statement are mostly of one day.
+#[derive(Default)]
+struct Dates {
+    /// A day since 1970-01-01, and its year, month and day.
+    day: i64,
+    date: Option<[u8; 4]>,
+}
+
+impl Dates {
+    /// Length, date and time; and the microseconds.
+    #[inline]
+    fn split(&mut self, unix_us: i64) -> ([u8; 8], u32) {
+        let seconds = unix_us.div_euclid(1_000_000);
+        // Below a million.
+        let micros = unix_us.rem_euclid(1_000_000) as u32;
+        let day = seconds.div_euclid(DAY_SECONDS);
+        // Below a day's seconds.
+        let second = seconds.rem_euclid(DAY_SECONDS) as u32;
+        let date = match self.date {
+            Some(date) if day == self.day => date,
+            _ => {
+                self.day = day;
+                *self.date.insert(civil(day))
+            }
+        };
+        let [year_low, year_high, month, of_month] = date;
+        let (hour, minute) = (second / 3600, second / 60 % 60);
+        (
+            [
+                7,
+                year_low,
+                year_high,
+                month,
+                of_month,
+                hour as u8,
+                minute as u8,
+                (second % 60) as u8,
+            ],
+            micros,
+        )
+    }
+}
+
+/// Year (two bytes), month and day of a day since 1970-01-01, in the Gregorian calendar. Eras of 400 years begin in
+/// March, so that a leap day is the last of its year.
+fn civil(day: i64) -> [u8; 4] {
+    let shifted = day + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let of_era = shifted.rem_euclid(146_097);
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * of_year + 2) / 153;
+    let of_month = of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    // The server's calendar ends in 9999.
+    let [low, high] = (year.clamp(0, 9999) as u16).to_le_bytes();
+    [low, high, month as u8, of_month as u8]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(unix_us: i64) -> String {
+        let ([length, low, high, month, day, hour, minute, second], micros) =
+            Dates::default().split(unix_us);
+        assert_eq!(length, 7);
+        let year = u16::from_le_bytes([low, high]);
+        format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{micros:06}")
+    }
+
+    #[test]
+    fn points_in_time_are_the_calendars() {
+        for (unix_us, expected) in [
+            (0, "1970-01-01 00:00:00.000000"),
+            (-1, "1969-12-31 23:59:59.999999"),
+            (951_782_400_000_000, "2000-02-29 00:00:00.000000"),
+            (1_700_000_000_123_456, "2023-11-14 22:13:20.123456"),
+            (1_709_251_199_000_000, "2024-02-29 23:59:59.000000"),
+            (4_107_542_400_000_000, "2100-03-01 00:00:00.000000"),
+        ] {
+            assert_eq!(shown(unix_us), expected);
+        }
+    }
+
+    #[test]
+    fn a_day_that_is_remembered_is_that_day() {
+        let mut dates = Dates::default();
+        let noon = 1_700_000_000_000_000;
+        let first = dates.split(noon).0;
+        assert_eq!(dates.split(noon + 1_000_000).0[..5], first[..5]);
+        assert_ne!(dates.split(noon + 86_400_000_000).0[..5], first[..5]);
+    }
+
+    #[test]
+    fn the_table_of_an_insert_is_known() {
+        assert_eq!(
+            inserted_table("insert into pi1 (a) values (?)"),
+            Some("pi1")
+        );
+        assert_eq!(inserted_table("INSERT INTO pi1(a) values (1)"), Some("pi1"));
+        assert_eq!(inserted_table("delete from pi1"), None);
+        assert_eq!(inserted_table(""), None);
+    }
+}

@@ -1,0 +1,338 @@
+//! Bringing the server to rest: statistics, then what the storage engine has put off.
+//!
+//! InnoDB is made to write back its dirty pages and waited for until it has removed old row versions; the settings that
+//! this needs are put back afterwards, and read to see that they are. MyRocks is waited for until no compaction runs,
+//! flushed, and its first level compacted.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::observer::{if_present, of_rocksdb, pairs};
+use super::session::MysqlSession;
+use super::{Mysql, StorageEngine};
+use crate::guard::Deadline;
+use crate::waiting::{self, POLL, rest};
+use crate::{Action, Counter, Error, ErrorClass, Session, SettleLimits, Settled, Table};
+
+/// What this user may not do.
+const DENIED: [&str; 3] = ["1142", "1227", "1290"];
+
+/// Old row versions that a server at rest may keep.
+const HISTORY_SMALL: f64 = 100.0;
+
+/// Dirty pages that a server at rest may keep: it always writes a little of its own.
+const DIRTY_PAGES_SMALL: f64 = 64.0;
+
+/// When old row versions have not become fewer for so long, a transaction holds them back.
+const STUCK: Duration = Duration::from_secs(10);
+
+/// MyRocks is at rest when it has compacted nothing for so long.
+const QUIET: Duration = Duration::from_secs(2);
+
+struct Work<'a> {
+    mysql: &'a Mysql,
+    limit: Deadline,
+    stop: &'a AtomicBool,
+    actions: Vec<Action>,
+}
+
+pub(super) fn settle(
+    mysql: &Mysql,
+    tables: &[Table],
+    limits: SettleLimits,
+    stop: &AtomicBool,
+) -> Result<Settled, Error> {
+    let began = Deadline::after(limits.at_least);
+    let pending_before = pending(mysql)?;
+    let mut work = Work {
+        mysql,
+        limit: Deadline::after(limits.at_most),
+        stop,
+        actions: Vec::new(),
+    };
+    match mysql.dialect.storage_engine {
+        StorageEngine::RocksDb => {
+            work.settle_rocksdb()?;
+            work.analyze(tables)?;
+        }
+        StorageEngine::InnoDb => {
+            work.analyze(tables)?;
+            work.settle_innodb()?;
+        }
+        StorageEngine::Other(_) => work.analyze(tables)?,
+    }
+    let mut actions = work.actions;
+    actions.extend(rest(&began, limits.at_least, stop));
+    Ok(Settled {
+        actions,
+        pending_before,
+        pending_after: pending(mysql)?,
+    })
+}
+
+impl Work<'_> {
+    fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.limit.has_passed()
+    }
+
+    /// Runs one statement on a session of its own: a cancelled one takes its session with it.
+    fn run(&mut self, sql: &str) -> Result<(), Error> {
+        if !self.is_over() {
+            let mut session = MysqlSession::connect(&self.mysql.address)?;
+            let action = waiting::run(&mut session, sql, &DENIED, &self.limit, self.stop)?;
+            self.actions.push(action);
+        }
+        Ok(())
+    }
+
+    /// Waits until `is_done`, and says so.
+    fn wait(
+        &mut self,
+        what: &str,
+        mut is_done: impl FnMut() -> Result<bool, Error>,
+    ) -> Result<(), Error> {
+        if self.is_over() {
+            return Ok(());
+        }
+        let waited = Deadline::after(Duration::MAX);
+        while !is_done()? && !self.is_over() {
+            std::thread::sleep(POLL);
+        }
+        self.actions.push(Action {
+            what: what.into(),
+            took: waited.elapsed(),
+        });
+        Ok(())
+    }
+
+    fn analyze(&mut self, tables: &[Table]) -> Result<(), Error> {
+        let names = existing(&mut MysqlSession::connect(&self.mysql.address)?, tables)?;
+        names
+            .iter()
+            .try_for_each(|name| self.run(&format!("ANALYZE NO_WRITE_TO_BINLOG TABLE {name}")))
+    }
+
+    fn settle_innodb(&mut self) -> Result<(), Error> {
+        if self.is_over() {
+            return Ok(());
+        }
+        let mut session = MysqlSession::connect(&self.mysql.address)?;
+        let changed = Changed::apply(&mut session)?;
+        self.actions.extend(changed.as_ref().map(Changed::action));
+        let waited = match changed {
+            Some(_) => self.wait_for_innodb(&mut session),
+            // Without the right to change settings it writes back as it does by itself: that is not waited for.
+            None => {
+                self.actions.push(Action {
+                    what: "write back dirty pages: not allowed".into(),
+                    took: Duration::ZERO,
+                });
+                Ok(())
+            }
+        };
+        // Also after an error: what was changed must not be what is measured next.
+        let restored = match changed {
+            Some(changed) => changed.restore(&mut MysqlSession::connect(&self.mysql.address)?),
+            None => return waited,
+        };
+        waited?;
+        self.actions.push(restored?);
+        Ok(())
+    }
+
+    fn wait_for_innodb(&mut self, session: &mut MysqlSession) -> Result<(), Error> {
+        self.wait("wait for write-back of dirty pages", || {
+            Ok(dirty_pages(session)?.is_none_or(|pages| pages <= DIRTY_PAGES_SMALL))
+        })?;
+        let (mut shortest, mut since) = (f64::INFINITY, Deadline::after(STUCK));
+        self.wait("wait for purge", || {
+            let length = history_length(session)?.unwrap_or(0.0);
+            if length < shortest {
+                (shortest, since) = (length, Deadline::after(STUCK));
+            }
+            Ok(length <= HISTORY_SMALL || since.has_passed())
+        })?;
+        // Purging makes pages dirty.
+        self.wait("wait for write-back of purged pages", || {
+            Ok(dirty_pages(session)?.is_none_or(|pages| pages <= DIRTY_PAGES_SMALL))
+        })
+    }
+
+    fn settle_rocksdb(&mut self) -> Result<(), Error> {
+        self.wait_for_compaction()?;
+        self.run("set global rocksdb_force_flush_memtable_now = 1")?;
+        // One variable that does both at once is known to hang; this one is of some builds only.
+        let mut session = MysqlSession::connect(&self.mysql.address)?;
+        if session.variable("rocksdb_compact_lzero_now")?.is_some() {
+            self.run("set global rocksdb_compact_lzero_now = 1")?;
+        }
+        self.wait_for_compaction()
+    }
+
+    fn wait_for_compaction(&mut self) -> Result<(), Error> {
+        let mut session = MysqlSession::connect(&self.mysql.address)?;
+        let (mut last, mut since) = (None, Deadline::after(QUIET));
+        self.wait("wait for compaction", || {
+            let (now, is_busy) = compaction(&mut session)?;
+            if is_busy || last.as_ref() != Some(&now) {
+                (last, since) = (Some(now), Deadline::after(QUIET));
+            }
+            Ok(since.has_passed())
+        })
+    }
+}
+
+/// Settings of InnoDB that are changed for a while, with the values that they had.
+struct Changed(Vec<(&'static str, String, String)>);
+
+impl Changed {
+    /// Makes InnoDB write back all that is dirty, as fast as it is allowed to; `None` when this user may not.
+    fn apply(session: &mut MysqlSession) -> Result<Option<Self>, Error> {
+        let fast = session.variable("innodb_io_capacity_max")?;
+        // The low-water mark first: it may not be above the other.
+        let wanted = [
+            ("innodb_max_dirty_pages_pct_lwm", Some("0".to_string())),
+            ("innodb_max_dirty_pages_pct", Some("0".to_string())),
+            ("innodb_idle_flush_pct", Some("100".to_string())),
+            ("innodb_io_capacity", fast),
+            // What is purged leaves the list only every so many times.
+            (
+                "innodb_purge_rseg_truncate_frequency",
+                Some("1".to_string()),
+            ),
+        ];
+        let mut changed = Self(Vec::new());
+        for (name, value) in wanted {
+            let (Some(value), Some(before)) = (value, session.variable(name)?) else {
+                continue;
+            };
+            match session.query(&format!("set global {name} = {value}")) {
+                Ok(_) => changed.0.push((name, before, value)),
+                Err(error) if error.code.as_deref().is_some_and(|it| DENIED.contains(&it)) => {
+                    return Ok(None);
+                }
+                Err(error) => {
+                    changed.restore(session)?;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(Some(changed))
+    }
+
+    fn action(&self) -> Action {
+        let settings: Vec<String> = self
+            .0
+            .iter()
+            .map(|(name, _, value)| format!("{name} = {value}"))
+            .collect();
+        Action {
+            what: format!("set global {}", settings.join(", ")),
+            took: Duration::ZERO,
+        }
+    }
+
+    /// Puts the settings back, in the opposite order, and reads them to see that they are.
+    fn restore(&self, session: &mut MysqlSession) -> Result<Action, Error> {
+        let took = Deadline::after(Duration::MAX);
+        for (name, before, _) in self.0.iter().rev() {
+            session.query(&format!("set global {name} = {before}"))?;
+        }
+        for (name, before, _) in &self.0 {
+            let now = session.variable(name)?;
+            if now.as_ref() != Some(before) {
+                return Err(Error::new(
+                    ErrorClass::Other,
+                    format!(
+                        "`{name}` is `{}` after settling, it was `{before}`",
+                        now.as_deref().unwrap_or("")
+                    ),
+                ));
+            }
+        }
+        let settings: Vec<String> = self
+            .0
+            .iter()
+            .map(|(name, before, _)| format!("{name} = {before}"))
+            .collect();
+        Ok(Action {
+            what: format!("restored {}", settings.join(", ")),
+            took: took.elapsed(),
+        })
+    }
+}
+
+/// The tables that exist, by name, in their order.
+fn existing(session: &mut MysqlSession, tables: &[Table]) -> Result<Vec<String>, Error> {
+    let rows = session.query(
+        "select table_name from information_schema.tables where table_schema = database()",
+    )?;
+    let there: Vec<String> = rows
+        .into_iter()
+        .filter_map(|row| row.into_iter().next().flatten())
+        .collect();
+    Ok(tables
+        .iter()
+        .map(|table| table.name.clone())
+        .filter(|name| there.contains(name))
+        .collect())
+}
+
+fn status(session: &mut MysqlSession, name: &str) -> Result<Option<f64>, Error> {
+    let rows = session.query(&format!("show global status like '{name}'"))?;
+    Ok(pairs(rows)
+        .into_values()
+        .next()
+        .and_then(|value| value.parse().ok()))
+}
+
+fn dirty_pages(session: &mut MysqlSession) -> Result<Option<f64>, Error> {
+    status(session, "Innodb_buffer_pool_pages_dirty")
+}
+
+/// Old row versions that are to be removed, in transactions; `None` where this user may not know.
+fn history_length(session: &mut MysqlSession) -> Result<Option<f64>, Error> {
+    if let Some(length) = status(session, "Innodb_history_list_length")? {
+        return Ok(Some(length));
+    }
+    let sql = "select name, count from information_schema.innodb_metrics where name = 'trx_rseg_history_len'";
+    let rows = pairs(if_present(session, sql)?);
+    Ok(rows
+        .into_values()
+        .next()
+        .and_then(|value| value.parse().ok()))
+}
+
+/// How much MyRocks has compacted and flushed so far, and whether it says that it is at it.
+fn compaction(session: &mut MysqlSession) -> Result<(Vec<Option<String>>, bool), Error> {
+    let rows = pairs(session.query("show global status like 'rocksdb_%_bytes'")?);
+    let of = |name: &str| rows.get(name).cloned();
+    let so_far = vec![
+        of("rocksdb_compact_write_bytes"),
+        of("rocksdb_compact_read_bytes"),
+        of("rocksdb_flush_write_bytes"),
+    ];
+    // A table of some builds only.
+    let sql = "select 1 from information_schema.rocksdb_active_compaction_stats limit 1";
+    let is_active = !if_present(session, sql)?.is_empty();
+    let sql = "select sum(value) from information_schema.rocksdb_cfstats \
+               where stat_type in ('COMPACTION_PENDING', 'MEM_TABLE_FLUSH_PENDING')";
+    let pending = if_present(session, sql)?;
+    let pending = pending
+        .first()
+        .and_then(|row| row.first()?.as_deref()?.parse::<f64>().ok());
+    Ok((so_far, is_active || pending.unwrap_or(0.0) > 0.0))
+}
+
+/// What is still to be done, as far as the server tells.
+fn pending(mysql: &Mysql) -> Result<Vec<Counter>, Error> {
+    let mut session = MysqlSession::connect(&mysql.address)?;
+    if mysql.dialect.storage_engine == StorageEngine::RocksDb {
+        return of_rocksdb(&mut session);
+    }
+    let mut counters = Vec::new();
+    counters.extend(dirty_pages(&mut session)?.map(|it| Counter::gauge("dirty_page_count", it)));
+    let history = history_length(&mut session)?;
+    counters.extend(history.map(|it| Counter::gauge("history_list_length", it)));
+    Ok(counters)
+}

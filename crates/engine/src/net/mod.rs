@@ -1,0 +1,8 @@
+//! What clients of servers have in common: the bytes between them, TLS, passwords.
+
+mod password;
+pub(crate) mod stream;
+pub(crate) mod tls;
+pub(crate) mod url;
+
+pub use password::Password;

@@ -1,0 +1,113 @@
+//! Server URLs, taken apart: `scheme://USER:PASSWORD@HOST:PORT/DATABASE?name=value&...`.
+
+/// The parts of a URL that were given, percent-encoding undone.
+#[derive(Default)]
+pub(crate) struct Url {
+    pub(crate) user: Option<String>,
+    pub(crate) password: Option<String>,
+    pub(crate) host: Option<String>,
+    pub(crate) port: Option<String>,
+    pub(crate) database: Option<String>,
+    pub(crate) parameters: Vec<(String, String)>,
+}
+
+impl Url {
+    /// Takes apart what follows `scheme://`.
+    ///
+    /// # Errors
+    /// Says which part is wrong; never holds a password.
+    pub(crate) fn parse(rest: &str) -> Result<Self, String> {
+        let mut url = Self::default();
+        let (rest, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
+        let (login, place) = authority
+            .rsplit_once('@')
+            .map_or((None, authority), |(login, place)| (Some(login), place));
+        if let Some(login) = login {
+            let (user, password) = login.split_once(':').unwrap_or((login, ""));
+            url.user = decoded("user", user)?;
+            url.password = decoded("password", password)?;
+        }
+        let (host, port) = match place.strip_prefix('[') {
+            Some(bracketed) => {
+                let (host, rest) = bracketed
+                    .split_once(']')
+                    .ok_or_else(|| format!("`[` without `]` in host `{place}`"))?;
+                (host, rest.strip_prefix(':').unwrap_or(rest))
+            }
+            None => place.rsplit_once(':').unwrap_or((place, "")),
+        };
+        url.host = decoded("host", host)?;
+        url.port = decoded("port", port)?;
+        url.database = decoded("database", database)?;
+        for parameter in parameters.split('&').filter(|text| !text.is_empty()) {
+            let (name, value) = parameter
+                .split_once('=')
+                .ok_or_else(|| format!("parameter `{parameter}` has no value"))?;
+            url.parameters
+                .extend(decoded(name, value)?.map(|value| (name.to_string(), value)));
+        }
+        Ok(url)
+    }
+}
+
+/// Undoes percent-encoding; `None` for nothing. The text itself may be a password and is not put into messages.
+fn decoded(part: &str, text: &str) -> Result<Option<String>, String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+        match (digit(rest.next()), digit(rest.next())) {
+            // Two hexadecimal digits make at most 255.
+            (Some(high), Some(low)) => bytes.push((high * 16 + low) as u8),
+            _ => {
+                return Err(format!(
+                    "{part} has a `%` without two hexadecimal digits; write `%25` for a percent sign"
+                ));
+            }
+        }
+    }
+    if bytes.contains(&0) {
+        return Err(format!("{part} has a zero byte"));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| format!("{part} is not UTF-8"))?;
+    Ok(Some(text).filter(|text| !text.is_empty()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_is_found_and_decoded() {
+        let url = Url::parse("me:p%40ss%3A@[::1]:7/ib?a=b%26c&d=").unwrap();
+        assert_eq!(url.user.as_deref(), Some("me"));
+        assert_eq!(url.password.as_deref(), Some("p@ss:"));
+        assert_eq!(url.host.as_deref(), Some("::1"));
+        assert_eq!(url.port.as_deref(), Some("7"));
+        assert_eq!(url.database.as_deref(), Some("ib"));
+        assert_eq!(url.parameters, [("a".to_string(), "b&c".to_string())]);
+        let url = Url::parse("").unwrap();
+        assert!(url.user.is_none() && url.host.is_none() && url.database.is_none());
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_without_a_password() {
+        for (url, said) in [
+            ("u:hunter2%zz@h/d", "password"),
+            ("u:hunter2@[h/d", "`[`"),
+            ("u:hunter2@h/d?x", "`x`"),
+            ("u:hunter2@h%00/d", "zero byte"),
+        ] {
+            let error = Url::parse(url).err().unwrap();
+            assert!(
+                error.contains(said) && !error.contains("hunter2"),
+                "{error}"
+            );
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! The life of a server: start, stop, and what can go wrong.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use engine::mysql::{Host, Mysql, StartOptions, StorageEngine};
+use engine::{Engine, ErrorClass, MARKER, Session, SetupError};
+use rustix::process::Signal;
+
+use super::{Place, build, installed, storage_engines};
+use crate::guard::{eventually, freeze, is_running, signal};
+use crate::tables::class_of;
+
+fn error(result: Result<Mysql, SetupError>) -> SetupError {
+    result.err().expect("it must not start")
+}
+
+#[test]
+fn a_server_starts_answers_and_stops_cleanly() {
+    for storage_engine in storage_engines() {
+        let place = Place::new();
+        let mysql = place
+            .start(&[
+                ("port", "6543"),
+                ("sort_buffer_size", "1M"),
+                ("default-storage-engine", storage_engine),
+            ])
+            .unwrap();
+        assert_eq!(
+            mysql.connect().unwrap().query_i64("select 6 * 7").unwrap(),
+            Some(42)
+        );
+        assert_eq!(
+            *mysql.storage_engine(),
+            StorageEngine::named(storage_engine)
+        );
+        let pid = mysql.process_id().unwrap();
+        assert!(is_running(pid));
+        assert!(mysql.config_text().unwrap().contains("sort_buffer_size=1M"));
+        assert!(mysql.notes()[0].contains("`port`"), "{:?}", mysql.notes());
+        let storage = mysql.storage();
+        assert!(storage.data[0].join("ib").is_dir(), "{storage:?}");
+        assert!(!storage.logs.is_empty(), "{storage:?}");
+        if rustix::process::geteuid().is_root() {
+            assert!(mysql.server_user().is_some_and(|user| user != "root"));
+        } else {
+            assert_eq!(mysql.server_user(), None);
+        }
+        assert!(!mysql.log_tail(1000).is_empty());
+        let Host::Unix(socket) = mysql.address().host.clone() else {
+            panic!("{}", mysql.address());
+        };
+        mysql.stop().unwrap();
+        assert!(!is_running(pid));
+        assert!(!socket.exists(), "the socket's directory is removed");
+        let log = fs_err::read_to_string(place.log()).unwrap();
+        assert!(log.to_lowercase().contains("shutdown complete"), "{log}");
+    }
+}
+
+#[test]
+fn a_directory_of_ours_is_made_anew() {
+    if installed().is_none() {
+        return;
+    }
+    let place = Place::new();
+    let first = place.start(&[]).unwrap();
+    let mut session = first.connect().unwrap();
+    session.query("create table remains (a int)").unwrap();
+    drop(session);
+    first.stop().unwrap();
+    let second = place.start(&[]).unwrap();
+    let remains = second.connect().unwrap().query("select * from remains");
+    assert_eq!(remains.unwrap_err().code.as_deref(), Some("1146"));
+    second.stop().unwrap();
+}
+
+#[test]
+fn a_directory_that_is_not_ours_is_left_alone() {
+    if installed().is_none() {
+        return;
+    }
+    let place = Place::new();
+    let theirs = place.path().join("data/mysql");
+    fs_err::create_dir_all(&theirs).unwrap();
+    fs_err::write(theirs.join("ibdata1"), "x").unwrap();
+    let error = error(place.start(&[]));
+    assert!(
+        matches!(&error, SetupError::Directory { path, .. } if path.ends_with("data/mysql")),
+        "{error}"
+    );
+    assert!(error.help().unwrap().contains(MARKER));
+    assert!(theirs.join("ibdata1").exists());
+}
+
+#[test]
+fn files_in_use_are_left_alone() {
+    if installed().is_none() {
+        return;
+    }
+    let place = Place::new();
+    let mysql = place.start(&[]).unwrap();
+    let error = error(place.start(&[]));
+    let pid = mysql.process_id().unwrap().to_string();
+    assert!(
+        matches!(error, SetupError::Directory { .. }) && error.to_string().contains(&pid),
+        "{error}"
+    );
+    assert_eq!(
+        mysql.connect().unwrap().query_i64("select 1").unwrap(),
+        Some(1)
+    );
+}
+
+#[test]
+fn a_bad_option_is_named() {
+    if installed().is_none() {
+        return;
+    }
+    for (name, value) in [
+        ("colour", "red"),
+        ("innodb_flush_method", "many"),
+        ("default_storage_engine", "nosuch"),
+    ] {
+        let place = Place::new();
+        let error = error(place.start(&[(name, value)]));
+        assert!(
+            matches!(error, SetupError::Config { .. }),
+            "{name}: {error}; {:?}",
+            error.log_tail()
+        );
+        let text = error.to_string();
+        assert!(text.contains(name) || text.contains(value), "{error}");
+    }
+}
+
+#[test]
+fn a_storage_engine_that_the_build_lacks_is_said_before_anything_runs() {
+    if storage_engines() != ["innodb"] {
+        return;
+    }
+    let place = Place::new();
+    let error = error(place.start(&[("storage_engine", "myrocks")]));
+    assert!(error.to_string().contains("ha_rocksdb.so"), "{error}");
+    assert!(!place.log().exists());
+}
+
+#[test]
+fn a_killed_server_is_a_lost_connection_and_an_unclean_stop() {
+    if installed().is_none() {
+        return;
+    }
+    let place = Place::new();
+    let mysql = place.start(&[]).unwrap();
+    let mut session = mysql.connect().unwrap();
+    let pid = mysql.process_id().unwrap();
+    signal(pid, Signal::KILL);
+    eventually("it is gone", || !is_running(pid));
+    for _ in 0..2 {
+        assert_eq!(
+            class_of(session.query("select 1")),
+            ErrorClass::ConnectionLost
+        );
+    }
+    assert_eq!(class_of(mysql.connect()), ErrorClass::ConnectionLost);
+    let error = mysql.stop().unwrap_err();
+    assert!(error.to_string().contains("signal: 9"), "{error}");
+}
+
+#[test]
+fn dropping_a_server_ends_it() {
+    if installed().is_none() {
+        return;
+    }
+    let place = Place::new();
+    let mysql = place.start(&[]).unwrap();
+    let pid = mysql.process_id().unwrap();
+    // Even one that is stopped.
+    freeze(pid);
+    drop(mysql);
+    assert!(!is_running(pid));
+}
+
+#[test]
+fn a_version_that_is_too_old_is_refused_before_anything_is_made() {
+    let place = Place::new();
+    let bin = place.path().join("old/bin");
+    fs_err::create_dir_all(&bin).unwrap();
+    let program = bin.join("mysqld");
+    fs_err::write(
+        &program,
+        "#!/bin/sh\necho 'mysqld  Ver 5.1.73 for Linux on x86_64 (x)'\n",
+    )
+    .unwrap();
+    fs_err::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let error = error(place.start_build(place.path().join("old").to_str().unwrap(), &[]));
+    assert!(
+        matches!(&error, SetupError::Version { found, .. } if found == "MySQL 5.1.73"),
+        "{error}"
+    );
+    assert!(!place.path().join("data").exists());
+}
+
+#[test]
+fn a_build_that_can_not_make_system_tables_shows_what_it_said() {
+    let place = Place::new();
+    let bin = place.path().join("broken/bin");
+    fs_err::create_dir_all(&bin).unwrap();
+    let program = bin.join("mysqld");
+    let script = "#!/bin/sh\ncase \"$*\" in *--version*) \
+        echo 'mysqld  Ver 8.0.36 for Linux on x86_64 (x)';; \
+        *) echo 'no messages' >&2; exit 1;; esac\n";
+    fs_err::write(&program, script).unwrap();
+    fs_err::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let error = error(place.start_build(place.path().join("broken").to_str().unwrap(), &[]));
+    assert!(matches!(error, SetupError::Command { .. }), "{error}");
+    assert_eq!(error.log_tail(), ["no messages"]);
+}
+
+#[test]
+fn a_start_can_be_stopped_and_leaves_nothing_behind() {
+    if installed().is_none() {
+        return;
+    }
+    let place = Place::new();
+    let stop = AtomicBool::new(true);
+    let guard_exe = crate::guard::guard_exe();
+    let error = error(Mysql::start(&StartOptions {
+        build: &build(),
+        launch: None,
+        data_dir: &place.path().join("data"),
+        config_files: &[],
+        set: &[],
+        user: None,
+        guard_exe: &guard_exe,
+        log: &place.log(),
+        connections: 1,
+        timeout: Duration::from_secs(60),
+        stop: &stop,
+    }));
+    assert!(error.to_string().contains("stopped"), "{error}");
+    let here = place.path().to_str().unwrap().to_string();
+    let is_left = |entry: std::io::Result<fs_err::DirEntry>| {
+        let command = fs_err::read(entry.ok()?.path().join("cmdline")).ok()?;
+        Some(String::from_utf8_lossy(&command).contains(&here))
+    };
+    assert!(
+        !fs_err::read_dir("/proc")
+            .unwrap()
+            .filter_map(is_left)
+            .any(|left| left)
+    );
+}
+
+#[test]
+fn a_server_that_is_not_there_is_said_with_its_address() {
+    let nowhere = Path::new("/nowhere");
+    let error = error(Mysql::attach(&format!(
+        "mysql://me:secret@localhost/ib?socket={}",
+        nowhere.display()
+    )));
+    assert!(matches!(error, SetupError::Server { .. }), "{error}");
+    assert!(
+        error.to_string().contains("socket=/nowhere") && !error.to_string().contains("secret"),
+        "{error}"
+    );
+    assert!(error.help().unwrap().contains("start the server"));
+}

@@ -1,0 +1,306 @@
+//! Who is let in, and how that is agreed upon.
+
+use engine::mysql::{Address, Host, Mysql, MysqlSession, SslMode};
+use engine::{Engine, ErrorClass, Password, Session, SetupError};
+
+use super::{Place, installed, is_mariadb};
+use crate::tables::class_of;
+
+/// The ways to log in that this server has, and the SQL that makes an account for each.
+fn accounts(session: &mut MysqlSession) -> Vec<&'static str> {
+    let ways: &[(&str, &str)] = if is_mariadb() {
+        // Its file is there in every build, but need not be loaded.
+        let _ = session.query("install soname 'auth_ed25519'");
+        &[
+            (
+                "native",
+                "identified via mysql_native_password using password('secret')",
+            ),
+            ("signed", "identified via ed25519 using password('secret')"),
+        ]
+    } else {
+        let _ =
+            session.query("install plugin mysql_native_password soname 'mysql_native_password.so'");
+        &[
+            (
+                "native",
+                "identified with mysql_native_password by 'secret'",
+            ),
+            (
+                "cached",
+                "identified with caching_sha2_password by 'secret'",
+            ),
+            ("hashed", "identified with sha256_password by 'secret'"),
+        ]
+    };
+    let mut made = Vec::new();
+    for (name, identified) in ways {
+        // What a version no longer has is not tested there.
+        for host in ["localhost", "127.0.0.1", "%"] {
+            let sql = format!("create user {name}@'{host}' {identified}");
+            if session.query(&sql).is_ok() && !made.contains(name) {
+                made.push(*name);
+            }
+            let _ = session.query(&format!("grant all on ib.* to {name}@'{host}'"));
+        }
+    }
+    made
+}
+
+#[test]
+fn every_way_to_log_in_works_and_refuses_a_wrong_password() {
+    if installed().is_none() {
+        return;
+    }
+    let place = Place::new();
+    let mysql = place.start(&[]).unwrap();
+    let mut root = mysql.connect().unwrap();
+    let accounts = accounts(&mut root);
+    assert!(
+        accounts.len() >= if is_mariadb() { 2 } else { 1 },
+        "{accounts:?}"
+    );
+    for name in accounts {
+        let with = |password: Option<&str>| Address {
+            user: name.into(),
+            password: password.map(Password::new),
+            ..mysql.address().clone()
+        };
+        // Twice: at the first time the server may not have the hash at hand.
+        for _ in 0..2 {
+            let mut session = MysqlSession::connect(&with(Some("secret"))).unwrap();
+            assert_eq!(session.query_i64("select 1").unwrap(), Some(1), "{name}");
+        }
+        for wrong in [Some("wrong"), None] {
+            let error = MysqlSession::connect(&with(wrong)).err().unwrap();
+            assert_eq!(error.class, ErrorClass::Refused, "{name}: {error}");
+        }
+    }
+    let nowhere = Address {
+        database: "nowhere".into(),
+        ..mysql.address().clone()
+    };
+    let error = MysqlSession::connect(&nowhere).err().unwrap();
+    assert_eq!(
+        (error.class, error.code.as_deref()),
+        (ErrorClass::Refused, Some("1049"))
+    );
+}
+
+#[test]
+fn a_server_that_runs_already_is_used_and_left_running() {
+    if installed().is_none() {
+        return;
+    }
+    let place = Place::new();
+    let mysql = place.start(&[]).unwrap();
+    let Host::Unix(socket) = &mysql.address().host else {
+        panic!("{}", mysql.address());
+    };
+    let url = format!("mysql://root@localhost/ib?socket={}", socket.display());
+    let attached = Mysql::attach(&url).unwrap();
+    assert_eq!(attached.version(), mysql.version());
+    assert_eq!(attached.process_id(), mysql.process_id());
+    assert_eq!(attached.storage(), mysql.storage());
+    attached.stop().unwrap();
+    assert_eq!(
+        mysql.connect().unwrap().query_i64("select 1").unwrap(),
+        Some(1)
+    );
+    let url = format!("mysql://root@localhost/other?socket={}", socket.display());
+    let error = Mysql::attach(&url).err().unwrap();
+    assert!(
+        matches!(&error, SetupError::Server { help: Some(help), .. } if help.contains("create database other")),
+        "{error}"
+    );
+}
+
+#[test]
+fn connections_beyond_the_servers_limit_are_refused() {
+    if installed().is_none() {
+        return;
+    }
+    let place = Place::new();
+    let mysql = place.start(&[]).unwrap();
+    let mut root = mysql.connect().unwrap();
+    root.query("set global max_connections = 10").unwrap();
+    root.query("create user guest@localhost").unwrap();
+    root.query("grant select on ib.* to guest@localhost")
+        .unwrap();
+    let guest = Address {
+        user: "guest".into(),
+        ..mysql.address().clone()
+    };
+    let mut sessions = Vec::new();
+    let refused = loop {
+        match MysqlSession::connect(&guest) {
+            Ok(session) => sessions.push(session),
+            Err(error) => break error,
+        }
+        assert!(sessions.len() < 20);
+    };
+    assert_eq!(refused.class, ErrorClass::Refused);
+    assert_eq!(refused.code.as_deref(), Some("1040"));
+}
+
+/// By TCP, which assay's own servers don't have: a second server that is the test's.
+#[test]
+fn passwords_go_by_tcp_in_clear_to_no_one() {
+    let Some(tcp) = Tcp::start() else { return };
+    let mut root = tcp.mysql.connect().unwrap();
+    for name in accounts(&mut root) {
+        for mode in [SslMode::Disabled, SslMode::Preferred, SslMode::Required] {
+            // So that the password itself has to be sent again.
+            let _ = root.query("flush privileges");
+            let address = Address {
+                user: name.into(),
+                password: Some(Password::new("secret")),
+                ssl_mode: mode,
+                ..tcp.address()
+            };
+            let has_tls = tcp.has_tls(&mut root);
+            match MysqlSession::connect(&address) {
+                Ok(mut session) => {
+                    let rows = session
+                        .query("show session status like 'Ssl_cipher'")
+                        .unwrap();
+                    let is_encrypted = rows[0][1].as_deref().is_some_and(|it| !it.is_empty());
+                    assert_eq!(
+                        is_encrypted,
+                        has_tls && mode != SslMode::Disabled,
+                        "{name} {mode:?}"
+                    );
+                }
+                Err(error) => {
+                    assert!(
+                        mode == SslMode::Required && !has_tls,
+                        "{name} {mode:?}: {error}"
+                    );
+                    assert_eq!(error.class, ErrorClass::Refused);
+                }
+            }
+            let wrong = Address {
+                password: Some(Password::new("wrong")),
+                ..address
+            };
+            assert_eq!(
+                class_of(MysqlSession::connect(&wrong)),
+                ErrorClass::Refused,
+                "{name} {mode:?}"
+            );
+        }
+        if tcp.has_tls(&mut root) {
+            let verified = Address {
+                user: name.into(),
+                password: Some(Password::new("secret")),
+                ssl_mode: SslMode::VerifyCa,
+                ..tcp.address()
+            };
+            let error = MysqlSession::connect(&verified).err().unwrap();
+            assert!(error.message.contains("TLS"), "{error}");
+        }
+    }
+}
+
+/// A server like assay's, started again by its own option file with a port of its own.
+struct Tcp {
+    mysql: Mysql,
+    port: u16,
+    _guarded: engine::guard::Guarded,
+    _place: Place,
+}
+
+impl Tcp {
+    fn start() -> Option<Self> {
+        use std::os::unix::fs::MetadataExt;
+        let installation = installed()?;
+        let place = Place::new();
+        let first = place.start(&[]).unwrap();
+        let directory = first.data_dir().unwrap().path().to_path_buf();
+        let text = first.config_text().unwrap().to_string();
+        first.stop().unwrap();
+        let port = std::net::TcpListener::bind("127.0.0.1:0")
+            .and_then(|listener| listener.local_addr())
+            .unwrap()
+            .port();
+        let socket = directory.join("s");
+        let text: String = text
+            .lines()
+            .filter(|line| *line != "skip_networking" && !line.starts_with("socket="))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        let file = directory.join("tcp.cnf");
+        fs_err::write(
+            &file,
+            format!(
+                "{text}port={port}\nbind_address=127.0.0.1\nsocket={}\n",
+                socket.display()
+            ),
+        )
+        .unwrap();
+        let owner = fs_err::metadata(&directory).unwrap();
+        let mut args = vec![std::ffi::OsString::from(format!(
+            "--defaults-file={}",
+            file.display()
+        ))];
+        let mut program = installation.program.clone();
+        if let Some(launch) = &installation.launch {
+            let path: Vec<&str> = launch
+                .library_path
+                .iter()
+                .filter_map(|it| it.to_str())
+                .collect();
+            args.splice(
+                0..0,
+                [
+                    "--library-path".into(),
+                    path.join(":").into(),
+                    program.into(),
+                ],
+            );
+            program = launch.loader.clone();
+        }
+        let guarded = engine::guard::Guarded::spawn(&engine::guard::Spawn {
+            guard_exe: &crate::guard::guard_exe(),
+            program: &program,
+            args,
+            env: Vec::new(),
+            env_remove: Vec::new(),
+            input: None,
+            directory: None,
+            user: Some((owner.uid(), owner.gid())).filter(|_| rustix::process::geteuid().is_root()),
+            log: &place.log(),
+            remove_directory: None,
+        })
+        .unwrap();
+        let url = format!("mysql://root@localhost/ib?socket={}", socket.display());
+        let mut mysql = None;
+        crate::guard::eventually("the server answers", || {
+            mysql = Mysql::attach(&url).ok();
+            mysql.is_some()
+        });
+        Some(Self {
+            mysql: mysql.unwrap(),
+            port,
+            _guarded: guarded,
+            _place: place,
+        })
+    }
+
+    fn address(&self) -> Address {
+        Address {
+            host: Host::Tcp("127.0.0.1".into()),
+            port: self.port,
+            ..self.mysql.address().clone()
+        }
+    }
+
+    fn has_tls(&self, root: &mut MysqlSession) -> bool {
+        let rows = root.query("show global variables like 'have_ssl'").unwrap();
+        match rows.first() {
+            Some(row) => row[1].as_deref() == Some("YES"),
+            // MySQL from 8.4 on always has it.
+            None => true,
+        }
+    }
+}

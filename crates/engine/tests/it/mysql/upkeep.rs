@@ -1,0 +1,235 @@
+//! Counters, settings and settling.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use engine::{Counter, Engine, Partitions, Session, SettleLimits};
+
+use super::{GO_ON, Place, shared, storage_engines};
+use crate::tables::{fill, run, table};
+
+fn value(counters: &[Counter], name: &str) -> f64 {
+    counters
+        .iter()
+        .find(|counter| counter.name == name)
+        .unwrap_or_else(|| panic!("no `{name}` in {counters:?}"))
+        .value
+}
+
+#[test]
+fn counters_grow_with_the_work() {
+    for server in shared() {
+        let counted = table("count1", None);
+        let mut observer = server
+            .mysql
+            .observer(std::slice::from_ref(&counted))
+            .unwrap();
+        let before = observer.counters().unwrap();
+        assert!(
+            !before
+                .iter()
+                .any(|counter| counter.name.ends_with("count1")),
+            "no table, no counters"
+        );
+        let mut session = fill(&server.mysql, &counted, 200);
+        run(
+            &mut session,
+            &server.mysql.dialect().create_indexes(&counted),
+        );
+        session
+            .query("delete from count1 where transactionid <= 50")
+            .unwrap();
+        // Sizes are as old as the statistics.
+        session.query("analyze table count1").unwrap();
+        let after = observer.counters().unwrap();
+        let grown = |name: &str| value(&after, name) - value(&before, name);
+        assert!(grown("handler_commit_count") >= 200.0);
+        assert!(grown("com_delete_count") >= 1.0);
+        if server.storage_engine == "rocksdb" {
+            assert!(grown("rocksdb_wal_bytes") > 1000.0);
+            assert!(grown("rocksdb_row_inserted_count") >= 200.0);
+            assert!(grown("rocksdb_row_deleted_count") >= 50.0);
+            for name in [
+                "rocksdb_stall_us",
+                "rocksdb_stall_total_slowdown_count",
+                "rocksdb_stall_total_stop_count",
+                "rocksdb_flush_write_bytes",
+                "rocksdb_compaction_write_bytes",
+                "rocksdb_block_cache_hit_count",
+                "rocksdb_memtable_bytes",
+                "rocksdb_level_bytes.l0",
+                "rocksdb_compaction_pending_count",
+            ] {
+                assert!(value(&after, name) >= 0.0);
+            }
+        } else {
+            assert!(grown("redo_bytes") > 10_000.0);
+            assert!(grown("innodb_fsync_count") > 0.0);
+            assert!(grown("innodb_page_create_count") > 0.0);
+            assert!(value(&after, "history_list_length") >= 0.0);
+            assert!(value(&after, "dirty_page_count") > 0.0);
+            assert!(value(&after, "table_bytes.count1") >= 16384.0);
+            assert!(value(&after, "index_bytes.count1") >= 2.0 * 16384.0);
+            for name in [
+                "innodb_page_read_count",
+                "innodb_page_write_count",
+                "innodb_doublewrite_page_count",
+                "row_lock_wait_count",
+                "row_lock_wait_ms",
+                "redo_position_bytes",
+            ] {
+                assert!(value(&after, name) >= 0.0);
+            }
+        }
+        let sample = observer.sample().unwrap();
+        assert!(value(&sample, "handler_commit_count") >= value(&after, "handler_commit_count"));
+        assert!(sample.len() < after.len());
+        let mut names: Vec<&str> = after.iter().map(|counter| counter.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), after.len(), "a counter appears twice");
+        run(&mut session, &server.mysql.dialect().drop_table(&counted));
+    }
+}
+
+#[test]
+fn settling_leaves_nothing_to_do_and_every_setting_as_it_was() {
+    for storage_engine in storage_engines() {
+        // A server of its own: the work of another test would not let it come to rest.
+        let place = Place::new();
+        let mysql = place
+            .start(&[
+                ("default_storage_engine", storage_engine),
+                ("innodb_max_dirty_pages_pct", "77"),
+                ("innodb_io_capacity", "333"),
+            ])
+            .unwrap();
+        let tables = [
+            table("settle1", None),
+            table(
+                "settle2",
+                Some(Partitions {
+                    count: 3,
+                    rows_each: 100,
+                }),
+            ),
+            table("absent", None),
+        ];
+        for table in &tables[..2] {
+            let mut session = fill(&mysql, table, 300);
+            session
+                .query(&format!(
+                    "delete from {} where transactionid <= 250",
+                    table.name
+                ))
+                .unwrap();
+        }
+        let before = mysql.settings().unwrap();
+        let limits = SettleLimits {
+            at_least: Duration::from_millis(300),
+            at_most: Duration::from_secs(60),
+        };
+        let settled = mysql.settle(&tables, limits, &GO_ON).unwrap();
+        let done: Vec<&str> = settled
+            .actions
+            .iter()
+            .map(|action| action.what.as_str())
+            .collect();
+        let analyzed = done.iter().filter(|what| what.starts_with("ANALYZE"));
+        assert_eq!(analyzed.count(), 2, "{done:?}");
+        if storage_engine == "rocksdb" {
+            assert!(value(&settled.pending_before, "rocksdb_memtable_bytes") > 0.0);
+            assert_eq!(
+                value(&settled.pending_after, "rocksdb_flush_pending_count"),
+                0.0
+            );
+            assert!(
+                done.iter()
+                    .any(|what| what.contains("force_flush_memtable")),
+                "{done:?}"
+            );
+        } else {
+            assert!(
+                value(&settled.pending_after, "dirty_page_count") <= 64.0,
+                "{settled:?}"
+            );
+            assert!(
+                value(&settled.pending_after, "history_list_length") <= 100.0,
+                "{settled:?}"
+            );
+            assert!(
+                done.iter()
+                    .any(|what| what.starts_with("restored") && what.contains("pct = 77")),
+                "{done:?}"
+            );
+        }
+        let after = mysql.settings().unwrap();
+        let differ: Vec<_> = before
+            .iter()
+            .zip(&after)
+            .filter(|(one, other)| one != other && one.name.contains("innodb"))
+            .collect();
+        assert!(differ.is_empty(), "{differ:?}");
+        mysql.stop().unwrap();
+    }
+}
+
+#[test]
+fn settling_ends_at_a_stop_and_at_its_limit() {
+    for server in shared() {
+        let locked = table("settle3", None);
+        let mut session = fill(&server.mysql, &locked, 10);
+        let stop = AtomicBool::new(true);
+        let limits = SettleLimits {
+            at_least: Duration::from_secs(600),
+            at_most: Duration::from_secs(600),
+        };
+        let tables = std::slice::from_ref(&locked);
+        let settled = server.mysql.settle(tables, limits, &stop).unwrap();
+        assert_eq!(settled.actions, []);
+        let limits = SettleLimits {
+            at_least: Duration::ZERO,
+            at_most: Duration::ZERO,
+        };
+        let settled = server.mysql.settle(tables, limits, &GO_ON).unwrap();
+        assert_eq!(settled.actions, []);
+        session.query("drop table settle3").unwrap();
+    }
+}
+
+#[test]
+fn effective_settings_are_all_there_by_name() {
+    for server in shared() {
+        let settings = server.mysql.settings().unwrap();
+        assert!(settings.len() > 200 && settings.is_sorted_by(|a, b| a.name <= b.name));
+        let setting = |name: &str| {
+            let found = settings.iter().find(|setting| setting.name == name);
+            found.unwrap().value.to_lowercase()
+        };
+        assert_eq!(setting("innodb_buffer_pool_size"), "33554432");
+        assert_eq!(setting("default_storage_engine"), server.storage_engine);
+        assert_eq!(setting("skip_networking"), "on");
+    }
+}
+
+#[test]
+fn a_transaction_held_open_sees_what_was() {
+    for server in shared() {
+        let held = table("held1", None);
+        let mut writer = fill(&server.mysql, &held, 10);
+        let dialect = server.mysql.dialect();
+        let mut holder = server.mysql.connect().unwrap();
+        holder.query(dialect.begin()).unwrap();
+        writer.query("delete from held1").unwrap();
+        assert_eq!(
+            holder.query_i64("select count(*) from held1").unwrap(),
+            Some(10)
+        );
+        holder.query(dialect.commit()).unwrap();
+        assert_eq!(
+            holder.query_i64("select count(*) from held1").unwrap(),
+            Some(0)
+        );
+        run(&mut writer, &dialect.drop_table(&held));
+    }
+}

@@ -1,0 +1,67 @@
+//! What tests of every server need: a small table like the Insert Benchmark's, and rows in it.
+
+use engine::ParamType::{Int4, Text, Timestamp};
+use engine::{Column, ColumnType, Engine, ErrorClass, Index, Outcome, Partitions, Session, Table};
+
+/// The table without rows: not made anywhere yet.
+pub(crate) fn table(name: &str, partitions: Option<Partitions>) -> Table {
+    let column = |name, kind| Column { name, kind };
+    Table {
+        name: name.into(),
+        columns: vec![
+            column("transactionid", ColumnType::AutoKey),
+            column("dateandtime", ColumnType::Timestamp),
+            column("price", ColumnType::Int4),
+            column("data", ColumnType::Text(4000)),
+        ],
+        indexes: vec![
+            Index {
+                name: "pdc",
+                columns: vec!["price", "dateandtime"],
+            },
+            Index {
+                name: "byprice",
+                columns: vec!["price"],
+            },
+        ],
+        partitions,
+    }
+}
+
+pub(crate) fn run(session: &mut impl Session, statements: &[String]) {
+    for sql in statements {
+        session.query(sql).unwrap();
+    }
+}
+
+/// Makes the table anew and puts `rows` rows with prices from 0 into it.
+pub(crate) fn fill<E: Engine>(engine: &E, table: &Table, rows: i32) -> E::Session {
+    let dialect = engine.dialect();
+    let mut session = engine.connect().unwrap();
+    run(&mut session, &dialect.drop_table(table));
+    run(&mut session, &dialect.create_table(table));
+    let insert = session
+        .prepare(&dialect.insert(table, 1), &[Timestamp, Int4, Text])
+        .unwrap();
+    for price in 0..rows {
+        session.start(insert);
+        session.timestamp(1_700_000_000_000_000 + i64::from(price));
+        session.int4(price);
+        session.text("déjà vu");
+        assert_eq!(
+            session.execute().unwrap(),
+            Outcome {
+                rows: 1,
+                value: None
+            }
+        );
+    }
+    session
+}
+
+pub(crate) fn class_of<T>(result: Result<T, engine::Error>) -> ErrorClass {
+    match result {
+        Ok(_) => panic!("it succeeded"),
+        Err(error) => error.class,
+    }
+}
