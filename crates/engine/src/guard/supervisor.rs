@@ -89,12 +89,14 @@ fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Request, String> {
 }
 
 fn guard(request: &Request, say: &mut impl FnMut(String)) -> Result<(), String> {
-    // Handlers rather than SIG_IGN, which the program would inherit.
+    // Handlers rather than SIG_IGN, which the program would inherit: also what assay itself inherited as ignored, as a
+    // shell's background command does SIGINT and SIGQUIT, is then heeded by the program again.
     let ignored = Arc::new(AtomicBool::new(false));
     for signal in [
         signal_hook::consts::SIGINT,
         signal_hook::consts::SIGTERM,
         signal_hook::consts::SIGHUP,
+        signal_hook::consts::SIGQUIT,
     ] {
         signal_hook::flag::register(signal, Arc::clone(&ignored))
             .map_err(|error| error.to_string())?;
