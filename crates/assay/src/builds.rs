@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use engine::Engine as _;
+use engine::mysql::{self, Mysql};
 use engine::postgres::{self, Postgres};
 use engine::sqlite;
 use plan::{Build, BuildSource, Engine, Plan};
@@ -17,16 +18,16 @@ pub fn engine_name(engine: Engine) -> &'static str {
     match engine {
         Engine::Sqlite => "sqlite",
         Engine::Postgres => "postgres",
+        Engine::Mysql => "mysql",
         Engine::Null => "null",
     }
 }
 
 /// Whether some target is a server that assay starts on this host.
 pub fn has_local_server(plan: &Plan) -> bool {
-    plan.targets.iter().any(|target| {
-        let build = &plan.builds[target.build];
-        build.engine == Engine::Postgres && matches!(build.source, BuildSource::Installed(_))
-    })
+    plan.targets
+        .iter()
+        .any(|target| matches!(plan.builds[target.build].source, BuildSource::Installed(_)))
 }
 
 /// Finds all builds of a plan. A server that assay doesn't start is asked for its version.
@@ -126,8 +127,22 @@ fn locate_one(build: &Build) -> anyhow::Result<record::Build> {
                 installed.hashes(&found.files)?,
             )
         }
-        (Engine::Postgres, BuildSource::Bundled) => {
-            unreachable!("a plan has no bundled PostgreSQL")
+        (Engine::Mysql, BuildSource::Url(url)) => (
+            Mysql::attach(url.expose())?.version().to_owned(),
+            url.redacted(),
+            Vec::new(),
+        ),
+        (Engine::Mysql, BuildSource::Installed(name)) => {
+            let installed = installed(build.engine, name)?;
+            let found = mysql::locate(&installed.place, None)?;
+            (
+                found.version.text.clone(),
+                found.program.display().to_string(),
+                installed.hashes(&found.files)?,
+            )
+        }
+        (Engine::Postgres | Engine::Mysql, BuildSource::Bundled) => {
+            unreachable!("a plan has no bundled server")
         }
     };
     Ok(record::Build {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plan::{BuildSource, Engine, Insert, InsertStepKind, Plan, Tables, Workload};
+use plan::{BuildSource, Engine, Insert, InsertStepKind, Limits, Plan, Tables, Variant, Workload};
 
 use crate::builds;
 use crate::outcome::UsageError;
@@ -31,9 +31,9 @@ pub struct Estimate {
     pub connections: u32,
 }
 
-/// Connections that a cell of `plan` opens at a time, those that observe included.
-pub fn connections(plan: &Plan, clients: u32) -> u32 {
-    let Workload::Insert(insert) = &plan.workload;
+/// Connections that a cell opens at a time, those that observe included.
+pub fn connections(variant: &Variant, clients: u32) -> u32 {
+    let Workload::Insert(insert) = &variant.workload;
     let each =
         2 + u32::from(insert.delete_per_insert) + u32::from(insert.long_transaction.is_some());
     clients * each + 8
@@ -41,19 +41,31 @@ pub fn connections(plan: &Plan, clients: u32) -> u32 {
 
 /// What a run of `plan` will take.
 pub fn estimate(plan: &Plan) -> Estimate {
-    let Workload::Insert(insert) = &plan.workload;
     let cells = plan.cells();
-    let local_server = builds::has_local_server(plan);
-    let clients_most = plan.clients.iter().copied().max().unwrap_or(1);
-    Estimate {
-        time: cells
-            .iter()
-            .map(|cell| cell_time(insert, cell.clients))
-            .sum(),
-        disk_bytes: cell_rows(insert, clients_most) * ROW_BYTES
-            + if local_server { SERVER_BYTES } else { 0 },
-        connections: connections(plan, clients_most),
-    }
+    let server_bytes = if builds::has_local_server(plan) {
+        SERVER_BYTES
+    } else {
+        0
+    };
+    let each = |cell: &plan::Cell| {
+        let variant = &plan.variants[cell.variant];
+        let Workload::Insert(insert) = &variant.workload;
+        Estimate {
+            time: cell_time(insert, cell.clients),
+            disk_bytes: cell_rows(insert, cell.clients) * ROW_BYTES + server_bytes,
+            connections: connections(variant, cell.clients),
+        }
+    };
+    let nothing = Estimate {
+        time: Duration::ZERO,
+        disk_bytes: 0,
+        connections: 0,
+    };
+    cells.iter().map(each).fold(nothing, |sum, cell| Estimate {
+        time: sum.time + cell.time,
+        disk_bytes: sum.disk_bytes.max(cell.disk_bytes),
+        connections: sum.connections.max(cell.connections),
+    })
 }
 
 fn tables(insert: &Insert, clients: u32) -> u64 {
@@ -109,7 +121,10 @@ fn cell_time(insert: &Insert, clients: u32) -> Duration {
 /// engine doesn't have, a file that isn't there.
 pub fn refuse_what_cannot_run(file: &PlanFile) -> anyhow::Result<()> {
     let plan = &file.plan;
-    let Workload::Insert(insert) = &plan.workload;
+    let has_partitions = plan.variants.iter().any(|variant| {
+        let Workload::Insert(insert) = &variant.workload;
+        insert.partitions > 0
+    });
     for target in &plan.targets {
         let (build, config) = (&plan.builds[target.build], &plan.configs[target.config]);
         let refuse = |what: &str, help: &str| {
@@ -117,7 +132,14 @@ pub fn refuse_what_cannot_run(file: &PlanFile) -> anyhow::Result<()> {
             Err(UsageError::new(message, Some(help.to_owned())).into())
         };
         let configured = !config.files.is_empty() || !config.set.is_empty();
+        let limited = config.limits != Limits::default();
         match (build.engine, &build.source) {
+            (Engine::Sqlite | Engine::Null, _) | (_, BuildSource::Url(_)) if limited => {
+                return refuse(
+                    "only a server that assay starts can be limited in memory and CPUs",
+                    "use a config without `memory` and `cpus`",
+                );
+            }
             (_, BuildSource::Url(_)) if configured => {
                 return refuse(
                     "a server that assay does not start can't be given a config",
@@ -130,7 +152,7 @@ pub fn refuse_what_cannot_run(file: &PlanFile) -> anyhow::Result<()> {
                     "give its pragmas with `set`",
                 );
             }
-            (Engine::Sqlite, _) if insert.partitions > 0 => {
+            (Engine::Sqlite, _) if has_partitions => {
                 return refuse(
                     "SQLite has no partitions",
                     "leave out `partitions`, or this target",

@@ -13,13 +13,39 @@ pub struct RangeScan<'a> {
     pub limit: u32,
 }
 
+/// With how many statements the indexes of a table are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexStatements {
+    /// As suits the engine.
+    Usual,
+    /// One for all, where the engine has such a statement; otherwise one for each.
+    One,
+    /// One for each index.
+    Each,
+}
+
+/// What a session says before and after it loads many rows, so that the engine does it in its own fast way.
+#[derive(Clone, Copy, Debug)]
+pub struct BulkLoad {
+    /// Before the first insert.
+    pub begin: &'static [&'static str],
+    /// After the last one: only then the rows need to be there.
+    pub end: &'static [&'static str],
+}
+
 /// The statements that workloads need, as one engine writes them. Parameters are in the engine's own notation.
 pub trait Dialect: Sync {
     /// Creates the table without its secondary indexes; its partitions with it.
     fn create_table(&self, table: &Table) -> Vec<String>;
 
-    /// Creates all secondary indexes: one statement or several, as suits the engine.
-    fn create_indexes(&self, table: &Table) -> Vec<String>;
+    /// Creates all secondary indexes.
+    fn create_indexes(&self, table: &Table, statements: IndexStatements) -> Vec<String>;
+
+    /// How a session loads many rows in the order of their keys into a table that nobody else writes; `None` where the
+    /// engine knows no way but inserts.
+    fn bulk_load(&self) -> Option<BulkLoad> {
+        None
+    }
 
     /// Drops the table, if it exists.
     fn drop_table(&self, table: &Table) -> Vec<String>;

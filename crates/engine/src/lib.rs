@@ -24,7 +24,7 @@ mod session;
 mod waiting;
 
 pub use data_dir::{DataDir, MARKER};
-pub use dialect::{Dialect, RangeScan};
+pub use dialect::{BulkLoad, Dialect, IndexStatements, RangeScan};
 pub use error::{Error, ErrorClass, SetupError};
 pub use launch::Launch;
 pub use net::Password;

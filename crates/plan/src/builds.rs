@@ -8,16 +8,22 @@ use crate::tree::Entry;
 use crate::wording::{code, quoted};
 
 /// The engines by name, in the order in which they are listed.
-pub(crate) const ENGINES: [(&str, Engine); 3] = [
+pub(crate) const ENGINES: [(&str, Engine); 4] = [
     ("sqlite", Engine::Sqlite),
     ("postgres", Engine::Postgres),
+    ("mysql", Engine::Mysql),
     ("null", Engine::Null),
 ];
 
-const KEYS: [&str; 4] = ["sqlite", "postgres", "null", "url"];
-const SCHEMES: [&str; 2] = ["postgresql://", "postgres://"];
-const WAYS: &str = "give one of `sqlite = \"bundled\"`, `postgres = \"DIRECTORY\"`, `null = \"bundled\"`, \
-     `url = \"postgresql://...\"`";
+const KEYS: [&str; 5] = ["sqlite", "postgres", "mysql", "null", "url"];
+const SCHEMES: [(&str, Engine); 4] = [
+    ("postgresql://", Engine::Postgres),
+    ("postgres://", Engine::Postgres),
+    ("mysql://", Engine::Mysql),
+    ("mariadb://", Engine::Mysql),
+];
+const WAYS: &str = "give one of `sqlite = \"bundled\"`, `postgres = \"BUILD\"`, `mysql = \"BUILD\"` (MariaDB too), \
+     `null = \"bundled\"`, `url = \"postgresql://...\"`, `url = \"mysql://...\"`";
 
 pub(crate) fn engine_name(engine: Engine) -> &'static str {
     ENGINES
@@ -127,31 +133,36 @@ fn build(cx: &mut Context<'_>, entry: Entry) -> Option<Build> {
             cx.read(&key, &way.node, &bundled)?;
             (Engine::Null, BuildSource::Bundled, bundled.show(&()))
         }
-        "postgres" => {
+        "postgres" | "mysql" => {
+            let engine = if way.key == "mysql" {
+                Engine::Mysql
+            } else {
+                Engine::Postgres
+            };
             let place = cx.read(&key, &way.node, &Line)?;
             let shown = quoted(&place);
-            (Engine::Postgres, BuildSource::Installed(place), shown)
+            (engine, BuildSource::Installed(place), shown)
         }
         _ => {
             let url = cx.read(&key, &way.node, &Line)?;
-            if !SCHEMES
+            let scheme = SCHEMES
                 .iter()
-                .any(|scheme| url.len() > scheme.len() && url.starts_with(scheme))
-            {
+                .find(|(scheme, _)| url.len() > scheme.len() && url.starts_with(scheme));
+            let Some((_, engine)) = scheme else {
                 cx.report(
                     Diagnostic::error(
                         "plan::bad-url",
                         way.node.place,
                         format!("{} is no URL of a server: {}", code(&key), code(&url)),
                     )
-                    .label("expected `postgresql://...`")
-                    .help("a URL looks like `postgresql://USER@HOST:5432/DATABASE`"),
+                    .label("expected `postgresql://...` or `mysql://...`")
+                    .help("a URL looks like `postgresql://USER@HOST:5432/DATABASE`, `mysql://USER@HOST:3306/DATABASE`"),
                 );
                 return None;
-            }
+            };
             let secret = Secret::new(url);
             let shown = quoted(&secret.redacted());
-            (Engine::Postgres, BuildSource::Url(secret), shown)
+            (*engine, BuildSource::Url(secret), shown)
         }
     };
     cx.resolve(key, shown, way.node.place);

@@ -2,13 +2,16 @@
 
 use crate::builds::{ENGINES, engine_name};
 use crate::diagnostic::{Diagnostic, Place};
-use crate::kinds::{Line, bad_name};
-use crate::reader::{Context, Field, Section, table_of, wrong_type};
-use crate::spec::{Config, Engine};
+use crate::kinds::{CpuList, Line, Size, bad_name};
+use crate::reader::{Context, Field, Kind, Section, table_of, wrong_type};
+use crate::spec::{Config, Engine, Limits};
 use crate::tree::{Entry, Node, Table, Value};
 use crate::wording::{code, did_you_mean, key_part, list, quoted};
 
-const KEYS: [&str; 3] = ["extends", "file", "set"];
+const KEYS: [&str; 5] = ["extends", "file", "set", "memory", "cpus"];
+
+/// Below this no server starts.
+const MEMORY_LEAST: u64 = 64 << 20;
 
 /// The name of the config of an engine that has none.
 pub(crate) const IMPLICIT: &str = "default";
@@ -21,6 +24,7 @@ struct Written {
     extends: Option<(String, Place)>,
     file: Option<String>,
     set: Vec<(String, String)>,
+    limits: Limits,
 }
 
 /// A config with what else is known of it.
@@ -66,6 +70,7 @@ pub(crate) fn read(
                 engine,
                 files: Vec::new(),
                 set: Vec::new(),
+                limits: Limits::default(),
             };
             cx.resolve(
                 format!("config.{}.{IMPLICIT}", engine_name(engine)),
@@ -121,13 +126,17 @@ fn config(
     };
     let extends = text(cx, "extends");
     let file = text(cx, "file").map(|(file, _)| file);
+    let limits = Limits {
+        memory_bytes: limit(cx, &mut section, "memory", &Size(MEMORY_LEAST..=u64::MAX)),
+        cpus: limit(cx, &mut section, "cpus", &CpuList),
+    };
     let set_path = section.name_of("set");
     let table = section
         .take("set")
         .and_then(|entry| table_of(cx, &set_path, entry.node))
         .unwrap_or_default();
     let set = options(cx, &set_path, table);
-    if extends.is_none() && file.is_none() && set.is_empty() {
+    if extends.is_none() && file.is_none() && set.is_empty() && limits == Limits::default() {
         cx.resolve(path, "{}".to_owned(), place);
     }
     is_named.then_some(Written {
@@ -137,7 +146,21 @@ fn config(
         extends,
         file,
         set,
+        limits,
     })
+}
+
+fn limit<K: Kind>(
+    cx: &mut Context<'_>,
+    section: &mut Section,
+    key: &str,
+    kind: &K,
+) -> Option<K::Value> {
+    let entry = section.take(key)?;
+    let name = section.name_of(key);
+    let value = cx.read(&name, &entry.node, kind)?;
+    cx.resolve(name, kind.show(&value), entry.node.place);
+    Some(value)
 }
 
 /// Whether this is a key of a config where the name of one should be: `[config.sqlite]` instead of
@@ -293,7 +316,11 @@ fn extend(cx: &mut Context<'_>, written: &[Written]) -> Vec<Declared> {
         }
         let mut files = Vec::new();
         let mut set: Vec<(String, String)> = Vec::new();
+        let mut limits = Limits::default();
         for &ancestor in line.iter().rev() {
+            let own = &written[ancestor].limits;
+            limits.memory_bytes = own.memory_bytes.or(limits.memory_bytes);
+            limits.cpus = own.cpus.clone().or(limits.cpus);
             files.extend(written[ancestor].file.clone());
             for (name, value) in &written[ancestor].set {
                 match set
@@ -311,6 +338,7 @@ fn extend(cx: &mut Context<'_>, written: &[Written]) -> Vec<Declared> {
             engine: config.engine,
             files,
             set,
+            limits,
         };
         declared.push(Declared {
             config,

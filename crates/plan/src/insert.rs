@@ -7,14 +7,14 @@ use crate::diagnostic::{Diagnostic, Place};
 use crate::kinds::{Choice, Count, Flag, ListOf, Optional, Rate, SmallCount, Time};
 use crate::quantity::{show_count, show_duration};
 use crate::reader::{Context, Field, Kind, Section, table_of};
-use crate::spec::{Checks, IndexSet, Insert, InsertStep, InsertStepKind, Tables};
+use crate::spec::{Checks, IndexSet, IndexStatements, Insert, InsertStep, InsertStepKind, Tables};
 use crate::step::{DEFAULT_STEPS, STEPS_HELP, Step, StepName, StepSort};
 use crate::tree::{Entry, Node};
 use crate::wording::{code, did_you_mean, key_part};
 
 const PATH: &str = "workload.insert";
 
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 21] = [
     "initial-rows",
     "write-rows",
     "read-write-time",
@@ -24,6 +24,8 @@ const KEYS: [&str; 18] = [
     "partitions",
     "long-transaction",
     "indexes",
+    "index-statements",
+    "bulk-load",
     "data-length-min",
     "data-length-max",
     "checks",
@@ -33,6 +35,8 @@ const KEYS: [&str; 18] = [
     "settle-at-most",
     "steps",
     "step",
+    // Read by those who read this for each variant.
+    "variant",
 ];
 
 /// The keys that a step's table may have.
@@ -100,6 +104,18 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) 
         ("before-2023-12", IndexSet::Before2023Dec),
     ]);
     let indexes = cx.field(section, "indexes", &indexes, IndexSet::Current);
+    let index_statements = Choice(&[
+        ("usual", IndexStatements::Usual),
+        ("one", IndexStatements::One),
+        ("each", IndexStatements::Each),
+    ]);
+    let index_statements = cx.field(
+        section,
+        "index-statements",
+        &index_statements,
+        IndexStatements::Usual,
+    );
+    let bulk_load = cx.field(section, "bulk-load", &Flag, false);
     let data_length_min = cx.field(
         section,
         "data-length-min",
@@ -205,6 +221,8 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) 
         write_rows: write_rows.value,
         read_write_time: read_write_time.value,
         delete_per_insert: delete_per_insert.value,
+        index_statements: index_statements.value,
+        bulk_load: bulk_load.value,
         tables: tables.value,
         partitions: partitions.value,
         long_transaction: long_transaction.value,

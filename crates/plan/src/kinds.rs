@@ -131,6 +131,114 @@ impl Kind for Time {
     }
 }
 
+/// Bytes of memory, `"2GiB"`.
+pub(crate) struct Size(pub(crate) RangeInclusive<u64>);
+
+const SIZE_HELP: &str =
+    "a size is a string with a number and one of `MiB`, `GiB`: `\"512MiB\"`, `\"1.5GiB\"`";
+
+impl Kind for Size {
+    type Value = u64;
+
+    fn read(&self, name: &str, node: &Node) -> Result<u64, Fault> {
+        let text = match (&node.value, node.text()) {
+            (Value::Broken, _) => return Err(Fault::SAID),
+            (Value::Integer(text, _) | Value::Float(text, _), _) => text,
+            (_, Some(text)) => text,
+            _ => return Err(wrong_type(name, node, "a size").help(SIZE_HELP).into()),
+        };
+        match quantity::size(text) {
+            Ok(size) if self.0.contains(&size) => Ok(size),
+            Ok(_) => {
+                let least = quantity::show_size(*self.0.start());
+                Err(out_of_range(name, node, text, &format!("{least} or more")))
+            }
+            Err(wrong) => Err(no_quantity(name, node, text, "size", &wrong, SIZE_HELP)),
+        }
+    }
+
+    fn show(&self, value: &u64) -> String {
+        quoted(&quantity::show_size(*value))
+    }
+}
+
+/// Numbers of CPUs, `"0-3,8"`.
+pub(crate) struct CpuList;
+
+impl CpuList {
+    /// More than any machine has.
+    const MOST: u32 = 8192;
+
+    fn parse(text: &str) -> Option<Vec<u32>> {
+        let number = |text: &str| {
+            let number: u32 = text.trim().parse().ok()?;
+            (number < Self::MOST).then_some(number)
+        };
+        let mut cpus = Vec::new();
+        for part in text.split(',') {
+            match part.split_once('-') {
+                None => cpus.push(number(part)?),
+                Some((first, last)) => {
+                    let (first, last) = (number(first)?, number(last)?);
+                    if first > last {
+                        return None;
+                    }
+                    cpus.extend(first..=last);
+                }
+            }
+        }
+        cpus.sort_unstable();
+        cpus.dedup();
+        Some(cpus)
+    }
+}
+
+impl Kind for CpuList {
+    type Value = Vec<u32>;
+
+    fn read(&self, name: &str, node: &Node) -> Result<Vec<u32>, Fault> {
+        const HELP: &str =
+            "CPUs are given by number, as the kernel lists them: `\"0\"`, `\"0-3,8\"`";
+        let Some(text) = node.text() else {
+            if matches!(node.value, Value::Broken) {
+                return Err(Fault::SAID);
+            }
+            return Err(wrong_type(name, node, "a list of CPUs").help(HELP).into());
+        };
+        Self::parse(text).ok_or_else(|| {
+            Diagnostic::error(
+                "plan::bad-number",
+                node.place,
+                format!("{} is no list of CPUs: {}", code(name), code(text)),
+            )
+            .label("expected numbers and ranges")
+            .help(HELP)
+            .into()
+        })
+    }
+
+    fn show(&self, value: &Vec<u32>) -> String {
+        let mut ranges: Vec<(u32, u32)> = Vec::new();
+        for &cpu in value {
+            match ranges.last_mut() {
+                Some((_, last)) if *last + 1 == cpu => *last = cpu,
+                _ => ranges.push((cpu, cpu)),
+            }
+        }
+        let shown: Vec<String> = ranges
+            .iter()
+            .map(|(first, last)| {
+                if first == last {
+                    first.to_string()
+                } else {
+                    format!("{first}-{last}")
+                }
+            })
+            .collect();
+        quoted(&shown.join(","))
+    }
+}
+
 fn no_quantity(name: &str, node: &Node, got: &str, what: &str, wrong: &Wrong, help: &str) -> Fault {
     let (name, shown) = (code(name), code(got));
     let diagnostic = match wrong {
@@ -157,11 +265,16 @@ fn no_quantity(name: &str, node: &Node, got: &str, what: &str, wrong: &Wrong, he
             node.place,
             format!("{name} has no unit: {shown}"),
         )
-        .label("seconds, minutes?")
-        .help(format!(
-            "for seconds write {}",
-            code(&format!("\"{got}s\""))
-        )),
+        .label(if what == "size" {
+            "bytes, GiB?"
+        } else {
+            "seconds, minutes?"
+        })
+        .help(if what == "size" {
+            format!("for bytes write {}", code(&format!("\"{got}B\"")))
+        } else {
+            format!("for seconds write {}", code(&format!("\"{got}s\"")))
+        }),
         Wrong::Unit { unit, meant } => {
             let diagnostic = Diagnostic::error(
                 "plan::bad-unit",

@@ -20,6 +20,7 @@ mod spec;
 mod step;
 mod targets;
 mod tree;
+mod variants;
 mod wording;
 
 pub use diagnostic::{Diagnostic, Place, Severity, Span};
@@ -163,7 +164,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
         .map(|(clients, _)| *clients)
         .max()
         .filter(|_| clients.trusted);
-    let workload = workload(cx, section, clients_most);
+    let variants = workload(cx, section, clients_most);
     let builds = builds::read(cx, section.take("build"));
     let mut engines: Vec<Engine> = Vec::new();
     for (build, _) in &builds.value {
@@ -207,7 +208,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
         keep_data: keep_data.value,
         server_timeout: server_timeout.value,
         server_user: server_user.value,
-        workload: workload?,
+        variants: variants?,
         builds: builds.value.into_iter().map(|(build, _)| build).collect(),
         configs: configs
             .value
@@ -245,7 +246,7 @@ fn workload(
     cx: &mut Context<'_>,
     section: &mut Section,
     clients_most: Option<u32>,
-) -> Option<Workload> {
+) -> Option<Vec<Variant>> {
     const HELP: &str =
         "add a table `[workload.insert]`: the Insert Benchmark; all its keys have defaults";
     let missing = |place| {
@@ -258,7 +259,7 @@ fn workload(
     let errors = cx.diagnostics.len();
     let mut workload = Section::of(cx, "workload", entry.node, &WORKLOAD_KEYS)?;
     match workload.take("insert") {
-        Some(entry) => insert::read(cx, entry.node, clients_most).map(Workload::Insert),
+        Some(entry) => variants::read(cx, entry.node, clients_most),
         None => {
             // An unknown key was probably meant to be one.
             if cx.diagnostics.len() == errors {

@@ -204,12 +204,17 @@ fn path_of(index: usize, key: &str) -> Read<Vec<(String, Place)>> {
 /// one way to read such a key without them.
 fn join_names(path: Vec<(String, Place)>) -> Vec<(String, Place)> {
     let name = |at: usize| path.get(at).map_or("", |(name, _)| name.as_str());
-    let (from, to) = if (name(0), name(1), name(2)) == ("workload", "insert", "step") {
+    let step_at = match (name(0), name(1), name(2), name(4)) {
+        ("workload", "insert", "step", _) => Some(3),
+        ("workload", "insert", "variant", "step") => Some(5),
+        _ => None,
+    };
+    let (from, to) = if let Some(from) = step_at {
         let last_is_key = path
             .last()
             .is_some_and(|(name, _)| STEP_KEYS.contains(&name.as_str()));
         (
-            3,
+            from,
             if last_is_key {
                 path.len() - 1
             } else {

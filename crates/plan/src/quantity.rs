@@ -5,6 +5,15 @@ use std::time::Duration;
 /// Units of a count: powers of ten.
 const COUNT_UNITS: [(&str, u64); 3] = [("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000)];
 
+/// Units of memory: powers of two, and the bytes themselves.
+const SIZE_UNITS: [(&str, u64); 5] = [
+    ("B", 1),
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("TiB", 1 << 40),
+];
+
 /// Units of a duration, in nanoseconds.
 const TIME_UNITS: [(&str, u64); 4] = [
     ("ms", 1_000_000),
@@ -18,7 +27,7 @@ const TIME_UNITS: [(&str, u64); 4] = [
 pub(crate) enum Wrong {
     /// It does not begin with a number.
     NoNumber,
-    /// A duration without a unit.
+    /// A duration or a size without a unit.
     NoUnit,
     /// A unit that does not exist, and the one that was perhaps meant.
     Unit {
@@ -42,6 +51,15 @@ pub(crate) fn count(text: &str) -> Result<u64, Wrong> {
     number.times(factor)
 }
 
+/// Reads `2GiB` or `512MiB`, in bytes.
+pub(crate) fn size(text: &str) -> Result<u64, Wrong> {
+    let (number, unit) = split(text)?;
+    if unit.is_empty() {
+        return Err(Wrong::NoUnit);
+    }
+    number.times(factor(unit, &SIZE_UNITS)?)
+}
+
 /// Reads `10m`, `500ms` or `1.5h`.
 pub(crate) fn duration(text: &str) -> Result<Duration, Wrong> {
     let (number, unit) = split(text)?;
@@ -55,13 +73,22 @@ pub(crate) fn duration(text: &str) -> Result<Duration, Wrong> {
 
 /// Writes a count as [`count`] reads it, with the largest unit that leaves it whole.
 pub(crate) fn show_count(count: u64) -> String {
-    match COUNT_UNITS
+    show(count, &COUNT_UNITS)
+}
+
+/// Writes a number of bytes as [`size`] reads it, with the largest unit that leaves it whole.
+pub(crate) fn show_size(bytes: u64) -> String {
+    show(bytes, &SIZE_UNITS)
+}
+
+fn show(number: u64, units: &[(&str, u64)]) -> String {
+    match units
         .iter()
         .rev()
-        .find(|(_, factor)| count != 0 && count.is_multiple_of(*factor))
+        .find(|(_, factor)| number != 0 && number.is_multiple_of(*factor))
     {
-        Some((unit, factor)) => format!("{}{unit}", count / factor),
-        None => count.to_string(),
+        Some((unit, factor)) => format!("{}{unit}", number / factor),
+        None => number.to_string(),
     }
 }
 
@@ -129,9 +156,15 @@ fn factor(unit: &str, units: &[(&'static str, u64)]) -> Result<u64, Wrong> {
     match units.iter().find(|(name, _)| *name == unit) {
         Some((_, factor)) => Ok(*factor),
         None => {
-            let meant = units
-                .iter()
-                .find(|(name, _)| name.eq_ignore_ascii_case(unit.trim()));
+            // `2GB` and `2G` mean `2GiB` more often than not.
+            let like = |name: &str| {
+                let unit = unit.trim();
+                name.eq_ignore_ascii_case(unit)
+                    || name.len() == 3
+                        && (name.replace('i', "").eq_ignore_ascii_case(unit)
+                            || name[..1].eq_ignore_ascii_case(unit))
+            };
+            let meant = units.iter().find(|(name, _)| like(name));
             Err(Wrong::Unit {
                 unit: unit.to_owned(),
                 meant: meant.map(|(name, _)| *name),
@@ -143,6 +176,22 @@ fn factor(unit: &str, units: &[(&'static str, u64)]) -> Result<u64, Wrong> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn units_of_a_size_are_powers_of_two() {
+        assert_eq!(size("2GiB"), Ok(2 << 30));
+        assert_eq!(size("1.5MiB"), Ok(3 << 19));
+        assert_eq!(size("2"), Err(Wrong::NoUnit));
+        let meant = Some("GiB");
+        for unit in ["GB", "G", "gib", "g"] {
+            let wrong = Wrong::Unit {
+                unit: unit.into(),
+                meant,
+            };
+            assert_eq!(size(&format!("2{unit}")), Err(wrong));
+        }
+        assert_eq!(show_size(3 << 19), "1536KiB");
+    }
 
     #[test]
     fn units_of_a_count_are_powers_of_ten() {

@@ -25,8 +25,8 @@ pub struct Plan {
     pub server_timeout: Duration,
     /// The system user that runs servers that refuse to run as root; `None`: chosen when needed.
     pub server_user: Option<String>,
-    /// What is run on each target.
-    pub workload: Workload,
+    /// What is run on each target: at least one, and only one without a name.
+    pub variants: Vec<Variant>,
     /// The builds, in the order of the file.
     pub builds: Vec<Build>,
     /// The configs, in the order of the file.
@@ -44,6 +44,15 @@ pub enum Order {
     Interleaved,
     /// a a b b ...
     Grouped,
+}
+
+/// One way in which the workload is run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variant {
+    /// Its name in the plan; `None` where the plan declares no variants.
+    pub name: Option<String>,
+    /// The workload with what the variant changes applied.
+    pub workload: Workload,
 }
 
 /// A workload with its parameters.
@@ -66,6 +75,10 @@ pub struct Insert {
     pub read_write_time: Duration,
     /// Whether every insert comes with a delete of as many of the oldest rows.
     pub delete_per_insert: bool,
+    /// How `l.x` makes the indexes of a table.
+    pub index_statements: IndexStatements,
+    /// Whether `l.i0` uses what the engine has to load many rows at once, where it has something.
+    pub bulk_load: bool,
     /// One table for each client, or one for all.
     pub tables: Tables,
     /// Range partitions per table; 0 for none.
@@ -95,6 +108,17 @@ pub enum Tables {
     PerClient,
     /// `pi1` alone
     Shared,
+}
+
+/// With how many statements the indexes of a table are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexStatements {
+    /// As suits the engine: InnoDB one, the others one for each.
+    Usual,
+    /// One for all, where the engine has such a statement.
+    One,
+    /// One for each index.
+    Each,
 }
 
 /// Which definition of the secondary indexes.
@@ -181,6 +205,8 @@ pub enum Engine {
     Sqlite,
     /// PostgreSQL.
     Postgres,
+    /// MySQL and MariaDB.
+    Mysql,
     /// Nothing at all: measures assay itself.
     Null,
 }
@@ -257,6 +283,17 @@ pub struct Config {
     pub files: Vec<String>,
     /// Options, in the engine's notation; a later one wins over an earlier one of the same name.
     pub set: Vec<(String, String)>,
+    /// What its server may use of the machine.
+    pub limits: Limits,
+}
+
+/// What a server may use of the machine; `None`: all of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Memory in bytes, with what the kernel caches of its files.
+    pub memory_bytes: Option<u64>,
+    /// The CPUs, by number, ascending.
+    pub cpus: Option<Vec<u32>>,
 }
 
 /// A build with a config.
@@ -270,11 +307,13 @@ pub struct Target {
     pub config: usize,
 }
 
-/// One target at one number of clients, once.
+/// One target with one variant of the workload at one number of clients, once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
     /// Index in the plan's targets.
     pub target: usize,
+    /// Index in the plan's variants.
+    pub variant: usize,
     /// Clients.
     pub clients: u32,
     /// Which repeat, from 1.
@@ -308,29 +347,48 @@ pub enum Origin {
     Set,
 }
 
+impl Workload {
+    /// Its name in plans and records.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Insert(_) => "insert",
+        }
+    }
+}
+
 impl Plan {
     /// The cells in the order in which they are run.
     pub fn cells(&self) -> Vec<Cell> {
-        let each = |target: usize, clients: u32, repeat: u32| Cell {
-            target,
-            clients,
-            repeat,
-        };
-        let targets = 0..self.targets.len();
+        let (targets, variants) = (0..self.targets.len(), 0..self.variants.len());
         let mut cells = Vec::new();
+        let mut add = |target: usize, variant: usize, clients: u32, repeat: u32| {
+            cells.push(Cell {
+                target,
+                variant,
+                clients,
+                repeat,
+            });
+        };
         match self.order {
             Order::Interleaved => {
                 for repeat in 1..=self.repeats {
-                    for &clients in &self.clients {
-                        cells.extend(targets.clone().map(|target| each(target, clients, repeat)));
+                    for variant in variants.clone() {
+                        for &clients in &self.clients {
+                            for target in targets.clone() {
+                                add(target, variant, clients, repeat);
+                            }
+                        }
                     }
                 }
             }
             Order::Grouped => {
                 for target in targets {
-                    for &clients in &self.clients {
-                        cells
-                            .extend((1..=self.repeats).map(|repeat| each(target, clients, repeat)));
+                    for variant in variants.clone() {
+                        for &clients in &self.clients {
+                            for repeat in 1..=self.repeats {
+                                add(target, variant, clients, repeat);
+                            }
+                        }
                     }
                 }
             }

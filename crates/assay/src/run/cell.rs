@@ -1,7 +1,7 @@
 //! One cell: brings its target up, makes the tables, runs the steps, and takes the target down.
 
 use anyhow::Context;
-use engine::{DataDir, Engine, Partitions, Session};
+use engine::{DataDir, Engine, IndexStatements, Partitions, Session};
 use plan::{IndexSet, Insert, InsertStep, InsertStepKind, Query, Tables, Workload};
 use record::{Cell, CellDir, CellRef, Failure, Setting, Status, Warning};
 use workload::insert;
@@ -24,7 +24,7 @@ pub fn run(
     let plan = conductor.plan();
     let target = &plan.targets[cell.target];
     let directory = conductor.directory.begin_cell(reference)?;
-    let Workload::Insert(insert) = &plan.workload;
+    let Workload::Insert(insert) = &plan.variants[cell.variant].workload;
     let mut record = Cell {
         target: target.name.clone(),
         build: plan.builds[target.build].name.clone(),
@@ -85,7 +85,7 @@ struct Running<'a> {
 
 impl Running<'_> {
     fn run(&mut self, cell: plan::Cell) -> anyhow::Result<Status> {
-        match target::bring_up(self.conductor, cell.target, cell.clients, self.directory)? {
+        match target::bring_up(self.conductor, cell, self.directory)? {
             Up::Null(engine) => self.measure(engine, cell.clients, false),
             Up::Sqlite(engine, data_dir) => {
                 let result = self.measure(engine, cell.clients, false);
@@ -93,20 +93,33 @@ impl Running<'_> {
             }
             Up::Postgres(engine) => {
                 self.record.server_user = engine.server_user().map(str::to_owned);
-                for note in engine.notes() {
-                    self.conductor
-                        .display
-                        .warn(&format!("warning[postgres::config]: {note}"));
-                    self.notes.push(Warning {
-                        code: "postgres::config".into(),
-                        text: note.clone(),
-                    });
-                }
+                self.note("postgres::config", engine.notes());
                 let data_dir = engine.data_dir().cloned();
                 let foreign = data_dir.is_none();
                 let result = self.measure(*engine, cell.clients, foreign);
                 self.leave(data_dir, result)
             }
+            Up::Mysql(engine) => {
+                self.record.server_user = engine.server_user().map(str::to_owned);
+                self.note("mysql::config", engine.notes());
+                let data_dir = engine.data_dir().cloned();
+                let foreign = data_dir.is_none();
+                let result = self.measure(*engine, cell.clients, foreign);
+                self.leave(data_dir, result)
+            }
+        }
+    }
+
+    /// Says what a server has to say of its config, and keeps it for every step.
+    fn note(&mut self, code: &str, notes: &[String]) {
+        for text in notes {
+            self.conductor
+                .display
+                .warn(&format!("warning[{code}]: {text}"));
+            self.notes.push(Warning {
+                code: code.into(),
+                text: text.clone(),
+            });
         }
     }
 
@@ -254,6 +267,12 @@ fn options(insert: &Insert, clients: u32, seed: u64) -> insert::Options {
             count: insert.partitions,
             rows_each: (rows_per_table(insert, clients) / u64::from(insert.partitions)).max(1),
         }),
+        index_statements: match insert.index_statements {
+            plan::IndexStatements::Usual => IndexStatements::Usual,
+            plan::IndexStatements::One => IndexStatements::One,
+            plan::IndexStatements::Each => IndexStatements::Each,
+        },
+        bulk_load: insert.bulk_load,
         long_transaction_seconds: insert.long_transaction.map(|hold| hold.as_secs_f64()),
     }
 }

@@ -14,7 +14,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use load::SystemClock;
-use plan::{Plan, Workload};
+use plan::Plan;
 use record::{CellRef, FsyncLatency, Host, ResolvedValue, Run, RunDir, Status, Target, Warning};
 
 use crate::cli::RunArgs;
@@ -140,9 +140,6 @@ fn run_cells(conductor: &Conductor<'_>, cells: &[CellRef]) -> anyhow::Result<Sta
 /// The record of a run that has not begun.
 fn describe(file: &PlanFile, builds: Vec<record::Build>, started_unix_ns: u64) -> Run {
     let plan = &file.plan;
-    let workload = match &plan.workload {
-        Workload::Insert(_) => "insert",
-    };
     Run {
         assay_version: env!("CARGO_PKG_VERSION").into(),
         name: plan.name.clone(),
@@ -180,10 +177,11 @@ fn describe(file: &PlanFile, builds: Vec<record::Build>, started_unix_ns: u64) -
             .cells()
             .iter()
             .map(|cell| {
+                let variant = &plan.variants[cell.variant];
                 CellRef::new(
                     &plan.targets[cell.target].name,
-                    workload,
-                    None,
+                    variant.workload.name(),
+                    variant.name.as_deref(),
                     cell.clients,
                     cell.repeat,
                 )

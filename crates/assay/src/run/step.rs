@@ -185,6 +185,16 @@ impl<'a, E: Engine> Bench<'a, E> {
             record.insert_rate_target_rows_per_s = Some(rate * f64::from(self.clients));
         }
         record.time_given_ns = time.map(|time| time.as_nanos() as u64);
+        let is_load = matches!(step.kind, InsertKind::Load { .. });
+        if is_load
+            && self.plan.bulk_load
+            && self.workload.bulk_load(self.engine.dialect()).is_none()
+        {
+            record.warnings.push(Warning {
+                code: "workload::no-bulk-load".into(),
+                text: "`bulk-load` is not applicable: this engine has no such way, or clients share a table".into(),
+            });
+        }
         record.counters_before = self.counters()?;
         let works = self
             .workload

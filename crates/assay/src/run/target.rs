@@ -1,8 +1,9 @@
 //! Brings a target up for a cell.
 
 use engine::DataDir;
+use engine::mysql::{self, Mysql};
 use engine::null::Null;
-use engine::postgres::{Postgres, StartOptions};
+use engine::postgres::{self, Postgres};
 use engine::sqlite::Sqlite;
 use plan::{BuildSource, Engine};
 use record::CellDir;
@@ -18,29 +19,31 @@ pub enum Up {
     Sqlite(Sqlite, DataDir),
     /// A server.
     Postgres(Box<Postgres>),
+    /// A server of MySQL or MariaDB.
+    Mysql(Box<Mysql>),
 }
 
-/// Brings up the target number `target` for a cell.
+/// Brings up the target of a cell, which is recorded in `directory`.
 pub(super) fn bring_up(
     conductor: &Conductor<'_>,
-    target: usize,
-    clients: u32,
-    cell: &CellDir,
+    cell: plan::Cell,
+    directory: &CellDir,
 ) -> anyhow::Result<Up> {
     let plan = conductor.plan();
-    let target = &plan.targets[target];
+    let target = &plan.targets[cell.target];
+    let connections = preflight::connections(&plan.variants[cell.variant], cell.clients);
     let (build, config) = (&plan.builds[target.build], &plan.configs[target.config]);
     let home = conductor.data_root.join(&target.name);
     match (build.engine, &build.source) {
         (Engine::Null, _) => Ok(Up::Null(Null)),
         (Engine::Sqlite, _) => {
-            let directory = DataDir::create(&home, "sqlite")?;
-            directory.wipe()?;
-            match Sqlite::start(directory.path(), &config.set) {
-                Ok(sqlite) => Ok(Up::Sqlite(sqlite, directory)),
+            let data_dir = DataDir::create(&home, "sqlite")?;
+            data_dir.wipe()?;
+            match Sqlite::start(data_dir.path(), &config.set) {
+                Ok(sqlite) => Ok(Up::Sqlite(sqlite, data_dir)),
                 Err(error) => {
                     // Nothing in it tells why; what can't be removed now is wiped by the next run.
-                    let _ = directory.remove();
+                    let _ = data_dir.remove();
                     Err(error.into())
                 }
             }
@@ -49,25 +52,47 @@ pub(super) fn bring_up(
             Ok(Up::Postgres(Box::new(Postgres::attach(url.expose())?)))
         }
         (Engine::Postgres, BuildSource::Installed(name)) => {
-            let postgres = Postgres::start(&StartOptions {
+            let postgres = Postgres::start(&postgres::StartOptions {
                 build: &builds::installed(build.engine, name)?.place,
                 data_dir: &home,
                 config_files: &conductor.file.config_texts(config)?,
                 set: &config.set,
                 user: plan.server_user.as_deref(),
                 guard_exe: &conductor.executable,
-                log: &cell.log_path(),
-                connections: preflight::connections(plan, clients),
+                log: &directory.log_path(),
+                connections,
                 timeout: plan.server_timeout,
                 stop: &conductor.stop,
             })?;
             if let Some(text) = postgres.config_text() {
-                cell.write_text("server.conf", text)?;
+                directory.write_text("server.conf", text)?;
             }
             Ok(Up::Postgres(Box::new(postgres)))
         }
-        (Engine::Postgres, BuildSource::Bundled) => {
-            unreachable!("a plan has no bundled PostgreSQL")
+        (Engine::Mysql, BuildSource::Url(url)) => {
+            Ok(Up::Mysql(Box::new(Mysql::attach(url.expose())?)))
+        }
+        (Engine::Mysql, BuildSource::Installed(name)) => {
+            let mysql = Mysql::start(&mysql::StartOptions {
+                build: &builds::installed(build.engine, name)?.place,
+                launch: None,
+                data_dir: &home,
+                config_files: &conductor.file.config_texts(config)?,
+                set: &config.set,
+                user: plan.server_user.as_deref(),
+                guard_exe: &conductor.executable,
+                log: &directory.log_path(),
+                connections,
+                timeout: plan.server_timeout,
+                stop: &conductor.stop,
+            })?;
+            if let Some(text) = mysql.config_text() {
+                directory.write_text("server.conf", text)?;
+            }
+            Ok(Up::Mysql(Box::new(mysql)))
+        }
+        (Engine::Postgres | Engine::Mysql, BuildSource::Bundled) => {
+            unreachable!("a plan has no bundled server")
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A point in time is a `datetime` without fractions of a second, which is what the Insert Benchmark has; the server
 //! rounds what is sent. Deleters that share a table wait for each other's rows: `delete` can't skip locked ones.
 
-use crate::{ColumnType, Comparison, Dialect, Index, RangeScan, Table};
+use crate::{BulkLoad, ColumnType, Comparison, Dialect, Index, IndexStatements, RangeScan, Table};
 
 /// Where tables are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,19 +80,32 @@ impl Dialect for MysqlDialect {
         )]
     }
 
-    fn create_indexes(&self, table: &Table) -> Vec<String> {
+    fn create_indexes(&self, table: &Table, statements: IndexStatements) -> Vec<String> {
         let additions: Vec<String> = table
             .indexes
             .iter()
             .map(|index| format!("add index {} ({})", index.name, index.columns.join(", ")))
             .collect();
         let alter = |what: &str| format!("alter table {} {what}", table.name);
-        match self.storage_engine {
-            _ if additions.is_empty() => Vec::new(),
+        let each = match statements {
             // MyRocks makes one index at a time fastest.
-            StorageEngine::RocksDb => additions.iter().map(|addition| alter(addition)).collect(),
-            _ => vec![alter(&additions.join(", "))],
+            IndexStatements::Usual => self.storage_engine == StorageEngine::RocksDb,
+            IndexStatements::One => false,
+            IndexStatements::Each => true,
+        };
+        match each {
+            _ if additions.is_empty() => Vec::new(),
+            true => additions.iter().map(|addition| alter(addition)).collect(),
+            false => vec![alter(&additions.join(", "))],
         }
+    }
+
+    fn bulk_load(&self) -> Option<BulkLoad> {
+        (self.storage_engine == StorageEngine::RocksDb).then_some(BulkLoad {
+            begin: &["set session unique_checks = 0, session rocksdb_bulk_load = 1"],
+            // Puts the last file in place.
+            end: &["set session rocksdb_bulk_load = 0, session unique_checks = 1"],
+        })
     }
 
     fn drop_table(&self, table: &Table) -> Vec<String> {
@@ -236,10 +249,15 @@ mod tests {
     #[test]
     fn myrocks_makes_one_index_at_a_time() {
         assert_eq!(
-            dialect("innodb").create_indexes(&table(None)),
+            dialect("innodb").create_indexes(&table(None), IndexStatements::Usual),
             ["alter table pi1 add index pdc (price, data), add index byprice (price)"]
         );
-        assert_eq!(dialect("MyRocks").create_indexes(&table(None)).len(), 2);
+        assert_eq!(
+            dialect("MyRocks")
+                .create_indexes(&table(None), IndexStatements::Usual)
+                .len(),
+            2
+        );
     }
 
     #[test]

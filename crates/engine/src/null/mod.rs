@@ -146,7 +146,7 @@ impl Dialect for NullDialect {
         Vec::new()
     }
 
-    fn create_indexes(&self, _: &Table) -> Vec<String> {
+    fn create_indexes(&self, _: &Table, _: crate::IndexStatements) -> Vec<String> {
         Vec::new()
     }
 

@@ -1,6 +1,6 @@
 //! SQL as PostgreSQL wants it.
 
-use crate::{ColumnType, Comparison, Dialect, Index, RangeScan, Table};
+use crate::{ColumnType, Comparison, Dialect, Index, IndexStatements, RangeScan, Table};
 
 /// Keys that a session draws from the sequence at once: as the Insert Benchmark does, so that the sequence is not what
 /// is measured.
@@ -88,7 +88,7 @@ impl Dialect for PostgresDialect {
         statements
     }
 
-    fn create_indexes(&self, table: &Table) -> Vec<String> {
+    fn create_indexes(&self, table: &Table, _: IndexStatements) -> Vec<String> {
         let create = |index: &Index| {
             format!(
                 "create index {} on {} ({})",
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn names_of_indexes_are_the_tables_own() {
         assert_eq!(
-            PostgresDialect.create_indexes(&table(None)),
+            PostgresDialect.create_indexes(&table(None), IndexStatements::Usual),
             ["create index pi1_pdc on pi1 (price, data)"]
         );
     }

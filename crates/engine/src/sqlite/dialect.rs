@@ -1,6 +1,6 @@
 //! SQL as SQLite writes it.
 
-use crate::{ColumnType, Comparison, Dialect, Index, RangeScan, Table};
+use crate::{ColumnType, Comparison, Dialect, Index, IndexStatements, RangeScan, Table};
 
 /// SQLite's SQL.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl Dialect for SqliteDialect {
         )]
     }
 
-    fn create_indexes(&self, table: &Table) -> Vec<String> {
+    fn create_indexes(&self, table: &Table, _: IndexStatements) -> Vec<String> {
         let create = |index: &Index| {
             format!(
                 "create index {} on {} ({})",

@@ -61,7 +61,10 @@ fn filled(rows: u32) -> (tempfile::TempDir, Sqlite, SqliteSession) {
         session.text("text");
         assert_eq!(session.execute().unwrap().rows, 1);
     }
-    for sql in sqlite.dialect().create_indexes(&table()) {
+    for sql in sqlite
+        .dialect()
+        .create_indexes(&table(), crate::IndexStatements::Usual)
+    {
         session.query(&sql).unwrap();
     }
     (directory, sqlite, session)

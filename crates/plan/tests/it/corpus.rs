@@ -69,11 +69,24 @@ fn listing(plan: &Plan) -> String {
     for target in &plan.targets {
         let config = &plan.configs[target.config];
         lines.push_str(&format!(
-            "{} files {:?} set {:?}\n",
-            target.name, config.files, config.set
+            "{} files {:?} set {:?}{}\n",
+            target.name,
+            config.files,
+            config.set,
+            limits(config)
         ));
     }
+    for variant in plan.variants.iter().filter(|it| it.name.is_some()) {
+        lines.push_str(&format!("{variant:?}\n"));
+    }
     lines
+}
+
+fn limits(config: &plan::Config) -> String {
+    let memory = config.limits.memory_bytes;
+    let cpus = config.limits.cpus.as_ref();
+    memory.map_or(String::new(), |bytes| format!(" memory {bytes}"))
+        + &cpus.map_or(String::new(), |cpus| format!(" cpus {cpus:?}"))
 }
 
 fn check(case: &Case, extension: &str, got: &str) -> Result<(), String> {
@@ -186,7 +199,7 @@ fn the_built_in_plan_is_small_and_right() {
     assert_eq!(names, ["sqlite.full", "sqlite.normal"]);
     assert_eq!(plan.base, 0);
     assert_eq!(plan.clients, [1]);
-    let plan::Workload::Insert(insert) = &plan.workload;
+    let plan::Workload::Insert(insert) = &plan.variants[0].workload;
     let steps: Vec<&str> = insert.steps.iter().map(|step| step.name.as_str()).collect();
     let ten = [
         "l.i0", "l.x", "l.i1", "l.i2", "settle", "qr100", "qp100", "qr500", "qp500", "qr1000",

@@ -6,3 +6,4 @@ mod corpus;
 mod order;
 mod robustness;
 mod sets;
+mod shipped;

@@ -1,15 +1,20 @@
 //! The order of the cells of a plan.
 
 fn cells(order: &str) -> Vec<String> {
+    cells_of(order, "")
+}
+
+fn cells_of(order: &str, variants: &str) -> Vec<String> {
     let text = format!(
-        "clients = [1, 4]\nrepeats = 2\norder = \"{order}\"\n[workload.insert]\n[build.a]\nnull = \"bundled\"\n\
+        "clients = [1, 4]\nrepeats = 2\norder = \"{order}\"\n[workload.insert]\n{variants}[build.a]\nnull = \"bundled\"\n\
          [build.b]\nnull = \"bundled\"\n"
     );
     let (plan, _) = plan::parse("p.toml", &text, &[]).unwrap();
     let cells = plan.cells();
     let show = |cell: &plan::Cell| {
         let build = &plan.builds[plan.targets[cell.target].build].name;
-        format!("{build}{}r{}", cell.clients, cell.repeat)
+        let variant = plan.variants[cell.variant].name.as_deref().unwrap_or("");
+        format!("{build}{variant}{}r{}", cell.clients, cell.repeat)
     };
     cells.iter().map(show).collect()
 }
@@ -27,5 +32,18 @@ fn grouped_cells_stay_together() {
     assert_eq!(
         cells("grouped").join(" "),
         "a1r1 a1r2 a4r1 a4r2 b1r1 b1r2 b4r1 b4r2"
+    );
+}
+
+#[test]
+fn variants_go_round_outside_of_clients() {
+    let variants = "[workload.insert.variant.x]\n[workload.insert.variant.y]\n";
+    assert_eq!(
+        cells_of("interleaved", variants).join(" "),
+        "ax1r1 bx1r1 ax4r1 bx4r1 ay1r1 by1r1 ay4r1 by4r1 ax1r2 bx1r2 ax4r2 bx4r2 ay1r2 by1r2 ay4r2 by4r2"
+    );
+    assert_eq!(
+        cells_of("grouped", variants).join(" "),
+        "ax1r1 ax1r2 ax4r1 ax4r2 ay1r1 ay1r2 ay4r1 ay4r2 bx1r1 bx1r2 bx4r1 bx4r2 by1r1 by1r2 by4r1 by4r2"
     );
 }

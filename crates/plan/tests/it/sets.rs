@@ -44,7 +44,7 @@ fn refused(sets: &[&str]) -> String {
 }
 
 fn insert(plan: &Plan) -> &plan::Insert {
-    let Workload::Insert(insert) = &plan.workload;
+    let Workload::Insert(insert) = &plan.variants[0].workload;
     insert
 }
 

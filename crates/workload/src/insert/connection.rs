@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::Duration;
 
-use engine::{Error, Outcome, Session, Statement};
+use engine::{BulkLoad, Error, Outcome, Session, Statement};
 
 use super::pace::Pace;
 use super::rows::RowSource;
@@ -18,6 +18,8 @@ pub mod kinds {
 
     /// A statement that inserts rows and commits.
     pub const INSERT: Kind = Kind("insert");
+    /// A statement that ends a bulk load.
+    pub const BULK_LOAD_END: Kind = Kind("bulk_load_end");
     /// A statement that deletes the oldest rows and commits.
     pub const DELETE: Kind = Kind("delete");
     /// A range or point query.
@@ -69,6 +71,9 @@ macro_rules! each {
 impl<S: Session> Program for Connection<S> {
     fn kinds(&self) -> &'static [Kind] {
         match self {
+            Self::Inserter(Inserter {
+                is_bulk_load: true, ..
+            }) => &[kinds::INSERT, kinds::BULK_LOAD_END],
             Self::Inserter(_) => &[kinds::INSERT],
             Self::Deleter(_) => &[kinds::DELETE, kinds::GET_MIN],
             Self::RangeReader(_) => &[kinds::QUERY],
@@ -123,9 +128,22 @@ pub struct Inserter<S> {
     /// Commits begun.
     pub(super) begun: u64,
     pub(super) pace: Option<Pace>,
+    pub(super) is_bulk_load: bool,
+    /// Statements still to be run when all rows are inserted.
+    pub(super) last_statements: &'static [&'static str],
+    /// The first of them is running.
+    pub(super) is_ending: bool,
 }
 
 impl<S: Session> Inserter<S> {
+    pub(super) fn begin_bulk_load(&mut self, bulk: BulkLoad) -> Result<(), Error> {
+        self.is_bulk_load = true;
+        self.last_statements = bulk.end;
+        bulk.begin
+            .iter()
+            .try_for_each(|sql| self.session.query(sql).map(|_| ()))
+    }
+
     #[inline]
     fn prepare(&mut self) -> Next {
         let done = self.commits == Some(self.begun);
@@ -137,7 +155,12 @@ impl<S: Session> Inserter<S> {
             }
         }
         if done {
-            return Next::Done;
+            self.is_ending = !self.last_statements.is_empty();
+            return if self.is_ending {
+                Next::Ready(1)
+            } else {
+                Next::Done
+            };
         }
         self.session.start(self.statement);
         for row in self.next_row..self.next_row + u64::from(self.rows_per_commit) {
@@ -150,11 +173,21 @@ impl<S: Session> Inserter<S> {
 
     #[inline]
     fn execute(&mut self) -> Result<Outcome, Error> {
+        if self.is_ending
+            && let [first, rest @ ..] = self.last_statements
+        {
+            self.session.query(first)?;
+            self.last_statements = rest;
+            return Ok(Outcome::default());
+        }
         self.session.execute()
     }
 
     #[inline]
     fn expected_rows(&self) -> (u64, u64) {
+        if self.is_ending {
+            return (0, 0);
+        }
         (self.rows_per_commit.into(), self.rows_per_commit.into())
     }
 }

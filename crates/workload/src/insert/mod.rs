@@ -13,7 +13,8 @@ mod schema;
 use std::sync::Arc;
 
 use engine::{
-    Dialect, Engine, Error, ParamType, Partitions, RangeScan, Session, Table, TableFacts,
+    BulkLoad, Dialect, Engine, Error, IndexStatements, ParamType, Partitions, RangeScan, Session,
+    Table, TableFacts,
 };
 
 use connection::{
@@ -45,6 +46,10 @@ pub struct Options {
     pub data_length: (u32, u32),
     /// Range partitions of each table.
     pub partitions: Option<Partitions>,
+    /// How the indexes are made.
+    pub index_statements: IndexStatements,
+    /// Whether `l.i0` uses what the engine has to load many rows at once. Clients that share a table can't.
+    pub bulk_load: bool,
     /// Each client has a connection that holds a transaction open for so many seconds, and again.
     pub long_transaction_seconds: Option<f64>,
 }
@@ -191,6 +196,11 @@ impl Insert {
         self.ledgers.iter().map(|ledger| ledger.rows).sum()
     }
 
+    /// What the values of a row take in bytes, on average.
+    pub fn row_bytes_mean(&self) -> f64 {
+        rows::bytes_mean(self.options.data_length)
+    }
+
     /// Whether the secondary indexes exist.
     pub fn is_indexed(&self) -> bool {
         self.ledgers.iter().all(|ledger| ledger.indexed)
@@ -222,12 +232,11 @@ impl Insert {
             let rows_per_commit = step.kind.rows_per_commit();
             match step.kind {
                 StepKind::Load { rows, .. } => {
-                    add(
-                        "insert",
-                        None,
-                        false,
-                        Connection::Inserter(self.inserter(engine, step, client, Some(rows))?),
-                    );
+                    let mut inserter = self.inserter(engine, step, client, Some(rows))?;
+                    if let Some(bulk) = self.bulk_load(engine.dialect()) {
+                        inserter.begin_bulk_load(bulk)?;
+                    }
+                    add("insert", None, false, Connection::Inserter(inserter));
                 }
                 StepKind::Index { rows, .. } => {
                     let inserter = self.inserter(engine, step, client, Some(rows))?;
@@ -235,9 +244,10 @@ impl Insert {
                     let statements = if self.options.shared_table && client > 0 {
                         Vec::new()
                     } else {
-                        engine
-                            .dialect()
-                            .create_indexes(&self.tables[table as usize])
+                        engine.dialect().create_indexes(
+                            &self.tables[table as usize],
+                            self.options.index_statements,
+                        )
                     };
                     let indexer = Indexer {
                         inserter,
@@ -408,6 +418,12 @@ impl Insert {
         })
     }
 
+    /// How `l.i0` loads faster than by inserts alone, if it is to and can.
+    pub fn bulk_load(&self, dialect: &dyn Dialect) -> Option<BulkLoad> {
+        let may = self.options.bulk_load && !self.options.shared_table;
+        dialect.bulk_load().filter(|_| may)
+    }
+
     fn inserter<E: Engine>(
         &self,
         engine: &E,
@@ -446,6 +462,9 @@ impl Insert {
             commits,
             begun: 0,
             pace: None,
+            is_bulk_load: false,
+            last_statements: &[],
+            is_ending: false,
         })
     }
 

@@ -327,7 +327,10 @@ fn statements_of_the_dialect_do_what_they_say() {
         ] {
             let work = table(name, partitions);
             let mut session = fill(&server.mysql, &work, 100);
-            run(&mut session, &dialect.create_indexes(&work));
+            run(
+                &mut session,
+                &dialect.create_indexes(&work, engine::IndexStatements::Usual),
+            );
             for (comparison, expected) in [(Comparison::AtLeast, 3), (Comparison::Above, 2)] {
                 let scan = RangeScan {
                     index: &work.indexes[0],

@@ -34,7 +34,10 @@ fn counters_grow_with_the_work() {
         let mut session = fill(&server.mysql, &counted, 200);
         run(
             &mut session,
-            &server.mysql.dialect().create_indexes(&counted),
+            &server
+                .mysql
+                .dialect()
+                .create_indexes(&counted, engine::IndexStatements::Usual),
         );
         session
             .query("delete from count1 where transactionid <= 50")

@@ -42,7 +42,10 @@ fn counters_grow_with_the_work() {
         let mut session = fill(&server.postgres, &counted, 200);
         run(
             &mut session,
-            &server.postgres.dialect().create_indexes(&counted),
+            &server
+                .postgres
+                .dialect()
+                .create_indexes(&counted, engine::IndexStatements::Usual),
         );
         session
             .query(&format!("delete from {name} where transactionid <= 50"))

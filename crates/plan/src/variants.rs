@@ -1,0 +1,154 @@
+//! `[workload.insert.variant.NAME]`: what the variants of a workload change in it.
+
+use crate::diagnostic::Diagnostic;
+use crate::insert;
+use crate::kinds::bad_name;
+use crate::reader::{Context, table_of};
+use crate::spec::{Variant, Workload};
+use crate::tree::{Entry, Node, Table, Value};
+
+const PATH: &str = "workload.insert.variant";
+/// The key of a workload whose own keys are changed one by one.
+const NESTED: &str = "step";
+
+/// Reads `[workload.insert]` with its variants; without any there is one, without a name. What all share has to be
+/// a workload by itself.
+pub(crate) fn read(
+    cx: &mut Context<'_>,
+    mut node: Node,
+    clients_most: Option<u32>,
+) -> Option<Vec<Variant>> {
+    let declared = match &mut node.value {
+        Value::Table(table) => table.take("variant"),
+        _ => None,
+    };
+    let shared = node.clone();
+    let noted = cx.resolved.len();
+    let workload = insert::read(cx, node, clients_most);
+    let Some(declared) = declared else {
+        return Some(vec![Variant {
+            name: None,
+            workload: Workload::Insert(workload?),
+        }]);
+    };
+    let table = table_of(cx, PATH, declared.node)?;
+    if table.entries.is_empty() {
+        cx.report(
+            Diagnostic::error(
+                "plan::empty-list",
+                declared.key_place,
+                format!("`{PATH}` is empty"),
+            )
+            .label("nothing to measure")
+            .help("leave it out, or name a variant: `[workload.insert.variant.NAME]`"),
+        );
+    }
+    let mut variants = Vec::new();
+    for entry in table.entries {
+        let name_is_bad = bad_name(
+            "a variant has a name that cannot be used",
+            &entry.key,
+            entry.key_place,
+        );
+        cx.diagnostics.extend(name_is_bad);
+        let path = format!("{PATH}.{}", entry.key);
+        let (name, place) = (Some(entry.key), entry.key_place);
+        let Some(mut changes) = table_of(cx, &path, entry.node) else {
+            continue;
+        };
+        if let Some(nested) = changes.take("variant") {
+            cx.report(
+                Diagnostic::error(
+                    "plan::unknown-key",
+                    nested.key_place,
+                    format!("unknown key `variant` in `[{path}]`"),
+                )
+                .label("a variant has no variants")
+                .help("put them side by side: `[workload.insert.variant.NAME]`"),
+            );
+        }
+        let before = cx.resolved.len();
+        let workload = changed(cx, &shared, changes, &path, noted, clients_most);
+        if cx.resolved.len() == before {
+            cx.resolve(path, "{}".to_owned(), place);
+        }
+        variants.extend(workload.map(|workload| Variant { name, workload }));
+    }
+    workload.map(|_| variants)
+}
+
+/// The shared workload with a variant's changes. Of its values only those are noted that are not as in the shared one,
+/// whose notes begin at `noted`.
+fn changed(
+    cx: &mut Context<'_>,
+    shared: &Node,
+    changes: Table,
+    path: &str,
+    noted: usize,
+    clients_most: Option<u32>,
+) -> Option<Workload> {
+    let mut node = shared.clone();
+    if let Value::Table(table) = &mut node.value {
+        put_over(table, changes);
+    }
+    let (diagnostics, resolved) = (cx.diagnostics.len(), cx.resolved.len());
+    let workload = insert::read(cx, node, clients_most);
+    // What is wrong with the shared values was said.
+    let news = cx.diagnostics.split_off(diagnostics);
+    for diagnostic in news {
+        if !cx.diagnostics.contains(&diagnostic) {
+            cx.report(diagnostic);
+        }
+    }
+    for mut value in cx.resolved.split_off(resolved) {
+        let is_shared = cx.resolved[noted..].contains(&value);
+        if !is_shared {
+            let rest = value.key.strip_prefix("workload.insert").unwrap_or("");
+            value.key = format!("{path}{rest}");
+            cx.resolved.push(value);
+        }
+    }
+    workload.map(Workload::Insert)
+}
+
+fn put_over(table: &mut Table, changes: Table) {
+    for change in changes.entries {
+        let Some(existing) = table.get_mut(&change.key) else {
+            table.entries.push(change);
+            continue;
+        };
+        match (&mut existing.node.value, change.node.value) {
+            (Value::Table(steps), Value::Table(changes)) if change.key == NESTED => {
+                for step in changes.entries {
+                    put_step_over(steps, step);
+                }
+            }
+            (_, value) => {
+                existing.key_place = change.key_place;
+                existing.node = Node {
+                    value,
+                    ..change.node
+                };
+            }
+        }
+    }
+}
+
+fn put_step_over(steps: &mut Table, step: Entry) {
+    match (steps.get_mut(&step.key), step.node.value) {
+        (Some(existing), Value::Table(changes)) => match &mut existing.node.value {
+            Value::Table(keys) => put_over(keys, changes),
+            other => *other = Value::Table(changes),
+        },
+        (existing, value) => {
+            let entry = Entry {
+                node: Node { value, ..step.node },
+                ..step
+            };
+            match existing {
+                Some(existing) => *existing = entry,
+                None => steps.entries.push(entry),
+            }
+        }
+    }
+}

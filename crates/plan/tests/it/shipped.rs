@@ -1,0 +1,74 @@
+//! The plans that are shipped are understood, and so are the commands that their README gives.
+
+use std::path::{Path, PathBuf};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plans")
+}
+
+fn shipped() -> Vec<PathBuf> {
+    let entries = fs_err::read_dir(folder()).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths
+        .filter(|path| path.extension().is_some_and(|it| it == "toml"))
+        .collect()
+}
+
+fn parse(path: &Path, sets: &[String]) -> plan::Plan {
+    let text = fs_err::read_to_string(path).unwrap();
+    let name = path.display().to_string();
+    match plan::parse(&name, &text, sets) {
+        Ok((plan, warnings)) if warnings.is_empty() => plan,
+        Ok((_, diagnostics)) | Err(diagnostics) => {
+            panic!(
+                "{}",
+                plan::render(&diagnostics, &name, &text, sets, false)
+            )
+        }
+    }
+}
+
+#[test]
+fn every_plan_is_understood_and_has_as_many_cells_as_is_said() {
+    let readme = fs_err::read_to_string(folder().join("README.md")).unwrap();
+    let plans = shipped();
+    assert!(plans.len() >= 4, "{plans:?}");
+    for path in plans {
+        let plan = parse(&path, &[]);
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let row = readme
+            .lines()
+            .find(|line| line.starts_with(&format!("| [{name}]")))
+            .unwrap_or_else(|| panic!("the README does not have {name}"));
+        let said: usize = row.rsplit('|').nth(1).unwrap().trim().parse().unwrap();
+        assert_eq!(plan.cells().len(), said, "{name}");
+    }
+}
+
+#[test]
+fn the_commands_of_the_readme_change_what_they_name() {
+    let readme = fs_err::read_to_string(folder().join("README.md")).unwrap();
+    let text = readme.replace("\\\n", " ");
+    let commands: Vec<Vec<&str>> = text
+        .lines()
+        .filter(|line| line.starts_with("assay run "))
+        .map(|line| line.split_ascii_whitespace().collect())
+        .collect();
+    assert_eq!(commands.len(), shipped().len());
+    for command in commands {
+        let sets: Vec<String> = command
+            .windows(2)
+            .filter(|words| words[0] == "--set")
+            .map(|words| words[1].to_owned())
+            .collect();
+        let path = folder().join("..").join(command[2]);
+        let (small, whole) = (parse(&path, &sets), parse(&path, &[]));
+        // Each `--set` is the origin of some value, and none adds a config.
+        assert_eq!(small.configs.len(), whole.configs.len());
+        let set = small
+            .resolved
+            .iter()
+            .filter(|value| value.origin == plan::Origin::Set);
+        assert!(set.count() >= sets.len(), "{command:?}");
+    }
+}
