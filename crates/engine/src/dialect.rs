@@ -1,6 +1,6 @@
 //! SQL as each engine wants it, made from tables as data.
 
-use crate::{Comparison, Index, Table};
+use crate::{Column, ColumnType, Comparison, Index, Table};
 
 /// A scan in index order from a first key, which is its only parameter.
 #[derive(Clone, Copy, Debug)]
@@ -33,13 +33,47 @@ pub struct BulkLoad {
     pub end: &'static [&'static str],
 }
 
-/// The statements that workloads need, as one engine writes them. Parameters are in the engine's own notation.
+/// The name of an index where such names are global: the table's is put before it.
+pub(crate) fn global_index_name(table: &Table, index: &Index) -> String {
+    format!("{}_{}", table.name, index.name)
+}
+
+/// The statements that workloads need, as one engine writes them. Parameters are in the engine's own notation. What
+/// most engines write alike is here.
 pub trait Dialect: Sync {
+    /// The parameter of this number, counted from 1.
+    fn parameter(&self, _number: usize) -> String {
+        "?".into()
+    }
+
+    /// The type of a column in the table's definition, with what else is said of it there.
+    fn column_type(&self, kind: ColumnType) -> String;
+
+    /// What follows a table's name where an index is to be read; empty where the engine takes no advice.
+    fn index_hint(&self, _table: &Table, _index: &Index) -> String {
+        String::new()
+    }
+
+    /// The columns of the table, as its definition lists them.
+    fn column_definitions(&self, table: &Table) -> String {
+        let definition =
+            |column: &Column| format!("{} {}", column.name, self.column_type(column.kind));
+        let columns: Vec<String> = table.columns.iter().map(definition).collect();
+        columns.join(", ")
+    }
+
     /// Creates the table without its secondary indexes; its partitions with it.
     fn create_table(&self, table: &Table) -> Vec<String>;
 
     /// Creates all secondary indexes.
-    fn create_indexes(&self, table: &Table, statements: IndexStatements) -> Vec<String>;
+    fn create_indexes(&self, table: &Table, _statements: IndexStatements) -> Vec<String> {
+        let create = |index: &Index| {
+            let name = global_index_name(table, index);
+            let columns = index.columns.join(", ");
+            format!("create index {name} on {} ({columns})", table.name)
+        };
+        table.indexes.iter().map(create).collect()
+    }
 
     /// How a session loads many rows in the order of their keys into a table that nobody else writes; `None` where the
     /// engine knows no way but inserts.
@@ -48,26 +82,69 @@ pub trait Dialect: Sync {
     }
 
     /// Drops the table, if it exists.
-    fn drop_table(&self, table: &Table) -> Vec<String>;
+    fn drop_table(&self, table: &Table) -> Vec<String> {
+        vec![format!("drop table if exists {}", table.name)]
+    }
 
     /// Inserts `rows` rows: every column but the key is a parameter, row by row.
-    fn insert(&self, table: &Table, rows: u32) -> String;
+    fn insert(&self, table: &Table, rows: u32) -> String {
+        let columns: Vec<&str> = table.columns[1..].iter().map(|it| it.name).collect();
+        let row = |row: usize| {
+            let first = row * columns.len() + 1;
+            format!("({})", parameters(self, first, columns.len()))
+        };
+        let values: Vec<String> = (0..rows as usize).map(row).collect();
+        format!(
+            "insert into {} ({}) values {}",
+            table.name,
+            columns.join(", "),
+            values.join(", ")
+        )
+    }
 
     /// Deletes the `rows` rows with the lowest keys that are at least the parameter. With `shared`, other connections
     /// do the same at the same time and none waits for rows that another is deleting, where the engine can do that.
     fn delete_oldest(&self, table: &Table, rows: u32, shared: bool) -> String;
 
     /// Reads index columns in index order.
-    fn range_scan(&self, table: &Table, scan: RangeScan<'_>) -> String;
+    fn range_scan(&self, table: &Table, scan: RangeScan<'_>) -> String {
+        let RangeScan { index, limit, .. } = scan;
+        let columns = index.columns.join(", ");
+        let comparison = match scan.comparison {
+            Comparison::AtLeast => ">=",
+            Comparison::Above => ">",
+        };
+        format!(
+            "select {columns} from {}{} where {} {comparison} {} order by {columns} limit {limit}",
+            table.name,
+            self.index_hint(table, index),
+            index.columns[0],
+            self.parameter(1)
+        )
+    }
 
     /// Reads the key and `columns` of `keys` rows by key; the keys are the parameters.
-    fn point_lookup(&self, table: &Table, columns: &[&str], keys: u32) -> String;
+    fn point_lookup(&self, table: &Table, columns: &[&str], keys: u32) -> String {
+        let key = table.key();
+        let mut selected = vec![key];
+        selected.extend_from_slice(columns);
+        format!(
+            "select {} from {} where {key} in ({})",
+            selected.join(", "),
+            table.name,
+            parameters(self, 1, keys as usize)
+        )
+    }
 
     /// The smallest key, NULL in an empty table. No parameters.
-    fn min_key(&self, table: &Table) -> String;
+    fn min_key(&self, table: &Table) -> String {
+        format!("select min({}) from {}", table.key(), table.name)
+    }
 
     /// The largest key, NULL in an empty table. No parameters.
-    fn max_key(&self, table: &Table) -> String;
+    fn max_key(&self, table: &Table) -> String {
+        format!("select max({}) from {}", table.key(), table.name)
+    }
 
     /// Counts the rows by way of the table itself (`None`) or of one index: statements to run in turn on one session,
     /// of which the last returns the count. Empty where the engine can't be told which index to read.
@@ -77,5 +154,15 @@ pub trait Dialect: Sync {
     fn begin(&self) -> &'static str;
 
     /// Ends it.
-    fn commit(&self) -> &'static str;
+    fn commit(&self) -> &'static str {
+        "commit"
+    }
+}
+
+/// So many parameters, from this number on.
+fn parameters(dialect: &(impl Dialect + ?Sized), first: usize, count: usize) -> String {
+    let each: Vec<String> = (first..first + count)
+        .map(|number| dialect.parameter(number))
+        .collect();
+    each.join(", ")
 }

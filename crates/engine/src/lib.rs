@@ -7,6 +7,7 @@
 //! Adding an engine is adding a folder here.
 
 pub mod guard;
+pub mod limits;
 pub mod mysql;
 pub mod null;
 pub mod postgres;
@@ -15,7 +16,6 @@ pub mod sqlite;
 mod data_dir;
 mod dialect;
 mod error;
-mod launch;
 mod local;
 mod net;
 mod running;
@@ -26,7 +26,6 @@ mod waiting;
 pub use data_dir::{DataDir, MARKER};
 pub use dialect::{BulkLoad, Dialect, IndexStatements, RangeScan};
 pub use error::{Error, ErrorClass, SetupError};
-pub use launch::Launch;
 pub use net::Password;
 pub use running::{
     Action, Capabilities, Counter, CounterKind, Engine, Observer, Setting, SettleLimits, Settled,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use crate::limits::Applied;
 use crate::{Dialect, Error, Session, SetupError, Table};
 
 /// What an engine can do. What it can't is *not applicable* in the record and in every table.
@@ -166,6 +167,17 @@ pub trait Engine: Send + Sync {
 
     /// The root of the server's process tree; `None` where there is none, or not on this host.
     fn process_id(&self) -> Option<u32>;
+
+    /// What came of the limits that were asked for; none for a target without any.
+    fn limits(&self) -> &[Applied] {
+        &[]
+    }
+
+    /// Says so when the kernel killed the server, or a process of it, because it needed more memory than its limit
+    /// allows: why a connection was lost, perhaps.
+    fn killed_for_memory(&self) -> Option<String> {
+        None
+    }
 
     /// Where its files are.
     fn storage(&self) -> Storage;

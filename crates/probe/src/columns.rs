@@ -83,6 +83,8 @@ columns! {
     ServerPrivate Gauge "server_private_bytes" "private memory of all processes of the server";
     ServerRead Cumulative "server_read_bytes" "bytes that the server read from storage";
     ServerWrite Cumulative "server_write_bytes" "bytes that the server had written, or left to be written, to storage";
+    ServerGroupMemory Gauge "server_cgroup_memory_bytes" "memory that the server's control group is charged with, where that is limited";
+    ServerGroupCache Gauge "server_cgroup_cache_bytes" "the part of it that is page cache of files, without shared memory";
     AssayCpu Cumulative "assay_cpu_ns" "all of assay's own process, user and kernel mode";
     Data Gauge "data_bytes" "tables and indexes, as allocated on disk";
     Log Gauge "log_bytes" "redo, undo and write-ahead logs, as allocated on disk";

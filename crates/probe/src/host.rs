@@ -7,6 +7,7 @@ use std::path::Path;
 use rustix::process::Resource;
 
 use crate::disk::{devices_of, existing, mounts};
+use crate::group::Group;
 use crate::parse::{
     Membership, Mount, mount_of, parse_cgroup, parse_cpu_max, parse_cpuinfo, parse_meminfo,
     parse_memory_limit, parse_stat,
@@ -237,8 +238,8 @@ fn add_limits(facts: &mut HostFacts, proc: &Proc, mounts: &[Mount]) {
         .text("proc/self/cgroup")
         .map(|text| parse_cgroup(&text))
         .unwrap_or_default();
-    let cpu = group_limit(mounts, &groups, "cpu", |directory, version| {
-        let text = match version {
+    let cpu = group_limit(mounts, &groups, "cpu", |directory, group| {
+        let text = match group.version {
             1 => {
                 let quota = proc.text(directory.join("cpu.cfs_quota_us"))?;
                 format!(
@@ -251,51 +252,28 @@ fn add_limits(facts: &mut HostFacts, proc: &Proc, mounts: &[Mount]) {
         Some(parse_cpu_max(&text))
     });
     facts.add_known("cgroup_cpu_limit_millicpus", cpu);
-    let memory = group_limit(mounts, &groups, "memory", |directory, version| {
-        let file = if version == 1 {
-            "memory.limit_in_bytes"
-        } else {
-            "memory.max"
-        };
+    let memory = group_limit(mounts, &groups, "memory", |directory, group| {
+        let file = group.memory_limit_file();
         Some(parse_memory_limit(&proc.text(directory.join(file))?))
     });
     facts.add_known("cgroup_memory_limit_bytes", memory);
 }
 
 /// The tightest limit of this process's group and the groups above it, as far as they can be seen. `read` is given a
-/// group's directory, from the root without its leading slash, and the version of control groups.
+/// group's directory, from the root without its leading slash, and the group that this process is in.
 fn group_limit(
     mounts: &[Mount],
     groups: &[Membership],
     controller: &str,
-    read: impl Fn(&Path, u32) -> Option<Result<Option<u64>, Malformed>>,
+    read: impl Fn(&Path, &Group) -> Option<Result<Option<u64>, Malformed>>,
 ) -> Option<u64> {
     let mut tightest: Option<u64> = None;
     for group in groups {
-        let version = match group.controllers.is_empty() {
-            true => 2,
-            false if group.controllers.iter().any(|name| name == controller) => 1,
-            false => continue,
+        let Some(group) = Group::of(mounts, group, controller) else {
+            continue;
         };
-        let mount = mounts.iter().find(|mount| match version {
-            1 => {
-                mount.fs_type == "cgroup"
-                    && mount
-                        .fs_options
-                        .split(',')
-                        .any(|option| option == controller)
-            }
-            _ => mount.fs_type == "cgroup2",
-        });
-        let Some(mount) = mount else { continue };
-        // In a container the mount shows a part of the hierarchy, and the group's path may begin above it.
-        let below = Path::new(&group.path)
-            .strip_prefix(&mount.root)
-            .unwrap_or(Path::new(""));
-        let top = mount.point.strip_prefix("/").unwrap_or(&mount.point);
-        let below = below.strip_prefix("/").unwrap_or(below);
-        for ancestor in below.ancestors() {
-            if let Some(Ok(Some(limit))) = read(&top.join(ancestor), version) {
+        for directory in group.with_above() {
+            if let Some(Ok(Some(limit))) = read(&directory, &group) {
                 tightest = Some(tightest.map_or(limit, |other| other.min(limit)));
             }
         }

@@ -11,6 +11,7 @@ mod columns;
 mod disk;
 mod error;
 mod fsync;
+mod group;
 mod host;
 pub mod parse;
 mod sampler;

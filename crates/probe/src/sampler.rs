@@ -7,6 +7,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::columns::{Place, Sample};
 use crate::disk::Disks;
+use crate::group::ServerGroup;
 use crate::parse::{parse_meminfo, parse_pressure, parse_stat, parse_vmstat};
 use crate::tree::Tree;
 use crate::{ProbeError, Proc, storage_size};
@@ -36,6 +37,7 @@ pub struct Sampler {
     targets: Targets,
     disks: Disks,
     server: Option<Tree>,
+    server_group: Option<ServerGroup>,
     sizes: Sizes,
     idle_ns: u64,
     iowait_ns: u64,
@@ -62,6 +64,9 @@ impl Sampler {
             page_bytes: rustix::param::page_size() as u64,
             buffer: Vec::new(),
             server: targets.server_pid.map(Tree::new),
+            server_group: targets
+                .server_pid
+                .and_then(|pid| ServerGroup::of(&proc, pid)),
             sizes: Sizes::default(),
             idle_ns: 0,
             iowait_ns: 0,
@@ -75,6 +80,7 @@ impl Sampler {
     pub fn set_server(&mut self, pid: Option<u32>) {
         self.targets.server_pid = pid;
         self.server = pid.map(Tree::new);
+        self.server_group = pid.and_then(|pid| ServerGroup::of(&self.proc, pid));
     }
 
     /// The names of the block devices that the disk's columns count, summed.
@@ -113,6 +119,11 @@ impl Sampler {
             row.set(Place::ServerPrivate, tree.private_pages * self.page_bytes);
             row.set(Place::ServerRead, tree.io.map(|io| io.read_bytes));
             row.set(Place::ServerWrite, tree.io.map(|io| io.write_bytes));
+        }
+        if let Some(group) = &self.server_group {
+            let (memory, cache) = group.sample(&self.proc, &mut self.buffer)?;
+            row.set(Place::ServerGroupMemory, memory);
+            row.set(Place::ServerGroupCache, cache);
         }
         self.disks.sample(&self.proc, &mut self.buffer, &mut row)?;
         self.sample_memory(&mut row)?;

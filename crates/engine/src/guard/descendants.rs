@@ -30,6 +30,14 @@ pub(crate) fn descendants(root: u32) -> Vec<u32> {
     found
 }
 
+/// Whether a process lives: a zombie does not.
+pub(crate) fn is_alive(pid: u32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat"))
+        .ok()
+        .and_then(|stat| state_and_parent(&stat))
+        .is_some_and(|(state, _)| state != 'Z')
+}
+
 /// The state and the parent's id in the text of /proc/PID/stat. The name before them may hold anything, parentheses
 /// included.
 fn state_and_parent(stat: &str) -> Option<(char, u32)> {
@@ -57,8 +65,10 @@ mod tests {
             .spawn()
             .unwrap();
         assert!(descendants(std::process::id()).contains(&child.id()));
+        assert!(is_alive(child.id()));
         drop(child.stdin.take());
         child.wait().unwrap();
+        assert!(!is_alive(child.id()));
         assert!(!descendants(std::process::id()).contains(&child.id()));
     }
 }

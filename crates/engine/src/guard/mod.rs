@@ -9,8 +9,12 @@
 //! What it can't do: when the guard itself is killed by SIGKILL, nobody is left to end the server. (Asking the kernel
 //! for that needs code between fork and exec, which is unsafe in Rust.) Assay sees the guard's end as the server's.
 //!
+//! A program that is to be confined is started by a guard that has confined itself for that moment: what is forked
+//! inherits it.
+//!
 //! The guard's words, one per line: to it `signal NAME` and `kill`; from it `pid N`, `exited TEXT`, `failed TEXT`.
 
+mod confinement;
 mod deadline;
 mod descendants;
 mod supervisor;
@@ -22,7 +26,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
+pub use confinement::{Confinement, ControlGroup};
 pub(crate) use deadline::Deadline;
+pub(crate) use descendants::{descendants, is_alive};
 pub use supervisor::main;
 
 use crate::SetupError;
@@ -107,6 +113,17 @@ impl Guarded {
     /// # Errors
     /// [`SetupError::Command`] when the guard or the program can't be started.
     pub fn spawn(spawn: &Spawn<'_>) -> Result<Self, SetupError> {
+        Self::spawn_confined(spawn, &Confinement::default())
+    }
+
+    /// Starts a program under guard, confined from its first instruction on, and with it all that it starts.
+    ///
+    /// # Errors
+    /// As [`Self::spawn`], and when it can't be confined.
+    pub fn spawn_confined(
+        spawn: &Spawn<'_>,
+        confinement: &Confinement,
+    ) -> Result<Self, SetupError> {
         let command = command_line(spawn.program, &spawn.args);
         let mut guard = Command::new(spawn.guard_exe);
         guard.arg(SUBCOMMAND).arg("--log").arg(spawn.log);
@@ -119,6 +136,7 @@ impl Guarded {
         if let Some(input) = spawn.input {
             guard.arg("--input").arg(input);
         }
+        confinement.tell(&mut guard);
         guard.arg("--").arg(spawn.program).args(&spawn.args);
         for name in &spawn.env_remove {
             guard.env_remove(name);

@@ -15,8 +15,9 @@ use fs_err as fs;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 
-use super::Deadline;
 use super::descendants::descendants;
+use super::{Confinement, ControlGroup, Deadline};
+use crate::limits::cpus;
 
 /// Time between SIGQUIT and SIGKILL when assay is gone.
 const GRACE: Duration = Duration::from_secs(2);
@@ -28,6 +29,7 @@ struct Request {
     input: Option<PathBuf>,
     user: Option<(u32, u32)>,
     remove_directory: Option<PathBuf>,
+    confinement: Confinement,
     program: OsString,
     args: Vec<OsString>,
 }
@@ -52,6 +54,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Request, String> {
     let mut args = args.into_iter();
     let (mut log, mut input, mut user, mut remove_directory) = (None, None, None, None);
+    let (mut group, mut group_home, mut cpus) = (None, None, None);
     loop {
         let name = args.next().ok_or("the guard was given no program")?;
         if name == "--" {
@@ -64,6 +67,14 @@ fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Request, String> {
             Some("--log") => log = Some(PathBuf::from(value)),
             Some("--input") => input = Some(PathBuf::from(value)),
             Some("--remove-directory") => remove_directory = Some(PathBuf::from(value)),
+            Some("--group") => group = Some(PathBuf::from(value)),
+            Some("--group-home") => group_home = Some(PathBuf::from(value)),
+            Some("--cpus") => {
+                let list = value.to_str().and_then(cpus::parse);
+                cpus = Some(
+                    list.ok_or_else(|| format!("`{}` is not a list of CPUs", value.display()))?,
+                );
+            }
             Some("--user") => {
                 let ids = value.to_str().and_then(|text| text.split_once(':'));
                 let ids = ids.and_then(|(uid, gid)| Some((uid.parse().ok()?, gid.parse().ok()?)));
@@ -78,11 +89,17 @@ fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Request, String> {
         }
     }
     let program = args.next().ok_or("the guard was given no program")?;
+    let group = match (group, group_home) {
+        (Some(directory), Some(home)) => Some(ControlGroup { directory, home }),
+        (None, None) => None,
+        _ => return Err("`--group` and `--group-home` go together".into()),
+    };
     Ok(Request {
         log: log.ok_or("the guard was given no log")?,
         input,
         user,
         remove_directory,
+        confinement: Confinement { group, cpus },
         program,
         args: args.collect(),
     })
@@ -125,9 +142,7 @@ fn guard(request: &Request, say: &mut impl FnMut(String)) -> Result<(), String> 
     if let Some((uid, gid)) = request.user {
         command.gid(gid).uid(uid);
     }
-    let child = command
-        .spawn()
-        .map_err(|error| format!("cannot start it: {error}"))?;
+    let child = request.confinement.spawn(&mut command)?;
     let pid = Pid::from_child(&child);
     say(format!("pid {}", child.id()));
     let status = supervise(pid);
@@ -136,6 +151,7 @@ fn guard(request: &Request, say: &mut impl FnMut(String)) -> Result<(), String> 
         // What can't be removed here is a few socket files in a temporary directory.
         let _ = fs::remove_dir_all(directory);
     }
+    request.confinement.clean_up();
     say(format!(
         "exited {}",
         status.map_or("unknown".to_string(), |status| status.to_string())
@@ -267,9 +283,12 @@ mod tests {
 
     #[test]
     fn what_follows_the_dashes_is_the_programs() {
-        let request =
-            parsed(&["--log", "/l", "--user", "3:4", "--", "prog", "--log", "x"]).unwrap();
+        let request = parsed(&[
+            "--log", "/l", "--user", "3:4", "--cpus", "0-2", "--", "prog", "--log", "x",
+        ])
+        .unwrap();
         assert_eq!(request.user, Some((3, 4)));
+        assert_eq!(request.confinement.cpus, Some(vec![0, 1, 2]));
         assert_eq!(request.program, "prog");
         assert_eq!(request.args, ["--log", "x"]);
     }
@@ -288,5 +307,15 @@ mod tests {
                 .contains("`--speed`")
         );
         assert!(parsed(&["--", "x"]).unwrap_err().contains("log"));
+        assert!(
+            parsed(&["--cpus", "many", "--", "x"])
+                .unwrap_err()
+                .contains("`many`")
+        );
+        assert!(
+            parsed(&["--log", "/l", "--group", "/g", "--", "x"])
+                .unwrap_err()
+                .contains("`--group-home`")
+        );
     }
 }

@@ -2,5 +2,6 @@
 
 pub(crate) mod log;
 pub(crate) mod program;
+pub(crate) mod server;
 pub(crate) mod socket;
 pub(crate) mod user;

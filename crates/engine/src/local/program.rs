@@ -2,17 +2,46 @@
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fs_err as fs;
 
 use super::log::{size, tail, tail_since};
-use crate::guard::{Deadline, Ending, Guarded, Spawn};
+use crate::guard::{Deadline, Ending, Guarded, Spawn, command_line};
+use crate::limits::Enforced;
 use crate::{Error, ErrorClass, SetupError};
 
 /// Lines of the log that an error carries.
 const TAIL_LINES: usize = 20;
+
+/// What a program that is asked for its version answers, as `parse` understands it; `server` is whose version it is.
+pub(crate) fn version<V>(
+    program: &Path,
+    args: &[&str],
+    server: &str,
+    parse: impl Fn(&str) -> Option<V>,
+) -> Result<V, SetupError> {
+    let failed = |status: String, tail: &[u8]| {
+        let tail = String::from_utf8_lossy(tail);
+        SetupError::Command {
+            command: command_line(program, args),
+            status,
+            tail: tail.lines().map(str::to_string).collect(),
+            log: None,
+        }
+    };
+    let output = Command::new(program)
+        .args(args)
+        .output()
+        .map_err(|error| failed(error.to_string(), &[]))?;
+    if !output.status.success() {
+        return Err(failed(output.status.to_string(), &output.stderr));
+    }
+    parse(&String::from_utf8_lossy(&output.stdout))
+        .ok_or_else(|| failed(format!("it prints no version of {server}"), &output.stdout))
+}
 
 /// How programs of a build are run.
 pub(crate) struct Programs<'a> {
@@ -24,6 +53,8 @@ pub(crate) struct Programs<'a> {
     pub(crate) ids: Option<(u32, u32)>,
     /// Variables of the environment that change what they do.
     pub(crate) env_remove: &'a [&'a str],
+    /// What they may use.
+    pub(crate) limits: &'a Enforced,
     /// How long each may take.
     pub(crate) timeout: Duration,
     /// Ends waiting for them.
@@ -62,7 +93,7 @@ impl Programs<'_> {
                 action: format!("write log `{}`", self.log.display()),
                 source,
             })?;
-        Guarded::spawn(&Spawn {
+        let spawn = Spawn {
             guard_exe: self.guard_exe,
             program,
             args,
@@ -73,7 +104,8 @@ impl Programs<'_> {
             user: self.ids,
             log: self.log,
             remove_directory: remove,
-        })
+        };
+        Guarded::spawn_confined(&spawn, self.limits.confinement())
     }
 
     /// Waits until the program ends, in small pieces, so that a stop is seen.
@@ -102,7 +134,7 @@ impl Programs<'_> {
         while !self.is_over(&mut guarded, &began)? {}
         let status = match guarded.exit_status() {
             Some("exit status: 0") => return Ok(()),
-            Some(status) => status.to_string(),
+            Some(status) => with_reason(status, self.limits),
             None => format!("it did not end within {} s", self.timeout.as_secs()),
         };
         Err(SetupError::Command {
@@ -160,12 +192,20 @@ impl Programs<'_> {
                 Some(complaint) => complaint,
                 None => SetupError::Command {
                     command: guarded.command().to_string(),
-                    status,
+                    status: with_reason(&status, self.limits),
                     tail: log,
                     log: Some(self.log.to_path_buf()),
                 },
             });
         }
+    }
+}
+
+/// How a program ended, and why, where that was its limit of memory.
+fn with_reason(status: &str, limits: &Enforced) -> String {
+    match limits.killed_for_memory("it") {
+        Some(reason) => format!("{status}: {reason}"),
+        None => status.to_string(),
     }
 }
 
@@ -175,6 +215,7 @@ pub(crate) fn stop(
     gently: Ending,
     timeout: Duration,
     log: &Path,
+    limits: &Enforced,
 ) -> Result<(), SetupError> {
     let command = guarded.command().to_string();
     let not_clean = |status: String| {
@@ -186,13 +227,17 @@ pub(crate) fn stop(
         })
     };
     if let Some(status) = guarded.exit_status() {
+        let status = with_reason(status, limits);
         return not_clean(format!("it had ended before it was stopped: {status}"));
     }
     let endings = [(gently, timeout), (Ending::Quit, Duration::from_secs(10))];
     let (ending, status) = guarded.stop(&endings)?;
     match ending == gently {
         true if status == "exit status: 0" => Ok(()),
-        true => not_clean(format!("it did not stop cleanly: {status}")),
+        true => not_clean(format!(
+            "it did not stop cleanly: {}",
+            with_reason(&status, limits)
+        )),
         false => not_clean(format!(
             "it did not stop within {} s and was ended by {}",
             timeout.as_secs(),

@@ -7,12 +7,15 @@ use crate::SetupError;
 /// The longest path of a socket: the kernel's 108 bytes with the zero at the end.
 const SOCKET_PATH_BYTES_MAX: usize = 107;
 
+/// What the name of a socket's directory begins with.
+pub(crate) const SOCKETS_PREFIX: &str = "assay-";
+
 /// A private directory for a socket called `name`, with a path short enough for one.
 pub(crate) fn socket_directory(name: &str) -> Result<tempfile::TempDir, SetupError> {
     let mut last = None;
     for parent in [std::env::temp_dir(), PathBuf::from("/tmp")] {
         let directory = match tempfile::Builder::new()
-            .prefix("assay-")
+            .prefix(SOCKETS_PREFIX)
             .tempdir_in(&parent)
         {
             Ok(directory) => directory,

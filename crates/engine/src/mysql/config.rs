@@ -22,6 +22,9 @@ const OURS: [&str; 11] = [
     "user",
 ];
 
+/// From here on MariaDB makes a key for TLS at every start where it is given none.
+const MARIADB_MAKES_KEYS: (u32, u32, u32) = (11, 4, 0);
+
 /// Options that hold from the moment at which files are made, and later can't be changed: making the system tables
 /// needs them too. Others are left to the server proper, because they may belong to a part that is not loaded then.
 const INITIAL: [&str; 17] = [
@@ -154,7 +157,7 @@ pub(super) fn compose(parts: &Parts<'_>) -> Result<ConfigText, SetupError> {
     })
 }
 
-/// Where the build has its parts, and the server its temporary files.
+/// Where the build has its parts, and the server its temporary files; and what a server without TCP need not do.
 fn places(parts: &Parts<'_>) -> String {
     let it = parts.installation;
     let mut lines = String::new();
@@ -175,6 +178,10 @@ fn places(parts: &Parts<'_>) -> String {
     if it.version.is_mysql_from(5, 7, 0) {
         // The directory that packages put here need not exist.
         lines.push_str("secure_file_priv=NULL\n");
+    }
+    if it.version.is_mariadb() && it.version.number >= MARIADB_MAKES_KEYS {
+        // For connections by TCP, of which there are none. Some builds take minutes to make it.
+        lines.push_str("ssl=OFF\n");
     }
     lines
 }
@@ -265,18 +272,19 @@ fn rocksdb_plugin(
         return Ok(Some(ROCKSDB_PLUGIN));
     }
     // Builds for which MyRocks is the reason to be have it built in. MySQL's own and MariaDB's never do.
-    match it.plugin_dir {
-        Some(_) => Err(SetupError::Config {
-            what: format!(
-                "the storage engine is MyRocks, and {} has no `{ROCKSDB_PLUGIN}` in `{}`",
-                it.version,
-                it.plugin_dir.as_deref().unwrap_or(Path::new("")).display()
-            ),
-            help: "use a build that has it (Debian: `apt-get install mariadb-plugin-rocksdb`), or set `plugin_load_add` and `plugin_dir`"
-                .into(),
-        }),
-        None => Ok(None),
-    }
+    let place = match &it.plugin_dir {
+        Some(directory) => format!(" in `{}`", directory.display()),
+        None if it.version.is_mariadb() => String::new(),
+        None => return Ok(None),
+    };
+    Err(SetupError::Config {
+        what: format!(
+            "the storage engine is MyRocks, and {} has no `{ROCKSDB_PLUGIN}`{place}",
+            it.version
+        ),
+        help: "use a build that has it (Debian: `apt-get install mariadb-plugin-rocksdb`), or set `plugin_load_add` and `plugin_dir`"
+            .into(),
+    })
 }
 
 /// An option's name as it is compared: words may be joined by `-` or `_`.
@@ -367,7 +375,6 @@ mod tests {
     fn installation(version: &str) -> Installation {
         Installation {
             program: "/b/bin/mysqld".into(),
-            launch: None,
             version: Version::parse(version).unwrap(),
             files: Vec::new(),
             base_dir: "/b".into(),

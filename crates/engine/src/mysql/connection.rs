@@ -35,6 +35,8 @@ struct Greeting {
     version: String,
     thread_id: u32,
     capabilities: u32,
+    /// What MariaDB can do beyond that.
+    extended: u32,
     plugin: Vec<u8>,
     nonce: Vec<u8>,
 }
@@ -55,7 +57,8 @@ impl Greeting {
         let high = u16::from_le_bytes(reader.array()?);
         let capabilities = u32::from(high) << 16 | u32::from(low);
         let nonce_bytes = usize::from(reader.byte()?);
-        reader.take(10)?;
+        reader.take(6)?;
+        let extended = u32::from_le_bytes(reader.array()?);
         nonce.extend_from_slice(reader.take(13.max(nonce_bytes.saturating_sub(8)))?);
         // What is more than 20 bytes is a zero at the end.
         nonce.truncate(20);
@@ -67,6 +70,11 @@ impl Greeting {
             version,
             thread_id,
             capabilities,
+            // A server that is MySQL's has nothing there.
+            extended: match capabilities & capability::LONG_PASSWORD {
+                0 => extended,
+                _ => 0,
+            },
             plugin,
             nonce,
         })
@@ -92,6 +100,8 @@ pub(super) struct Connection {
     sequence: u8,
     /// Whether the end of columns is not marked, and that of rows is an OK packet.
     has_short_results: bool,
+    /// Whether results of prepared statements may come without the definitions of their columns.
+    leaves_out_definitions: bool,
     thread_id: u32,
     server_version: String,
     address: Address,
@@ -131,6 +141,7 @@ impl Connection {
             output: Vec::new(),
             sequence: 0,
             has_short_results: false,
+            leaves_out_definitions: false,
             thread_id: 0,
             server_version: String::new(),
             address: address.clone(),
@@ -165,8 +176,11 @@ impl Connection {
             capabilities |= capability::CONNECT_WITH_DB;
         }
         self.has_short_results = capabilities & capability::DEPRECATE_EOF != 0;
+        let extended = greeting.extended & capability::CACHE_METADATA;
+        self.leaves_out_definitions = extended != 0;
         if let Host::Tcp(host) = &address.host {
-            capabilities |= self.encrypt(mode, host, greeting.capabilities, capabilities)?;
+            capabilities |=
+                self.encrypt(mode, host, greeting.capabilities, (capabilities, extended))?;
         }
         // A default that is not known here may still be changed by the server for this very user.
         let mut plugin = Plugin::named(&greeting.plugin).unwrap_or(Plugin::Native);
@@ -176,7 +190,7 @@ impl Connection {
         // The server's default may want what can't be given here, and the user's own not: it is asked for then.
         let answer = answer.unwrap_or_default();
         self.begin();
-        push_login(&mut self.output, capabilities);
+        push_login(&mut self.output, capabilities, extended);
         self.output.extend_from_slice(address.user.as_bytes());
         self.output.push(0);
         packet::push_integer(&mut self.output, answer.len() as u64);
@@ -227,7 +241,7 @@ impl Connection {
         mode: SslMode,
         host: &str,
         offered: u32,
-        capabilities: u32,
+        (capabilities, extended): (u32, u32),
     ) -> Result<u32, Error> {
         if mode == SslMode::Disabled {
             return Ok(0);
@@ -243,7 +257,7 @@ impl Connection {
         }
         let config = tls::client_config(mode.trust(), self.address.ssl_ca.as_deref())?;
         self.begin();
-        push_login(&mut self.output, capabilities | capability::SSL);
+        push_login(&mut self.output, capabilities | capability::SSL, extended);
         self.send_begun()?;
         self.stream.encrypt(config, host).map_err(|error| {
             Error::new(
@@ -510,6 +524,15 @@ impl Connection {
                 }
     }
 
+    /// How many columns a result has, from its first packet, and whether their definitions follow.
+    #[inline]
+    pub(super) fn columns(&self, body: Range<usize>) -> Option<(u64, bool)> {
+        let mut reader = Reader(self.bytes(body));
+        let count = reader.integer()?;
+        let follow = !self.leaves_out_definitions || reader.byte()? != 0;
+        Some((count, follow))
+    }
+
     /// Reads the mark after the definitions of columns or parameters, where there is one.
     #[inline]
     pub(super) fn end_of_definitions(&mut self) -> Result<(), Error> {
@@ -538,7 +561,7 @@ impl Connection {
     pub(super) fn query(&mut self, sql: &str) -> Result<Reply, Error> {
         self.send_command(packet::COM_QUERY, sql.as_bytes())?;
         let body = self.packet()?;
-        let columns = match self.bytes(body.clone()) {
+        match self.bytes(body.clone()) {
             [packet::OK, ..] => {
                 let done = Done::read(self.bytes(body));
                 return match done {
@@ -553,9 +576,10 @@ impl Connection {
             [packet::LOCAL_INFILE, ..] => {
                 return Err(self.broken("a request for a file of the client's"));
             }
-            bytes => Reader(bytes).integer(),
-        };
-        let Some(columns) = columns else {
+            _ => {}
+        }
+        // Only prepared statements have results without them.
+        let Some((columns, true)) = self.columns(body) else {
             return Err(self.broken("a reply of an unknown kind"));
         };
         self.skip_definitions(columns)?;
@@ -623,11 +647,12 @@ impl Drop for Connection {
 }
 
 /// The start of a login, which is also all of a request for TLS.
-fn push_login(output: &mut Vec<u8>, capabilities: u32) {
+fn push_login(output: &mut Vec<u8>, capabilities: u32, extended: u32) {
     output.extend_from_slice(&capabilities.to_le_bytes());
     output.extend_from_slice(&PACKET_BYTES_MAX.to_le_bytes());
     output.push(CHARACTER_SET);
-    output.extend_from_slice(&[0; 23]);
+    output.extend_from_slice(&[0; 19]);
+    output.extend_from_slice(&extended.to_le_bytes());
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! A point in time is a `datetime` without fractions of a second, which is what the Insert Benchmark has; the server
 //! rounds what is sent. Deleters that share a table wait for each other's rows: `delete` can't skip locked ones.
 
-use crate::{BulkLoad, ColumnType, Comparison, Dialect, Index, IndexStatements, RangeScan, Table};
+use crate::{BulkLoad, ColumnType, Dialect, Index, IndexStatements, Table};
 
 /// Where tables are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,21 +44,21 @@ pub struct MysqlDialect {
 }
 
 impl Dialect for MysqlDialect {
+    fn column_type(&self, kind: ColumnType) -> String {
+        match kind {
+            ColumnType::AutoKey => "bigint not null auto_increment".into(),
+            ColumnType::Int4 => "int not null".into(),
+            ColumnType::Timestamp => "datetime not null".into(),
+            ColumnType::Text(length) => format!("varchar({length}) not null"),
+        }
+    }
+
+    fn index_hint(&self, _table: &Table, index: &Index) -> String {
+        format!(" force index ({})", index.name)
+    }
+
     fn create_table(&self, table: &Table) -> Vec<String> {
         let key = table.key();
-        let columns: Vec<String> = table
-            .columns
-            .iter()
-            .map(|column| {
-                let kind = match column.kind {
-                    ColumnType::AutoKey => "bigint not null auto_increment".to_string(),
-                    ColumnType::Int4 => "int not null".to_string(),
-                    ColumnType::Timestamp => "datetime not null".to_string(),
-                    ColumnType::Text(length) => format!("varchar({length}) not null"),
-                };
-                format!("{} {kind}", column.name)
-            })
-            .collect();
         let partitions = table.partitions.map_or(String::new(), |partitions| {
             let part = |number: u32| {
                 let end = if number + 1 == partitions.count {
@@ -75,7 +75,7 @@ impl Dialect for MysqlDialect {
         vec![format!(
             "create table {} ({}, primary key ({key})) engine={}{partitions}",
             table.name,
-            columns.join(", "),
+            self.column_definitions(table),
             self.storage_engine.name()
         )]
     }
@@ -108,59 +108,9 @@ impl Dialect for MysqlDialect {
         })
     }
 
-    fn drop_table(&self, table: &Table) -> Vec<String> {
-        vec![format!("drop table if exists {}", table.name)]
-    }
-
-    fn insert(&self, table: &Table, rows: u32) -> String {
-        let columns: Vec<&str> = table.columns[1..]
-            .iter()
-            .map(|column| column.name)
-            .collect();
-        let row = format!("({})", vec!["?"; columns.len()].join(", "));
-        format!(
-            "insert into {} ({}) values {}",
-            table.name,
-            columns.join(", "),
-            vec![row; rows as usize].join(", ")
-        )
-    }
-
     fn delete_oldest(&self, table: &Table, rows: u32, _shared: bool) -> String {
         let (name, key) = (&table.name, table.key());
         format!("delete from {name} where {key} >= ? order by {key} limit {rows}")
-    }
-
-    fn range_scan(&self, table: &Table, scan: RangeScan<'_>) -> String {
-        let columns = scan.index.columns.join(", ");
-        let comparison = match scan.comparison {
-            Comparison::AtLeast => ">=",
-            Comparison::Above => ">",
-        };
-        format!(
-            "select {columns} from {} force index ({}) where {} {comparison} ? order by {columns} limit {}",
-            table.name, scan.index.name, scan.index.columns[0], scan.limit
-        )
-    }
-
-    fn point_lookup(&self, table: &Table, columns: &[&str], keys: u32) -> String {
-        let key = table.key();
-        let mut selected = vec![key];
-        selected.extend_from_slice(columns);
-        format!(
-            "select {} from {} where {key} in ({})",
-            selected.join(", "),
-            table.name,
-            vec!["?"; keys as usize].join(", ")
-        )
-    }
-
-    fn min_key(&self, table: &Table) -> String {
-        format!("select min({}) from {}", table.key(), table.name)
-    }
-
-    fn max_key(&self, table: &Table) -> String {
-        format!("select max({}) from {}", table.key(), table.name)
     }
 
     fn count_rows(&self, table: &Table, index: Option<&Index>) -> Vec<String> {
@@ -173,10 +123,6 @@ impl Dialect for MysqlDialect {
     fn begin(&self) -> &'static str {
         // A snapshot at once: without it the first statement that reads takes it.
         "start transaction with consistent snapshot"
-    }
-
-    fn commit(&self) -> &'static str {
-        "commit"
     }
 }
 

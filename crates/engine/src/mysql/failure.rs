@@ -1,5 +1,6 @@
 //! What the server says when it refuses, as an [`Error`].
 
+pub(super) use crate::net::failure::{closed, from_io, protocol};
 use crate::{Error, ErrorClass};
 
 /// The class of an error number. The numbers of MySQL and MariaDB are the same up to the 1900s, and don't overlap in
@@ -55,27 +56,6 @@ pub(super) fn from_packet(body: &[u8]) -> Error {
             message
         },
     }
-}
-
-/// A read or write that failed.
-pub(super) fn from_io(action: &str, error: &std::io::Error) -> Error {
-    Error::new(
-        ErrorClass::ConnectionLost,
-        format!("cannot {action}: {error}"),
-    )
-}
-
-/// The server closed the connection.
-pub(super) fn closed() -> Error {
-    Error::new(
-        ErrorClass::ConnectionLost,
-        "the server closed the connection",
-    )
-}
-
-/// The peer said what the protocol does not allow.
-pub(super) fn protocol(what: impl Into<String>) -> Error {
-    Error::new(ErrorClass::Protocol, what)
 }
 
 #[cfg(test)]

@@ -2,13 +2,11 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use fs_err as fs;
 
 use crate::SetupError;
-use crate::guard::command_line;
-use crate::launch::{self, Launch};
+use crate::local::program;
 
 /// The oldest versions that are measured.
 const OLDEST_MYSQL: (u32, u32) = (5, 6);
@@ -164,8 +162,6 @@ impl fmt::Display for Version {
 pub struct Installation {
     /// The server's program.
     pub program: PathBuf,
-    /// How its programs are run, where not directly.
-    pub launch: Option<Launch>,
     /// Its version.
     pub version: Version,
     /// The files that make it, for the record.
@@ -188,13 +184,12 @@ impl Installation {
 
 /// Finds a build: a directory with the server's program, or with `bin` or `sbin` in it, or into which a distribution's
 /// packages were unpacked; `distribution` (also `debian` or `system`) for what the system's packages installed; or a
-/// version, such as `10.11` or `8.0.36`, of those. `launch` says how its programs are run; without it, unpacked packages
-/// that have a C library of their own are run with that.
+/// version, such as `10.11` or `8.0.36`, of those.
 ///
 /// # Errors
 /// [`SetupError::Build`] when it is not there or not a build, [`SetupError::Version`] when it is too old,
 /// [`SetupError::Command`] when its program doesn't run.
-pub fn locate(build: &str, launch: Option<&Launch>) -> Result<Installation, SetupError> {
+pub fn locate(build: &str) -> Result<Installation, SetupError> {
     let is_version = !build.is_empty()
         && build
             .chars()
@@ -233,9 +228,7 @@ pub fn locate(build: &str, launch: Option<&Launch>) -> Result<Installation, Setu
             root.display()
         )));
     };
-    let is_unpacked = program.starts_with(root.join("usr"));
-    let own = || Launch::of_root(&root).filter(|_| is_unpacked);
-    examined(build, &program, launch.cloned().or_else(own))
+    examined(build, &program)
 }
 
 /// The server's program in a directory. Where its old name is a link to the new one, the new one.
@@ -253,15 +246,11 @@ fn newest(build: &str, is_wanted: impl Fn(&Version) -> bool) -> Result<Installat
     let versions: Vec<(PathBuf, Version)> = directories
         .iter()
         .filter_map(|directory| program_in(directory))
-        .filter_map(|program| {
-            version(&program, None)
-                .ok()
-                .map(|version| (program, version))
-        })
+        .filter_map(|program| version(&program).ok().map(|version| (program, version)))
         .collect();
     let wanted = versions.iter().filter(|(_, version)| is_wanted(version));
     match wanted.max_by_key(|(_, version)| version.number) {
-        Some((program, _)) => examined(build, program, None),
+        Some((program, _)) => examined(build, program),
         None => {
             let found: Vec<String> = versions
                 .iter()
@@ -282,49 +271,17 @@ fn newest(build: &str, is_wanted: impl Fn(&Version) -> bool) -> Result<Installat
     }
 }
 
-fn version(program: &Path, launch: Option<&Launch>) -> Result<Version, SetupError> {
-    let (start, args) = launch::command(
-        launch,
-        program,
-        ["--no-defaults".into(), "--version".into()],
-    );
-    let failed = |status: String, tail: Vec<String>| SetupError::Command {
-        command: command_line(&start, &args),
-        status,
-        tail,
-        log: None,
-    };
-    let output = Command::new(&start)
-        .args(&args)
-        .output()
-        .map_err(|error| failed(error.to_string(), Vec::new()))?;
-    let lines = |bytes: &[u8]| {
-        String::from_utf8_lossy(bytes)
-            .lines()
-            .map(str::to_string)
-            .collect::<Vec<_>>()
-    };
-    if !output.status.success() {
-        return Err(failed(output.status.to_string(), lines(&output.stderr)));
-    }
-    Version::parse_printed(&String::from_utf8_lossy(&output.stdout)).ok_or_else(|| {
-        failed(
-            "it prints no version of MySQL or MariaDB".into(),
-            lines(&output.stdout),
-        )
-    })
+fn version(program: &Path) -> Result<Version, SetupError> {
+    let args = ["--no-defaults", "--version"];
+    program::version(program, &args, "MySQL or MariaDB", Version::parse_printed)
 }
 
-fn examined(
-    build: &str,
-    program: &Path,
-    launch: Option<Launch>,
-) -> Result<Installation, SetupError> {
+fn examined(build: &str, program: &Path) -> Result<Installation, SetupError> {
     let program = fs::canonicalize(program).map_err(|source| SetupError::Io {
         action: format!("resolve `{}`", program.display()),
         source,
     })?;
-    let version = version(&program, launch.as_ref())?;
+    let version = version(&program)?;
     if let Some(refusal) = version.refusal(build) {
         return Err(refusal);
     }
@@ -351,7 +308,6 @@ fn examined(
             .collect(),
         base_dir: base_dir.to_path_buf(),
         program,
-        launch,
         version,
         share_dir,
         plugin_dir,
@@ -390,7 +346,7 @@ mod tests {
     }
 
     fn located(directory: &Path) -> Result<Installation, SetupError> {
-        locate(directory.to_str().unwrap(), None)
+        locate(directory.to_str().unwrap())
     }
 
     #[test]
@@ -447,7 +403,6 @@ mod tests {
             let build = fake("mysqld  Ver 8.0.36 for Linux on x86_64 (x)", program);
             let found = located(build.path()).unwrap();
             assert!(found.program.ends_with(program), "{found:?}");
-            assert_eq!(found.launch, None);
             assert_eq!(found.files.len(), 1);
         }
     }
@@ -475,9 +430,9 @@ mod tests {
             error.to_string().contains("no `mysqld` or `mariadbd`"),
             "{error}"
         );
-        let error = locate("/nowhere/at/all", None).unwrap_err();
+        let error = locate("/nowhere/at/all").unwrap_err();
         assert!(error.to_string().contains("`/nowhere/at/all`"), "{error}");
-        let error = locate("999.9", None).unwrap_err();
+        let error = locate("999.9").unwrap_err();
         assert!(matches!(error, SetupError::Build { .. }), "{error}");
         let error = located(fake("something else", "bin/mysqld").path()).unwrap_err();
         assert!(error.to_string().contains("prints no version"), "{error}");

@@ -23,9 +23,11 @@ use std::sync::atomic::AtomicBool;
 pub use address::{Address, Host, SslMode};
 pub use dialect::{MysqlDialect, StorageEngine};
 pub use installation::{Flavor, Installation, Version, locate};
-pub use server::StartOptions;
 pub use session::MysqlSession;
 
+pub use crate::local::server::StartOptions;
+
+use crate::limits::Applied;
 use crate::{
     Capabilities, Dialect, Engine, Error, Observer, Session, Setting, SettleLimits, Settled,
     SetupError, Storage, Table, TableFacts,
@@ -53,8 +55,9 @@ impl Mysql {
     /// # Errors
     /// Each says what is wrong with the build, the directory or the config, and the way out. Nothing is left running.
     pub fn start(options: &StartOptions<'_>) -> Result<Self, SetupError> {
-        let server = Server::start(options)?;
-        let mut mysql = Self::reached(server.address().clone(), &server.name())?;
+        let server = server::start(options)?;
+        let (version, address) = (&server.installation().version, server.address());
+        let mut mysql = Self::reached(address.clone(), &format!("{version} at `{address}`"))?;
         mysql.process_id = Some(server.process_id());
         mysql.is_local = true;
         mysql.server = Some(server);
@@ -217,6 +220,14 @@ impl Engine for Mysql {
 
     fn process_id(&self) -> Option<u32> {
         self.process_id
+    }
+
+    fn limits(&self) -> &[Applied] {
+        self.server.as_ref().map_or(&[], Server::limits)
+    }
+
+    fn killed_for_memory(&self) -> Option<String> {
+        self.server.as_ref()?.killed_for_memory()
     }
 
     fn storage(&self) -> Storage {

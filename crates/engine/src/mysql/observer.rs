@@ -2,7 +2,9 @@
 //!
 //! `innodb_fsync_count` is of all that InnoDB makes durable, its redo log included; where the server tells the log's
 //! apart, `innodb_data_fsync_count` is the rest. `handler_commit_count` counts once for each storage engine that takes
-//! part in a transaction, and the binary log is one. Sizes of tables are the server's own estimates.
+//! part in a transaction, and the binary log is one; statements that only read count too. Without a binary log nothing
+//! is said of it. `binlog_sync_count` has a few more: MySQL adds the opening and closing of the log's files, MariaDB the
+//! syncs of statements that define tables. Sizes of tables are the server's own estimates.
 
 use std::collections::HashMap;
 
@@ -14,7 +16,7 @@ use crate::{Counter, Error, Observer, Session, Table};
 /// A status variable, in lower case, and the counter that it is.
 type Figure = (&'static str, &'static str, CounterKind);
 
-const FIGURES: [Figure; 62] = [
+const FIGURES: [Figure; 63] = [
     ("handler_commit", "handler_commit_count", Cumulative),
     ("handler_rollback", "handler_rollback_count", Cumulative),
     ("com_commit", "com_commit_count", Cumulative),
@@ -97,6 +99,7 @@ const FIGURES: [Figure; 62] = [
     ("innodb_rows_deleted", "row_deleted_count", Cumulative),
     ("innodb_rows_read", "row_read_count", Cumulative),
     ("binlog_bytes_written", "binlog_bytes", Cumulative),
+    ("syncs", "binlog_sync_count", Cumulative),
     ("binlog_commits", "binlog_commit_count", Cumulative),
     (
         "binlog_group_commits",
@@ -185,6 +188,14 @@ const METRICS: [Figure; 5] = [
     ("buffer_pool_bytes_dirty", "dirty_bytes", Gauge),
 ];
 
+/// What MySQL counts of the binary log's files; it has no status variables for that. What is neither read nor written is
+/// counted as `misc`: syncs, and a few for each file that is opened.
+const BINLOG_FILES: &str = "select sum_number_of_bytes_write, count_misc \
+     from performance_schema.file_summary_by_event_name where event_name = 'wait/io/file/sql/binlog'";
+
+/// What all counters of the binary log begin with.
+const BINLOG: &str = "binlog_";
+
 /// Errors that mean that this server, or this user, has no such table: unknown table, unknown column, access denied,
 /// plugin not there.
 const ABSENT: [&str; 8] = [
@@ -233,7 +244,9 @@ fn of_status(status: &HashMap<String, String>) -> Vec<Counter> {
         })
         .collect();
     if let (Some(all), Some(log)) = (number("innodb_data_fsyncs"), number("innodb_os_log_fsyncs")) {
-        counters.push(Counter::cumulative("innodb_data_fsync_count", all - log));
+        // Each is read at a moment of its own.
+        let data = (all - log).max(0.0);
+        counters.push(Counter::cumulative("innodb_data_fsync_count", data));
     }
     if let (Some(now), Some(checkpoint)) = (
         number("innodb_redo_log_current_lsn"),
@@ -346,6 +359,17 @@ fn of_metrics(session: &mut MysqlSession, is_mariadb: bool) -> Result<Vec<Counte
     Ok(figures.collect())
 }
 
+/// Counters of the binary log of a MySQL; none where its performance schema is off.
+fn of_binlog(session: &mut MysqlSession) -> Result<Vec<Counter>, Error> {
+    let rows = if_present(session, BINLOG_FILES)?;
+    let values = rows.into_iter().flatten();
+    let counters = ["binlog_bytes", "binlog_sync_count"]
+        .into_iter()
+        .zip(values)
+        .filter_map(|(name, value)| Some(Counter::cumulative(name, value?.parse().ok()?)));
+    Ok(counters.collect())
+}
+
 /// What MyRocks says of its memory and its tree.
 pub(super) fn of_rocksdb(session: &mut MysqlSession) -> Result<Vec<Counter>, Error> {
     const MEMORY: [(&str, &str); 4] = [
@@ -389,6 +413,7 @@ struct MysqlObserver {
     tables: Vec<Table>,
     is_mariadb: bool,
     is_rocksdb: bool,
+    has_binlog: bool,
 }
 
 /// Opens an observer's connection.
@@ -398,7 +423,9 @@ pub(super) fn open(mysql: &Mysql, tables: &[Table]) -> Result<Box<dyn Observer>,
         // Sizes of tables are otherwise a day old.
         session.query("set session information_schema_stats_expiry = 0")?;
     }
+    let has_binlog = session.variable("log_bin")?.as_deref() == Some("ON");
     Ok(Box::new(MysqlObserver {
+        has_binlog,
         session,
         tables: tables.to_vec(),
         is_mariadb: mysql.version.is_mariadb(),
@@ -443,6 +470,11 @@ impl MysqlObserver {
             if !counters.iter().any(|known| known.name == counter.name) {
                 counters.push(counter);
             }
+        }
+        if !self.has_binlog {
+            counters.retain(|counter| !counter.name.starts_with(BINLOG));
+        } else if !self.is_mariadb {
+            counters.extend(of_binlog(&mut self.session)?);
         }
         Ok(counters)
     }

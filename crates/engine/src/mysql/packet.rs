@@ -30,6 +30,10 @@ pub(super) mod capability {
     pub(in super::super) const PLUGIN_AUTH: u32 = 1 << 19;
     pub(in super::super) const PLUGIN_AUTH_LENENC: u32 = 1 << 21;
     pub(in super::super) const DEPRECATE_EOF: u32 = 1 << 24;
+
+    /// Of MariaDB's own, which have a field to themselves: results of prepared statements come without the definitions of
+    /// their columns while those are the same as the last time. Its own clients ask for that.
+    pub(in super::super) const CACHE_METADATA: u32 = 1 << 4;
 }
 
 /// Types of values.

@@ -3,11 +3,11 @@
 //! `start` copies the statement's header into the output buffer, each parameter is appended in binary, and `execute`
 //! adds the length, writes once, and walks the reply where it was read to. Nothing is allocated once the buffers have
 //! grown to the size of the largest message. The types of parameters are sent with a statement's first execution only,
-//! as the servers' own clients do it.
+//! and MariaDB leaves out definitions of columns that are the same as the last time: as with the servers' own clients.
 
 use super::Address;
 use super::connection::Connection;
-use super::packet::{self, Done, HEADER_BYTES, Reader, kind};
+use super::packet::{self, Done, HEADER_BYTES, kind};
 use crate::{Error, ErrorClass, Interrupt, Outcome, ParamType, Rows, Session, Statement, Table};
 
 /// A statement that the server has prepared.
@@ -19,6 +19,8 @@ struct Prepared {
     /// Whether the server has been told the types.
     is_bound: bool,
     param_count: u16,
+    /// The type of the first column that it returns, and its flags: as they came last.
+    first_column: (u8, u16),
     /// The table that it inserts into, as an index into [`MysqlSession::last_keys`].
     inserts_into: Option<usize>,
 }
@@ -101,9 +103,8 @@ impl MysqlSession {
         }
     }
 
-    /// Reads rows to their end: how many, and the first value of the first.
-    #[inline]
-    fn read_rows(&mut self, columns: u64) -> Result<Outcome, Error> {
+    /// Reads the definitions of a result's columns, and the mark after them; the type of the first.
+    fn read_definitions(&mut self, columns: u64) -> Result<(u8, u16), Error> {
         let body = self.connection.packet()?;
         let Some(first_column) = packet::column_type(self.connection.bytes(body)) else {
             return Err(self
@@ -114,6 +115,18 @@ impl MysqlSession {
             self.connection.packet()?;
         }
         self.connection.end_of_definitions()?;
+        Ok(first_column)
+    }
+
+    /// Reads rows to their end: how many, and the first value of the first.
+    #[inline]
+    fn read_rows(&mut self, columns: u64, follow: bool) -> Result<Outcome, Error> {
+        if follow {
+            self.statements[self.current].first_column = self.read_definitions(columns)?;
+        } else {
+            self.connection.end_of_definitions()?;
+        }
+        let first_column = self.statements[self.current].first_column;
         let mut outcome = Outcome::default();
         loop {
             let body = self.connection.packet()?;
@@ -165,7 +178,10 @@ impl Session for MysqlSession {
             }
         };
         self.connection.skip_definitions(counted.into())?;
-        self.connection.skip_definitions(columns.into())?;
+        let first_column = match columns {
+            0 => (0, 0),
+            _ => self.read_definitions(columns.into())?,
+        };
         if counted != u32::from(param_count) {
             return Err(Error::new(
                 ErrorClass::Other,
@@ -200,6 +216,7 @@ impl Session for MysqlSession {
             header: header.into(),
             is_bound: false,
             param_count,
+            first_column,
             inserts_into,
         });
         Ok(Statement(number))
@@ -272,8 +289,8 @@ impl Session for MysqlSession {
                 }
             }
             [packet::ERR, ..] => return Err(self.connection.refusal(body)),
-            bytes => match Reader(bytes).integer() {
-                Some(columns) => self.read_rows(columns)?,
+            _ => match self.connection.columns(body) {
+                Some((columns, follow)) => self.read_rows(columns, follow)?,
                 None => return Err(self.connection.broken("a reply of an unknown kind")),
             },
         };

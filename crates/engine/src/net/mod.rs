@@ -1,5 +1,6 @@
 //! What clients of servers have in common: the bytes between them, TLS, passwords.
 
+pub(crate) mod failure;
 mod password;
 pub(crate) mod stream;
 pub(crate) mod tls;

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use crate::{
-    Capabilities, Comparison, Dialect, Engine, Error, Index, Interrupt, Observer, Outcome,
-    ParamType, RangeScan, Rows, Session, Setting, SettleLimits, Settled, SetupError, Statement,
-    Storage, Table,
+    Capabilities, ColumnType, Comparison, Dialect, Engine, Error, Index, Interrupt, Observer,
+    Outcome, ParamType, RangeScan, Rows, Session, Setting, SettleLimits, Settled, SetupError,
+    Statement, Storage, Table,
 };
 
 /// The engine that does nothing.
@@ -142,6 +142,10 @@ impl Session for NullSession {
 pub struct NullDialect;
 
 impl Dialect for NullDialect {
+    fn column_type(&self, _: ColumnType) -> String {
+        String::new()
+    }
+
     fn create_table(&self, _: &Table) -> Vec<String> {
         Vec::new()
     }

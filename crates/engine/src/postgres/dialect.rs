@@ -1,6 +1,6 @@
 //! SQL as PostgreSQL wants it.
 
-use crate::{ColumnType, Comparison, Dialect, Index, IndexStatements, RangeScan, Table};
+use crate::{ColumnType, Dialect, Index, Table};
 
 /// Keys that a session draws from the sequence at once: as the Insert Benchmark does, so that the sequence is not what
 /// is measured.
@@ -9,11 +9,6 @@ const SEQUENCE_CACHE: u32 = 1000;
 /// How PostgreSQL writes SQL.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PostgresDialect;
-
-/// The name of an index: in PostgreSQL it is global, so the table's is put before it.
-pub(super) fn index_name(table: &Table, index: &Index) -> String {
-    format!("{}_{}", table.name, index.name)
-}
 
 /// Counts rows through one index: the order can be had without sorting only from it.
 pub(super) fn count_by_index(table: &Table, index: &Index) -> String {
@@ -24,40 +19,24 @@ pub(super) fn count_by_index(table: &Table, index: &Index) -> String {
     )
 }
 
-/// `($1, $2), ($3, $4)`: `rows` rows of `columns` parameters.
-fn parameters(rows: u32, columns: usize) -> String {
-    let mut text = String::new();
-    let mut number = 0;
-    for row in 0..rows {
-        text.push_str(if row == 0 { "(" } else { ", (" });
-        for column in 0..columns {
-            number += 1;
-            text.push_str(if column == 0 { "$" } else { ", $" });
-            text.push_str(&number.to_string());
-        }
-        text.push(')');
-    }
-    text
-}
-
 impl Dialect for PostgresDialect {
+    fn parameter(&self, number: usize) -> String {
+        format!("${number}")
+    }
+
+    fn column_type(&self, kind: ColumnType) -> String {
+        match kind {
+            ColumnType::AutoKey => "bigserial not null".into(),
+            ColumnType::Int4 => "int not null".into(),
+            ColumnType::Timestamp => "timestamp not null".into(),
+            ColumnType::Text(length) => format!("varchar({length}) not null"),
+        }
+    }
+
     fn create_table(&self, table: &Table) -> Vec<String> {
         let Table { name, .. } = table;
         let key = table.key();
-        let columns: Vec<String> = table
-            .columns
-            .iter()
-            .map(|column| {
-                let kind = match column.kind {
-                    ColumnType::AutoKey => "bigserial".to_string(),
-                    ColumnType::Int4 => "int".to_string(),
-                    ColumnType::Timestamp => "timestamp".to_string(),
-                    ColumnType::Text(length) => format!("varchar({length})"),
-                };
-                format!("{} {kind} not null", column.name)
-            })
-            .collect();
-        let columns = columns.join(", ");
+        let columns = self.column_definitions(table);
         let by_range = table
             .partitions
             .map_or(String::new(), |_| format!(" partition by range ({key})"));
@@ -88,35 +67,6 @@ impl Dialect for PostgresDialect {
         statements
     }
 
-    fn create_indexes(&self, table: &Table, _: IndexStatements) -> Vec<String> {
-        let create = |index: &Index| {
-            format!(
-                "create index {} on {} ({})",
-                index_name(table, index),
-                table.name,
-                index.columns.join(", ")
-            )
-        };
-        table.indexes.iter().map(create).collect()
-    }
-
-    fn drop_table(&self, table: &Table) -> Vec<String> {
-        vec![format!("drop table if exists {}", table.name)]
-    }
-
-    fn insert(&self, table: &Table, rows: u32) -> String {
-        let columns: Vec<&str> = table.columns[1..]
-            .iter()
-            .map(|column| column.name)
-            .collect();
-        format!(
-            "insert into {} ({}) values {}",
-            table.name,
-            columns.join(", "),
-            parameters(rows, columns.len())
-        )
-    }
-
     fn delete_oldest(&self, table: &Table, rows: u32, shared: bool) -> String {
         let (name, key) = (&table.name, table.key());
         let skip = if shared {
@@ -128,39 +78,6 @@ impl Dialect for PostgresDialect {
             "delete from {name} where {key} in \
              (select {key} from {name} where {key} >= $1 order by {key} limit {rows}{skip})"
         )
-    }
-
-    fn range_scan(&self, table: &Table, scan: RangeScan<'_>) -> String {
-        let columns = scan.index.columns.join(", ");
-        let comparison = match scan.comparison {
-            Comparison::AtLeast => ">=",
-            Comparison::Above => ">",
-        };
-        format!(
-            "select {columns} from {} where {} {comparison} $1 order by {columns} limit {}",
-            table.name, scan.index.columns[0], scan.limit
-        )
-    }
-
-    fn point_lookup(&self, table: &Table, columns: &[&str], keys: u32) -> String {
-        let key = table.key();
-        let mut selected = vec![key];
-        selected.extend_from_slice(columns);
-        let parameters: Vec<String> = (1..=keys).map(|number| format!("${number}")).collect();
-        format!(
-            "select {} from {} where {key} in ({})",
-            selected.join(", "),
-            table.name,
-            parameters.join(", ")
-        )
-    }
-
-    fn min_key(&self, table: &Table) -> String {
-        format!("select min({}) from {}", table.key(), table.name)
-    }
-
-    fn max_key(&self, table: &Table) -> String {
-        format!("select max({}) from {}", table.key(), table.name)
     }
 
     fn count_rows(&self, table: &Table, index: Option<&Index>) -> Vec<String> {
@@ -189,16 +106,12 @@ impl Dialect for PostgresDialect {
         // nothing.
         "begin isolation level repeatable read"
     }
-
-    fn commit(&self) -> &'static str {
-        "commit"
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Column, Partitions};
+    use crate::{Column, IndexStatements, Partitions};
 
     fn table(partitions: Option<Partitions>) -> Table {
         let column = |name, kind| Column { name, kind };

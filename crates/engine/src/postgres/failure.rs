@@ -1,5 +1,6 @@
 //! What the server says when it refuses, as an [`Error`].
 
+pub(super) use crate::net::failure::{closed, from_io, protocol};
 use crate::{Error, ErrorClass};
 
 /// The class of an SQLSTATE. `ends_connection`: the server closes the connection after it.
@@ -50,27 +51,6 @@ pub(super) fn from_response(body: &[u8]) -> Error {
         code: Some(code.to_string()).filter(|c| !c.is_empty()),
         message,
     }
-}
-
-/// A read or write that failed.
-pub(super) fn from_io(action: &str, error: &std::io::Error) -> Error {
-    Error::new(
-        ErrorClass::ConnectionLost,
-        format!("cannot {action}: {error}"),
-    )
-}
-
-/// The server closed the connection.
-pub(super) fn closed() -> Error {
-    Error::new(
-        ErrorClass::ConnectionLost,
-        "the server closed the connection",
-    )
-}
-
-/// The peer said what the protocol does not allow.
-pub(super) fn protocol(what: impl Into<String>) -> Error {
-    Error::new(ErrorClass::Protocol, what)
 }
 
 #[cfg(test)]

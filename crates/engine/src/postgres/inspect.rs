@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::PostgresSession;
-use super::dialect::{PostgresDialect, count_by_index, index_name};
+use super::dialect::{PostgresDialect, count_by_index};
+use crate::dialect::global_index_name;
 use crate::{Dialect, Error, Session, Table, TableFacts};
 
 pub(super) fn inspect(
@@ -25,7 +26,7 @@ pub(super) fn inspect(
         for sql in settings {
             session.query(sql)?;
         }
-        let parts = parts(session, &index_name(table, index))?;
+        let parts = parts(session, &global_index_name(table, index))?;
         let plan = session.query(&format!("explain {}", count_by_index(table, index)))?;
         let lines: Vec<String> = plan
             .into_iter()

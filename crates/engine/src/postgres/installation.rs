@@ -2,12 +2,11 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use fs_err as fs;
 
 use crate::SetupError;
-use crate::guard::command_line;
+use crate::local::program;
 
 /// The oldest major version that is measured.
 pub const OLDEST_MAJOR: u32 = 12;
@@ -229,31 +228,7 @@ fn newest(
 
 fn version(bin_dir: &Path) -> Result<Version, SetupError> {
     let program = bin_dir.join(PROGRAMS[0]);
-    let failed = |status: String, tail: Vec<String>| SetupError::Command {
-        command: command_line(&program, &["--version"]),
-        status,
-        tail,
-        log: None,
-    };
-    let output = Command::new(&program)
-        .arg("--version")
-        .output()
-        .map_err(|error| failed(error.to_string(), Vec::new()))?;
-    let lines = |bytes: &[u8]| {
-        String::from_utf8_lossy(bytes)
-            .lines()
-            .map(str::to_string)
-            .collect::<Vec<_>>()
-    };
-    if !output.status.success() {
-        return Err(failed(output.status.to_string(), lines(&output.stderr)));
-    }
-    Version::parse(&String::from_utf8_lossy(&output.stdout)).ok_or_else(|| {
-        failed(
-            "it prints no version of PostgreSQL".into(),
-            lines(&output.stdout),
-        )
-    })
+    program::version(&program, &["--version"], "PostgreSQL", Version::parse)
 }
 
 fn examined(build: &str, bin_dir: &Path) -> Result<Installation, SetupError> {

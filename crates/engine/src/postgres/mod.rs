@@ -23,9 +23,11 @@ pub use crate::net::Password;
 pub use address::{Address, Host, SslMode};
 pub use dialect::PostgresDialect;
 pub use installation::{Installation, OLDEST_MAJOR, Version, locate};
-pub use server::StartOptions;
 pub use session::PostgresSession;
 
+pub use crate::local::server::StartOptions;
+
+use crate::limits::Applied;
 use crate::{
     Capabilities, Dialect, Engine, Error, Observer, Session, Setting, SettleLimits, Settled,
     SetupError, Storage, Table, TableFacts,
@@ -56,10 +58,12 @@ impl Postgres {
     /// # Errors
     /// Each says what is wrong with the build, the directory or the config, and the way out. Nothing is left running.
     pub fn start(options: &StartOptions<'_>) -> Result<Self, SetupError> {
-        let server = Server::start(options)?;
-        let mut postgres = Self::reached(server.address().clone(), &server.name())?;
+        let server = server::start(options)?;
+        let (version, address) = (&server.installation().version.text, server.address());
+        let name = format!("PostgreSQL {version} at `{address}`");
+        let mut postgres = Self::reached(address.clone(), &name)?;
         postgres.process_id = Some(server.process_id());
-        postgres.storage = server.storage();
+        postgres.storage = server::storage(&server);
         postgres.server = Some(server);
         Ok(postgres)
     }
@@ -206,6 +210,14 @@ impl Engine for Postgres {
 
     fn process_id(&self) -> Option<u32> {
         self.process_id
+    }
+
+    fn limits(&self) -> &[Applied] {
+        self.server.as_ref().map_or(&[], Server::limits)
+    }
+
+    fn killed_for_memory(&self) -> Option<String> {
+        self.server.as_ref()?.killed_for_memory()
     }
 
     fn storage(&self) -> Storage {

@@ -33,14 +33,19 @@ pub(crate) fn is_running(pid: u32) -> bool {
 }
 
 /// Waits for what must come soon.
-pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..2000 {
+pub(crate) fn eventually(what: &str, holds: impl FnMut() -> bool) {
+    within(10, what, holds);
+}
+
+/// Waits for what must come within so many seconds.
+pub(crate) fn within(seconds: u32, what: &str, mut holds: impl FnMut() -> bool) {
+    for _ in 0..200 * seconds {
         if holds() {
             return;
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    panic!("it did not come about within 10 s: {what}");
+    panic!("it did not come about within {seconds} s: {what}");
 }
 
 /// Stops a process by SIGSTOP, and waits until it has: a signal that is sent meanwhile might be heeded first.

@@ -9,8 +9,11 @@
 use std::io::Write;
 
 mod guard;
+mod limits;
 mod mysql;
+mod place;
 mod postgres;
+mod statements;
 mod tables;
 
 /// Says that the test that calls it does not run, and why: on stderr, past the capture of a test's output, and in the

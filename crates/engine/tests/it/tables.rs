@@ -1,7 +1,9 @@
 //! What tests of every server need: a small table like the Insert Benchmark's, and rows in it.
 
 use engine::ParamType::{Int4, Text, Timestamp};
-use engine::{Column, ColumnType, Engine, ErrorClass, Index, Outcome, Partitions, Session, Table};
+use engine::{
+    Column, ColumnType, Counter, Engine, ErrorClass, Index, Outcome, Partitions, Session, Table,
+};
 
 /// The table without rows: not made anywhere yet.
 pub(crate) fn table(name: &str, partitions: Option<Partitions>) -> Table {
@@ -40,6 +42,14 @@ pub(crate) fn fill<E: Engine>(engine: &E, table: &Table, rows: i32) -> E::Sessio
     let mut session = engine.connect().unwrap();
     run(&mut session, &dialect.drop_table(table));
     run(&mut session, &dialect.create_table(table));
+    drop(session);
+    insert(engine, table, rows)
+}
+
+/// Inserts `rows` rows with prices from 0, one at a time.
+pub(crate) fn insert<E: Engine>(engine: &E, table: &Table, rows: i32) -> E::Session {
+    let dialect = engine.dialect();
+    let mut session = engine.connect().unwrap();
     let insert = session
         .prepare(&dialect.insert(table, 1), &[Timestamp, Int4, Text])
         .unwrap();
@@ -64,4 +74,13 @@ pub(crate) fn class_of<T>(result: Result<T, engine::Error>) -> ErrorClass {
         Ok(_) => panic!("it succeeded"),
         Err(error) => error.class,
     }
+}
+
+/// A counter's value, which has to be there.
+pub(crate) fn value(counters: &[Counter], name: &str) -> f64 {
+    counters
+        .iter()
+        .find(|counter| counter.name == name)
+        .unwrap_or_else(|| panic!("no `{name}`"))
+        .value
 }

@@ -1,5 +1,6 @@
 //! `/proc/self/cgroup` and the limits of a control group
 
+use super::number;
 use crate::Malformed;
 
 /// One line of `/proc/self/cgroup`.
@@ -74,4 +75,26 @@ pub fn parse_memory_limit(text: &str) -> Result<Option<u64>, Malformed> {
         )
     })?;
     Ok((bytes < 1 << 60).then_some(bytes))
+}
+
+/// Parses `memory.stat`: page cache of files, without shared memory, in bytes. Of the group and those below it.
+///
+/// # Errors
+/// When it has no such line, or a number is not one.
+pub fn parse_group_cache(text: &str) -> Result<u64, Malformed> {
+    let value = |name: &str| {
+        text.lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))
+    };
+    // Version 1 has figures of the group alone too, under names without `total_`.
+    let (cache, shared) = match value("total_cache") {
+        Some(cache) => (Some(cache), value("total_shmem")),
+        None => (value("file"), value("shmem")),
+    };
+    let cache = number("page cache of a control group", cache)?;
+    let shared = match shared {
+        Some(text) => number("shared memory of a control group", Some(text))?,
+        None => 0,
+    };
+    Ok(cache.saturating_sub(shared))
 }

@@ -10,7 +10,7 @@ mod pressure;
 mod process;
 mod system;
 
-pub use cgroup::{Membership, parse_cgroup, parse_cpu_max, parse_memory_limit};
+pub use cgroup::{Membership, parse_cgroup, parse_cpu_max, parse_group_cache, parse_memory_limit};
 pub use cpu::{CpuInfo, parse_cpuinfo};
 pub use disk::{Discard, DiskLine, Flush, parse_diskstats};
 pub use memory::{Memory, Paging, parse_meminfo, parse_vmstat};

@@ -306,3 +306,13 @@ fn cores_are_counted_per_socket() {
     assert!(parse_cpuinfo(&fixture("5.4-cloud/proc/cpuinfo")).hypervisor);
     assert_eq!(parse_cpuinfo(""), CpuInfo::default());
 }
+
+#[test]
+fn the_page_cache_of_a_group_is_without_shared_memory() {
+    let two = "anon 9\nfile 800\nkernel 1\nshmem 300\nfile_mapped 3\n";
+    assert_eq!(parse_group_cache(two).unwrap(), 500);
+    let one = "cache 1\nshmem 1\ntotal_cache 800\n";
+    assert_eq!(parse_group_cache(one).unwrap(), 800);
+    assert!(parse_group_cache("anon 9\n").is_err());
+    assert!(parse_group_cache("file many\n").is_err());
+}

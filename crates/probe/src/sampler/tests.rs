@@ -82,6 +82,54 @@ fn a_server_of_the_fixture_is_measured() {
 }
 
 #[test]
+fn the_servers_control_group_is_sampled_where_it_is_limited() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+        fs_err::write(path, text).unwrap();
+    };
+    for name in ["proc/stat", "proc/meminfo"] {
+        let text = fs_err::read_to_string(fixture("5.4-cloud").path(name)).unwrap();
+        write(name, &text);
+    }
+    write(
+        "proc/self/mountinfo",
+        "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n",
+    );
+    write("proc/self/cgroup", "4:memory:/a\n0::/\n");
+    write("proc/7/cgroup", "4:memory:/a/server\n0::/\n");
+    write("proc/8/cgroup", "4:memory:/a\n0::/\n");
+    let group = |file: &str| format!("sys/fs/cgroup/memory/a/server/{file}");
+    write(&group("memory.limit_in_bytes"), "1073741824\n");
+    write(
+        "sys/fs/cgroup/memory/a/memory.limit_in_bytes",
+        "2147483648\n",
+    );
+    write(&group("memory.usage_in_bytes"), "900\n");
+    write(
+        &group("memory.stat"),
+        "cache 5\nshmem 1\ntotal_cache 800\ntotal_shmem 300\n",
+    );
+    let mut sampler = Sampler::at(Proc::at(dir.path()), Targets::default());
+    let mut figures = |pid: Option<u32>| {
+        sampler.set_server(pid);
+        let row = sampler.sample().unwrap();
+        (
+            row.get("server_cgroup_memory_bytes"),
+            row.get("server_cgroup_cache_bytes"),
+        )
+    };
+    assert_eq!(figures(Some(7)), (Some(900), Some(500)));
+    // One in assay's own group, and none.
+    assert_eq!(figures(Some(8)), (None, None));
+    assert_eq!(figures(None), (None, None));
+    // Without a limit.
+    write(&group("memory.limit_in_bytes"), "9223372036854771712\n");
+    assert_eq!(figures(Some(7)), (None, None));
+}
+
+#[test]
 fn idle_time_that_the_kernel_takes_back_does_not_fall() {
     let dir = tempfile::tempdir().unwrap();
     fs_err::create_dir(dir.path().join("proc")).unwrap();

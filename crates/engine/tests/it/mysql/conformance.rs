@@ -4,10 +4,11 @@ use std::sync::Barrier;
 
 use engine::ParamType::{Int4, Int8, Text, Timestamp};
 use engine::mysql::MysqlSession;
-use engine::{Comparison, Engine, ErrorClass, Outcome, Partitions, RangeScan, Session};
+use engine::{Engine, ErrorClass, Outcome, Session};
 
 use super::shared;
 use crate::guard::eventually;
+use crate::statements::{absent_index_is_not_counted, dialect_does_what_it_says};
 use crate::tables::{class_of, fill, run, table};
 
 #[test]
@@ -98,6 +99,30 @@ fn executing_again_sends_the_same_again() {
             session.query_i64("select sum(a) from t").unwrap(),
             Some(246)
         );
+    }
+}
+
+#[test]
+fn a_column_whose_type_changes_is_read_by_the_new_one() {
+    for server in shared() {
+        let mut session = server.mysql.connect().unwrap();
+        session
+            .query("create temporary table t (a int unsigned) engine=memory")
+            .unwrap();
+        session.query("insert into t values (4000000000)").unwrap();
+        let select = session.prepare("select a from t", &[]).unwrap();
+        let read = |session: &mut MysqlSession| {
+            session.start(select);
+            session.execute().unwrap().value
+        };
+        for _ in 0..3 {
+            assert_eq!(read(&mut session), Some(4_000_000_000));
+        }
+        session.query("alter table t modify a bigint").unwrap();
+        session.query("update t set a = -a").unwrap();
+        for _ in 0..3 {
+            assert_eq!(read(&mut session), Some(-4_000_000_000));
+        }
     }
 }
 
@@ -314,106 +339,22 @@ fn keys_ascend_and_the_last_is_known() {
 #[test]
 fn statements_of_the_dialect_do_what_they_say() {
     for server in shared() {
-        let dialect = server.mysql.dialect();
-        for (name, partitions) in [
-            ("work1", None),
-            (
-                "work2",
-                Some(Partitions {
-                    count: 3,
-                    rows_each: 40,
-                }),
-            ),
-        ] {
-            let work = table(name, partitions);
-            let mut session = fill(&server.mysql, &work, 100);
-            run(
-                &mut session,
-                &dialect.create_indexes(&work, engine::IndexStatements::Usual),
-            );
-            for (comparison, expected) in [(Comparison::AtLeast, 3), (Comparison::Above, 2)] {
-                let scan = RangeScan {
-                    index: &work.indexes[0],
-                    comparison,
-                    limit: 10,
-                };
-                let scan = session
-                    .prepare(&dialect.range_scan(&work, scan), &[Int4])
-                    .unwrap();
-                session.start(scan);
-                session.int4(97);
-                let first = Some(100 - expected as i64);
-                assert_eq!(
-                    session.execute().unwrap(),
-                    Outcome {
-                        rows: expected,
-                        value: first
-                    }
-                );
-            }
-            let lookup = session
-                .prepare(
-                    &dialect.point_lookup(&work, &["price", "data"], 3),
-                    &[Int8; 3],
-                )
-                .unwrap();
-            session.start(lookup);
-            [7, 8, 5000].into_iter().for_each(|key| session.int8(key));
-            assert_eq!(
-                session.execute().unwrap(),
-                Outcome {
-                    rows: 2,
-                    value: Some(7)
-                }
-            );
-            for (shared, minimum) in [(false, 11), (true, 21)] {
-                let delete = session
-                    .prepare(&dialect.delete_oldest(&work, 10, shared), &[Int8])
-                    .unwrap();
-                session.start(delete);
-                session.int8(0);
-                assert_eq!(session.execute().unwrap().rows, 10);
-                assert_eq!(
-                    session.query_i64(&dialect.min_key(&work)).unwrap(),
-                    Some(minimum)
-                );
-            }
-            let facts = server.mysql.inspect(&work, true).unwrap();
-            assert_eq!(
-                (facts.rows, facts.key_min, facts.key_max),
-                (80, Some(21), Some(100)),
-                "{} {name}",
-                server.storage_engine
-            );
-            assert_eq!(
-                facts.index_rows,
-                [("pdc".to_string(), 80), ("byprice".to_string(), 80)],
-                "{} {name}",
-                server.storage_engine
-            );
-            let engine = session
-                .query(&format!(
-                    "select engine from information_schema.tables where table_schema = database() and table_name = '{name}'"
-                ))
-                .unwrap();
+        dialect_does_what_it_says(&server.mysql, |session, table| {
+            let engine = session.query(&format!(
+                "select engine from information_schema.tables where table_schema = database() and table_name = '{table}'"
+            ));
+            let engine = engine.unwrap()[0][0].clone().unwrap();
             assert!(
-                engine[0][0]
-                    .as_deref()
-                    .is_some_and(|it| it.eq_ignore_ascii_case(server.storage_engine)),
-                "{engine:?}"
+                engine.eq_ignore_ascii_case(server.storage_engine),
+                "{engine}"
             );
-            run(&mut session, &dialect.drop_table(&work));
-        }
+        });
     }
 }
 
 #[test]
 fn an_index_that_is_not_there_is_not_counted() {
     for server in shared() {
-        let bare = table("bare1", None);
-        let mut session = fill(&server.mysql, &bare, 3);
-        let facts = server.mysql.inspect(&bare, true).unwrap();
-        assert_eq!((facts.rows, facts.index_rows.len()), (3, 0));
-        run(&mut session, &server.mysql.dialect().drop_table(&bare));
+        absent_index_is_not_counted(&server.mysql);
     }
 }

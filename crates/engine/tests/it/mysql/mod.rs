@@ -11,44 +11,24 @@ mod life;
 mod login;
 mod upkeep;
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, Weak};
-use std::time::Duration;
 
 use engine::SetupError;
 use engine::mysql::{Flavor, Installation, Mysql, StartOptions, locate};
 
-use crate::guard::guard_exe;
+use crate::place::{Startable, is_required, is_there};
 
-pub(crate) static GO_ON: AtomicBool = AtomicBool::new(false);
-
-/// Small, and not durable: what a test waits for is not the disk.
-const CONFIG: &str =
-    "innodb_buffer_pool_size = 32M\ninnodb_flush_log_at_trx_commit = 0\nsync_binlog = 0\n";
+/// Names the build that is tested.
+const VARIABLE: &str = "ASSAY_TEST_MYSQL";
 
 /// The build that is tested.
 pub(crate) fn build() -> String {
-    std::env::var("ASSAY_TEST_MYSQL").unwrap_or_else(|_| "distribution".into())
+    std::env::var(VARIABLE).unwrap_or_else(|_| "distribution".into())
 }
 
-/// The build, if it is here; says so aloud when it is not. One that was asked for by name has to be.
+/// The build, if it is here; says so aloud when it is not.
 pub(crate) fn installed() -> Option<Installation> {
-    let error = match locate(&build(), None) {
-        Ok(installation) => return Some(installation),
-        Err(error) => error,
-    };
-    assert!(
-        std::env::var_os("ASSAY_TEST_MYSQL").is_none(),
-        "ASSAY_TEST_MYSQL names no build: {error}"
-    );
-    let required = std::env::var("ASSAY_REQUIRE_ENGINES").unwrap_or_default();
-    assert!(
-        !required.split(',').any(|engine| engine == "mysql"),
-        "MySQL or MariaDB is required: {error}"
-    );
-    crate::say_skipped(&error.to_string());
-    None
+    is_there(locate(&build()), VARIABLE, "mysql")
 }
 
 pub(crate) fn is_mariadb() -> bool {
@@ -67,9 +47,8 @@ pub(crate) fn storage_engines() -> Vec<&'static str> {
     {
         vec!["innodb", "rocksdb"]
     } else {
-        let required = std::env::var("ASSAY_REQUIRE_ENGINES").unwrap_or_default();
         assert!(
-            !required.split(',').any(|engine| engine == "myrocks"),
+            !is_required("myrocks"),
             "MyRocks is required, and {} has none",
             installation.version
         );
@@ -80,57 +59,19 @@ pub(crate) fn storage_engines() -> Vec<&'static str> {
     }
 }
 
-/// Where a test's server keeps its files; its user may enter.
-pub(crate) struct Place {
-    directory: tempfile::TempDir,
-    guard_exe: PathBuf,
-}
+/// Where a test's server keeps its files.
+pub(crate) type Place = crate::place::Place<Mysql>;
 
-impl Place {
-    pub(crate) fn new() -> Self {
-        use std::os::unix::fs::PermissionsExt;
-        let directory = tempfile::tempdir().unwrap();
-        fs_err::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-        Self {
-            directory,
-            guard_exe: guard_exe(),
-        }
+impl Startable for Mysql {
+    const CONFIG: &str =
+        "innodb_buffer_pool_size = 32M\ninnodb_flush_log_at_trx_commit = 0\nsync_binlog = 0\n";
+
+    fn build() -> String {
+        build()
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        self.directory.path()
-    }
-
-    pub(crate) fn log(&self) -> PathBuf {
-        self.path().join("server.log")
-    }
-
-    pub(crate) fn start(&self, set: &[(&str, &str)]) -> Result<Mysql, SetupError> {
-        self.start_build(&build(), set)
-    }
-
-    pub(crate) fn start_build(
-        &self,
-        build: &str,
-        set: &[(&str, &str)],
-    ) -> Result<Mysql, SetupError> {
-        let set: Vec<(String, String)> = set
-            .iter()
-            .map(|(name, value)| (name.to_string(), value.to_string()))
-            .collect();
-        Mysql::start(&StartOptions {
-            build,
-            launch: None,
-            data_dir: &self.path().join("data"),
-            config_files: &[CONFIG.to_string()],
-            set: &set,
-            user: None,
-            guard_exe: &self.guard_exe,
-            log: &self.log(),
-            connections: 10,
-            timeout: Duration::from_secs(120),
-            stop: &GO_ON,
-        })
+    fn start(options: &StartOptions<'_>) -> Result<Self, SetupError> {
+        Mysql::start(options)
     }
 }
 

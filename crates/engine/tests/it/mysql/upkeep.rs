@@ -3,18 +3,11 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use engine::{Counter, Engine, Partitions, Session, SettleLimits};
+use engine::{Engine, Partitions, Session, SettleLimits};
 
-use super::{GO_ON, Place, shared, storage_engines};
-use crate::tables::{fill, run, table};
-
-fn value(counters: &[Counter], name: &str) -> f64 {
-    counters
-        .iter()
-        .find(|counter| counter.name == name)
-        .unwrap_or_else(|| panic!("no `{name}` in {counters:?}"))
-        .value
-}
+use super::{Place, installed, is_mariadb, shared, storage_engines};
+use crate::place::GO_ON;
+use crate::tables::{fill, insert, run, table, value};
 
 #[test]
 fn counters_grow_with_the_work() {
@@ -96,6 +89,55 @@ fn counters_grow_with_the_work() {
 }
 
 #[test]
+fn what_a_commit_makes_durable_is_counted() {
+    const COMMITS: i32 = 60;
+    if installed().is_none() {
+        return;
+    }
+    let place = Place::new();
+    let mysql = place
+        .start(&[
+            ("default_storage_engine", "innodb"),
+            ("innodb_flush_log_at_trx_commit", "1"),
+            ("log_bin", "binlog"),
+            ("server_id", "1"),
+            ("sync_binlog", "1"),
+        ])
+        .unwrap();
+    let committed = table("durable1", None);
+    fill(&mysql, &committed, 0);
+    let mut observer = mysql.observer(&[]).unwrap();
+    let before = observer.sample().unwrap();
+    insert(&mysql, &committed, COMMITS);
+    let after = observer.sample().unwrap();
+    let grown = |name: &str| value(&after, name) - value(&before, name);
+    let commits = f64::from(COMMITS);
+    assert!(grown("innodb_fsync_count") >= commits);
+    assert!((commits..1.5 * commits).contains(&grown("binlog_sync_count")));
+    assert!(grown("binlog_bytes") >= 100.0 * commits);
+    if is_mariadb() {
+        // It tells the log's apart no more.
+        assert!(!after.iter().any(|it| it.name == "innodb_log_fsync_count"));
+        assert!(!after.iter().any(|it| it.name == "innodb_data_fsync_count"));
+    } else {
+        assert!(grown("innodb_log_fsync_count") >= commits);
+        let parts = grown("innodb_log_fsync_count") + grown("innodb_data_fsync_count");
+        assert_eq!(parts, grown("innodb_fsync_count"));
+    }
+}
+
+#[test]
+fn without_a_binary_log_nothing_is_said_of_it() {
+    if installed().is_none() {
+        return;
+    }
+    let place = Place::new();
+    let mysql = place.start(&[("skip_log_bin", "")]).unwrap();
+    let counters = mysql.observer(&[]).unwrap().counters().unwrap();
+    assert!(!counters.iter().any(|it| it.name.starts_with("binlog_")));
+}
+
+#[test]
 fn settling_leaves_nothing_to_do_and_every_setting_as_it_was() {
     for storage_engine in storage_engines() {
         // A server of its own: the work of another test would not let it come to rest.
@@ -150,6 +192,16 @@ fn settling_leaves_nothing_to_do_and_every_setting_as_it_was() {
                 done.iter()
                     .any(|what| what.contains("force_flush_memtable")),
                 "{done:?}"
+            );
+            // Either way something is said of it.
+            let can = before
+                .iter()
+                .any(|it| it.name == "rocksdb_compact_lzero_now");
+            let l0 = done.iter().find(|what| what.contains("compact_lzero_now"));
+            assert_eq!(l0.is_some_and(|it| it.starts_with("set global")), can);
+            assert_eq!(
+                l0.is_some_and(|it| it.starts_with("L0 not compacted")),
+                !can
             );
         } else {
             assert!(

@@ -3,10 +3,12 @@
 use std::sync::Barrier;
 
 use engine::ParamType::{Int4, Int8, Text, Timestamp};
-use engine::{Comparison, Engine, ErrorClass, Outcome, Partitions, RangeScan, Session};
+use engine::{Engine, ErrorClass, Outcome, Session};
 
-use super::{class_of, fill, run, shared, table};
+use super::shared;
 use crate::guard::eventually;
+use crate::statements::{absent_index_is_not_counted, dialect_does_what_it_says};
+use crate::tables::{class_of, fill, run, table};
 
 #[test]
 fn what_was_written_is_read_back_in_every_type() {
@@ -283,91 +285,13 @@ fn keys_ascend_and_the_last_is_known() {
 #[test]
 fn statements_of_the_dialect_do_what_they_say() {
     let Some(server) = shared() else { return };
-    let dialect = server.postgres.dialect();
-    for (name, partitions) in [
-        ("work1", None),
-        (
-            "work2",
-            Some(Partitions {
-                count: 3,
-                rows_each: 40,
-            }),
-        ),
-    ] {
-        let work = table(name, partitions);
-        let mut session = fill(&server.postgres, &work, 100);
-        run(
-            &mut session,
-            &dialect.create_indexes(&work, engine::IndexStatements::Usual),
-        );
-        for (comparison, expected) in [(Comparison::AtLeast, 3), (Comparison::Above, 2)] {
-            let scan = RangeScan {
-                index: &work.indexes[0],
-                comparison,
-                limit: 10,
-            };
-            let scan = session
-                .prepare(&dialect.range_scan(&work, scan), &[Int4])
-                .unwrap();
-            session.start(scan);
-            session.int4(97);
-            let first = Some(100 - expected as i64);
-            assert_eq!(
-                session.execute().unwrap(),
-                Outcome {
-                    rows: expected,
-                    value: first
-                }
-            );
-        }
-        let lookup = session
-            .prepare(
-                &dialect.point_lookup(&work, &["price", "data"], 3),
-                &[Int8; 3],
-            )
-            .unwrap();
-        session.start(lookup);
-        [7, 8, 5000].into_iter().for_each(|key| session.int8(key));
-        assert_eq!(
-            session.execute().unwrap(),
-            Outcome {
-                rows: 2,
-                value: Some(7)
-            }
-        );
-        for (shared, minimum) in [(false, 11), (true, 21)] {
-            let delete = session
-                .prepare(&dialect.delete_oldest(&work, 10, shared), &[Int8])
-                .unwrap();
-            session.start(delete);
-            session.int8(0);
-            assert_eq!(session.execute().unwrap().rows, 10);
-            assert_eq!(
-                session.query_i64(&dialect.min_key(&work)).unwrap(),
-                Some(minimum)
-            );
-        }
-        let facts = server.postgres.inspect(&work, true).unwrap();
-        assert_eq!(
-            (facts.rows, facts.key_min, facts.key_max),
-            (80, Some(21), Some(100))
-        );
-        assert_eq!(
-            facts.index_rows,
-            [("pdc".to_string(), 80), ("byprice".to_string(), 80)]
-        );
-        run(&mut session, &dialect.drop_table(&work));
-    }
+    dialect_does_what_it_says(&server.postgres, |_, _| {});
 }
 
 #[test]
 fn an_index_that_is_not_there_is_not_counted() {
     let Some(server) = shared() else { return };
-    let bare = table("bare1", None);
-    let mut session = fill(&server.postgres, &bare, 3);
-    let facts = server.postgres.inspect(&bare, true).unwrap();
-    assert_eq!((facts.rows, facts.index_rows.len()), (3, 0));
-    run(&mut session, &server.postgres.dialect().drop_table(&bare));
+    absent_index_is_not_counted(&server.postgres);
 }
 
 #[test]

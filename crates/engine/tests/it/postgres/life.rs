@@ -2,15 +2,14 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
-use engine::postgres::{Postgres, StartOptions};
+use engine::postgres::Postgres;
 use engine::{Engine, ErrorClass, MARKER, Session, SetupError};
 use rustix::process::Signal;
 
-use super::{Place, build, class_of, is_installed};
+use super::{Place, build, is_installed};
 use crate::guard::{eventually, freeze, is_running, signal};
+use crate::tables::class_of;
 
 fn started(place: &Place) -> Postgres {
     place.start(&[]).unwrap()
@@ -316,17 +315,9 @@ fn dropping_a_server_ends_it() {
 #[test]
 fn a_version_that_is_too_old_is_refused_before_anything_is_made() {
     let place = Place::new();
-    let bin = place.path().join("old/bin");
-    fs_err::create_dir_all(&bin).unwrap();
-    for program in ["postgres", "initdb"] {
-        fs_err::write(
-            bin.join(program),
-            "#!/bin/sh\necho 'postgres (PostgreSQL) 9.6.24'\n",
-        )
-        .unwrap();
-        fs_err::set_permissions(bin.join(program), std::fs::Permissions::from_mode(0o755)).unwrap();
-    }
-    let error = error(place.start_build(place.path().join("old").to_str().unwrap(), &[]));
+    let script = "echo 'postgres (PostgreSQL) 9.6.24'";
+    let build = place.fake_build(&[("postgres", script), ("initdb", script)]);
+    let error = error(place.start_build(&build, &[]));
     assert!(
         matches!(&error, SetupError::Version { found, .. } if found == "9.6.24"),
         "{error}"
@@ -337,54 +328,20 @@ fn a_version_that_is_too_old_is_refused_before_anything_is_made() {
 #[test]
 fn a_build_whose_initdb_fails_shows_what_it_said() {
     let place = Place::new();
-    let bin = place.path().join("broken/bin");
-    fs_err::create_dir_all(&bin).unwrap();
-    let script = |text: &str, program: &str| {
-        fs_err::write(bin.join(program), text).unwrap();
-        fs_err::set_permissions(bin.join(program), std::fs::Permissions::from_mode(0o755)).unwrap();
-    };
-    script("#!/bin/sh\necho 'postgres (PostgreSQL) 15.1'\n", "postgres");
-    script(
-        "#!/bin/sh\necho 'no share directory' >&2; exit 1\n",
-        "initdb",
-    );
-    let error = error(place.start_build(place.path().join("broken").to_str().unwrap(), &[]));
+    let build = place.fake_build(&[
+        ("postgres", "echo 'postgres (PostgreSQL) 15.1'"),
+        ("initdb", "echo 'no share directory' >&2; exit 1"),
+    ]);
+    let error = error(place.start_build(&build, &[]));
     assert!(matches!(error, SetupError::Command { .. }), "{error}");
     assert_eq!(error.log_tail(), ["no share directory"]);
 }
 
 #[test]
 fn a_start_can_be_stopped_and_leaves_nothing_behind() {
-    if !is_installed() {
-        return;
+    if is_installed() {
+        Place::new().start_and_stop();
     }
-    let place = Place::new();
-    let stop = AtomicBool::new(true);
-    let guard_exe = crate::guard::guard_exe();
-    let error = error(Postgres::start(&StartOptions {
-        build: &build(),
-        data_dir: &place.path().join("data"),
-        config_files: &[],
-        set: &[],
-        user: None,
-        guard_exe: &guard_exe,
-        log: &place.log(),
-        connections: 1,
-        timeout: Duration::from_secs(60),
-        stop: &stop,
-    }));
-    assert!(error.to_string().contains("stopped"), "{error}");
-    let here = place.path().to_str().unwrap().to_string();
-    let is_left = |entry: std::io::Result<fs_err::DirEntry>| {
-        let command = fs_err::read(entry.ok()?.path().join("cmdline")).ok()?;
-        Some(String::from_utf8_lossy(&command).contains(&here))
-    };
-    assert!(
-        !fs_err::read_dir("/proc")
-            .unwrap()
-            .filter_map(is_left)
-            .any(|left| left)
-    );
 }
 
 #[test]

@@ -10,8 +10,10 @@ use engine::guard::{Ending, Guarded, Spawn};
 use engine::postgres::Postgres;
 use engine::{Engine, ErrorClass, Session, SettleLimits, SetupError};
 
-use super::{GO_ON, Place, fill, is_installed, major, table};
+use super::{Place, is_installed, major};
 use crate::guard::{eventually, guard_exe};
+use crate::place::GO_ON;
+use crate::tables::{fill, table};
 
 /// Roles by how they log in; all have the password `right`.
 const RULES: &str = "\

@@ -6,15 +6,9 @@ use std::time::Duration;
 use engine::postgres::PostgresSession;
 use engine::{Counter, Engine, Partitions, Session, SettleLimits};
 
-use super::{GO_ON, Place, fill, is_installed, major, run, shared, table};
-
-fn value(counters: &[Counter], name: &str) -> f64 {
-    counters
-        .iter()
-        .find(|counter| counter.name == name)
-        .unwrap_or_else(|| panic!("no `{name}`"))
-        .value
-}
+use super::{Place, is_installed, major, shared};
+use crate::place::GO_ON;
+use crate::tables::{fill, run, table, value};
 
 #[test]
 fn counters_grow_with_the_work() {

@@ -1,0 +1,87 @@
+//! What a guarded program may not leave.
+
+use std::path::PathBuf;
+use std::process::{Child, Command};
+
+use fs_err as fs;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::thread::{sched_getaffinity, sched_setaffinity};
+
+use crate::limits::{cpus, remove_group};
+
+/// A control group for a guarded program, which is there already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControlGroup {
+    /// Its directory. The guard removes it when assay is gone before the program; else that is left to its maker.
+    pub directory: PathBuf,
+    /// The directory of the group that the guard itself stays in: assay's own.
+    pub home: PathBuf,
+}
+
+/// What a guarded program is confined to, with all that it starts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Confinement {
+    /// A control group; `None`: assay's own.
+    pub group: Option<ControlGroup>,
+    /// Processors, by the kernel's numbers; `None`: assay's own.
+    pub cpus: Option<Vec<u32>>,
+}
+
+impl Confinement {
+    /// Adds it to a guard's arguments.
+    pub(super) fn tell(&self, guard: &mut Command) {
+        if let Some(group) = &self.group {
+            guard.arg("--group").arg(&group.directory);
+            guard.arg("--group-home").arg(&group.home);
+        }
+        if let Some(cpus) = &self.cpus {
+            guard.arg("--cpus").arg(cpus::list(cpus));
+        }
+    }
+
+    /// Starts a program inside; this process is outside again afterwards.
+    pub(super) fn spawn(&self, command: &mut Command) -> Result<Child, String> {
+        let wrong = |what: &str, error: &dyn std::fmt::Display| format!("cannot {what}: {error}");
+        let join = |directory: &PathBuf| {
+            // 0 is the process that writes.
+            fs::write(directory.join("cgroup.procs"), "0")
+                .map_err(|error| wrong("change its control group", &error))
+        };
+        let outside = sched_getaffinity(None).map_err(|error| wrong("see its CPUs", &error))?;
+        if let Some(cpus) = &self.cpus {
+            sched_setaffinity(None, &cpus::set(cpus))
+                .map_err(|error| wrong(&format!("use CPUs {}", cpus::list(cpus)), &error))?;
+        }
+        if let Some(group) = &self.group {
+            join(&group.directory)?;
+        }
+        let child = command.spawn().map_err(|error| wrong("start it", &error));
+        let left = self
+            .group
+            .as_ref()
+            .map_or(Ok(()), |group| join(&group.home));
+        let left = left.and_then(|()| match &self.cpus {
+            Some(_) => sched_setaffinity(None, &outside)
+                .map_err(|error| wrong("go back to its own CPUs", &error)),
+            None => Ok(()),
+        });
+        let mut child = child?;
+        if let Err(reason) = left {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(reason);
+        }
+        Ok(child)
+    }
+
+    /// Removes the group, which is empty, unless assay is there to do so.
+    pub(super) fn clean_up(&self) {
+        let stdin = std::io::stdin();
+        let mut orders = [PollFd::new(&stdin, PollFlags::IN)];
+        let is_gone = poll(&mut orders, Some(&rustix::event::Timespec::default())).is_err()
+            || orders[0].revents().contains(PollFlags::HUP);
+        if let Some(group) = self.group.as_ref().filter(|_| is_gone) {
+            remove_group(&group.directory);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Lists of processors, as the kernel writes them, and whether they can be had.
+
+use fs_err as fs;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use crate::SetupError;
+
+/// Checks that all of them can be used by a process of assay's.
+///
+/// # Errors
+/// [`SetupError::Config`] that names those that can't, and what can.
+pub(super) fn check(cpus: &[u32]) -> Result<(), SetupError> {
+    let refused = |what: String, help: String| SetupError::Config { what, help };
+    if cpus.is_empty() {
+        return Err(refused(
+            "`cpus` names no processor".into(),
+            "name at least one, or leave `cpus` out".into(),
+        ));
+    }
+    let online = fs::read_to_string("/sys/devices/system/cpu/online")
+        .ok()
+        .and_then(|text| parse(text.trim()));
+    let absent: Vec<u32> = cpus
+        .iter()
+        .copied()
+        .filter(|cpu| {
+            *cpu as usize >= CpuSet::MAX_CPU
+                || online.as_ref().is_some_and(|online| !online.contains(cpu))
+        })
+        .collect();
+    if !absent.is_empty() {
+        let online = online.unwrap_or_default();
+        return Err(refused(
+            format!(
+                "`cpus` names {}, which {} not online",
+                list(&absent),
+                if absent.len() == 1 { "is" } else { "are" }
+            ),
+            format!("online on this machine: {}", list(&online)),
+        ));
+    }
+    let granted = granted(cpus).map_err(|error| {
+        refused(
+            format!("`cpus` = {}: {error}", list(cpus)),
+            format!("assay itself may use {}", own()),
+        )
+    })?;
+    let denied: Vec<u32> = cpus
+        .iter()
+        .copied()
+        .filter(|cpu| !granted.contains(cpu))
+        .collect();
+    if denied.is_empty() {
+        Ok(())
+    } else {
+        Err(refused(
+            format!("`cpus` names {}, which assay may not use", list(&denied)),
+            "they are outside of its cpuset: choose others, or start assay elsewhere".into(),
+        ))
+    }
+}
+
+/// The set of these processors.
+pub(crate) fn set(cpus: &[u32]) -> CpuSet {
+    let mut set = CpuSet::new();
+    for &cpu in cpus {
+        if (cpu as usize) < CpuSet::MAX_CPU {
+            set.set(cpu as usize);
+        }
+    }
+    set
+}
+
+fn members(set: &CpuSet) -> Vec<u32> {
+    (0..CpuSet::MAX_CPU as u32)
+        .filter(|cpu| set.is_set(*cpu as usize))
+        .collect()
+}
+
+/// Which of them the kernel gives to a thread of assay's that asks for them: those of its cpuset, also where assay
+/// itself was started on others.
+fn granted(cpus: &[u32]) -> std::io::Result<Vec<u32>> {
+    let ask = || -> std::io::Result<Vec<u32>> {
+        sched_setaffinity(None, &set(cpus))?;
+        Ok(members(&sched_getaffinity(None)?))
+    };
+    // A thread of its own, which is gone afterwards.
+    std::thread::scope(|scope| {
+        let answer = std::thread::Builder::new().spawn_scoped(scope, ask)?.join();
+        answer.unwrap_or_else(|_| Err(std::io::Error::other("the thread that asked failed")))
+    })
+}
+
+fn own() -> String {
+    sched_getaffinity(None).map_or_else(|error| error.to_string(), |set| list(&members(&set)))
+}
+
+/// What a process may use, by its status.
+pub(super) fn of_process(pid: u32) -> Option<String> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let allowed = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    Some(allowed.trim().to_string())
+}
+
+/// `0-3,8`
+pub(crate) fn list(cpus: &[u32]) -> String {
+    let mut cpus = cpus.to_vec();
+    cpus.sort_unstable();
+    cpus.dedup();
+    cpus.chunk_by(|one, next| one + 1 == *next)
+        .map(|range| match range {
+            [first, .., last] => format!("{first}-{last}"),
+            _ => range[0].to_string(),
+        })
+        .collect::<Vec<_>>()
+        .join(",")
+}
+
+/// The processors of a list as the kernel writes it; `None` when it is not one.
+pub(crate) fn parse(text: &str) -> Option<Vec<u32>> {
+    let mut cpus = Vec::new();
+    for range in text.split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        if first > last || last as usize >= CpuSet::MAX_CPU {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    Some(cpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_written_and_read_as_the_kernel_does() {
+        assert_eq!(list(&[8, 0, 1, 2, 2, 10]), "0-2,8,10");
+        assert_eq!(parse("0-2,8,10"), Some(vec![0, 1, 2, 8, 10]));
+        for wrong in ["", "a", "3-1", "0-99999999", "1,"] {
+            assert_eq!(parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_is_named() {
+        let error = check(&[0, 4000]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "config: `cpus` names 4000, which is not online"
+        );
+        assert!(error.help().unwrap().contains("online on this machine: 0"));
+        assert!(check(&[]).unwrap_err().to_string().contains("no processor"));
+    }
+
+    #[test]
+    fn what_assay_runs_on_can_be_had_and_asking_changes_nothing() {
+        let before = sched_getaffinity(None).unwrap();
+        let all = members(&before);
+        check(&all[..1]).unwrap();
+        assert_eq!(granted(&all[..1]).unwrap(), all[..1]);
+        assert_eq!(sched_getaffinity(None).unwrap(), before);
+        assert_eq!(of_process(std::process::id()), Some(list(&all)));
+    }
+}

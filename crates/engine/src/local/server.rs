@@ -1,0 +1,333 @@
+//! A server that assay starts on this host, from what it is started with to its end: what is the same for all kinds.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use fs_err as fs;
+
+use super::program::{self, Programs};
+use super::socket::{SOCKETS_PREFIX, socket_directory};
+use super::user::{self, SystemUser};
+use crate::guard::{Ending, Guarded};
+use crate::limits::{Applied, Enforced, Limits};
+use crate::{DataDir, SetupError};
+
+/// The file that names the directory of the sockets.
+const SOCKETS_NOTE: &str = "socket-directory";
+
+/// What a server is started with.
+#[derive(Clone, Copy, Debug)]
+pub struct StartOptions<'a> {
+    /// The build: see the engine's `locate`.
+    pub build: &'a str,
+    /// Where the directory `mysql` or `postgres` is made, marked as assay's, for the server's files. One that is there
+    /// already and carries the mark is wiped, unless a server lives in it.
+    pub data_dir: &'a Path,
+    /// The texts of files in the server's own format, verbatim, in their order. Lines of an option file of MySQL before
+    /// its first group are the server's.
+    pub config_files: &'a [String],
+    /// Options, after those of the files. MySQL's `default_storage_engine` (also `storage_engine`) says where tables are
+    /// made; with `rocksdb` the plugin is loaded.
+    pub set: &'a [(String, String)],
+    /// The system user that runs the server when assay is root; `None`: the one that its packages make, else the owner
+    /// of `data_dir`, else `nobody`. Not used when assay is not root.
+    pub user: Option<&'a str>,
+    /// The program that runs [`crate::guard::main`] when its first argument is [`crate::guard::SUBCOMMAND`].
+    pub guard_exe: &'a Path,
+    /// Where the server's log goes, after what is there already.
+    pub log: &'a Path,
+    /// Connections that the run needs. Where that is more than a fresh installation allows, `max_connections` is raised;
+    /// the config's own value wins over it.
+    pub connections: u32,
+    /// What the server may use, and whatever makes its files.
+    pub limits: &'a Limits,
+    /// How long the server may take to start, and again to stop.
+    pub timeout: Duration,
+    /// Ends the start early when it is set, with what was begun taken down again.
+    pub stop: &'a AtomicBool,
+}
+
+/// What tells one kind of server from another.
+#[derive(Debug)]
+pub(crate) struct Kind {
+    /// Its name in messages.
+    pub(crate) name: &'static str,
+    /// The user that its packages make, and the name of the directory that assay makes.
+    pub(crate) user: &'static str,
+    /// The directory of its data, in that one.
+    pub(crate) data: &'static str,
+    /// The name of its socket.
+    pub(crate) socket: &'static str,
+    /// Variables of the environment that change what its programs do.
+    pub(crate) environment: &'static [&'static str],
+    /// How it is asked to stop, in good order.
+    pub(crate) ending: Ending,
+    /// The process that lives in a data directory.
+    pub(crate) live: fn(&Path) -> Option<u32>,
+}
+
+/// What a server needs before it is there: directories, a user, limits.
+pub(crate) struct Place {
+    kind: &'static Kind,
+    pub(crate) data_dir: DataDir,
+    /// Removed with what is in it when the server has ended.
+    pub(crate) socket_dir: tempfile::TempDir,
+    pub(crate) user: Option<SystemUser>,
+    enforced: Enforced,
+    guard_exe: PathBuf,
+    log: PathBuf,
+    timeout: Duration,
+}
+
+impl Place {
+    /// Makes the directories, empty, and prepares the limits; `bin_dir` is where the build's programs are. Both
+    /// directories belong to the server's user.
+    pub(crate) fn make(
+        kind: &'static Kind,
+        options: &StartOptions<'_>,
+        bin_dir: &Path,
+    ) -> Result<Self, SetupError> {
+        let absolute = |path: &Path| {
+            std::path::absolute(path).map_err(|source| SetupError::Io {
+                action: format!("resolve `{}`", path.display()),
+                source,
+            })
+        };
+        let (log, guard_exe) = (absolute(options.log)?, absolute(options.guard_exe)?);
+        let user = user::server_user(kind.name, options.user, kind.user, options.data_dir)?;
+        let data_dir = DataDir::create(options.data_dir, kind.user)?;
+        refuse_live_server(kind, &data_dir.path().join(kind.data))?;
+        remove_left_sockets(&data_dir, user.as_ref());
+        data_dir.wipe()?;
+        let socket_dir = socket_directory(kind.socket)?;
+        note_sockets(&data_dir, socket_dir.path())?;
+        if let Some(user) = &user {
+            user.check_access(bin_dir, options.build, data_dir.path())?;
+            user.own(data_dir.path())?;
+            user.own(socket_dir.path())?;
+        }
+        Ok(Self {
+            kind,
+            data_dir,
+            socket_dir,
+            user,
+            enforced: Enforced::prepare(options.limits)?,
+            guard_exe,
+            log,
+            timeout: options.timeout,
+        })
+    }
+
+    /// Where the server's data goes.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.data_dir.path().join(self.kind.data)
+    }
+
+    /// Where its socket is to be.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.socket_dir.path().join(self.kind.socket)
+    }
+
+    /// Makes a directory that belongs to the server's user.
+    pub(crate) fn make_directory(&self, path: &Path) -> Result<(), SetupError> {
+        fs::create_dir(path).map_err(|source| SetupError::Io {
+            action: format!("make directory `{}`", path.display()),
+            source,
+        })?;
+        self.user.as_ref().map_or(Ok(()), |user| user.own(path))
+    }
+
+    /// Writes a file that the server's user can read.
+    pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf, SetupError> {
+        let path = self.data_dir.path().join(name);
+        let write = || -> std::io::Result<()> {
+            let mut file = fs::File::create(&path)?;
+            file.write_all(text.as_bytes())?;
+            // One that everybody may write MySQL would ignore.
+            fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644))
+        };
+        match write() {
+            Ok(()) => Ok(path),
+            Err(source) => Err(SetupError::Io {
+                action: format!("write `{}`", path.display()),
+                source,
+            }),
+        }
+    }
+
+    /// How the build's programs are run here.
+    pub(crate) fn programs<'a>(&'a self, stop: &'a AtomicBool) -> Programs<'a> {
+        Programs {
+            guard_exe: &self.guard_exe,
+            log: &self.log,
+            ids: self.user.as_ref().map(|user| (user.uid, user.gid)),
+            env_remove: self.kind.environment,
+            limits: &self.enforced,
+            timeout: self.timeout,
+            stop,
+        }
+    }
+
+    /// The server that was started here.
+    pub(crate) fn taken<A, I>(self, guarded: Guarded, found: Found<A, I>) -> Server<A, I> {
+        Server {
+            limits: self.enforced.applied(guarded.pid()),
+            guarded,
+            place: self,
+            found,
+        }
+    }
+}
+
+/// Says in the data directory where the sockets are: until the server's guard has to remove them, they are left when
+/// assay is killed.
+fn note_sockets(data_dir: &DataDir, sockets: &Path) -> Result<(), SetupError> {
+    let note = data_dir.path().join(SOCKETS_NOTE);
+    fs::write(&note, sockets.as_os_str().as_bytes()).map_err(|source| SetupError::Io {
+        action: format!("write `{}`", note.display()),
+        source,
+    })
+}
+
+/// Removes the directory of sockets that a killed assay left. The note may have been changed by the server's user, so
+/// only what belongs to that one is removed.
+fn remove_left_sockets(data_dir: &DataDir, user: Option<&SystemUser>) {
+    let Ok(path) = fs::read(data_dir.path().join(SOCKETS_NOTE)) else {
+        return;
+    };
+    let path = PathBuf::from(OsString::from_vec(path));
+    let uid = user.map_or_else(|| rustix::process::geteuid().as_raw(), |user| user.uid);
+    let is_ours = fs::symlink_metadata(&path).is_ok_and(|it| it.is_dir() && it.uid() == uid);
+    let has_our_name = path
+        .file_name()
+        .is_some_and(|name| name.as_bytes().starts_with(SOCKETS_PREFIX.as_bytes()));
+    if is_ours && has_our_name {
+        // A few bytes in a temporary directory: no reason not to start.
+        let _ = fs::remove_dir_all(&path);
+    }
+}
+
+/// A server that is used is not wiped, whoever started it.
+fn refuse_live_server(kind: &Kind, data: &Path) -> Result<(), SetupError> {
+    match (kind.live)(data) {
+        Some(pid) => Err(SetupError::Directory {
+            path: data.to_path_buf(),
+            what: format!("a {} server runs in it, process {pid}", kind.name),
+            help: format!(
+                "stop it (`kill -{} {pid}`), or choose another data directory",
+                kind.ending.signal_name().trim_start_matches("SIG")
+            ),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Whether process `pid` is one of these programs and lives in the directory `data`. A build that brings its own C
+/// library runs as that library's loader.
+pub(crate) fn lives_in(pid: u32, data: &Path, programs: &[&str]) -> bool {
+    let file_name = |path: PathBuf| Some(path.file_name()?.to_string_lossy().into_owned());
+    let name = match fs::read_link(format!("/proc/{pid}/exe")) {
+        Ok(exe) => file_name(exe),
+        // Another user's: its short name is for all to read.
+        Err(_) => fs::read_to_string(format!("/proc/{pid}/comm")).ok(),
+    };
+    let is_program = name.is_some_and(|name| {
+        let name = name.trim();
+        name.starts_with("ld-") || programs.iter().any(|program| name.starts_with(program))
+    });
+    // A server's working directory is that of its data; where that can't be read its name decides.
+    let is_here = || {
+        let here = fs::canonicalize(data).ok();
+        here.is_some()
+            && fs::read_link(format!("/proc/{pid}/cwd")).map_or(true, |cwd| Some(cwd) == here)
+    };
+    is_program && is_here()
+}
+
+/// What is known of a server that has answered.
+pub(crate) struct Found<A, I> {
+    /// The build.
+    pub(crate) installation: I,
+    /// Where it is reached.
+    pub(crate) address: A,
+    /// The text of its configuration file.
+    pub(crate) config_text: String,
+    /// What a reader of the results should know.
+    pub(crate) notes: Vec<String>,
+}
+
+/// A server that assay started. Dropping it ends the server at once, without care for its data.
+pub(crate) struct Server<A, I> {
+    guarded: Guarded,
+    /// After what it limits, which has to be gone when it goes.
+    place: Place,
+    /// What came of the limits.
+    limits: Vec<Applied>,
+    found: Found<A, I>,
+}
+
+impl<A, I> Server<A, I> {
+    pub(crate) fn address(&self) -> &A {
+        &self.found.address
+    }
+
+    pub(crate) fn process_id(&self) -> u32 {
+        self.guarded.pid()
+    }
+
+    pub(crate) fn user(&self) -> Option<&str> {
+        self.place.user.as_ref().map(|user| user.name.as_str())
+    }
+
+    pub(crate) fn installation(&self) -> &I {
+        &self.found.installation
+    }
+
+    pub(crate) fn data_dir(&self) -> &DataDir {
+        &self.place.data_dir
+    }
+
+    /// Where its data is.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.place.data()
+    }
+
+    pub(crate) fn config_text(&self) -> &str {
+        &self.found.config_text
+    }
+
+    pub(crate) fn notes(&self) -> &[String] {
+        &self.found.notes
+    }
+
+    pub(crate) fn limits(&self) -> &[Applied] {
+        &self.limits
+    }
+
+    pub(crate) fn killed_for_memory(&self) -> Option<String> {
+        self.place
+            .enforced
+            .server_killed_for_memory(self.guarded.pid())
+    }
+
+    pub(crate) fn log(&self) -> &Path {
+        &self.place.log
+    }
+
+    /// Stops it in good order; then, with errors, by force.
+    pub(crate) fn stop(self) -> Result<(), SetupError> {
+        let Place {
+            kind,
+            timeout,
+            log,
+            enforced,
+            ..
+        } = &self.place;
+        program::stop(self.guarded, kind.ending, *timeout, log, enforced)
+    }
+}

@@ -1,0 +1,389 @@
+//! Limits of a server's memory and processors, with real servers. Where this machine does not let assay limit memory
+//! these tests are skipped, aloud.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use engine::limits::{Applied, Limits};
+use engine::mysql::Mysql;
+use engine::postgres::{Postgres, StartOptions};
+use engine::{Engine, ErrorClass, Session, SetupError};
+use rustix::process::Signal;
+
+use crate::guard::{eventually, guard_exe, is_running, signal};
+use crate::place::GO_ON;
+use crate::postgres::{Place, build, is_installed};
+use crate::tables::class_of;
+use crate::{mysql, say_skipped};
+
+const MIB: u64 = 1 << 20;
+
+/// A server, and the processes that it starts, in 96 MiB: room for what its program needs, and no more.
+const MEMORY: u64 = 96 * MIB;
+
+fn memory(bytes: u64) -> Limits {
+    Limits {
+        memory_bytes: Some(bytes),
+        cpus: None,
+    }
+}
+
+fn start(place: &Place, limits: &Limits, set: &[(&str, &str)]) -> Result<Postgres, SetupError> {
+    let set: Vec<(String, String)> = set
+        .iter()
+        .map(|(name, value)| (name.to_string(), value.to_string()))
+        .collect();
+    Postgres::start(&StartOptions {
+        build: &build(),
+        data_dir: &place.path().join("data"),
+        config_files: &["fsync = off\nautovacuum = off\nshared_buffers = 16MB\n".to_string()],
+        set: &set,
+        user: None,
+        guard_exe: &guard_exe(),
+        log: &place.log(),
+        connections: 10,
+        limits,
+        timeout: Duration::from_secs(60),
+        stop: &GO_ON,
+    })
+}
+
+/// What came of the limit of memory, if it holds; says so aloud when this machine does not allow it.
+fn holding(limits: &[Applied]) -> Option<&Applied> {
+    let memory = limits.iter().find(|limit| limit.what == "memory").unwrap();
+    if memory.effective.is_none() {
+        say_skipped(memory.reason.as_deref().unwrap());
+        return None;
+    }
+    Some(memory)
+}
+
+/// A server whose memory is limited; `None` where it can't be had.
+fn limited(place: &Place, bytes: u64, set: &[(&str, &str)]) -> Option<Postgres> {
+    if !is_installed() {
+        return None;
+    }
+    let postgres = start(place, &memory(bytes), set).unwrap();
+    holding(postgres.limits())?;
+    Some(postgres)
+}
+
+/// The directory of the control group that assay made for a process.
+fn group_of(pid: u32) -> PathBuf {
+    let groups = fs_err::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
+    let ours = groups.lines().find(|line| line.contains("/assay-"));
+    let mut fields = ours.unwrap().splitn(3, ':').skip(1);
+    let (controllers, path) = (fields.next().unwrap(), fields.next().unwrap());
+    let mounts = fs_err::read_to_string("/proc/self/mountinfo").unwrap();
+    let is_it = |line: &&str| match controllers {
+        "" => line.contains(" - cgroup2 "),
+        _ => line.contains(" - cgroup ") && line.rsplit(',').next() == Some("memory"),
+    };
+    let mount: Vec<&str> = mounts.lines().find(is_it).unwrap().split(' ').collect();
+    Path::new(mount[4]).join(Path::new(path).strip_prefix(mount[3]).unwrap())
+}
+
+/// Bytes that the group is charged with.
+fn charged(group: &Path) -> u64 {
+    ["memory.usage_in_bytes", "memory.current"]
+        .iter()
+        .find_map(|file| fs_err::read_to_string(group.join(file)).ok())
+        .and_then(|text| text.trim().parse().ok())
+        .unwrap()
+}
+
+/// Bytes that the processes of a group have read from storage: newer servers have some that read for the others.
+fn read_bytes(group: &Path) -> u64 {
+    let read = |pid: &str| -> Option<u64> {
+        let io = fs_err::read_to_string(format!("/proc/{pid}/io")).ok()?;
+        let line = io.lines().find_map(|line| line.strip_prefix("read_bytes:"));
+        line?.trim().parse().ok()
+    };
+    let inside = fs_err::read_to_string(group.join("cgroup.procs")).unwrap();
+    inside.lines().filter_map(read).sum()
+}
+
+/// A line of a process's status.
+fn status_of(pid: u32, name: &str) -> String {
+    let status = fs_err::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.unwrap().trim().to_string()
+}
+
+fn cpus_of(pid: u32) -> String {
+    status_of(pid, "Cpus_allowed_list")
+}
+
+fn parent_of(pid: u32) -> u32 {
+    status_of(pid, "PPid").parse().unwrap()
+}
+
+fn backend_of(session: &mut impl Session) -> u32 {
+    let pid = session.query_i64("select pg_backend_pid()").unwrap();
+    pid.unwrap().try_into().unwrap()
+}
+
+#[test]
+fn memory_is_limited_as_asked_and_the_group_goes_with_the_server() {
+    let place = Place::new();
+    // Not a whole number of pages.
+    let Some(postgres) = limited(&place, MEMORY + 1000, &[]) else {
+        return;
+    };
+    let expected = Applied {
+        what: "memory",
+        asked: (MEMORY + 1000).to_string(),
+        effective: Some(MEMORY.to_string()),
+        reason: None,
+    };
+    assert_eq!(postgres.limits(), [expected]);
+    let group = group_of(postgres.process_id().unwrap());
+    let mut session = postgres.connect().unwrap();
+    assert_eq!(group_of(backend_of(&mut session)), group);
+    // Neither the guard nor this process is in it: nobody but the server is charged.
+    let inside = fs_err::read_to_string(group.join("cgroup.procs")).unwrap();
+    let guard = parent_of(postgres.process_id().unwrap()).to_string();
+    assert!(inside.lines().all(|pid| pid != guard), "{inside}");
+    assert_eq!(postgres.killed_for_memory(), None);
+    drop(session);
+    postgres.stop().unwrap();
+    assert!(!group.exists());
+}
+
+#[test]
+fn a_table_larger_than_the_limit_is_read_from_the_disk_again() {
+    let place = Place::new();
+    let tmpfs = 0x0102_1994;
+    if rustix::fs::statfs(place.path()).unwrap().f_type == tmpfs {
+        say_skipped("what is on a tmpfs is not read from a disk");
+        return;
+    }
+    let set = [("max_parallel_workers_per_gather", "0")];
+    let Some(postgres) = limited(&place, MEMORY, &set) else {
+        return;
+    };
+    let mut session = postgres.connect().unwrap();
+    session
+        .query(
+            "create unlogged table big as \
+             select i, repeat(md5(i::text), 50) from generate_series(1, 160000) i",
+        )
+        .unwrap();
+    let table_bytes = session.query_i64("select pg_table_size('big')").unwrap();
+    let table_bytes = u64::try_from(table_bytes.unwrap()).unwrap();
+    assert!(table_bytes > 3 * MEMORY, "{table_bytes}");
+    let group = group_of(postgres.process_id().unwrap());
+    let scan = "select count(*) from big";
+    assert_eq!(session.query_i64(scan).unwrap(), Some(160_000));
+    let before = read_bytes(&group);
+    assert_eq!(session.query_i64(scan).unwrap(), Some(160_000));
+    let read = read_bytes(&group) - before;
+    assert!(
+        read >= table_bytes - MEMORY,
+        "{read} of {table_bytes} were read"
+    );
+    // The cache of its files is its own.
+    let charged = charged(&group);
+    assert!(
+        (MEMORY / 2..=MEMORY).contains(&charged),
+        "{charged} of {MEMORY}"
+    );
+    assert_eq!(postgres.killed_for_memory(), None);
+    drop(session);
+    postgres.stop().unwrap();
+    assert!(!group.exists());
+}
+
+#[test]
+fn the_server_gets_the_processors_that_were_asked_for() {
+    if !is_installed() {
+        return;
+    }
+    let own = cpus_of(std::process::id());
+    let last: u32 = own.rsplit([',', '-']).next().unwrap().parse().unwrap();
+    let place = Place::new();
+    let limits = Limits {
+        memory_bytes: None,
+        cpus: Some(vec![last]),
+    };
+    let postgres = start(&place, &limits, &[]).unwrap();
+    let expected = Applied {
+        what: "cpus",
+        asked: last.to_string(),
+        effective: Some(last.to_string()),
+        reason: None,
+    };
+    assert_eq!(postgres.limits(), [expected]);
+    let mut session = postgres.connect().unwrap();
+    assert_eq!(cpus_of(backend_of(&mut session)), last.to_string());
+    assert_eq!(cpus_of(std::process::id()), own);
+    drop(session);
+    postgres.stop().unwrap();
+}
+
+#[test]
+fn limits_that_make_no_sense_are_refused_and_nothing_is_left_running() {
+    if !is_installed() {
+        return;
+    }
+    let place = Place::new();
+    let error = start(&place, &memory(63 * MIB), &[]).err().unwrap();
+    assert!(matches!(error, SetupError::Config { .. }), "{error}");
+    assert!(error.to_string().contains("`memory` is 63 MiB"), "{error}");
+    let limits = Limits {
+        memory_bytes: None,
+        cpus: Some(vec![1023]),
+    };
+    let error = start(&place, &limits, &[]).err().unwrap();
+    assert!(error.to_string().contains("`cpus` names 1023"), "{error}");
+    assert!(error.help().is_some());
+}
+
+#[test]
+fn a_server_without_limits_has_none_to_tell_of() {
+    if !is_installed() {
+        return;
+    }
+    let place = Place::new();
+    let postgres = start(&place, &Limits::default(), &[]).unwrap();
+    assert!(postgres.limits().is_empty());
+    assert_eq!(postgres.killed_for_memory(), None);
+    let pid = postgres.process_id().unwrap();
+    let groups = |pid: u32| fs_err::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
+    assert_eq!(groups(pid), groups(std::process::id()));
+    postgres.stop().unwrap();
+}
+
+#[test]
+fn a_backend_that_needs_more_is_killed_and_that_is_said() {
+    let place = Place::new();
+    let Some(postgres) = limited(&place, MEMORY, &[]) else {
+        return;
+    };
+    let mut session = postgres.connect().unwrap();
+    let greedy = session.query("select length(repeat('x', 500000000))");
+    assert_eq!(class_of(greedy), ErrorClass::ConnectionLost);
+    let said = postgres.killed_for_memory().unwrap();
+    assert!(
+        said.starts_with("a process of the server was killed: it needed more than the 96 MiB"),
+        "{said}"
+    );
+    assert!(said.ends_with("(memory = \"96MiB\")"), "{said}");
+}
+
+#[test]
+fn a_server_that_ended_for_want_of_memory_says_so_when_it_is_stopped() {
+    let place = Place::new();
+    let Some(postgres) = limited(&place, MEMORY, &[("restart_after_crash", "off")]) else {
+        return;
+    };
+    let (pid, group) = {
+        let pid = postgres.process_id().unwrap();
+        (pid, group_of(pid))
+    };
+    let mut session = postgres.connect().unwrap();
+    let greedy = session.query("select length(repeat('x', 500000000))");
+    assert_eq!(class_of(greedy), ErrorClass::ConnectionLost);
+    eventually("the server ends", || !is_running(pid));
+    let said = postgres.killed_for_memory().unwrap();
+    assert!(said.starts_with("the server was killed: "), "{said}");
+    // Its guard may still be about to notice.
+    let error = postgres.stop().unwrap_err().to_string();
+    assert!(error.contains("it needed more than the 96 MiB"), "{error}");
+    assert!(!group.exists());
+}
+
+/// Another assay with a limited server, to be killed: the process, and its server's. `None` where memory can't be
+/// limited.
+fn other_assay(place: &Place) -> Option<(Child, u32)> {
+    // This one's server says so.
+    limited(&Place::new(), MEMORY, &[])?.stop().unwrap();
+    fs_err::create_dir(place.path().join("data")).unwrap();
+    let mut parent = Command::new(guard_exe().with_file_name("limited_server"))
+        .arg(build())
+        .arg(place.path().join("data"))
+        .arg(MEMORY.to_string())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(parent.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    Some((parent, line.trim().parse().unwrap()))
+}
+
+#[test]
+fn the_group_goes_also_when_assay_is_killed() {
+    let place = Place::new();
+    let Some((mut parent, pid)) = other_assay(&place) else {
+        return;
+    };
+    let group = group_of(pid);
+    assert!(group.is_dir() && is_running(pid));
+    signal(parent.id(), Signal::KILL);
+    parent.wait().unwrap();
+    eventually("the server ends", || !is_running(pid));
+    eventually("its group is removed", || !group.exists());
+}
+
+#[test]
+fn a_group_whose_guard_was_killed_too_is_removed_by_the_next_run() {
+    let place = Place::new();
+    let Some((mut parent, pid)) = other_assay(&place) else {
+        return;
+    };
+    let (group, guard) = (group_of(pid), parent_of(pid));
+    signal(parent.id(), Signal::STOP);
+    signal(guard, Signal::KILL);
+    signal(parent.id(), Signal::KILL);
+    parent.wait().unwrap();
+    // With the server go its other processes; another test's server may remove the group from then on.
+    signal(pid, Signal::KILL);
+    let processes = || fs_err::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+    eventually("the server ends", || processes().is_empty());
+    limited(&Place::new(), MEMORY, &[]).unwrap().stop().unwrap();
+    assert!(!group.exists());
+}
+
+#[test]
+fn mysql_is_limited_too() {
+    let Some(_) = mysql::installed() else {
+        return;
+    };
+    let place = mysql::Place::new();
+    let own = cpus_of(std::process::id());
+    let first: u32 = own.split([',', '-']).next().unwrap().parse().unwrap();
+    let limits = Limits {
+        memory_bytes: Some(512 * MIB),
+        cpus: Some(vec![first]),
+    };
+    let server = Mysql::start(&engine::mysql::StartOptions {
+        build: &mysql::build(),
+        data_dir: &place.path().join("data"),
+        config_files: &["innodb_buffer_pool_size = 32M\n".to_string()],
+        set: &[],
+        user: None,
+        guard_exe: &guard_exe(),
+        log: &place.log(),
+        connections: 10,
+        limits: &limits,
+        timeout: Duration::from_secs(120),
+        stop: &GO_ON,
+    })
+    .unwrap();
+    let Some(memory) = holding(server.limits()) else {
+        return;
+    };
+    assert_eq!(memory.effective, Some((512 * MIB).to_string()));
+    assert_eq!(server.limits()[1].effective, Some(first.to_string()));
+    let group = group_of(server.process_id().unwrap());
+    assert!(charged(&group) > 0);
+    server.stop().unwrap();
+    assert!(!group.exists());
+}

@@ -1,0 +1,98 @@
+//! What statements do on every server.
+
+use engine::ParamType::{Int4, Int8};
+use engine::{Comparison, Engine, IndexStatements, Outcome, Partitions, RangeScan, Session};
+
+use crate::tables::{fill, run, table};
+
+/// Runs what the dialect writes, on a table with partitions and one without; `look` is given each before it goes.
+pub(crate) fn dialect_does_what_it_says<E: Engine>(
+    engine: &E,
+    look: impl Fn(&mut E::Session, &str),
+) {
+    let dialect = engine.dialect();
+    for (name, partitions) in [
+        ("work1", None),
+        (
+            "work2",
+            Some(Partitions {
+                count: 3,
+                rows_each: 40,
+            }),
+        ),
+    ] {
+        let work = table(name, partitions);
+        let mut session = fill(engine, &work, 100);
+        run(
+            &mut session,
+            &dialect.create_indexes(&work, IndexStatements::Usual),
+        );
+        for (comparison, expected) in [(Comparison::AtLeast, 3), (Comparison::Above, 2)] {
+            let scan = RangeScan {
+                index: &work.indexes[0],
+                comparison,
+                limit: 10,
+            };
+            let scan = session
+                .prepare(&dialect.range_scan(&work, scan), &[Int4])
+                .unwrap();
+            session.start(scan);
+            session.int4(97);
+            let first = Some(100 - expected as i64);
+            assert_eq!(
+                session.execute().unwrap(),
+                Outcome {
+                    rows: expected,
+                    value: first
+                }
+            );
+        }
+        let lookup = session
+            .prepare(
+                &dialect.point_lookup(&work, &["price", "data"], 3),
+                &[Int8; 3],
+            )
+            .unwrap();
+        session.start(lookup);
+        [7, 8, 5000].into_iter().for_each(|key| session.int8(key));
+        assert_eq!(
+            session.execute().unwrap(),
+            Outcome {
+                rows: 2,
+                value: Some(7)
+            }
+        );
+        for (shared, minimum) in [(false, 11), (true, 21)] {
+            let delete = session
+                .prepare(&dialect.delete_oldest(&work, 10, shared), &[Int8])
+                .unwrap();
+            session.start(delete);
+            session.int8(0);
+            assert_eq!(session.execute().unwrap().rows, 10);
+            assert_eq!(
+                session.query_i64(&dialect.min_key(&work)).unwrap(),
+                Some(minimum)
+            );
+        }
+        let facts = engine.inspect(&work, true).unwrap();
+        assert_eq!(
+            (facts.rows, facts.key_min, facts.key_max),
+            (80, Some(21), Some(100))
+        );
+        assert_eq!(
+            facts.index_rows,
+            [("pdc".to_string(), 80), ("byprice".to_string(), 80)]
+        );
+        look(&mut session, name);
+        run(&mut session, &dialect.drop_table(&work));
+    }
+}
+
+/// Counts by index where there are only the names of indexes.
+pub(crate) fn absent_index_is_not_counted(engine: &impl Engine) {
+    let bare = table("bare1", None);
+    let mut session = fill(engine, &bare, 3);
+    let facts = engine.inspect(&bare, true).unwrap();
+    assert_eq!((facts.rows, facts.index_rows.len()), (3, 0));
+    run(&mut session, &engine.dialect().drop_table(&bare));
+}
