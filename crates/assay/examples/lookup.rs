@@ -1,7 +1,8 @@
-//! Looks up rows of pgbench's accounts by primary key, under the load as it runs in every step: `cargo xtask bench`
-//! holds what it costs against `pgbench -S -M prepared`.
+//! Looks up rows by primary key, under the load as it runs in every step: `cargo xtask bench` holds what it costs
+//! against `pgbench -S -M prepared` on PostgreSQL, and against `sysbench oltp_point_select` on MySQL and MariaDB; with
+//! their tables and their statements.
 //!
-//! Arguments: the server's URL, connections, operations of each, rows of `pgbench_accounts`.
+//! Arguments: the server's URL, connections, operations of each, rows of the table.
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
@@ -9,7 +10,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use engine::postgres::{Address, PostgresSession};
+use engine::mysql::{self, MysqlSession};
+use engine::postgres::{self, PostgresSession};
 use engine::{Error, Outcome, ParamType, Session, Statement};
 use hdrhistogram::Histogram;
 use load::{Ended, IntervalRow, Limits, Progress, Schedule, Sink, SystemClock, Task, Time};
@@ -17,16 +19,20 @@ use workload::{Kind, Next, Program, Random};
 
 const LOOKUP: Kind = Kind("lookup");
 
-/// Asks for the balance of random accounts.
-struct Lookup {
-    session: PostgresSession,
+/// pgbench's statement, and sysbench's.
+const PGBENCH: &str = "select abalance from pgbench_accounts where aid = $1";
+const SYSBENCH: &str = "select c from sbtest1 where id=?";
+
+/// Asks for random rows.
+struct Lookup<S> {
+    session: S,
     statement: Statement,
     random: Random,
-    account_count: u64,
+    row_count: u64,
     op_count: u64,
 }
 
-impl Program for Lookup {
+impl<S: Session> Program for Lookup<S> {
     fn kinds(&self) -> &'static [Kind] {
         &[LOOKUP]
     }
@@ -37,9 +43,9 @@ impl Program for Lookup {
         }
         self.op_count -= 1;
         self.session.start(self.statement);
-        // Accounts are numbered from 1, and fit the column's type.
-        let account = 1 + self.random.below(self.account_count);
-        self.session.int4(account as i32);
+        // Rows are numbered from 1, and their numbers fit the column's type.
+        let key = 1 + self.random.below(self.row_count);
+        self.session.int4(key as i32);
         Next::Ready(0)
     }
 
@@ -85,7 +91,7 @@ impl Sink for Kept {
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [url, connections, op_count, account_count] = arguments.as_slice() else {
+    let [url, connections, op_count, row_count] = arguments.as_slice() else {
         bail!("usage: lookup URL CONNECTIONS OPERATIONS ROWS");
     };
     let number = |text: &str| {
@@ -93,15 +99,36 @@ fn main() -> anyhow::Result<()> {
             .with_context(|| format!("`{text}` is no number"))
     };
     let connections = u32::try_from(number(connections)?)?;
-    let (op_count, account_count) = (number(op_count)?, number(account_count)?);
-    let address = Address::from_url(url)?;
-    let tasks = (0..connections)
+    let size = Size {
+        connections,
+        op_count: number(op_count)?,
+        row_count: number(row_count)?,
+    };
+    if url.starts_with("mysql:") {
+        let address = mysql::Address::from_url(url)?;
+        look_up(&size, SYSBENCH, || MysqlSession::connect(&address))
+    } else {
+        let address = postgres::Address::from_url(url)?;
+        look_up(&size, PGBENCH, || PostgresSession::connect(&address))
+    }
+}
+
+/// How much is asked for.
+struct Size {
+    connections: u32,
+    op_count: u64,
+    row_count: u64,
+}
+
+fn look_up<S: Session>(
+    size: &Size,
+    sql: &str,
+    connect: impl Fn() -> Result<S, Error>,
+) -> anyhow::Result<()> {
+    let tasks = (0..size.connections)
         .map(|client| {
-            let mut session = PostgresSession::connect(&address)?;
-            let statement = session.prepare(
-                "select abalance from pgbench_accounts where aid = $1",
-                &[ParamType::Int4],
-            )?;
+            let mut session = connect()?;
+            let statement = session.prepare(sql, &[ParamType::Int4])?;
             Ok(Task {
                 client,
                 role: "lookup",
@@ -112,8 +139,8 @@ fn main() -> anyhow::Result<()> {
                     session,
                     statement,
                     random: Random::stream(1, &[client.into()]),
-                    account_count,
-                    op_count,
+                    row_count: size.row_count,
+                    op_count: size.op_count,
                 },
             })
         })
@@ -144,9 +171,7 @@ fn main() -> anyhow::Result<()> {
         .map(|total| total.unexpected_rows)
         .sum();
     if done != recorded || unexpected > 0 {
-        bail!(
-            "{done} lookups, of which {recorded} have a latency and {unexpected} found no account"
-        );
+        bail!("{done} lookups, of which {recorded} have a latency and {unexpected} found no row");
     }
     println!("{done} operations");
     println!("{} ns", outcome.elapsed_ns);

@@ -134,7 +134,7 @@ fn locate_one(build: &Build) -> anyhow::Result<record::Build> {
         ),
         (Engine::Mysql, BuildSource::Installed(name)) => {
             let installed = installed(build.engine, name)?;
-            let found = mysql::locate(&installed.place, None)?;
+            let found = mysql::locate(&installed.place)?;
             (
                 found.version.text.clone(),
                 found.program.display().to_string(),

@@ -29,7 +29,7 @@ pub enum Command {
     /// Runs a plan; without one, the Insert Benchmark, small, on the bundled SQLite in two configurations
     Run(RunArgs),
     /// Shows what a plan comes to: the matrix, every value with its origin, the time and disk it takes; runs nothing
-    Check(PlanArgs),
+    Check(CheckArgs),
     /// Prints the tables of a run
     Show(ShowArgs),
     /// Writes a run, or several, as one self-contained HTML file
@@ -57,15 +57,33 @@ pub struct PlanArgs {
 pub struct RunArgs {
     #[command(flatten)]
     pub plan: PlanArgs,
+    /// Measures only the cells that match: a glob over the target's name, as in `pg17.*`, or with a
+    /// slash over TARGET/[VARIANT/]cCLIENTS/rREPEAT, as in `*/c8/*`; may be repeated
+    #[arg(long, value_name = "FILTER")]
+    pub only: Vec<String>,
+    /// Goes on with a run: measures its missing and failed cells, by the plan that it recorded. A
+    /// plan with a password, which is not recorded, is given again
+    #[arg(long, value_name = "RUN", conflicts_with = "results")]
+    pub resume: Option<PathBuf>,
     /// Where run directories are made
     #[arg(long, value_name = "DIR", default_value = "results")]
     pub results: PathBuf,
-    /// Where databases are made; overrides the plan's `data-dir`
+    /// Where databases are made; overrides the plan's `data-dir`, or where the run made them before
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
     /// Shows no progress and no tables
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// Arguments of `check`.
+#[derive(Clone, Debug, Args)]
+pub struct CheckArgs {
+    #[command(flatten)]
+    pub plan: PlanArgs,
+    /// Shows only in which options of their configs two targets differ
+    #[arg(long, num_args = 2, value_names = ["A", "B"])]
+    pub between: Option<Vec<String>>,
 }
 
 /// Arguments of `show`.
@@ -76,6 +94,15 @@ pub struct ShowArgs {
     /// How
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
+    /// Shows only this step; may be repeated
+    #[arg(long = "step", value_name = "NAME", conflicts_with = "between")]
+    pub steps: Vec<String>,
+    /// Shows only in which settings two targets differ
+    #[arg(long, num_args = 2, value_names = ["A", "B"])]
+    pub between: Option<Vec<String>>,
+    /// Lists every setting that differs, also those that only one version has, with whole values
+    #[arg(long)]
+    pub settings: bool,
 }
 
 /// How `show` prints.

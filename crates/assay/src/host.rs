@@ -54,6 +54,12 @@ pub fn look(directory: &Path, needs: Needs) -> anyhow::Result<Findings> {
     })
 }
 
+/// What the kernel calls the time since the machine was started.
+pub fn boot_id() -> Option<String> {
+    let text = fs_err::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(text.trim().to_owned())
+}
+
 /// Shows them.
 pub fn host(args: &HostArgs) -> anyhow::Result<Exit> {
     if !args.directory.is_dir() {

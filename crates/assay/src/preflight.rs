@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use plan::{BuildSource, Engine, Insert, InsertStepKind, Limits, Plan, Tables, Variant, Workload};
 
-use crate::builds;
 use crate::outcome::UsageError;
 use crate::plan_file::PlanFile;
 
@@ -41,31 +40,42 @@ pub fn connections(variant: &Variant, clients: u32) -> u32 {
 
 /// What a run of `plan` will take.
 pub fn estimate(plan: &Plan) -> Estimate {
-    let cells = plan.cells();
-    let server_bytes = if builds::has_local_server(plan) {
-        SERVER_BYTES
-    } else {
-        0
-    };
-    let each = |cell: &plan::Cell| {
-        let variant = &plan.variants[cell.variant];
-        let Workload::Insert(insert) = &variant.workload;
-        Estimate {
-            time: cell_time(insert, cell.clients),
-            disk_bytes: cell_rows(insert, cell.clients) * ROW_BYTES + server_bytes,
-            connections: connections(variant, cell.clients),
-        }
-    };
+    sum(plan.cells().iter().map(|cell| cell_estimate(plan, cell)))
+}
+
+/// What several cells will take together.
+pub fn sum(cells: impl IntoIterator<Item = Estimate>) -> Estimate {
     let nothing = Estimate {
         time: Duration::ZERO,
         disk_bytes: 0,
         connections: 0,
     };
-    cells.iter().map(each).fold(nothing, |sum, cell| Estimate {
+    cells.into_iter().fold(nothing, |sum, cell| Estimate {
         time: sum.time + cell.time,
         disk_bytes: sum.disk_bytes.max(cell.disk_bytes),
         connections: sum.connections.max(cell.connections),
     })
+}
+
+/// What one cell will take.
+pub fn cell_estimate(plan: &Plan, cell: &plan::Cell) -> Estimate {
+    let variant = &plan.variants[cell.variant];
+    let Workload::Insert(insert) = &variant.workload;
+    let build = &plan.builds[plan.targets[cell.target].build];
+    let server_bytes = match build.source {
+        BuildSource::Installed(_) => SERVER_BYTES,
+        BuildSource::Bundled | BuildSource::Url(_) => 0,
+    };
+    let stored_bytes = match (build.engine, &build.source) {
+        // Nothing is kept, or elsewhere.
+        (Engine::Null, _) | (_, BuildSource::Url(_)) => 0,
+        _ => cell_rows(insert, cell.clients) * ROW_BYTES,
+    };
+    Estimate {
+        time: cell_time(insert, cell.clients),
+        disk_bytes: stored_bytes + server_bytes,
+        connections: connections(variant, cell.clients),
+    }
 }
 
 fn tables(insert: &Insert, clients: u32) -> u64 {

@@ -3,29 +3,107 @@
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
+use analysis::{Figures, RunSettings};
 use anyhow::Context;
 use record::{RunDir, Status};
 use report::{CellRecord, Source, TableStyle};
 
 use crate::cli::{Format, ReportArgs, ShowArgs};
-use crate::outcome::Exit;
+use crate::outcome::{Exit, UsageError};
 
 /// Prints the tables of a run.
 pub fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
     let directory = RunDir::open(&args.run)?;
+    let style = TableStyle {
+        all_settings: args.settings,
+        ..style()
+    };
+    if let Some(pair) = &args.between {
+        return show_between(&directory, pair, args.format, style);
+    }
     let run = directory.read_run()?;
-    let figures = analysis::figures(std::slice::from_ref(&directory))?;
+    let mut figures = analysis::figures(std::slice::from_ref(&directory))?;
+    if !args.steps.is_empty() {
+        keep_steps(&mut figures, &args.steps)?;
+    }
     let text = match args.format {
-        Format::Table => report::tables(&run, &figures, style()),
-        Format::Json => {
-            let mut text = serde_json::to_string_pretty(&analysis::json(&run, &figures))?;
-            text.push('\n');
-            text
-        }
+        Format::Table => report::tables(&run, &figures, style),
+        Format::Json => json_text(&analysis::json(&run, &figures))?,
         Format::Csv => report::csv(&figures),
     };
     print(&text)?;
     Ok(Exit::Ok)
+}
+
+/// Leaves out all steps but those that are asked for.
+fn keep_steps(figures: &mut Figures, wanted: &[String]) -> anyhow::Result<()> {
+    let mut steps: Vec<&str> = Vec::new();
+    for row in &figures.rows {
+        if !steps.contains(&row.step.as_str()) {
+            steps.push(&row.step);
+        }
+    }
+    if let Some(unknown) = wanted.iter().find(|step| !steps.contains(&step.as_str())) {
+        return Err(UsageError::new(
+            format!("the run has no step `{unknown}`"),
+            Some(format!("steps here: {}", steps.join(", "))),
+        )
+        .into());
+    }
+    figures.rows.retain(|row| wanted.contains(&row.step));
+    Ok(())
+}
+
+/// Prints in which settings two targets of a run differ.
+fn show_between(
+    directory: &RunDir,
+    pair: &[String],
+    format: Format,
+    style: TableStyle,
+) -> anyhow::Result<Exit> {
+    let settings = RunSettings::read(directory)?;
+    let (a, b) = pair_of(pair, settings.targets())?;
+    let settings = settings.between(a, b);
+    let text = match format {
+        Format::Table => report::differences(&settings, style),
+        Format::Json => json_text(&analysis::settings_json(&settings))?,
+        Format::Csv => {
+            return Err(UsageError::new(
+                "what differs between two targets is no table of steps",
+                Some("use `--format table` or `--format json`".into()),
+            )
+            .into());
+        }
+    };
+    print(&text)?;
+    Ok(Exit::Ok)
+}
+
+/// The two targets that were named, if there are such.
+pub fn pair_of<'a>(
+    pair: &'a [String],
+    targets: impl Iterator<Item = &'a str>,
+) -> anyhow::Result<(&'a str, &'a str)> {
+    let targets: Vec<&str> = targets.collect();
+    let [a, b] = pair else {
+        unreachable!("the command line has two names or none");
+    };
+    for name in [a, b] {
+        if !targets.contains(&name.as_str()) {
+            return Err(UsageError::new(
+                format!("`{name}` is no target"),
+                Some(format!("targets here: {}", targets.join(", "))),
+            )
+            .into());
+        }
+    }
+    Ok((a, b))
+}
+
+fn json_text(value: &serde_json::Value) -> anyhow::Result<String> {
+    let mut text = serde_json::to_string_pretty(value)?;
+    text.push('\n');
+    Ok(text)
 }
 
 /// The tables that end a run.
@@ -99,7 +177,7 @@ pub fn exit_of(directory: &RunDir) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-fn style() -> TableStyle {
+pub fn style() -> TableStyle {
     let terminal = std::io::stdout().is_terminal();
     let colour = terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let width = || {
@@ -114,6 +192,7 @@ fn style() -> TableStyle {
         } else {
             None
         },
+        all_settings: false,
     }
 }
 

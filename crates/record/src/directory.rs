@@ -11,6 +11,7 @@ use crate::{Cell, CellRef, FORMAT, FormatVersion, RecordError, Run, Status, Step
 const RUN_FILE: &str = "run.json";
 const CELL_FILE: &str = "cell.json";
 const LOG_FILE: &str = "server.log";
+const CELLS: &str = "cells";
 const STEPS: &str = "steps";
 
 /// A run's directory.
@@ -144,6 +145,39 @@ impl RunDir {
         Ok(CellDir {
             path: self.path.join(relative),
         })
+    }
+
+    /// The directories of all cells that were begun, by name, with those that [`begin_cell`](Self::begin_cell) put aside.
+    ///
+    /// # Errors
+    /// A directory can't be read.
+    pub fn begun_cells(&self) -> Result<Vec<CellDir>, RecordError> {
+        let mut found = Vec::new();
+        let mut waiting = vec![self.path.join(CELLS)];
+        while let Some(path) = waiting.pop() {
+            let cell = CellDir { path };
+            if cell.exists() {
+                found.push(cell);
+                continue;
+            }
+            let entries = match fs_err::read_dir(&cell.path) {
+                Ok(entries) => entries,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(RecordError::io("read directory", &cell.path)(error)),
+            };
+            for entry in entries {
+                let entry = entry.map_err(RecordError::io("read directory", &cell.path))?;
+                let kind = entry.file_type();
+                if kind
+                    .map_err(RecordError::io("look at", &entry.path()))?
+                    .is_dir()
+                {
+                    waiting.push(entry.path());
+                }
+            }
+        }
+        found.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(found)
     }
 
     /// Makes a cell's directory. What an earlier attempt left there is kept beside it, under a name that ends in
@@ -325,7 +359,7 @@ impl CellRef {
             clients,
             repeat,
             path: format!(
-                "cells/{}/{variant_directory}c{clients}/r{repeat}",
+                "{CELLS}/{}/{variant_directory}c{clients}/r{repeat}",
                 file_name_of(target)
             ),
         }

@@ -42,4 +42,6 @@ impl std::fmt::Display for FormatVersion {
 /// earlier minor versions read; fields that a reader does not know are skipped.
 ///
 /// - 1.0: the first.
-pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 0 };
+/// - 1.1: what going on with a run needs: its sittings, and the texts of the files that its plan names; the limits of
+///   servers.
+pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 1 };

@@ -73,6 +73,45 @@ pub struct Run {
     pub cells: Vec<CellRef>,
     /// What should be known about all results of this run.
     pub warnings: Vec<Warning>,
+    /// The times that somebody sat down to it: the first began the run, each further one went on with it.
+    #[serde(default)]
+    pub sittings: Vec<Sitting>,
+}
+
+/// One time that a run was worked at, from the start of assay to its end.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sitting {
+    /// When it began.
+    pub started_unix_ns: u64,
+    /// When it ended, if it did: one that was killed did not.
+    pub ended_unix_ns: Option<u64>,
+    /// How it ended: complete when every cell that it was to measure is.
+    pub status: Status,
+    /// The version of assay.
+    pub assay_version: String,
+    /// The command line.
+    pub command: Vec<String>,
+    /// The filters of the cells that were to be measured; empty: all.
+    pub only: Vec<String>,
+    /// Where databases were made.
+    pub data_dir: String,
+    /// What the kernel calls the time since the machine was started, where it says so.
+    pub boot_id: Option<String>,
+    /// Facts of the machine that are not those of `Run::host`.
+    pub host_differences: Vec<FactDifference>,
+    /// The latency of `fdatasync` after a write of 4 KiB in the data directory.
+    pub fsync: Option<FsyncLatency>,
+}
+
+/// A fact of the machine that was another one when a run was gone on with.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FactDifference {
+    /// Its name.
+    pub name: String,
+    /// What it was when the run began; `None`: it was not known.
+    pub first: Option<String>,
+    /// What it was in this sitting; `None`: it was not known.
+    pub now: Option<String>,
 }
 
 /// The plan as it was given and as it was understood.
@@ -80,12 +119,27 @@ pub struct Run {
 pub struct Plan {
     /// Where it was read from; `None` for the built-in default.
     pub path: Option<String>,
-    /// Its text, verbatim.
+    /// Its text, verbatim but for passwords.
     pub text: String,
-    /// The `--set` arguments in their order.
+    /// The `--set` arguments in their order, verbatim but for passwords.
     pub sets: Vec<String>,
     /// Every value with its origin.
     pub resolved: Vec<ResolvedValue>,
+    /// A password was taken out of the text or of a `--set` argument: without it the run can't go on.
+    #[serde(default)]
+    pub password_removed: bool,
+    /// The files that configs name, as they were when the run began. All of the run uses these texts.
+    #[serde(default)]
+    pub files: Vec<PlanFile>,
+}
+
+/// A file that a plan names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanFile {
+    /// Its name in the plan.
+    pub name: String,
+    /// What is in it.
+    pub text: String,
 }
 
 /// One value of the plan.
@@ -110,8 +164,12 @@ pub struct Target {
     pub config: String,
     /// The engine's name.
     pub engine: String,
-    /// The settings that the plan declares, in the engine's notation.
+    /// The settings that the plan declares, in the engine's notation: those of its files, which come first, not among
+    /// them.
     pub declared: Vec<(String, String)>,
+    /// The names of its config's files, in the order in which they hold: the texts are in [`Plan::files`].
+    #[serde(default)]
+    pub files: Vec<String>,
 }
 
 /// A build.
@@ -216,10 +274,32 @@ pub struct Cell {
     pub embedded: bool,
     /// The user that the server ran as, where that is not assay's own.
     pub server_user: Option<String>,
+    /// The sitting of the run in which it was measured, from 1; 0 in records that don't say.
+    #[serde(default)]
+    pub sitting: u32,
+    /// Tables that the cell made in a server that assay did not start, and that are there still.
+    #[serde(default)]
+    pub tables_left: Vec<String>,
+    /// The limits that the config sets on the server, and what came of them.
+    #[serde(default)]
+    pub limits: Vec<Limit>,
     /// The effective settings, sorted by name.
     pub settings: Vec<Setting>,
     /// The steps that the cell is made of, in order: their directories are `steps/NN-NAME`.
     pub steps: Vec<String>,
+}
+
+/// One limit of what a server may use.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limit {
+    /// Which: `memory`, in bytes, or `cpus`, a list of processors.
+    pub what: String,
+    /// What the config asks for: `1073741824`, `0-1`.
+    pub asked: String,
+    /// What held, as the kernel said it; `None`: the server was not limited.
+    pub effective: Option<String>,
+    /// Why it was not limited, or not as was asked.
+    pub reason: Option<String>,
 }
 
 /// One effective setting.
@@ -277,6 +357,10 @@ pub struct Step {
     pub rows_before: u64,
     /// Rows per commit of inserts and deletes.
     pub rows_per_commit: Option<u32>,
+    /// What the values of a row take in bytes, on average over the rows that the step inserts: nothing that an engine
+    /// adds is in it, and no index. `None` in records that don't say.
+    #[serde(default)]
+    pub row_bytes_mean: Option<f64>,
     /// The insert rate that is asked for, over all clients, in rows; `None` without a rate.
     pub insert_rate_target_rows_per_s: Option<f64>,
     /// What each connection did.

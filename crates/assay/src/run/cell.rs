@@ -1,12 +1,13 @@
 //! One cell: brings its target up, makes the tables, runs the steps, and takes the target down.
 
 use anyhow::Context;
+use engine::limits::Applied;
 use engine::{DataDir, Engine, IndexStatements, Partitions, Session};
 use plan::{IndexSet, Insert, InsertStep, InsertStepKind, Query, Tables, Workload};
-use record::{Cell, CellDir, CellRef, Failure, Setting, Status, Warning};
+use record::{Cell, CellDir, CellRef, Failure, RecordError, Setting, Status, Warning};
 use workload::insert;
 
-use super::step::{Bench, StepRun};
+use super::step::{Bench, Remarks, StepRun};
 use super::target::{self, Up};
 use super::{Conductor, unix_now_ns};
 use crate::builds;
@@ -35,6 +36,7 @@ pub fn run(
         clients: cell.clients,
         repeat: cell.repeat,
         started_unix_ns: unix_now_ns(),
+        sitting: conductor.sitting,
         steps: insert.steps.iter().map(|step| step.name.clone()).collect(),
         ..Cell::default()
     };
@@ -46,29 +48,37 @@ pub fn run(
         insert,
         keep: plan.keep_data,
         notes: Vec::new(),
+        shortfalls: Vec::new(),
     };
     let result = running.run(cell);
-    let (status, failure) = match result {
-        Ok(status) => (status, None),
+    let (status, failure) = match &result {
+        Ok(status) => (*status, None),
         Err(_) if conductor.is_stopped() => (Status::Interrupted, None),
         Err(error) => {
             let failure = Failure {
-                causes: causes_of(&error),
-                help: help_of(&error),
-                log_tail: log_tail_of(&error),
+                causes: causes_of(error),
+                help: help_of(error),
+                log_tail: log_tail_of(error),
             };
             (Status::Failed, Some(failure))
         }
     };
     record.status = status;
     record.failure = record.failure.or(failure);
+    record.ended_unix_ns = Some(unix_now_ns());
+    let written = directory.write(&record);
+    if let Err(error) = result
+        && error.chain().any(|cause| cause.is::<RecordError>())
+    {
+        // Not the cell's failure but the run's, which says it.
+        return Err(error);
+    }
+    written?;
     if let Some(failure) = &record.failure {
         conductor
             .display
             .suspend(|| print_failure(&failure.causes, failure.help.as_deref(), &failure.log_tail));
     }
-    record.ended_unix_ns = Some(unix_now_ns());
-    directory.write(&record)?;
     Ok(status)
 }
 
@@ -81,6 +91,8 @@ struct Running<'a> {
     keep: bool,
     /// What is to be known of every step.
     notes: Vec<Warning>,
+    /// Why no step can be valid.
+    shortfalls: Vec<String>,
 }
 
 impl Running<'_> {
@@ -106,6 +118,24 @@ impl Running<'_> {
                 let foreign = data_dir.is_none();
                 let result = self.measure(*engine, cell.clients, foreign);
                 self.leave(data_dir, result)
+            }
+        }
+    }
+
+    /// Records what a server may use of the machine, and says where that is not what was asked for.
+    fn note_limits(&mut self, limits: &[Applied]) {
+        for limit in limits {
+            self.record.limits.push(record::Limit {
+                what: limit.what.into(),
+                asked: limit.asked.clone(),
+                effective: limit.effective.clone(),
+                reason: limit.reason.clone(),
+            });
+            self.shortfalls.extend(limit.shortfall());
+            if let Some(reason) = &limit.reason {
+                let Applied { what, asked, .. } = limit;
+                let text = format!("`{what} = \"{asked}\"`: {reason}");
+                self.note("server::limits", &[text]);
             }
         }
     }
@@ -180,32 +210,64 @@ impl Running<'_> {
                 source: setting.source,
             })
             .collect();
+        self.note_limits(engine.limits());
         self.directory.write(self.record)?;
         let mut workload =
             insert::Insert::new(options(self.insert, clients, self.conductor.plan().seed));
         let mut session = engine.connect()?;
-        for sql in workload.create_statements(engine.dialect()) {
-            session.query(&sql).with_context(|| {
-                if foreign {
+        if !foreign {
+            for sql in workload.create_statements(engine.dialect()) {
+                session.query(&sql).with_context(|| format!("`{sql}`"))?;
+            }
+            return self.each_step(engine, &mut workload, clients);
+        }
+        self.drop_what_was_left(&mut session)?;
+        let result = self
+            .make_foreign_tables(engine, &workload, &mut session)
+            .and_then(|()| self.each_step(engine, &mut workload, clients));
+        if !self.keep {
+            drop_tables(&mut session, &mut self.record.tables_left)?;
+        } else if result
+            .as_ref()
+            .is_ok_and(|&status| status == Status::Complete)
+        {
+            // They are the operator's now.
+            self.record.tables_left.clear();
+        }
+        result
+    }
+
+    /// Makes the tables in a server that others use too, and notes which: only those are ever dropped.
+    fn make_foreign_tables<E: Engine>(
+        &mut self,
+        engine: &E,
+        workload: &insert::Insert,
+        session: &mut E::Session,
+    ) -> anyhow::Result<()> {
+        for table in workload.tables() {
+            for sql in engine.dialect().create_table(table) {
+                session.query(&sql).with_context(|| {
                     format!(
                         "`{sql}`: a table of that name that assay did not make is left as it is"
                     )
-                } else {
-                    format!("`{sql}`")
-                }
-            })?;
+                })?;
+            }
+            self.record.tables_left.push(table.name.clone());
+            self.directory.write(self.record)?;
         }
-        let result = self.each_step(engine, &mut workload, clients);
-        if foreign && !self.keep {
-            for sql in workload
-                .tables()
-                .iter()
-                .flat_map(|table| engine.dialect().drop_table(table))
-            {
-                session.query(&sql).with_context(|| format!("`{sql}`"))?;
+        Ok(())
+    }
+
+    /// Drops the tables that cells of this run made in this server and could not drop: a server or assay was killed.
+    fn drop_what_was_left(&self, session: &mut impl Session) -> anyhow::Result<()> {
+        for directory in self.conductor.directory.begun_cells()? {
+            let mut record = directory.read()?;
+            if record.build == self.record.build && !record.tables_left.is_empty() {
+                drop_tables(session, &mut record.tables_left)?;
+                directory.write(&record)?;
             }
         }
-        result
+        Ok(())
     }
 
     fn each_step<E: Engine>(
@@ -214,14 +276,17 @@ impl Running<'_> {
         workload: &mut insert::Insert,
         clients: u32,
     ) -> anyhow::Result<Status> {
-        let notes = std::mem::take(&mut self.notes);
+        let remarks = Remarks {
+            warnings: std::mem::take(&mut self.notes),
+            shortfalls: std::mem::take(&mut self.shortfalls),
+        };
         let mut bench = Bench::new(
             self.conductor,
             engine,
             workload,
             self.insert,
             clients,
-            notes,
+            remarks,
         )?;
         for (number, plan_step) in self.insert.steps.iter().enumerate() {
             let step_run = StepRun {
@@ -250,6 +315,15 @@ impl Running<'_> {
         }
         Ok(Status::Complete)
     }
+}
+
+fn drop_tables(session: &mut impl Session, tables: &mut Vec<String>) -> anyhow::Result<()> {
+    while let Some(table) = tables.last() {
+        let sql = format!("drop table if exists {table}");
+        session.query(&sql).with_context(|| format!("`{sql}`"))?;
+        tables.pop();
+    }
+    Ok(())
 }
 
 fn options(insert: &Insert, clients: u32, seed: u64) -> insert::Options {

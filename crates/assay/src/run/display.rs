@@ -1,11 +1,16 @@
 //! What the operator sees meanwhile: one line that changes on a terminal, plain lines elsewhere. All of it is stderr.
 
 use std::io::IsTerminal;
-use std::time::Duration;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use load::Progress;
 use record::{CellRef, Status, Step, StepKind};
+
+use super::pace::about;
 
 /// A plain line says how a long step is doing so often.
 const PLAIN_EVERY_S: u64 = 30;
@@ -13,6 +18,24 @@ const PLAIN_EVERY_S: u64 = 30;
 /// The display.
 pub struct Display {
     mode: Mode,
+    /// Where databases and results are.
+    disks: Option<[PathBuf; 2]>,
+    outlook: Mutex<Option<Outlook>>,
+}
+
+/// Where a run is in its matrix.
+#[derive(Clone, Debug)]
+pub struct Outlook {
+    /// Which of the run's cells it is at, from 1.
+    pub number: usize,
+    /// The run's cells.
+    pub count: usize,
+    /// Those that failed in this sitting.
+    pub failed: usize,
+    /// What the cells that are left will take, this one included.
+    pub time_left: Duration,
+    /// When that was so.
+    pub since: SystemTime,
 }
 
 enum Mode {
@@ -49,14 +72,23 @@ impl Display {
         } else if std::io::stderr().is_terminal() {
             let bar = ProgressBar::new_spinner();
             bar.set_style(
-                ProgressStyle::with_template("{wide_msg}")
+                ProgressStyle::with_template("{wide_msg}\n{prefix}")
                     .unwrap_or_else(|_| ProgressStyle::default_spinner()),
             );
             Mode::Terminal(bar)
         } else {
             Mode::Plain
         };
-        Self { mode }
+        Self {
+            mode,
+            disks: None,
+            outlook: Mutex::new(None),
+        }
+    }
+
+    /// Shows from now on how much room there is for databases and for results.
+    pub fn watch_disks(&mut self, data: &Path, results: &Path) {
+        self.disks = Some([data.to_owned(), results.to_owned()]);
     }
 
     /// Says something once.
@@ -82,16 +114,59 @@ impl Display {
     }
 
     /// A cell begins.
-    pub fn begin_cell(&self, cell: &CellRef, number: usize, count: usize) {
+    pub fn begin_cell(&self, cell: &CellRef, outlook: Outlook) {
+        let Outlook { number, count, .. } = outlook;
         let CellRef {
             target,
             clients,
             repeat,
             ..
         } = cell;
+        let variant = match &cell.variant {
+            Some(variant) => format!(", variant {variant}"),
+            None => String::new(),
+        };
+        let rest = outlook.to_text();
         self.say(&format!(
-            "cell {number} of {count}: {target}, {clients} clients, repeat {repeat}"
+            "cell {number} of {count}: {target}{variant}, {clients} clients, repeat {repeat} ({rest}{})",
+            self.room()
         ));
+        *self.outlook.lock().unwrap_or_else(PoisonError::into_inner) = Some(outlook);
+    }
+
+    /// Where the run is, in a line of its own or at the end of a step's.
+    fn place(&self) -> String {
+        let outlook = self.outlook.lock().unwrap_or_else(PoisonError::into_inner);
+        outlook.as_ref().map_or_else(String::new, |outlook| {
+            let Outlook { number, count, .. } = outlook;
+            format!(
+                "cell {number} of {count}, {}{}",
+                outlook.to_text(),
+                self.room()
+            )
+        })
+    }
+
+    /// The room on the disks, after a comma.
+    fn room(&self) -> String {
+        let Some([data, results]) = &self.disks else {
+            return String::new();
+        };
+        let left = |path: &Path| {
+            free_bytes(path).map_or("an unknown room".into(), |free| {
+                format!("{:.1} GB", free as f64 / 1e9)
+            })
+        };
+        let device = |path: &Path| fs_err::metadata(path).ok().map(|metadata| metadata.dev());
+        if device(data) == device(results) {
+            format!(", {} of disk left", left(data))
+        } else {
+            format!(
+                ", {} left for data and {} for results",
+                left(data),
+                left(results)
+            )
+        }
     }
 
     /// A step begins.
@@ -118,6 +193,33 @@ impl Display {
     }
 }
 
+impl Outlook {
+    fn to_text(&self) -> String {
+        let failed = match self.failed {
+            0 => String::new(),
+            failed => format!("{failed} failed, "),
+        };
+        let left = self
+            .time_left
+            .saturating_sub(self.since.elapsed().unwrap_or_default());
+        format!("{failed}{} left", about(left))
+    }
+}
+
+/// A line cut to the terminal's width: one that wraps is not taken back.
+fn fitting(line: &str) -> String {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
+    let columns = size.map_or(0, |size| usize::from(size.ws_col));
+    let columns = if columns == 0 { 80 } else { columns };
+    line.chars().take(columns - 1).collect()
+}
+
+/// What a file system has left for this user.
+pub fn free_bytes(path: &Path) -> Option<u64> {
+    let stat = rustix::fs::statvfs(path).ok()?;
+    Some(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
 impl Shown<'_> {
     /// How it is doing.
     pub fn progress(&mut self, progress: &Progress) {
@@ -134,10 +236,14 @@ impl Shown<'_> {
             }
             let plain = seconds / PLAIN_EVERY_S > self.second / PLAIN_EVERY_S;
             self.second = seconds;
-            let line = self.line(progress, rate);
             match &self.display.mode {
-                Mode::Terminal(bar) => bar.set_message(line),
-                Mode::Plain if plain => eprintln!("{line}"),
+                Mode::Terminal(bar) => {
+                    bar.set_prefix(fitting(&format!("  {}", self.display.place())));
+                    bar.set_message(self.line(progress, rate));
+                }
+                Mode::Plain if plain => {
+                    eprintln!("{} | {}", self.line(progress, rate), self.display.place());
+                }
                 Mode::Plain | Mode::Quiet => {}
             }
         }
@@ -192,6 +298,7 @@ impl Shown<'_> {
         };
         if let Mode::Terminal(bar) = &self.display.mode {
             bar.set_message("");
+            bar.set_prefix("");
         }
         self.display.say(&report::terminal_text(&format!(
             "{} {seconds:8.1} s  {what}{verdict}",

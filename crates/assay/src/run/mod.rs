@@ -1,11 +1,18 @@
-//! `assay run`: works through the cells of a plan, one after the other, and records each before the next begins.
+//! `assay run`: works through the cells of a plan, one after the other, and records each before the next begins; and
+//! goes on with a run that did not come to its end.
 
 mod cell;
 mod display;
+mod lock;
+mod matrix;
+mod only;
+mod pace;
+mod resume;
 mod sampling;
 mod step;
 mod stop;
 mod target;
+mod workplace;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,19 +22,24 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::Context;
 use load::SystemClock;
 use plan::Plan;
-use record::{CellRef, FsyncLatency, Host, ResolvedValue, Run, RunDir, Status, Target, Warning};
+use record::{CellRef, Run, RunDir, Status, Target};
 
 use crate::cli::RunArgs;
-use crate::host::{self, Needs};
-use crate::outcome::{Exit, UsageError, report_error};
+use crate::host::Needs;
+use crate::outcome::{Exit, report_error};
 use crate::plan_file::{self, PlanFile};
 use crate::{builds, preflight, results};
-use display::Display;
+use display::{Display, Outlook};
+use matrix::Matrix;
+use only::Only;
+use workplace::Workplace;
 
 /// What all cells of a run share.
 struct Conductor<'a> {
     file: &'a PlanFile,
     directory: &'a RunDir,
+    /// Which sitting of the run this is, from 1.
+    sitting: u32,
     /// Where databases are made.
     data_root: PathBuf,
     /// This program, which guards servers when it is told to.
@@ -47,118 +59,337 @@ impl Conductor<'_> {
     }
 }
 
-/// Runs a plan.
+/// Runs a plan, or goes on with a run.
 pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
+    match &args.resume {
+        None => begin(args),
+        Some(directory) => go_on(args, directory),
+    }
+}
+
+fn begin(args: &RunArgs) -> anyhow::Result<Exit> {
     let started_unix_ns = unix_now_ns();
-    let file = plan_file::read(&args.plan)?;
+    let mut file = plan_file::read(&args.plan)?;
     preflight::refuse_what_cannot_run(&file)?;
+    file.keep_files()?;
+    let mut cells = matrix::references(&file.plan);
+    let only = Only::new(&args.only, &cells)?;
+    cells.retain(|cell| only.matches(cell));
     let located = builds::locate(&file.plan)?;
-    let stop = stop::watch()?;
-    let data_root = data_root(&file.plan, args)?;
-    let _lock = lock(&data_root)?;
-    let display = Display::new(args.quiet);
-    display.say(&format!(
-        "data in {}, results in {}",
-        data_root.display(),
-        args.results.display()
-    ));
-    let estimate = preflight::estimate(&file.plan);
-    let needs = Needs {
-        disk_bytes: Some(estimate.disk_bytes),
-        local_server: builds::has_local_server(&file.plan),
-        connections: estimate.connections,
+    let matrix = Matrix::begin(&file.plan, &cells)?;
+    let data_root = match (&args.data, &file.plan.data_dir) {
+        (Some(given), _) => given.clone(),
+        (None, Some(planned)) => PathBuf::from(planned),
+        (None, None) => args.results.join("data"),
     };
-    let findings = host::look(&data_root, needs)?;
-    let mut run = describe(&file, located, started_unix_ns);
-    run.host = Host {
-        facts: findings.facts.facts.clone(),
-        cpu_count: findings.facts.cpu_count,
-        memory_total_bytes: findings.facts.memory_total_bytes,
-        fsync: findings.fsync.map(|fsync| FsyncLatency {
-            count: fsync.count,
-            p50_ns: fsync.p50_ns,
-            p99_ns: fsync.p99_ns,
-            max_ns: fsync.max_ns,
-        }),
-    };
-    for warning in findings.warnings {
-        display.warn(&format!("warning[{}]: {}", warning.code, warning.text));
-        run.warnings.push(Warning {
-            code: warning.code.into(),
-            text: warning.text,
-        });
-    }
-    let clock = SystemClock::begin();
-    run.host
-        .facts
-        .push(("assay_clock".into(), clock.source().into()));
+    let place = Workplace::take(args, &data_root, &args.results, needs(&file.plan, &matrix))?;
+    let mut run = describe(&file, located, cells, started_unix_ns);
+    run.host = place.host.clone();
+    run.warnings.clone_from(&place.warnings);
+    run.sittings.push(place.sitting(args, started_unix_ns));
     let directory = RunDir::create(&args.results, &run)?;
-    let conductor = Conductor {
-        file: &file,
-        directory: &directory,
-        data_root,
-        executable: std::env::current_exe().context("this program's own path is not known")?,
-        clock,
-        stop,
-        display,
+    let _lock = lock::run_directory(directory.path())?;
+    conduct(args, &file, &directory, run, place, matrix)
+}
+
+/// Measures those cells of a run that are missing or failed.
+fn go_on(args: &RunArgs, path: &Path) -> anyhow::Result<Exit> {
+    let started_unix_ns = unix_now_ns();
+    let resume::Opened {
+        directory,
+        mut run,
+        lock: _lock,
+    } = resume::open(path)?;
+    resume::refuse_needless_plan(&run.plan, &args.plan)?;
+    let only = Only::new(&args.only, &run.cells)?;
+    if is_complete(&directory, &run)? {
+        return already_complete(args, &directory, run);
+    }
+    let file = resume::plan(&run.plan, &args.plan)?;
+    preflight::refuse_what_cannot_run(&file)?;
+    let matrix = Matrix::go_on(&file.plan, &run.cells, &directory, &only)?;
+    if matrix.tasks.is_empty() {
+        Display::new(args.quiet).say(&format!(
+            "the cells that match are complete; {} others are not",
+            matrix.cell_count - matrix.complete_count
+        ));
+        results::print(&format!("{}\n", path.display()))?;
+        return Ok(Exit::Ok);
+    }
+    resume::refuse_other_builds(&run.builds, &builds::locate(&file.plan)?)?;
+    let before = run.sittings.last().cloned();
+    let data_root = match (&args.data, &before) {
+        (Some(given), _) => given.clone(),
+        (None, Some(before)) => PathBuf::from(&before.data_dir),
+        (None, None) => {
+            anyhow::bail!("the record does not say where databases were made: give `--data`")
+        }
     };
-    run.status = run_cells(&conductor, &run.cells)?;
-    run.ended_unix_ns = Some(unix_now_ns());
+    let mut place = Workplace::take(args, &data_root, path, needs(&file.plan, &matrix))?;
+    let mut sitting = place.sitting(args, started_unix_ns);
+    sitting.host_differences = workplace::differences(&run.host, &place.host);
+    let number = run.sittings.len() + 1;
+    if let Some(what) = resume::other_machine(before.as_ref(), &sitting) {
+        place.warn(
+            "resume::other-machine",
+            format!(
+                "the machine of sitting {number} is not what it was when the run began: {what}"
+            ),
+        );
+    }
+    if run.assay_version != sitting.assay_version {
+        let text = format!(
+            "assay {} goes on, in sitting {number}, with what assay {} began: what it measures may differ",
+            sitting.assay_version, run.assay_version
+        );
+        place.warn("resume::other-version", text);
+    }
+    // The same remark on the machine, with other numbers in it, is none.
+    let is_new = |code: &str| {
+        code.starts_with("resume::") || run.warnings.iter().all(|known| known.code != code)
+    };
+    let new: Vec<_> = place
+        .warnings
+        .iter()
+        .filter(|warning| is_new(&warning.code))
+        .cloned()
+        .collect();
+    run.warnings.extend(new);
+    run.sittings.push(sitting);
+    (run.status, run.ended_unix_ns) = (Status::Incomplete, None);
     directory.write_run(&run)?;
+    conduct(args, &file, &directory, run, place, matrix)
+}
+
+/// A run of which every cell is complete; `run.json` need not say so yet.
+fn already_complete(args: &RunArgs, directory: &RunDir, mut run: Run) -> anyhow::Result<Exit> {
+    Display::new(args.quiet).say(&format!(
+        "all {} cells of `{}` are complete: nothing is left to be measured",
+        run.cells.len(),
+        directory.path().display()
+    ));
+    if run.status != Status::Complete {
+        // It was killed between its last cell and its end.
+        let mut ended_unix_ns = None;
+        for cell in &run.cells {
+            ended_unix_ns = ended_unix_ns.max(directory.cell(cell)?.read()?.ended_unix_ns);
+        }
+        (run.status, run.ended_unix_ns) = (Status::Complete, ended_unix_ns);
+        directory.write_run(&run)?;
+        write_report(directory);
+    }
+    results::print(&format!("{}\n", directory.path().display()))?;
+    Ok(Exit::Ok)
+}
+
+fn is_complete(directory: &RunDir, run: &Run) -> anyhow::Result<bool> {
+    for cell in &run.cells {
+        if matrix::status(directory, cell)? != Some(Status::Complete) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn needs(plan: &Plan, matrix: &Matrix) -> Needs {
+    let estimate = matrix.estimate();
+    Needs {
+        disk_bytes: Some(estimate.disk_bytes),
+        local_server: builds::has_local_server(plan),
+        connections: estimate.connections,
+    }
+}
+
+/// Measures what is to be measured and closes the record.
+fn conduct(
+    args: &RunArgs,
+    file: &PlanFile,
+    directory: &RunDir,
+    mut run: Run,
+    place: Workplace,
+    mut matrix: Matrix,
+) -> anyhow::Result<Exit> {
+    place.display.say(&matrix.picture(&file.plan));
+    let conductor = Conductor {
+        file,
+        directory,
+        sitting: run.sittings.len() as u32,
+        data_root: place.data_root.clone(),
+        executable: std::env::current_exe().context("this program's own path is not known")?,
+        clock: place.clock.clone(),
+        stop: Arc::clone(&place.stop),
+        display: place.display,
+    };
+    let result = run_cells(&conductor, &mut matrix);
+    let status = *result.as_ref().unwrap_or(&Status::Failed);
+    let now = unix_now_ns();
+    if let Some(sitting) = run.sittings.last_mut() {
+        (sitting.status, sitting.ended_unix_ns) = (status, Some(now));
+    }
+    let mut unfinished = Unfinished::default();
+    let counted = unfinished.count(directory, &run);
+    run.status = match (&counted, status) {
+        (Ok(()), Status::Complete) if unfinished.failed > 0 => Status::Failed,
+        (Ok(()), Status::Complete) if unfinished.missing > 0 => Status::Incomplete,
+        (Ok(()), status) => status,
+        (Err(_), _) => Status::Failed,
+    };
+    run.ended_unix_ns = (run.status != Status::Incomplete).then_some(now);
+    let written = directory.write_run(&run);
     conductor.display.finish();
+    if result.is_err() {
+        unfinished.say(&conductor.display, directory, &run);
+    }
+    // A record that can't be written is why the run ended: that is said, not that its end can't be recorded either.
+    result?;
+    counted?;
+    written?;
     if !args.quiet {
-        results::print(&results::brief(&directory)?)?;
+        results::print(&results::brief(directory)?)?;
     }
-    let output = directory.path().join("report.html");
-    // The record is complete: a report that can't be written now can be made again.
-    if let Err(error) = results::write_report(std::slice::from_ref(&directory), &output) {
-        report_error(&error);
-    }
-    let exit = results::exit_of(&directory)?;
+    write_report(directory);
+    unfinished.say(&conductor.display, directory, &run);
+    let exit = if status == Status::Complete && run.status != Status::Complete {
+        exit_of_part(directory, &matrix)?
+    } else {
+        results::exit_of(directory)?
+    };
     results::print(&format!("{}\n", directory.path().display()))?;
     Ok(exit)
 }
 
-fn run_cells(conductor: &Conductor<'_>, cells: &[CellRef]) -> anyhow::Result<Status> {
-    let mut status = Status::Complete;
-    for (number, (reference, cell)) in cells.iter().zip(conductor.plan().cells()).enumerate() {
+/// The record is complete: a report that can't be written now can be made again.
+fn write_report(directory: &RunDir) {
+    let output = directory.path().join("report.html");
+    if let Err(error) = results::write_report(std::slice::from_ref(directory), &output) {
+        report_error(&error);
+    }
+}
+
+/// Cells of a run that are not complete.
+#[derive(Default)]
+struct Unfinished {
+    failed: usize,
+    missing: usize,
+}
+
+impl Unfinished {
+    fn count(&mut self, directory: &RunDir, run: &Run) -> anyhow::Result<()> {
+        for cell in &run.cells {
+            match matrix::status(directory, cell)? {
+                Some(Status::Complete) => {}
+                Some(Status::Failed) => self.failed += 1,
+                None | Some(Status::Incomplete | Status::Interrupted) => self.missing += 1,
+            }
+        }
+        Ok(())
+    }
+
+    fn say(&self, display: &Display, directory: &RunDir, run: &Run) {
+        let parts: Vec<String> = [(self.failed, "failed"), (self.missing, "missing")]
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        if !parts.is_empty() {
+            let plan = if run.plan.password_removed {
+                " PLAN"
+            } else {
+                ""
+            };
+            display.say(&format!(
+                "of {} cells {}: `assay run --resume {}{plan}` measures what is not complete",
+                run.cells.len(),
+                parts.join(" and "),
+                directory.path().display()
+            ));
+        }
+    }
+}
+
+/// The exit code of a sitting that measured all that it was to measure, of a run that lacks cells all the same.
+fn exit_of_part(directory: &RunDir, matrix: &Matrix) -> anyhow::Result<Exit> {
+    let figures = analysis::figures(std::slice::from_ref(directory))?;
+    let is_measured = |row: &analysis::Row| {
+        matrix.tasks.iter().any(|task| {
+            let cell = &task.reference;
+            (&cell.target, &cell.variant, cell.clients, cell.repeat)
+                == (&row.target, &row.variant, row.clients, row.repeat)
+        })
+    };
+    let mut rows = figures.rows.iter().filter(|row| is_measured(row));
+    Ok(if rows.any(|row| !row.valid) {
+        Exit::Invalid
+    } else {
+        Exit::Ok
+    })
+}
+
+/// Measures each cell, however the one before ended; only a record that can't be written ends them all.
+fn run_cells(conductor: &Conductor<'_>, matrix: &mut Matrix) -> anyhow::Result<Status> {
+    let mut failed = 0;
+    for index in 0..matrix.tasks.len() {
         if conductor.is_stopped() {
             return Ok(Status::Interrupted);
         }
-        conductor
-            .display
-            .begin_cell(reference, number + 1, cells.len());
-        match cell::run(conductor, reference, cell)? {
-            Status::Complete => {}
+        let time_left = matrix.time_left(index);
+        let task = &matrix.tasks[index];
+        let outlook = Outlook {
+            number: task.number,
+            count: matrix.cell_count,
+            failed,
+            time_left,
+            since: SystemTime::now(),
+        };
+        conductor.display.begin_cell(&task.reference, outlook);
+        warn_of_little_room(conductor, task);
+        let began = SystemTime::now();
+        match cell::run(conductor, &task.reference, task.cell)? {
+            Status::Complete => {
+                let (cell, estimate) = (task.cell, task.estimate.time);
+                let took = began.elapsed().unwrap_or_default();
+                matrix.pace.saw(cell, took, estimate);
+            }
             Status::Interrupted => return Ok(Status::Interrupted),
-            Status::Failed | Status::Incomplete => status = Status::Failed,
+            Status::Failed | Status::Incomplete => failed += 1,
         }
     }
-    Ok(status)
+    Ok(if failed > 0 {
+        Status::Failed
+    } else {
+        Status::Complete
+    })
+}
+
+/// A full disk is the cell's own failure, and may leave room for the next.
+fn warn_of_little_room(conductor: &Conductor<'_>, task: &matrix::Task) {
+    let needed = task.estimate.disk_bytes;
+    if let Some(free) = display::free_bytes(&conductor.data_root)
+        && free < needed
+    {
+        conductor.display.warn(&format!(
+            "warning[host::little-disk]: this cell needs about {:.1} GB, and `{}` has {:.1} GB left",
+            needed as f64 / 1e9,
+            conductor.data_root.display(),
+            free as f64 / 1e9
+        ));
+    }
 }
 
 /// The record of a run that has not begun.
-fn describe(file: &PlanFile, builds: Vec<record::Build>, started_unix_ns: u64) -> Run {
+fn describe(
+    file: &PlanFile,
+    builds: Vec<record::Build>,
+    cells: Vec<CellRef>,
+    started_unix_ns: u64,
+) -> Run {
     let plan = &file.plan;
     Run {
         assay_version: env!("CARGO_PKG_VERSION").into(),
         name: plan.name.clone(),
         started_unix_ns,
         command: std::env::args().map(|arg| plan::redact(&arg)).collect(),
-        plan: record::Plan {
-            path: file.path.as_ref().map(|path| path.display().to_string()),
-            text: plan::redact(&file.text),
-            sets: file.sets.iter().map(|set| plan::redact(set)).collect(),
-            resolved: plan
-                .resolved
-                .iter()
-                .map(|resolved| ResolvedValue {
-                    key: resolved.key.clone(),
-                    value: resolved.value.clone(),
-                    origin: plan_file::origin(resolved.origin),
-                })
-                .collect(),
-        },
+        plan: file.to_record(),
         seed: plan.seed,
         builds,
         targets: plan
@@ -170,58 +401,13 @@ fn describe(file: &PlanFile, builds: Vec<record::Build>, started_unix_ns: u64) -
                 config: plan.configs[target.config].name.clone(),
                 engine: builds::engine_name(plan.builds[target.build].engine).into(),
                 declared: plan.configs[target.config].set.clone(),
+                files: plan.configs[target.config].files.clone(),
             })
             .collect(),
         base: plan.targets[plan.base].name.clone(),
-        cells: plan
-            .cells()
-            .iter()
-            .map(|cell| {
-                let variant = &plan.variants[cell.variant];
-                CellRef::new(
-                    &plan.targets[cell.target].name,
-                    variant.workload.name(),
-                    variant.name.as_deref(),
-                    cell.clients,
-                    cell.repeat,
-                )
-            })
-            .collect(),
+        cells,
         ..Run::default()
     }
-}
-
-fn data_root(plan: &Plan, args: &RunArgs) -> anyhow::Result<PathBuf> {
-    let configured = args
-        .data
-        .clone()
-        .or_else(|| plan.data_dir.as_ref().map(PathBuf::from));
-    let path = configured.unwrap_or_else(|| args.results.join("data"));
-    fs_err::create_dir_all(&path).map_err(|error| {
-        UsageError::new(
-            format!("the data directory can't be made: {error}"),
-            Some("choose a directory that can be written with `--data`".into()),
-        )
-    })?;
-    Ok(fs_err::canonicalize(&path)?)
-}
-
-/// Keeps other runs out of the same data directory, for as long as the file is open.
-fn lock(data_root: &Path) -> anyhow::Result<fs_err::File> {
-    let path = data_root.join(".assay.lock");
-    let file = fs_err::File::create(&path).context("the data directory can't be locked")?;
-    rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).map_err(
-        |_| {
-            UsageError::new(
-                format!(
-                    "another run of assay uses the data directory `{}`",
-                    data_root.display()
-                ),
-                Some("wait for it, or give another directory with `--data`".into()),
-            )
-        },
-    )?;
-    Ok(file)
 }
 
 /// Nanoseconds since 1970 UTC.

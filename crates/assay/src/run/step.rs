@@ -48,8 +48,15 @@ pub struct Bench<'a, E> {
     observer: Box<dyn Observer>,
     /// Reads the cheap ones each second.
     second_observer: Option<Box<dyn Observer>>,
-    /// What is to be known of every step of this cell.
-    notes: Vec<Warning>,
+    remarks: Remarks,
+}
+
+/// What is to be known of every step of a cell.
+pub struct Remarks {
+    /// What a reader of the results should know.
+    pub warnings: Vec<Warning>,
+    /// Why no step can be valid.
+    pub shortfalls: Vec<String>,
 }
 
 impl<'a, E: Engine> Bench<'a, E> {
@@ -59,7 +66,7 @@ impl<'a, E: Engine> Bench<'a, E> {
         workload: &'a mut Insert,
         plan: &'a plan::Insert,
         clients: u32,
-        notes: Vec<Warning>,
+        remarks: Remarks,
     ) -> anyhow::Result<Self> {
         let observer = engine
             .observer(workload.tables())
@@ -73,7 +80,7 @@ impl<'a, E: Engine> Bench<'a, E> {
             sampler: None,
             observer,
             second_observer: None,
-            notes,
+            remarks,
         })
     }
 
@@ -120,13 +127,22 @@ impl<'a, E: Engine> Bench<'a, E> {
             }
         }
         if let Some(failure) = &mut record.failure {
+            // The client saw only that a connection was lost.
+            if let Some(why) = self.engine.killed_for_memory() {
+                failure.causes.insert(0, why);
+            }
             failure.log_tail = self.engine.log_tail(20);
             record.reasons.extend(failure.causes.first().cloned());
         }
         if record.status == Status::Interrupted {
             record.reasons.push("it was interrupted".into());
         }
-        record.warnings.extend(self.notes.iter().cloned());
+        record
+            .warnings
+            .extend(self.remarks.warnings.iter().cloned());
+        record
+            .reasons
+            .extend(self.remarks.shortfalls.iter().cloned());
         record.valid = record.status == Status::Complete && record.reasons.is_empty();
         writer.finish(&record)?;
         self.conductor
@@ -176,6 +192,7 @@ impl<'a, E: Engine> Bench<'a, E> {
     ) -> anyhow::Result<()> {
         let rows_per_commit = step.kind.rows_per_commit();
         record.rows_per_commit = Some(rows_per_commit);
+        record.row_bytes_mean = Some(self.workload.row_bytes_mean());
         record.kind = match step.kind {
             InsertKind::Load { .. } | InsertKind::Write { .. } => StepKind::Load,
             InsertKind::Index { .. } => StepKind::Index,
@@ -459,7 +476,8 @@ impl<'a, E: Engine> Bench<'a, E> {
             data: storage.data,
             logs: storage.logs,
         });
-        self.notes
+        self.remarks
+            .warnings
             .extend(sampler.notes().iter().map(|note| Warning {
                 code: "host::disk".into(),
                 text: note.clone(),

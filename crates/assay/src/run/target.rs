@@ -1,6 +1,7 @@
 //! Brings a target up for a cell.
 
 use engine::DataDir;
+use engine::limits::Limits;
 use engine::mysql::{self, Mysql};
 use engine::null::Null;
 use engine::postgres::{self, Postgres};
@@ -34,6 +35,10 @@ pub(super) fn bring_up(
     let connections = preflight::connections(&plan.variants[cell.variant], cell.clients);
     let (build, config) = (&plan.builds[target.build], &plan.configs[target.config]);
     let home = conductor.data_root.join(&target.name);
+    let limits = Limits {
+        memory_bytes: config.limits.memory_bytes,
+        cpus: config.limits.cpus.clone(),
+    };
     match (build.engine, &build.source) {
         (Engine::Null, _) => Ok(Up::Null(Null)),
         (Engine::Sqlite, _) => {
@@ -61,6 +66,7 @@ pub(super) fn bring_up(
                 guard_exe: &conductor.executable,
                 log: &directory.log_path(),
                 connections,
+                limits: &limits,
                 timeout: plan.server_timeout,
                 stop: &conductor.stop,
             })?;
@@ -75,7 +81,6 @@ pub(super) fn bring_up(
         (Engine::Mysql, BuildSource::Installed(name)) => {
             let mysql = Mysql::start(&mysql::StartOptions {
                 build: &builds::installed(build.engine, name)?.place,
-                launch: None,
                 data_dir: &home,
                 config_files: &conductor.file.config_texts(config)?,
                 set: &config.set,
@@ -83,6 +88,7 @@ pub(super) fn bring_up(
                 guard_exe: &conductor.executable,
                 log: &directory.log_path(),
                 connections,
+                limits: &limits,
                 timeout: plan.server_timeout,
                 stop: &conductor.stop,
             })?;

@@ -5,9 +5,12 @@ use std::path::Path;
 use engine::{Engine, Session};
 use rustix::process::Signal;
 
-use crate::place::{NULL, POSTGRES, Place, SQLITE, any_below, entries, workload};
+use crate::place::{NULL, POSTGRES, Place, SQLITE, any_below, entries, mysql, workload};
 use crate::show_json::{Shown, number};
-use crate::{have_the_machine_alone, postgres_is_here_or_test_is_skipped, share_the_machine};
+use crate::{
+    have_the_machine_alone, mysql_or_test_is_skipped, other_postgres_or_test_is_skipped,
+    postgres_is_here_or_test_is_skipped, share_the_machine,
+};
 
 const ALL_STEPS: [&str; 11] = [
     "l.i0", "l.x", "l.i1", "l.i2", "settle", "qr100", "qp100", "qr500", "qp500", "qr1000", "qp1000",
@@ -72,25 +75,110 @@ fn all_steps_on_sqlite_with_two_clients() {
     assert_eq!(write["ops"]["delete"]["rows"], 16_000);
 }
 
-#[test]
-fn all_steps_on_postgres_with_two_clients() {
-    let _machine = have_the_machine_alone();
-    if !postgres_is_here_or_test_is_skipped() {
-        return;
-    }
-    let plan = workload(20_000, 10_000, 2, "") + POSTGRES;
+/// All steps, with two clients, on a server that is the target.
+fn all_steps_on(target: &str, engine: &str) {
+    let plan = workload(20_000, 10_000, 2, "") + engine;
     let (place, shown) = run_well(&plan, &["--set", "clients=[2]"]);
     assert_eq!(
-        shown.steps("pg.base"),
+        shown.steps(target),
         ALL_STEPS.map(|step| (step, "complete", true))
     );
     assert_rates(&shown, 2);
-    let write = shown.row("pg.base", "l.i1");
+    let write = shown.row(target, "l.i1");
     assert_eq!(write["ops"]["delete"]["rows"], 16_000);
     // A server apart has a CPU time of its own, and a log and a configuration that are kept.
     assert!(number(&write["metrics"]["server_cpu_us_per_op"]) > 0.0);
     let run = place.only_run();
     assert!(any_below(&run, "server.log") && any_below(&run, "server.conf"));
+}
+
+#[test]
+fn all_steps_on_postgres_with_two_clients() {
+    let _machine = have_the_machine_alone();
+    if postgres_is_here_or_test_is_skipped() {
+        all_steps_on("pg.base", POSTGRES);
+    }
+}
+
+#[test]
+fn all_steps_on_another_postgres_with_two_clients() {
+    let _machine = have_the_machine_alone();
+    if let Some(build) = other_postgres_or_test_is_skipped() {
+        let engine = POSTGRES.replace("distribution", &build);
+        all_steps_on("pg.base", &engine);
+    }
+}
+
+#[test]
+fn all_steps_on_innodb_with_two_clients() {
+    let _machine = have_the_machine_alone();
+    if let Some(build) = mysql_or_test_is_skipped("innodb") {
+        all_steps_on("my.base", &mysql(&build, "innodb"));
+    }
+}
+
+#[test]
+fn all_steps_on_myrocks_with_two_clients() {
+    let _machine = have_the_machine_alone();
+    if let Some(build) = mysql_or_test_is_skipped("rocksdb") {
+        all_steps_on("my.base", &mysql(&build, "rocksdb"));
+    }
+}
+
+#[test]
+fn a_bulk_load_of_myrocks_ends_with_all_rows_in_place() {
+    let _machine = share_the_machine();
+    let Some(build) = mysql_or_test_is_skipped("rocksdb") else {
+        return;
+    };
+    let variants = "steps = [\"l.i0\", \"l.x\", \"l.i1\"]\n\
+                    [workload.insert.variant.rows]\n\
+                    [workload.insert.variant.bulk]\nbulk-load = true\nindex-statements = \"one\"\n";
+    let plan = workload(5_000, 2_000, 1, variants) + &mysql(&build, "rocksdb");
+    let (_, shown) = run_well(&plan, &["--set", "clients=[2]"]);
+    let of = |variant: &str, step: &str| {
+        let rows = shown.rows();
+        let mut rows = rows.iter();
+        rows.find(|row| row["variant"] == variant && row["step"] == step)
+            .unwrap()["ops"]
+            .clone()
+    };
+    assert_eq!(of("bulk", "l.i0")["bulk_load_end"]["count"], 2);
+    assert!(of("rows", "l.i0")["bulk_load_end"].is_null());
+    assert_eq!(of("bulk", "l.x")["create_index"]["count"], 2);
+    assert_eq!(of("rows", "l.x")["create_index"]["count"], 2 * 3);
+}
+
+#[test]
+fn limits_of_a_server_are_kept_and_recorded_and_invalid_where_they_are_not() {
+    let _machine = share_the_machine();
+    if !postgres_is_here_or_test_is_skipped() {
+        return;
+    }
+    let limits = "[config.postgres.small]\nextends = \"base\"\nmemory = \"256MiB\"\ncpus = \"0\"\n\
+                  [[target]]\nbuilds = [\"pg\"]\nconfigs = [\"small\"]\n";
+    let plan = workload(2_000, 1_000, 1, "steps = [\"l.i0\", \"l.x\"]") + POSTGRES + limits;
+    let place = Place::new();
+    let ended = place.run(&plan, &[]);
+    let run = ended.run_directory();
+    let cell = fs_err::read_to_string(run.join("cells/pg.small/c1/r1/cell.json")).unwrap();
+    let cell: serde_json::Value = serde_json::from_str(&cell).unwrap();
+    let limits = cell["limits"].as_array().unwrap();
+    assert_eq!(limits.len(), 2, "{limits:?}");
+    let limit = |what: &str| limits.iter().find(|it| it["what"] == what).unwrap();
+    assert_eq!(limit("cpus")["effective"], "0", "{limits:?}");
+    let shown = Shown::read(&place, &run);
+    if limit("memory")["effective"].is_string() {
+        ended.expect_code(0);
+        shown.assert_all_valid();
+    } else {
+        // Without the right to make a control group the server ran without it.
+        assert!(limit("memory")["reason"].is_string(), "{limits:?}");
+        ended
+            .expect_code(4)
+            .expect_in_stderr(&["warning[server::limits]"]);
+        assert!(shown.rows().iter().all(|row| row["valid"] == false));
+    }
 }
 
 #[test]
@@ -110,7 +198,7 @@ fn a_rate_that_can_be_had_is_had_exactly() {
 }
 
 #[test]
-fn a_shared_table_on_both_engines() {
+fn a_shared_table_on_all_engines() {
     let _machine = share_the_machine();
     let steps = "tables = \"shared\"\nsteps = [\"l.i0\", \"l.x\", \"l.i1\", \"settle\", \"qr100\", \"qp500\"]";
     let mut plan = workload(20_000, 5_000, 1, steps) + SQLITE;
@@ -118,8 +206,13 @@ fn a_shared_table_on_both_engines() {
     if with_postgres {
         plan += POSTGRES;
     }
+    let mysql_build = mysql_or_test_is_skipped("innodb");
+    if let Some(build) = &mysql_build {
+        plan += &mysql(build, "innodb");
+    }
     let (_, shown) = run_well(&plan, &["--set", "clients=[2]"]);
-    assert_eq!(shown.rows().len(), if with_postgres { 12 } else { 6 });
+    let engines = 1 + usize::from(with_postgres) + usize::from(mysql_build.is_some());
+    assert_eq!(shown.rows().len(), engines * 6);
     for row in shown.rows().iter().filter(|row| row["step"] == "l.i0") {
         assert_eq!(row["ops"]["insert"]["rows"], 20_000);
     }
@@ -128,14 +221,25 @@ fn a_shared_table_on_both_engines() {
 #[test]
 fn partitions_and_a_long_transaction_on_postgres() {
     let _machine = share_the_machine();
-    if !postgres_is_here_or_test_is_skipped() {
-        return;
+    if postgres_is_here_or_test_is_skipped() {
+        partitions_and_a_long_transaction("pg.base", POSTGRES);
     }
+}
+
+#[test]
+fn partitions_and_a_long_transaction_on_innodb() {
+    let _machine = share_the_machine();
+    if let Some(build) = mysql_or_test_is_skipped("innodb") {
+        partitions_and_a_long_transaction("my.base", &mysql(&build, "innodb"));
+    }
+}
+
+fn partitions_and_a_long_transaction(target: &str, engine: &str) {
     let more = "partitions = 4\nlong-transaction = \"300ms\"\n\
                 steps = [\"l.i0\", \"l.x\", \"l.i1\", \"settle\", \"qr100\", \"qp100\"]";
-    let plan = workload(20_000, 10_000, 1, more) + POSTGRES;
+    let plan = workload(20_000, 10_000, 1, more) + engine;
     let (_, shown) = run_well(&plan, &[]);
-    let held = &shown.row("pg.base", "qr100")["ops"]["long_transaction"];
+    let held = &shown.row(target, "qr100")["ops"]["long_transaction"];
     assert!(number(&held["count"]) >= 2.0, "{held}");
 }
 

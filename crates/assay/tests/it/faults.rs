@@ -2,9 +2,9 @@
 
 use rustix::process::Signal;
 
-use crate::place::{POSTGRES, Place, SQLITE, entries, eventually, send, workload};
+use crate::place::{POSTGRES, Place, SQLITE, entries, eventually, mysql, send, workload};
 use crate::show_json::Shown;
-use crate::{postgres_is_here_or_test_is_skipped, share_the_machine};
+use crate::{mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped, share_the_machine};
 
 const STEPS: &str = "steps = [\"l.i0\", \"l.x\", \"qr100\"]";
 const BOTH_DONE: [(&str, &str, bool); 2] = [("l.i0", "complete", true), ("l.x", "complete", true)];
@@ -14,22 +14,19 @@ fn plan(seconds: u32, engine: &str) -> String {
     workload(2_000, 1_000, seconds, STEPS) + engine
 }
 
-#[test]
-fn a_killed_server_fails_its_step_and_the_next_cell_is_run() {
-    let _machine = share_the_machine();
-    if !postgres_is_here_or_test_is_skipped() {
-        return;
-    }
+/// The server of `build.base` is killed in mid-step; `build.next` is the next cell.
+fn a_killed_server_fails_its_step_alone(engine: &str, build: &str, last_words: &str) {
     let place = Place::new();
-    let plan = plan(4, POSTGRES) + "[config.postgres.next]\nextends = \"base\"\n";
+    let plan = plan(4, engine);
+    let (base, next) = (format!("{build}.base"), format!("{build}.next"));
     let mut running = place.spawn_run(&plan, &[]);
     place.wait_for_step(&mut running, "03-qr100");
-    send(place.postmaster("pg.base"), Signal::KILL);
+    send(place.server(&base), Signal::KILL);
     let ended = running.wait().expect_code(1).expect_in_stderr(&[
-        "error: step `qr100` of `pg.base` failed",
+        &format!("error: step `qr100` of `{base}` failed"),
         "the last lines of its log",
-        "database system is ready to accept connections",
-        "cell 2 of 2: pg.next",
+        last_words,
+        &next,
     ]);
     assert!(ended.stdout.contains("What should be known"), "{ended}");
     place.assert_nothing_is_left();
@@ -37,10 +34,33 @@ fn a_killed_server_fails_its_step_and_the_next_cell_is_run() {
     assert_eq!(shown.status(), "failed");
     let mut expected = BOTH_DONE.to_vec();
     expected.push(("qr100", "failed", false));
-    assert_eq!(shown.steps("pg.base"), expected);
+    assert_eq!(shown.steps(&base), expected);
     expected[2] = ("qr100", "complete", true);
-    assert_eq!(shown.steps("pg.next"), expected);
+    assert_eq!(shown.steps(&next), expected);
     assert_eq!(shown.json["unfinished"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_killed_postgres_fails_its_step_and_the_next_cell_is_run() {
+    let _machine = share_the_machine();
+    if postgres_is_here_or_test_is_skipped() {
+        let engine = format!("{POSTGRES}[config.postgres.next]\nextends = \"base\"\n");
+        a_killed_server_fails_its_step_alone(
+            &engine,
+            "pg",
+            "database system is ready to accept connections",
+        );
+    }
+}
+
+#[test]
+fn a_killed_mysql_fails_its_step_and_the_next_cell_is_run() {
+    let _machine = share_the_machine();
+    if let Some(build) = mysql_or_test_is_skipped("innodb") {
+        let base = mysql(&build, "innodb");
+        let engine = format!("{base}[config.mysql.next]\nextends = \"base\"\n");
+        a_killed_server_fails_its_step_alone(&engine, "my", "ready for connections");
+    }
 }
 
 /// A signal ends a run in good order: with this name of the engine's target.
@@ -69,6 +89,14 @@ fn sigint_stops_the_server_and_closes_the_record() {
     let _machine = share_the_machine();
     if postgres_is_here_or_test_is_skipped() {
         interrupted_in_good_order(Signal::INT, "pg.base", POSTGRES);
+    }
+}
+
+#[test]
+fn sigint_stops_myrocks_and_closes_the_record() {
+    let _machine = share_the_machine();
+    if let Some(build) = mysql_or_test_is_skipped("rocksdb") {
+        interrupted_in_good_order(Signal::INT, "my.base", &mysql(&build, "rocksdb"));
     }
 }
 
@@ -107,15 +135,27 @@ fn sigterm_while_the_server_starts_leaves_nothing_either() {
 }
 
 #[test]
-fn no_server_survives_a_killed_assay_and_what_was_finished_reads() {
+fn no_postgres_survives_a_killed_assay_and_what_was_finished_reads() {
     let _machine = share_the_machine();
-    if !postgres_is_here_or_test_is_skipped() {
-        return;
+    if postgres_is_here_or_test_is_skipped() {
+        no_server_survives_a_killed_assay("pg.base", POSTGRES);
     }
+}
+
+#[test]
+fn no_mysql_survives_a_killed_assay_and_what_was_finished_reads() {
+    let _machine = share_the_machine();
+    if let Some(build) = mysql_or_test_is_skipped("innodb") {
+        no_server_survives_a_killed_assay("my.base", &mysql(&build, "innodb"));
+    }
+}
+
+fn no_server_survives_a_killed_assay(target: &str, engine: &str) {
     let place = Place::new();
-    let mut running = place.spawn_run(&plan(60, POSTGRES), &[]);
+    let mut running = place.spawn_run(&plan(60, engine), &[]);
     place.wait_for_step(&mut running, "03-qr100");
-    assert!(place.processes().len() > 5, "{:?}", place.processes());
+    // Assay, the guard and the server at least.
+    assert!(place.processes().len() >= 3, "{:?}", place.processes());
     running.signal(Signal::KILL);
     assert_eq!(running.wait().signal, Some(9));
     eventually("the server and its guard are gone", || {
@@ -127,12 +167,12 @@ fn no_server_survives_a_killed_assay_and_what_was_finished_reads() {
     assert_eq!(shown.status(), "incomplete");
     let mut expected = BOTH_DONE.to_vec();
     expected.push(("qr100", "incomplete", false));
-    assert_eq!(shown.steps("pg.base"), expected);
+    assert_eq!(shown.steps(target), expected);
     // A report can be made of it too, and the next run takes the place over.
     place
         .assay(&["report", run.to_str().unwrap()])
         .expect_code(0);
-    place.run(&plan(1, POSTGRES), &[]).expect_code(0);
+    place.run(&plan(1, engine), &[]).expect_code(0);
 }
 
 #[test]

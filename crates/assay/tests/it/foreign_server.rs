@@ -8,6 +8,7 @@ use std::time::Duration;
 use engine::guard::{Ending, Guarded, Spawn};
 use engine::postgres::{Postgres, StartOptions};
 use engine::{Engine, Session};
+use rustix::process::Signal;
 
 use crate::place::{ASSAY, Place, eventually, workload};
 use crate::show_json::Shown;
@@ -35,6 +36,7 @@ impl Foreign {
             guard_exe: ASSAY.as_ref(),
             log: &log,
             connections: 10,
+            limits: &engine::limits::Limits::default(),
             timeout: Duration::from_secs(60),
             stop: &AtomicBool::new(false),
         })
@@ -155,6 +157,46 @@ fn a_server_with_a_password_is_measured_and_left_as_it_was() {
         [[Some("data".to_owned())]]
     );
     drop(session);
+    server
+        .guarded
+        .stop(&[(Ending::Interrupt, Duration::from_secs(20))])
+        .unwrap();
+}
+
+#[test]
+fn a_killed_run_goes_on_with_its_password_and_drops_the_tables_that_it_made() {
+    let _machine = share_the_machine();
+    if !postgres_is_here_or_test_is_skipped() {
+        return;
+    }
+    let mut server = Foreign::start();
+    let place = Place::new();
+    let plan = server.plan("right");
+    let mut running = place.spawn_run(&plan, &[]);
+    place.wait_for_step(&mut running, "05-qr100");
+    running.signal(Signal::KILL);
+    running.wait();
+    assert_eq!(server.tables(), ["pi1"]);
+    let run = place.only_run();
+    let run = run.to_str().unwrap();
+
+    let missing = place.assay(&["run", "--resume", run]).expect_code(2);
+    missing.expect_in_stderr(&[
+        "the plan of this run has a password, which was not recorded",
+        "PLAN was plan.toml",
+    ]);
+    place.write("other.toml", &plan.replace("2000", "2001"));
+    let other = place.assay(&["run", "--resume", run, "other.toml"]);
+    let other = other.expect_code(2).expect_in_stderr(&[
+        "the plan is not the one that the run began with: line 3 was `initial-rows = 2000`, and is `initial-rows = 2001`",
+    ]);
+    assert!(!other.stderr.contains("right"), "{other}");
+    assert_eq!(server.tables(), ["pi1"]);
+
+    let resumed = place.assay(&["run", "--resume", run, "plan.toml"]);
+    resumed.expect_code(0);
+    Shown::read(&place, run.as_ref()).assert_all_valid();
+    assert_eq!(server.tables(), Vec::<String>::new());
     server
         .guarded
         .stop(&[(Ending::Interrupt, Duration::from_secs(20))])

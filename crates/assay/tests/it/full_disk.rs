@@ -4,9 +4,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::place::{POSTGRES, Place, SQLITE, workload};
+use crate::place::{POSTGRES, Place, SQLITE, mysql, workload};
 use crate::show_json::Shown;
-use crate::{postgres_is_here_or_test_is_skipped, say_skipped, share_the_machine};
+use crate::{
+    mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped, say_skipped, share_the_machine,
+};
 
 /// A small file system of its own. Dropping it takes it away.
 struct Disk {
@@ -87,7 +89,9 @@ fn the_data_disk_fills_up(target: &str, engine: &str, mebibytes: u32, words: &[&
 }
 
 fn any_database(target: &Path) -> bool {
-    target.join("sqlite").exists() || target.join("postgres").exists()
+    ["sqlite", "postgres", "mysql"]
+        .iter()
+        .any(|name| target.join(name).exists())
 }
 
 #[test]
@@ -104,8 +108,18 @@ fn a_full_data_disk_fails_the_step_of_sqlite() {
 fn a_full_data_disk_fails_the_step_of_postgres() {
     let _machine = share_the_machine();
     if postgres_is_here_or_test_is_skipped() {
-        let words = ["step `l.i1` of `pg.base` failed", "No space left on device"];
+        // Its words depend on whether the last write found room for a part of a page; the hint does not.
+        let words = ["step `l.i1` of `pg.base` failed", "Check free disk space"];
         the_data_disk_fills_up("pg.base", POSTGRES, 300, &words);
+    }
+}
+
+#[test]
+fn a_full_data_disk_fails_the_step_of_mysql() {
+    let _machine = share_the_machine();
+    if let Some(build) = mysql_or_test_is_skipped("innodb") {
+        let words = ["step `l.i1` of `my.base` failed", "is full"];
+        the_data_disk_fills_up("my.base", &mysql(&build, "innodb"), 400, &words);
     }
 }
 

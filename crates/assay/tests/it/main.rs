@@ -1,7 +1,8 @@
 //! The binary from outside: what people and scripts type, with real engines, real servers and real faults.
 //!
-//! What needs a PostgreSQL server is skipped, aloud, where there is none; with `postgres` in `ASSAY_REQUIRE_ENGINES` it
-//! fails instead.
+//! What needs a server is skipped, aloud, where there is none; with `postgres`, `mysql`, `myrocks` in
+//! `ASSAY_REQUIRE_ENGINES` it fails instead. `ASSAY_TEST_MYSQL` names the directory of the MySQL or MariaDB to use, and
+//! `ASSAY_TEST_OTHER_POSTGRES` that of a PostgreSQL beside the system's own.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,11 +13,13 @@
 mod bad_input;
 mod benchmark;
 mod command_line;
+mod differences;
 mod faults;
 mod fetch;
 mod foreign_server;
 mod full_disk;
 mod place;
+mod resume;
 mod scale;
 mod show_json;
 mod stall;
@@ -64,11 +67,49 @@ fn postgres_is_here_or_test_is_skipped() -> bool {
     let Err(error) = engine::postgres::locate("distribution") else {
         return true;
     };
+    not_here("postgres", &error.to_string());
+    false
+}
+
+/// The build of MySQL or MariaDB that tests use, if it is here and has the storage engine (`innodb` or `rocksdb`);
+/// otherwise as with PostgreSQL.
+fn mysql_or_test_is_skipped(storage_engine: &str) -> Option<String> {
+    let build = std::env::var("ASSAY_TEST_MYSQL").unwrap_or_else(|_| "distribution".into());
+    let installation = match engine::mysql::locate(&build) {
+        Ok(installation) => installation,
+        Err(error) => {
+            not_here("mysql", &error.to_string());
+            return None;
+        }
+    };
+    let has_myrocks = installation
+        .files
+        .iter()
+        .any(|file| file.ends_with("ha_rocksdb.so"));
+    if storage_engine == "rocksdb" && !has_myrocks {
+        not_here(
+            "myrocks",
+            &format!("{} has no MyRocks", installation.version),
+        );
+        return None;
+    }
+    Some(build)
+}
+
+/// The directory of a PostgreSQL beside the system's own, as with PostgreSQL.
+fn other_postgres_or_test_is_skipped() -> Option<String> {
+    let build = std::env::var("ASSAY_TEST_OTHER_POSTGRES").ok();
+    if build.is_none() {
+        not_here("other-postgres", "ASSAY_TEST_OTHER_POSTGRES names none");
+    }
+    build
+}
+
+fn not_here(engine: &str, why: &str) {
     let required = std::env::var("ASSAY_REQUIRE_ENGINES").unwrap_or_default();
     assert!(
-        !required.split(',').any(|engine| engine == "postgres"),
-        "PostgreSQL is required: {error}"
+        !required.split(',').any(|other| other == engine),
+        "{engine} is required: {why}"
     );
-    say_skipped(&error.to_string());
-    false
+    say_skipped(why);
 }

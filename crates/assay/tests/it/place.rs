@@ -30,6 +30,23 @@ postgres = "distribution"
 set = { fsync = false, shared_buffers = "32MB", max_wal_size = "64MB", min_wal_size = "32MB" }
 "#;
 
+/// MySQL or MariaDB of the build, with the storage engine, which waits for no disk either.
+pub(crate) fn mysql(build: &str, storage_engine: &str) -> String {
+    let build = toml_text(build);
+    let pool = match storage_engine {
+        "rocksdb" => "rocksdb_block_cache_size = \"32M\", rocksdb_flush_log_at_trx_commit = 0",
+        _ => "innodb_buffer_pool_size = \"64M\", innodb_flush_log_at_trx_commit = 0",
+    };
+    format!(
+        "\n[build.my]\nmysql = {build}\n[config.mysql.base]\nset = {{ default_storage_engine = \"{storage_engine}\", {pool} }}\n"
+    )
+}
+
+/// Text as a plan has it.
+fn toml_text(text: &str) -> String {
+    format!("'{text}'")
+}
+
 /// The engine that does nothing.
 pub(crate) const NULL: &str = "\n[build.null]\nnull = \"bundled\"\n";
 
@@ -184,7 +201,8 @@ impl Place {
             .stdout(fs_err::File::create(&stdout).unwrap().into_file())
             .stderr(fs_err::File::create(&stderr).unwrap().into_file());
         for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("PG") {
+            let name_text = name.to_string_lossy();
+            if name_text.starts_with("PG") || name_text.starts_with("MYSQL") {
                 command.env_remove(name);
             }
         }
@@ -296,10 +314,13 @@ impl Place {
             .collect()
     }
 
-    /// The postmaster of a target, as its cluster names it.
-    pub(crate) fn postmaster(&self, target: &str) -> u32 {
-        let file = self.join("data").join(target).join("postgres/cluster");
-        let text = fs_err::read_to_string(file.join("postmaster.pid")).unwrap();
+    /// The server of a target, as its files name it.
+    pub(crate) fn server(&self, target: &str) -> u32 {
+        let home = self.join("data").join(target);
+        let text = ["postgres/cluster/postmaster.pid", "mysql/server.pid"]
+            .iter()
+            .find_map(|file| fs_err::read_to_string(home.join(file)).ok())
+            .expect("a server has a file with its process");
         text.lines().next().unwrap().trim().parse().unwrap()
     }
 }

@@ -41,7 +41,7 @@ fn a_stall_of_the_server_shows_in_the_response_time_of_all_that_it_delayed() {
     let mut running = place.spawn_run(&plan, &[]);
     place.wait_for_step(&mut running, "03-qr1000");
     std::thread::sleep(Duration::from_millis(800));
-    let server = with_children(place.postmaster("pg.base"));
+    let server = with_children(place.server("pg.base"));
     assert!(server.len() > 5, "{server:?}");
     server.iter().for_each(|&pid| send(pid, Signal::STOP));
     std::thread::sleep(Duration::from_secs(STALL_S));

@@ -207,6 +207,19 @@ fn a_cell_that_is_begun_again_keeps_the_earlier_attempt_beside_it() {
             .join("cells/bundled.base/c2/r1.attempt-1/steps/01-l.i1/step.json")
             .exists()
     );
+    let begun = run.begun_cells().unwrap();
+    let names: Vec<&str> = begun
+        .iter()
+        .map(|cell| cell.path().file_name().unwrap().to_str().unwrap())
+        .collect();
+    assert_eq!(names, ["r1", "r1.attempt-1", "r1.attempt-2"]);
+}
+
+#[test]
+fn a_run_without_cells_has_begun_none() {
+    let results = temporary();
+    let run = RunDir::create(results.path(), &sample::run()).unwrap();
+    assert!(run.begun_cells().unwrap().is_empty());
 }
 
 #[test]

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use record::{
-    Build, Cell, CellDir, CellRef, Check, Connection, Counter, Cpu, FORMAT, Failure, FileHash,
-    FsyncLatency, Host, HostColumn, Interval, Latency, Ops, Plan, ResolvedValue, Run, RunDir,
-    Setting, Settle, Status, Step, StepKind, StorageSize, Target, Warning, latency_histogram,
+    Build, Cell, CellDir, CellRef, Check, Connection, Counter, Cpu, FORMAT, FactDifference,
+    Failure, FileHash, FsyncLatency, Host, HostColumn, Interval, Latency, Limit, Ops, Plan,
+    PlanFile, ResolvedValue, Run, RunDir, Setting, Settle, Sitting, Status, Step, StepKind,
+    StorageSize, Target, Warning, latency_histogram,
 };
 
 pub const HOST_COLUMNS: [HostColumn<'static>; 2] = [
@@ -45,6 +46,11 @@ pub fn run() -> Run {
                 value: "1".into(),
                 origin: "--set".into(),
             }],
+            password_removed: true,
+            files: vec![PlanFile {
+                name: "base.conf".into(),
+                text: "a = 1\n".into(),
+            }],
         },
         seed: u64::MAX,
         host: Host {
@@ -75,12 +81,29 @@ pub fn run() -> Run {
             config: "base".into(),
             engine: "sqlite".into(),
             declared: vec![("synchronous".into(), "normal".into())],
+            files: vec!["base.conf".into()],
         }],
         base: "bundled.base".into(),
         cells: vec![cell_ref()],
         warnings: vec![Warning {
             code: "host::swap-in-use".into(),
             text: "swap is in use".into(),
+        }],
+        sittings: vec![Sitting {
+            started_unix_ns: 1_795_287_731_250_000_000,
+            ended_unix_ns: Some(1_795_287_799_000_000_000),
+            status: Status::Complete,
+            assay_version: "0.1.0".into(),
+            command: vec!["assay".into(), "run".into()],
+            only: vec!["bundled.*".into()],
+            data_dir: "/data".into(),
+            boot_id: Some("b".into()),
+            host_differences: vec![FactDifference {
+                name: "kernel".into(),
+                first: Some("6.1.0".into()),
+                now: None,
+            }],
+            fsync: Some(FsyncLatency::default()),
         }],
     }
 }
@@ -105,6 +128,14 @@ pub fn cell() -> Cell {
         ended_unix_ns: Some(1_795_287_798_000_000_000),
         embedded: true,
         server_user: Some("postgres".into()),
+        sitting: 1,
+        tables_left: vec!["pi1".into()],
+        limits: vec![Limit {
+            what: "memory".into(),
+            asked: "1073741824".into(),
+            effective: Some("1073741824".into()),
+            reason: Some("swap is not limited".into()),
+        }],
         settings: vec![Setting {
             name: "page_size".into(),
             value: "4096".into(),
@@ -180,6 +211,7 @@ pub fn step() -> Step {
         clients: 2,
         rows_before: 1000,
         rows_per_commit: Some(50),
+        row_bytes_mean: Some(47.0),
         insert_rate_target_rows_per_s: Some(1012.5),
         connections: vec![connection(0), connection(1)],
         ops: BTreeMap::from([("insert".into(), insert)]),

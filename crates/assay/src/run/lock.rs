@@ -1,0 +1,153 @@
+//! Keeps other runs of assay out of a directory, for as long as something of this one lives.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::Context;
+use rustix::fs::FlockOperation;
+use rustix::io::{Errno, FdFlags};
+
+use super::display::Display;
+use crate::outcome::UsageError;
+
+/// The file that is locked. The process that took the lock is named in it.
+const FILE: &str = ".assay.lock";
+
+/// How long the servers of a killed run may take to end: longer than their guards give them.
+const PATIENCE: Duration = Duration::from_secs(30);
+const NAP: Duration = Duration::from_millis(20);
+
+/// A lock, held until it is dropped.
+pub struct Lock {
+    _file: fs_err::File,
+}
+
+/// Locks the directory in which databases are made. The guards and servers that assay starts inherit this lock: a run
+/// that was killed keeps the next one waiting until they are gone.
+pub fn data_root(path: &Path, stop: &AtomicBool, display: &Display) -> anyhow::Result<Lock> {
+    let in_use = || {
+        UsageError::new(
+            format!(
+                "another run of assay uses the data directory `{}`",
+                path.display()
+            ),
+            Some("wait for it, or give another directory with `--data`".into()),
+        )
+    };
+    let mut waited = Duration::ZERO;
+    loop {
+        if let Some(file) = take(path).context("the data directory can't be locked")? {
+            rustix::io::fcntl_setfd(&file, FdFlags::empty())
+                .context("the data directory's lock can't be left to servers")?;
+            return Ok(Lock { _file: file });
+        }
+        let is_alive = owner(path).is_some_and(is_alive);
+        if is_alive || waited >= PATIENCE || stop.load(Ordering::Relaxed) {
+            return Err(in_use().into());
+        }
+        if waited == NAP * 10 {
+            display.say("what an earlier run had started is still ending; waiting for it");
+        }
+        std::thread::sleep(NAP);
+        waited += NAP;
+    }
+}
+
+/// Locks a run's directory.
+pub fn run_directory(path: &Path) -> anyhow::Result<Lock> {
+    match take(path).context("the run's directory can't be locked")? {
+        Some(file) => Ok(Lock { _file: file }),
+        None => {
+            let who = owner(path).map_or(String::new(), |pid| format!(" (process {pid})"));
+            let message = format!("`{}` is in use by an assay that runs{who}", path.display());
+            Err(UsageError::new(message, Some("wait for it to end, or interrupt it".into())).into())
+        }
+    }
+}
+
+/// `None`: somebody has it.
+fn take(directory: &Path) -> anyhow::Result<Option<fs_err::File>> {
+    // Not truncated: it may be another's.
+    let file = fs_err::OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(directory.join(FILE))?;
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(Errno::WOULDBLOCK) => return Ok(None),
+        Err(error) => return Err(error).with_context(|| format!("`{}`", file.path().display())),
+    }
+    let pid = format!("{}\n", std::process::id());
+    file.set_len(0)?;
+    std::os::unix::fs::FileExt::write_all_at(file.file(), pid.as_bytes(), 0)?;
+    Ok(Some(file))
+}
+
+/// The process that took the lock last.
+fn owner(directory: &Path) -> Option<u32> {
+    let text = fs_err::read_to_string(directory.join(FILE)).ok()?;
+    text.trim().parse().ok()
+}
+
+/// A zombie holds nothing and is not alive.
+fn is_alive(pid: u32) -> bool {
+    let stat = fs_err::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat
+        .rsplit(')')
+        .next()
+        .and_then(|rest| rest.trim().chars().next());
+    state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data_root(path: &Path) -> anyhow::Result<Lock> {
+        super::data_root(path, &AtomicBool::new(false), &Display::new(true))
+    }
+
+    #[test]
+    fn a_directory_is_locked_once_and_again_when_the_lock_is_gone() {
+        let directory = tempfile::tempdir().unwrap();
+        let lock = run_directory(directory.path()).unwrap();
+        let refused = run_directory(directory.path()).err().unwrap().to_string();
+        assert!(
+            refused.contains("in use by an assay that runs"),
+            "{refused}"
+        );
+        assert!(
+            refused.contains(&std::process::id().to_string()),
+            "{refused}"
+        );
+        drop(lock);
+        run_directory(directory.path()).unwrap();
+    }
+
+    #[test]
+    fn a_living_owner_refuses() {
+        let directory = tempfile::tempdir().unwrap();
+        let _lock = data_root(directory.path()).unwrap();
+        let refused = data_root(directory.path()).err().unwrap().to_string();
+        assert!(refused.contains("another run of assay uses"), "{refused}");
+    }
+
+    #[test]
+    fn what_a_dead_owner_started_is_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let lock = data_root(directory.path()).unwrap();
+        // It inherits the lock, as a server does.
+        let mut server = std::process::Command::new("sleep")
+            .arg("0.5")
+            .spawn()
+            .unwrap();
+        drop(lock);
+        // No process has this number: it is above the kernel's largest.
+        fs_err::write(directory.path().join(FILE), "4194305\n").unwrap();
+        assert!(take(directory.path()).unwrap().is_none());
+        data_root(directory.path()).unwrap();
+        server.wait().unwrap();
+    }
+}

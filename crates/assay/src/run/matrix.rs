@@ -1,0 +1,238 @@
+//! The cells of a run: which there are, and which of them are still to be measured.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use plan::Plan;
+use record::{CellRef, RunDir, Status};
+
+use super::only::Only;
+use super::pace::{Pace, about};
+use crate::preflight::{self, Estimate};
+
+/// A cell that is to be measured.
+pub struct Task {
+    /// Which of the run's cells it is, from 1.
+    pub number: usize,
+    /// Where its record is.
+    pub reference: CellRef,
+    /// What it is in the plan.
+    pub cell: plan::Cell,
+    /// What it will take.
+    pub estimate: Estimate,
+}
+
+/// What there is to do for a run.
+pub struct Matrix {
+    /// In the plan's order.
+    pub tasks: Vec<Task>,
+    /// All cells of the run.
+    pub cell_count: usize,
+    /// Those that are measured already.
+    pub complete_count: usize,
+    /// What those took.
+    pub pace: Pace,
+}
+
+/// The cells of a plan in their order, as they are recorded.
+pub fn references(plan: &Plan) -> Vec<CellRef> {
+    let reference = |cell: &plan::Cell| {
+        let variant = &plan.variants[cell.variant];
+        CellRef::new(
+            &plan.targets[cell.target].name,
+            variant.workload.name(),
+            variant.name.as_deref(),
+            cell.clients,
+            cell.repeat,
+        )
+    };
+    plan.cells().iter().map(reference).collect()
+}
+
+/// How far a cell got; `None`: it was never begun. Complete means measured: whatever its steps are worth, measuring
+/// again is for another run.
+pub fn status(directory: &RunDir, cell: &CellRef) -> anyhow::Result<Option<Status>> {
+    let cell = directory.cell(cell)?;
+    Ok(if cell.exists() {
+        Some(cell.read()?.status)
+    } else {
+        None
+    })
+}
+
+impl Matrix {
+    /// A run that begins: all of `cells`, which are of the plan.
+    pub fn begin(plan: &Plan, cells: &[CellRef]) -> anyhow::Result<Self> {
+        let tasks = numbered(plan, cells)?;
+        Ok(Self {
+            cell_count: tasks.len(),
+            complete_count: 0,
+            tasks,
+            pace: Pace::default(),
+        })
+    }
+
+    /// A run that is gone on with: those of its `cells` that match and are not complete.
+    pub fn go_on(
+        plan: &Plan,
+        cells: &[CellRef],
+        directory: &RunDir,
+        only: &Only,
+    ) -> anyhow::Result<Self> {
+        let mut pace = Pace::default();
+        let mut complete_count = 0;
+        let mut tasks = Vec::new();
+        for task in numbered(plan, cells)? {
+            if status(directory, &task.reference)? == Some(Status::Complete) {
+                complete_count += 1;
+                let cell = directory.cell(&task.reference)?.read()?;
+                if let Some(ended) = cell.ended_unix_ns {
+                    let took = Duration::from_nanos(ended.saturating_sub(cell.started_unix_ns));
+                    pace.saw(task.cell, took, task.estimate.time);
+                }
+            } else if only.matches(&task.reference) {
+                tasks.push(task);
+            }
+        }
+        Ok(Self {
+            tasks,
+            cell_count: cells.len(),
+            complete_count,
+            pace,
+        })
+    }
+
+    /// What the tasks from number `from` on, counted from 0, will take.
+    pub fn time_left(&self, from: usize) -> Duration {
+        self.tasks[from..]
+            .iter()
+            .map(|task| self.pace.expect(task.cell, task.estimate.time))
+            .sum()
+    }
+
+    /// What all tasks will take.
+    pub fn estimate(&self) -> Estimate {
+        preflight::sum(self.tasks.iter().map(|task| task.estimate))
+    }
+
+    /// The matrix in a line.
+    pub fn picture(&self, plan: &Plan) -> String {
+        let variants = plan
+            .variants
+            .iter()
+            .filter(|variant| variant.name.is_some());
+        let factors = [
+            (plan.targets.len(), "target", true),
+            (variants.count(), "variant", false),
+            (plan.clients.len(), "client count", false),
+            (plan.repeats as usize, "repeat", false),
+        ];
+        let factors: Vec<String> = factors
+            .iter()
+            .filter(|(count, _, always)| *always || *count > 1)
+            .map(|(count, what, _)| counted(*count, what))
+            .collect();
+        let product = plan.cells().len();
+        let mut text = format!("{} = {}", factors.join(" x "), counted(product, "cell"));
+        if self.cell_count != product {
+            text += &format!(", {} of them in this run", self.cell_count);
+        }
+        if self.complete_count > 0 {
+            text += &format!("; {} complete", self.complete_count);
+        }
+        let count = self.tasks.len();
+        format!(
+            "{text}; {count} to be measured, {}",
+            about(self.time_left(0))
+        )
+    }
+}
+
+/// All `cells` as tasks; the plan must know them.
+fn numbered(plan: &Plan, cells: &[CellRef]) -> anyhow::Result<Vec<Task>> {
+    let known: Vec<(CellRef, plan::Cell)> =
+        references(plan).into_iter().zip(plan.cells()).collect();
+    cells
+        .iter()
+        .enumerate()
+        .map(|(index, reference)| {
+            let (_, cell) = known
+                .iter()
+                .find(|(known, _)| known.path == reference.path)
+                .with_context(|| {
+                    format!(
+                        "the record has a cell `{}` that its plan does not have",
+                        reference.path
+                    )
+                })?;
+            Ok(Task {
+                number: index + 1,
+                reference: reference.clone(),
+                cell: *cell,
+                estimate: preflight::cell_estimate(plan, cell),
+            })
+        })
+        .collect()
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAN: &str = r#"
+        clients = [1, 8]
+        repeats = 2
+        [workload.insert.variant.cached]
+        initial-rows = 1000
+        [workload.insert.variant.io]
+        initial-rows = 5000
+        [build.lite]
+        sqlite = "bundled"
+        [config.sqlite.a]
+        [config.sqlite.b]
+    "#;
+
+    fn plan(text: &str) -> Plan {
+        plan::parse("matrix.toml", text, &[]).unwrap().0
+    }
+
+    #[test]
+    fn the_picture_has_every_factor_once() {
+        let of = |text: &str| {
+            let plan = plan(text);
+            let matrix = Matrix::begin(&plan, &references(&plan)).unwrap();
+            matrix.picture(&plan)
+        };
+        let all = of(PLAN);
+        assert!(
+            all.starts_with("2 targets x 2 variants x 2 client counts x 2 repeats = 16 cells; 16 to be measured, about "),
+            "{all}"
+        );
+        let one = of("[workload.insert]\n[build.lite]\nsqlite = \"bundled\"\n");
+        assert!(
+            one.starts_with("1 target = 1 cell; 1 to be measured, about "),
+            "{one}"
+        );
+    }
+
+    #[test]
+    fn a_part_of_the_cells_keeps_their_order() {
+        let plan = plan(PLAN);
+        let mut cells = references(&plan);
+        cells.retain(|cell| cell.target == "lite.b" && cell.clients == 8);
+        let matrix = Matrix::begin(&plan, &cells).unwrap();
+        let numbers: Vec<usize> = matrix.tasks.iter().map(|task| task.number).collect();
+        assert_eq!(numbers, [1, 2, 3, 4]);
+        assert!(
+            matrix
+                .picture(&plan)
+                .contains("= 16 cells, 4 of them in this run; 4 to be")
+        );
+        cells[0].path = "cells/other/c1/r1".into();
+        assert!(Matrix::begin(&plan, &cells).is_err());
+    }
+}

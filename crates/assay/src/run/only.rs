@@ -1,0 +1,175 @@
+//! `--only`: which cells of a matrix are measured.
+
+use glob::{MatchOptions, Pattern};
+use record::CellRef;
+
+use crate::outcome::UsageError;
+
+/// A `*` stands for part of one name: `a.*/c8/*` has no variant.
+const OPTIONS: MatchOptions = MatchOptions {
+    case_sensitive: true,
+    require_literal_separator: true,
+    require_literal_leading_dot: false,
+};
+/// Names that a filter that matches nothing is told.
+const NEAREST: usize = 5;
+
+/// The filters. Without one every cell matches.
+pub struct Only {
+    filters: Vec<Filter>,
+}
+
+struct Filter {
+    pattern: Pattern,
+    /// It is over the target's name alone.
+    is_of_target: bool,
+}
+
+impl Only {
+    /// Filters of `cells`, each of which must match one at least.
+    pub fn new(filters: &[String], cells: &[CellRef]) -> Result<Self, UsageError> {
+        let filters: Vec<Filter> = filters
+            .iter()
+            .map(|text| {
+                let filter = Filter::new(text)?;
+                if !cells.iter().any(|cell| filter.matches(cell)) {
+                    return Err(no_match(text, &filter, cells));
+                }
+                Ok(filter)
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self { filters })
+    }
+
+    /// Whether some filter matches the cell.
+    pub fn matches(&self, cell: &CellRef) -> bool {
+        self.filters.is_empty() || self.filters.iter().any(|filter| filter.matches(cell))
+    }
+}
+
+impl Filter {
+    fn new(text: &str) -> Result<Self, UsageError> {
+        let pattern = Pattern::new(text).map_err(|error| {
+            UsageError::new(
+                format!("`--only {text}`: {} (at character {})", error.msg, error.pos + 1),
+                Some("`*` is any part of a name, `?` one character, `[ab]` one of some, `**` any directories".into()),
+            )
+        })?;
+        Ok(Self {
+            pattern,
+            is_of_target: !text.contains('/'),
+        })
+    }
+
+    fn matches(&self, cell: &CellRef) -> bool {
+        self.pattern.matches_with(self.name(cell), OPTIONS)
+    }
+
+    /// What of a cell the filter is held against.
+    fn name<'c>(&self, cell: &'c CellRef) -> &'c str {
+        if self.is_of_target {
+            &cell.target
+        } else {
+            name(cell)
+        }
+    }
+}
+
+/// A cell as filters name it: its directory below `cells/`.
+pub fn name(cell: &CellRef) -> &str {
+    cell.path.strip_prefix("cells/").unwrap_or(&cell.path)
+}
+
+fn no_match(text: &str, filter: &Filter, cells: &[CellRef]) -> UsageError {
+    let mut names: Vec<&str> = cells.iter().map(|cell| filter.name(cell)).collect();
+    names.sort_unstable();
+    names.dedup();
+    // The most alike first, by their names among equals.
+    let alike = |name: &str| strsim::normalized_damerau_levenshtein(text, name);
+    names.sort_by(|a, b| alike(b).total_cmp(&alike(a)));
+    let count = names.len();
+    names.truncate(NEAREST);
+    let what = if filter.is_of_target {
+        "targets"
+    } else {
+        "cells"
+    };
+    let shown: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    let more = match count - names.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    UsageError::new(
+        format!("`--only {text}` matches no cell"),
+        Some(format!("the nearest {what} are {}{more}", shown.join(", "))),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cells() -> Vec<CellRef> {
+        let mut cells = Vec::new();
+        for target in ["pg16.base", "pg17.base", "pg17.big"] {
+            for clients in [1, 8] {
+                cells.push(CellRef::new(target, "insert", None, clients, 1));
+                cells.push(CellRef::new(target, "insert", Some("cached"), clients, 1));
+            }
+        }
+        cells
+    }
+
+    fn selected(filters: &[&str]) -> Vec<String> {
+        let cells = cells();
+        let filters: Vec<String> = filters.iter().map(|&filter| filter.to_owned()).collect();
+        let only = Only::new(&filters, &cells)
+            .map_err(|error| error.to_string())
+            .unwrap();
+        let matching = cells.iter().filter(|cell| only.matches(cell));
+        matching.map(|cell| name(cell).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_filter_without_a_slash_is_over_targets() {
+        assert_eq!(selected(&[]).len(), 12);
+        assert_eq!(selected(&["pg17.*"]).len(), 8);
+        assert_eq!(selected(&["*.big"]).len(), 4);
+        assert_eq!(selected(&["pg16.base"]).len(), 4);
+        assert_eq!(selected(&["pg16.*", "*.big"]).len(), 8);
+    }
+
+    #[test]
+    fn a_filter_with_a_slash_is_over_cells() {
+        assert_eq!(selected(&["pg17.big/c8/*"]), ["pg17.big/c8/r1"]);
+        assert_eq!(selected(&["*/cached/c1/r1"]).len(), 3);
+        assert_eq!(selected(&["pg16.base/**"]).len(), 4);
+        assert_eq!(selected(&["**/c8/r1"]).len(), 6);
+        assert_eq!(selected(&["pg1[67].base/c?/r1"]).len(), 4);
+    }
+
+    #[test]
+    fn each_filter_must_match_something() {
+        let refuse = |filter: &str| {
+            let filters = ["pg17.*".to_owned(), filter.to_owned()];
+            let error = anyhow::Error::from(Only::new(&filters, &cells()).err().unwrap());
+            (error.to_string(), crate::outcome::help_of(&error).unwrap())
+        };
+        let (message, help) = refuse("pg17.bse");
+        assert_eq!(message, "`--only pg17.bse` matches no cell");
+        assert!(
+            help.starts_with("the nearest targets are `pg17.base`"),
+            "{help}"
+        );
+        let (_, help) = refuse("pg17.big/c9/r1");
+        assert!(
+            help.contains("`pg17.big/c8/r1`") && help.ends_with(" and 7 more"),
+            "{help}"
+        );
+        let (message, _) = refuse("pg[17");
+        assert!(
+            message.contains("`--only pg[17`") && message.contains("character"),
+            "{message}"
+        );
+    }
+}

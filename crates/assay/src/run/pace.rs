@@ -1,0 +1,135 @@
+//! How long the cells that are left will take, from those that were measured.
+
+use std::time::Duration;
+
+use plan::Cell;
+
+/// What the cells that were measured took.
+#[derive(Default)]
+pub struct Pace {
+    measured: Vec<Measured>,
+}
+
+struct Measured {
+    cell: Cell,
+    took: Duration,
+    estimate: Duration,
+}
+
+impl Pace {
+    /// A cell was measured, for which `estimate` had been expected.
+    pub fn saw(&mut self, cell: Cell, took: Duration, estimate: Duration) {
+        self.measured.push(Measured {
+            cell,
+            took,
+            estimate,
+        });
+    }
+
+    /// How long a cell will take: as long as others of its variant and number of clients, of its own target if there
+    /// are any; else its estimate, corrected by how far the estimates have been off.
+    pub fn expect(&self, cell: Cell, estimate: Duration) -> Duration {
+        let alike = |other: &&Measured| {
+            (other.cell.variant, other.cell.clients) == (cell.variant, cell.clients)
+        };
+        let same_target = |other: &&Measured| other.cell.target == cell.target;
+        let all = || self.measured.iter();
+        mean(all().filter(alike).filter(same_target))
+            .or_else(|| mean(all().filter(alike)))
+            .unwrap_or_else(|| {
+                let took: Duration = all().map(|other| other.took).sum();
+                let expected: Duration = all().map(|other| other.estimate).sum();
+                if expected.is_zero() {
+                    estimate
+                } else {
+                    estimate.mul_f64(took.as_secs_f64() / expected.as_secs_f64())
+                }
+            })
+    }
+}
+
+fn mean<'m>(measured: impl Iterator<Item = &'m Measured>) -> Option<Duration> {
+    let (sum, count) = measured.fold((Duration::ZERO, 0), |(sum, count), one| {
+        (sum + one.took, count + 1)
+    });
+    (count > 0).then(|| sum / count)
+}
+
+/// A time as people say it: `about 2 h 10 min`.
+pub fn about(time: Duration) -> String {
+    let seconds = time.as_secs_f64().ceil() as u64;
+    let minutes = (seconds + 30) / 60;
+    let hours = (minutes + 30) / 60;
+    if seconds < 100 {
+        format!("about {seconds} s")
+    } else if minutes < 100 {
+        format!("about {minutes} min")
+    } else if hours < 48 {
+        format!("about {} h {} min", minutes / 60, minutes % 60)
+    } else {
+        format!("about {} days {} h", hours / 24, hours % 24)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(target: usize, variant: usize, clients: u32) -> Cell {
+        Cell {
+            target,
+            variant,
+            clients,
+            repeat: 1,
+        }
+    }
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn nothing_measured_leaves_the_estimate() {
+        assert_eq!(
+            Pace::default().expect(cell(0, 0, 1), seconds(7)),
+            seconds(7)
+        );
+    }
+
+    #[test]
+    fn the_cells_most_alike_tell() {
+        let mut pace = Pace::default();
+        pace.saw(cell(0, 0, 1), seconds(10), seconds(5));
+        pace.saw(cell(1, 0, 1), seconds(30), seconds(5));
+        pace.saw(cell(1, 1, 1), seconds(80), seconds(20));
+        assert_eq!(
+            pace.expect(cell(0, 0, 1), seconds(5)),
+            seconds(10),
+            "its own target"
+        );
+        assert_eq!(
+            pace.expect(cell(2, 0, 1), seconds(5)),
+            seconds(20),
+            "other targets"
+        );
+        assert_eq!(
+            pace.expect(cell(0, 0, 8), seconds(10)),
+            seconds(40),
+            "estimates were 4 times too short"
+        );
+    }
+
+    #[test]
+    fn times_are_round() {
+        for (time, text) in [
+            (0, "about 0 s"),
+            (99, "about 99 s"),
+            (100, "about 2 min"),
+            (5_000, "about 83 min"),
+            (7_800, "about 2 h 10 min"),
+            (86_400 * 3 + 7_200, "about 3 days 2 h"),
+        ] {
+            assert_eq!(about(seconds(time)), text);
+        }
+    }
+}

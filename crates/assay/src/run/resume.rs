@@ -1,0 +1,391 @@
+//! `--resume`: what has to hold before a run is gone on with.
+
+use std::path::Path;
+
+use record::{Build, FactDifference, RecordError, Run, RunDir, Sitting};
+
+use super::lock::{self, Lock};
+use crate::cli::PlanArgs;
+use crate::outcome::UsageError;
+use crate::plan_file::{self, PlanFile};
+
+/// A run that nobody else works at.
+pub struct Opened {
+    pub directory: RunDir,
+    pub run: Run,
+    pub lock: Lock,
+}
+
+/// Opens the directory of a run to go on with it.
+pub fn open(path: &Path) -> anyhow::Result<Opened> {
+    let directory = RunDir::open(path).map_err(|error| match error {
+        RecordError::Missing { .. } | RecordError::Format { .. } => {
+            anyhow::Error::from(UsageError::new(error.to_string(), error.help()))
+        }
+        error => error.into(),
+    })?;
+    let run = directory.read_run()?;
+    if run.format != record::FORMAT {
+        let message = format!(
+            "`{}` has format {}; a run can only be gone on with in its own format, and this assay writes {}",
+            path.display(),
+            run.format,
+            record::FORMAT
+        );
+        let help = format!(
+            "go on with it by assay {}, or begin a new run",
+            run.assay_version
+        );
+        return Err(UsageError::new(message, Some(help)).into());
+    }
+    let lock = lock::run_directory(path)?;
+    Ok(Opened {
+        // What the one that had the lock wrote last is what counts.
+        run: directory.read_run()?,
+        directory,
+        lock,
+    })
+}
+
+/// Refuses a plan where the record has all of it.
+pub fn refuse_needless_plan(recorded: &record::Plan, args: &PlanArgs) -> Result<(), UsageError> {
+    if recorded.password_removed || !is_given(args) {
+        return Ok(());
+    }
+    Err(UsageError::new(
+        "a run is gone on with by the plan that it recorded: PLAN and `--set` can't be given with `--resume`",
+        Some("leave them out; another plan is another run".into()),
+    ))
+}
+
+fn is_given(args: &PlanArgs) -> bool {
+    args.plan.is_some() || !args.sets.is_empty()
+}
+
+/// The plan of the record. One with a password, which is not recorded, is given again in `args`.
+pub fn plan(recorded: &record::Plan, args: &PlanArgs) -> anyhow::Result<PlanFile> {
+    refuse_needless_plan(recorded, args)?;
+    if !recorded.password_removed {
+        return same_plan(recorded, recorded.text.clone(), recorded.sets.clone());
+    }
+    let path = recorded
+        .path
+        .as_deref()
+        .unwrap_or("none: it was the built-in plan");
+    let sets = if recorded.sets.is_empty() {
+        String::new()
+    } else {
+        format!(", with `--set {}`", recorded.sets.join("` `--set "))
+    };
+    let help =
+        format!("give PLAN and `--set` as they were, with the password: PLAN was {path}{sets}");
+    if !is_given(args) {
+        let message = "the plan of this run has a password, which was not recorded";
+        return Err(UsageError::new(message, Some(help)).into());
+    }
+    let text = match &args.plan {
+        Some(path) => plan_file::read_text(path)?,
+        None => recorded.text.clone(),
+    };
+    let sets = args.sets.clone();
+    if let Some(what) = difference(recorded, &text, &sets) {
+        let message = format!("the plan is not the one that the run began with: {what}");
+        return Err(UsageError::new(message, Some(help)).into());
+    }
+    let file = same_plan(recorded, text, sets)?;
+    if !file.to_record().password_removed {
+        let message = "the plan has no password, and it had one when the run began";
+        return Err(UsageError::new(message, Some(help)).into());
+    }
+    Ok(file)
+}
+
+/// Where a plan is not the recorded one, passwords apart.
+fn difference(recorded: &record::Plan, text: &str, sets: &[String]) -> Option<String> {
+    let text = plan::redact(text);
+    if text != recorded.text {
+        let (mut was, mut is) = (recorded.text.lines(), text.lines());
+        for number in 1.. {
+            let (was, is) = (was.next(), is.next());
+            if was != is {
+                let shown = |line: Option<&str>| {
+                    line.map_or("nothing".into(), |line| format!("`{}`", line.trim()))
+                };
+                return Some(format!(
+                    "line {number} was {}, and is {}",
+                    shown(was),
+                    shown(is)
+                ));
+            }
+            if was.is_none() {
+                return Some("it ends otherwise".into());
+            }
+        }
+    }
+    let sets: Vec<String> = sets.iter().map(|set| plan::redact(set)).collect();
+    if sets == recorded.sets {
+        return None;
+    }
+    let shown = |sets: &[String]| {
+        if sets.is_empty() {
+            "none".into()
+        } else {
+            format!("`{}`", sets.join("`, `"))
+        }
+    };
+    Some(format!(
+        "`--set` was {}, and is {}",
+        shown(&recorded.sets),
+        shown(&sets)
+    ))
+}
+
+/// Understands the plan and holds what it comes to against what it came to: another version of assay may have other
+/// defaults.
+fn same_plan(recorded: &record::Plan, text: String, sets: Vec<String>) -> anyhow::Result<PlanFile> {
+    let file = plan_file::recorded(recorded, text, sets)?;
+    let now = file.to_record().resolved;
+    let was = &recorded.resolved;
+    let value_of = |values: &[record::ResolvedValue], key: &str| {
+        let found = values.iter().find(|value| value.key == key);
+        found.map_or("nothing".into(), |value| format!("`{}`", value.value))
+    };
+    let mut keys = was.iter().chain(&now).map(|value| value.key.as_str());
+    if let Some(key) = keys.find(|key| value_of(was, key) != value_of(&now, key)) {
+        let message = format!(
+            "this assay understands the run's plan otherwise: `{key}` was {}, and is {}",
+            value_of(was, key),
+            value_of(&now, key)
+        );
+        let help = "go on with it by the assay that began it, or begin a new run";
+        return Err(UsageError::new(message, Some(help.into())).into());
+    }
+    Ok(file)
+}
+
+/// Refuses builds that are not those of the run.
+pub fn refuse_other_builds(recorded: &[Build], found: &[Build]) -> Result<(), UsageError> {
+    for build in found {
+        let was = recorded.iter().find(|was| was.name == build.name);
+        if let Some(what) = was.and_then(|was| change(was, build)) {
+            let message = format!(
+                "build `{}` is not what it was when the run began: {what}",
+                build.name
+            );
+            let help = "put it back as it was, or begin a new run";
+            return Err(UsageError::new(message, Some(help.into())));
+        }
+    }
+    Ok(())
+}
+
+fn change(was: &Build, is: &Build) -> Option<String> {
+    // The null engine has the version of assay.
+    if was.version != is.version && is.engine != "null" {
+        return Some(format!(
+            "its version was {}, and is {}",
+            was.version, is.version
+        ));
+    }
+    // A build may have moved.
+    let sums = |build: &Build| -> Vec<String> {
+        build.files.iter().map(|file| file.sha256.clone()).collect()
+    };
+    if sums(was) == sums(is) {
+        return None;
+    }
+    let other = is
+        .files
+        .iter()
+        .zip(&was.files)
+        .find(|(is, was)| is.sha256 != was.sha256);
+    Some(match other {
+        Some((is, _)) => format!("`{}` has changed", is.path),
+        None => format!(
+            "it had {} files, and has {}",
+            was.files.len(),
+            is.files.len()
+        ),
+    })
+}
+
+/// What of the machine has changed since the run began, in words; `last` is the sitting before `sitting`.
+pub fn other_machine(last: Option<&Sitting>, sitting: &Sitting) -> Option<String> {
+    let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".into());
+    let mut parts: Vec<String> = sitting
+        .host_differences
+        .iter()
+        .map(|FactDifference { name, first, now }| {
+            format!("{name} was {}, and is {}", shown(first), shown(now))
+        })
+        .collect();
+    let boot_id = last.and_then(|last| last.boot_id.as_ref());
+    if let (Some(before), Some(now)) = (boot_id, &sitting.boot_id)
+        && before != now
+    {
+        parts.push("it was started again in between".into());
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "[workload.insert]\n[build.far]\nurl = \"postgres://joe:secret@db/x\"\n";
+
+    fn recorded(text: &str, sets: &[&str]) -> record::Plan {
+        let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+        let nothing = record::Plan::default();
+        plan_file::recorded(&nothing, text.to_owned(), sets)
+            .unwrap()
+            .to_record()
+    }
+
+    fn refusal(recorded: &record::Plan, args: &PlanArgs) -> String {
+        let error = plan(recorded, args).err().expect("it is refused");
+        assert!(error.is::<UsageError>(), "{error:?}");
+        format!(
+            "{error}\n{}",
+            crate::outcome::help_of(&error).unwrap_or_default()
+        )
+    }
+
+    fn given(text: Option<&str>, sets: &[&str]) -> (tempfile::TempDir, PlanArgs) {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("plan.toml");
+        let args = PlanArgs {
+            plan: text.map(|text| {
+                fs_err::write(&path, text).unwrap();
+                path
+            }),
+            sets: sets.iter().map(|&set| set.to_owned()).collect(),
+        };
+        (place, args)
+    }
+
+    #[test]
+    fn a_plan_without_a_password_is_not_given_again() {
+        let recorded = recorded("[workload.insert]\n[build.a]\nsqlite = \"bundled\"\n", &[]);
+        let (_place, nothing) = given(None, &[]);
+        assert_eq!(plan(&recorded, &nothing).unwrap().to_record(), recorded);
+        for args in [given(Some(TEXT), &[]).1, given(None, &["repeats=2"]).1] {
+            assert!(
+                refusal(&recorded, &args)
+                    .contains("PLAN and `--set` can't be given with `--resume`")
+            );
+        }
+    }
+
+    #[test]
+    fn a_plan_with_a_password_is_given_again_and_must_be_the_same() {
+        let recorded = recorded(TEXT, &["repeats=2"]);
+        assert!(recorded.password_removed && !recorded.text.contains("secret"));
+        let refused = |text: Option<&str>, sets: &[&str]| {
+            let (_place, args) = given(text, sets);
+            refusal(&recorded, &args)
+        };
+        assert!(refused(None, &[]).contains("has a password, which was not recorded"));
+        let other = TEXT.replace("db/x", "db/y");
+        let text = refused(Some(&other), &["repeats=2"]);
+        assert!(text.contains("line 3 was `url = \"postgres://joe:***@db/x\"`, and is `url = \"postgres://joe:***@db/y\"`"), "{text}");
+        let longer = format!("{TEXT}[config.postgres.a]\n");
+        assert!(
+            refused(Some(&longer), &["repeats=2"])
+                .contains("line 4 was nothing, and is `[config.postgres.a]`")
+        );
+        let text = refused(Some(TEXT), &[]);
+        assert!(
+            text.contains("`--set` was `repeats=2`, and is none"),
+            "{text}"
+        );
+        assert!(!text.contains("secret"), "{text}");
+        let as_recorded = refused(Some(&recorded.text), &["repeats=2"]);
+        assert!(
+            as_recorded.contains("it had one when the run began"),
+            "{as_recorded}"
+        );
+
+        let (_place, args) = given(
+            Some(&TEXT.replace("secret", "changed since")),
+            &["repeats=2"],
+        );
+        let file = plan(&recorded, &args).unwrap();
+        assert!(file.text.contains("changed since"));
+        assert_eq!(file.to_record(), recorded);
+    }
+
+    #[test]
+    fn another_understanding_of_the_plan_is_refused() {
+        let mut recorded = recorded("[workload.insert]\n[build.a]\nsqlite = \"bundled\"\n", &[]);
+        let value = recorded
+            .resolved
+            .iter_mut()
+            .find(|value| value.key == "repeats")
+            .unwrap();
+        value.value = "7".into();
+        let text = refusal(&recorded, &given(None, &[]).1);
+        assert!(text.contains("`repeats` was `7`, and is `1`"), "{text}");
+    }
+
+    #[test]
+    fn a_build_is_what_is_in_its_files() {
+        let file = |path: &str, sha256: &str| record::FileHash {
+            path: path.into(),
+            size_bytes: 1,
+            sha256: sha256.into(),
+        };
+        let build = |version: &str, files: &[record::FileHash]| Build {
+            name: "pg".into(),
+            engine: "postgres".into(),
+            version: version.into(),
+            source: "/opt/pg".into(),
+            files: files.to_vec(),
+        };
+        let was = build("17.2", &[file("/opt/a", "1")]);
+        let refused = |is: Build| {
+            let result = refuse_other_builds(std::slice::from_ref(&was), &[is]);
+            result.err().map(|error| error.to_string())
+        };
+        assert_eq!(refused(was.clone()), None);
+        assert_eq!(
+            refused(build("17.2", &[file("/usr/a", "1")])),
+            None,
+            "it has moved"
+        );
+        let version = refused(build("17.3", &[file("/opt/a", "1")])).unwrap();
+        assert!(
+            version.contains("its version was 17.2, and is 17.3"),
+            "{version}"
+        );
+        let changed = refused(build("17.2", &[file("/opt/a", "2")])).unwrap();
+        assert!(
+            changed.contains("build `pg`") && changed.contains("`/opt/a` has changed"),
+            "{changed}"
+        );
+        let fewer = refused(build("17.2", &[])).unwrap();
+        assert!(fewer.contains("it had 1 files, and has 0"), "{fewer}");
+    }
+
+    #[test]
+    fn a_machine_that_was_started_again_is_told() {
+        let sitting = |boot: &str, differences: &[(&str, &str)]| Sitting {
+            boot_id: Some(boot.into()),
+            host_differences: differences
+                .iter()
+                .map(|&(name, now)| FactDifference {
+                    name: name.into(),
+                    first: None,
+                    now: Some(now.into()),
+                })
+                .collect(),
+            ..Sitting::default()
+        };
+        let (a, b) = (sitting("a", &[]), sitting("b", &[("cpu_model", "Z")]));
+        assert_eq!(other_machine(Some(&a), &a), None);
+        assert_eq!(
+            other_machine(Some(&a), &b).as_deref(),
+            Some("cpu_model was unknown, and is Z; it was started again in between")
+        );
+    }
+}

@@ -1,0 +1,183 @@
+//! Where a run is worked at: its data directory, which nobody else may use meanwhile, and the machine as it is now.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use load::SystemClock;
+use record::{FactDifference, FsyncLatency, Host, Sitting, Status, Warning};
+
+use super::display::Display;
+use super::lock::{self, Lock};
+use super::stop;
+use crate::cli::RunArgs;
+use crate::host::{self, Needs};
+use crate::outcome::UsageError;
+
+/// Facts that are never the same twice.
+const VOLATILE: [&str; 5] = [
+    "cpu_steal_since_boot_percent",
+    "memory_available_bytes",
+    "swap_used_bytes",
+    "huge_page_free_count",
+    "data_fs_free_bytes",
+];
+
+/// The data directory and the machine.
+pub struct Workplace {
+    pub stop: Arc<AtomicBool>,
+    pub display: Display,
+    pub clock: SystemClock,
+    /// Where databases are made.
+    pub data_root: PathBuf,
+    pub host: Host,
+    /// What should be known about results from it.
+    pub warnings: Vec<Warning>,
+    _lock: Lock,
+}
+
+impl Workplace {
+    /// Takes `data_root` and looks at the machine.
+    pub fn take(
+        args: &RunArgs,
+        data_root: &Path,
+        results: &Path,
+        needs: Needs,
+    ) -> anyhow::Result<Self> {
+        let stop = stop::watch()?;
+        let data_root = made(data_root)?;
+        let mut display = Display::new(args.quiet);
+        let lock = lock::data_root(&data_root, &stop, &display)?;
+        display.watch_disks(&data_root, results);
+        display.say(&format!(
+            "data in {}, results in {}",
+            data_root.display(),
+            results.display()
+        ));
+        let findings = host::look(&data_root, needs)?;
+        let clock = SystemClock::begin();
+        let mut facts = findings.facts.facts;
+        facts.push(("assay_clock".into(), clock.source().into()));
+        let mut place = Self {
+            stop,
+            display,
+            clock,
+            data_root,
+            host: Host {
+                facts,
+                cpu_count: findings.facts.cpu_count,
+                memory_total_bytes: findings.facts.memory_total_bytes,
+                fsync: findings.fsync.map(|fsync| FsyncLatency {
+                    count: fsync.count,
+                    p50_ns: fsync.p50_ns,
+                    p99_ns: fsync.p99_ns,
+                    max_ns: fsync.max_ns,
+                }),
+            },
+            warnings: Vec::new(),
+            _lock: lock,
+        };
+        for warning in findings.warnings {
+            place.warn(warning.code, warning.text);
+        }
+        Ok(place)
+    }
+
+    /// Says what should be known, and keeps it for the record.
+    pub fn warn(&mut self, code: &str, text: String) {
+        self.display.warn(&format!("warning[{code}]: {text}"));
+        self.warnings.push(Warning {
+            code: code.into(),
+            text,
+        });
+    }
+
+    /// The sitting that begins here.
+    pub fn sitting(&self, args: &RunArgs, started_unix_ns: u64) -> Sitting {
+        Sitting {
+            started_unix_ns,
+            ended_unix_ns: None,
+            status: Status::Incomplete,
+            assay_version: env!("CARGO_PKG_VERSION").into(),
+            command: std::env::args().map(|arg| plan::redact(&arg)).collect(),
+            only: args.only.clone(),
+            data_dir: self.data_root.display().to_string(),
+            boot_id: host::boot_id(),
+            host_differences: Vec::new(),
+            fsync: self.host.fsync.clone(),
+        }
+    }
+}
+
+/// What of the machine is not what it was, but for what is never the same.
+pub fn differences(first: &Host, now: &Host) -> Vec<FactDifference> {
+    let value = |host: &Host, name: &str| {
+        let mut facts = host.facts.iter();
+        facts
+            .find(|(fact, _)| fact == name)
+            .map(|(_, value)| value.clone())
+    };
+    let mut names: Vec<&String> = first.facts.iter().map(|(name, _)| name).collect();
+    let added = now.facts.iter().map(|(name, _)| name);
+    names.extend(added.filter(|name| value(first, name).is_none()));
+    names
+        .into_iter()
+        .filter(|name| !VOLATILE.contains(&name.as_str()))
+        .map(|name| FactDifference {
+            name: name.clone(),
+            first: value(first, name),
+            now: value(now, name),
+        })
+        .filter(|difference| difference.first != difference.now)
+        .collect()
+}
+
+/// A data directory that is there, by its full path.
+fn made(path: &Path) -> anyhow::Result<PathBuf> {
+    fs_err::create_dir_all(path).map_err(|error| {
+        UsageError::new(
+            format!("the data directory can't be made: {error}"),
+            Some("choose a directory that can be written with `--data`".into()),
+        )
+    })?;
+    Ok(fs_err::canonicalize(path)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_lasts_is_compared() {
+        let host = |facts: &[(&str, &str)]| Host {
+            facts: facts
+                .iter()
+                .map(|&(name, value)| (name.into(), value.into()))
+                .collect(),
+            ..Host::default()
+        };
+        let first = host(&[
+            ("cpu_model", "A"),
+            ("memory_available_bytes", "1"),
+            ("gone", "x"),
+        ]);
+        let now = host(&[
+            ("cpu_model", "B"),
+            ("memory_available_bytes", "2"),
+            ("new", "y"),
+        ]);
+        assert_eq!(differences(&first, &first), []);
+        let found: Vec<String> = differences(&first, &now)
+            .iter()
+            .map(|one| format!("{} {:?} {:?}", one.name, one.first, one.now))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                r#"cpu_model Some("A") Some("B")"#,
+                r#"gone Some("x") None"#,
+                r#"new None Some("y")"#,
+            ]
+        );
+    }
+}
