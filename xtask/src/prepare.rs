@@ -123,6 +123,16 @@ fn has_server() -> bool {
         || answers(Command::new("postgres").arg("--version"))
 }
 
+/// Makes sure of a program that a benchmark needs, which Debian has in a package of the same name; false, and a reason
+/// on stderr, where it can't be had.
+pub fn program(name: &str) -> Result<bool> {
+    let is_there = || answers(Command::new(name).arg("--version"));
+    if !is_there() {
+        install(&[name])?;
+    }
+    Ok(is_there())
+}
+
 /// A server program among Debian's folders.
 fn debian_server(servers: &Path) -> Option<PathBuf> {
     let versions = fs::read_dir(servers).ok()?;

@@ -7,6 +7,7 @@ use std::process::Stdio;
 use anyhow::{Context, Result};
 use fs_err as fs;
 
+use crate::builds::{self, ASSAY_TEST_OTHER_POSTGRES};
 use crate::prepare::{self, Postgres};
 use crate::tidy;
 use crate::workspace::Workspace;
@@ -25,6 +26,16 @@ struct Counts {
     skipped: usize,
 }
 
+impl Counts {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            passed: self.passed + other.passed,
+            failed: self.failed + other.failed,
+            skipped: self.skipped + other.skipped,
+        }
+    }
+}
+
 impl std::fmt::Display for Counts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
@@ -35,26 +46,70 @@ impl std::fmt::Display for Counts {
     }
 }
 
+/// Chooses the build that the tests of the PostgreSQL engine run on.
+const TEST_POSTGRES: &str = "ASSAY_TEST_POSTGRES";
+/// The tests that a second PostgreSQL has to pass too.
+const ENGINE_TESTS: [&str; 7] = [
+    "test",
+    "--package",
+    "engine",
+    "--test",
+    "it",
+    "postgres::",
+    "--no-fail-fast",
+];
+
 /// Runs everything; false when something failed.
 pub fn run(workspace: &Workspace) -> Result<bool> {
     let postgres = prepare::run(workspace)?;
     let tidy = tidy::run(workspace, &[])?;
-    let (tests, skips) = tests(workspace, postgres)?;
+    let (builds, all_fetched) = builds::for_tests(workspace)?;
+    let mut required = Vec::new();
+    if std::env::var_os("CI").is_some() {
+        required = vec!["postgres", "other-postgres", "mysql", "myrocks"];
+    } else {
+        if postgres == Postgres::Installed {
+            required.push("postgres");
+        }
+        if all_fetched {
+            required.extend(["other-postgres", "mysql", "myrocks"]);
+        }
+    }
+    let mut variables = builds.clone();
+    if std::env::var_os(REQUIRE_ENGINES).is_none() {
+        variables.push((REQUIRE_ENGINES, required.join(",")));
+    }
+    let all = ["test", "--workspace", "--no-fail-fast"];
+    let (mut tests, mut skips) = tests(workspace, &all, &variables)?;
+    if let Some((_, build)) = builds
+        .iter()
+        .find(|(name, _)| *name == ASSAY_TEST_OTHER_POSTGRES)
+    {
+        println!("\nthe tests of the PostgreSQL engine, on {build}");
+        variables.push((TEST_POSTGRES, build.clone()));
+        let (other, other_skips) = self::tests(workspace, &ENGINE_TESTS, &variables)?;
+        tests = tests.plus(other);
+        skips.extend(other_skips);
+    }
     println!();
     for skip in &skips {
         println!("{skip}");
     }
-    let total = Counts {
-        passed: tests.passed + tidy.passed,
-        failed: tests.failed + tidy.failed,
-        skipped: tests.skipped + tidy.skipped,
-    };
+    let total = tests.plus(Counts {
+        passed: tidy.passed,
+        failed: tidy.failed,
+        skipped: tidy.skipped,
+    });
     println!("{total}");
     Ok(total.failed == 0)
 }
 
-/// Runs the tests of all crates, passing on what cargo prints; what was counted, and what the skips said.
-fn tests(workspace: &Workspace, postgres: Postgres) -> Result<(Counts, Vec<String>)> {
+/// Runs tests by cargo with these arguments, passing on what it prints; what was counted, and what the skips said.
+fn tests(
+    workspace: &Workspace,
+    arguments: &[&str],
+    variables: &[(&str, String)],
+) -> Result<(Counts, Vec<String>)> {
     let folder = workspace.target_directory()?.join("xtask");
     fs::create_dir_all(&folder)?;
     let skip_log = folder.join("skipped.log");
@@ -62,12 +117,9 @@ fn tests(workspace: &Workspace, postgres: Postgres) -> Result<(Counts, Vec<Strin
 
     let mut command = workspace.cargo();
     command
-        .args(["test", "--workspace", "--no-fail-fast"])
+        .args(arguments)
+        .envs(variables.iter().map(|(name, value)| (name, value)))
         .env(SKIP_LOG, &skip_log);
-    let demanded = std::env::var_os("CI").is_some() || postgres == Postgres::Installed;
-    if demanded && std::env::var_os(REQUIRE_ENGINES).is_none() {
-        command.env(REQUIRE_ENGINES, "postgres");
-    }
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -104,9 +156,7 @@ fn pass_on(from: impl std::io::Read, to: &mut impl Write) -> Result<Counts> {
             .and_then(|()| to.flush())
             .context("cannot write to stdout")?;
         if let Some(found) = counted(&String::from_utf8_lossy(&line)) {
-            counts.passed += found.passed;
-            counts.failed += found.failed;
-            counts.skipped += found.skipped;
+            counts = counts.plus(found);
         }
     }
 }

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use record::{Status, StepKind, Warning};
 use serde::Serialize;
 
+use crate::Settings;
+
 /// All figures of one or several runs, in the order of their plans.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Figures {
@@ -12,6 +14,8 @@ pub struct Figures {
     pub rows: Vec<Row>,
     /// Cells that did not end as planned, or never began.
     pub unfinished: Vec<Unfinished>,
+    /// What differs between the targets of each run.
+    pub settings: Settings,
 }
 
 /// A cell without its full set of steps.

@@ -3,15 +3,23 @@
 use record::Run;
 use serde_json::{Map, Value, json};
 
-use crate::{Figures, Row};
+use crate::{Figures, Row, Settings};
 
-/// `{"run": {...}, "rows": [...], "unfinished": [...]}`. Metrics that are not applicable are left out of `metrics` and
+/// What differs between targets, as in [`json`].
+pub fn settings_json(settings: &Settings) -> Value {
+    json!({"differences": settings.differences, "settings": settings.targets})
+}
+
+/// `{"run": {...}, "rows": [...], "unfinished": [...], "differences": [...], "settings": [...]}`: the last two are
+/// [`crate::Settings`]. Metrics that are not applicable are left out of `metrics` and
 /// listed in `not_applicable`. Series are left out: they are long, and in the record as Parquet.
 pub fn json(run: &Run, figures: &Figures) -> Value {
     json!({
         "run": run,
         "rows": figures.rows.iter().map(row).collect::<Vec<_>>(),
         "unfinished": figures.unfinished,
+        "differences": figures.settings.differences,
+        "settings": figures.settings.targets,
     })
 }
 

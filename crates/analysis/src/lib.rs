@@ -9,15 +9,20 @@ mod latency;
 mod metrics;
 mod rows;
 mod series;
+mod settings;
 mod shade;
 mod sla;
 
 pub use fairness::fairness;
 pub use figures::*;
-pub use json::json;
+pub use json::{json, settings_json};
 pub use latency::{BUCKET_NS_LIMITS, buckets, percentiles};
 pub use metrics::{METRICS, metrics};
 pub use rows::figures;
 pub use series::{per_second, rate_exceeded_in};
+pub use settings::{
+    Comparison, Declared, Difference, Fate, Ignored, Mark, OneSided, PlanTarget, RunSettings,
+    Settings, TargetSettings, Varying, declared, declared_differences,
+};
 pub use shade::{Shade, relative, shade_max, shade_relative, shade_share, shade_summary};
 pub use sla::{SLA_SHARE, sla};

@@ -1,5 +1,7 @@
 //! The field's figures per second and per operation. Each formula is explained in `docs/metrics.md`.
 
+mod upkeep;
+
 use std::collections::BTreeMap;
 
 use record::{HostSeries, Step, StepKind};
@@ -8,7 +10,7 @@ use crate::series::samples;
 use crate::{OpSeries, rate_exceeded_in};
 
 /// All metrics, in the order in which the field shows them; what it does not have comes last.
-pub const METRICS: [&str; 32] = [
+pub const METRICS: [&str; 42] = [
     "ips",
     "dps",
     "qps",
@@ -41,6 +43,16 @@ pub const METRICS: [&str; 32] = [
     "client_cpu_us_per_row_inserted",
     "client_cpu_us_per_row_deleted",
     "client_cpu_us_per_query",
+    "fsyncs_per_commit",
+    "log_fsyncs_per_commit",
+    "data_fsyncs_per_commit",
+    "binlog_syncs_per_commit",
+    "write_amplification",
+    "debt_dead_rows",
+    "debt_history_list",
+    "debt_dirty_mb",
+    "debt_redo_mb",
+    "debt_compaction_mb",
 ];
 
 const INSERT: &str = "insert";
@@ -142,6 +154,9 @@ pub fn metrics(
         of_role(DELETE, rows_of(DELETE)),
     );
     set("client_cpu_us_per_query", of_role(QUERY, done_of(QUERY)));
+    for (name, value) in upkeep::upkeep(step, host) {
+        set(name, value);
+    }
     metrics
 }
 

@@ -6,7 +6,8 @@ use record::{Cell, Counter, RecordError, RunDir, Status, StepReader, Warning};
 
 use crate::consistency::contradictions;
 use crate::{
-    Figures, OpFigures, Row, Unfinished, buckets, fairness, metrics, percentiles, series, sla,
+    Figures, OpFigures, Row, RunSettings, Unfinished, buckets, fairness, metrics, percentiles,
+    series, sla,
 };
 
 /// All figures of some runs, in the order of their plans.
@@ -16,8 +17,10 @@ use crate::{
 pub fn figures(runs: &[RunDir]) -> Result<Figures, RecordError> {
     let mut figures = Figures::default();
     for (run, directory) in runs.iter().enumerate() {
-        for reference in directory.read_run()?.cells {
-            let cell_directory = directory.cell(&reference)?;
+        let mut cells = Vec::new();
+        let record = directory.read_run()?;
+        for reference in &record.cells {
+            let cell_directory = directory.cell(reference)?;
             let unfinished = |status, causes| Unfinished {
                 run,
                 target: reference.target.clone(),
@@ -36,15 +39,18 @@ pub fn figures(runs: &[RunDir]) -> Result<Figures, RecordError> {
                 figures.rows.push(row(run, &cell, &step)?);
             }
             if cell.status != Status::Complete {
-                let causes = cell
-                    .failure
-                    .map(|failure| failure.causes)
+                let failure = cell.failure.as_ref();
+                let causes = failure
+                    .map(|failure| failure.causes.clone())
                     .unwrap_or_default();
                 figures
                     .unfinished
                     .push(unfinished(Some(cell.status), causes));
             }
+            cells.push(cell);
         }
+        let settings = RunSettings::new(record, cells).all(run);
+        figures.settings.extend(settings);
     }
     Ok(figures)
 }

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use analysis::{
-    Buckets, OpFigures, Percentiles, Row, Shade, relative as ratio_to, shade_max, shade_relative,
-    shade_share, shade_summary,
+    Buckets, Fairness, OpFigures, Percentiles, Row, Shade, relative as ratio_to, shade_max,
+    shade_relative, shade_share, shade_summary,
 };
 use record::{Status, StepKind};
 
@@ -53,6 +53,20 @@ const COSTS: [(&str, &str, &str); 10] = [
     ("client_cpu_us_per_query", "client_cpu", "us/query"),
 ];
 
+/// What an engine does beside answering: the metric, its name in this table and its unit.
+const UPKEEP: [(&str, &str, &str); 10] = [
+    ("fsyncs_per_commit", "fsyncs", "/commit"),
+    ("log_fsyncs_per_commit", "log_fsyncs", "/commit"),
+    ("data_fsyncs_per_commit", "data_fsyncs", "/commit"),
+    ("binlog_syncs_per_commit", "binlog_syncs", "/commit"),
+    ("write_amplification", "write_amp", "B/B"),
+    ("debt_dead_rows", "dead_rows", "debt"),
+    ("debt_history_list", "history_list", "debt"),
+    ("debt_dirty_mb", "dirty", "debt, MB"),
+    ("debt_redo_mb", "redo", "debt, MB"),
+    ("debt_compaction_mb", "compaction", "debt, MB"),
+];
+
 /// Names of figures that stand in a table already under another name: `cpu/o` is `cpupq` in units that no two hosts
 /// share.
 const OTHER_NAMES: [&str; 2] = ["cpu/o", "o/s"];
@@ -60,6 +74,9 @@ const OTHER_NAMES: [&str; 2] = ["cpu/o", "o/s"];
 /// Kinds of operation that connections need to know where they are. They are counted like all others; nobody compares
 /// engines by them.
 const BOOKKEEPING: [&str; 2] = ["get_min", "get_max"];
+
+/// Lines and kinds beyond which errors are counted.
+const ERRORS_MAX: usize = 8;
 
 /// Upper bounds of the buckets of [`analysis::Buckets`].
 const BUCKETS: [&str; 10] = [
@@ -419,6 +436,7 @@ pub(crate) fn costs(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let known = |name: &str| {
         FIELD.iter().any(|(field, _)| *field == name)
             || OTHER_NAMES.contains(&name)
+            || UPKEEP.iter().any(|(upkeep, ..)| *upkeep == name)
             || COSTS.iter().any(|(cost, ..)| *cost == name)
     };
     let others: BTreeSet<&str> = rows_of(matrix, step)
@@ -433,6 +451,26 @@ pub(crate) fn costs(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
         operation(step)
     );
     table
+}
+
+/// How often commits were made durable, how much more was written than was inserted, and what work the engine had put
+/// off when the step ended; `None` where no target tells any of it.
+pub(crate) fn upkeep(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
+    let has = |name: &str| {
+        rows_of(matrix, step).any(|row| row.metrics.get(name).copied().flatten().is_some())
+    };
+    let columns: Vec<(&str, String)> = UPKEEP
+        .iter()
+        .filter(|(name, ..)| has(name))
+        .map(|(name, head, unit)| (*name, format!("{head}\n{unit}")))
+        .collect();
+    if columns.is_empty() {
+        return None;
+    }
+    let mut table = metric_table(matrix, step, &columns);
+    table.id = format!("upkeep-{}", anchor(step.name));
+    table.title = "Durability, write amplification, and debt when the step ended".to_string();
+    Some(table)
 }
 
 /// What is counted as an operation in a step.
@@ -822,9 +860,15 @@ pub(crate) fn accounting(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
         }
     }
     if !errors.is_empty() {
+        let (shown, more) = errors.split_at(errors.len().min(ERRORS_MAX));
+        let more = if more.is_empty() {
+            String::new()
+        } else {
+            format!("; and of {} more", more.len())
+        };
         table.notes.push(format!(
-            "errors, those of attempts that were tried again included: {}",
-            errors.join("; ")
+            "errors, those of attempts that were tried again included: {}{more}",
+            shown.join("; ")
         ));
     }
     table
@@ -832,54 +876,53 @@ pub(crate) fn accounting(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
 
 /// (f) How far apart the clients of a step ended.
 pub(crate) fn fairness(matrix: &Matrix<'_>) -> Option<Table> {
-    let mut lead = vec!["step".to_string()];
-    lead.extend(matrix.lead());
+    fn of<'a>(line: &Line<'a>, step: &StepHead<'_>) -> Option<(&'a Row, &'a Fairness)> {
+        let row = line.row(step.name)?;
+        Some((row, row.fairness.as_ref()?))
+    }
+    let steps: Vec<StepHead<'_>> = matrix
+        .measured()
+        .filter(|step| matrix.lines.iter().any(|line| of(line, step).is_some()))
+        .collect();
+    if steps.is_empty() {
+        return None;
+    }
     let mut table = Table {
         id: "fairness".to_string(),
-        title: "Fairness: when the first and the last client had done their work, in seconds"
+        title: "Fairness: how long after the first client the last had done its work, in seconds and in percent of the first's time"
             .to_string(),
-        lead,
-        columns: ["fastest", "slowest", "apart", "apart_pct"]
-            .map(str::to_string)
-            .to_vec(),
+        lead: matrix.lead(),
+        columns: steps
+            .iter()
+            .flat_map(|step| [format!("{}\napart", step.name), format!("{}\npct", step.name)])
+            .collect(),
         ..Table::default()
     };
-    for step in matrix.measured() {
-        for line in &matrix.lines {
-            let Some(row) = line.row(step.name) else {
-                continue;
+    for line in &matrix.lines {
+        let cells = steps.iter().flat_map(|step| {
+            let Some((row, fairness)) = of(line, step) else {
+                return [Cell::not_run(), Cell::not_run()];
             };
-            let Some(fairness) = &row.fairness else {
-                continue;
-            };
-            let seconds = [
-                fairness.fastest_seconds,
-                fairness.slowest_seconds,
-                fairness.abs_seconds,
+            let mut cells = [
+                Cell::plain(fixed(fairness.abs_seconds, 3)),
+                Cell::plain(fixed(fairness.pct, 1)),
             ];
-            let mut cells: Vec<Cell> = seconds
-                .iter()
-                .map(|value| Cell::plain(fixed(*value, 3)))
-                .collect();
-            cells.push(Cell::plain(fixed(fairness.pct, 1)));
             if !comparable(row) {
                 cells.iter_mut().for_each(|cell| cell.tone = Tone::Invalid);
-                cells[3].mark = Tone::Invalid.mark().to_string();
+                cells[1].mark = Tone::Invalid.mark().to_string();
             }
-            let mut lead = vec![step.name.to_string()];
-            lead.extend(matrix.lead_of(line));
+            cells
+        });
+        let cells: Vec<Cell> = cells.collect();
+        if cells.iter().any(|cell| cell.tone != Tone::Absent) {
             table.rows.push(TableRow {
-                lead,
+                lead: matrix.lead_of(line),
                 cells,
                 target: false,
             });
         }
     }
-    if table.rows.is_empty() {
-        None
-    } else {
-        Some(table.with_legend())
-    }
+    Some(table.with_legend())
 }
 
 /// What the engine's counters did in a step: one row per counter, one column per line.

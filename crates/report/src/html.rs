@@ -8,13 +8,14 @@
 mod charts;
 mod series;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use analysis::Figures;
+use analysis::{Comparison, Figures, Mark, Settings};
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 use record::{Cell, Run, Status, Step, StepKind};
 
 use crate::classic;
+use crate::differences::{heading, of_targets};
 use crate::matrix::{Matrix, StepHead};
 use crate::number::{duration, moment};
 use crate::problems::{Weight, counted, ended, problems, targets, verdict};
@@ -135,6 +136,7 @@ pub fn html(sources: &[Source], figures: &Figures) -> String {
                     section id="settings" {
                         h2 { "Targets and their settings" }
                         @for source in sources { (builds(&source.run)) }
+                        (differences(&figures.settings))
                         (settings(sources))
                     }
                     section id="plan" {
@@ -286,8 +288,8 @@ fn table(table: &Table) -> Markup {
                         @for head in &table.columns { th.n scope="col" { (clean(head)) @if !bare { span.m {} } } }
                     } }
                     tbody {
-                        @for row in &table.rows {
-                            tr class=[row.target.then_some("target")] {
+                        @for (number, row) in table.rows.iter().enumerate() {
+                            tr class=[row_class(table, number)] {
                                 @for text in &row.lead { th scope="row" { (clean(text)) } }
                                 @for cell in &row.cells {
                                     @let class = tone_class(cell.tone);
@@ -307,6 +309,15 @@ fn table(table: &Table) -> Markup {
             }
             @for note in notes { p.note { (marked(note)) } }
         }
+    }
+}
+
+/// Rows that say what was asked for, and the first of those that are compared with each other.
+fn row_class(table: &Table, number: usize) -> Option<&'static str> {
+    match (table.rows[number].target, table.begins_group(number)) {
+        (true, _) => Some("target"),
+        (_, true) => Some("group"),
+        _ => None,
     }
 }
 
@@ -375,6 +386,16 @@ fn problem_list(sources: &[Source], figures: &Figures, matrix: &Matrix<'_>) -> M
     }
 }
 
+/// A cell in one piece of text.
+fn cell_label(cell: &Cell) -> String {
+    let variant = cell.variant.iter().map(|variant| format!(" {variant}"));
+    let variant: String = variant.collect();
+    clean(&format!(
+        "{}{variant} c{} r{}",
+        cell.target, cell.clients, cell.repeat
+    ))
+}
+
 /// What is recorded of a failure beside its causes: what to do, and the last lines of the server's log.
 fn failure(record: &CellRecord) -> Markup {
     let cell = &record.cell;
@@ -388,7 +409,7 @@ fn failure(record: &CellRecord) -> Markup {
             @if failure.help.is_some() || !failure.log_tail.is_empty() {
                 details {
                     summary {
-                        (clean(&cell.target)) " c" (cell.clients) " r" (cell.repeat)
+                        (cell_label(cell))
                         @if let Some(step) = step { " " (clean(step)) }
                         ": what to do, and the end of the server's log"
                     }
@@ -413,6 +434,7 @@ fn step_section(matrix: &Matrix<'_>, charts: &StepCharts<'_>, points_max: usize)
             h3 { (clean(step.name)) }
             (table(&classic::metrics(matrix, step)))
             (table(&classic::costs(matrix, step)))
+            @if let Some(upkeep) = classic::upkeep(matrix, step) { (table(&upkeep)) }
             @if charts.load.is_empty() {
                 p.note { "No charts: it was over in its first second." }
             }
@@ -480,7 +502,7 @@ fn settling(matrix: &Matrix<'_>, sources: &[Source]) -> Markup {
                 @for record in cells().filter(|record| settled(record)) {
                     details {
                         summary {
-                            (clean(&record.cell.target)) " c" (record.cell.clients) " r" (record.cell.repeat)
+                            (cell_label(&record.cell))
                             ": what was done"
                         }
                         ul.problems {
@@ -606,7 +628,7 @@ fn builds(run: &Run) -> Markup {
     }
 }
 
-/// The effective settings: what differs between targets of one engine, then all of them.
+/// All effective settings.
 fn settings(sources: &[Source]) -> Markup {
     // Cells of one target run with the same settings: the first one speaks for all.
     let mut targets: Vec<&Cell> = Vec::new();
@@ -617,13 +639,8 @@ fn settings(sources: &[Source]) -> Markup {
             targets.push(&record.cell);
         }
     }
-    let engines: BTreeSet<&str> = targets.iter().map(|cell| cell.engine.as_str()).collect();
     markup! {
         @if targets.is_empty() { p.soft { "No effective settings are recorded." } }
-        @for engine in engines {
-            @let of_engine: Vec<&Cell> = targets.iter().copied().filter(|cell| cell.engine == engine).collect();
-            @if of_engine.len() > 1 { (differences(engine, &of_engine)) }
-        }
         @for cell in &targets {
             details {
                 summary { "all settings of " (clean(&cell.target)) " (" (cell.settings.len()) ")" }
@@ -644,41 +661,88 @@ fn settings(sources: &[Source]) -> Markup {
     }
 }
 
-fn differences(engine: &str, cells: &[&Cell]) -> Markup {
-    let mut values: BTreeMap<&str, Vec<Option<&str>>> = BTreeMap::new();
-    for (index, cell) in cells.iter().enumerate() {
-        for setting in &cell.settings {
-            let of_setting = values
-                .entry(&setting.name)
-                .or_insert_with(|| vec![None; cells.len()]);
-            of_setting[index] = Some(&setting.value);
+/// What differs between targets: folded, since a reader looks for one pair.
+fn differences(settings: &Settings) -> Markup {
+    markup! {
+        @if !settings.differences.is_empty() { h3 { "What differs between targets" } }
+        @for comparison in &settings.differences {
+            @let count = comparison.settings.len() + comparison.only_a.len() + comparison.only_b.len();
+            @if count == 0 {
+                p { (clean(&heading(comparison))) }
+            } @else {
+                details {
+                    summary { (clean(&heading(comparison))) ": " (tally(comparison)) }
+                    (difference_table(comparison))
+                }
+            }
+        }
+        @for block in of_targets(&settings.targets) {
+            h4 { (block.heading) }
+            ul.problems { @for line in &block.lines { li.warning { (clean(line)) } } }
         }
     }
-    values.retain(|_, of_setting| of_setting.iter().any(|value| *value != of_setting[0]));
+}
+
+/// How much differs, in a few words.
+fn tally(comparison: &Comparison) -> String {
+    let of = |mark: Mark| {
+        let settings = comparison.settings.iter();
+        settings.filter(|setting| setting.mark == mark).count()
+    };
+    let mut texts = Vec::new();
+    for (count, what) in [
+        (of(Mark::Declared), "declared"),
+        (of(Mark::Unverified), "declared and not reported"),
+        (of(Mark::Undeclared), "undeclared"),
+        (
+            comparison.only_a.len() + comparison.only_b.len(),
+            "of one side only",
+        ),
+    ] {
+        if count > 0 {
+            texts.push(format!("{count} {what}"));
+        }
+    }
+    texts.join(", ")
+}
+
+fn difference_table(comparison: &Comparison) -> Markup {
+    let declared = |mark: Mark| match mark {
+        Mark::Declared => "declared",
+        Mark::Undeclared => "undeclared",
+        Mark::Unverified => "declared, not reported",
+    };
     markup! {
-        @if values.is_empty() {
-            p { "The targets of " (clean(engine)) " have the same effective settings." }
-        } @else {
-            div.block { h4 { "Effective settings in which the targets of " (clean(engine)) " differ" } div.scroll tabindex="0" { table {
-                thead { tr {
-                    th scope="col" { "setting" }
-                    @for cell in cells { th scope="col" { (clean(&cell.target)) } }
-                } }
-                tbody {
-                    @for (name, of_setting) in &values {
-                        tr {
-                            th scope="row" { (clean(name)) }
-                            @for value in of_setting {
-                                @match value {
-                                    Some(value) => td { code { (clean(value)) } },
-                                    None => td.absent { "not there" },
-                                }
+        div.scroll tabindex="0" { table {
+            thead { tr {
+                @for head in ["setting", &comparison.a, &comparison.b, "by the plan"] { th scope="col" { (clean(head)) } }
+            } }
+            tbody {
+                @for setting in &comparison.settings {
+                    tr {
+                        th scope="row" { (clean(&setting.name)) }
+                        @for value in [&setting.a, &setting.b] {
+                            @match value {
+                                Some(value) => td { code { (clean(value)) } },
+                                None => td.absent { "not declared" },
                             }
+                        }
+                        td.absent[setting.mark == Mark::Undeclared] { (declared(setting.mark)) }
+                    }
+                }
+                @for (only, is_a) in [(&comparison.only_a, true), (&comparison.only_b, false)] {
+                    @for setting in only {
+                        tr {
+                            th scope="row" { (clean(&setting.name)) }
+                            @if !is_a { td.absent { "not there" } }
+                            td { code { (clean(&setting.value)) } }
+                            @if is_a { td.absent { "not there" } }
+                            td.absent[setting.mark == Mark::Undeclared] { (declared(setting.mark)) }
                         }
                     }
                 }
-            } } }
-        }
+            }
+        } }
     }
 }
 

@@ -4,6 +4,7 @@
 //! HTML file shows can't differ. What is in which table is said in `classic`.
 
 mod classic;
+mod differences;
 mod export;
 mod html;
 mod matrix;
@@ -14,4 +15,4 @@ mod terminal;
 
 pub use export::csv;
 pub use html::{CellRecord, Source, html};
-pub use terminal::{TableStyle, tables, tables_brief, terminal_text};
+pub use terminal::{TableStyle, differences, tables, tables_brief, terminal_text};

@@ -5,8 +5,10 @@
 pub(crate) enum Figure {
     /// Operations, rows, reads or context switches per second.
     PerSecond,
-    /// Megabytes per second, percent of CPUs.
+    /// Megabytes, percent of CPUs.
     OneDecimal,
+    /// Things that are whole.
+    Count,
     /// Reads, kilobytes or context switches per operation.
     PerOperation,
     /// Microseconds.
@@ -21,7 +23,10 @@ impl Figure {
     /// The kind of a metric by its name (methodology of the field, a8).
     pub(crate) fn of_metric(name: &str) -> Self {
         match name {
-            "rmbps" | "wmbps" | "cpups" => Self::OneDecimal,
+            "rmbps" | "wmbps" | "cpups" | "write_amplification" => Self::OneDecimal,
+            name if name.starts_with("debt_") && name.ends_with("_mb") => Self::OneDecimal,
+            name if name.starts_with("debt_") => Self::Count,
+            name if name.ends_with("_per_commit") => Self::PerOperation,
             "rpq" | "rkbpq" | "wpi" | "wkbpi" | "cspq" | "cs/o" | "r/o" | "rKB/o" | "wKB/o" => {
                 Self::PerOperation
             }
@@ -43,6 +48,7 @@ impl Figure {
         match self {
             Self::PerSecond => usize::from(least < 10.0),
             Self::OneDecimal => 1,
+            Self::Count => 0,
             Self::Seconds => 3,
             // As in the field, and more where that would hide all of a figure.
             Self::PerOperation if least >= 0.001 => 3,

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use analysis::{Figures, Row};
+use analysis::{Fate, Figures, Row};
 use record::{Run, Status};
 
+use crate::differences::not_had;
 use crate::matrix::Matrix;
 
 /// How much a problem weighs.
@@ -80,6 +81,19 @@ pub(crate) fn problems(runs: &[&Run], figures: &Figures, matrix: &Matrix<'_>) ->
                 Weight::Error
             };
             add(&mut problems, weight, place(), texts);
+        }
+    }
+    for ignored in figures
+        .settings
+        .targets
+        .iter()
+        .flat_map(|target| &target.ignored)
+    {
+        // Of what a server does not report nobody knows whether it has it.
+        if ignored.mark != Fate::Unreported {
+            let text = format!("{} [settings::not-had]", not_had(ignored));
+            let place = Some(ignored.target.clone());
+            add(&mut problems, Weight::Warning, place, vec![text]);
         }
     }
     for warning in runs.iter().flat_map(|run| &run.warnings) {

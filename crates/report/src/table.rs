@@ -119,6 +119,9 @@ pub(crate) struct TableRow {
     pub target: bool,
 }
 
+/// Heads of the columns on the left whose values rows share that are compared with each other.
+const GROUPING: [&str; 2] = ["variant", "clients"];
+
 /// A table: text on the left that says what each row is about, figures on the right.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
@@ -153,6 +156,59 @@ impl Table {
             .filter(|tone| cells().any(|cell| cell.tone == *tone || extra_sla_mark(cell, *tone)))
             .filter_map(|tone| Some((tone, tone.meaning()?)))
             .collect()
+    }
+
+    /// Rows that are compared with each other, those of a group together: each group with its name, such as
+    /// `cached, 8 clients`, and without the columns that say so. One group without a name where there is only one.
+    pub(crate) fn groups(&self) -> Vec<(String, Self)> {
+        let (named, kept): (Vec<usize>, Vec<usize>) = (0..self.lead.len())
+            .partition(|&column| GROUPING.contains(&self.lead[column].as_str()));
+        let mut groups: Vec<(String, Self)> = Vec::new();
+        for row in &self.rows {
+            let name = self.group_name(row, &named);
+            let bare = TableRow {
+                lead: kept
+                    .iter()
+                    .map(|&column| row.lead[column].clone())
+                    .collect(),
+                ..row.clone()
+            };
+            match groups.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, group)) => group.rows.push(bare),
+                None => {
+                    let lead = kept.iter().map(|&column| self.lead[column].clone());
+                    let group = Self {
+                        lead: lead.collect(),
+                        columns: self.columns.clone(),
+                        rows: vec![bare],
+                        ..Self::default()
+                    };
+                    groups.push((name, group));
+                }
+            }
+        }
+        groups
+    }
+
+    fn group_name(&self, row: &TableRow, columns: &[usize]) -> String {
+        let texts = columns.iter().filter_map(|&column| {
+            let (head, text) = (&self.lead[column], &row.lead[column]);
+            match head.as_str() {
+                _ if text.is_empty() => None,
+                "clients" if text == "1" => Some("1 client".to_string()),
+                "clients" => Some(format!("{text} clients")),
+                _ => Some(text.clone()),
+            }
+        });
+        texts.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether a row begins a group, where that is not the first.
+    pub(crate) fn begins_group(&self, row: usize) -> bool {
+        let is_grouping = |column: &usize| GROUPING.contains(&self.lead[*column].as_str());
+        let columns: Vec<usize> = (0..self.lead.len()).filter(is_grouping).collect();
+        let of = |row: &TableRow| self.group_name(row, &columns);
+        row > 0 && of(&self.rows[row]) != of(&self.rows[row - 1])
     }
 
     /// Adds the meaning of the marks that occur to the notes.

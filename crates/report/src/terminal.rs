@@ -1,6 +1,6 @@
 //! Tables for a terminal.
 
-use analysis::Figures;
+use analysis::{Figures, Settings};
 use comfy_table::{
     Attribute, Cell as Styled, CellAlignment, Color, ContentArrangement, ContentLineStyle,
     LineStyle, TableStyle as Lines,
@@ -9,6 +9,7 @@ use record::Run;
 use unicode_width::UnicodeWidthStr;
 
 use crate::classic;
+use crate::differences::{Block, blocks};
 use crate::matrix::Matrix;
 use crate::number::{duration, moment};
 use crate::problems::{Weight, ended, problems, targets, verdict};
@@ -21,10 +22,18 @@ pub struct TableStyle {
     pub colour: bool,
     /// Columns of the terminal: wider tables are split. `None`: as wide as they get.
     pub width: Option<usize>,
+    /// Settings that are otherwise counted are listed, and values that are otherwise cut are whole.
+    pub all_settings: bool,
 }
 
 /// The longest rule over a step.
 const RULE_MAX: usize = 100;
+
+/// Rows beyond which a table is told apart by variant and number of clients, each part with its own heads.
+const ROWS_TOGETHER_MAX: usize = 24;
+
+/// Lines beyond which the tables of operations are shown of one step at a time.
+const DETAILED_LINES_MAX: usize = 24;
 
 /// Blanks between two columns.
 const GAP: usize = 2;
@@ -65,15 +74,29 @@ pub fn tables(run: &Run, figures: &Figures, style: TableStyle) -> String {
     out.summary(&matrix);
     out.tables(classic::fairness(&matrix));
     out.table(&classic::lengths(&matrix));
+    out.settings(&figures.settings);
     out.problems(run, figures, &matrix);
+    let is_detailed =
+        matrix.lines.len() <= DETAILED_LINES_MAX || matrix.measured().nth(1).is_none();
     for step in matrix.measured() {
         out.heading(step.name);
         let (kinds, _) = classic::kinds_apart(&matrix, step);
         out.table(&classic::metrics(&matrix, step));
         out.table(&classic::costs(&matrix, step));
-        out.table(&classic::accounting(&matrix, step));
-        out.table(&classic::buckets(&matrix, step, &kinds));
-        out.table(&classic::percentiles(&matrix, step, &kinds));
+        out.tables(classic::upkeep(&matrix, step));
+        if is_detailed {
+            out.table(&classic::accounting(&matrix, step));
+            out.table(&classic::buckets(&matrix, step, &kinds));
+            out.table(&classic::percentiles(&matrix, step, &kinds));
+        }
+    }
+    if !is_detailed {
+        out.text.push('\n');
+        out.line(&format!(
+            "Operations, their response times by bucket and their percentiles are left out, since there are {} lines: \
+             `--step NAME` shows those of one step, `--format csv` all.",
+            matrix.lines.len()
+        ));
     }
     out.text
 }
@@ -85,6 +108,13 @@ pub fn tables_brief(run: &Run, figures: &Figures, style: TableStyle) -> String {
     out.head(run, figures);
     out.summary(&matrix);
     out.problems(run, figures, &matrix);
+    out.text
+}
+
+/// What differs between targets, alone.
+pub fn differences(settings: &Settings, style: TableStyle) -> String {
+    let mut out = Text::new(style);
+    out.blocks(&blocks(settings, style.all_settings));
     out.text
 }
 
@@ -155,6 +185,29 @@ impl Text {
             self.text.push('\n');
         }
         self.title(&table.title);
+        let groups = if table.rows.len() > ROWS_TOGETHER_MAX {
+            table.groups()
+        } else {
+            Vec::new()
+        };
+        if groups.len() > 1 {
+            for (number, (name, group)) in groups.iter().enumerate() {
+                if number > 0 {
+                    self.text.push('\n');
+                }
+                self.line(&format!("{name}:"));
+                self.parts(group);
+            }
+        } else {
+            self.parts(table);
+        }
+        for note in &table.notes {
+            self.wrapped("  ", note);
+        }
+    }
+
+    /// A table in as many parts as its columns need.
+    fn parts(&mut self, table: &Table) {
         for (part, columns) in split(table, self.style.width).into_iter().enumerate() {
             if part > 0 {
                 self.text.push('\n');
@@ -162,8 +215,26 @@ impl Text {
             self.text.push_str(&rendered(table, columns, self.style));
             self.text.push('\n');
         }
-        for note in &table.notes {
-            self.wrapped("  ", note);
+    }
+
+    fn settings(&mut self, settings: &Settings) {
+        let blocks = blocks(settings, self.style.all_settings);
+        if !blocks.is_empty() {
+            self.text.push('\n');
+            self.title("What differs between targets");
+            self.blocks(&blocks);
+        }
+    }
+
+    fn blocks(&mut self, blocks: &[Block]) {
+        for block in blocks {
+            let has_heading = !block.heading.is_empty();
+            if has_heading {
+                self.line(&block.heading);
+            }
+            for line in &block.lines {
+                self.wrapped(if has_heading { "  " } else { "" }, line);
+            }
         }
     }
 

@@ -1,27 +1,62 @@
-//! A primary-key lookup on PostgreSQL: assay's session under assay's load against pgbench, on one server and one table,
-//! with as many operations. CPU time is that of the client's process alone, all of its threads included.
+//! A primary-key lookup: assay's session under assay's load against pgbench on PostgreSQL and against sysbench on MySQL
+//! or MariaDB, on one server and one table, with as many operations. CPU time is that of the client's process alone, all
+//! of its threads included.
 
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
 use super::pair::{Bound, Contender, Figure, Finished, Pair, Sample};
-use super::pgbench::{ACCOUNT_COUNT, Server, contender};
-use super::{Programs, Setup};
+use super::{Setup, pgbench, sysbench};
 
 /// Of each connection: beside so many, what starting and connecting cost is little.
 const OP_COUNT: u64 = 100_000;
 
+/// Against pgbench.
+pub fn on_postgres(setup: &Setup) -> Result<bool> {
+    let server = pgbench::Server::start()?;
+    run(
+        setup,
+        &server.url(),
+        pgbench::ACCOUNT_COUNT,
+        |connections| pgbench::contender(&server, connections, OP_COUNT),
+    )
+}
+
+/// Against sysbench.
+pub fn on_mysql(setup: &Setup) -> Result<bool> {
+    let server = sysbench::Server::start(&setup.programs()?.mysql_server)?;
+    run(setup, server.url(), sysbench::ROW_COUNT, |connections| {
+        sysbench::contender(&server, connections, OP_COUNT)
+    })
+}
+
 /// Runs the pair with one connection and with two.
-pub fn run(setup: &Setup) -> Result<bool> {
-    let programs = setup.programs()?;
-    let server = Server::start()?;
+fn run<'a>(
+    setup: &Setup,
+    url: &str,
+    row_count: u32,
+    peer: impl Fn(u32) -> Contender<'a>,
+) -> Result<bool> {
+    let lookup = &setup.programs()?.lookup;
     let mut kept = true;
     for connections in [1, 2] {
         println!("connections: {connections}");
+        let ours = Contender {
+            name: "assay".to_owned(),
+            command: Box::new(move || {
+                let mut command = Command::new(lookup);
+                command.arg(url);
+                command.args(
+                    [u64::from(connections), OP_COUNT, u64::from(row_count)].map(|n| n.to_string()),
+                );
+                command
+            }),
+            read: Box::new(sample),
+        };
         kept &= Pair {
-            ours: ours(programs, &server, connections),
-            peer: contender(&server, connections, OP_COUNT),
+            ours,
+            peer: peer(connections),
             bounds: vec![
                 Bound::RatioAtMost(Figure::User, 0.5),
                 Bound::RatioAtMost(Figure::Cpu, 0.8),
@@ -31,21 +66,6 @@ pub fn run(setup: &Setup) -> Result<bool> {
         .run(setup.round_count)?;
     }
     Ok(kept)
-}
-
-fn ours<'a>(programs: &'a Programs, server: &'a Server, connections: u32) -> Contender<'a> {
-    Contender {
-        name: "assay".to_owned(),
-        command: Box::new(move || {
-            let mut command = Command::new(&programs.lookup);
-            command.arg(server.url());
-            command.args(
-                [u64::from(connections), OP_COUNT, u64::from(ACCOUNT_COUNT)].map(|n| n.to_string()),
-            );
-            command
-        }),
-        read: Box::new(sample),
-    }
 }
 
 /// What the example did, by its own account, without the time that connecting took.

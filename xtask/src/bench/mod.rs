@@ -11,6 +11,7 @@ mod null_loop;
 mod pair;
 mod pgbench;
 mod steps;
+mod sysbench;
 
 use std::path::PathBuf;
 
@@ -34,8 +35,10 @@ pub struct Setup {
 pub struct Programs {
     /// Assay itself.
     pub assay: PathBuf,
-    /// Looks up rows of pgbench's accounts under the load.
+    /// Looks up rows of the peers' tables under the load.
     pub lookup: PathBuf,
+    /// Starts a server of MySQL or MariaDB.
+    pub mysql_server: PathBuf,
 }
 
 impl Setup {
@@ -77,13 +80,25 @@ const BENCHMARKS: &[Benchmark] = &[
         name: "postgres-lookup",
         about: "a primary-key lookup on PostgreSQL against pgbench -S -M prepared, 1 and 2 connections",
         needs_assay: true,
-        run: lookup::run,
+        run: lookup::on_postgres,
+    },
+    Benchmark {
+        name: "mysql-lookup",
+        about: "a primary-key lookup on MariaDB against sysbench oltp_point_select, 1 and 2 connections",
+        needs_assay: true,
+        run: lookup::on_mysql,
     },
     Benchmark {
         name: "insert-benchmark",
         about: "the Insert Benchmark on PostgreSQL, 1 client: what rows and range queries cost the client",
         needs_assay: true,
-        run: insert::run,
+        run: insert::on_postgres,
+    },
+    Benchmark {
+        name: "mysql-insert",
+        about: "the same on MariaDB with InnoDB and with MyRocks",
+        needs_assay: true,
+        run: insert::on_mysql,
     },
 ];
 
@@ -170,6 +185,7 @@ fn build(workspace: &Workspace) -> Result<Programs> {
     let mut command = workspace.cargo();
     command.args(["build", "--release", "--package", "assay"]);
     command.args(["--bin", "assay", "--example", "lookup"]);
+    command.args(["--example", "mysql_server"]);
     if !succeeds(&mut command)? {
         bail!("assay could not be built, see above");
     }
@@ -177,6 +193,7 @@ fn build(workspace: &Workspace) -> Result<Programs> {
     Ok(Programs {
         assay: folder.join("assay"),
         lookup: folder.join("examples/lookup"),
+        mysql_server: folder.join("examples/mysql_server"),
     })
 }
 
@@ -212,7 +229,7 @@ mod tests {
         for (line, part) in [
             (
                 "speed",
-                "expected one of `noise`, `null-loop`, `postgres-lookup`, `insert-benchmark`",
+                "expected one of `noise`, `null-loop`, `postgres-lookup`, `mysql-lookup`, `insert-benchmark`, `mysql-insert`",
             ),
             ("--rounds", "no number given"),
             ("--rounds 0", "got `0`"),

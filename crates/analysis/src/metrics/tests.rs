@@ -369,3 +369,188 @@ fn percentiles_of_rates_are_of_all_clients() {
         &[("p50", Some(5.0)), ("p99", Some(0.0))],
     );
 }
+
+/// A step with counters: name, value before it, value after it.
+fn with_counters(mut step: Step, counters: &[(&str, Option<f64>, Option<f64>)]) -> Step {
+    let counter = |name: &str, value, cumulative| Counter {
+        name: name.to_owned(),
+        value,
+        cumulative,
+    };
+    for &(name, before, after) in counters {
+        let grows = name.ends_with("_count");
+        let before = before.map(|value| counter(name, value, grows));
+        step.counters_before.extend(before);
+        let after = after.map(|value| counter(name, value, grows));
+        step.counters_after.extend(after);
+    }
+    step
+}
+
+/// 100 inserts and 100 deletes: 200 commits.
+fn writes() -> Step {
+    step(
+        StepKind::Load,
+        &[("insert", 100, 5000, 1), ("delete", 100, 5000, 1)],
+    )
+}
+
+fn upkeep_of(step: &Step) -> BTreeMap<&'static str, Option<f64>> {
+    metrics(step, &HostSeries::default(), &BTreeMap::new(), false)
+}
+
+#[test]
+fn fsyncs_per_commit_of_mysql_are_of_innodb_and_of_the_binary_log() {
+    let counters = [
+        ("innodb_fsync_count", Some(1000.0), Some(1300.0)),
+        ("innodb_log_fsync_count", Some(400.0), Some(640.0)),
+        ("innodb_data_fsync_count", Some(600.0), Some(660.0)),
+        ("binlog_sync_count", Some(50.0), Some(150.0)),
+        // Reads are in it, and one transaction may be two.
+        ("handler_commit_count", Some(0.0), Some(9999.0)),
+    ];
+    check(
+        &upkeep_of(&with_counters(writes(), &counters)),
+        &[
+            ("fsyncs_per_commit", Some(2.0)),
+            ("log_fsyncs_per_commit", Some(1.2)),
+            ("data_fsyncs_per_commit", Some(0.3)),
+            ("binlog_syncs_per_commit", Some(0.5)),
+        ],
+    );
+    // MariaDB tells all of them alone.
+    check(
+        &upkeep_of(&with_counters(writes(), &counters[..1])),
+        &[
+            ("fsyncs_per_commit", Some(1.5)),
+            ("log_fsyncs_per_commit", None),
+            ("data_fsyncs_per_commit", None),
+            ("binlog_syncs_per_commit", None),
+        ],
+    );
+}
+
+#[test]
+fn fsyncs_per_commit_of_myrocks_are_those_of_its_log() {
+    let step = with_counters(
+        writes(),
+        &[
+            ("innodb_fsync_count", Some(10.0), Some(12.0)),
+            ("innodb_log_fsync_count", Some(5.0), Some(7.0)),
+            ("innodb_data_fsync_count", Some(5.0), Some(5.0)),
+            ("rocksdb_wal_sync_count", Some(0.0), Some(150.0)),
+            ("rocksdb_row_inserted_count", Some(0.0), Some(5000.0)),
+        ],
+    );
+    check(
+        &upkeep_of(&step),
+        &[
+            ("fsyncs_per_commit", Some(0.76)),
+            ("log_fsyncs_per_commit", Some(0.75)),
+            ("data_fsyncs_per_commit", None),
+        ],
+    );
+    // On a server that has MyRocks and does not use it, its log says nothing.
+    let step = with_counters(
+        writes(),
+        &[
+            ("innodb_fsync_count", Some(10.0), Some(110.0)),
+            ("innodb_log_fsync_count", Some(5.0), Some(65.0)),
+            ("rocksdb_wal_sync_count", Some(3.0), Some(3.0)),
+            ("rocksdb_row_inserted_count", Some(0.0), Some(0.0)),
+        ],
+    );
+    check(
+        &upkeep_of(&step),
+        &[
+            ("fsyncs_per_commit", Some(0.5)),
+            ("log_fsyncs_per_commit", Some(0.3)),
+        ],
+    );
+}
+
+#[test]
+fn fsyncs_per_commit_of_postgresql_need_both_counts() {
+    let wal = ("wal_sync_count", Some(7.0), Some(207.0));
+    let relation = ("relation_sync_count", Some(1.0), Some(11.0));
+    check(
+        &upkeep_of(&with_counters(writes(), &[wal, relation])),
+        &[
+            ("fsyncs_per_commit", Some(1.05)),
+            ("log_fsyncs_per_commit", Some(1.0)),
+            ("data_fsyncs_per_commit", Some(0.05)),
+        ],
+    );
+    check(
+        &upkeep_of(&with_counters(writes(), &[wal])),
+        &[
+            ("fsyncs_per_commit", None),
+            ("log_fsyncs_per_commit", Some(1.0)),
+            ("data_fsyncs_per_commit", None),
+        ],
+    );
+}
+
+#[test]
+fn counters_that_say_nothing_and_steps_without_commits_have_no_fsyncs_per_commit() {
+    let grown = ("wal_sync_count", Some(0.0), Some(10.0));
+    let name = "log_fsyncs_per_commit";
+    let of = |step: Step, counter| upkeep_of(&with_counters(step, &[counter]))[name];
+    assert_eq!(of(writes(), grown), Some(0.05));
+    // It began anew; it was not there before; it did not move.
+    assert_eq!(of(writes(), (grown.0, Some(9.0), Some(1.0))), None);
+    assert_eq!(of(writes(), (grown.0, None, Some(1.0))), None);
+    assert_eq!(of(writes(), (grown.0, Some(9.0), Some(9.0))), Some(0.0));
+    let index = step(StepKind::Index, &[("insert", 1, 100, 1)]);
+    assert_eq!(of(index, grown), None);
+    assert_eq!(
+        of(step(StepKind::Query, &[("query", 9, 9, 1)]), grown),
+        None
+    );
+}
+
+#[test]
+fn write_amplification_is_of_the_server_and_where_it_has_no_process_of_the_devices() {
+    let mut step = writes();
+    let device = ("disk_write_bytes", true, &[Some(0), Some(94_000)][..]);
+    let server = ("server_write_bytes", true, &[Some(7), Some(47_007)][..]);
+    let of = |step: &Step, columns: &[(&str, bool, &[Option<i64>])]| {
+        let metrics = metrics(step, &host(columns), &BTreeMap::new(), false);
+        get(&metrics, "write_amplification")
+    };
+    // Records that don't say how large a row is.
+    assert_eq!(of(&step, &[device, server]), None);
+    // 5000 rows of 47 bytes; 47 kB and 94 kB each second, for ten seconds.
+    step.row_bytes_mean = Some(47.0);
+    assert_eq!(of(&step, &[device, server]), Some(2.0));
+    assert_eq!(of(&step, &[device]), Some(4.0));
+    assert_eq!(of(&step, &[]), None);
+    step.kind = StepKind::Index;
+    assert_eq!(of(&step, &[device]), None);
+}
+
+#[test]
+fn debt_is_what_gauges_say_at_the_end_of_a_step() {
+    let counters = [
+        ("dead_rows.pi1", Some(9.0), Some(400.0)),
+        ("dead_rows.pi2", None, Some(200.0)),
+        ("dead_rows_of_old", None, Some(7000.0)),
+        ("history_list_length", Some(0.0), Some(1234.0)),
+        ("dirty_bytes", Some(0.0), Some(3.0 * MIB)),
+        ("checkpoint_age_bytes", Some(0.0), Some(0.5 * MIB)),
+        ("rocksdb_pending_compaction_bytes", None, Some(0.0)),
+    ];
+    let step = step(StepKind::Settle, &[]);
+    check(
+        &upkeep_of(&with_counters(step.clone(), &counters)),
+        &[
+            ("debt_dead_rows", Some(600.0)),
+            ("debt_history_list", Some(1234.0)),
+            ("debt_dirty_mb", Some(3.0)),
+            ("debt_redo_mb", Some(0.5)),
+            ("debt_compaction_mb", Some(0.0)),
+        ],
+    );
+    let nothing = upkeep_of(&step);
+    assert!(METRICS.iter().all(|name| nothing[name].is_none()));
+}

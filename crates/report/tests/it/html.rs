@@ -196,3 +196,18 @@ fn several_runs_are_told_apart() {
         "what both runs say is said once"
     );
 }
+
+#[test]
+fn what_differs_between_targets_is_there_to_be_unfolded() {
+    let text = html(&[source(SMALL)], &figures(SMALL));
+    let (_, section) = text.split_once("What differs between targets").unwrap();
+    let (pair, _) = section.split_once("</details>").unwrap();
+    for part in [
+        "pg15.embedded against pg15.base: 1 undeclared",
+        "autovacuum_vacuum_scale_factor",
+        "<code>0.2</code>",
+        "<code>0.05</code>",
+    ] {
+        assert!(pair.contains(part), "{part} in {pair}");
+    }
+}

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use analysis::{
-    Buckets, Fairness, Figures, OpFigures, OpSeries, Percentiles, Row, Series, Sla, Unfinished,
+    Buckets, Fairness, Figures, OpFigures, OpSeries, Percentiles, Row, RunSettings, Series, Sla,
+    Unfinished,
 };
 use record::{
     Build, CellRef, Counter, Failure, FileHash, FsyncLatency, Host, Plan, ResolvedValue, Run,
@@ -266,6 +267,13 @@ fn row(
             (config != "embedded").then_some(61.2),
         ),
         ("client_cpu_us_per_op", Some(4.31)),
+        (
+            "fsyncs_per_commit",
+            (kind != StepKind::Index).then_some(1.02),
+        ),
+        ("write_amplification", per(11.25)),
+        ("debt_dead_rows", Some(12_345.0)),
+        ("debt_redo_mb", Some(96.5)),
         ("maxop", Some(0.123)),
         ("p50", Some(if qps > 0.0 { qps } else { ips } * 1.01)),
         (
@@ -381,6 +389,9 @@ pub fn figures(size: Size) -> Figures {
             "the server ended: signal 9".to_string(),
         ],
     });
+    let Source { run, cells } = source(size);
+    let cells = cells.into_iter().map(|record| record.cell).collect();
+    figures.settings = RunSettings::new(run, cells).all(0);
     figures
 }
 
@@ -398,6 +409,7 @@ pub fn source(size: Size) -> Source {
                 config: config.to_string(),
                 engine: "postgres".to_string(),
                 declared: vec![("shared_buffers".to_string(), "4GB".to_string())],
+                files: Vec::new(),
             }
         })
         .collect();
@@ -421,6 +433,7 @@ pub fn source(size: Size) -> Source {
                 value: "20M".to_string(),
                 origin: "plan:5:16".to_string(),
             }],
+            ..Plan::default()
         },
         seed: 42,
         host: Host {
@@ -521,4 +534,38 @@ fn cell(target: &Target, size: Size) -> CellRecord {
             ..Step::default()
         }],
     }
+}
+
+/// The same for each number of clients and each variant of the workload.
+pub fn matrix_of(size: Size, clients: &[u32], variants: &[&str]) -> Figures {
+    let once = figures(size);
+    let mut figures = Figures {
+        settings: once.settings.clone(),
+        ..Figures::default()
+    };
+    for variant in variants {
+        for &clients in clients {
+            let factor = f64::from(clients).sqrt();
+            figures
+                .rows
+                .extend(once.rows.iter().cloned().map(|mut row| {
+                    row.variant = Some(variant.to_string());
+                    row.clients = clients;
+                    for name in ["ips", "qps"] {
+                        let value = row.metrics.get_mut(name);
+                        if let Some(Some(value)) = value {
+                            *value *= factor;
+                        }
+                    }
+                    row
+                }));
+            let unfinished = once.unfinished.iter().cloned().map(|mut cell| {
+                cell.variant = Some(variant.to_string());
+                cell.clients = clients;
+                cell
+            });
+            figures.unfinished.extend(unfinished);
+        }
+    }
+    figures
 }

@@ -1,10 +1,14 @@
-use report::{TableStyle, csv, tables, tables_brief, terminal_text};
+use analysis::{
+    Comparison, Difference, Fate, Ignored, Mark, OneSided, Settings, TargetSettings, Varying,
+};
+use report::{TableStyle, csv, differences, tables, tables_brief, terminal_text};
 
-use crate::synthetic::{ALL_STEPS, SMALL, Size, figures, source};
+use crate::synthetic::{ALL_STEPS, SMALL, Size, figures, matrix_of, source};
 
 const PLAIN: TableStyle = TableStyle {
     colour: false,
     width: Some(100),
+    all_settings: false,
 };
 
 #[test]
@@ -58,6 +62,7 @@ fn no_line_is_wider_than_the_terminal() {
             TableStyle {
                 colour: false,
                 width: Some(width),
+                all_settings: false,
             },
         );
         let widest = text
@@ -65,6 +70,164 @@ fn no_line_is_wider_than_the_terminal() {
             .max_by_key(|line| line.chars().count())
             .unwrap();
         assert!(widest.chars().count() <= width, "{widest}");
+    }
+}
+
+/// 40 targets with two numbers of clients in two variants.
+const LARGE: Size = Size {
+    targets: 39,
+    clients: 2,
+    seconds: 12,
+    steps: ALL_STEPS,
+};
+
+#[test]
+fn a_large_matrix_is_shown_group_by_group() {
+    let figures = matrix_of(LARGE, &[1, 8], &["cached", "io"]);
+    let text = tables(&source(LARGE).run, &figures, PLAIN);
+    assert!(text.lines().all(|line| line.chars().count() <= 100));
+    // Each group has its name and its heads; what it shares takes no column.
+    let summary = text.split("Throughput relative to").next().unwrap();
+    for group in [
+        "cached, 1 client:",
+        "cached, 8 clients:",
+        "io, 1 client:",
+        "io, 8 clients:",
+    ] {
+        let (_, after) = summary.split_once(&format!("\n{group}\n")).unwrap();
+        let head = after.lines().next().unwrap();
+        assert!(
+            head.starts_with("target  ") && head.contains(" l.i0 "),
+            "{head}"
+        );
+    }
+    assert!(!text.contains("variant"));
+    // What is shown of each operation would be most of it: of one step it is there.
+    assert!(!text.contains("percentiles in microseconds") && text.contains("--step NAME"));
+    let mut one = figures;
+    one.rows.retain(|row| row.step == "l.i1");
+    let text = tables(&source(LARGE).run, &one, PLAIN);
+    assert!(text.contains("percentiles in microseconds") && !text.contains("--step NAME"));
+}
+
+#[test]
+fn a_small_matrix_stays_together() {
+    let figures = matrix_of(SMALL, &[1, 8], &["cached", "io"]);
+    let text = tables_brief(&source(SMALL).run, &figures, PLAIN);
+    let head = "target         variant  clients";
+    assert!(text.lines().any(|line| line.starts_with(head)), "{text}");
+    assert!(
+        text.lines()
+            .any(|line| line.starts_with("pg15.base      io       8")),
+        "{text}"
+    );
+}
+
+fn text(text: &str) -> Option<String> {
+    Some(text.to_string())
+}
+
+fn settings() -> Settings {
+    let difference = |name: &str, a, b, mark| Difference {
+        name: name.to_string(),
+        a,
+        b,
+        mark,
+    };
+    let one_sided = |name: String, value: &str, mark| OneSided {
+        name,
+        value: value.to_string(),
+        mark,
+    };
+    let switches = |mrr: &str| text(&format!("index_merge=on,mrr={mrr},a=on,b=off,c=on"));
+    let mut changed = vec![
+        difference("wal_compression", text("off"), text("lz4"), Mark::Declared),
+        difference("switches", switches("on"), switches("off"), Mark::Declared),
+        difference("foo.bar", None, text(""), Mark::Unverified),
+    ];
+    let derived = |number| {
+        difference(
+            &format!("derived_{number:02}"),
+            text("1"),
+            text("2"),
+            Mark::Undeclared,
+        )
+    };
+    changed.extend((0..23).map(derived));
+    let comparison = |a: &str, b: &str| Comparison {
+        a: a.to_string(),
+        b: b.to_string(),
+        a_version: "17.2".to_string(),
+        b_version: "17.2".to_string(),
+        ..Comparison::default()
+    };
+    let ignored = |target: &str, name: &str, effective, mark| Ignored {
+        target: target.to_string(),
+        name: name.to_string(),
+        declared: "99".to_string(),
+        effective,
+        mark,
+    };
+    let of_target = |target: &str| TargetSettings {
+        run: 0,
+        target: target.to_string(),
+        ignored: vec![
+            ignored(target, "purge_threads", text("32"), Fate::Changed),
+            ignored(target, "loose_x", None, Fate::Unknown),
+        ],
+        varying: Vec::new(),
+    };
+    let mut of_targets: Vec<TargetSettings> = ["pg.a", "pg.b", "pg.c", "pg.d", "pg.e", "pg.f"]
+        .map(of_target)
+        .to_vec();
+    of_targets[0].varying = vec![Varying {
+        name: "max_connections".to_string(),
+        values: [("c1 r1", "100"), ("c8 r1", "100"), ("c256 r1", "272")]
+            .map(|(cell, value)| (cell.to_string(), text(value)))
+            .to_vec(),
+    }];
+    Settings {
+        differences: vec![
+            Comparison {
+                settings: changed,
+                only_b: (0..40)
+                    .map(|number| one_sided(format!("new_{number:02}"), "on", Mark::Undeclared))
+                    .chain([one_sided("io_method".to_string(), "worker", Mark::Declared)])
+                    .collect(),
+                b_version: "18.1".to_string(),
+                ..comparison("pg.a", "pg.b")
+            },
+            Comparison {
+                identical: true,
+                ..comparison("pg.a", "pg.c")
+            },
+            Comparison {
+                b_version: "18.1".to_string(),
+                ..comparison("pg.a", "pg.d")
+            },
+        ],
+        targets: of_targets,
+    }
+}
+
+#[test]
+fn what_differs_is_one_line_a_setting() {
+    insta::assert_snapshot!(differences(&settings(), PLAIN));
+}
+
+#[test]
+fn all_settings_are_listed_on_request() {
+    let style = TableStyle {
+        all_settings: true,
+        ..PLAIN
+    };
+    let text = differences(&settings(), style);
+    for line in [
+        "  only in pg.b: new_39 = on [undeclared]",
+        "  derived_22: 1 -> 2 [undeclared]",
+        "  switches: index_merge=on,mrr=on,a=on,b=off,c=on -> index_merge=on,mrr=off,a=on,b=off,c=on",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} in {text}");
     }
 }
 
@@ -81,6 +244,7 @@ fn without_a_width_a_table_stays_one_table() {
         let style = TableStyle {
             colour: false,
             width,
+            all_settings: false,
         };
         let text = tables(&run, &figures, style);
         let heads = text.lines().filter(|line| line.starts_with("target  "));

@@ -26,6 +26,13 @@ const TEXT_LENGTH: usize = 1 << 16;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const FILLER: &str = "a";
 
+/// What the values of a row take in bytes, on average: the key and the date 8 each, four integers 4 each, and each
+/// character of `data` one. `lengths` are the shortest and the longest `data`; all between are as likely.
+pub(super) fn bytes_mean(lengths: (u32, u32)) -> f64 {
+    const FIXED: f64 = 8.0 + 8.0 + 4.0 * 4.0;
+    FIXED + (f64::from(lengths.0) + f64::from(lengths.1)) / 2.0
+}
+
 /// Makes the rows of one table.
 #[derive(Clone, Debug)]
 pub struct RowSource {
@@ -140,6 +147,18 @@ mod tests {
         assert_eq!(forward.texts, backward.texts);
         let backward: Vec<i64> = backward.values.chunks(5).rev().flatten().copied().collect();
         assert_eq!(forward.values, backward);
+    }
+
+    #[test]
+    fn the_mean_size_of_a_row_is_that_of_its_values() {
+        const ROWS: u64 = 50_000;
+        let notes = rows(&mut RowSource::new(1, 0, 10, 20), 0..ROWS);
+        // The key is the server's; the date is the first value pushed, and the integers follow.
+        let values = notes.values.len() as u64 / ROWS;
+        let texts: usize = notes.texts.iter().map(String::len).sum();
+        let mean = 8.0 + 8.0 + 4.0 * (values - 1) as f64 + texts as f64 / ROWS as f64;
+        assert_eq!(bytes_mean((10, 20)), 47.0);
+        assert!((mean - 47.0).abs() < 0.05, "{mean}");
     }
 
     #[test]

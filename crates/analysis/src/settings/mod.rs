@@ -1,0 +1,637 @@
+//! What differs between targets: the settings that their engines report, against each other and against what the plan
+//! declares. What differs between any two servers, such as where they have their files, is left out.
+
+mod declared;
+mod names;
+mod value;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use record::{Cell, RecordError, Run, RunDir, Setting};
+use serde::Serialize;
+
+pub use declared::{Declared, declared};
+use names::{Notation, is_noise, key};
+use value::{holds, same};
+
+/// What is to be said of the settings of a run's targets.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Settings {
+    /// Each target against the base of its engine: that of the run, or the first target of an engine that is another.
+    pub differences: Vec<Comparison>,
+    /// Each target against its own config, and its cells against each other; only those of which there is something
+    /// to say.
+    pub targets: Vec<TargetSettings>,
+}
+
+impl Settings {
+    /// Adds what is to be said of another run.
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.differences.extend(other.differences);
+        self.targets.extend(other.targets);
+    }
+}
+
+/// Two targets against each other.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Comparison {
+    /// Which of the runs that were given, from 0.
+    pub run: usize,
+    /// The one that the other is compared with.
+    pub a: String,
+    /// The other.
+    pub b: String,
+    /// The version of `a`, as it reports it; where it never came up, that of its build.
+    pub a_version: String,
+    /// The version of `b`.
+    pub b_version: String,
+    /// What the engines have of one of them is not known: what is listed is what the plan declares.
+    pub declared_only: bool,
+    /// They are of one build, and nothing is known in which they differ.
+    pub identical: bool,
+    /// What differs, by name.
+    pub settings: Vec<Difference>,
+    /// Settings that only `a` has.
+    pub only_a: Vec<OneSided>,
+    /// Settings that only `b` has.
+    pub only_b: Vec<OneSided>,
+    /// What the two declare and don't have.
+    pub ignored: Vec<Ignored>,
+}
+
+/// Why a setting differs, as far as the plan tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mark {
+    /// The plan declares it differently.
+    Declared,
+    /// It does not: another version's default, or what the server derived.
+    Undeclared,
+    /// The plan declares it differently, and the engine does not report it: these are the declared values.
+    Unverified,
+}
+
+/// One setting of two targets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// Its name.
+    pub name: String,
+    /// Its value in `a`; `None`: not declared there, where only that is known.
+    pub a: Option<String>,
+    /// Its value in `b`.
+    pub b: Option<String>,
+    /// Why.
+    pub mark: Mark,
+}
+
+/// A setting that one of two targets has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OneSided {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+    /// [`Mark::Declared`], or [`Mark::Undeclared`].
+    pub mark: Mark,
+}
+
+/// What became of an option that a target does not have as declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fate {
+    /// The engine reports another value.
+    Changed,
+    /// The engine does not know it, and was told to go on then.
+    Unknown,
+    /// The engine does not report it, so that nobody can tell.
+    Unreported,
+}
+
+/// An option that a target declares and does not have, or may not have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Ignored {
+    /// The target.
+    pub target: String,
+    /// The option as it was written.
+    pub name: String,
+    /// What is declared.
+    pub declared: String,
+    /// What the engine reports.
+    pub effective: Option<String>,
+    /// What became of it.
+    pub mark: Fate,
+}
+
+/// What is to be said of one target.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TargetSettings {
+    /// Which of the runs that were given, from 0.
+    pub run: usize,
+    /// The target.
+    pub target: String,
+    /// What it declares and does not have.
+    pub ignored: Vec<Ignored>,
+    /// What its cells don't have in common.
+    pub varying: Vec<Varying>,
+}
+
+/// A setting that is not the same in all cells of a target.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Varying {
+    /// Its name.
+    pub name: String,
+    /// Its value in each cell that reports settings: `c8 r1`, with the variant before it where there are several.
+    pub values: Vec<(String, Option<String>)>,
+}
+
+/// The cells of a run with what the plan declares for them.
+#[derive(Clone, Debug)]
+pub struct RunSettings {
+    run: Run,
+    /// In the order of the plan.
+    cells: Vec<Cell>,
+}
+
+impl RunSettings {
+    /// Reads the cells of a run.
+    ///
+    /// # Errors
+    /// A record that can't be read.
+    pub fn read(directory: &RunDir) -> Result<Self, RecordError> {
+        let run = directory.read_run()?;
+        let mut cells = Vec::new();
+        for reference in &run.cells {
+            let cell = directory.cell(reference)?;
+            if cell.exists() {
+                cells.push(cell.read()?);
+            }
+        }
+        Ok(Self::new(run, cells))
+    }
+
+    /// Those of a run that was read.
+    pub fn new(run: Run, cells: Vec<Cell>) -> Self {
+        Self { run, cells }
+    }
+
+    /// The names of the targets.
+    pub fn targets(&self) -> impl Iterator<Item = &str> {
+        self.run.targets.iter().map(|target| target.name.as_str())
+    }
+
+    /// All that is to be said, of the run with the number `run`.
+    pub fn all(&self, run: usize) -> Settings {
+        let targets = &self.run.targets;
+        let sides: Vec<Side<'_>> = targets.iter().map(|target| self.side(target)).collect();
+        let names = targets
+            .iter()
+            .map(|target| (target.name.as_str(), target.engine.as_str()));
+        let differences = with_base(names, &self.run.base)
+            .map(|(base, index)| compare(run, &sides[base], &sides[index]));
+        Settings {
+            differences: differences.collect(),
+            targets: of_targets(run, &sides),
+        }
+    }
+
+    /// Any two targets against each other, `b` against `a`, and what is to be said of each; nothing if there is none
+    /// of one of these names.
+    pub fn between(&self, a: &str, b: &str) -> Settings {
+        let side = |name: &str| {
+            let mut targets = self.run.targets.iter();
+            targets
+                .find(|target| target.name == name)
+                .map(|target| self.side(target))
+        };
+        let sides = side(a).zip(side(b));
+        sides.map_or_else(Settings::default, |(a, b)| Settings {
+            differences: vec![compare(0, &a, &b)],
+            targets: of_targets(0, &[a, b]),
+        })
+    }
+
+    fn side<'a>(&'a self, target: &'a record::Target) -> Side<'a> {
+        let notation = Notation::of(&target.engine);
+        let text = |name: &String| {
+            let mut files = self.run.plan.files.iter();
+            files
+                .find(|file| file.name == *name)
+                .map(|file| file.text.as_str())
+        };
+        let cells: Vec<&Cell> = self
+            .cells
+            .iter()
+            .filter(|cell| cell.target == target.name)
+            .collect();
+        let build = self
+            .run
+            .builds
+            .iter()
+            .find(|build| build.name == target.build);
+        let version = cells
+            .iter()
+            .map(|cell| cell.engine_version.as_str())
+            .find(|version| !version.is_empty())
+            .or_else(|| build.map(|build| build.version.as_str()));
+        let files = target.files.iter().filter_map(text);
+        let mut declared = declared(&target.engine, files, &target.declared);
+        if let Some(cell) = cells.first() {
+            let limits = cell.limits.iter();
+            declared.extend(limits.map(|limit| Declared::limit(&limit.what, &limit.asked)));
+        }
+        Side {
+            notation,
+            target: &target.name,
+            build: &target.build,
+            engine: &target.engine,
+            version: version.unwrap_or_default(),
+            declared,
+            cells: cells
+                .into_iter()
+                .filter(|cell| !cell.settings.is_empty())
+                .map(|cell| (cell, effective(notation, cell)))
+                .collect(),
+        }
+    }
+}
+
+/// What a config may let its server use of the machine: settings like any other.
+const LIMITS: [&str; 2] = ["limit.cpus", "limit.memory"];
+const UNLIMITED: &str = "none";
+
+/// The settings of an engine by the keys that they are compared as, without those that differ by construction; each
+/// with the name that the engine gives it and its value.
+type Effective<'a> = BTreeMap<String, (&'a str, &'a str)>;
+
+fn effective(notation: Notation, cell: &Cell) -> Effective<'_> {
+    let mut effective = Effective::new();
+    for Setting { name, value, .. } in &cell.settings {
+        let key = key(notation, name);
+        if !is_noise(notation, &key) {
+            // Of two names of one setting the first is as good as the second.
+            effective.entry(key).or_insert((name, value));
+        }
+    }
+    if matches!(notation, Notation::Postgres | Notation::Mysql) {
+        for name in LIMITS {
+            let of_cell = cell
+                .limits
+                .iter()
+                .find(|limit| name.strip_prefix("limit.") == Some(&limit.what));
+            let value = match of_cell {
+                None => UNLIMITED,
+                // What was asked for holds; the kernel may have rounded it.
+                Some(limit) if limit.reason.is_none() => &limit.asked,
+                Some(limit) => limit.effective.as_deref().unwrap_or(UNLIMITED),
+            };
+            effective.insert(name.to_owned(), (name, value));
+        }
+    }
+    effective
+}
+
+/// One target.
+struct Side<'a> {
+    notation: Notation,
+    target: &'a str,
+    build: &'a str,
+    engine: &'a str,
+    version: &'a str,
+    declared: Vec<Declared>,
+    /// The cells that report settings, in the order of the plan.
+    cells: Vec<(&'a Cell, Effective<'a>)>,
+}
+
+impl<'a> Side<'a> {
+    /// The settings of the cell that speaks for all.
+    fn effective(&self) -> Option<&Effective<'a>> {
+        self.cells.first().map(|(_, effective)| effective)
+    }
+
+    fn declares(&self, key: &str) -> Option<&Declared> {
+        self.declared.iter().find(|option| option.key == key)
+    }
+
+    /// What it declares, of what is not assay's to decide.
+    fn options(&self) -> impl Iterator<Item = &Declared> {
+        self.declared
+            .iter()
+            .filter(|option| !is_noise(self.notation, &option.key))
+    }
+
+    fn ignored(&self) -> Vec<Ignored> {
+        let Some(effective) = self.effective() else {
+            return Vec::new();
+        };
+        let ignored = self.options().filter_map(|option| {
+            let reported = effective.get(&option.key).map(|(_, value)| *value);
+            let mark = match reported {
+                Some(value) if holds(self.notation, &option.key, &option.value, value) => {
+                    return None;
+                }
+                Some(_) => Fate::Changed,
+                None if option.is_loose => Fate::Unknown,
+                None => Fate::Unreported,
+            };
+            Some(Ignored {
+                target: self.target.to_owned(),
+                name: option.name.clone(),
+                declared: option.value.clone(),
+                effective: reported.map(str::to_owned),
+                mark,
+            })
+        });
+        ignored.collect()
+    }
+
+    fn varying(&self) -> Vec<Varying> {
+        let keys: BTreeSet<&String> = self
+            .cells
+            .iter()
+            .flat_map(|(_, effective)| effective.keys())
+            .collect();
+        let mut varying = Vec::new();
+        for key in keys {
+            let values: Vec<Option<&(&str, &str)>> = self
+                .cells
+                .iter()
+                .map(|(_, effective)| effective.get(key))
+                .collect();
+            let Some((name, _)) = values.iter().flatten().next() else {
+                continue;
+            };
+            let is_first = |value: &Option<&(&str, &str)>| match (values[0], value) {
+                (Some((_, a)), Some((_, b))) => {
+                    same(self.notation, key, a, b) || self.is_place(key, a, b)
+                }
+                (a, b) => a.is_none() && b.is_none(),
+            };
+            if values.iter().all(is_first) {
+                continue;
+            }
+            let of_cell =
+                |((cell, _), value): (&(&Cell, Effective<'_>), &Option<&(&str, &str)>)| {
+                    let variant = cell.variant.iter().map(|variant| format!("{variant} "));
+                    let label = variant.collect::<String>();
+                    (
+                        format!("{label}c{} r{}", cell.clients, cell.repeat),
+                        value.map(|(_, value)| (*value).to_owned()),
+                    )
+                };
+            varying.push(Varying {
+                name: (*name).to_owned(),
+                values: self.cells.iter().zip(&values).map(of_cell).collect(),
+            });
+        }
+        varying
+    }
+
+    /// Two directories that nobody declares: where builds, databases and logs happen to be.
+    fn is_place(&self, key: &str, a: &str, b: &str) -> bool {
+        let is_path = |value: &str| value.trim_matches(['\'', '"']).starts_with('/');
+        self.declares(key).is_none() && is_path(a) && is_path(b)
+    }
+}
+
+/// What is to be said of each target; those of which nothing is are left out.
+fn of_targets(run: usize, sides: &[Side<'_>]) -> Vec<TargetSettings> {
+    sides
+        .iter()
+        .map(|side| TargetSettings {
+            run,
+            target: side.target.to_owned(),
+            ignored: side.ignored(),
+            varying: side.varying(),
+        })
+        .filter(|target| !target.ignored.is_empty() || !target.varying.is_empty())
+        .collect()
+}
+
+/// The settings of two targets in cells of one variant and number of clients; where they have none such in common, in
+/// the first cell of each.
+fn effective_of_both<'s, 'a>(
+    a: &'s Side<'a>,
+    b: &'s Side<'a>,
+) -> Option<(&'s Effective<'a>, &'s Effective<'a>)> {
+    let is_alike =
+        |of_a: &Cell, of_b: &Cell| (&of_a.variant, of_a.clients) == (&of_b.variant, of_b.clients);
+    let pairs = a.cells.iter().find_map(|(of_a, effective_a)| {
+        let mut cells = b.cells.iter();
+        let (_, effective_b) = cells.find(|(of_b, _)| is_alike(of_a, of_b))?;
+        Some((effective_a, effective_b))
+    });
+    pairs.or_else(|| a.effective().zip(b.effective()))
+}
+
+/// What of two targets differs.
+fn compare(run: usize, a: &Side<'_>, b: &Side<'_>) -> Comparison {
+    let mut comparison = Comparison {
+        run,
+        a: a.target.to_owned(),
+        b: b.target.to_owned(),
+        a_version: a.version.to_owned(),
+        b_version: b.version.to_owned(),
+        ignored: a.ignored().into_iter().chain(b.ignored()).collect(),
+        ..Comparison::default()
+    };
+    if a.engine != b.engine {
+        // Their settings mean different things; what the plan says of each is told.
+        let all = |side: &Side<'_>| side.options().map(one_sided).collect();
+        (comparison.only_a, comparison.only_b) = (all(a), all(b));
+        return comparison;
+    }
+    let nothing = Effective::new();
+    let (of_a, of_b) = match effective_of_both(a, b) {
+        Some(both) => both,
+        None => {
+            comparison.declared_only = !(a.declared.is_empty() && b.declared.is_empty());
+            (&nothing, &nothing)
+        }
+    };
+    let keys: BTreeSet<&String> = of_a.keys().chain(of_b.keys()).collect();
+    for key in keys {
+        let is_declared = !declared_alike(a, b, key);
+        let mark = if is_declared {
+            Mark::Declared
+        } else {
+            Mark::Undeclared
+        };
+        let alone = |(name, value): &(&str, &str)| OneSided {
+            name: (*name).to_owned(),
+            value: (*value).to_owned(),
+            mark,
+        };
+        match (of_a.get(key), of_b.get(key)) {
+            (Some((name, of_a)), Some((_, of_b))) => {
+                let is_place = !is_declared && a.is_place(key, of_a, of_b);
+                if !same(a.notation, key, of_a, of_b) && !is_place {
+                    comparison.settings.push(Difference {
+                        name: (*name).to_owned(),
+                        a: Some((*of_a).to_owned()),
+                        b: Some((*of_b).to_owned()),
+                        mark,
+                    });
+                }
+            }
+            (Some(of_a), None) => comparison.only_a.push(alone(of_a)),
+            (None, Some(of_b)) => comparison.only_b.push(alone(of_b)),
+            (None, None) => {}
+        }
+    }
+    // What is declared differently and can't be seen.
+    for difference in differing(a.notation, &a.declared, &b.declared) {
+        if !of_a.contains_key(&difference.key) && !of_b.contains_key(&difference.key) {
+            comparison.settings.push(difference.told(Mark::Unverified));
+        }
+    }
+    comparison.settings.sort_by(|a, b| a.name.cmp(&b.name));
+    comparison.identical = a.build == b.build
+        && comparison.settings.is_empty()
+        && comparison.only_a.is_empty()
+        && comparison.only_b.is_empty();
+    comparison
+}
+
+fn one_sided(option: &Declared) -> OneSided {
+    OneSided {
+        name: option.name.clone(),
+        value: option.value.clone(),
+        mark: Mark::Declared,
+    }
+}
+
+/// Whether two targets declare an option with the same meaning, or neither does.
+fn declared_alike(a: &Side<'_>, b: &Side<'_>, key: &str) -> bool {
+    match (a.declares(key), b.declares(key)) {
+        (None, None) => true,
+        (Some(of_a), Some(of_b)) => same(a.notation, key, &of_a.value, &of_b.value),
+        _ => false,
+    }
+}
+
+/// An option that two configs declare differently.
+struct Declaration<'a> {
+    key: String,
+    name: &'a str,
+    a: Option<&'a str>,
+    b: Option<&'a str>,
+}
+
+impl Declaration<'_> {
+    fn told(self, mark: Mark) -> Difference {
+        Difference {
+            name: self.name.to_owned(),
+            a: self.a.map(str::to_owned),
+            b: self.b.map(str::to_owned),
+            mark,
+        }
+    }
+}
+
+fn differing<'a>(notation: Notation, a: &'a [Declared], b: &'a [Declared]) -> Vec<Declaration<'a>> {
+    let find = |side: &'a [Declared], key: &str| side.iter().find(|option| option.key == key);
+    let mut keys: Vec<&str> = Vec::new();
+    for option in a.iter().chain(b) {
+        if !keys.contains(&option.key.as_str()) && !is_noise(notation, &option.key) {
+            keys.push(&option.key);
+        }
+    }
+    let mut differing = Vec::new();
+    for key in keys {
+        let (of_a, of_b) = (find(a, key), find(b, key));
+        if let (Some(of_a), Some(of_b)) = (of_a, of_b)
+            && same(notation, key, &of_a.value, &of_b.value)
+        {
+            continue;
+        }
+        let Some(either) = of_a.or(of_b) else {
+            continue;
+        };
+        // Two spellings of one name: the one that both are compared as, where the values are not those of the words.
+        let is_plain = of_a
+            .zip(of_b)
+            .is_none_or(|(of_a, of_b)| of_a.name == of_b.name);
+        let is_itself = names::switch(notation, &names::key(notation, &either.name)).is_none();
+        differing.push(Declaration {
+            key: key.to_owned(),
+            name: if is_plain && is_itself {
+                &either.name
+            } else {
+                &either.key
+            },
+            a: of_a.map(|option| option.value.as_str()),
+            b: of_b.map(|option| option.value.as_str()),
+        });
+    }
+    differing
+}
+
+/// A target of a plan, before anything has run.
+#[derive(Clone, Debug, Default)]
+pub struct PlanTarget {
+    /// `build.config`
+    pub name: String,
+    /// The build's name.
+    pub build: String,
+    /// The engine's name.
+    pub engine: String,
+    /// The build's version; empty where it is not known.
+    pub version: String,
+    /// What its config declares.
+    pub declared: Vec<Declared>,
+}
+
+impl PlanTarget {
+    fn side(&self) -> Side<'_> {
+        Side {
+            notation: Notation::of(&self.engine),
+            target: &self.name,
+            build: &self.build,
+            engine: &self.engine,
+            version: &self.version,
+            declared: self.declared.clone(),
+            cells: Vec::new(),
+        }
+    }
+
+    /// In which options it differs from `base`.
+    pub fn against(&self, base: &Self) -> Comparison {
+        let mut comparison = compare(0, &base.side(), &self.side());
+        comparison.declared_only = true;
+        for setting in &mut comparison.settings {
+            setting.mark = Mark::Declared;
+        }
+        comparison
+    }
+}
+
+/// In which options the targets of a plan differ: each against the base of its engine, as in [`Settings`].
+pub fn declared_differences(targets: &[PlanTarget], base: &str) -> Vec<Comparison> {
+    let names = targets
+        .iter()
+        .map(|target| (target.name.as_str(), target.engine.as_str()));
+    with_base(names, base)
+        .map(|(base, index)| targets[index].against(&targets[base]))
+        .collect()
+}
+
+/// The targets that are compared, by their places, each after what it is compared with: the base, or of an engine that
+/// is another the first target. `targets` are names and engines.
+fn with_base<'a>(
+    targets: impl Iterator<Item = (&'a str, &'a str)>,
+    base: &str,
+) -> impl Iterator<Item = (usize, usize)> {
+    let targets: Vec<(&str, &str)> = targets.collect();
+    let base = targets.iter().position(|(name, _)| *name == base);
+    (0..targets.len()).filter_map(move |index| {
+        let engine = targets[index].1;
+        let first = || targets.iter().position(|(_, other)| *other == engine);
+        let base = base
+            .filter(|&base| targets[base].1 == engine)
+            .or_else(first)?;
+        (base != index).then_some((base, index))
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,315 @@
+//! What differs between targets, in words: one line a setting.
+
+use analysis::{Comparison, Difference, Fate, Ignored, Mark, OneSided, Settings, TargetSettings};
+
+/// Settings beyond which those that nobody declares are counted.
+const UNDECLARED_MAX: usize = 20;
+
+/// Characters beyond which a value is cut.
+const VALUE_MAX: usize = 60;
+
+/// Items from which on only those of a list are shown that the other has not.
+const ITEMS_MIN: usize = 4;
+
+/// Names of targets beyond which they are counted.
+const TARGETS_MAX: usize = 4;
+
+/// What a reader is told below a list in which the mark occurs.
+const UNDECLARED: &str = "[undeclared]: the plan does not declare it differently, as it does those without a mark; it is the default of another version, or the server derived it";
+const UNVERIFIED: &str =
+    "[unverified]: the plan declares it differently, and the server does not report it";
+
+/// A heading and what stands below it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Block {
+    pub heading: String,
+    pub lines: Vec<String>,
+}
+
+/// All that is to be said of the settings of targets. `all` lists what is otherwise counted.
+pub(crate) fn blocks(settings: &Settings, all: bool) -> Vec<Block> {
+    let mut blocks = compared(&settings.differences, all);
+    blocks.extend(of_targets(&settings.targets));
+    blocks
+}
+
+/// Targets against each other, and what the marks mean.
+pub(crate) fn compared(differences: &[Comparison], all: bool) -> Vec<Block> {
+    let mut blocks: Vec<Block> = differences
+        .iter()
+        .map(|comparison| Block {
+            heading: heading(comparison),
+            lines: lines(comparison, all),
+        })
+        .collect();
+    let has = |text: &str| {
+        let mut lines = blocks.iter().flat_map(|block| &block.lines);
+        lines.any(|line| line.ends_with(text))
+    };
+    let legend: Vec<String> = [("[undeclared]", UNDECLARED), ("[unverified]", UNVERIFIED)]
+        .iter()
+        .filter(|(mark, _)| has(mark))
+        .map(|(_, meaning)| (*meaning).to_owned())
+        .collect();
+    if !legend.is_empty() {
+        blocks.push(Block {
+            heading: String::new(),
+            lines: legend,
+        });
+    }
+    blocks
+}
+
+/// `pg18.base against pg17.base (17.2 -> 18.1)`, and what is to be said before any setting.
+pub(crate) fn heading(comparison: &Comparison) -> String {
+    let Comparison {
+        a,
+        b,
+        a_version,
+        b_version,
+        ..
+    } = comparison;
+    // A server of MySQL with a binary log says so in its version.
+    let release = |version: &str| version.trim_end_matches("-log").to_owned();
+    let versions = if release(a_version) == release(b_version) {
+        String::new()
+    } else {
+        format!(" ({a_version} -> {b_version})")
+    };
+    let differs = !comparison.settings.is_empty()
+        || !comparison.only_a.is_empty()
+        || !comparison.only_b.is_empty();
+    let has_unverified = comparison
+        .settings
+        .iter()
+        .any(|setting| setting.mark == Mark::Unverified);
+    let said = match (comparison.identical, differs, comparison.declared_only) {
+        (true, ..) => ": nothing differs, the two are identical",
+        (_, false, true) => ": the same options",
+        (_, false, false) => ": the same settings",
+        (_, true, true) if has_unverified => {
+            ": what the plan declares; one of them never said what it has"
+        }
+        (_, true, _) => "",
+    };
+    format!("{b} against {a}{versions}{said}")
+}
+
+fn lines(comparison: &Comparison, all: bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    let of = |mark: Mark| {
+        let settings = comparison.settings.iter();
+        settings.filter(move |setting| setting.mark == mark)
+    };
+    let told = of(Mark::Declared).chain(of(Mark::Unverified));
+    lines.extend(told.map(|setting| line(setting, all)));
+    let count = of(Mark::Undeclared).count();
+    let shown = if all || count <= UNDECLARED_MAX + 1 {
+        count
+    } else {
+        UNDECLARED_MAX
+    };
+    lines.extend(
+        of(Mark::Undeclared)
+            .take(shown)
+            .map(|setting| line(setting, all)),
+    );
+    if shown < count {
+        lines.push(format!(
+            "and {} more [undeclared], which `--settings` lists",
+            count - shown
+        ));
+    }
+    for (target, only) in [
+        (&comparison.b, &comparison.only_b),
+        (&comparison.a, &comparison.only_a),
+    ] {
+        lines.extend(one_sided(target, only, all));
+    }
+    lines
+}
+
+/// `wal_compression: off -> lz4`
+fn line(setting: &Difference, all: bool) -> String {
+    let (a, b) = values(setting, all);
+    let mark = mark(setting.mark);
+    let mark = if mark.is_empty() {
+        String::new()
+    } else {
+        format!(" [{mark}]")
+    };
+    format!("{}: {a} -> {b}{mark}", setting.name)
+}
+
+/// The word for a mark; none for what is as it should be.
+pub(crate) fn mark(mark: Mark) -> &'static str {
+    match mark {
+        Mark::Declared => "",
+        Mark::Undeclared => "undeclared",
+        Mark::Unverified => "unverified",
+    }
+}
+
+/// The two values as they are shown: of long lists the items that only one has.
+pub(crate) fn values(setting: &Difference, all: bool) -> (String, String) {
+    const ABSENT: &str = "(not declared)";
+    let (Some(a), Some(b)) = (&setting.a, &setting.b) else {
+        let shown = |value: &Option<String>| {
+            value
+                .as_deref()
+                .map_or_else(|| ABSENT.to_owned(), |value| shown(value, all))
+        };
+        return (shown(&setting.a), shown(&setting.b));
+    };
+    fn items(list: &str) -> Vec<&str> {
+        list.split(',').map(str::trim).collect()
+    }
+    let (items_a, items_b) = (items(a), items(b));
+    if all || items_a.len().max(items_b.len()) < ITEMS_MIN {
+        return (shown(a, all), shown(b, all));
+    }
+    let without = |items: &[&str], others: &[&str]| -> String {
+        let own: Vec<&str> = items
+            .iter()
+            .copied()
+            .filter(|item| !others.contains(item))
+            .collect();
+        shown(&own.join(","), all)
+    };
+    let (own_a, own_b) = (without(&items_a, &items_b), without(&items_b, &items_a));
+    if own_a == own_b {
+        (shown(a, all), shown(b, all))
+    } else {
+        (own_a, own_b)
+    }
+}
+
+/// A value: one that can't be seen in quotes, a long one cut.
+fn shown(value: &str, all: bool) -> String {
+    if value.trim() != value || value.is_empty() {
+        return format!("'{value}'");
+    }
+    match value.char_indices().nth(VALUE_MAX) {
+        Some((end, _)) if !all => format!("{}...", &value[..end]),
+        _ => value.to_owned(),
+    }
+}
+
+/// What only one target has: what is declared by name, the rest by number.
+fn one_sided(target: &str, only: &[OneSided], all: bool) -> Vec<String> {
+    let (told, rest): (Vec<&OneSided>, Vec<&OneSided>) = only
+        .iter()
+        .partition(|setting| all || setting.mark == Mark::Declared);
+    let mut lines: Vec<String> = told
+        .iter()
+        .map(|setting| {
+            let undeclared = if setting.mark == Mark::Declared {
+                ""
+            } else {
+                " [undeclared]"
+            };
+            format!(
+                "only in {target}: {} = {}{undeclared}",
+                setting.name,
+                shown(&setting.value, all)
+            )
+        })
+        .collect();
+    match rest.as_slice() {
+        [] => {}
+        [one] => lines.push(format!("only in {target}: {}", one.name)),
+        _ => lines.push(format!(
+            "only in {target}: {} settings that nobody declares, which `--settings` lists",
+            rest.len()
+        )),
+    }
+    lines
+}
+
+/// What targets declare and don't have, and what their cells don't have in common.
+pub(crate) fn of_targets(targets: &[TargetSettings]) -> Vec<Block> {
+    let ignored: Vec<&Ignored> = targets.iter().flat_map(|target| &target.ignored).collect();
+    let not_had = Block {
+        heading: "Declared, and not had as declared".to_owned(),
+        lines: ignored_lines(&ignored),
+    };
+    let varying = Block {
+        heading: "Not the same in all cells of a target".to_owned(),
+        lines: varying(targets),
+    };
+    [not_had, varying]
+        .into_iter()
+        .filter(|block| !block.lines.is_empty())
+        .collect()
+}
+
+fn varying(targets: &[TargetSettings]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for target in targets {
+        for setting in &target.varying {
+            let mut values: Vec<(&Option<String>, Vec<&str>)> = Vec::new();
+            for (cell, value) in &setting.values {
+                match values.iter_mut().find(|(known, _)| *known == value) {
+                    Some((_, cells)) => cells.push(cell),
+                    None => values.push((value, vec![cell])),
+                }
+            }
+            let texts: Vec<String> = values
+                .iter()
+                .map(|(value, cells)| {
+                    let value = value
+                        .as_deref()
+                        .map_or("(not there)".to_owned(), |value| shown(value, false));
+                    format!("{value} ({})", counted(cells))
+                })
+                .collect();
+            lines.push(format!(
+                "{} {}: {}",
+                target.target,
+                setting.name,
+                texts.join(", ")
+            ));
+        }
+    }
+    lines
+}
+
+/// One line for each option that a server does not have as it was declared; targets that share it share the line.
+fn ignored_lines(all: &[&Ignored]) -> Vec<String> {
+    let mut shared: Vec<(&Ignored, Vec<&str>)> = Vec::new();
+    for &one in all {
+        let is_same = |known: &Ignored| {
+            (&known.name, &known.declared, &known.effective, known.mark)
+                == (&one.name, &one.declared, &one.effective, one.mark)
+        };
+        match shared.iter_mut().find(|(known, _)| is_same(known)) {
+            Some((_, targets)) if targets.contains(&one.target.as_str()) => {}
+            Some((_, targets)) => targets.push(&one.target),
+            None => shared.push((one, vec![&one.target])),
+        }
+    }
+    shared
+        .iter()
+        .map(|(one, targets)| format!("{} ({})", not_had(one), counted(targets)))
+        .collect()
+}
+
+/// `work_mem = 1001kB: the server has 1000kB`
+pub(crate) fn not_had(one: &Ignored) -> String {
+    let fate = match (one.mark, &one.effective) {
+        (Fate::Changed, Some(effective)) => format!("the server has {}", shown(effective, false)),
+        (Fate::Unknown, _) => "the server does not know it".to_owned(),
+        _ => "the server does not report it".to_owned(),
+    };
+    format!("{} = {}: {fate}", one.name, shown(&one.declared, false))
+}
+
+fn counted(names: &[&str]) -> String {
+    let (shown, more) = names.split_at(names.len().min(TARGETS_MAX));
+    let more = if more.is_empty() {
+        String::new()
+    } else {
+        format!(" and {} more", more.len())
+    };
+    format!("{}{more}", shown.join(", "))
+}
