@@ -11,11 +11,13 @@ pub mod limits;
 pub mod mysql;
 pub mod null;
 pub mod postgres;
+pub mod rocksdb;
 pub mod sqlite;
 
 mod data_dir;
 mod dialect;
 mod error;
+mod key_value;
 mod local;
 mod net;
 mod running;
@@ -26,6 +28,7 @@ mod waiting;
 pub use data_dir::{DataDir, MARKER};
 pub use dialect::{BulkLoad, Dialect, IndexStatements, RangeScan};
 pub use error::{Error, ErrorClass, SetupError};
+pub use key_value::{Direction, Durability, KeyFacts, KeyValueSession, Scan, Scanned, View};
 pub use net::Password;
 pub use running::{
     Action, Capabilities, Counter, CounterKind, Engine, Observer, Setting, SettleLimits, Settled,

@@ -329,7 +329,7 @@ mod tests {
         files.push(("b.md", "unsafe\n"));
         assert_eq!(check(unsafe_code, &files), ["a.rs:3"]);
         files[0].1 = "// unsafe\n";
-        assert_eq!(check(unsafe_code, &files), [UNSAFE_FILES[0], "a.rs:3"]);
+        assert_eq!(check(unsafe_code, &files), ["a.rs:3", UNSAFE_FILES[0]]);
         assert_eq!(check(unsafe_code, &[("a.rs", "")]), UNSAFE_FILES);
     }
 

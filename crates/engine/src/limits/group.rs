@@ -50,10 +50,7 @@ impl Group {
             denied(own.version, &std::io::Error::new(error.kind(), what))
         })?;
         sweep(&parent);
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let directory = parent.join(format!("assay-{}-{number}", std::process::id()));
-        fs::create_dir(&directory).map_err(|error| denied(own.version, &error))?;
+        let directory = made(&parent).map_err(|error| denied(own.version, &error))?;
         let mut group = Self {
             version: own.version,
             directory,
@@ -172,6 +169,20 @@ pub(crate) fn remove(directory: &Path) {
             return;
         }
         std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Makes a group of this process in `parent`, under a name that is not taken: an assay that was killed together with its
+/// guards may have had the same number.
+fn made(parent: &Path) -> std::io::Result<PathBuf> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let directory = parent.join(format!("assay-{}-{number}", std::process::id()));
+        match fs::create_dir(&directory) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            result => return result.map(|()| directory),
+        }
     }
 }
 
@@ -344,6 +355,21 @@ mod tests {
         sweep(parent.path());
         assert!(kept.iter().all(|name| parent.path().join(name).is_dir()));
         assert!(!swept.iter().any(|name| parent.path().join(name).exists()));
+    }
+
+    #[test]
+    fn a_group_of_an_earlier_process_with_this_number_is_left_alone() {
+        let parent = tempfile::tempdir().unwrap();
+        let first = made(parent.path()).unwrap();
+        let name = first.file_name().unwrap().to_str().unwrap();
+        let number: u32 = name.rsplit('-').next().unwrap().parse().unwrap();
+        for taken in number + 1..number + 9 {
+            let name = format!("assay-{}-{taken}", std::process::id());
+            fs::create_dir(parent.path().join(name)).unwrap();
+        }
+        let next = made(parent.path()).unwrap();
+        assert!(next.is_dir() && next != first);
+        assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 10);
     }
 
     #[test]

@@ -30,6 +30,28 @@ pub struct Limits {
     pub cpus: Option<Vec<u32>>,
 }
 
+impl Limits {
+    /// Checks that they make sense on this machine.
+    ///
+    /// # Errors
+    /// [`SetupError::Config`] for memory that is too small for any server, and for processors that are not there or
+    /// that assay may not use.
+    pub fn check(&self) -> Result<(), SetupError> {
+        if let Some(bytes) = self.memory_bytes
+            && bytes < MEMORY_BYTES_LEAST
+        {
+            return Err(SetupError::Config {
+                what: format!("`memory` is {}", in_units(bytes)),
+                help: format!(
+                    "the least that a server can work with is {}",
+                    in_units(MEMORY_BYTES_LEAST)
+                ),
+            });
+        }
+        self.cpus.as_deref().map_or(Ok(()), cpus::check)
+    }
+}
+
 /// What came of one limit that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Applied {
@@ -75,23 +97,9 @@ impl Enforced {
     /// Checks the limits, and makes what they need.
     ///
     /// # Errors
-    /// [`SetupError::Config`] for memory that is too small for any server, and for processors that are not there or
-    /// that assay may not use.
+    /// Those of [`Limits::check`].
     pub(crate) fn prepare(limits: &Limits) -> Result<Self, SetupError> {
-        if let Some(bytes) = limits.memory_bytes
-            && bytes < MEMORY_BYTES_LEAST
-        {
-            return Err(SetupError::Config {
-                what: format!("`memory` is {}", in_units(bytes)),
-                help: format!(
-                    "the least that a server can work with is {}",
-                    in_units(MEMORY_BYTES_LEAST)
-                ),
-            });
-        }
-        if let Some(cpus) = &limits.cpus {
-            cpus::check(cpus)?;
-        }
+        limits.check()?;
         let group = limits.memory_bytes.map(Group::make);
         let confinement = Confinement {
             group: match &group {

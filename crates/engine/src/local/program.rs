@@ -16,6 +16,9 @@ use crate::{Error, ErrorClass, SetupError};
 /// Lines of the log that an error carries.
 const TAIL_LINES: usize = 20;
 
+/// Lines of the log in which a server's complaint is looked for: some say much more while they go down again.
+const COMPLAINT_LINES: usize = 400;
+
 /// What a program that is asked for its version answers, as `parse` understands it; `server` is whose version it is.
 pub(crate) fn version<V>(
     program: &Path,
@@ -188,7 +191,8 @@ impl Programs<'_> {
                     tail: log,
                 });
             };
-            return Err(match (ready.complaint)(&log) {
+            let whole = tail_since(self.log, log_start, COMPLAINT_LINES);
+            return Err(match (ready.complaint)(&whole) {
                 Some(complaint) => complaint,
                 None => SetupError::Command {
                     command: guarded.command().to_string(),

@@ -330,13 +330,14 @@ fn quoted(value: &str) -> String {
 /// What in the log of a server that did not start is about its configuration; `None` if nothing is. English, because
 /// the servers' messages are when nothing else is asked for.
 pub(super) fn complaint(log: &[String]) -> Option<String> {
-    const ABOUT_CONFIG: [&str; 15] = [
+    const ABOUT_CONFIG: [&str; 16] = [
         "unknown variable",
         "unknown option",
         "ambiguous option",
         "Error while setting value",
         "Unknown suffix",
         "Wrong value",
+        "Unrecognized value",
         "requires an argument",
         "cannot take an argument",
         "Can't open shared library",
@@ -514,6 +515,10 @@ mod tests {
             (
                 "mysqld: Error while setting value 'many' to 'innodb_buffer_pool_size'",
                 "Error while setting value 'many' to 'innodb_buffer_pool_size'",
+            ),
+            (
+                "2026-01-01 00:00:00 9223 [ERROR] InnoDB: Unrecognized value many for innodb_flush_method",
+                "InnoDB: Unrecognized value many for innodb_flush_method",
             ),
         ] {
             assert_eq!(complaint(&[line.to_string()]).as_deref(), Some(said));

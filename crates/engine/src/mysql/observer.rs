@@ -188,6 +188,10 @@ const METRICS: [Figure; 5] = [
     ("buffer_pool_bytes_dirty", "dirty_bytes", Gauge),
 ];
 
+/// What InnoDB writes of its redo log where there are no status variables of it: MySQL before 8.0.30.
+const REDO_POSITION: &str = "Log sequence number";
+const REDO_CHECKPOINT: &str = "Last checkpoint at";
+
 /// What MySQL counts of the binary log's files; it has no status variables for that. What is neither read nor written is
 /// counted as `misc`: syncs, and a few for each file that is opened.
 const BINLOG_FILES: &str = "select sum_number_of_bytes_write, count_misc \
@@ -272,6 +276,22 @@ fn of_status(status: &HashMap<String, String>) -> Vec<Counter> {
         );
     }
     counters
+}
+
+/// What `show engine innodb status` tells of the redo log: `Log sequence number 1625987`, `Last checkpoint at  1625000`.
+fn of_redo_text(text: &str) -> Vec<Counter> {
+    let number = |name: &str| {
+        let mut lines = text.lines();
+        let rest = lines.find_map(|line| line.strip_prefix(name))?;
+        rest.trim().parse::<f64>().ok()
+    };
+    let Some(now) = number(REDO_POSITION) else {
+        return Vec::new();
+    };
+    let age = number(REDO_CHECKPOINT)
+        .map(|checkpoint| Counter::gauge("checkpoint_age_bytes", now - checkpoint));
+    let position = Counter::cumulative("redo_position_bytes", now);
+    std::iter::once(position).chain(age).collect()
 }
 
 /// What `show engine rocksdb status` tells of the levels of the tree, summed over column families: the lines
@@ -465,6 +485,14 @@ impl MysqlObserver {
 
     fn of_server(&mut self) -> Result<Vec<Counter>, Error> {
         let mut counters = of_status(&pairs(self.session.query("show global status")?));
+        let is_redo = |counter: &Counter| counter.name == "redo_position_bytes";
+        if !counters.iter().any(is_redo) {
+            for row in if_present(&mut self.session, "show engine innodb status")? {
+                // Its kind, its name, its text.
+                let text = row.into_iter().nth(2).flatten().unwrap_or_default();
+                counters.extend(of_redo_text(&text));
+            }
+        }
         // What is a status variable as well is taken from there.
         for counter in of_metrics(&mut self.session, self.is_mariadb)? {
             if !counters.iter().any(|known| known.name == counter.name) {
@@ -527,6 +555,16 @@ mod tests {
         assert_eq!(value(&mysql, "innodb_data_fsync_count"), Some(7.0));
         assert_eq!(value(&mysql, "checkpoint_age_bytes"), Some(600.0));
         assert_eq!(value(&mysql, "binlog_bytes"), None);
+    }
+
+    #[test]
+    fn the_redo_log_is_read_from_the_engines_text() {
+        let text = "---\nLOG\n---\nLog sequence number 1625987\nLog flushed up to   1625900\n\
+            Pages flushed up to 1625000\nLast checkpoint at  1625000\n0 pending log writes\n";
+        let counters = of_redo_text(text);
+        assert_eq!(value(&counters, "redo_position_bytes"), Some(1_625_987.0));
+        assert_eq!(value(&counters, "checkpoint_age_bytes"), Some(987.0));
+        assert!(of_redo_text("END OF INNODB MONITOR OUTPUT").is_empty());
     }
 
     #[test]

@@ -218,6 +218,7 @@ impl Changed {
             match session.query(&format!("set global {name} = {value}")) {
                 Ok(_) => changed.0.push((name, before, value)),
                 Err(error) if error.code.as_deref().is_some_and(|it| DENIED.contains(&it)) => {
+                    changed.restore(session)?;
                     return Ok(None);
                 }
                 Err(error) => {

@@ -13,6 +13,7 @@ mod limits;
 mod mysql;
 mod place;
 mod postgres;
+mod rocksdb;
 mod statements;
 mod tables;
 

@@ -18,6 +18,9 @@ fn accounts(session: &mut MysqlSession) -> Vec<&'static str> {
             ),
             ("signed", "identified via ed25519 using password('secret')"),
         ]
+    } else if installed().is_some_and(|it| it.version.number < (5, 7, 0)) {
+        // Which plugin it is can't be said together with a password there.
+        &[("native", "identified by 'secret'")]
     } else {
         let _ =
             session.query("install plugin mysql_native_password soname 'mysql_native_password.so'");
@@ -33,8 +36,18 @@ fn accounts(session: &mut MysqlSession) -> Vec<&'static str> {
             ("hashed", "identified with sha256_password by 'secret'"),
         ]
     };
+    // A server before 8.0 whose own library has no RSA takes such a password by TLS alone, of a version that is no longer
+    // spoken.
+    let is_old = installed().is_some_and(|it| it.version.number < (8, 0, 0));
+    let has_no_key = is_old && {
+        let rows = session.query("show global status like 'Rsa_public_key'");
+        rows.unwrap().is_empty()
+    };
     let mut made = Vec::new();
     for (name, identified) in ways {
+        if *name == "hashed" && has_no_key {
+            continue;
+        }
         // What a version no longer has is not tested there.
         for host in ["localhost", "127.0.0.1", "%"] {
             let sql = format!("create user {name}@'{host}' {identified}");
@@ -283,6 +296,16 @@ impl Tcp {
 
     fn has_tls(&self, root: &mut MysqlSession) -> bool {
         let rows = root.query("show global variables like 'have_ssl'").unwrap();
+        let required = Address {
+            ssl_mode: SslMode::Required,
+            ..self.address()
+        };
+        // Some before 8.0.16 agree on keys by DHE alone, or on TLS 1.1.
+        let is_old = !is_mariadb() && installed().is_some_and(|it| it.version.number < (8, 0, 16));
+        let disagrees = |error: engine::Error| error.message.contains("cannot agree on TLS");
+        if is_old && MysqlSession::connect(&required).is_err_and(disagrees) {
+            return false;
+        }
         match rows.first() {
             Some(row) => row[1].as_deref() == Some("YES"),
             // MySQL from 8.4 on always has it.

@@ -1,0 +1,57 @@
+//! What the library says when something fails, by class.
+
+use crate::{Error, ErrorClass};
+
+/// The library's words as an error: they begin with the kind of failure, up to the first colon.
+pub(super) fn error(text: &str) -> Error {
+    let kind = text.split(':').next().unwrap_or_default().trim();
+    let class = if text.contains("No space left on device")
+        || text.contains("Space limit reached")
+        || text.contains("Max allowed space was reached")
+        || text.contains("Disk quota exceeded")
+    {
+        ErrorClass::DiskFull
+    } else {
+        match kind {
+            "Resource busy" | "Operation timed out" | "Result incomplete" => ErrorClass::Busy,
+            // A database that has seen one of these takes no more writes.
+            "IO error" | "Corruption" | "Shutdown in progress" => ErrorClass::ConnectionLost,
+            _ => ErrorClass::Other,
+        }
+    };
+    Error {
+        class,
+        code: Some(format!("rocksdb {kind}")),
+        message: text.trim().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_told_apart_by_the_librarys_words() {
+        let class = |text| error(text).class;
+        assert_eq!(
+            class(
+                "IO error: No space left on device: While appending to file: /data/1.log: No space left on device"
+            ),
+            ErrorClass::DiskFull
+        );
+        assert_eq!(
+            class("IO error: While pread offset 0 len 4096: 7.sst: Input/output error"),
+            ErrorClass::ConnectionLost
+        );
+        assert_eq!(
+            class("Corruption: block checksum mismatch"),
+            ErrorClass::ConnectionLost
+        );
+        assert_eq!(class("Result incomplete: Write stall"), ErrorClass::Busy);
+        assert_eq!(class("Invalid argument: no"), ErrorClass::Other);
+        assert_eq!(
+            error("Corruption: x").code.as_deref(),
+            Some("rocksdb Corruption")
+        );
+    }
+}

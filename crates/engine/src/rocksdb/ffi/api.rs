@@ -1,0 +1,161 @@
+//! The table of the library's functions.
+
+#![expect(
+    unsafe_code,
+    reason = "a library's functions are found by name, and their signatures are ours to know"
+)]
+
+use std::ffi::{c_char, c_int, c_uchar, c_void};
+use std::path::Path;
+
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+
+/// Pointers to what the library alone knows the inside of.
+pub(super) type Opaque = *mut c_void;
+/// Where a function leaves what it has to complain about: null, or text to be given back with `free`.
+pub(super) type Failure = *mut *mut c_char;
+
+macro_rules! functions {
+    (
+        required { $( $name:ident: fn($($arg:ty),*) $(-> $ret:ty)?; )* }
+        optional { $( $maybe:ident: fn($($marg:ty),*) $(-> $mret:ty)?; )* }
+    ) => {
+        /// The functions of one library, which is never unloaded.
+        #[derive(Debug)]
+        #[expect(non_snake_case, reason = "the names are the library's")]
+        pub(in crate::rocksdb) struct Api {
+            $( pub(super) $name: unsafe extern "C" fn($($arg),*) $(-> $ret)?, )*
+            $( pub(super) $maybe: Option<unsafe extern "C" fn($($marg),*) $(-> $mret)?>, )*
+        }
+
+        /// The required functions, by their names in the library.
+        const REQUIRED: &[&str] = &[$( concat!("rocksdb_", stringify!($name)) ),*];
+
+        impl Api {
+            fn resolve(library: &Library) -> Option<Self> {
+                Some(Self {
+                    // SAFETY: the name is one of RocksDB's C API and the type is what its header gives it, in every
+                    // version; the library stays loaded, so the copied address stays good.
+                    $( $name: unsafe {
+                        *library.get(concat!("rocksdb_", stringify!($name), "\0").as_bytes()).ok()?
+                    }, )*
+                    // SAFETY: as above, for the versions that have it.
+                    $( $maybe: unsafe {
+                        library
+                            .get(concat!("rocksdb_", stringify!($maybe), "\0").as_bytes())
+                            .ok()
+                            .map(|function| *function)
+                    }, )*
+                })
+            }
+        }
+    };
+}
+
+functions! {
+    required {
+        free: fn(*mut c_void);
+        open_column_families: fn(Opaque, *const c_char, c_int, *const *const c_char, *const Opaque, *mut Opaque, Failure) -> Opaque;
+        close: fn(Opaque);
+        column_family_handle_destroy: fn(Opaque);
+
+        options_create: fn() -> Opaque;
+        options_destroy: fn(Opaque);
+        options_set_create_if_missing: fn(Opaque, c_uchar);
+        options_set_error_if_exists: fn(Opaque, c_uchar);
+        options_enable_statistics: fn(Opaque);
+        options_statistics_get_string: fn(Opaque) -> *mut c_char;
+        get_options_from_string: fn(Opaque, *const c_char, Opaque, Failure);
+        set_options: fn(Opaque, c_int, *const *const c_char, *const *const c_char, Failure);
+
+        block_based_options_create: fn() -> Opaque;
+        block_based_options_destroy: fn(Opaque);
+        block_based_options_set_block_cache: fn(Opaque, Opaque);
+        options_set_block_based_table_factory: fn(Opaque, Opaque);
+        cache_destroy: fn(Opaque);
+
+        property_value: fn(Opaque, *const c_char) -> *mut c_char;
+        property_int: fn(Opaque, *const c_char, *mut u64) -> c_int;
+
+        flushoptions_create: fn() -> Opaque;
+        flushoptions_destroy: fn(Opaque);
+        flushoptions_set_wait: fn(Opaque, c_uchar);
+        flush: fn(Opaque, Opaque, Failure);
+
+        readoptions_create: fn() -> Opaque;
+        readoptions_destroy: fn(Opaque);
+        writeoptions_create: fn() -> Opaque;
+        writeoptions_destroy: fn(Opaque);
+        writeoptions_set_sync: fn(Opaque, c_uchar);
+        writeoptions_disable_WAL: fn(Opaque, c_int);
+
+        put: fn(Opaque, Opaque, *const c_char, usize, *const c_char, usize, Failure);
+        delete: fn(Opaque, Opaque, *const c_char, usize, Failure);
+        writebatch_create: fn() -> Opaque;
+        writebatch_destroy: fn(Opaque);
+        writebatch_clear: fn(Opaque);
+        writebatch_count: fn(Opaque) -> c_int;
+        writebatch_put: fn(Opaque, *const c_char, usize, *const c_char, usize);
+        writebatch_delete: fn(Opaque, *const c_char, usize);
+        write: fn(Opaque, Opaque, Opaque, Failure);
+
+        get_pinned: fn(Opaque, Opaque, *const c_char, usize, Failure) -> Opaque;
+        pinnableslice_value: fn(Opaque, *mut usize) -> *const c_char;
+        pinnableslice_destroy: fn(Opaque);
+        multi_get: fn(Opaque, Opaque, usize, *const *const c_char, *const usize, *mut *mut c_char, *mut usize, *mut *mut c_char);
+
+        create_iterator: fn(Opaque, Opaque) -> Opaque;
+        iter_destroy: fn(Opaque);
+        iter_valid: fn(Opaque) -> c_uchar;
+        iter_seek: fn(Opaque, *const c_char, usize);
+        iter_seek_for_prev: fn(Opaque, *const c_char, usize);
+        iter_next: fn(Opaque);
+        iter_prev: fn(Opaque);
+        iter_key: fn(Opaque, *mut usize) -> *const c_char;
+        iter_value: fn(Opaque, *mut usize) -> *const c_char;
+        iter_get_error: fn(Opaque, Failure);
+    }
+    optional {
+        cancel_all_background_work: fn(Opaque, c_uchar);
+        cache_create_hyper_clock: fn(usize, usize) -> Opaque;
+        batched_multi_get_cf: fn(Opaque, Opaque, Opaque, usize, *const *const c_char, *const usize, *mut Opaque, *mut *mut c_char, c_uchar);
+    }
+}
+
+impl Api {
+    /// Whether several keys are read in one go, with their reads of the device combined.
+    pub(in crate::rocksdb) fn has_batched_multi_get(&self) -> bool {
+        self.batched_multi_get_cf.is_some()
+    }
+
+    /// Whether there are caches without locks.
+    pub(in crate::rocksdb) fn has_clock_cache(&self) -> bool {
+        self.cache_create_hyper_clock.is_some()
+    }
+}
+
+/// Loads the library and finds its functions; it stays loaded until the process ends, since it leaves threads behind.
+///
+/// # Errors
+/// What the dynamic loader says; or which functions are missing.
+pub(in crate::rocksdb) fn load(path: &Path) -> Result<&'static Api, String> {
+    // SAFETY: the library's constructors run: it is the user's own choice to measure it, and a process of its own is
+    // what it is loaded into.
+    let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }
+        .map_err(|error| error.to_string())?;
+    let has = |name: &str| {
+        // SAFETY: only whether the name is there is asked; nothing is called or read.
+        unsafe { library.get::<*const c_void>(name.as_bytes()) }.is_ok()
+    };
+    let missing: Vec<&str> = REQUIRED.iter().copied().filter(|name| !has(name)).collect();
+    if missing.len() == REQUIRED.len() {
+        return Err("it has no function of RocksDB's C API: it is no RocksDB".into());
+    }
+    match Api::resolve(&library) {
+        Some(api) if missing.is_empty() => {
+            std::mem::forget(library);
+            Ok(Box::leak(Box::new(api)))
+        }
+        _ => Err(format!("it lacks {}", missing.join(", "))),
+    }
+}

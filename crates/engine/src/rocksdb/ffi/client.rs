@@ -1,0 +1,429 @@
+//! What one load thread does with an open database.
+
+#![expect(
+    unsafe_code,
+    reason = "the library's functions are called, and what they pin is lent for as long as it is held"
+)]
+
+use std::ffi::{c_char, c_void};
+use std::ptr::null_mut;
+use std::sync::Arc;
+
+use super::api::{Api, Opaque};
+use super::database::{Database, bytes, check};
+use crate::{Direction, Durability, Error, ErrorClass, Scan, Scanned, View};
+
+/// What several reads at once give and take, kept from call to call.
+#[derive(Debug, Default)]
+struct Many {
+    keys: Vec<*const c_char>,
+    key_sizes: Vec<usize>,
+    failures: Vec<*mut c_char>,
+    /// Values that the library pinned; null where there is none.
+    pinned: Vec<Opaque>,
+    /// Values that the library copied, where it can't pin several; null where there is none.
+    copied: Vec<*mut c_char>,
+    copied_sizes: Vec<usize>,
+}
+
+/// One thread's objects: options, a batch, an iterator, and the values that were read last.
+#[derive(Debug)]
+pub(in crate::rocksdb) struct Client {
+    api: &'static Api,
+    raw: Opaque,
+    read: Opaque,
+    write: Opaque,
+    batch: Opaque,
+    /// The value that was read last, or null.
+    pinned: Opaque,
+    /// The iterator that is kept, or null.
+    iterator: Opaque,
+    many: Many,
+    /// The key before, in a scan.
+    previous: Vec<u8>,
+    database: Arc<Database>,
+}
+
+// SAFETY: all pointers are to objects that are this client's alone, but for the database, which any thread may use.
+unsafe impl Send for Client {}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.release();
+        // SAFETY: each was made in `new` and is destroyed once; the database is still held.
+        unsafe {
+            (self.api.writebatch_destroy)(self.batch);
+            (self.api.writeoptions_destroy)(self.write);
+            (self.api.readoptions_destroy)(self.read);
+        }
+    }
+}
+
+/// An iterator that goes at the end of a scan, also when `visit` panics.
+struct Passing<'a> {
+    api: &'a Api,
+    raw: Opaque,
+}
+
+impl Drop for Passing<'_> {
+    fn drop(&mut self) {
+        // SAFETY: made by `create_iterator` for this scan alone, destroyed once.
+        unsafe { (self.api.iter_destroy)(self.raw) }
+    }
+}
+
+impl Client {
+    pub(in crate::rocksdb) fn new(database: Arc<Database>) -> Self {
+        let api = database.api;
+        // SAFETY: no arguments; what is returned is ours.
+        let (read, write, batch) = unsafe {
+            (
+                (api.readoptions_create)(),
+                (api.writeoptions_create)(),
+                (api.writebatch_create)(),
+            )
+        };
+        Self {
+            api,
+            raw: database.raw,
+            read,
+            write,
+            batch,
+            pinned: null_mut(),
+            iterator: null_mut(),
+            many: Many::default(),
+            previous: Vec::with_capacity(256),
+            database,
+        }
+    }
+
+    pub(in crate::rocksdb) fn set_durability(&mut self, durability: Durability) {
+        // SAFETY: the options are this client's and live.
+        unsafe {
+            // Both at once are refused when something is written: the order doesn't matter.
+            (self.api.writeoptions_disable_WAL)(
+                self.write,
+                (durability == Durability::NoLog).into(),
+            );
+            (self.api.writeoptions_set_sync)(
+                self.write,
+                (durability == Durability::LogSynced).into(),
+            );
+        }
+    }
+
+    #[inline]
+    pub(in crate::rocksdb) fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        let mut failure = null_mut();
+        // SAFETY: the database is held open; key and value are borrowed for the call.
+        unsafe {
+            (self.api.put)(
+                self.raw,
+                self.write,
+                key.as_ptr().cast(),
+                key.len(),
+                value.as_ptr().cast(),
+                value.len(),
+                &mut failure,
+            );
+        }
+        check(self.api, failure)
+    }
+
+    #[inline]
+    pub(in crate::rocksdb) fn delete(&mut self, key: &[u8]) -> Result<(), Error> {
+        let mut failure = null_mut();
+        // SAFETY: the database is held open; the key is borrowed for the call.
+        unsafe {
+            (self.api.delete)(
+                self.raw,
+                self.write,
+                key.as_ptr().cast(),
+                key.len(),
+                &mut failure,
+            );
+        }
+        check(self.api, failure)
+    }
+
+    #[inline]
+    pub(in crate::rocksdb) fn batch_put(&mut self, key: &[u8], value: &[u8]) {
+        // SAFETY: the batch is this client's; it copies key and value.
+        unsafe {
+            (self.api.writebatch_put)(
+                self.batch,
+                key.as_ptr().cast(),
+                key.len(),
+                value.as_ptr().cast(),
+                value.len(),
+            );
+        }
+    }
+
+    #[inline]
+    pub(in crate::rocksdb) fn batch_delete(&mut self, key: &[u8]) {
+        // SAFETY: the batch is this client's; it copies the key.
+        unsafe { (self.api.writebatch_delete)(self.batch, key.as_ptr().cast(), key.len()) }
+    }
+
+    pub(in crate::rocksdb) fn batch_len(&self) -> u64 {
+        // SAFETY: the batch is this client's.
+        unsafe { (self.api.writebatch_count)(self.batch) }
+            .try_into()
+            .unwrap_or(0)
+    }
+
+    pub(in crate::rocksdb) fn clear_batch(&mut self) {
+        // SAFETY: the batch is this client's.
+        unsafe { (self.api.writebatch_clear)(self.batch) }
+    }
+
+    #[inline]
+    pub(in crate::rocksdb) fn write_batch(&mut self) -> Result<(), Error> {
+        let mut failure = null_mut();
+        // SAFETY: the database is held open; the batch is this client's and not emptied by the call.
+        unsafe { (self.api.write)(self.raw, self.write, self.batch, &mut failure) };
+        check(self.api, failure)?;
+        self.clear_batch();
+        Ok(())
+    }
+
+    #[inline]
+    pub(in crate::rocksdb) fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>, Error> {
+        self.release_value();
+        let mut failure = null_mut();
+        // SAFETY: the database is held open; the key is borrowed for the call; what is returned is ours.
+        let value = unsafe {
+            (self.api.get_pinned)(
+                self.raw,
+                self.read,
+                key.as_ptr().cast(),
+                key.len(),
+                &mut failure,
+            )
+        };
+        check(self.api, failure)?;
+        if value.is_null() {
+            return Ok(None);
+        }
+        self.pinned = value;
+        // SAFETY: the value is pinned until it is released, for which this client has to be borrowed mutably: not
+        // while what is returned lives.
+        Ok(Some(unsafe { pinned_bytes(self.api, value) }))
+    }
+
+    #[inline]
+    pub(in crate::rocksdb) fn multi_get<'k>(
+        &mut self,
+        keys: impl IntoIterator<Item = &'k [u8]>,
+    ) -> Result<u64, Error> {
+        self.release_many();
+        let many = &mut self.many;
+        many.keys.clear();
+        many.key_sizes.clear();
+        for key in keys {
+            many.keys.push(key.as_ptr().cast());
+            many.key_sizes.push(key.len());
+        }
+        let count = many.keys.len();
+        many.failures.resize(count, null_mut());
+        if let Some(batched) = self.api.batched_multi_get_cf {
+            many.pinned.resize(count, null_mut());
+            // SAFETY: each array has `count` places; the keys live as long as `'k`, which ends after the call at the
+            // earliest; what is left in the places is ours.
+            unsafe {
+                batched(
+                    self.raw,
+                    self.read,
+                    self.database.family,
+                    count,
+                    many.keys.as_ptr(),
+                    many.key_sizes.as_ptr(),
+                    many.pinned.as_mut_ptr(),
+                    many.failures.as_mut_ptr(),
+                    0,
+                );
+            }
+        } else {
+            many.copied.resize(count, null_mut());
+            many.copied_sizes.resize(count, 0);
+            // SAFETY: as above.
+            unsafe {
+                (self.api.multi_get)(
+                    self.raw,
+                    self.read,
+                    count,
+                    many.keys.as_ptr(),
+                    many.key_sizes.as_ptr(),
+                    many.copied.as_mut_ptr(),
+                    many.copied_sizes.as_mut_ptr(),
+                    many.failures.as_mut_ptr(),
+                );
+            }
+        }
+        let mut first = Ok(());
+        for failure in many.failures.drain(..) {
+            // Each has to be given back, the first is told.
+            first = first.and(check(self.api, failure));
+        }
+        first?;
+        let there = many.pinned.iter().filter(|value| !value.is_null()).count()
+            + many.copied.iter().filter(|value| !value.is_null()).count();
+        Ok(there as u64)
+    }
+
+    #[inline]
+    pub(in crate::rocksdb) fn found(&self, index: usize) -> Option<&[u8]> {
+        let many = &self.many;
+        if let Some(&value) = many.pinned.get(index).filter(|value| !value.is_null()) {
+            // SAFETY: pinned until it is released, for which this client has to be borrowed mutably.
+            return Some(unsafe { pinned_bytes(self.api, value) });
+        }
+        let &value = many.copied.get(index).filter(|value| !value.is_null())?;
+        // SAFETY: a copy of that size, ours until it is released, for which this client has to be borrowed mutably.
+        Some(unsafe { bytes(value, many.copied_sizes[index]) })
+    }
+
+    #[inline]
+    pub(in crate::rocksdb) fn scan(
+        &mut self,
+        scan: Scan<'_>,
+        visit: impl FnMut(&[u8], &[u8]),
+    ) -> Result<Scanned, Error> {
+        if scan.view == View::Kept && !self.iterator.is_null() {
+            return self.walk(self.iterator, scan, visit);
+        }
+        // SAFETY: the database is held open; the iterator is ours. It is destroyed before the database is let go.
+        let iterator = unsafe { (self.api.create_iterator)(self.raw, self.read) };
+        if scan.view == View::Kept {
+            self.iterator = iterator;
+            return self.walk(iterator, scan, visit);
+        }
+        let passing = Passing {
+            api: self.api,
+            raw: iterator,
+        };
+        self.walk(passing.raw, scan, visit)
+    }
+
+    #[inline]
+    fn walk(
+        &mut self,
+        iterator: Opaque,
+        scan: Scan<'_>,
+        mut visit: impl FnMut(&[u8], &[u8]),
+    ) -> Result<Scanned, Error> {
+        let api = self.api;
+        let is_forward = scan.direction == Direction::Forward;
+        // SAFETY: the iterator lives; where the scan begins is borrowed for the call.
+        unsafe {
+            let seek = if is_forward {
+                api.iter_seek
+            } else {
+                api.iter_seek_for_prev
+            };
+            seek(iterator, scan.from.as_ptr().cast(), scan.from.len());
+        }
+        let step = if is_forward {
+            api.iter_next
+        } else {
+            api.iter_prev
+        };
+        let mut scanned = Scanned::default();
+        while scanned.entries < scan.limit {
+            // SAFETY: the iterator lives.
+            if unsafe { (api.iter_valid)(iterator) } == 0 {
+                let mut failure = null_mut();
+                // SAFETY: the iterator lives.
+                unsafe { (api.iter_get_error)(iterator, &mut failure) };
+                check(api, failure)?;
+                break;
+            }
+            // SAFETY: the iterator is valid, so that it has a key and a value, which stay until it is moved: below,
+            // when neither is used any more.
+            let (key, value) = unsafe {
+                let (mut key_size, mut value_size) = (0, 0);
+                let key = (api.iter_key)(iterator, &mut key_size);
+                let value = (api.iter_value)(iterator, &mut value_size);
+                (bytes(key, key_size), bytes(value, value_size))
+            };
+            let is_in_order = match (scanned.entries == 0, is_forward) {
+                (true, true) => key >= scan.from,
+                (true, false) => key <= scan.from,
+                (false, true) => key > self.previous.as_slice(),
+                (false, false) => key < self.previous.as_slice(),
+            };
+            if !is_in_order {
+                return Err(out_of_order(key, &scanned, &self.previous, scan.from));
+            }
+            self.previous.clear();
+            self.previous.extend_from_slice(key);
+            scanned.entries += 1;
+            scanned.bytes += (key.len() + value.len()) as u64;
+            visit(key, value);
+            if scanned.entries < scan.limit {
+                // SAFETY: the iterator is valid.
+                unsafe { step(iterator) };
+            }
+        }
+        Ok(scanned)
+    }
+
+    pub(in crate::rocksdb) fn release(&mut self) {
+        self.release_value();
+        self.release_many();
+        if !self.iterator.is_null() {
+            // SAFETY: made by this client, destroyed once: it is forgotten here.
+            unsafe { (self.api.iter_destroy)(self.iterator) };
+            self.iterator = null_mut();
+        }
+    }
+
+    #[inline]
+    fn release_value(&mut self) {
+        if !self.pinned.is_null() {
+            // SAFETY: given by `get_pinned`, given back once: it is forgotten here.
+            unsafe { (self.api.pinnableslice_destroy)(self.pinned) };
+            self.pinned = null_mut();
+        }
+    }
+
+    #[inline]
+    fn release_many(&mut self) {
+        for value in self.many.pinned.drain(..).filter(|value| !value.is_null()) {
+            // SAFETY: given by the library, given back once: it leaves the list here.
+            unsafe { (self.api.pinnableslice_destroy)(value) };
+        }
+        for value in self.many.copied.drain(..).filter(|value| !value.is_null()) {
+            // SAFETY: as above.
+            unsafe { (self.api.free)(value.cast::<c_void>()) };
+        }
+    }
+}
+
+/// The bytes of a pinned value.
+///
+/// # Safety
+/// `value` is a pinned value that is not given back during `'a`.
+#[inline]
+unsafe fn pinned_bytes<'a>(api: &Api, value: Opaque) -> &'a [u8] {
+    let mut length = 0;
+    // SAFETY: promised by the caller.
+    unsafe {
+        let start = (api.pinnableslice_value)(value, &mut length);
+        bytes(start, length)
+    }
+}
+
+#[cold]
+fn out_of_order(key: &[u8], scanned: &Scanned, previous: &[u8], from: &[u8]) -> Error {
+    let before = if scanned.entries == 0 { from } else { previous };
+    Error::new(
+        ErrorClass::Protocol,
+        format!(
+            "a scan gave `{}` after `{}`: out of order",
+            key.escape_ascii(),
+            before.escape_ascii()
+        ),
+    )
+}

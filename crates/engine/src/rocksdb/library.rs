@@ -1,0 +1,284 @@
+//! A shared library with RocksDB's C API: finding out what it is.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fs_err as fs;
+
+use super::ffi::{self, Api, Database, Options};
+use super::options::{self, OptionsFile};
+use super::version::Version;
+use crate::SetupError;
+
+/// The product that a library is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Product {
+    /// RocksDB itself.
+    RocksDb,
+    /// Speedb, with its own version as it gives it.
+    Speedb(String),
+}
+
+/// What a version of the library has that others lack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LibraryCapabilities {
+    /// Several keys are read in one go, without copies. Without it they are read by the older function that copies.
+    pub batched_multi_get: bool,
+    /// A cache without locks, whose entries are taken to be of one size.
+    pub hyper_clock_cache: bool,
+    /// A cache without locks that adapts to the size of its entries.
+    pub auto_hyper_clock_cache: bool,
+}
+
+/// A library that is loaded, for as long as the process lives.
+#[derive(Debug)]
+pub struct Library {
+    path: PathBuf,
+    pub(super) api: &'static Api,
+    product: Product,
+    version: Version,
+    version_text: String,
+    /// The options file of a database without any option set: what the version knows, and its defaults.
+    pub(super) defaults: OptionsFile,
+}
+
+/// The library of this process.
+static LOADED: Mutex<Option<Arc<Library>>> = Mutex::new(None);
+
+impl Library {
+    /// Loads the library at `path`, or gives the one that is loaded. A process has one: two versions in one address
+    /// space would take each other's functions and threads.
+    ///
+    /// To learn its version an empty database is made in the directory for temporary files, and removed.
+    ///
+    /// # Errors
+    /// [`SetupError::Build`]: no library, one of another architecture, no RocksDB, or another is loaded already.
+    pub fn open(path: &Path) -> Result<Arc<Self>, SetupError> {
+        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+        let refused = |what: String, help: &str| SetupError::Build {
+            build: path.display().to_string(),
+            what,
+            help: help.into(),
+        };
+        let path = fs::canonicalize(path).map_err(|error| {
+            refused(
+                error.to_string(),
+                "name a shared library with RocksDB's C API, or fetch one: `assay fetch rocksdb@9.9.3`",
+            )
+        })?;
+        if let Some(library) = &*loaded {
+            return if library.path == path {
+                Ok(Arc::clone(library))
+            } else {
+                Err(refused(
+                    format!(
+                        "this process has `{}` loaded already",
+                        library.path.display()
+                    ),
+                    "use a process of its own for each library",
+                ))
+            };
+        }
+        fits_this_machine(&path).map_err(|what| {
+            refused(
+                what,
+                "name a shared library with RocksDB's C API that is built for this machine",
+            )
+        })?;
+        let api = ffi::load(&path).map_err(|what| {
+            refused(
+                what,
+                "versions 6.0 to 10.x of RocksDB and 2.x of Speedb work; the library has to export the C API",
+            )
+        })?;
+        let library = Arc::new(Self::identify(path.clone(), api)?);
+        *loaded = Some(Arc::clone(&library));
+        Ok(library)
+    }
+
+    /// Makes an empty database and reads what the library wrote about itself.
+    fn identify(path: PathBuf, api: &'static Api) -> Result<Self, SetupError> {
+        let build = path.display().to_string();
+        let place = tempfile::tempdir().map_err(|source| SetupError::Io {
+            action: format!("make a temporary directory to try `{build}` in"),
+            source,
+        })?;
+        let database = place.path().join("empty");
+        let mut settings = Options::new(api);
+        settings.set_create(true);
+        let open = Database::open(settings, &database).map_err(|source| SetupError::Server {
+            server: format!("`{build}`, trying it in `{}`", database.display()),
+            source,
+            help: None,
+        })?;
+        let silent = || SetupError::Build {
+            build: build.clone(),
+            what: "it did not write its version into the options file of a new database".into(),
+            help: "versions 6.0 to 10.x of RocksDB and 2.x of Speedb work".into(),
+        };
+        let defaults = options::read_newest(&database)?.ok_or_else(silent)?;
+        let version = defaults.version().ok_or_else(silent)?;
+        let log = fs::read_to_string(database.join("LOG")).unwrap_or_default();
+        drop(open);
+        let product = product(&log);
+        let version_text = match &product {
+            Product::RocksDb => format!("RocksDB {version}"),
+            Product::Speedb(own) => format!("Speedb {own} (RocksDB {version})"),
+        };
+        Ok(Self {
+            path,
+            api,
+            product,
+            version,
+            version_text,
+            defaults,
+        })
+    }
+
+    /// Where it is; free of symbolic links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it is.
+    pub fn product(&self) -> &Product {
+        &self.product
+    }
+
+    /// The version of RocksDB that it is, or is made from.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Product and version: `RocksDB 9.9.3`, `Speedb 2.8.0 (RocksDB 8.6.7)`.
+    pub fn version_text(&self) -> &str {
+        &self.version_text
+    }
+
+    /// What it can do that not all versions can.
+    pub fn capabilities(&self) -> LibraryCapabilities {
+        let has_clock = self.api.has_clock_cache();
+        LibraryCapabilities {
+            batched_multi_get: self.api.has_batched_multi_get(),
+            hyper_clock_cache: has_clock,
+            auto_hyper_clock_cache: has_clock && self.version >= FIRST_AUTO_CLOCK,
+        }
+    }
+}
+
+/// The first version in which an entry charge of zero means a cache that adapts.
+const FIRST_AUTO_CLOCK: Version = Version {
+    major: 8,
+    minor: 6,
+    patch: 0,
+};
+
+/// What the first lines of a log say: `Speedb version: 2.8.0-? (8.6.7)`.
+fn product(log: &str) -> Product {
+    log.lines()
+        .take(20)
+        .find_map(|line| {
+            let rest = line.split_once("Speedb version:")?.1;
+            let own = rest.split_whitespace().next()?;
+            // What stands behind the version says of which branch it was built; `?` when it doesn't know.
+            let own = own.strip_suffix("-?").unwrap_or(own);
+            Some(Product::Speedb(own.to_string()))
+        })
+        .unwrap_or(Product::RocksDb)
+}
+
+/// Whether a file is a library that this process could load, by its header: the dynamic loader says of another
+/// architecture's that there is no such file.
+fn fits_this_machine(path: &Path) -> Result<(), String> {
+    let mut header = [0; 20];
+    fs::File::open(path)
+        .and_then(|mut file| file.read_exact(&mut header))
+        .map_err(|error| match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => "it is no shared library: too short".into(),
+            _ => error.to_string(),
+        })?;
+    check_header(&header)
+}
+
+fn check_header(header: &[u8; 20]) -> Result<(), String> {
+    if !header.starts_with(b"\x7fELF") {
+        return Err("it is no shared library".into());
+    }
+    let own: Option<(u8, u16, &str)> = match std::env::consts::ARCH {
+        "x86_64" => Some((2, 62, "x86-64")),
+        "aarch64" => Some((2, 183, "AArch64")),
+        _ => None,
+    };
+    let Some((class, machine, name)) = own else {
+        return Ok(());
+    };
+    let found = u16::from_le_bytes([header[18], header[19]]);
+    if (header[4], found) == (class, machine) {
+        return Ok(());
+    }
+    let found = match found {
+        3 => "32-bit x86".into(),
+        40 => "32-bit ARM".into(),
+        62 => "x86-64".into(),
+        183 => "AArch64".into(),
+        243 => "RISC-V".into(),
+        other => format!("machine {other}"),
+    };
+    Err(format!("it is built for {found}, this process is {name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_tell_other_machines_libraries() {
+        let mut header = [0; 20];
+        assert!(
+            check_header(&header)
+                .unwrap_err()
+                .contains("no shared library")
+        );
+        header[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        let (own, other, name) = if cfg!(target_arch = "x86_64") {
+            (62, 183, "AArch64")
+        } else {
+            (183, 62, "x86-64")
+        };
+        header[18] = own;
+        assert_eq!(check_header(&header), Ok(()));
+        header[18] = other;
+        assert!(check_header(&header).unwrap_err().contains(name));
+    }
+
+    #[test]
+    fn the_log_tells_the_product() {
+        let speedb = "2026/11/22-00:13:09.951897 139937266244480 Speedb version: 2.8.0-? (8.6.7)\n";
+        assert_eq!(product(speedb), Product::Speedb("2.8.0".into()));
+        let rocksdb = "2026/11/22-00:12:13.371835 140517348608896 RocksDB version: 6.29.5\n";
+        assert_eq!(product(rocksdb), Product::RocksDb);
+    }
+
+    #[test]
+    fn what_is_no_library_is_refused_with_the_reason() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), "short").unwrap();
+        let what = Library::open(file.path()).unwrap_err().to_string();
+        assert!(what.contains("too short"), "{what}");
+        fs::write(file.path(), "#!/bin/sh\necho not a library\n").unwrap();
+        let what = Library::open(file.path()).unwrap_err().to_string();
+        assert!(what.contains("no shared library"), "{what}");
+        // A library, but another one: the one of C, which this process has.
+        let maps = fs::read_to_string("/proc/self/maps").unwrap();
+        let libc = maps
+            .lines()
+            .filter_map(|line| line.split_whitespace().nth(5))
+            .find(|path| path.contains("/libc.so") || path.contains("/libc-"))
+            .unwrap();
+        let what = Library::open(Path::new(libc)).unwrap_err().to_string();
+        assert!(what.contains("no RocksDB"), "{what}");
+        let what = Library::open(Path::new("/nowhere/librocksdb.so")).unwrap_err();
+        assert!(what.help().unwrap().contains("assay fetch"));
+    }
+}

@@ -1,0 +1,577 @@
+//! RocksDB and what is made from it, embedded: a target is a shared library with RocksDB's C API, opened at run time, and
+//! its config is options in RocksDB's own notation.
+//!
+//! One binary measures every version this way. A process has one library: two versions never share an address space.
+//! There is no SQL here; the load uses [`crate::KeyValueSession`].
+
+mod failure;
+mod ffi;
+mod library;
+mod observer;
+mod options;
+mod session;
+mod settle;
+mod statistics;
+mod version;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use fs_err as fs;
+
+pub use library::{Library, LibraryCapabilities, Product};
+pub use session::RocksSession;
+pub use version::Version;
+
+use crate::{
+    Direction, Error, ErrorClass, KeyFacts, KeyValueSession, Observer, Scan, Setting, SettleLimits,
+    Settled, SetupError, Storage, View,
+};
+use ffi::{ClockCache, Database, Options};
+use observer::RocksObserver;
+use options::{Entry, OptionsFile};
+use settle::Settling;
+
+/// What becomes of an option that the library's version doesn't know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnknownOption {
+    /// The database is not opened.
+    #[default]
+    Refuse,
+    /// It is left out, and said to be *not applicable*.
+    Skip,
+}
+
+/// A config of a database.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// An options file, verbatim, as RocksDB writes it: of any version.
+    pub file: Option<String>,
+    /// Options in RocksDB's notation; they count more than the file. Those of tables may stand alone (`block_size`), with
+    /// their table (`block_based_table_factory.block_size`), or together (`block_based_table_factory`, `{...}`). A cache
+    /// is `block_cache`: a size, `{capacity=...;num_shard_bits=...}`, `{id=HyperClockCache;capacity=...;estimated_entry_charge=...}`
+    /// or `{id=AutoHyperClockCache;capacity=...}`. Where files are (`wal_dir`, `db_paths`, ...) can't be set: assay wipes
+    /// what it made, and that is all in one directory.
+    pub set: Vec<(String, String)>,
+    /// What becomes of options that the version doesn't know.
+    pub unknown: UnknownOption,
+    /// Have the library count and time what it does: exact counters, at the cost of some of its speed.
+    pub statistics: bool,
+}
+
+/// An open database.
+#[derive(Debug)]
+pub struct RocksDb {
+    library: Arc<Library>,
+    database: Arc<Database>,
+    directory: PathBuf,
+    wal: PathBuf,
+    set: Vec<Entry>,
+    not_applicable: Vec<String>,
+}
+
+impl RocksDb {
+    /// Makes an empty database in `directory`, which is assay's and holds none yet.
+    ///
+    /// # Errors
+    /// An option that the library doesn't know or whose value it doesn't take; a directory that it can't write.
+    pub fn create(
+        library: &Arc<Library>,
+        directory: &Path,
+        config: &Config,
+    ) -> Result<Self, SetupError> {
+        Self::start(library, directory, config, true)
+    }
+
+    /// Opens the database that [`create`](Self::create) made in `directory`.
+    ///
+    /// # Errors
+    /// As above; a database that a newer version wrote last.
+    pub fn open(
+        library: &Arc<Library>,
+        directory: &Path,
+        config: &Config,
+    ) -> Result<Self, SetupError> {
+        let database = directory.join(DATABASE);
+        if !database.join("CURRENT").exists() {
+            return Err(SetupError::Directory {
+                path: database,
+                what: "holds no database".into(),
+                help: "make one first".into(),
+            });
+        }
+        refuse_newer(library, &database)?;
+        Self::start(library, directory, config, false)
+    }
+
+    fn start(
+        library: &Arc<Library>,
+        directory: &Path,
+        config: &Config,
+        create: bool,
+    ) -> Result<Self, SetupError> {
+        let database = directory.join(DATABASE);
+        let wal = directory.join(WAL);
+        let file = config.file.as_deref().map(OptionsFile::parse);
+        let mut entries =
+            options::entries(file.as_ref(), &config.set, &library.defaults).map_err(|what| {
+                SetupError::Config {
+                    what,
+                    help: "give options as RocksDB writes them into its own OPTIONS file".into(),
+                }
+            })?;
+        let place = wal.display().to_string();
+        if place.contains([';', '{', '}', '=']) || wal.to_str().is_none() {
+            return Err(SetupError::Directory {
+                path: wal,
+                what: "can't be written in RocksDB's notation of options".into(),
+                help: "choose a data directory without `;`, `=` and braces in its name".into(),
+            });
+        }
+        // Apart from the tables, so that the sizes of both can be told.
+        entries.push(Entry {
+            is_table: false,
+            name: "wal_dir".into(),
+            value: place,
+        });
+        let (options, not_applicable) = prepare(library, &mut entries, config)?;
+        let open = || -> Result<Database, Error> {
+            let mut options = options;
+            options.set_create(create);
+            Database::open(options, &database)
+        };
+        let opened = open().map_err(|source| SetupError::Server {
+            server: format!("{} at `{}`", library.version_text(), database.display()),
+            help: match source.class {
+                ErrorClass::DiskFull => Some("make room, or choose another data directory".into()),
+                _ => None,
+            },
+            source,
+        })?;
+        Ok(Self {
+            library: Arc::clone(library),
+            database: Arc::new(opened),
+            directory: database,
+            wal,
+            set: entries,
+            not_applicable,
+        })
+    }
+
+    /// The library that runs it.
+    pub fn library(&self) -> &Arc<Library> {
+        &self.library
+    }
+
+    /// Product and version.
+    pub fn version(&self) -> &str {
+        self.library.version_text()
+    }
+
+    /// Options of the config that this version doesn't know, and that were left out because the config allows it.
+    pub fn not_applicable(&self) -> &[String] {
+        &self.not_applicable
+    }
+
+    /// Opens a session for one thread of the load. A database is closed when the last of them is gone.
+    pub fn connect(&self) -> RocksSession {
+        RocksSession::new(Arc::clone(&self.database))
+    }
+
+    /// Opens what reads counters beside the load.
+    pub fn observer(&self) -> Box<dyn Observer> {
+        Box::new(RocksObserver::new(Arc::clone(&self.database)))
+    }
+
+    /// Where its files are.
+    pub fn storage(&self) -> Storage {
+        Storage {
+            data: vec![self.directory.clone()],
+            logs: vec![self.wal.clone()],
+        }
+    }
+
+    /// The effective options, from the file that the library wrote: `[DBOptions] max_background_jobs`.
+    ///
+    /// # Errors
+    /// A file that is not there or can't be read.
+    pub fn settings(&self) -> Result<Vec<Setting>, Error> {
+        let unreadable = |what: String| Error::new(ErrorClass::Other, what);
+        let file = options::read_newest(&self.directory)
+            .map_err(|error| unreadable(error.to_string()))?
+            .ok_or_else(|| {
+                unreadable(format!(
+                    "no options file in `{}`: the library has to write one",
+                    self.directory.display()
+                ))
+            })?;
+        let mut settings = Vec::new();
+        for section in file.sections.iter().filter(|it| it.name != "Version") {
+            let is_table = section.name.starts_with("TableOptions");
+            for (name, value) in &section.entries {
+                let is_set = self
+                    .set
+                    .iter()
+                    .any(|entry| entry.is_table == is_table && entry.name == *name);
+                settings.push(Setting {
+                    name: format!("[{}] {name}", section.name),
+                    value: value.clone(),
+                    source: Some(if is_set { "config" } else { "default" }.into()),
+                });
+            }
+        }
+        // What the file leaves out is known only as it was set.
+        for entry in &self.set {
+            if entry.name == "block_cache" {
+                settings.push(Setting {
+                    name: "[TableOptions/BlockBasedTable] block_cache".into(),
+                    value: entry.value.clone(),
+                    source: Some("config".into()),
+                });
+            }
+        }
+        if let Some(capacity) = self.database.number(c"rocksdb.block-cache-capacity") {
+            settings.push(Setting {
+                name: "block_cache_capacity_bytes".into(),
+                value: capacity.to_string(),
+                source: None,
+            });
+        }
+        settings.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(settings)
+    }
+
+    /// Flushes the memtables and waits for compaction, both within `limits`.
+    ///
+    /// # Errors
+    /// The library's own.
+    pub fn settle(&self, limits: SettleLimits, stop: &AtomicBool) -> Result<Settled, Error> {
+        self.settling(limits, stop).run(false)
+    }
+
+    /// As [`settle`](Self::settle), then compacts the first level into the next and waits again, so that reads find the
+    /// same tree in every version. Where compaction is not leveled the second part is *not applicable*, and said so.
+    ///
+    /// # Errors
+    /// The library's own.
+    pub fn settle_and_empty_l0(
+        &self,
+        limits: SettleLimits,
+        stop: &AtomicBool,
+    ) -> Result<Settled, Error> {
+        self.settling(limits, stop).run(true)
+    }
+
+    fn settling<'a>(&'a self, limits: SettleLimits, stop: &'a AtomicBool) -> Settling<'a> {
+        Settling {
+            database: &self.database,
+            directory: &self.directory,
+            limits,
+            stop,
+        }
+    }
+
+    /// Counts what it holds, by a scan of all of it, in order.
+    ///
+    /// # Errors
+    /// The library's own; keys that come out of order.
+    pub fn inspect(&self) -> Result<KeyFacts, Error> {
+        let mut facts = KeyFacts::default();
+        let mut last = Vec::new();
+        let scan = Scan {
+            from: &[],
+            direction: Direction::Forward,
+            limit: u64::MAX,
+            view: View::Now,
+        };
+        let scanned = self.connect().scan(scan, |key, _| {
+            if facts.first.is_none() {
+                facts.first = Some(key.to_vec());
+            }
+            last.clear();
+            last.extend_from_slice(key);
+        })?;
+        facts.keys = scanned.entries;
+        facts.bytes = scanned.bytes;
+        facts.last = (scanned.entries > 0).then_some(last);
+        Ok(facts)
+    }
+
+    /// The last lines of the library's log, oldest first.
+    pub fn log_tail(&self, lines: usize) -> Vec<String> {
+        let log = fs::read_to_string(self.log_path()).unwrap_or_default();
+        let all: Vec<&str> = log.lines().collect();
+        all[all.len().saturating_sub(lines)..]
+            .iter()
+            .map(|line| line.to_string())
+            .collect()
+    }
+
+    /// Where the library writes its log.
+    pub fn log_path(&self) -> PathBuf {
+        self.directory.join("LOG")
+    }
+
+    /// Closes it. What is in memtables and in no log is flushed first, as the library does.
+    ///
+    /// # Errors
+    /// When sessions or observers are still open: they keep it open.
+    pub fn stop(self) -> Result<(), SetupError> {
+        match Arc::try_unwrap(self.database) {
+            Ok(database) => {
+                drop(database);
+                Ok(())
+            }
+            Err(shared) => Err(SetupError::Directory {
+                path: self.directory,
+                what: format!(
+                    "stays open: {} sessions or observers use the database",
+                    Arc::strong_count(&shared) - 1
+                ),
+                help: "end them first".into(),
+            }),
+        }
+    }
+}
+
+/// The database's folder in a data directory: apart from the marker, which is not the library's.
+const DATABASE: &str = "db";
+/// The folder of its write-ahead log.
+const WAL: &str = "wal";
+
+/// Refuses a database whose options a newer version wrote: older ones may read it wrong, or in part.
+fn refuse_newer(library: &Library, database: &Path) -> Result<(), SetupError> {
+    let written = options::read_newest(database)?.and_then(|file| file.version());
+    match written {
+        Some(written) if written > library.version() => Err(SetupError::Directory {
+            path: database.to_path_buf(),
+            what: format!(
+                "was written by version {written}, which is newer than {}",
+                library.version_text()
+            ),
+            help: "load it anew with this version, or use one that is at least as new".into(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// The options of the config as the library's, and those that it doesn't know; they are taken out of `entries`.
+fn prepare(
+    library: &Library,
+    entries: &mut Vec<Entry>,
+    config: &Config,
+) -> Result<(Options, Vec<String>), SetupError> {
+    let mut not_applicable = Vec::new();
+    let refused = |what: String| SetupError::Config {
+        what,
+        help: format!(
+            "what {} knows stands in the OPTIONS file of any database that it made",
+            library.version_text()
+        ),
+    };
+    let mut base = Options::new(library.api);
+    if config.statistics {
+        base.enable_statistics();
+    }
+    let mut given = Vec::with_capacity(entries.len());
+    let mut text = Vec::with_capacity(entries.len());
+    for entry in entries.drain(..) {
+        match clock_cache(&entry).map_err(&refused)? {
+            Some(cache) => {
+                let can = library.capabilities();
+                let is_there = if cache.entry_charge == 0 {
+                    can.auto_hyper_clock_cache
+                } else {
+                    can.hyper_clock_cache
+                };
+                if is_there && base.set_clock_cache(cache) {
+                    given.push(entry);
+                } else if config.unknown == UnknownOption::Skip {
+                    not_applicable.push(format!("{}={}", entry.full_name(), entry.value));
+                } else {
+                    return Err(refused(format!(
+                        "`{} = {}`: {} has no such cache",
+                        entry.full_name(),
+                        entry.value,
+                        library.version_text()
+                    )));
+                }
+            }
+            None => {
+                text.push(entry.clone());
+                given.push(entry);
+            }
+        }
+    }
+    *entries = given;
+    let mut answer = base.with(&options::join(&text));
+    if answer.is_err() {
+        // The library names one culprit, and not always the right one: each is tried alone.
+        let mut unknown = Vec::new();
+        let mut wrong = Vec::new();
+        for entry in &text {
+            if let Err(error) = base.with(&entry.text()) {
+                if library.defaults.knows(entry) {
+                    wrong.push(format!(
+                        "`{} = {}`: {}",
+                        entry.full_name(),
+                        entry.value,
+                        error.message
+                    ));
+                } else {
+                    unknown.push(entry.clone());
+                }
+            }
+        }
+        if !wrong.is_empty() {
+            return Err(refused(format!(
+                "{} does not take {}",
+                library.version_text(),
+                wrong.join("; ")
+            )));
+        }
+        if unknown.is_empty() || config.unknown == UnknownOption::Refuse {
+            let names: Vec<String> = unknown
+                .iter()
+                .map(|entry| format!("`{}`", entry.full_name()))
+                .collect();
+            let what = match (names.is_empty(), answer) {
+                (true, Err(error)) => format!("{}: {}", library.version_text(), error.message),
+                _ => format!(
+                    "{} does not know the option {}",
+                    library.version_text(),
+                    names.join(", ")
+                ),
+            };
+            return Err(refused(what));
+        }
+        not_applicable.extend(unknown.iter().map(Entry::full_name));
+        text.retain(|entry| !unknown.contains(entry));
+        entries.retain(|entry| !unknown.contains(entry));
+        answer = base.with(&options::join(&text));
+    }
+    match answer {
+        Ok(options) => Ok((options, not_applicable)),
+        Err(error) => Err(refused(format!(
+            "{}: {}",
+            library.version_text(),
+            error.message
+        ))),
+    }
+}
+
+/// The cache without locks that an entry asks for; `None` where it asks for something else.
+fn clock_cache(entry: &Entry) -> Result<Option<ClockCache>, String> {
+    if entry.name != "block_cache" || !entry.is_table || !entry.value.starts_with('{') {
+        return Ok(None);
+    }
+    let parts = options::nested(&entry.value)?;
+    let get = |name: &str| {
+        parts
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
+    };
+    let Some(id) = get("id") else {
+        return Ok(None);
+    };
+    let wrong = |what: String| format!("`block_cache = {}`: {what}", entry.value);
+    let is_auto = match id {
+        "HyperClockCache" => false,
+        "AutoHyperClockCache" => true,
+        other => {
+            return Err(wrong(format!(
+                "`{other}` is none of HyperClockCache, AutoHyperClockCache; without `id` it is an LRU cache"
+            )));
+        }
+    };
+    let known: &[&str] = if is_auto {
+        &["id", "capacity"]
+    } else {
+        &["id", "capacity", "estimated_entry_charge"]
+    };
+    if let Some((name, _)) = parts
+        .iter()
+        .find(|(name, _)| !known.contains(&name.as_str()))
+    {
+        return Err(wrong(format!(
+            "`{name}` can't be set; what can is {}",
+            known.join(", ")
+        )));
+    }
+    let size = |name: &str| {
+        let text = get(name).ok_or_else(|| wrong(format!("`{name}` is missing")))?;
+        bytes(text)
+            .filter(|&size| size > 0)
+            .ok_or_else(|| wrong(format!("`{name}={text}` is not a size")))
+    };
+    Ok(Some(ClockCache {
+        capacity: size("capacity")?,
+        entry_charge: if is_auto {
+            0
+        } else {
+            size("estimated_entry_charge")?
+        },
+    }))
+}
+
+/// A size in RocksDB's notation: `8192`, `8K`, `1G`.
+fn bytes(text: &str) -> Option<usize> {
+    let (digits, shift) = match text.chars().last()? {
+        'k' | 'K' => (&text[..text.len() - 1], 10),
+        'm' | 'M' => (&text[..text.len() - 1], 20),
+        'g' | 'G' => (&text[..text.len() - 1], 30),
+        't' | 'T' => (&text[..text.len() - 1], 40),
+        _ => (text, 0),
+    };
+    digits.parse::<usize>().ok()?.checked_mul(1 << shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cache(value: &str) -> Result<Option<ClockCache>, String> {
+        clock_cache(&Entry {
+            is_table: true,
+            name: "block_cache".into(),
+            value: value.into(),
+        })
+    }
+
+    #[test]
+    fn caches_without_locks_are_told_from_those_that_the_library_reads_itself() {
+        assert_eq!(cache("8M"), Ok(None));
+        assert_eq!(cache("{capacity=8M;num_shard_bits=4}"), Ok(None));
+        assert_eq!(
+            cache("{id=AutoHyperClockCache;capacity=2G}"),
+            Ok(Some(ClockCache {
+                capacity: 2 << 30,
+                entry_charge: 0
+            }))
+        );
+        assert_eq!(
+            cache("{id=HyperClockCache;capacity=100;estimated_entry_charge=8K}"),
+            Ok(Some(ClockCache {
+                capacity: 100,
+                entry_charge: 8192
+            }))
+        );
+        for (bad, why) in [
+            (
+                "{id=HyperClockCache;capacity=1G}",
+                "`estimated_entry_charge` is missing",
+            ),
+            ("{id=ClockCache;capacity=1G}", "`ClockCache`"),
+            ("{id=AutoHyperClockCache;capacity=much}", "`capacity=much`"),
+            (
+                "{id=AutoHyperClockCache;capacity=1G;num_shard_bits=2}",
+                "`num_shard_bits`",
+            ),
+        ] {
+            let what = cache(bad).unwrap_err();
+            assert!(what.contains(why), "{what}");
+        }
+    }
+}

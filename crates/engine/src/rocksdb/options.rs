@@ -1,0 +1,478 @@
+//! Options in RocksDB's own notation: as entries of a config, as text for the library, as the files that it writes.
+
+use std::path::{Path, PathBuf};
+
+use fs_err as fs;
+
+use super::version::Version;
+use crate::SetupError;
+
+/// What tables' options stand under where they are given as text.
+const TABLE: &str = "block_based_table_factory";
+/// What their section is called in a file.
+const TABLE_SECTION: &str = "TableOptions/BlockBasedTable";
+/// Options of tables that no version writes into its file.
+const UNLISTED_TABLE_OPTIONS: [&str; 3] =
+    ["block_cache", "block_cache_compressed", "persistent_cache"];
+/// What is assay's to decide: whether a database is made, and where its files are. Of a file it is left out.
+const DECIDED: [&str; 6] = [
+    "create_if_missing",
+    "error_if_exists",
+    "wal_dir",
+    "db_log_dir",
+    "db_paths",
+    "cf_paths",
+];
+
+/// A section of an options file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Section {
+    /// `DBOptions`, `CFOptions`, `TableOptions/BlockBasedTable`, `Version`.
+    pub(super) name: String,
+    /// The column family, without quotes; empty where the section is of the whole database.
+    pub(super) family: String,
+    /// Its lines, in order.
+    pub(super) entries: Vec<(String, String)>,
+}
+
+/// An options file, as RocksDB writes it into a database's directory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct OptionsFile {
+    /// Its sections, in order.
+    pub(super) sections: Vec<Section>,
+}
+
+impl OptionsFile {
+    /// Reads the text of a file; lines that it doesn't understand are the library's to complain about.
+    pub(super) fn parse(text: &str) -> Self {
+        let mut sections: Vec<Section> = Vec::new();
+        for line in text.lines() {
+            let line = without_comment(line).trim();
+            if let Some(head) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
+                let (name, family) = head.split_once(' ').unwrap_or((head, ""));
+                sections.push(Section {
+                    name: name.trim().into(),
+                    family: family.trim().trim_matches('"').into(),
+                    entries: Vec::new(),
+                });
+            } else if let Some((name, value)) = line.split_once('=')
+                && let Some(section) = sections.last_mut()
+            {
+                section
+                    .entries
+                    .push((name.trim().into(), unescape(value.trim())));
+            }
+        }
+        Self { sections }
+    }
+
+    /// The version that wrote it.
+    pub(super) fn version(&self) -> Option<Version> {
+        self.get("Version", "rocksdb_version")?.parse().ok()
+    }
+
+    /// A value of the whole database, or of the column family `default`.
+    pub(super) fn get(&self, section: &str, name: &str) -> Option<&str> {
+        self.sections
+            .iter()
+            .filter(|it| it.name == section && matches!(it.family.as_str(), "" | "default"))
+            .flat_map(|it| &it.entries)
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    fn has(&self, is_table: bool, name: &str) -> bool {
+        self.sections
+            .iter()
+            .filter(|it| it.name != "Version" && (it.name == TABLE_SECTION) == is_table)
+            .any(|it| it.entries.iter().any(|(key, _)| key == name))
+    }
+
+    /// Whether the version that wrote it knows the option: it writes all that it knows.
+    pub(super) fn knows(&self, entry: &Entry) -> bool {
+        self.has(entry.is_table, &entry.name)
+            || (entry.is_table && UNLISTED_TABLE_OPTIONS.contains(&entry.name.as_str()))
+    }
+}
+
+fn without_comment(line: &str) -> &str {
+    let mut is_escaped = false;
+    for (at, c) in line.char_indices() {
+        match c {
+            '#' if !is_escaped => return &line[..at],
+            '\\' => is_escaped = !is_escaped,
+            _ => is_escaped = false,
+        }
+    }
+    line
+}
+
+fn unescape(value: &str) -> String {
+    let mut chars = value.chars();
+    let mut text = String::with_capacity(value.len());
+    while let Some(c) = chars.next() {
+        text.push(match c {
+            '\\' => match chars.next() {
+                Some('n') => '\n',
+                Some('r') => '\r',
+                Some(other) => other,
+                None => '\\',
+            },
+            other => other,
+        });
+    }
+    text
+}
+
+/// One option of a config.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// Whether it is one of the options of tables.
+    pub(super) is_table: bool,
+    /// Its name.
+    pub(super) name: String,
+    /// Its value, in RocksDB's notation.
+    pub(super) value: String,
+}
+
+impl Entry {
+    /// It alone, as the library takes it.
+    pub(super) fn text(&self) -> String {
+        join(std::slice::from_ref(self))
+    }
+
+    /// Its name as the config gives it.
+    pub(super) fn full_name(&self) -> String {
+        if self.is_table {
+            format!("{TABLE}.{}", self.name)
+        } else {
+            self.name.clone()
+        }
+    }
+}
+
+/// The entries of a config: those of its file that differ from the `defaults`, then those that it sets; of one name the
+/// last counts.
+///
+/// # Errors
+/// What can't be used, in words.
+pub(super) fn entries(
+    file: Option<&OptionsFile>,
+    set: &[(String, String)],
+    defaults: &OptionsFile,
+) -> Result<Vec<Entry>, String> {
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut add = |entry: Entry| {
+        entries.retain(|it| (it.is_table, &it.name) != (entry.is_table, &entry.name));
+        entries.push(entry);
+    };
+    for section in file.into_iter().flat_map(|file| &file.sections) {
+        let is_table = match section.name.as_str() {
+            "Version" => continue,
+            "DBOptions" | "CFOptions" => false,
+            TABLE_SECTION => true,
+            other => {
+                return Err(format!(
+                    "the options file has a section `[{other}]`, which can't be used"
+                ));
+            }
+        };
+        if !matches!(section.family.as_str(), "" | "default") {
+            return Err(format!(
+                "the options file has a column family `{}`; there is only `default`",
+                section.family
+            ));
+        }
+        for (name, value) in &section.entries {
+            let is_default = defaults.get(&section.name, name) == Some(value);
+            // What stands for an object that can't be written down is left as the library makes it.
+            let says_nothing = matches!(value.as_str(), "" | "nullptr");
+            if !is_default && !says_nothing && !DECIDED.contains(&name.as_str()) {
+                add(Entry {
+                    is_table,
+                    name: name.clone(),
+                    value: value.clone(),
+                });
+            }
+        }
+    }
+    for (name, value) in set {
+        let (name, value) = (name.trim(), value.trim());
+        if name.is_empty() || name.contains(['=', ';', '{', '}']) {
+            return Err(format!("`{name}` can't be the name of an option"));
+        }
+        if !is_balanced(value) {
+            return Err(format!(
+                "`{name} = {value}`: the braces don't match, or a `;` stands outside of them"
+            ));
+        }
+        if DECIDED.contains(&name) {
+            return Err(format!("`{name}` is set by assay"));
+        }
+        if name == TABLE {
+            for (name, value) in nested(value)? {
+                add(Entry {
+                    is_table: true,
+                    name,
+                    value,
+                });
+            }
+            continue;
+        }
+        let short = name
+            .strip_prefix(TABLE)
+            .and_then(|rest| rest.strip_prefix('.'));
+        let is_table_option = UNLISTED_TABLE_OPTIONS.contains(&name)
+            || (defaults.has(true, name) && !defaults.has(false, name));
+        add(Entry {
+            is_table: short.is_some() || is_table_option,
+            name: short.unwrap_or(name).into(),
+            value: value.into(),
+        });
+    }
+    Ok(entries)
+}
+
+/// Whether each brace has its counterpart and no `;` ends the value early.
+fn is_balanced(value: &str) -> bool {
+    let mut depth = 0_i32;
+    for c in value.chars() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ';' if depth == 0 => return false,
+            _ => {}
+        }
+        if depth < 0 {
+            return false;
+        }
+    }
+    depth == 0
+}
+
+/// The names and values of `{name=value;name={...};}`.
+///
+/// # Errors
+/// What is not of that form, in words.
+pub(super) fn nested(text: &str) -> Result<Vec<(String, String)>, String> {
+    let not_one = || format!("`{text}` is not of the form {{name=value;...}}");
+    let inner = text
+        .strip_prefix('{')
+        .and_then(|rest| rest.strip_suffix('}'))
+        .ok_or_else(not_one)?;
+    let mut depth = 0_i32;
+    let mut parts = Vec::new();
+    let mut from = 0;
+    for (at, c) in inner.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ';' if depth == 0 => {
+                parts.push(&inner[from..at]);
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&inner[from..]);
+    parts
+        .into_iter()
+        .filter(|part| !part.trim().is_empty())
+        .map(|part| {
+            part.split_once('=')
+                .map(|(name, value)| (name.trim().to_string(), value.trim().to_string()))
+                .ok_or_else(not_one)
+        })
+        .collect()
+}
+
+/// Entries as the library takes them.
+pub(super) fn join(entries: &[Entry]) -> String {
+    let list = |is_table: bool| -> Vec<String> {
+        entries
+            .iter()
+            .filter(|it| it.is_table == is_table)
+            .map(|it| format!("{}={}", it.name, it.value))
+            .collect()
+    };
+    let mut all = list(false);
+    let table = list(true);
+    if !table.is_empty() {
+        all.push(format!("{TABLE}={{{}}}", table.join(";")));
+    }
+    all.join(";")
+}
+
+/// The newest options file of a database; `None` where there is none.
+///
+/// # Errors
+/// A directory or file that can't be read.
+pub(super) fn newest_file(database: &Path) -> Result<Option<PathBuf>, SetupError> {
+    let io = |source| SetupError::Io {
+        action: format!("read directory `{}`", database.display()),
+        source,
+    };
+    let mut newest: Option<(u64, PathBuf)> = None;
+    for entry in fs::read_dir(database).map_err(io)? {
+        let entry = entry.map_err(io)?;
+        let number = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.strip_prefix("OPTIONS-")?.parse().ok());
+        if let Some(number) = number
+            && newest.as_ref().is_none_or(|(most, _)| number > *most)
+        {
+            newest = Some((number, entry.path()));
+        }
+    }
+    Ok(newest.map(|(_, path)| path))
+}
+
+/// Reads the newest options file of a database; `None` where there is none.
+///
+/// # Errors
+/// A directory or file that can't be read.
+pub(super) fn read_newest(database: &Path) -> Result<Option<OptionsFile>, SetupError> {
+    // An open database replaces its file and removes older ones: that may be between the two steps here.
+    for attempt in 0.. {
+        let Some(path) = newest_file(database)? else {
+            return Ok(None);
+        };
+        match fs::read_to_string(&path) {
+            Ok(text) => return Ok(Some(OptionsFile::parse(&text))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && attempt < 10 => {}
+            Err(source) => {
+                return Err(SetupError::Io {
+                    action: format!("read options file `{}`", path.display()),
+                    source,
+                });
+            }
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "# This is a RocksDB option file.\n#\n\n[Version]\n  rocksdb_version=9.9.3\n  \
+        options_file_version=1.1\n\n[DBOptions]\n  max_background_jobs=2\n  db_host_id=a\\#b # why\n  create_if_missing=true\n\n\
+        [CFOptions \"default\"]\n  compression=kNoCompression\n  prefix_extractor=nullptr\n  \
+        compaction_options_universal={size_ratio=1;stop_style=x;}\n\n\
+        [TableOptions/BlockBasedTable \"default\"]\n  block_size=4096\n  filter_policy=nullptr\n";
+
+    fn set(entries: &[(&str, &str)]) -> Vec<(String, String)> {
+        let owned = |(name, value): &(&str, &str)| (name.to_string(), value.to_string());
+        entries.iter().map(owned).collect()
+    }
+
+    #[test]
+    fn a_file_is_read_with_its_version_and_sections() {
+        let file = OptionsFile::parse(FILE);
+        assert_eq!(file.version().unwrap().to_string(), "9.9.3");
+        assert_eq!(file.get("DBOptions", "db_host_id"), Some("a#b"));
+        assert_eq!(
+            file.get("CFOptions", "compaction_options_universal"),
+            Some("{size_ratio=1;stop_style=x;}")
+        );
+        assert_eq!(file.get(TABLE_SECTION, "block_size"), Some("4096"));
+        assert_eq!(file.get("DBOptions", "block_size"), None);
+    }
+
+    #[test]
+    fn entries_are_sorted_into_the_librarys_text() {
+        let defaults = OptionsFile::parse(FILE);
+        let set = set(&[
+            ("max_background_jobs", "4"),
+            ("block_size", "8192"),
+            (
+                "block_based_table_factory",
+                "{block_cache={capacity=8M;num_shard_bits=2};block_size=16384;}",
+            ),
+            (
+                "block_based_table_factory.filter_policy",
+                "bloomfilter:10:false",
+            ),
+            ("compaction_options_universal", "{size_ratio=10}"),
+            ("block_size", "32K"),
+        ]);
+        let entries = entries(None, &set, &defaults).unwrap();
+        assert_eq!(
+            join(&entries),
+            "max_background_jobs=4;compaction_options_universal={size_ratio=10};\
+             block_based_table_factory={block_cache={capacity=8M;num_shard_bits=2};filter_policy=bloomfilter:10:false;block_size=32K}"
+        );
+        assert_eq!(
+            entries[2].full_name(),
+            "block_based_table_factory.filter_policy"
+        );
+    }
+
+    #[test]
+    fn of_a_file_only_what_differs_is_given_and_what_is_set_counts_more() {
+        let defaults = OptionsFile::parse(FILE);
+        let text = FILE
+            .replace("max_background_jobs=2", "max_background_jobs=8")
+            .replace("block_size=4096", "block_size=16384")
+            .replace("db_host_id=", "wal_dir=/of/another/machine\n  db_host_id=");
+        let file = OptionsFile::parse(&text);
+        let set = set(&[("block_size", "1K")]);
+        assert_eq!(
+            join(&entries(Some(&file), &set, &defaults).unwrap()),
+            "max_background_jobs=8;block_based_table_factory={block_size=1K}"
+        );
+        let families = OptionsFile::parse("[CFOptions \"other\"]\na=b\n");
+        assert!(
+            entries(Some(&families), &[], &defaults)
+                .unwrap_err()
+                .contains("`other`")
+        );
+        let plain = OptionsFile::parse("[TableOptions/PlainTable \"default\"]\na=b\n");
+        assert!(
+            entries(Some(&plain), &[], &defaults)
+                .unwrap_err()
+                .contains("PlainTable")
+        );
+    }
+
+    #[test]
+    fn values_that_would_become_other_options_are_refused() {
+        let defaults = OptionsFile::default();
+        for bad in [
+            ("a", "1;b=2"),
+            ("a", "{b=1"),
+            ("a", "b}"),
+            ("a;b", "1"),
+            ("", "1"),
+            ("create_if_missing", "false"),
+            ("wal_dir", "/elsewhere"),
+            ("block_based_table_factory", "x"),
+        ] {
+            assert!(entries(None, &set(&[bad]), &defaults).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn the_newest_file_is_the_one_of_the_largest_number() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(newest_file(directory.path()).unwrap(), None);
+        for name in [
+            "OPTIONS-000009",
+            "OPTIONS-000123",
+            "OPTIONS-000200.dbtmp",
+            "LOG",
+        ] {
+            fs::write(directory.path().join(name), FILE).unwrap();
+        }
+        let newest = newest_file(directory.path()).unwrap().unwrap();
+        assert!(newest.ends_with("OPTIONS-000123"));
+        assert!(
+            read_newest(directory.path())
+                .unwrap()
+                .unwrap()
+                .version()
+                .is_some()
+        );
+    }
+}

@@ -1,0 +1,322 @@
+//! What the library tells about itself in text, across the formats of its versions.
+//!
+//! The texts round: bytes to hundredths or thousandths of a GB. Where a rate is given beside a sum, the one of the two
+//! that says more is used. With statistics on, the exact counters are had from [`tickers`].
+
+use crate::Counter;
+
+const KIB: f64 = 1024.0;
+const MIB: f64 = 1024.0 * KIB;
+const GIB: f64 = 1024.0 * MIB;
+
+/// The reasons of write stalls in the older format, and what they are called in the newer.
+const OLD_REASONS: [(&str, &str); 8] = [
+    ("level0_slowdown", "l0-file-count-limit-delays"),
+    (
+        "level0_slowdown_with_compaction",
+        "cf-l0-file-count-limit-delays-with-ongoing-compaction",
+    ),
+    ("level0_numfiles", "l0-file-count-limit-stops"),
+    (
+        "level0_numfiles_with_compaction",
+        "cf-l0-file-count-limit-stops-with-ongoing-compaction",
+    ),
+    (
+        "slowdown for pending_compaction_bytes",
+        "pending-compaction-bytes-delays",
+    ),
+    (
+        "stop for pending_compaction_bytes",
+        "pending-compaction-bytes-stops",
+    ),
+    ("memtable_slowdown", "memtable-limit-delays"),
+    ("memtable_compaction", "memtable-limit-stops"),
+];
+
+/// The reasons that add up to all delays, or all stops; the others are counted within these.
+const PARTS: [&str; 3] = [
+    "l0-file-count-limit",
+    "memtable-limit",
+    "pending-compaction-bytes",
+];
+
+/// Counters of the property `rocksdb.cfstats`, with or without its histograms.
+pub(super) fn family(text: &str) -> Vec<Counter> {
+    let uptime = uptime_seconds(text);
+    let mut counters = Vec::new();
+    levels(text, &mut counters);
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("Flush(GB): cumulative ") {
+            if let Some(gib) = number(rest) {
+                counters.push(Counter::cumulative("flush_written_bytes", gib * GIB));
+            }
+        } else if let Some(rest) = line.strip_prefix("Cumulative compaction: ") {
+            let mut parts = rest.split(", ");
+            let written = finer(parts.next(), parts.next(), uptime);
+            let read = finer(parts.next(), parts.next(), uptime);
+            // The library counts flushes as compactions, and so does this.
+            push(&mut counters, "compaction_and_flush_written_bytes", written);
+            push(&mut counters, "compaction_read_bytes", read);
+        } else if let Some(rest) = line.strip_prefix("Blob file count: ") {
+            if let Some(count) = number(rest) {
+                counters.push(Counter::gauge("blob_file_count", count));
+            }
+        } else {
+            stall_reasons(line, &mut counters);
+        }
+    }
+    counters
+}
+
+/// Counters of the property `rocksdb.dbstats`.
+pub(super) fn database(text: &str) -> Vec<Counter> {
+    let uptime = uptime_seconds(text);
+    let mut counters = Vec::new();
+    push(&mut counters, "uptime_seconds", uptime);
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("Cumulative writes: ") {
+            let ingested = rest.split_once("ingest: ").and_then(|(_, rest)| {
+                let (sum, rate) = rest.split_once(", ")?;
+                finer(Some(sum), Some(rate), uptime)
+            });
+            push(&mut counters, "ingested_bytes", ingested);
+        } else if let Some(rest) = line.strip_prefix("Cumulative WAL: ") {
+            let syncs = rest.split(", ").find_map(|part| {
+                let count = part.strip_suffix(" syncs")?;
+                human(count)
+            });
+            push(&mut counters, "wal_sync_count", syncs);
+            let written = rest.split_once("written: ").and_then(|(_, rest)| {
+                let (sum, rate) = rest.split_once(", ")?;
+                finer(Some(sum), Some(rate), uptime)
+            });
+            push(&mut counters, "wal_written_bytes", written);
+        } else if let Some(rest) = line.strip_prefix("Cumulative stall: ") {
+            let mut parts = rest.split(", ");
+            let seconds = parts.next().and_then(clock_seconds);
+            push(&mut counters, "stall_seconds", seconds);
+            if let Some(percent) = parts.next().and_then(number) {
+                counters.push(Counter::gauge("stall_percent", percent));
+            }
+        } else {
+            stall_reasons(line, &mut counters);
+        }
+    }
+    counters
+}
+
+/// Counters of the library's statistics, where they are on: all tickers under their own names, and those that the texts
+/// tell less exactly under the names that they have there.
+pub(super) fn tickers(text: &str) -> Vec<Counter> {
+    const ALSO: [(&str, &str); 8] = [
+        ("rocksdb.block.cache.hit", "block_cache_hit_count"),
+        ("rocksdb.block.cache.miss", "block_cache_miss_count"),
+        ("rocksdb.bytes.written", "ingested_bytes"),
+        ("rocksdb.wal.bytes", "wal_written_bytes"),
+        ("rocksdb.wal.synced", "wal_sync_count"),
+        ("rocksdb.flush.write.bytes", "flush_written_bytes"),
+        ("rocksdb.compact.read.bytes", "compaction_read_bytes"),
+        ("rocksdb.compact.write.bytes", "compaction_written_bytes"),
+    ];
+    let mut counters = Vec::new();
+    for line in text.lines() {
+        let Some((name, value)) = line.split_once(" COUNT : ") else {
+            continue;
+        };
+        // Histograms have percentiles before their count.
+        let (name, Ok(value)) = (name.trim(), value.trim().parse::<f64>()) else {
+            continue;
+        };
+        if name.contains(' ') {
+            continue;
+        }
+        if let Some((_, ours)) = ALSO.iter().find(|(theirs, _)| *theirs == name) {
+            counters.push(Counter::cumulative(*ours, value));
+        }
+        counters.push(Counter::cumulative(format!("ticker.{name}"), value));
+    }
+    counters
+}
+
+/// The rows of the first table of compactions, by the names of its columns: which there are depends on the version.
+fn levels(text: &str, counters: &mut Vec<Counter>) {
+    let mut lines = text
+        .lines()
+        .skip_while(|line| !line.starts_with("Level "))
+        .take_while(|line| !line.trim().is_empty());
+    let Some(header) = lines.next() else {
+        return;
+    };
+    let columns: Vec<&str> = header.split_whitespace().collect();
+    let mut last_level = None;
+    for line in lines {
+        let mut words = line.split_whitespace();
+        let Some(row) = words.next() else { continue };
+        let level = row.strip_prefix('L').and_then(|n| n.parse::<u32>().ok());
+        if level.is_none() && row != "Sum" {
+            continue;
+        }
+        for &column in &columns[1..] {
+            let Some(word) = words.next() else { break };
+            let cell = match column {
+                "Size" => words.next().and_then(|unit| size(word, unit)),
+                // `6/1`: files, and how many of them are being compacted.
+                "Files" => word.split('/').next().and_then(human),
+                _ => human(word),
+            };
+            let Some(cell) = cell else { continue };
+            let of = |name: &str| match level {
+                Some(level) => format!("level_{name}.{level}"),
+                None => name.to_string(),
+            };
+            match (column, level) {
+                ("Files", Some(_)) => {
+                    counters.push(Counter::gauge(of("file_count"), cell));
+                    if cell > 0.0 {
+                        last_level = level;
+                    }
+                }
+                ("Files", None) => counters.push(Counter::gauge("file_count", cell)),
+                ("Size", Some(_)) => counters.push(Counter::gauge(of("bytes"), cell)),
+                ("Size", None) => counters.push(Counter::gauge("lsm_bytes", cell)),
+                ("Score", Some(_)) => counters.push(Counter::gauge(of("score"), cell)),
+                // Of levels the library tells whole tenths of a GB: too coarse to be of use.
+                ("Comp(sec)", _) => counters.push(Counter::cumulative(
+                    of("compaction_and_flush_seconds"),
+                    cell,
+                )),
+                ("CompMergeCPU(sec)", _) => counters.push(Counter::cumulative(
+                    of("compaction_and_flush_cpu_seconds"),
+                    cell,
+                )),
+                ("Comp(cnt)", _) => {
+                    counters.push(Counter::cumulative(of("compaction_and_flush_count"), cell))
+                }
+                _ => {}
+            }
+        }
+    }
+    if let Some(level) = last_level {
+        counters.push(Counter::gauge("deepest_level", f64::from(level)));
+    }
+}
+
+/// The line that counts write stalls by their reasons, in either format.
+fn stall_reasons(line: &str, counters: &mut Vec<Counter>) {
+    let mut add = |reason: &str, count: f64| {
+        counters.push(Counter::cumulative(
+            format!("write_stall_count.{reason}"),
+            count,
+        ));
+    };
+    if let Some(rest) = line.strip_prefix("Write Stall (count): ") {
+        for part in rest.split(", ") {
+            if let Some((reason, count)) = part.rsplit_once(": ")
+                && let Some(count) = human(count)
+            {
+                add(reason.trim(), count);
+            }
+        }
+        return;
+    }
+    let Some(rest) = line.strip_prefix("Stalls(count): ") else {
+        return;
+    };
+    let mut found: Vec<(&str, f64)> = Vec::new();
+    for part in rest.split(", ") {
+        if let Some((count, reason)) = part.split_once(' ')
+            && let Some(count) = human(count)
+            && let Some((_, name)) = OLD_REASONS.iter().find(|(old, _)| *old == reason)
+        {
+            add(name, count);
+            found.push((name, count));
+        }
+    }
+    for kind in ["delays", "stops"] {
+        let parts: Vec<f64> = PARTS
+            .iter()
+            .filter_map(|part| {
+                let name = format!("{part}-{kind}");
+                found
+                    .iter()
+                    .find(|(found, _)| *found == name)
+                    .map(|(_, n)| *n)
+            })
+            .collect();
+        if parts.len() == PARTS.len() {
+            add(&format!("total-{kind}"), parts.iter().sum());
+        }
+    }
+}
+
+fn push(counters: &mut Vec<Counter>, name: &str, value: Option<f64>) {
+    if let Some(value) = value {
+        counters.push(Counter::cumulative(name, value));
+    }
+}
+
+fn uptime_seconds(text: &str) -> Option<f64> {
+    text.lines()
+        .find_map(|line| line.strip_prefix("Uptime(secs): "))
+        .and_then(number)
+}
+
+/// The number at the beginning of `text`.
+fn number(text: &str) -> Option<f64> {
+    let end = text
+        .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-'))
+        .unwrap_or(text.len());
+    text[..end].parse().ok()
+}
+
+/// A number that may be shortened: `76K`, `1.2M`.
+fn human(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let (digits, factor) = match text.chars().last()? {
+        'K' => (&text[..text.len() - 1], 1e3),
+        'M' => (&text[..text.len() - 1], 1e6),
+        'G' => (&text[..text.len() - 1], 1e9),
+        'T' => (&text[..text.len() - 1], 1e12),
+        _ => (text, 1.0),
+    };
+    digits.parse::<f64>().ok().map(|number| number * factor)
+}
+
+fn size(number: &str, unit: &str) -> Option<f64> {
+    let factor = match unit {
+        "B" => 1.0,
+        "KB" => KIB,
+        "MB" => MIB,
+        "GB" => GIB,
+        "TB" => GIB * KIB,
+        _ => return None,
+    };
+    number.parse::<f64>().ok().map(|number| number * factor)
+}
+
+/// `00:00:16.463 H:M:S` as seconds.
+fn clock_seconds(text: &str) -> Option<f64> {
+    let mut parts = text.split_whitespace().next()?.split(':');
+    let mut next = || parts.next()?.parse::<f64>().ok();
+    let (hours, minutes, seconds) = (next()?, next()?, next()?);
+    Some(hours * 3600.0 + minutes * 60.0 + seconds)
+}
+
+/// Bytes from `0.09 GB ...` and `4.47 MB/s ...`: the sum, or the rate times the time, whichever was rounded less.
+fn finer(sum: Option<&str>, rate: Option<&str>, uptime: Option<f64>) -> Option<f64> {
+    let sum = number(sum?)? * GIB;
+    let (Some(rate), Some(uptime)) = (rate.and_then(number), uptime) else {
+        return Some(sum);
+    };
+    let rate = rate * MIB;
+    let rounded_sum = 0.005 * GIB;
+    let rounded_rate = uptime * 0.005 * MIB + rate * 0.05;
+    Some(if rounded_rate < rounded_sum {
+        rate * uptime
+    } else {
+        sum
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+//! RocksDB and Speedb, with real libraries: those that `ASSAY_TEST_ROCKSDB` names, separated by `:`.
+//!
+//! Two libraries never share an address space, so each test is run once for each of them in a process of its own: the
+//! test binary again, with the library in `ASSAY_TEST_ROCKSDB_LIBRARY`.
+
+mod counters;
+mod crash;
+mod life;
+mod sequence;
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use engine::SettleLimits;
+use engine::rocksdb::{Config, Library, RocksDb};
+
+/// The library of this process.
+pub(crate) const LIBRARY: &str = "ASSAY_TEST_ROCKSDB_LIBRARY";
+
+pub(crate) static GO_ON: AtomicBool = AtomicBool::new(false);
+
+/// So long may a test take with one library.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Small files and little memory, so that little data makes a tree of several levels.
+pub(crate) const SMALL: [(&str, &str); 9] = [
+    ("write_buffer_size", "64K"),
+    ("max_background_jobs", "2"),
+    ("target_file_size_base", "64K"),
+    ("max_bytes_for_level_base", "256K"),
+    ("compression", "kNoCompression"),
+    ("level0_file_num_compaction_trigger", "4"),
+    ("block_size", "4096"),
+    ("block_cache", "{capacity=1M;num_shard_bits=2}"),
+    (
+        "block_based_table_factory.filter_policy",
+        "bloomfilter:10:false",
+    ),
+];
+
+pub(crate) fn config(set: &[(&str, &str)]) -> Config {
+    Config {
+        set: set
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.to_string()))
+            .collect(),
+        ..Config::default()
+    }
+}
+
+pub(crate) fn small(library: &Arc<Library>, directory: &Path) -> RocksDb {
+    RocksDb::create(library, directory, &config(&SMALL)).unwrap()
+}
+
+pub(crate) const LIMITS: SettleLimits = SettleLimits {
+    at_least: Duration::ZERO,
+    at_most: Duration::from_secs(60),
+};
+
+pub(crate) fn key(number: u64) -> [u8; 20] {
+    let mut key = [b'0'; 20];
+    let digits = number.to_string();
+    key[20 - digits.len()..].copy_from_slice(digits.as_bytes());
+    key
+}
+
+pub(crate) fn value(number: u64) -> [u8; 100] {
+    let mut value = [0; 100];
+    let mut state = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    for byte in &mut value {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        *byte = state as u8;
+    }
+    value
+}
+
+/// The libraries that are tested; says so aloud when there are none.
+pub(crate) fn libraries() -> Vec<PathBuf> {
+    let named = std::env::var_os("ASSAY_TEST_ROCKSDB").unwrap_or_default();
+    let libraries: Vec<PathBuf> = std::env::split_paths(&named)
+        .filter(|path| !path.as_os_str().is_empty())
+        .collect();
+    if libraries.is_empty() {
+        let required = std::env::var("ASSAY_REQUIRE_ENGINES").unwrap_or_default();
+        assert!(
+            !required.split(',').any(|engine| engine == "rocksdb"),
+            "RocksDB is required: name its libraries in ASSAY_TEST_ROCKSDB"
+        );
+        crate::say_skipped("no library of RocksDB is named in ASSAY_TEST_ROCKSDB");
+    }
+    libraries
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "bounds tests, and measures nothing that is recorded"
+)]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+/// Runs `case` with each library, in a process of its own that runs the test `name` of this binary.
+pub(crate) fn on_each(name: &str, case: impl FnOnce(&Arc<Library>)) {
+    if let Some(path) = std::env::var_os(LIBRARY) {
+        case(&Library::open(Path::new(&path)).unwrap());
+        return;
+    }
+    for library in libraries() {
+        alone(name, &library, &[]);
+    }
+}
+
+/// Runs the test `name` with `library` and `variables` in a process of its own, to its end.
+pub(crate) fn alone(name: &str, library: &Path, variables: &[(&str, &Path)]) {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name, "--nocapture", "--test-threads=1"])
+        .env(LIBRARY, library)
+        .envs(variables.iter().copied())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let drain = |mut pipe: Box<dyn Read + Send>| {
+        std::thread::spawn(move || {
+            let mut text = Vec::new();
+            pipe.read_to_end(&mut text).unwrap();
+            String::from_utf8_lossy(&text).into_owned()
+        })
+    };
+    let out = drain(Box::new(child.stdout.take().unwrap()));
+    let err = drain(Box::new(child.stderr.take().unwrap()));
+    let began = now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break Some(status);
+        }
+        if began.elapsed() > LIMIT {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            break None;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    let (out, err) = (out.join().unwrap(), err.join().unwrap());
+    let has_passed = status.is_some_and(|status| status.success()) && out.contains("1 passed");
+    assert!(
+        has_passed,
+        "{name} with {}: {status:?}\n{out}\n{err}",
+        library.display()
+    );
+}
