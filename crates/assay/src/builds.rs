@@ -12,6 +12,7 @@ use record::FileHash;
 
 use crate::fetch::{self, Store, Stored, hash};
 use crate::outcome::UsageError;
+use crate::preflight;
 
 /// An engine's name, as it is recorded.
 pub fn engine_name(engine: Engine) -> &'static str {
@@ -19,6 +20,7 @@ pub fn engine_name(engine: Engine) -> &'static str {
         Engine::Sqlite => "sqlite",
         Engine::Postgres => "postgres",
         Engine::Mysql => "mysql",
+        Engine::RocksDb => "rocksdb",
         Engine::Null => "null",
     }
 }
@@ -113,6 +115,7 @@ fn locate_one(build: &Build) -> anyhow::Result<record::Build> {
             "bundled".to_owned(),
             Vec::new(),
         ),
+        (Engine::RocksDb, _) => return Err(preflight::no_rocksdb()),
         (Engine::Postgres, BuildSource::Url(url)) => (
             Postgres::attach(url.expose())?.version().to_owned(),
             url.redacted(),

@@ -132,6 +132,7 @@ pub struct ReportArgs {
 #[command(after_help = "\
 Specs:
   postgres@17.2  mariadb@11.4.5     a version, or its beginning for the newest; through Maven's client
+  mysql@5.6  mysql@5.7  mysql@8.0   the same; of each one version
   rocksdb@9.9.3  speedb@2.8.0       the library alone
   debian:sid/mysql-server-core      packages of a suite of Debian with all that they depend on; through apt
   debian:bookworm/mariadb-server,mariadb-plugin-rocksdb

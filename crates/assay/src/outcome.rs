@@ -4,6 +4,16 @@ use std::process::ExitCode;
 
 use report::terminal_text;
 
+/// Writes a line to stderr, as `eprintln!` does. Where nobody reads it any more, as when a terminal was closed, that is no
+/// reason to end: a run goes on, or comes to its end in good order.
+macro_rules! complain {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($text)*);
+    }};
+}
+pub(crate) use complain;
+
 /// The exit codes of all commands. Scripts rely on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
@@ -130,17 +140,17 @@ pub fn print_failure(causes: &[String], help: Option<&str>, log_tail: &[String])
         .map_or(("it failed", &[][..]), |(first, rest)| {
             (first.as_str(), rest)
         });
-    eprintln!("error: {}", terminal_text(first));
+    complain!("error: {}", terminal_text(first));
     for cause in rest {
-        eprintln!("  caused by: {}", terminal_text(cause));
+        complain!("  caused by: {}", terminal_text(cause));
     }
     if !log_tail.is_empty() {
-        eprintln!("  the last lines of its log:");
+        complain!("  the last lines of its log:");
         for line in log_tail {
-            eprintln!("    {}", terminal_text(line));
+            complain!("    {}", terminal_text(line));
         }
     }
     if let Some(help) = help {
-        eprintln!("help: {}", terminal_text(help));
+        complain!("help: {}", terminal_text(help));
     }
 }

@@ -7,7 +7,7 @@ use anyhow::Context;
 use plan::{Config, Origin, Plan};
 
 use crate::cli::PlanArgs;
-use crate::outcome::{PlanRefused, UsageError};
+use crate::outcome::{PlanRefused, UsageError, complain};
 
 /// A plan with where it came from.
 pub struct PlanFile {
@@ -68,7 +68,7 @@ fn understand(
         && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let show = |diagnostics: &[plan::Diagnostic]| {
         if !diagnostics.is_empty() {
-            eprintln!(
+            complain!(
                 "{}",
                 plan::render(diagnostics, &name, &text, &sets, colour).trim_end()
             );

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use plan::{BuildSource, Engine, Insert, InsertStepKind, Limits, Plan, Tables, Variant, Workload};
+use plan::{
+    BuildSource, Engine, Insert, InsertStepKind, Kv, KvStepKind, Limits, Plan, Tables, Variant,
+    Workload,
+};
 
 use crate::outcome::UsageError;
 use crate::plan_file::PlanFile;
@@ -16,6 +19,8 @@ const SERVER_BYTES: u64 = 1_500_000_000;
 pub const LOAD_ROWS_PER_S: u64 = 60_000;
 /// See there.
 pub const WRITE_ROWS_PER_S: u64 = 8_000;
+/// Entries per second that an embedded engine writes.
+const PUTS_PER_S: u64 = 200_000;
 /// What a cell takes besides its steps: start, stop, checks.
 const CELL_OVERHEAD: Duration = Duration::from_secs(5);
 
@@ -32,10 +37,16 @@ pub struct Estimate {
 
 /// Connections that a cell opens at a time, those that observe included.
 pub fn connections(variant: &Variant, clients: u32) -> u32 {
-    let Workload::Insert(insert) = &variant.workload;
-    let each =
-        2 + u32::from(insert.delete_per_insert) + u32::from(insert.long_transaction.is_some());
-    clients * each + 8
+    match &variant.workload {
+        Workload::Insert(insert) => {
+            let each = 2
+                + u32::from(insert.delete_per_insert)
+                + u32::from(insert.long_transaction.is_some());
+            clients * each + 8
+        }
+        // One more writes.
+        Workload::Kv(_) => clients + 1,
+    }
 }
 
 /// What a run of `plan` will take.
@@ -60,19 +71,25 @@ pub fn sum(cells: impl IntoIterator<Item = Estimate>) -> Estimate {
 /// What one cell will take.
 pub fn cell_estimate(plan: &Plan, cell: &plan::Cell) -> Estimate {
     let variant = &plan.variants[cell.variant];
-    let Workload::Insert(insert) = &variant.workload;
     let build = &plan.builds[plan.targets[cell.target].build];
     let server_bytes = match build.source {
+        BuildSource::Installed(_) if build.engine == Engine::RocksDb => 0,
         BuildSource::Installed(_) => SERVER_BYTES,
         BuildSource::Bundled | BuildSource::Url(_) => 0,
     };
     let stored_bytes = match (build.engine, &build.source) {
         // Nothing is kept, or elsewhere.
         (Engine::Null, _) | (_, BuildSource::Url(_)) => 0,
-        _ => cell_rows(insert, cell.clients) * ROW_BYTES,
+        _ => match &variant.workload {
+            Workload::Insert(insert) => cell_rows(insert, cell.clients) * ROW_BYTES,
+            Workload::Kv(kv) => kv_bytes(kv),
+        },
     };
     Estimate {
-        time: cell_time(insert, cell.clients),
+        time: match &variant.workload {
+            Workload::Insert(insert) => cell_time(insert, cell.clients),
+            Workload::Kv(kv) => kv_time(kv),
+        },
         disk_bytes: stored_bytes + server_bytes,
         connections: connections(variant, cell.clients),
     }
@@ -127,14 +144,54 @@ fn cell_time(insert: &Insert, clients: u32) -> Duration {
         + CELL_OVERHEAD
 }
 
+/// What the keys and values take, and as much again while they are compacted.
+fn kv_bytes(kv: &Kv) -> u64 {
+    kv.keys
+        .saturating_mul(u64::from(kv.key_size) + u64::from(kv.value_size))
+        .saturating_mul(2)
+}
+
+fn kv_time(kv: &Kv) -> Duration {
+    let writing = |entries: u64| Duration::from_secs_f64(entries as f64 / PUTS_PER_S as f64);
+    let time = |kind: &KvStepKind| match *kind {
+        KvStepKind::FillSeq => writing(kv.keys),
+        KvStepKind::OverwriteSome { writes } => writing(writes),
+        KvStepKind::Read { time, .. }
+        | KvStepKind::ReadWhileWriting { time, .. }
+        | KvStepKind::Overwrite { time } => time,
+        KvStepKind::Drain | KvStepKind::Flush => kv.settle_at_least.max(Duration::from_secs(1)),
+    };
+    kv.steps
+        .iter()
+        .map(|step| time(&step.kind))
+        .sum::<Duration>()
+        + CELL_OVERHEAD
+}
+
+/// What is said of a build that the conductor can't bring up.
+pub fn no_rocksdb() -> anyhow::Error {
+    UsageError::new(
+        "builds of `rocksdb` can be planned, not run: the key-value sequence runs on them only"
+            .to_owned(),
+        Some("measure builds of other engines with `[workload.insert]`".to_owned()),
+    )
+    .into()
+}
+
 /// Refuses what the plan's text can't tell: a config for a server that assay does not start, a feature that an
 /// engine doesn't have, a file that isn't there.
 pub fn refuse_what_cannot_run(file: &PlanFile) -> anyhow::Result<()> {
     let plan = &file.plan;
-    let has_partitions = plan.variants.iter().any(|variant| {
-        let Workload::Insert(insert) = &variant.workload;
-        insert.partitions > 0
-    });
+    let has_partitions = plan.variants.iter().any(
+        |variant| matches!(&variant.workload, Workload::Insert(insert) if insert.partitions > 0),
+    );
+    if plan
+        .targets
+        .iter()
+        .any(|target| plan.builds[target.build].engine == Engine::RocksDb)
+    {
+        return Err(no_rocksdb());
+    }
     for target in &plan.targets {
         let (build, config) = (&plan.builds[target.build], &plan.configs[target.config]);
         let refuse = |what: &str, help: &str| {

@@ -56,8 +56,9 @@ pub struct IntervalRow {
 pub struct Progress {
     /// Since the step began.
     pub elapsed_ns: u64,
-    /// Rows in the last complete second, by kind of operation.
-    pub rows_last_second: BTreeMap<&'static str, u64>,
+    /// Rows in the last second of which all connections that are at work have told, by kind of operation; `None`
+    /// before there is one.
+    pub rows_last_second: Option<BTreeMap<&'static str, u64>>,
     /// Rows since the step began, by kind of operation.
     pub rows_total: BTreeMap<&'static str, u64>,
 }
@@ -190,7 +191,8 @@ impl Origin {
     }
 }
 
-/// A second's latencies wait so long for those that are late before they are passed on.
+/// A second waits so long for connections that are late before it is passed on: one tells of a second with its first
+/// operation after it.
 const SECONDS_KEPT: u32 = 2;
 
 pub(crate) struct Collector<'a, S> {
@@ -337,13 +339,12 @@ impl<'a, S: Sink> Collector<'a, S> {
     pub(crate) fn tick(&mut self, now_ns: u64) -> Result<(), String> {
         let second = (now_ns / 1_000_000_000) as u32;
         self.progress.elapsed_ns = now_ns;
-        if second >= 1 {
-            let last = second - 1;
-            self.progress.rows_last_second = self
+        if let Some(last) = second.checked_sub(1 + SECONDS_KEPT) {
+            let rows = self
                 .rows_by_second
                 .range((last, "")..(last + 1, ""))
-                .map(|(&(_, kind), &rows)| (kind, rows))
-                .collect();
+                .map(|(&(_, kind), &rows)| (kind, rows));
+            self.progress.rows_last_second = Some(rows.collect());
             self.rows_by_second = self.rows_by_second.split_off(&(last, ""));
         }
         self.sink.progress(&self.progress)?;

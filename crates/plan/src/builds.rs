@@ -8,14 +8,15 @@ use crate::tree::Entry;
 use crate::wording::{code, quoted};
 
 /// The engines by name, in the order in which they are listed.
-pub(crate) const ENGINES: [(&str, Engine); 4] = [
+pub(crate) const ENGINES: [(&str, Engine); 5] = [
     ("sqlite", Engine::Sqlite),
     ("postgres", Engine::Postgres),
     ("mysql", Engine::Mysql),
+    ("rocksdb", Engine::RocksDb),
     ("null", Engine::Null),
 ];
 
-const KEYS: [&str; 5] = ["sqlite", "postgres", "mysql", "null", "url"];
+const KEYS: [&str; 6] = ["sqlite", "postgres", "mysql", "rocksdb", "null", "url"];
 const SCHEMES: [(&str, Engine); 4] = [
     ("postgresql://", Engine::Postgres),
     ("postgres://", Engine::Postgres),
@@ -23,7 +24,7 @@ const SCHEMES: [(&str, Engine); 4] = [
     ("mariadb://", Engine::Mysql),
 ];
 const WAYS: &str = "give one of `sqlite = \"bundled\"`, `postgres = \"BUILD\"`, `mysql = \"BUILD\"` (MariaDB too), \
-     `null = \"bundled\"`, `url = \"postgresql://...\"`, `url = \"mysql://...\"`";
+     `rocksdb = \"BUILD\"` (Speedb too), `null = \"bundled\"`, `url = \"postgresql://...\"`, `url = \"mysql://...\"`";
 
 pub(crate) fn engine_name(engine: Engine) -> &'static str {
     ENGINES
@@ -133,11 +134,11 @@ fn build(cx: &mut Context<'_>, entry: Entry) -> Option<Build> {
             cx.read(&key, &way.node, &bundled)?;
             (Engine::Null, BuildSource::Bundled, bundled.show(&()))
         }
-        "postgres" | "mysql" => {
-            let engine = if way.key == "mysql" {
-                Engine::Mysql
-            } else {
-                Engine::Postgres
+        "postgres" | "mysql" | "rocksdb" => {
+            let engine = match way.key.as_str() {
+                "mysql" => Engine::Mysql,
+                "rocksdb" => Engine::RocksDb,
+                _ => Engine::Postgres,
             };
             let place = cx.read(&key, &way.node, &Line)?;
             let shown = quoted(&place);

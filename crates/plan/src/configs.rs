@@ -2,13 +2,34 @@
 
 use crate::builds::{ENGINES, engine_name};
 use crate::diagnostic::{Diagnostic, Place};
-use crate::kinds::{CpuList, Line, Size, bad_name};
+use crate::kinds::{Choice, CpuList, Flag, Line, Size, bad_name};
 use crate::reader::{Context, Field, Kind, Section, table_of, wrong_type};
-use crate::spec::{Config, Engine, Limits};
+use crate::spec::{Config, Engine, Limits, UnknownOptions};
 use crate::tree::{Entry, Node, Table, Value};
 use crate::wording::{code, did_you_mean, key_part, list, quoted};
 
 const KEYS: [&str; 5] = ["extends", "file", "set", "memory", "cpus"];
+const ROCKSDB_KEYS: [&str; 7] = [
+    "extends",
+    "file",
+    "set",
+    "unknown-options",
+    "statistics",
+    "memory",
+    "cpus",
+];
+const UNKNOWN_OPTIONS: Choice<UnknownOptions> = Choice(&[
+    ("refuse", UnknownOptions::Refuse),
+    ("skip", UnknownOptions::Skip),
+]);
+
+/// The keys that a config of an engine may have.
+fn keys_of(engine: Engine) -> &'static [&'static str] {
+    match engine {
+        Engine::RocksDb => &ROCKSDB_KEYS,
+        _ => &KEYS,
+    }
+}
 
 /// Below this no server starts.
 const MEMORY_LEAST: u64 = 64 << 20;
@@ -25,6 +46,8 @@ struct Written {
     file: Option<String>,
     set: Vec<(String, String)>,
     limits: Limits,
+    unknown_options: Option<UnknownOptions>,
+    statistics: Option<bool>,
 }
 
 /// A config with what else is known of it.
@@ -71,6 +94,8 @@ pub(crate) fn read(
                 files: Vec::new(),
                 set: Vec::new(),
                 limits: Limits::default(),
+                unknown_options: UnknownOptions::default(),
+                statistics: false,
             };
             cx.resolve(
                 format!("config.{}.{IMPLICIT}", engine_name(engine)),
@@ -109,14 +134,14 @@ fn config(
     let name_is_bad = bad_name("a config has a name that cannot be used", &name, place);
     let is_named = name_is_bad.is_none();
     cx.diagnostics.extend(name_is_bad);
-    if is_stray_key(&name, &entry.node) {
+    if is_stray_key(engine, &name, &entry.node) {
         cx.report(wrong_type(&path, &entry.node, "a config").help(format!(
             "name the config: {}",
             code(&format!("[{engine_path}.NAME]"))
         )));
         return None;
     }
-    let mut section = Section::of(cx, &path, entry.node, &KEYS)?;
+    let mut section = Section::of(cx, &path, entry.node, keys_of(engine))?;
     let mut text = |cx: &mut Context<'_>, key: &str| {
         let entry = section.take(key)?;
         let key = section.name_of(key);
@@ -127,16 +152,20 @@ fn config(
     let extends = text(cx, "extends");
     let file = text(cx, "file").map(|(file, _)| file);
     let limits = Limits {
-        memory_bytes: limit(cx, &mut section, "memory", &Size(MEMORY_LEAST..=u64::MAX)),
-        cpus: limit(cx, &mut section, "cpus", &CpuList),
+        memory_bytes: given(cx, &mut section, "memory", &Size(MEMORY_LEAST..=u64::MAX)),
+        cpus: given(cx, &mut section, "cpus", &CpuList),
     };
+    let unknown_options = given(cx, &mut section, "unknown-options", &UNKNOWN_OPTIONS);
+    let statistics = given(cx, &mut section, "statistics", &Flag);
     let set_path = section.name_of("set");
     let table = section
         .take("set")
         .and_then(|entry| table_of(cx, &set_path, entry.node))
         .unwrap_or_default();
-    let set = options(cx, &set_path, table);
-    if extends.is_none() && file.is_none() && set.is_empty() && limits == Limits::default() {
+    let set = options(cx, engine, &set_path, table);
+    let is_plain = extends.is_none() && file.is_none() && set.is_empty();
+    let is_bare = limits == Limits::default() && unknown_options.is_none() && statistics.is_none();
+    if is_plain && is_bare {
         cx.resolve(path, "{}".to_owned(), place);
     }
     is_named.then_some(Written {
@@ -147,10 +176,13 @@ fn config(
         file,
         set,
         limits,
+        unknown_options,
+        statistics,
     })
 }
 
-fn limit<K: Kind>(
+/// The value of a key that has no default.
+fn given<K: Kind>(
     cx: &mut Context<'_>,
     section: &mut Section,
     key: &str,
@@ -165,23 +197,29 @@ fn limit<K: Kind>(
 
 /// Whether this is a key of a config where the name of one should be: `[config.sqlite]` instead of
 /// `[config.sqlite.NAME]`.
-fn is_stray_key(name: &str, node: &Node) -> bool {
+fn is_stray_key(engine: Engine, name: &str, node: &Node) -> bool {
+    let keys = keys_of(engine);
     let is_config = match &node.value {
         Value::Table(table) => {
             table.entries.is_empty()
                 || table
                     .entries
                     .iter()
-                    .any(|entry| KEYS.contains(&entry.key.as_str()))
+                    .any(|entry| keys.contains(&entry.key.as_str()))
         }
         Value::Broken => true,
         _ => false,
     };
-    KEYS.contains(&name) && !is_config
+    keys.contains(&name) && !is_config
 }
 
 /// Options in the engine's notation.
-fn options(cx: &mut Context<'_>, path: &str, table: Table) -> Vec<(String, String)> {
+fn options(
+    cx: &mut Context<'_>,
+    engine: Engine,
+    path: &str,
+    table: Table,
+) -> Vec<(String, String)> {
     let mut options: Vec<(String, String, Place)> = Vec::new();
     for entry in table.entries {
         let key = format!("{path}.{}", key_part(&entry.key));
@@ -220,7 +258,7 @@ fn options(cx: &mut Context<'_>, path: &str, table: Table) -> Vec<(String, Strin
             );
             continue;
         }
-        if let Some((value, shown)) = option(cx, &key, &entry.node) {
+        if let Some((value, shown)) = option(cx, engine, &key, &entry.node) {
             cx.resolve(key, shown, entry.node.place);
             options.push((entry.key, value, entry.key_place));
         }
@@ -232,9 +270,18 @@ fn options(cx: &mut Context<'_>, path: &str, table: Table) -> Vec<(String, Strin
 }
 
 /// A value in the engine's notation and in the plan's.
-fn option(cx: &mut Context<'_>, key: &str, node: &Node) -> Option<(String, String)> {
+fn option(
+    cx: &mut Context<'_>,
+    engine: Engine,
+    key: &str,
+    node: &Node,
+) -> Option<(String, String)> {
     match &node.value {
         Value::Broken => None,
+        // RocksDB knows no other words for them.
+        Value::Boolean(flag) if engine == Engine::RocksDb => {
+            Some((flag.to_string(), flag.to_string()))
+        }
         Value::Boolean(flag) => Some((
             if *flag { "on" } else { "off" }.to_owned(),
             flag.to_string(),
@@ -317,8 +364,11 @@ fn extend(cx: &mut Context<'_>, written: &[Written]) -> Vec<Declared> {
         let mut files = Vec::new();
         let mut set: Vec<(String, String)> = Vec::new();
         let mut limits = Limits::default();
+        let (mut unknown_options, mut statistics) = (None, None);
         for &ancestor in line.iter().rev() {
             let own = &written[ancestor].limits;
+            unknown_options = written[ancestor].unknown_options.or(unknown_options);
+            statistics = written[ancestor].statistics.or(statistics);
             limits.memory_bytes = own.memory_bytes.or(limits.memory_bytes);
             limits.cpus = own.cpus.clone().or(limits.cpus);
             files.extend(written[ancestor].file.clone());
@@ -339,6 +389,8 @@ fn extend(cx: &mut Context<'_>, written: &[Written]) -> Vec<Declared> {
             files,
             set,
             limits,
+            unknown_options: unknown_options.unwrap_or_default(),
+            statistics: statistics.unwrap_or(false),
         };
         declared.push(Declared {
             config,

@@ -7,9 +7,12 @@ use crate::diagnostic::{Diagnostic, Place};
 use crate::kinds::{Choice, Count, Flag, ListOf, Optional, Rate, SmallCount, Time};
 use crate::quantity::{show_count, show_duration};
 use crate::reader::{Context, Field, Kind, Section, table_of};
-use crate::spec::{Checks, IndexSet, IndexStatements, Insert, InsertStep, InsertStepKind, Tables};
+use crate::spec::{
+    Checks, IndexSet, IndexStatements, Insert, InsertStep, InsertStepKind, Tables, Workload,
+};
 use crate::step::{DEFAULT_STEPS, STEPS_HELP, Step, StepName, StepSort};
 use crate::tree::{Entry, Node};
+use crate::variants::Reader;
 use crate::wording::{code, did_you_mean, key_part};
 
 const PATH: &str = "workload.insert";
@@ -80,8 +83,18 @@ impl Transactions {
     }
 }
 
-/// Reads `[workload.insert]`. `clients_most` is the largest number of clients that the plan has, if that is known.
-pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<Insert> {
+/// `[workload.insert]`
+pub(crate) struct InsertReader;
+
+impl Reader for InsertReader {
+    const PATH: &'static str = PATH;
+
+    fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<Workload> {
+        read(cx, node, clients_most).map(Workload::Insert)
+    }
+}
+
+fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<Insert> {
     let section = &mut Section::of(cx, PATH, node, &KEYS)?;
     let rows = Count(1..=ROWS_MOST);
     let initial_rows = cx.field(section, "initial-rows", &rows, 100_000);
@@ -168,12 +181,14 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) 
     }
     check_pair(
         cx,
+        PATH,
         ["data-length-min", "data-length-max"],
         [&data_length_min, &data_length_max],
         |length| length.to_string(),
     );
     check_pair(
         cx,
+        PATH,
         ["settle-at-least", "settle-at-most"],
         [&settle_at_least, &settle_at_most],
         |time| show_duration(*time),
@@ -466,7 +481,7 @@ fn step(
 }
 
 /// A value of a step that follows from one of the workload, and then has its origin.
-fn inherited<K: Kind, T>(
+pub(crate) fn inherited<K: Kind, T>(
     cx: &mut Context<'_>,
     section: &mut Section,
     key: &str,
@@ -584,8 +599,9 @@ fn before_indexes(
 }
 
 /// Reports a least that is above its most.
-fn check_pair<T: PartialOrd>(
+pub(crate) fn check_pair<T: PartialOrd>(
     cx: &mut Context<'_>,
+    path: &str,
     [least_key, most_key]: [&str; 2],
     [least, most]: [&Field<T>; 2],
     show: impl Fn(&T) -> String,
@@ -604,7 +620,7 @@ fn check_pair<T: PartialOrd>(
             "plan::conflict",
             here,
             format!(
-                "`{PATH}.{least_key}` is above `{PATH}.{most_key}`: `{}` and `{}`",
+                "`{path}.{least_key}` is above `{path}.{most_key}`: `{}` and `{}`",
                 show(&least.value),
                 show(&most.value)
             ),

@@ -340,6 +340,90 @@ impl Kind for Rate {
     }
 }
 
+/// Bytes per second, `"2MiB/s"`.
+pub(crate) struct ByteRate;
+
+impl Kind for ByteRate {
+    type Value = u64;
+
+    fn read(&self, name: &str, node: &Node) -> Result<u64, Fault> {
+        const HELP: &str = "a rate of writing is a string with a number and one of `B/s`, `KiB/s`, `MiB/s`: `\"2MiB/s\"`";
+        let text = match (&node.value, node.text()) {
+            (Value::Broken, _) => return Err(Fault::SAID),
+            (Value::Integer(text, _) | Value::Float(text, _), _) => text,
+            (_, Some(text)) => text,
+            _ => {
+                return Err(wrong_type(name, node, "a rate of writing")
+                    .help(HELP)
+                    .into());
+            }
+        };
+        let wrong_unit = |label: String, meant: Option<String>| {
+            let diagnostic = Diagnostic::error(
+                "plan::bad-unit",
+                node.place,
+                format!("{} is no rate of writing: {}", code(name), code(text)),
+            )
+            .label(label);
+            let diagnostic = match meant {
+                Some(meant) => diagnostic.help(format!("did you mean {}?", code(&meant))),
+                None => diagnostic,
+            };
+            Err(diagnostic.help(HELP).into())
+        };
+        let Some(size) = text.strip_suffix("/s") else {
+            let meant = quantity::size(text).ok().map(|_| format!("{text}/s"));
+            return wrong_unit("per second?".to_owned(), meant);
+        };
+        match quantity::size(size) {
+            Ok(0) => Err(out_of_range(name, node, text, "1B/s or more")),
+            Ok(size) => Ok(size),
+            Err(Wrong::Unit { unit, meant }) => {
+                let number = size.strip_suffix(unit.as_str()).unwrap_or_default();
+                let meant = meant.map(|meant| format!("{number}{meant}/s"));
+                wrong_unit(format!("{} is not a unit of a size", code(&unit)), meant)
+            }
+            Err(Wrong::NoUnit) => wrong_unit("bytes, MiB?".to_owned(), None),
+            Err(wrong) => Err(no_quantity(name, node, text, "rate", &wrong, HELP)),
+        }
+    }
+
+    fn show(&self, value: &u64) -> String {
+        quoted(&format!("{}/s", quantity::show_size(*value)))
+    }
+}
+
+/// A part of a whole, `0.5`.
+pub(crate) struct Share;
+
+impl Kind for Share {
+    type Value = f64;
+
+    fn read(&self, name: &str, node: &Node) -> Result<f64, Fault> {
+        let (got, share) = match &node.value {
+            Value::Broken => return Err(Fault::SAID),
+            Value::Integer(text, number) => {
+                (text, number.map_or(f64::INFINITY, |number| number as f64))
+            }
+            Value::Float(text, number) => (text, *number),
+            _ => {
+                return Err(wrong_type(name, node, "a number from 0 to 1")
+                    .help("write it as a number: `0.5`")
+                    .into());
+            }
+        };
+        if (0.0..=1.0).contains(&share) {
+            Ok(share)
+        } else {
+            Err(out_of_range(name, node, got, "0 to 1"))
+        }
+    }
+
+    fn show(&self, value: &f64) -> String {
+        value.to_string()
+    }
+}
+
 /// `true` or `false`
 pub(crate) struct Flag;
 

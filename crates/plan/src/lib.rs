@@ -1,7 +1,7 @@
 //! The text of a plan -> targets, workloads and cells, or diagnostics with line and column. No I/O.
 //!
 //! [`parse`] goes in steps: `document` takes the text apart and keeps the place of every value, `overrides` puts
-//! `--set` arguments over it, and `insert`, `builds`, `configs` and `targets` read what they know through `reader`
+//! `--set` arguments over it, and `insert`, `kv`, `builds`, `configs` and `targets` read what they know through `reader`
 //! and the `kinds` of values, which say what is wrong with a value and note each with its origin. Nothing stops at the
 //! first error.
 
@@ -11,6 +11,7 @@ mod diagnostic;
 mod document;
 mod insert;
 mod kinds;
+mod kv;
 mod overrides;
 mod quantity;
 mod reader;
@@ -30,7 +31,9 @@ pub use spec::*;
 
 use std::time::Duration;
 
+use insert::InsertReader;
 use kinds::{Choice, Count, Flag, Line, ListOf, Name, Optional, SmallCount, Time, is_name};
+use kv::KvReader;
 use reader::{Context, Field, Kind, Section};
 use wording::{code, did_you_mean, list};
 
@@ -56,7 +59,7 @@ const KEYS: [&str; 14] = [
     "config",
     "target",
 ];
-const WORKLOAD_KEYS: [&str; 1] = ["insert"];
+const WORKLOAD_KEYS: [&str; 2] = ["insert", "kv"];
 
 /// More clients than any machine serves.
 const CLIENTS_MOST: u32 = 10_000;
@@ -191,6 +194,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     if targets.trusted {
         targets::report_unused(cx, &parts, &targets.value);
     }
+    check_engines(cx, variants.as_deref(), &builds.value);
     let base = base(cx, base_entry, &targets, base_at);
 
     Some(Plan {
@@ -247,8 +251,8 @@ fn workload(
     section: &mut Section,
     clients_most: Option<u32>,
 ) -> Option<Vec<Variant>> {
-    const HELP: &str =
-        "add a table `[workload.insert]`: the Insert Benchmark; all its keys have defaults";
+    const HELP: &str = "add a table `[workload.insert]`, the Insert Benchmark, or `[workload.kv]`, the key-value sequence; \
+         all their keys have defaults";
     let missing = |place| {
         Diagnostic::error("plan::missing-key", place, "the plan has no workload").help(HELP)
     };
@@ -258,15 +262,60 @@ fn workload(
     };
     let errors = cx.diagnostics.len();
     let mut workload = Section::of(cx, "workload", entry.node, &WORKLOAD_KEYS)?;
-    match workload.take("insert") {
-        Some(entry) => variants::read(cx, entry.node, clients_most),
-        None => {
+    match (workload.take("insert"), workload.take("kv")) {
+        (Some(insert), Some(kv)) => {
+            let (first, second) = if insert.key_place <= kv.key_place {
+                (insert.key_place, kv.key_place)
+            } else {
+                (kv.key_place, insert.key_place)
+            };
+            cx.report(
+                Diagnostic::error(
+                    "plan::conflict",
+                    second,
+                    "`workload.insert` and `workload.kv` exclude each other",
+                )
+                .label("a plan has one workload")
+                .also(first, "the other")
+                .help("make two plans of it"),
+            );
+            None
+        }
+        (Some(entry), None) => variants::read::<InsertReader>(cx, entry.node, clients_most),
+        (None, Some(entry)) => variants::read::<KvReader>(cx, entry.node, clients_most),
+        (None, None) => {
             // An unknown key was probably meant to be one.
             if cx.diagnostics.len() == errors {
                 cx.report(missing(entry.key_place).label("nothing in it"));
             }
             None
         }
+    }
+}
+
+/// Reports builds that the workload can't run on.
+fn check_engines(cx: &mut Context<'_>, variants: Option<&[Variant]>, builds: &[(Build, Place)]) {
+    let Some(Variant {
+        workload: Workload::Kv(_),
+        ..
+    }) = variants.and_then(<[Variant]>::first)
+    else {
+        return;
+    };
+    for (build, place) in builds.iter().filter(|it| it.0.engine != Engine::RocksDb) {
+        let engine = builds::engine_name(build.engine);
+        cx.report(
+            Diagnostic::error(
+                "plan::conflict",
+                *place,
+                format!(
+                    "the key-value sequence does not run on build {}",
+                    code(&build.name)
+                ),
+            )
+            .label(format!("{} has no keys and values", code(engine)))
+            .help("it runs on builds of `rocksdb`; for others use `[workload.insert]`"),
+        );
     }
 }
 

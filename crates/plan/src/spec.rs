@@ -60,6 +60,8 @@ pub struct Variant {
 pub enum Workload {
     /// The Insert Benchmark.
     Insert(Insert),
+    /// The key-value sequence.
+    Kv(Kv),
 }
 
 /// The parameters of the Insert Benchmark.
@@ -198,6 +200,102 @@ pub enum Query {
     Point,
 }
 
+/// The parameters of the key-value sequence.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kv {
+    /// The steps in their order.
+    pub steps: Vec<KvStep>,
+    /// Keys.
+    pub keys: u64,
+    /// Bytes of a key.
+    pub key_size: u32,
+    /// Bytes of a value.
+    pub value_size: u32,
+    /// The share of a value that remains when it is compressed well.
+    pub compression_ratio: f64,
+    /// Bytes of keys and values that the writer beside readers writes per second.
+    pub write_bytes_per_s: u64,
+    /// The length of each step that only reads.
+    pub read_time: Duration,
+    /// The length of each step that writes for a time.
+    pub read_write_time: Duration,
+    /// Entries of a scan.
+    pub scan_length: u32,
+    /// Keys of a read of several.
+    pub multiget_keys: u32,
+    /// The share of read operations of which a value is compared with what was written.
+    pub verify_share: f64,
+    /// What is compared with what the workload knows it did, after each step.
+    pub checks: Checks,
+    /// Failed operations that end a step as failed.
+    pub error_limit: u64,
+    /// Attempts at an operation that fails with a transient error, the first included.
+    pub attempts: u32,
+    /// The least time that settling takes.
+    pub settle_at_least: Duration,
+    /// When settling stops waiting for pending work.
+    pub settle_at_most: Duration,
+}
+
+/// One step of the key-value sequence.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KvStep {
+    /// Its name, unique within the plan: `readwhilewriting`, `readwhilewriting.2`.
+    pub name: String,
+    /// What it does.
+    pub kind: KvStepKind,
+}
+
+/// What a step of the key-value sequence does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum KvStepKind {
+    /// `fillseq`: writes all keys in their order, one client, without a log.
+    FillSeq,
+    /// `drain`: waits for compaction.
+    Drain,
+    /// `flush`: flushes memtables, waits, compacts level 0, waits.
+    Flush,
+    /// `readrandom`, `multireadrandom`, `fwdrange`, `revrange`
+    Read {
+        /// How it reads.
+        read: KvRead,
+        /// How long.
+        time: Duration,
+    },
+    /// `readwhilewriting`, `multireadwhilewriting`, `fwdrangewhilewriting`, `revrangewhilewriting`
+    ReadWhileWriting {
+        /// How it reads.
+        read: KvRead,
+        /// Bytes of keys and values that the writer writes per second.
+        write_bytes_per_s: u64,
+        /// How long.
+        time: Duration,
+    },
+    /// `overwritesome`
+    OverwriteSome {
+        /// Writes of all clients together.
+        writes: u64,
+    },
+    /// `overwrite`: overwrites as fast as it goes, then waits for compaction.
+    Overwrite {
+        /// How long it writes.
+        time: Duration,
+    },
+}
+
+/// How a step of the key-value sequence reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KvRead {
+    /// One random key.
+    Get,
+    /// Several random keys at once.
+    MultiGet,
+    /// From a random key on, upwards.
+    Forward,
+    /// From a random key on, downwards.
+    Reverse,
+}
+
 /// An engine by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
@@ -207,6 +305,8 @@ pub enum Engine {
     Postgres,
     /// MySQL and MariaDB.
     Mysql,
+    /// RocksDB and what is made from it.
+    RocksDb,
     /// Nothing at all: measures assay itself.
     Null,
 }
@@ -285,6 +385,20 @@ pub struct Config {
     pub set: Vec<(String, String)>,
     /// What its server may use of the machine.
     pub limits: Limits,
+    /// What becomes of options that a version of RocksDB doesn't know.
+    pub unknown_options: UnknownOptions,
+    /// RocksDB counts and times what it does, which costs some of its speed.
+    pub statistics: bool,
+}
+
+/// What becomes of an option that a version of RocksDB doesn't know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnknownOptions {
+    /// The cell fails.
+    #[default]
+    Refuse,
+    /// It is left out and recorded as not applicable.
+    Skip,
 }
 
 /// What a server may use of the machine; `None`: all of it.
@@ -352,6 +466,7 @@ impl Workload {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Insert(_) => "insert",
+            Self::Kv(_) => "kv",
         }
     }
 }

@@ -60,17 +60,26 @@ impl StepName {
             .into_iter()
             .find_map(|(name, sort)| Some((sort, text.strip_prefix(name)?)));
         let (sort, rest) = found.or_else(|| query(text))?;
-        let is_suffix = |suffix: &str| {
-            (1..=SUFFIX_LONGEST).contains(&suffix.len())
-                && suffix
-                    .bytes()
-                    .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
-        };
         let is_step = rest.is_empty() || rest.strip_prefix('.').is_some_and(is_suffix);
         is_step.then(|| Self {
             name: text.to_owned(),
             sort,
         })
+    }
+}
+
+fn is_suffix(suffix: &str) -> bool {
+    (1..=SUFFIX_LONGEST).contains(&suffix.len())
+        && suffix
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+}
+
+/// `overwrite.2` -> `overwrite`; `None` where what follows the dot is no suffix.
+pub(crate) fn split_suffix(text: &str) -> Option<&str> {
+    match text.split_once('.') {
+        None => Some(text),
+        Some((name, suffix)) => is_suffix(suffix).then_some(name),
     }
 }
 

@@ -1,19 +1,26 @@
-//! `[workload.insert.variant.NAME]`: what the variants of a workload change in it.
+//! `[workload.X.variant.NAME]`: what the variants of a workload change in it.
 
 use crate::diagnostic::Diagnostic;
-use crate::insert;
 use crate::kinds::bad_name;
 use crate::reader::{Context, table_of};
 use crate::spec::{Variant, Workload};
 use crate::tree::{Entry, Node, Table, Value};
 
-const PATH: &str = "workload.insert.variant";
 /// The key of a workload whose own keys are changed one by one.
 const NESTED: &str = "step";
 
-/// Reads `[workload.insert]` with its variants; without any there is one, without a name. What all share has to be
+/// How a workload is read from its table.
+pub(crate) trait Reader {
+    /// Its table's path, `workload.X`.
+    const PATH: &'static str;
+
+    /// Reads the table; `clients_most` is the largest number of clients that the plan has, if that is known.
+    fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<Workload>;
+}
+
+/// Reads a workload with its variants; without any there is one, without a name. What all share has to be
 /// a workload by itself.
-pub(crate) fn read(
+pub(crate) fn read<R: Reader>(
     cx: &mut Context<'_>,
     mut node: Node,
     clients_most: Option<u32>,
@@ -24,23 +31,26 @@ pub(crate) fn read(
     };
     let shared = node.clone();
     let noted = cx.resolved.len();
-    let workload = insert::read(cx, node, clients_most);
+    let workload = R::read(cx, node, clients_most);
     let Some(declared) = declared else {
         return Some(vec![Variant {
             name: None,
-            workload: Workload::Insert(workload?),
+            workload: workload?,
         }]);
     };
-    let table = table_of(cx, PATH, declared.node)?;
+    let variants_path = format!("{}.variant", R::PATH);
+    let table = table_of(cx, &variants_path, declared.node)?;
     if table.entries.is_empty() {
         cx.report(
             Diagnostic::error(
                 "plan::empty-list",
                 declared.key_place,
-                format!("`{PATH}` is empty"),
+                format!("`{variants_path}` is empty"),
             )
             .label("nothing to measure")
-            .help("leave it out, or name a variant: `[workload.insert.variant.NAME]`"),
+            .help(format!(
+                "leave it out, or name a variant: `[{variants_path}.NAME]`"
+            )),
         );
     }
     let mut variants = Vec::new();
@@ -51,7 +61,7 @@ pub(crate) fn read(
             entry.key_place,
         );
         cx.diagnostics.extend(name_is_bad);
-        let path = format!("{PATH}.{}", entry.key);
+        let path = format!("{variants_path}.{}", entry.key);
         let (name, place) = (Some(entry.key), entry.key_place);
         let Some(mut changes) = table_of(cx, &path, entry.node) else {
             continue;
@@ -64,11 +74,11 @@ pub(crate) fn read(
                     format!("unknown key `variant` in `[{path}]`"),
                 )
                 .label("a variant has no variants")
-                .help("put them side by side: `[workload.insert.variant.NAME]`"),
+                .help(format!("put them side by side: `[{variants_path}.NAME]`")),
             );
         }
         let before = cx.resolved.len();
-        let workload = changed(cx, &shared, changes, &path, noted, clients_most);
+        let workload = changed::<R>(cx, &shared, changes, &path, noted, clients_most);
         if cx.resolved.len() == before {
             cx.resolve(path, "{}".to_owned(), place);
         }
@@ -79,7 +89,7 @@ pub(crate) fn read(
 
 /// The shared workload with a variant's changes. Of its values only those are noted that are not as in the shared one,
 /// whose notes begin at `noted`.
-fn changed(
+fn changed<R: Reader>(
     cx: &mut Context<'_>,
     shared: &Node,
     changes: Table,
@@ -92,7 +102,7 @@ fn changed(
         put_over(table, changes);
     }
     let (diagnostics, resolved) = (cx.diagnostics.len(), cx.resolved.len());
-    let workload = insert::read(cx, node, clients_most);
+    let workload = R::read(cx, node, clients_most);
     // What is wrong with the shared values was said.
     let news = cx.diagnostics.split_off(diagnostics);
     for diagnostic in news {
@@ -103,12 +113,12 @@ fn changed(
     for mut value in cx.resolved.split_off(resolved) {
         let is_shared = cx.resolved[noted..].contains(&value);
         if !is_shared {
-            let rest = value.key.strip_prefix("workload.insert").unwrap_or("");
+            let rest = value.key.strip_prefix(R::PATH).unwrap_or("");
             value.key = format!("{path}{rest}");
             cx.resolved.push(value);
         }
     }
-    workload.map(Workload::Insert)
+    workload
 }
 
 fn put_over(table: &mut Table, changes: Table) {

@@ -82,7 +82,7 @@ columns! {
     ServerRssMax Gauge "server_rss_bytes_max" "resident memory of the server's largest process, its shared part included";
     ServerPrivate Gauge "server_private_bytes" "private memory of all processes of the server";
     ServerRead Cumulative "server_read_bytes" "bytes that the server read from storage";
-    ServerWrite Cumulative "server_write_bytes" "bytes that the server had written, or left to be written, to storage";
+    ServerWrite Cumulative "server_write_bytes" "bytes of page cache that the server made dirty, as the kernel charges them: whole folios, so that it may be far more than was written";
     ServerGroupMemory Gauge "server_cgroup_memory_bytes" "memory that the server's control group is charged with, where that is limited";
     ServerGroupCache Gauge "server_cgroup_cache_bytes" "the part of it that is page cache of files, without shared memory";
     AssayCpu Cumulative "assay_cpu_ns" "all of assay's own process, user and kernel mode";

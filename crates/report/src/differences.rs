@@ -155,12 +155,14 @@ pub(crate) fn values(setting: &Difference, all: bool) -> (String, String) {
     const ABSENT: &str = "(not declared)";
     let (Some(a), Some(b)) = (&setting.a, &setting.b) else {
         let shown = |value: &Option<String>| {
-            value
-                .as_deref()
-                .map_or_else(|| ABSENT.to_owned(), |value| shown(value, all))
+            value.as_deref().map_or_else(
+                || ABSENT.to_owned(),
+                |value| shown(&readable(&setting.name, value), all),
+            )
         };
         return (shown(&setting.a), shown(&setting.b));
     };
+    let (a, b) = (&readable(&setting.name, a), &readable(&setting.name, b));
     fn items(list: &str) -> Vec<&str> {
         list.split(',').map(str::trim).collect()
     }
@@ -182,6 +184,20 @@ pub(crate) fn values(setting: &Difference, all: bool) -> (String, String) {
     } else {
         (own_a, own_b)
     }
+}
+
+/// A limit of memory in the unit in which plans have it; other values as engines write them.
+fn readable(name: &str, value: &str) -> String {
+    const UNITS: [(&str, u32); 3] = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    let bytes = value.parse::<u64>().ok().filter(|&bytes| bytes > 0);
+    let bytes = bytes.filter(|_| name == "limit.memory");
+    let whole = bytes.and_then(|bytes| {
+        let (unit, shift) = UNITS
+            .into_iter()
+            .find(|(_, shift)| bytes.is_multiple_of(1 << shift))?;
+        Some(format!("{}{unit}", bytes >> shift))
+    });
+    whole.unwrap_or_else(|| value.to_owned())
 }
 
 /// A value: one that can't be seen in quotes, a long one cut.
@@ -257,9 +273,9 @@ fn varying(targets: &[TargetSettings]) -> Vec<String> {
             let texts: Vec<String> = values
                 .iter()
                 .map(|(value, cells)| {
-                    let value = value
-                        .as_deref()
-                        .map_or("(not there)".to_owned(), |value| shown(value, false));
+                    let value = value.as_deref().map_or("(not there)".to_owned(), |value| {
+                        shown(&readable(&setting.name, value), false)
+                    });
                     format!("{value} ({})", counted(cells))
                 })
                 .collect();
@@ -297,11 +313,15 @@ fn ignored_lines(all: &[&Ignored]) -> Vec<String> {
 /// `work_mem = 1001kB: the server has 1000kB`
 pub(crate) fn not_had(one: &Ignored) -> String {
     let fate = match (one.mark, &one.effective) {
-        (Fate::Changed, Some(effective)) => format!("the server has {}", shown(effective, false)),
+        (Fate::Changed, Some(effective)) => {
+            let effective = readable(&one.name, effective);
+            format!("the server has {}", shown(&effective, false))
+        }
         (Fate::Unknown, _) => "the server does not know it".to_owned(),
         _ => "the server does not report it".to_owned(),
     };
-    format!("{} = {}: {fate}", one.name, shown(&one.declared, false))
+    let declared = readable(&one.name, &one.declared);
+    format!("{} = {}: {fate}", one.name, shown(&declared, false))
 }
 
 fn counted(names: &[&str]) -> String {
@@ -312,4 +332,23 @@ fn counted(names: &[&str]) -> String {
         format!(" and {} more", more.len())
     };
     format!("{}{more}", shown.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_of_memory_is_told_as_plans_have_it() {
+        for (value, told) in [
+            ("629145600", "600MiB"),
+            ("1073741824", "1GiB"),
+            ("1073737728", "1048572KiB"),
+            ("1000", "1000"),
+            ("none", "none"),
+        ] {
+            assert_eq!(readable("limit.memory", value), told);
+        }
+        assert_eq!(readable("work_mem", "1073741824"), "1073741824");
+    }
 }

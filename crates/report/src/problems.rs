@@ -197,9 +197,13 @@ pub(crate) fn targets(run: &Run) -> Vec<(String, String)> {
             .declared
             .iter()
             .filter(|setting| !shared(&target.engine, setting));
-        let own = written(own.collect());
-        if !own.is_empty() {
-            text += &format!("; {own}");
+        let limits = ["memory", "cpus"].into_iter().filter_map(|what| {
+            let value = limit(run, target, what)?;
+            Some(format!("{what} limited to {value}"))
+        });
+        let own = Some(written(own.collect())).filter(|own| !own.is_empty());
+        for more in own.into_iter().chain(limits) {
+            text += &format!("; {more}");
         }
         lines.push((target.name.clone(), text));
     }
@@ -222,6 +226,25 @@ pub(crate) fn targets(run: &Run) -> Vec<(String, String)> {
         }
     }
     lines
+}
+
+/// What the plan lets the server of a target use, by its config or by those that it extends.
+fn limit(run: &Run, target: &record::Target, what: &str) -> Option<String> {
+    let value = |config: &str, key: &str| {
+        let key = format!("config.{}.{config}.{key}", target.engine);
+        let mut values = run.plan.resolved.iter();
+        let value = &values.find(|value| value.key == key)?.value;
+        Some(value.trim_matches('"').to_owned())
+    };
+    let mut config = target.config.clone();
+    // No chain of configs is longer than the plan.
+    for _ in 0..run.plan.resolved.len() {
+        if let Some(limit) = value(&config, what) {
+            return Some(limit);
+        }
+        config = value(&config, "extends")?;
+    }
+    None
 }
 
 /// How a run ended, in a few words.

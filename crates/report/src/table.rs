@@ -190,6 +190,12 @@ impl Table {
         groups
     }
 
+    /// Whether anything in it was measured, or failed.
+    pub(crate) fn has_figures(&self) -> bool {
+        let mut cells = self.rows.iter().flat_map(|row| &row.cells);
+        cells.any(|cell| cell.tone != Tone::Absent)
+    }
+
     fn group_name(&self, row: &TableRow, columns: &[usize]) -> String {
         let texts = columns.iter().filter_map(|&column| {
             let (head, text) = (&self.lead[column], &row.lead[column]);

@@ -190,7 +190,11 @@ impl Text {
         } else {
             Vec::new()
         };
-        if groups.len() > 1 {
+        // Of a run that goes on still, or of a part of a plan, whole groups may be empty.
+        let (groups, empty): (Vec<_>, Vec<_>) = groups
+            .into_iter()
+            .partition(|(_, group)| group.has_figures());
+        if groups.len() + empty.len() > 1 && !groups.is_empty() {
             for (number, (name, group)) in groups.iter().enumerate() {
                 if number > 0 {
                     self.text.push('\n');
@@ -200,6 +204,10 @@ impl Text {
             }
         } else {
             self.parts(table);
+        }
+        if !groups.is_empty() && !empty.is_empty() {
+            let names: Vec<&str> = empty.iter().map(|(name, _)| name.as_str()).collect();
+            self.wrapped("  ", &format!("nothing of: {}", names.join("; ")));
         }
         for note in &table.notes {
             self.wrapped("  ", note);

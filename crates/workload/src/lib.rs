@@ -4,6 +4,7 @@
 //! `load` decides when.
 
 pub mod insert;
+pub mod kv;
 
 mod program;
 mod random;

@@ -92,14 +92,14 @@ pub(super) fn upkeep(step: &Step, host: &HostSeries) -> [(&'static str, Option<f
     ]
 }
 
-/// Bytes that were written to storage over bytes of values in the rows inserted: by the server's processes, or where it
-/// has none of its own, by everybody to the devices of the data.
+/// Bytes that were written to the devices of the data over bytes of values in the rows inserted. What the kernel says of
+/// the server's processes is no measure: it charges a page cache's whole folio, which may be megabytes, for each of its
+/// bytes that is written.
 fn write_amplification(step: &Step, host: &HostSeries) -> Option<f64> {
     if !matches!(step.kind, StepKind::Load | StepKind::Query) {
         return None;
     }
-    let written = growth_per_second(host, "server_write_bytes")
-        .or_else(|| growth_per_second(host, "disk_write_bytes"))?;
+    let written = growth_per_second(host, "disk_write_bytes")?;
     let inserted = step.ops.get(INSERT)?.rows as f64 * step.row_bytes_mean?;
     over(written * seconds(step)?, inserted)
 }

@@ -17,7 +17,8 @@ use value::{holds, same};
 /// What is to be said of the settings of a run's targets.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Settings {
-    /// Each target against the base of its engine: that of the run, or the first target of an engine that is another.
+    /// Each target against the base of its engine: that of the run, or of an engine that is another the first
+    /// target that came up.
     pub differences: Vec<Comparison>,
     /// Each target against its own config, and its cells against each other; only those of which there is something
     /// to say.
@@ -183,9 +184,10 @@ impl RunSettings {
     pub fn all(&self, run: usize) -> Settings {
         let targets = &self.run.targets;
         let sides: Vec<Side<'_>> = targets.iter().map(|target| self.side(target)).collect();
-        let names = targets
-            .iter()
-            .map(|target| (target.name.as_str(), target.engine.as_str()));
+        let names = targets.iter().zip(&sides).map(|(target, side)| {
+            let came_up = side.effective().is_some();
+            (target.name.as_str(), target.engine.as_str(), came_up)
+        });
         let differences = with_base(names, &self.run.base)
             .map(|(base, index)| compare(run, &sides[base], &sides[index]));
         Settings {
@@ -609,26 +611,30 @@ impl PlanTarget {
 pub fn declared_differences(targets: &[PlanTarget], base: &str) -> Vec<Comparison> {
     let names = targets
         .iter()
-        .map(|target| (target.name.as_str(), target.engine.as_str()));
+        .map(|target| (target.name.as_str(), target.engine.as_str(), false));
     with_base(names, base)
         .map(|(base, index)| targets[index].against(&targets[base]))
         .collect()
 }
 
 /// The targets that are compared, by their places, each after what it is compared with: the base, or of an engine that
-/// is another the first target. `targets` are names and engines.
+/// is another the first target, one that came up if there is any. `targets` are names, engines, and whether they did.
 fn with_base<'a>(
-    targets: impl Iterator<Item = (&'a str, &'a str)>,
+    targets: impl Iterator<Item = (&'a str, &'a str, bool)>,
     base: &str,
 ) -> impl Iterator<Item = (usize, usize)> {
-    let targets: Vec<(&str, &str)> = targets.collect();
-    let base = targets.iter().position(|(name, _)| *name == base);
+    let targets: Vec<(&str, &str, bool)> = targets.collect();
+    let base = targets.iter().position(|(name, ..)| *name == base);
     (0..targets.len()).filter_map(move |index| {
         let engine = targets[index].1;
-        let first = || targets.iter().position(|(_, other)| *other == engine);
+        let first = |must_be_up: bool| {
+            let mut all = targets.iter();
+            all.position(|&(_, other, came_up)| other == engine && (came_up || !must_be_up))
+        };
         let base = base
             .filter(|&base| targets[base].1 == engine)
-            .or_else(first)?;
+            .or_else(|| first(true))
+            .or_else(|| first(false))?;
         (base != index).then_some((base, index))
     })
 }

@@ -442,7 +442,7 @@ fn a_target_that_never_came_up_is_compared_by_what_it_declares() {
 }
 
 #[test]
-fn engines_are_compared_with_the_first_target_of_their_own() {
+fn engines_are_compared_with_the_first_target_of_their_own_that_came_up() {
     let mut built = Built::new("postgres", &[("pg", "17.2")], &[])
         .with("pg.a", &[], &[], vec![setting("fsync", "on")])
         .with("pg.b", &[], &[], vec![setting("fsync", "on")]);
@@ -455,6 +455,7 @@ fn engines_are_compared_with_the_first_target_of_their_own() {
     });
     let set = [("synchronous", "normal")];
     let settings = built
+        .with("lite.failed", &[], &[], Vec::new())
         .with("lite.a", &[], &[], vec![setting("synchronous", "2")])
         .with("lite.b", &[], &set, vec![setting("synchronous", "1")])
         .settings();
@@ -464,7 +465,11 @@ fn engines_are_compared_with_the_first_target_of_their_own() {
         .into_iter()
         .map(|it| (it.a, it.b))
         .collect();
-    let expected = [("pg.a", "pg.b"), ("lite.a", "lite.b")];
+    let expected = [
+        ("pg.a", "pg.b"),
+        ("lite.a", "lite.failed"),
+        ("lite.a", "lite.b"),
+    ];
     assert_eq!(pairs, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
     let between = settings.between("pg.a", "lite.b").differences.remove(0);
     assert!(between.settings.is_empty() && between.only_a.is_empty() && !between.identical);

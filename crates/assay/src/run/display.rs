@@ -11,6 +11,7 @@ use load::Progress;
 use record::{CellRef, Status, Step, StepKind};
 
 use super::pace::about;
+use crate::outcome::complain;
 
 /// A plain line says how a long step is doing so often.
 const PLAIN_EVERY_S: u64 = 30;
@@ -59,7 +60,7 @@ pub struct Shown<'a> {
     label: String,
     goal: Goal,
     /// The kind of operation whose rate is shown.
-    kind: &'static str,
+    kind: Option<&'static str>,
     worst: Option<u64>,
     second: u64,
 }
@@ -95,14 +96,14 @@ impl Display {
     pub fn say(&self, text: &str) {
         match &self.mode {
             Mode::Quiet => {}
-            Mode::Plain => eprintln!("{text}"),
-            Mode::Terminal(bar) => bar.suspend(|| eprintln!("{text}")),
+            Mode::Plain => complain!("{text}"),
+            Mode::Terminal(bar) => bar.suspend(|| complain!("{text}")),
         }
     }
 
     /// Says something that also a quiet run says.
     pub fn warn(&self, text: &str) {
-        self.suspend(|| eprintln!("{}", report::terminal_text(text)));
+        self.suspend(|| complain!("{}", report::terminal_text(text)));
     }
 
     /// Lets `print` use stderr.
@@ -127,8 +128,9 @@ impl Display {
             None => String::new(),
         };
         let rest = outlook.to_text();
+        let plural = if *clients == 1 { "" } else { "s" };
         self.say(&format!(
-            "cell {number} of {count}: {target}{variant}, {clients} clients, repeat {repeat} ({rest}{})",
+            "cell {number} of {count}: {target}{variant}, {clients} client{plural}, repeat {repeat} ({rest}{})",
             self.room()
         ));
         *self.outlook.lock().unwrap_or_else(PoisonError::into_inner) = Some(outlook);
@@ -172,8 +174,10 @@ impl Display {
     /// A step begins.
     pub fn begin_step(&self, name: &str, goal: Goal, kind: StepKind) -> Shown<'_> {
         let shown = match kind {
-            StepKind::Query => "query",
-            StepKind::Load | StepKind::Index | StepKind::Settle => "insert",
+            StepKind::Query => Some("query"),
+            StepKind::Load => Some("insert"),
+            // Nothing comes by the second.
+            StepKind::Index | StepKind::Settle => None,
         };
         Shown {
             display: self,
@@ -224,16 +228,15 @@ impl Shown<'_> {
     /// How it is doing.
     pub fn progress(&mut self, progress: &Progress) {
         let seconds = progress.elapsed_ns / 1_000_000_000;
-        let rate = progress
-            .rows_last_second
-            .get(self.kind)
-            .copied()
-            .unwrap_or(0);
+        let rate = progress.rows_last_second.as_ref().map(|rows| {
+            self.kind
+                .map_or(0, |kind| rows.get(kind).copied().unwrap_or(0))
+        });
         if seconds > self.second {
-            // The first second is short of what came before its first whole interval.
-            if seconds > 1 {
-                self.worst = Some(self.worst.map_or(rate, |worst| worst.min(rate)));
-            }
+            self.worst = match (self.worst, rate) {
+                (Some(worst), Some(rate)) => Some(worst.min(rate)),
+                (worst, rate) => worst.or(rate),
+            };
             let plain = seconds / PLAIN_EVERY_S > self.second / PLAIN_EVERY_S;
             self.second = seconds;
             match &self.display.mode {
@@ -242,14 +245,14 @@ impl Shown<'_> {
                     bar.set_message(self.line(progress, rate));
                 }
                 Mode::Plain if plain => {
-                    eprintln!("{} | {}", self.line(progress, rate), self.display.place());
+                    complain!("{} | {}", self.line(progress, rate), self.display.place());
                 }
                 Mode::Plain | Mode::Quiet => {}
             }
         }
     }
 
-    fn line(&self, progress: &Progress, rate: u64) -> String {
+    fn line(&self, progress: &Progress, rate: Option<u64>) -> String {
         let seconds = progress.elapsed_ns as f64 / 1e9;
         let left = match self.goal {
             Goal::Time(time) => Some(time.as_secs_f64() - seconds),
@@ -261,13 +264,13 @@ impl Shown<'_> {
         let left = left.map_or(String::new(), |left| {
             format!(", {:.0} s left", left.max(0.0))
         });
-        let worst = self
-            .worst
-            .map_or(String::new(), |worst| format!(", worst second {worst}"));
-        format!(
-            "{} {seconds:5.0} s{left}: {rate} rows/s of {}{worst}",
-            self.label, self.kind
-        )
+        let rate = match (self.kind, rate, self.worst) {
+            (Some(kind), Some(rate), Some(worst)) => {
+                format!(": {rate} rows/s of {kind}, worst second {worst}")
+            }
+            _ => String::new(),
+        };
+        format!("{} {seconds:5.0} s{left}{rate}", self.label)
     }
 
     /// It ended.

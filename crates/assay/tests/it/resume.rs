@@ -588,7 +588,7 @@ fn a_build_that_breaks_fails_its_cells_alone_and_mended_it_is_measured() {
     let (program, aside) = (bin.join("postgres"), place.join("postgres.aside"));
     fs_err::rename(&program, &aside).unwrap();
     let ended = running.wait().expect_code(1).expect_in_stderr(&[
-        "cell 3 of 3: lite.next, 1 clients, repeat 1 (1 failed, ",
+        "cell 3 of 3: lite.next, 1 client, repeat 1 (1 failed, ",
         "error: ",
     ]);
     place.assert_nothing_is_left();

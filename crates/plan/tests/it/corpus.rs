@@ -85,8 +85,15 @@ fn listing(plan: &Plan) -> String {
 fn limits(config: &plan::Config) -> String {
     let memory = config.limits.memory_bytes;
     let cpus = config.limits.cpus.as_ref();
+    let unknown = match config.unknown_options {
+        plan::UnknownOptions::Refuse => "",
+        plan::UnknownOptions::Skip => " skips unknown options",
+    };
+    let statistics = if config.statistics { " statistics" } else { "" };
     memory.map_or(String::new(), |bytes| format!(" memory {bytes}"))
         + &cpus.map_or(String::new(), |cpus| format!(" cpus {cpus:?}"))
+        + unknown
+        + statistics
 }
 
 fn check(case: &Case, extension: &str, got: &str) -> Result<(), String> {
@@ -199,7 +206,9 @@ fn the_built_in_plan_is_small_and_right() {
     assert_eq!(names, ["sqlite.full", "sqlite.normal"]);
     assert_eq!(plan.base, 0);
     assert_eq!(plan.clients, [1]);
-    let plan::Workload::Insert(insert) = &plan.variants[0].workload;
+    let plan::Workload::Insert(insert) = &plan.variants[0].workload else {
+        panic!()
+    };
     let steps: Vec<&str> = insert.steps.iter().map(|step| step.name.as_str()).collect();
     let ten = [
         "l.i0", "l.x", "l.i1", "l.i2", "settle", "qr100", "qp100", "qr500", "qp500", "qr1000",

@@ -44,7 +44,9 @@ fn refused(sets: &[&str]) -> String {
 }
 
 fn insert(plan: &Plan) -> &plan::Insert {
-    let Workload::Insert(insert) = &plan.variants[0].workload;
+    let Workload::Insert(insert) = &plan.variants[0].workload else {
+        panic!()
+    };
     insert
 }
 

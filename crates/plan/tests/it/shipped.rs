@@ -20,10 +20,7 @@ fn parse(path: &Path, sets: &[String]) -> plan::Plan {
     match plan::parse(&name, &text, sets) {
         Ok((plan, warnings)) if warnings.is_empty() => plan,
         Ok((_, diagnostics)) | Err(diagnostics) => {
-            panic!(
-                "{}",
-                plan::render(&diagnostics, &name, &text, sets, false)
-            )
+            panic!("{}", plan::render(&diagnostics, &name, &text, sets, false))
         }
     }
 }

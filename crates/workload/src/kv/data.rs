@@ -1,0 +1,322 @@
+//! Keys and values: functions of the seed, so that whatever is read can be compared with what was written.
+
+use std::fmt;
+
+use crate::Random;
+
+/// The bytes of a key that hold its number; the rest is padding.
+pub(super) const NUMBER_BYTES: usize = 8;
+/// As `db_bench` pads.
+const PADDING: u8 = b'0';
+/// What the part of a value that compresses to nothing consists of.
+const FILLER: u8 = b'a';
+/// A value begins with its version and as many bytes that depend on it.
+pub(super) const VALUE_LEAST: usize = 2 * WORD;
+const WORD: usize = 8;
+
+/// Purposes of random streams, the last part of their paths.
+const VALUES: u64 = 0;
+const WRITES: u64 = 1;
+
+/// Which write a value is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Version {
+    /// The step's position in the plan.
+    pub(super) step: u32,
+    /// Which of its writers.
+    pub(super) writer: u32,
+    /// Which of that one's writes; a load's is the key's number.
+    pub(super) sequence: u64,
+}
+
+impl Version {
+    const SEQUENCE_BITS: u32 = 38;
+    const WRITER_BITS: u32 = 14;
+
+    #[inline]
+    fn pack(self) -> u64 {
+        u64::from(self.step) << (Self::SEQUENCE_BITS + Self::WRITER_BITS)
+            | u64::from(self.writer) << Self::SEQUENCE_BITS
+            | self.sequence
+    }
+
+    #[inline]
+    fn unpack(bits: u64) -> Self {
+        Self {
+            step: (bits >> (Self::SEQUENCE_BITS + Self::WRITER_BITS)) as u32,
+            writer: (bits >> Self::SEQUENCE_BITS & ((1 << Self::WRITER_BITS) - 1)) as u32,
+            sequence: bits & ((1 << Self::SEQUENCE_BITS) - 1),
+        }
+    }
+}
+
+/// What is wrong with something that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// It is not there.
+    Missing,
+    /// It has another length.
+    Length(u64),
+    /// It is not what belongs to the version that it names.
+    Damaged,
+    /// Nobody wrote that version of it.
+    NeverWritten(Version),
+    /// Something newer was written before.
+    Lost(Version),
+    /// A scan gave another key.
+    OutOfPlace,
+}
+
+/// Something wrong that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mistake {
+    /// The key's number.
+    pub(super) number: u64,
+    /// What is wrong.
+    pub(super) fault: Fault,
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = self.number;
+        match self.fault {
+            Fault::Missing => write!(f, "key {number} is not there"),
+            Fault::Length(bytes) => write!(f, "the value of key {number} has {bytes} bytes"),
+            Fault::Damaged => write!(f, "the value of key {number} is damaged, or another key's"),
+            Fault::NeverWritten(version) => write!(
+                f,
+                "key {number} has a value that nobody wrote: number {} of writer {} of step {}",
+                version.sequence, version.writer, version.step
+            ),
+            Fault::Lost(version) => write!(
+                f,
+                "key {number} has an old value: number {} of writer {} of step {}",
+                version.sequence, version.writer, version.step
+            ),
+            Fault::OutOfPlace => write!(f, "a scan has another key in place of {number}"),
+        }
+    }
+}
+
+/// Makes keys and values, and knows them again.
+#[derive(Clone, Debug)]
+pub(super) struct Data {
+    seed: u64,
+    pub(super) keys: u64,
+    pub(super) key_size: usize,
+    pub(super) value_size: usize,
+    /// The bytes at a value's head that don't compress.
+    random_bytes: usize,
+    values: Random,
+}
+
+impl Data {
+    /// `compression_ratio` is the share of a value that remains when it is compressed well.
+    pub(super) fn new(
+        seed: u64,
+        keys: u64,
+        key_size: usize,
+        value_size: usize,
+        compression_ratio: f64,
+    ) -> Self {
+        let (key_size, value_size) = (key_size.max(NUMBER_BYTES), value_size.max(VALUE_LEAST));
+        let random_bytes = (value_size as f64 * compression_ratio).round() as usize;
+        Self {
+            seed,
+            keys,
+            key_size,
+            value_size,
+            random_bytes: random_bytes.clamp(VALUE_LEAST, value_size),
+            values: Random::stream(seed, &[VALUES]),
+        }
+    }
+
+    /// Room for a key.
+    pub(super) fn key_buffer(&self) -> Vec<u8> {
+        vec![PADDING; self.key_size]
+    }
+
+    /// Room for a value.
+    pub(super) fn value_buffer(&self) -> Vec<u8> {
+        vec![FILLER; self.value_size]
+    }
+
+    /// Makes the key of that number, in a buffer for one: big-endian, so that keys are in the order of their numbers.
+    #[inline]
+    pub(super) fn set_key(&self, number: u64, buffer: &mut [u8]) {
+        buffer[..NUMBER_BYTES].copy_from_slice(&number.to_be_bytes());
+    }
+
+    /// Whether this is the key of that number.
+    #[inline]
+    pub(super) fn is_key(&self, number: u64, key: &[u8]) -> bool {
+        key.len() == self.key_size && key[..NUMBER_BYTES] == number.to_be_bytes()
+    }
+
+    /// Makes a value, in a buffer for one.
+    #[inline]
+    pub(super) fn set_value(&self, number: u64, version: Version, buffer: &mut [u8]) {
+        let (mask, mut body) = self.streams(number, version.pack());
+        let (head, rest) = buffer[..self.random_bytes].split_at_mut(WORD);
+        head.copy_from_slice(&(version.pack() ^ mask).to_le_bytes());
+        let mut words = rest.chunks_exact_mut(WORD);
+        for word in &mut words {
+            word.copy_from_slice(&body.next_u64().to_le_bytes());
+        }
+        let tail = words.into_remainder();
+        let last = body.next_u64().to_le_bytes();
+        tail.copy_from_slice(&last[..tail.len()]);
+    }
+
+    /// Which version of a key's value this is, if it is one.
+    pub(super) fn version_of(&self, number: u64, value: &[u8]) -> Result<Version, Fault> {
+        if value.len() != self.value_size {
+            return Err(Fault::Length(value.len() as u64));
+        }
+        let (random, filler) = value.split_at(self.random_bytes);
+        let (head, rest) = random.split_at(WORD);
+        let head = head
+            .iter()
+            .rev()
+            .fold(0, |bits, &byte| bits << 8 | u64::from(byte));
+        let bits = head ^ self.mask(number).1;
+        let (_, mut body) = self.streams(number, bits);
+        let is_whole = rest.chunks(WORD).all(|word| {
+            let expected = body.next_u64().to_le_bytes();
+            *word == expected[..word.len()]
+        });
+        if is_whole && filler.iter().all(|&byte| byte == FILLER) {
+            Ok(Version::unpack(bits))
+        } else {
+            Err(Fault::Damaged)
+        }
+    }
+
+    /// What hides a key's versions, so that they don't compress either; the stream that it is the first of.
+    #[inline]
+    fn mask(&self, number: u64) -> (Random, u64) {
+        let mut random = self.values.at(number);
+        let mask = random.next_u64();
+        (random, mask)
+    }
+
+    #[inline]
+    fn streams(&self, number: u64, version: u64) -> (u64, Random) {
+        let (random, mask) = self.mask(number);
+        (mask, random.at(version))
+    }
+
+    /// The keys that a writer overwrites, in its order.
+    pub(super) fn choices(&self, step: u32, writer: u32) -> Choices {
+        let path = [u64::from(step), u64::from(writer), WRITES];
+        Choices {
+            random: Random::stream(self.seed, &path),
+            keys: self.keys,
+        }
+    }
+}
+
+/// The keys that a writer overwrites: any of them is had without those before it, so that a reader can tell whether
+/// a value is one that was written.
+#[derive(Clone, Debug)]
+pub(super) struct Choices {
+    random: Random,
+    keys: u64,
+}
+
+impl Choices {
+    /// The number of the key of that write.
+    #[inline]
+    pub(super) fn get(&self, sequence: u64) -> u64 {
+        self.random.at(sequence).below(self.keys)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VERSION: Version = Version {
+        step: 3,
+        writer: 40,
+        sequence: (1 << 38) - 3,
+    };
+
+    fn data(value_size: usize, ratio: f64) -> Data {
+        Data::new(1, 1000, 20, value_size, ratio)
+    }
+
+    fn value(data: &Data, number: u64, version: Version) -> Vec<u8> {
+        let mut value = data.value_buffer();
+        data.set_value(number, version, &mut value);
+        value
+    }
+
+    #[test]
+    fn keys_are_in_the_order_of_their_numbers_and_padded() {
+        let data = data(400, 0.5);
+        let mut keys = Vec::new();
+        for number in [0, 1, 255, 256, 65_535, 1 << 35] {
+            let mut key = data.key_buffer();
+            data.set_key(number, &mut key);
+            assert!(data.is_key(number, &key) && !data.is_key(number + 1, &key));
+            assert_eq!(key[8..], [b'0'; 12]);
+            keys.push(key);
+        }
+        assert!(keys.is_sorted());
+    }
+
+    #[test]
+    fn a_value_tells_its_version() {
+        for (size, ratio) in [(16, 0.5), (17, 1.0), (100, 0.0), (400, 0.5), (401, 1.0)] {
+            let data = data(size, ratio);
+            let value = value(&data, 7, VERSION);
+            assert_eq!(value.len(), size);
+            assert_eq!(data.version_of(7, &value), Ok(VERSION), "{size} {ratio}");
+        }
+    }
+
+    #[test]
+    fn a_value_of_another_key_or_with_a_wrong_bit_is_known_as_wrong() {
+        let data = data(40, 0.6);
+        let good = value(&data, 7, VERSION);
+        assert_eq!(data.version_of(8, &good), Err(Fault::Damaged));
+        assert_eq!(data.version_of(7, &good[1..]), Err(Fault::Length(39)));
+        for bit in 0..good.len() * 8 {
+            let mut bad = good.clone();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(data.version_of(7, &bad), Err(Fault::Damaged), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn as_much_of_a_value_is_random_as_is_asked_for() {
+        let value = value(&data(400, 0.25), 7, VERSION);
+        assert_eq!(value[100..], [b'a'; 300]);
+        let longest = value[..100].chunk_by(|a, b| a == b).map(<[u8]>::len).max();
+        assert!(longest <= Some(3), "{longest:?}");
+    }
+
+    #[test]
+    fn the_data_never_changes() {
+        let value = value(&data(24, 1.0), 7, VERSION);
+        let words: Vec<u64> = value
+            .chunks(8)
+            .map(|word| u64::from_le_bytes(word.try_into().unwrap()))
+            .collect();
+        let choices = data(400, 0.5).choices(3, 1);
+        let chosen: Vec<u64> = (0..4).map(|sequence| choices.get(sequence)).collect();
+        assert_eq!(
+            (words, chosen),
+            (EXPECTED_WORDS.to_vec(), EXPECTED_CHOICES.to_vec()),
+            "changed data changes every result: it must be a decision"
+        );
+    }
+
+    const EXPECTED_WORDS: [u64; 3] = [
+        15_931_586_859_627_982_163,
+        13_627_124_717_152_398_032,
+        8_737_815_089_710_258_618,
+    ];
+    const EXPECTED_CHOICES: [u64; 4] = [689, 603, 571, 391];
+}

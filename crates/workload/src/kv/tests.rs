@@ -1,0 +1,450 @@
+//! The sequence on a map in memory, whole and with its data spoilt.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::{Mutex, MutexGuard};
+
+use engine::{Error, Scanned};
+
+use super::*;
+use crate::Next;
+
+type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// An engine of keys and values that has no faults but those it is given.
+#[derive(Default)]
+struct Memory {
+    map: Mutex<Map>,
+    durability: Mutex<Vec<Durability>>,
+}
+
+impl Memory {
+    fn map(&self) -> MutexGuard<'_, Map> {
+        self.map.lock().unwrap()
+    }
+
+    fn connect(self: &Arc<Self>) -> Client {
+        Client {
+            memory: Arc::clone(self),
+            values: Vec::new(),
+        }
+    }
+
+    fn facts(&self) -> KeyFacts {
+        let map = self.map();
+        KeyFacts {
+            keys: map.len() as u64,
+            bytes: map
+                .iter()
+                .map(|(key, value)| (key.len() + value.len()) as u64)
+                .sum(),
+            first: map.first_key_value().map(|(key, _)| key.clone()),
+            last: map.last_key_value().map(|(key, _)| key.clone()),
+        }
+    }
+}
+
+struct Client {
+    memory: Arc<Memory>,
+    values: Vec<Option<Vec<u8>>>,
+}
+
+impl KeyValueSession for Client {
+    fn set_durability(&mut self, durability: Durability) {
+        self.memory.durability.lock().unwrap().push(durability);
+    }
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        self.memory.map().insert(key.into(), value.into());
+        Ok(())
+    }
+    fn delete(&mut self, _: &[u8]) -> Result<(), Error> {
+        unreachable!()
+    }
+    fn batch_put(&mut self, _: &[u8], _: &[u8]) {
+        unreachable!()
+    }
+    fn batch_delete(&mut self, _: &[u8]) {
+        unreachable!()
+    }
+    fn batch_len(&self) -> u64 {
+        unreachable!()
+    }
+    fn write_batch(&mut self) -> Result<(), Error> {
+        unreachable!()
+    }
+    fn clear_batch(&mut self) {
+        unreachable!()
+    }
+    fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>, Error> {
+        self.multi_get([key])?;
+        Ok(self.found(0))
+    }
+    fn multi_get<'k>(&mut self, keys: impl IntoIterator<Item = &'k [u8]>) -> Result<u64, Error> {
+        let map = self.memory.map();
+        self.values = keys.into_iter().map(|key| map.get(key).cloned()).collect();
+        Ok(self.values.iter().flatten().count() as u64)
+    }
+    fn found(&self, index: usize) -> Option<&[u8]> {
+        self.values[index].as_deref()
+    }
+    fn scan(
+        &mut self,
+        scan: Scan<'_>,
+        mut visit: impl FnMut(&[u8], &[u8]),
+    ) -> Result<Scanned, Error> {
+        let map = self.memory.map();
+        let from = Bound::Included(scan.from);
+        let mut scanned = Scanned::default();
+        let mut each = |(key, value): (&Vec<u8>, &Vec<u8>)| {
+            visit(key, value);
+            scanned.entries += 1;
+            scanned.bytes += (key.len() + value.len()) as u64;
+        };
+        let limit = scan.limit as usize;
+        match scan.direction {
+            Direction::Forward => map
+                .range::<[u8], _>((from, Bound::Unbounded))
+                .take(limit)
+                .for_each(&mut each),
+            Direction::Reverse => map
+                .range::<[u8], _>((Bound::Unbounded, from))
+                .rev()
+                .take(limit)
+                .for_each(&mut each),
+        }
+        Ok(scanned)
+    }
+    fn release(&mut self) {
+        self.values.clear();
+    }
+}
+
+fn options() -> Options {
+    Options {
+        seed: 1,
+        clients: 3,
+        keys: 1000,
+        key_size: 20,
+        value_size: 50,
+        compression_ratio: 0.5,
+        scan_length: 10,
+        multiget_keys: 7,
+        verify_share: 1.0,
+    }
+}
+
+/// A sequence, its engine, and the number of its next step.
+struct Bench {
+    kv: Kv,
+    memory: Arc<Memory>,
+    number: u32,
+}
+
+/// What a step came to.
+struct Came {
+    checks: Vec<Check>,
+    works: Vec<Work<Client>>,
+    operations: u64,
+    unexpected: u64,
+}
+
+impl Bench {
+    fn new(options: Options) -> Self {
+        Self {
+            kv: Kv::new(options),
+            memory: Arc::default(),
+            number: 0,
+        }
+    }
+
+    fn loaded() -> Self {
+        let mut bench = Self::new(options());
+        bench.step(StepKind::FillSeq, u64::MAX);
+        bench
+    }
+
+    /// Runs a step, `most` operations of each connection, in turns.
+    fn step(&mut self, kind: StepKind, most: u64) -> Came {
+        let step = Step {
+            number: self.number,
+            kind,
+        };
+        self.number += 1;
+        let connect = || Ok(self.memory.connect());
+        let mut works = self.kv.connections(&step, connect).unwrap();
+        let (mut operations, mut unexpected) = (0, 0);
+        let mut running = vec![true; works.len()];
+        for _ in 0..most {
+            for (work, running) in works.iter_mut().zip(&mut running) {
+                *running = *running && work.program.prepare() == Next::Ready(0);
+                if *running {
+                    let outcome = work.program.execute().unwrap();
+                    let (least, most) = work.program.expected_rows();
+                    operations += 1;
+                    unexpected += u64::from(outcome.rows < least || outcome.rows > most);
+                }
+            }
+            if !running.contains(&true) {
+                break;
+            }
+        }
+        let done: Vec<Done<'_, Client>> = works
+            .iter()
+            .map(|work| Done {
+                program: &work.program,
+                flawless: true,
+            })
+            .collect();
+        let checks = self.kv.apply(&step, &done);
+        Came {
+            checks,
+            works,
+            operations,
+            unexpected,
+        }
+    }
+
+    fn key(&self, number: u64) -> Vec<u8> {
+        let mut key = self.kv.data.key_buffer();
+        self.kv.data.set_key(number, &mut key);
+        key
+    }
+
+    fn check_values(&self) -> Check {
+        let mut client = self.memory.connect();
+        self.kv.check_values(&mut client, 5000, 0).unwrap()
+    }
+}
+
+fn failed(checks: &[Check]) -> Vec<&str> {
+    let failed = checks.iter().filter(|check| !check.holds);
+    failed.map(|check| check.what.as_str()).collect()
+}
+
+const READS: [Read; 4] = [Read::Get, Read::MultiGet, Read::Forward, Read::Reverse];
+
+#[test]
+fn the_load_leaves_exactly_its_keys_and_uses_no_log() {
+    let mut bench = Bench::new(options());
+    let done = bench.step(StepKind::FillSeq, u64::MAX);
+    assert_eq!(
+        (done.works.len(), done.operations, done.unexpected),
+        (1, 1000, 0)
+    );
+    assert_eq!(
+        *bench.memory.durability.lock().unwrap(),
+        [Durability::NoLog]
+    );
+    assert_eq!(bench.kv.keys(), 1000);
+
+    let facts = bench.memory.facts();
+    assert_eq!(facts.bytes, 1000 * 70);
+    assert_eq!(failed(&bench.kv.check(&facts)), [""; 0]);
+    let mut client = bench.memory.connect();
+    assert_eq!(failed(&bench.kv.check_keys(&mut client).unwrap()), [""; 0]);
+    assert!(bench.check_values().holds);
+
+    let last = bench.key(999);
+    bench.memory.map().remove(&last);
+    let all = ["keys", "bytes of keys and values", "largest key"];
+    assert_eq!(failed(&bench.kv.check(&bench.memory.facts())), all);
+    let checks = bench.kv.check_keys(&mut client).unwrap();
+    assert_eq!(failed(&checks), ["largest key"]);
+    assert_eq!(checks[1].expected, "999 in 20 bytes");
+    assert_eq!(checks[1].found, "998 in 20 bytes");
+    bench.memory.map().insert(b"other".to_vec(), Vec::new());
+    let checks = bench.kv.check_keys(&mut client).unwrap();
+    assert_eq!(checks[1].found, "other");
+}
+
+#[test]
+fn every_way_to_read_finds_what_was_written() {
+    let mut bench = Bench::loaded();
+    for round in 0..2 {
+        for read in READS {
+            let done = bench.step(StepKind::Read(read), 2000);
+            assert_eq!((done.operations, done.unexpected), (6000, 0), "{read:?}");
+            assert_eq!(done.checks.len(), 1);
+            assert_eq!(failed(&done.checks), [""; 0], "{read:?}");
+            assert_eq!(done.checks[0].found, "0 wrong; 6000 compared");
+        }
+        if round == 0 {
+            let done = bench.step(StepKind::OverwriteSome { writes: 100 }, u64::MAX);
+            assert_eq!((done.operations, done.works.len()), (100, 3));
+            bench.step(StepKind::Overwrite, 500);
+            assert!(bench.check_values().holds);
+        }
+    }
+}
+
+#[test]
+fn a_reader_may_see_what_its_writer_writes_meanwhile() {
+    let mut bench = Bench::loaded();
+    bench.step(StepKind::Overwrite, 500);
+    for read in READS {
+        let kind = StepKind::ReadWhileWriting {
+            read,
+            write_bytes_per_s: 7000.0,
+        };
+        let done = bench.step(kind, 3000);
+        assert_eq!((done.operations, done.unexpected), (12_000, 0), "{read:?}");
+        assert_eq!(failed(&done.checks), [""; 0], "{read:?}");
+        assert_eq!(done.checks[1].what, "newest write that was read");
+        let seen: u64 = done.checks[1].found.parse().unwrap();
+        assert!((2000..=3000).contains(&seen), "{seen}");
+        let rates: Vec<_> = done.works.iter().map(|work| work.rate).collect();
+        assert_eq!(rates, [None, None, None, Some(100.0)]);
+        let roles: Vec<_> = done.works.iter().map(|work| work.role).collect();
+        assert_eq!(roles, ["read", "read", "read", "write"]);
+    }
+}
+
+#[test]
+fn the_kinds_of_operation_have_their_names() {
+    let bench = Bench::loaded();
+    let kind = |kind| {
+        let step = Step { number: 9, kind };
+        let connect = || Ok(bench.memory.connect());
+        bench.kv.connections(&step, connect).unwrap()[0].kinds()[0].0
+    };
+    assert_eq!(kind(StepKind::FillSeq), "put");
+    assert_eq!(kind(StepKind::Overwrite), "put");
+    let names = READS.map(|read| kind(StepKind::Read(read)));
+    assert_eq!(names, ["get", "multiget", "scan", "scan"]);
+}
+
+#[test]
+fn a_key_that_is_gone_is_missed_by_every_reader() {
+    let mut bench = Bench::loaded();
+    for number in 0..500 {
+        let key = bench.key(2 * number);
+        bench.memory.map().remove(&key);
+    }
+    for read in READS {
+        let done = bench.step(StepKind::Read(read), 200);
+        assert!(done.unexpected >= 250, "{read:?}: {}", done.unexpected);
+        assert_eq!(failed(&done.checks), ["values read"], "{read:?}");
+    }
+    assert!(!bench.check_values().holds);
+}
+
+#[test]
+fn a_value_that_was_not_written_is_noticed_by_every_reader() {
+    type Spoil = fn(&mut Vec<u8>);
+    let ways: [(&str, Spoil); 3] = [
+        ("damaged", |value| value[20] ^= 1),
+        ("bytes", |value| value.truncate(49)),
+        ("damaged", |value| value.fill(0)),
+    ];
+    for (word, spoil) in ways {
+        let mut bench = Bench::loaded();
+        bench.memory.map().values_mut().for_each(spoil);
+        for read in READS {
+            let done = bench.step(StepKind::Read(read), 100);
+            assert_eq!(done.unexpected, done.operations, "{read:?} {word}");
+            let [check] = &done.checks[..] else { panic!() };
+            assert!(
+                !check.holds && check.found.contains(word),
+                "{}",
+                check.found
+            );
+        }
+        assert!(bench.check_values().found.contains(word));
+    }
+}
+
+#[test]
+fn another_keys_value_and_one_that_nobody_wrote_are_noticed() {
+    let mut bench = Bench::loaded();
+    let (one, other) = (bench.key(1), bench.key(2));
+    let value = bench.memory.map()[&one].clone();
+    bench.memory.map().insert(other, value);
+    let done = bench.step(StepKind::Read(Read::Get), 2000);
+    assert!(
+        done.checks[0].found.contains("key 2 is damaged"),
+        "{}",
+        done.checks[0].found
+    );
+
+    let mut bench = Bench::loaded();
+    let version = data::Version {
+        step: 7,
+        writer: 0,
+        sequence: 5,
+    };
+    let key = bench.key(1);
+    bench
+        .kv
+        .data
+        .set_value(1, version, bench.memory.map().get_mut(&key).unwrap());
+    let done = bench.step(StepKind::Read(Read::Get), 2000);
+    let nobody = "key 1 has a value that nobody wrote: number 5 of writer 0 of step 7";
+    assert!(
+        done.checks[0].found.contains(nobody),
+        "{}",
+        done.checks[0].found
+    );
+}
+
+#[test]
+fn a_lost_write_is_noticed() {
+    let mut bench = Bench::loaded();
+    let before = bench.memory.map().clone();
+    bench.step(StepKind::OverwriteSome { writes: 3000 }, u64::MAX);
+    let between = bench.memory.map().clone();
+    assert!(bench.check_values().holds);
+    *bench.memory.map() = before;
+    let check = bench.check_values();
+    assert!(
+        !check.holds && check.found.contains("old value"),
+        "{}",
+        check.found
+    );
+
+    *bench.memory.map() = between.clone();
+    bench.step(StepKind::OverwriteSome { writes: 3000 }, u64::MAX);
+    assert!(bench.check_values().holds);
+    *bench.memory.map() = between;
+    assert!(bench.check_values().found.contains("old value"));
+}
+
+#[test]
+fn a_share_of_the_reads_is_compared() {
+    let mut bench = Bench::new(Options {
+        verify_share: 0.1,
+        ..options()
+    });
+    bench.step(StepKind::FillSeq, u64::MAX);
+    let done = bench.step(StepKind::Read(Read::Get), 10_000);
+    let words: Vec<&str> = done.checks[0].found.split(' ').collect();
+    let compared: f64 = words[2].parse().unwrap();
+    assert!((compared - 3000.0).abs() < 300.0, "{compared}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_reads_and_writes_and_another_gives_others() {
+    let end = |seed| {
+        let mut bench = Bench::new(Options { seed, ..options() });
+        bench.step(StepKind::FillSeq, u64::MAX);
+        bench.step(StepKind::Overwrite, 300);
+        bench.memory.map().clone()
+    };
+    assert_eq!(end(1), end(1));
+    assert_ne!(end(1), end(2));
+}
+
+#[test]
+fn overwrites_are_spread_over_all_keys() {
+    let data = Data::new(1, 1000, 20, 100, 0.5);
+    let choices = data.choices(2, 0);
+    let mut counts = [0_u32; 1000];
+    for sequence in 0..1_000_000 {
+        counts[choices.get(sequence) as usize] += 1;
+    }
+    let chi_square: f64 = counts
+        .iter()
+        .map(|&count| (f64::from(count) - 1000.0).powi(2) / 1000.0)
+        .sum();
+    // 999 degrees of freedom: beyond 1143 lies one in a thousand.
+    assert!(chi_square < 1143.0, "{chi_square}");
+}
