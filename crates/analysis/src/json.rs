@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{Figures, Row, Settings};
 
-/// What differs between targets, as in [`json`].
+/// What differs between targets, as in [`json()`].
 pub fn settings_json(settings: &Settings) -> Value {
     json!({"differences": settings.differences, "settings": settings.targets})
 }

@@ -362,7 +362,7 @@ fn problem_list(sources: &[Source], figures: &Figures, matrix: &Matrix<'_>) -> M
         ul.problems {
             @for problem in &problems {
                 @let class = match problem.weight {
-                    Weight::Error => "failed",
+                    Weight::Error | Weight::Missing => "failed",
                     Weight::Invalid => "invalid",
                     Weight::Warning => "warning",
                 };

@@ -11,8 +11,10 @@ use crate::matrix::Matrix;
 /// How much a problem weighs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Weight {
-    /// A figure is missing.
+    /// A figure is missing, because something failed.
     Error,
+    /// A figure is not there yet: nobody got so far.
+    Missing,
     /// A figure is there and can't be stood behind.
     Invalid,
     /// A figure holds, and something about it should be known.
@@ -24,6 +26,7 @@ impl Weight {
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Error => "failed",
+            Self::Missing => "missing",
             Self::Invalid => "invalid",
             Self::Warning => "warning",
         }
@@ -53,13 +56,17 @@ pub(crate) fn problems(runs: &[&Run], figures: &Figures, matrix: &Matrix<'_>) ->
         };
         let line = matrix.lines.iter().find(|line| line.is_of(cell));
         let place = line.map_or_else(|| cell.target.clone(), |line| matrix.label(line));
+        let weight = match cell.status {
+            None | Some(Status::Incomplete | Status::Interrupted) => Weight::Missing,
+            Some(Status::Failed | Status::Complete) => Weight::Error,
+        };
         let failed = cell.status == Some(Status::Failed) && !cell.causes.is_empty();
         let what = (!failed).then(|| what.to_string());
         let texts = what
             .into_iter()
             .chain(cell.causes.iter().cloned())
             .collect();
-        add(&mut problems, Weight::Error, Some(place), texts);
+        add(&mut problems, weight, Some(place), texts);
     }
     let rows = || {
         matrix
@@ -117,8 +124,9 @@ pub(crate) fn problems(runs: &[&Run], figures: &Figures, matrix: &Matrix<'_>) ->
     }
     problems.sort_by_key(|problem| match problem.weight {
         Weight::Error => 0,
-        Weight::Invalid => 1,
-        Weight::Warning => 2,
+        Weight::Missing => 1,
+        Weight::Invalid => 2,
+        Weight::Warning => 3,
     });
     problems
 }

@@ -273,7 +273,7 @@ impl Text {
                 problem.weight.word(),
                 match problem.weight {
                     Weight::Error => "31",
-                    Weight::Invalid | Weight::Warning => "33",
+                    Weight::Missing | Weight::Invalid | Weight::Warning => "33",
                 },
             );
             let from = self.text.len();

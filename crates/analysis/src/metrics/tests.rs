@@ -492,6 +492,21 @@ fn fsyncs_per_commit_of_postgresql_need_both_counts() {
 }
 
 #[test]
+fn a_binary_log_whose_count_began_anew_leaves_no_sum() {
+    let innodb = ("innodb_fsync_count", Some(0.0), Some(100.0));
+    let of = |binlog: Option<(&str, Option<f64>, Option<f64>)>| {
+        let counters: Vec<_> = [Some(innodb), binlog].into_iter().flatten().collect();
+        upkeep_of(&with_counters(writes(), &counters))["fsyncs_per_commit"]
+    };
+    let alone = of(None).unwrap();
+    assert_eq!(
+        of(Some(("binlog_sync_count", Some(1.0), Some(101.0)))),
+        Some(2.0 * alone)
+    );
+    assert_eq!(of(Some(("binlog_sync_count", Some(9.0), Some(1.0)))), None);
+}
+
+#[test]
 fn counters_that_say_nothing_and_steps_without_commits_have_no_fsyncs_per_commit() {
     let grown = ("wal_sync_count", Some(0.0), Some(10.0));
     let name = "log_fsyncs_per_commit";

@@ -20,6 +20,16 @@ impl Counters<'_> {
         Some(after.value - before.value).filter(|&growth| growth >= 0.0)
     }
 
+    /// The same of a counter that a server may do without: then it did nothing.
+    fn growth_if_counted(&self, name: &str) -> Option<f64> {
+        let counted = Self::find(&self.0.counters_after, name).is_some();
+        if counted {
+            self.growth(name)
+        } else {
+            Some(0.0)
+        }
+    }
+
     fn gauge(&self, name: &str) -> Option<f64> {
         Self::find(&self.0.counters_after, name).map(|counter| counter.value)
     }
@@ -56,7 +66,10 @@ pub(super) fn upkeep(step: &Step, host: &HostSeries) -> [(&'static str, Option<f
     let (log, data, all);
     if let Some(innodb) = growth("innodb_fsync_count") {
         let rocksdb = growth("rocksdb_wal_sync_count");
-        all = Some(innodb + rocksdb.unwrap_or(0.0) + binlog.unwrap_or(0.0));
+        all = counters
+            .growth_if_counted("rocksdb_wal_sync_count")
+            .zip(counters.growth_if_counted("binlog_sync_count"))
+            .map(|(rocksdb, binlog)| innodb + rocksdb + binlog);
         // InnoDB's files are not those that a step on MyRocks writes.
         let is_rocksdb = growth("rocksdb_row_inserted_count").is_some_and(|rows| rows > 0.0);
         (log, data) = if is_rocksdb {

@@ -155,8 +155,9 @@ impl Display {
             return String::new();
         };
         let left = |path: &Path| {
-            free_bytes(path).map_or("an unknown room".into(), |free| {
-                format!("{:.1} GB", free as f64 / 1e9)
+            free_bytes(path).map_or("an unknown room".into(), |free| match free as f64 / 1e9 {
+                little if little < 1.0 => format!("{:.0} MB", little * 1e3),
+                room => format!("{room:.1} GB"),
             })
         };
         let device = |path: &Path| fs_err::metadata(path).ok().map(|metadata| metadata.dev());
