@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use engine::Engine as _;
-use engine::mysql::{Mysql, StartOptions};
+use engine::StartOptions;
+use engine::mysql::Mysql;
 
 fn main() -> anyhow::Result<ExitCode> {
     let mut args = std::env::args_os().skip(1);

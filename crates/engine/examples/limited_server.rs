@@ -16,8 +16,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::Engine;
+use engine::StartOptions;
 use engine::limits::Limits;
-use engine::postgres::{Postgres, StartOptions};
+use engine::postgres::Postgres;
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);

@@ -29,10 +29,11 @@ pub use data_dir::{DataDir, MARKER};
 pub use dialect::{BulkLoad, Dialect, IndexStatements, RangeScan};
 pub use error::{Error, ErrorClass, SetupError};
 pub use key_value::{Direction, Durability, KeyFacts, KeyValueSession, Scan, Scanned, View};
+pub use local::server::StartOptions;
 pub use net::Password;
 pub use running::{
-    Action, Capabilities, Counter, CounterKind, Engine, Observer, Setting, SettleLimits, Settled,
-    Storage, TableFacts,
+    Action, Capabilities, Counter, CounterKind, Engine, Observer, ServerEngine, Setting,
+    SettleLimits, Settled, Storage, TableFacts,
 };
 pub use schema::{Column, ColumnType, Comparison, Index, Partitions, Table};
 pub use session::{Interrupt, Outcome, ParamType, Rows, Session, Statement};

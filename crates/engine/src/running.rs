@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::limits::Applied;
-use crate::{Dialect, Error, Session, SetupError, Table};
+use crate::{DataDir, Dialect, Error, Session, SetupError, Table};
 
 /// What an engine can do. What it can't is *not applicable* in the record and in every table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -245,4 +245,20 @@ pub trait Engine: Send + Sync {
     /// # Errors
     /// When it does not stop, or not cleanly.
     fn stop(self) -> Result<(), SetupError>;
+}
+
+/// An engine that is a server: one that assay started, or one that it attached to and knows less of.
+pub trait ServerEngine: Engine {
+    /// The user that the server runs as, where that is not assay's own.
+    fn server_user(&self) -> Option<&str>;
+
+    /// The text of the server's configuration file; `None` for a server that assay did not start.
+    fn config_text(&self) -> Option<&str>;
+
+    /// The directory that holds the server's files; `None` for a server that assay did not start.
+    fn data_dir(&self) -> Option<&DataDir>;
+
+    /// What a reader of the results should know of: options of the config that assay overrides, a version that is
+    /// newer than those it was tried with.
+    fn notes(&self) -> &[String];
 }

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use engine::limits::Applied;
-use engine::{DataDir, Engine, IndexStatements, Partitions, Session};
+use engine::{DataDir, Engine, IndexStatements, Partitions, ServerEngine, Session};
 use plan::{IndexSet, Insert, InsertStep, InsertStepKind, Query, Tables, Workload};
 use record::{Cell, CellDir, CellRef, Failure, RecordError, Setting, Status, Warning};
 use workload::insert;
@@ -106,23 +106,22 @@ impl Running<'_> {
                 let result = self.measure(engine, cell.clients, false);
                 self.leave(Some(data_dir), result)
             }
-            Up::Postgres(engine) => {
-                self.record.server_user = engine.server_user().map(str::to_owned);
-                self.note("postgres::config", engine.notes());
-                let data_dir = engine.data_dir().cloned();
-                let foreign = data_dir.is_none();
-                let result = self.measure(*engine, cell.clients, foreign);
-                self.leave(data_dir, result)
-            }
-            Up::Mysql(engine) => {
-                self.record.server_user = engine.server_user().map(str::to_owned);
-                self.note("mysql::config", engine.notes());
-                let data_dir = engine.data_dir().cloned();
-                let foreign = data_dir.is_none();
-                let result = self.measure(*engine, cell.clients, foreign);
-                self.leave(data_dir, result)
-            }
+            Up::Postgres(engine) => self.measure_server(*engine, cell.clients),
+            Up::Mysql(engine) => self.measure_server(*engine, cell.clients),
         }
+    }
+
+    fn measure_server(
+        &mut self,
+        engine: impl ServerEngine,
+        clients: u32,
+    ) -> anyhow::Result<Status> {
+        self.record.server_user = engine.server_user().map(str::to_owned);
+        self.note("server::config", engine.notes());
+        let data_dir = engine.data_dir().cloned();
+        let foreign = data_dir.is_none();
+        let result = self.measure(engine, clients, foreign);
+        self.leave(data_dir, result)
     }
 
     /// Records what a server may use of the machine, and says where that is not what was asked for.

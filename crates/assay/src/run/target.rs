@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use engine::StartOptions;
 use engine::limits::Limits;
-use engine::mysql::{self, Mysql};
+use engine::mysql::Mysql;
 use engine::null::Null;
-use engine::postgres::{self, Postgres};
+use engine::postgres::Postgres;
 use engine::sqlite::Sqlite;
-use engine::{DataDir, SetupError};
+use engine::{DataDir, ServerEngine, SetupError};
 use plan::{BuildSource, Engine, Plan};
 use record::CellDir;
 
@@ -35,10 +36,8 @@ pub(super) fn bring_up(
 ) -> anyhow::Result<Up> {
     let plan = conductor.plan();
     let target = &plan.targets[cell.target];
-    let connections = preflight::connections(&plan.variants[cell.variant], cell.clients);
     let (build, config) = (&plan.builds[target.build], &plan.configs[target.config]);
     let home = conductor.data_root.join(&target.name);
-    let limits = limits_of(config);
     match (build.engine, &build.source) {
         (Engine::Null, _) => Ok(Up::Null(Null)),
         (Engine::RocksDb, _) => Err(preflight::no_rocksdb()),
@@ -57,69 +56,50 @@ pub(super) fn bring_up(
         (Engine::Postgres, BuildSource::Url(url)) => {
             Ok(Up::Postgres(Box::new(Postgres::attach(url.expose())?)))
         }
-        (Engine::Postgres, BuildSource::Installed(name)) => {
-            let postgres = Postgres::start(&postgres::StartOptions {
-                build: &builds::installed(build.engine, name)?.place,
-                data_dir: &home,
-                config_files: &conductor.file.config_texts(config)?,
-                set: &config.set,
-                user: plan.server_user.as_deref(),
-                guard_exe: &conductor.executable,
-                log: &directory.log_path(),
-                connections,
-                limits: &limits,
-                timeout: plan.server_timeout,
-                stop: &conductor.stop,
-            })
-            .map_err(|error| {
-                given_up(
-                    conductor,
-                    directory,
-                    &home.join("postgres"),
-                    "server.conf",
-                    error,
-                )
-            })?;
-            if let Some(text) = postgres.config_text() {
-                directory.write_text("server.conf", text)?;
-            }
-            Ok(Up::Postgres(Box::new(postgres)))
-        }
         (Engine::Mysql, BuildSource::Url(url)) => {
             Ok(Up::Mysql(Box::new(Mysql::attach(url.expose())?)))
         }
-        (Engine::Mysql, BuildSource::Installed(name)) => {
-            let mysql = Mysql::start(&mysql::StartOptions {
-                build: &builds::installed(build.engine, name)?.place,
+        (engine @ (Engine::Postgres | Engine::Mysql), BuildSource::Installed(name)) => {
+            let options = StartOptions {
+                build: &builds::installed(engine, name)?.place,
                 data_dir: &home,
                 config_files: &conductor.file.config_texts(config)?,
                 set: &config.set,
                 user: plan.server_user.as_deref(),
                 guard_exe: &conductor.executable,
                 log: &directory.log_path(),
-                connections,
-                limits: &limits,
+                connections: preflight::connections(&plan.variants[cell.variant], cell.clients),
+                limits: &limits_of(config),
                 timeout: plan.server_timeout,
                 stop: &conductor.stop,
-            })
-            .map_err(|error| {
-                given_up(
-                    conductor,
-                    directory,
-                    &home.join("mysql"),
-                    "server.cnf",
-                    error,
-                )
-            })?;
-            if let Some(text) = mysql.config_text() {
-                directory.write_text("server.conf", text)?;
+            };
+            let given_up = |config: &str| {
+                let place = home.join(builds::engine_name(engine));
+                let config = place.join(config);
+                move |error| given_up(conductor, directory, &place, &config, error)
+            };
+            if engine == Engine::Postgres {
+                let postgres = Postgres::start(&options).map_err(given_up("server.conf"))?;
+                keep_config(&postgres, directory)?;
+                Ok(Up::Postgres(Box::new(postgres)))
+            } else {
+                let mysql = Mysql::start(&options).map_err(given_up("server.cnf"))?;
+                keep_config(&mysql, directory)?;
+                Ok(Up::Mysql(Box::new(mysql)))
             }
-            Ok(Up::Mysql(Box::new(mysql)))
         }
         (Engine::Postgres | Engine::Mysql, BuildSource::Bundled) => {
             unreachable!("a plan has no bundled server")
         }
     }
+}
+
+/// The text of a server's configuration file goes into the record.
+fn keep_config(server: &impl ServerEngine, directory: &CellDir) -> anyhow::Result<()> {
+    if let Some(text) = server.config_text() {
+        directory.write_text("server.conf", text)?;
+    }
+    Ok(())
 }
 
 fn limits_of(config: &plan::Config) -> Limits {
@@ -150,14 +130,13 @@ fn given_up(
     conductor: &Conductor<'_>,
     directory: &CellDir,
     place: &Path,
-    config: &str,
+    config: &Path,
     error: SetupError,
 ) -> anyhow::Error {
     if matches!(error, SetupError::Directory { .. }) || conductor.plan().keep_data {
         return error.into();
     }
-    let config = place.join(config);
-    if let Ok(text) = fs_err::read_to_string(&config)
+    if let Ok(text) = fs_err::read_to_string(config)
         && let Err(error) = directory.write_text("server.conf", &text)
     {
         return error.into();

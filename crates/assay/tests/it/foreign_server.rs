@@ -5,8 +5,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use engine::StartOptions;
 use engine::guard::{Ending, Guarded, Spawn};
-use engine::postgres::{Postgres, StartOptions};
+use engine::postgres::Postgres;
 use engine::{Engine, Session};
 use rustix::process::Signal;
 

@@ -25,12 +25,10 @@ pub use dialect::{MysqlDialect, StorageEngine};
 pub use installation::{Flavor, Installation, Version, locate};
 pub use session::MysqlSession;
 
-pub use crate::local::server::StartOptions;
-
 use crate::limits::Applied;
 use crate::{
-    Capabilities, Dialect, Engine, Error, Observer, Session, Setting, SettleLimits, Settled,
-    SetupError, Storage, Table, TableFacts,
+    Capabilities, Dialect, Engine, Error, Observer, ServerEngine, Session, Setting, SettleLimits,
+    Settled, SetupError, StartOptions, Storage, Table, TableFacts,
 };
 
 use server::{Places, Server};
@@ -116,30 +114,9 @@ impl Mysql {
         })
     }
 
-    /// The user that the server runs as, where that is not assay's own.
-    pub fn server_user(&self) -> Option<&str> {
-        self.server.as_ref()?.user()
-    }
-
-    /// The text of the server's option file; `None` for a server that assay did not start.
-    pub fn config_text(&self) -> Option<&str> {
-        self.server.as_ref().map(Server::config_text)
-    }
-
     /// The build that was started; `None` for a server that assay did not start.
     pub fn installation(&self) -> Option<&Installation> {
         self.server.as_ref().map(Server::installation)
-    }
-
-    /// The directory that holds the server's files; `None` for a server that assay did not start.
-    pub fn data_dir(&self) -> Option<&crate::DataDir> {
-        self.server.as_ref().map(Server::data_dir)
-    }
-
-    /// What a reader of the results should know of: options of the config that assay overrides, a version that is
-    /// newer than those it was tried with.
-    pub fn notes(&self) -> &[String] {
-        self.server.as_ref().map_or(&[], |server| server.notes())
     }
 
     /// Where it is reached, without a password.
@@ -275,5 +252,23 @@ impl Engine for Mysql {
 
     fn stop(self) -> Result<(), SetupError> {
         self.server.map_or(Ok(()), Server::stop)
+    }
+}
+
+impl ServerEngine for Mysql {
+    fn server_user(&self) -> Option<&str> {
+        self.server.as_ref()?.user()
+    }
+
+    fn config_text(&self) -> Option<&str> {
+        self.server.as_ref().map(Server::config_text)
+    }
+
+    fn data_dir(&self) -> Option<&crate::DataDir> {
+        self.server.as_ref().map(Server::data_dir)
+    }
+
+    fn notes(&self) -> &[String] {
+        self.server.as_ref().map_or(&[], Server::notes)
     }
 }

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use engine::StartOptions;
 use engine::limits::{Applied, Limits};
 use engine::mysql::Mysql;
-use engine::postgres::{Postgres, StartOptions};
+use engine::postgres::Postgres;
 use engine::{Engine, ErrorClass, Session, SetupError};
 use rustix::process::Signal;
 
@@ -363,7 +364,7 @@ fn mysql_is_limited_too() {
         memory_bytes: Some(512 * MIB),
         cpus: Some(vec![first]),
     };
-    let server = Mysql::start(&engine::mysql::StartOptions {
+    let server = Mysql::start(&engine::StartOptions {
         build: &mysql::build(),
         data_dir: &place.path().join("data"),
         config_files: &["innodb_buffer_pool_size = 32M\n".to_string()],

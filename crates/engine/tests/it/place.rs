@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::SetupError;
+use engine::StartOptions;
 use engine::limits::Limits;
-use engine::mysql::StartOptions;
 
 use crate::guard::guard_exe;
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use engine::ServerEngine;
 use engine::mysql::{Host, Mysql, StorageEngine};
 use engine::{Engine, ErrorClass, MARKER, Session, SetupError};
 use rustix::process::Signal;

@@ -1,5 +1,6 @@
 //! Who is let in, and how that is agreed upon.
 
+use engine::ServerEngine;
 use engine::mysql::{Address, Host, Mysql, MysqlSession, SslMode};
 use engine::{Engine, ErrorClass, Password, Session, SetupError};
 

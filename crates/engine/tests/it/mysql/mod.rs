@@ -14,7 +14,8 @@ mod upkeep;
 use std::sync::{Arc, Mutex, Weak};
 
 use engine::SetupError;
-use engine::mysql::{Flavor, Installation, Mysql, StartOptions, locate};
+use engine::StartOptions;
+use engine::mysql::{Flavor, Installation, Mysql, locate};
 
 use crate::place::{Startable, is_required, is_there};
 

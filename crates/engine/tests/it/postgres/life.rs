@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use engine::ServerEngine;
 use engine::postgres::Postgres;
 use engine::{Engine, ErrorClass, MARKER, Session, SetupError};
 use rustix::process::Signal;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use engine::ServerEngine;
 use engine::guard::{Ending, Guarded, Spawn};
 use engine::postgres::Postgres;
 use engine::{Engine, ErrorClass, Session, SettleLimits, SetupError};

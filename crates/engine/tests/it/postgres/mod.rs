@@ -13,7 +13,8 @@ mod upkeep;
 use std::sync::{Arc, Mutex, Weak};
 
 use engine::SetupError;
-use engine::postgres::{Postgres, StartOptions, locate};
+use engine::StartOptions;
+use engine::postgres::{Postgres, locate};
 
 use crate::place::{Startable, is_there};
 
