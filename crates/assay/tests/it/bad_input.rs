@@ -293,7 +293,10 @@ fn an_option_that_an_engine_does_not_know_fails_its_cells() {
     // The configuration is in the record, for the line numbers to be looked up; the database is gone.
     let runs = entries(&place.join("results"));
     let conf = "cells/pg.base/c1/r1/server.conf";
-    assert_eq!(runs.iter().filter(|run| run.join(conf).is_file()).count(), 2);
+    assert_eq!(
+        runs.iter().filter(|run| run.join(conf).is_file()).count(),
+        2
+    );
     place.assert_nothing_is_left();
 }
 
