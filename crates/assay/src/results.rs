@@ -5,7 +5,7 @@ use std::path::Path;
 
 use analysis::{Figures, RunSettings};
 use anyhow::Context;
-use record::{RunDir, Status};
+use record::{Run, RunDir, Status};
 use report::{CellRecord, Source, TableStyle};
 
 use crate::cli::{Format, ReportArgs, ShowArgs};
@@ -107,10 +107,8 @@ fn json_text(value: &serde_json::Value) -> anyhow::Result<String> {
 }
 
 /// The tables that end a run.
-pub fn brief(directory: &RunDir) -> anyhow::Result<String> {
-    let run = directory.read_run()?;
-    let figures = analysis::figures(std::slice::from_ref(directory))?;
-    Ok(report::tables_brief(&run, &figures, style()))
+pub fn brief(run: &Run, figures: &Figures) -> String {
+    report::tables_brief(run, figures, style())
 }
 
 /// Writes the HTML report of one or several runs.
@@ -124,19 +122,22 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
         Some(output) => output.clone(),
         None => directories[0].path().join("report.html"),
     };
-    write_report(&directories, &output)?;
+    write_report(&directories, &analysis::figures(&directories)?, &output)?;
     print(&format!("{}\n", output.display()))?;
     Ok(Exit::Ok)
 }
 
-/// Writes the report of `directories` to the file `output`.
-pub fn write_report(directories: &[RunDir], output: &Path) -> anyhow::Result<()> {
-    let figures = analysis::figures(directories)?;
+/// Writes the report of `directories`, whose figures these are, to the file `output`.
+pub fn write_report(
+    directories: &[RunDir],
+    figures: &Figures,
+    output: &Path,
+) -> anyhow::Result<()> {
     let sources = directories
         .iter()
         .map(source)
         .collect::<anyhow::Result<Vec<_>>>()?;
-    fs_err::write(output, report::html(&sources, &figures)).context("the report can't be written")
+    fs_err::write(output, report::html(&sources, figures)).context("the report can't be written")
 }
 
 fn source(directory: &RunDir) -> anyhow::Result<Source> {
@@ -160,21 +161,14 @@ fn source(directory: &RunDir) -> anyhow::Result<Source> {
 }
 
 /// How good the results of a run are, as an exit code.
-pub fn exit_of(directory: &RunDir) -> anyhow::Result<Exit> {
-    let run = directory.read_run()?;
-    let mut exit = match run.status {
+pub fn exit_of(run: &Run, figures: &Figures) -> Exit {
+    match run.status {
         Status::Interrupted => Exit::Interrupted,
+        // What the record says of itself is not enough: it may contradict itself.
+        Status::Complete if figures.rows.iter().any(|row| !row.valid) => Exit::Invalid,
         Status::Complete => Exit::Ok,
         Status::Incomplete | Status::Failed => Exit::Failed,
-    };
-    if exit == Exit::Ok {
-        // What the record says of itself is not enough: it may contradict itself.
-        let figures = analysis::figures(std::slice::from_ref(directory))?;
-        if figures.rows.iter().any(|row| !row.valid) {
-            exit = Exit::Invalid;
-        }
     }
-    Ok(exit)
 }
 
 pub fn style() -> TableStyle {

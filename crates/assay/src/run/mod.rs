@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use analysis::Figures;
 use anyhow::Context;
 use load::SystemClock;
 use plan::Plan;
@@ -178,7 +179,12 @@ fn already_complete(args: &RunArgs, directory: &RunDir, mut run: Run) -> anyhow:
         }
         (run.status, run.ended_unix_ns) = (Status::Complete, ended_unix_ns);
         directory.write_run(&run)?;
-        write_report(directory);
+        match analysis::figures(std::slice::from_ref(directory)) {
+            Ok(figures) => write_report(directory, &figures),
+            Err(error) => {
+                report_error(&error.into());
+            }
+        }
     }
     results::print(&format!("{}\n", directory.path().display()))?;
     Ok(Exit::Ok)
@@ -246,24 +252,26 @@ fn conduct(
     result?;
     counted?;
     written?;
-    write_report(directory);
+    let figures = analysis::figures(std::slice::from_ref(directory))?;
+    write_report(directory, &figures);
     if !args.quiet {
-        results::print(&results::brief(directory)?)?;
+        results::print(&results::brief(&run, &figures))?;
     }
     unfinished.say(&conductor.display, directory, &run);
     let exit = if status == Status::Complete && run.status != Status::Complete {
-        exit_of_part(directory, &matrix)?
+        exit_of_part(&figures, &matrix)
     } else {
-        results::exit_of(directory)?
+        results::exit_of(&run, &figures)
     };
     results::print(&format!("{}\n", directory.path().display()))?;
     Ok(exit)
 }
 
 /// The record is complete: a report that can't be written now can be made again.
-fn write_report(directory: &RunDir) {
+fn write_report(directory: &RunDir, figures: &Figures) {
     let output = directory.path().join("report.html");
-    if let Err(error) = results::write_report(std::slice::from_ref(directory), &output) {
+    let directories = std::slice::from_ref(directory);
+    if let Err(error) = results::write_report(directories, figures, &output) {
         report_error(&error);
     }
 }
@@ -310,8 +318,7 @@ impl Unfinished {
 }
 
 /// The exit code of a sitting that measured all that it was to measure, of a run that lacks cells all the same.
-fn exit_of_part(directory: &RunDir, matrix: &Matrix) -> anyhow::Result<Exit> {
-    let figures = analysis::figures(std::slice::from_ref(directory))?;
+fn exit_of_part(figures: &Figures, matrix: &Matrix) -> Exit {
     let is_measured = |row: &analysis::Row| {
         matrix.tasks.iter().any(|task| {
             let cell = &task.reference;
@@ -320,11 +327,11 @@ fn exit_of_part(directory: &RunDir, matrix: &Matrix) -> anyhow::Result<Exit> {
         })
     };
     let mut rows = figures.rows.iter().filter(|row| is_measured(row));
-    Ok(if rows.any(|row| !row.valid) {
+    if rows.any(|row| !row.valid) {
         Exit::Invalid
     } else {
         Exit::Ok
-    })
+    }
 }
 
 /// Measures each cell, however the one before ended; only a record that can't be written ends them all.
