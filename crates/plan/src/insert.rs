@@ -4,16 +4,17 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::diagnostic::{Diagnostic, Place};
-use crate::kinds::{Choice, Count, Flag, ListOf, Optional, Rate, SmallCount, Time};
-use crate::quantity::{show_count, show_duration};
-use crate::reader::{Context, Field, Kind, Section, table_of};
+use crate::kinds::{Choice, Count, Flag, Optional, Rate, SmallCount, Time};
+use crate::quantity::show_count;
+use crate::reader::{Context, Field, Section, check_pair};
 use crate::spec::{
-    Checks, IndexSet, IndexStatements, Insert, InsertStep, InsertStepKind, Tables, Workload,
+    IndexSet, IndexStatements, Insert, InsertStep, InsertStepKind, Query, Tables, Workload,
 };
-use crate::step::{DEFAULT_STEPS, STEPS_HELP, Step, StepName, StepSort};
-use crate::tree::{Entry, Node};
+use crate::step::{self, StepName, StepNames, StepSort};
+use crate::terms;
+use crate::tree::Node;
 use crate::variants::Reader;
-use crate::wording::{code, did_you_mean, key_part};
+use crate::wording::code;
 
 const PATH: &str = "workload.insert";
 
@@ -62,6 +63,77 @@ const INDEX_STEP_ROWS: u64 = 100;
 const COMMITS_IN_TABLE: u64 = 10;
 const TIME_MOST: Duration = Duration::from_secs(365 * 24 * 3600);
 
+/// A step as its name says it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Sort {
+    Load,
+    Index,
+    /// `l.i1`
+    WriteMost,
+    /// `l.i2`
+    WriteRest,
+    Query {
+        query: Query,
+        rate: f64,
+    },
+    Settle,
+}
+
+impl StepSort for Sort {
+    const DEFAULTS: &'static [&'static str] = &[
+        "l.i0", "l.x", "l.i1", "l.i2", "settle", "qr100", "qp100", "qr500", "qp500", "qr1000",
+        "qp1000",
+    ];
+    const REPEATED: &'static str = "qr100.2";
+
+    fn parse(name: &str) -> Option<Self> {
+        match name {
+            "l.i0" => Some(Self::Load),
+            "l.x" => Some(Self::Index),
+            "l.i1" => Some(Self::WriteMost),
+            "l.i2" => Some(Self::WriteRest),
+            "settle" => Some(Self::Settle),
+            _ => query(name),
+        }
+    }
+
+    fn names() -> Vec<&'static str> {
+        Self::DEFAULTS.to_vec()
+    }
+
+    fn all() -> String {
+        "`l.i0`, `l.x`, `l.i1`, `l.i2`, `settle`, `qrN` and `qpN` with N rows written per second"
+            .to_owned()
+    }
+
+    fn dotted(part: &str) -> Option<&'static str> {
+        (part == "l").then_some("l.i1")
+    }
+
+    fn keys(self) -> &'static [&'static str] {
+        match self {
+            Self::Load | Self::Index | Self::WriteMost | Self::WriteRest => &WRITE_STEP_KEYS,
+            Self::Query { .. } => &QUERY_STEP_KEYS,
+            Self::Settle => &[],
+        }
+    }
+}
+
+/// `qr100` -> the query with its rate.
+fn query(name: &str) -> Option<Sort> {
+    let (query, number) = match (name.strip_prefix("qr"), name.strip_prefix("qp")) {
+        (Some(number), _) => (Query::Range, number),
+        (_, Some(number)) => (Query::Point, number),
+        _ => return None,
+    };
+    let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number || number.starts_with('0') {
+        return None;
+    }
+    let rate = number.parse().ok().filter(|rate| *rate <= Rate::MOST)?;
+    Some(Sort::Query { query, rate })
+}
+
 /// How many rows a commit has, where the steps do not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Transactions {
@@ -70,15 +142,15 @@ enum Transactions {
 }
 
 impl Transactions {
-    fn rows_per_commit(self, sort: StepSort) -> u32 {
+    fn rows_per_commit(self, sort: Sort) -> u32 {
         match (sort, self) {
-            (StepSort::Load, Self::Big) | (StepSort::Index, _) => 100,
-            (StepSort::Load, Self::Small) => 10,
-            (StepSort::WriteMost, Self::Big) => 50,
-            (StepSort::WriteMost, Self::Small) | (StepSort::WriteRest, _) => 5,
+            (Sort::Load, Self::Big) | (Sort::Index, _) => 100,
+            (Sort::Load, Self::Small) => 10,
+            (Sort::WriteMost, Self::Big) => 50,
+            (Sort::WriteMost, Self::Small) | (Sort::WriteRest, _) => 5,
             // A commit with more rows than a second may have would come less than once a second.
-            (StepSort::Query { rate, .. }, _) => rate.clamp(1.0, 50.0) as u32,
-            (StepSort::Settle, _) => 0,
+            (Sort::Query { rate, .. }, _) => rate.clamp(1.0, 50.0) as u32,
+            (Sort::Settle, _) => 0,
         }
     }
 }
@@ -141,57 +213,28 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<I
         &SmallCount(1..=DATA_LONGEST),
         20,
     );
-    let checks = Choice(&[
-        ("full", Checks::Full),
-        ("keys", Checks::Keys),
-        ("off", Checks::Off),
-    ]);
-    let checks = cx.field(section, "checks", &checks, Checks::Full);
-    let error_limit = cx.field(section, "error-limit", &Count(0..=u64::MAX), 0);
-    let attempts = cx.field(section, "attempts", &SmallCount(1..=1_000_000), 100);
-    let settle = Time(Duration::ZERO..=TIME_MOST);
-    let settle_at_least = cx.field(section, "settle-at-least", &settle, Duration::ZERO);
-    let settle_at_most = cx.field(
-        section,
-        "settle-at-most",
-        &settle,
-        Duration::from_secs(1200),
-    );
+    let terms = terms::read(cx, section);
 
-    let default = DEFAULT_STEPS
-        .iter()
-        .filter_map(|name| Some((StepName::parse(name)?, Place::Nowhere)))
-        .collect();
-    let names = cx.field(section, "steps", &ListOf(Step, "a list of steps"), default);
-    let mut tables_of_steps = step_tables(cx, section, &names);
+    let names = step::names(cx, section);
     let defaults = Defaults {
         initial_rows: initial_rows.clone(),
         write_rows: write_rows.clone(),
         read_write_time: read_write_time.clone(),
         transactions: transactions.value,
     };
-    let steps: Vec<StepRead> = names
-        .value
-        .iter()
-        .map(|(name, _)| step(cx, name, tables_of_steps.take(&name.name), &defaults))
-        .collect();
+    let steps = step::steps(cx, section, &names, |cx, name, section| {
+        step(cx, name, section, &defaults)
+    });
 
     if names.trusted {
         check_order(cx, &names);
     }
     check_pair(
         cx,
-        PATH,
+        section,
         ["data-length-min", "data-length-max"],
         [&data_length_min, &data_length_max],
         |length| length.to_string(),
-    );
-    check_pair(
-        cx,
-        PATH,
-        ["settle-at-least", "settle-at-most"],
-        [&settle_at_least, &settle_at_most],
-        |time| show_duration(*time),
     );
     if partitions.trusted
         && initial_rows.trusted
@@ -243,11 +286,11 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<I
         long_transaction: long_transaction.value,
         indexes: indexes.value,
         data_length: (data_length_min.value, data_length_max.value),
-        checks: checks.value,
-        error_limit: error_limit.value,
-        attempts: attempts.value,
-        settle_at_least: settle_at_least.value,
-        settle_at_most: settle_at_most.value,
+        checks: terms.checks,
+        error_limit: terms.error_limit,
+        attempts: terms.attempts,
+        settle_at_least: terms.settle_at_least,
+        settle_at_most: terms.settle_at_most,
     })
 }
 
@@ -267,114 +310,14 @@ struct StepRead {
     rows_per_commit: Option<Field<u32>>,
 }
 
-/// The tables `[workload.insert.step.NAME]` by step; those of steps that are not run are reported.
-struct StepTables {
-    tables: Vec<Entry>,
-}
-
-impl StepTables {
-    fn take(&mut self, name: &str) -> Option<Entry> {
-        let index = self.tables.iter().position(|entry| entry.key == name)?;
-        Some(self.tables.remove(index))
-    }
-}
-
-fn step_tables(
-    cx: &mut Context<'_>,
-    section: &mut Section,
-    names: &Field<Vec<(StepName, Place)>>,
-) -> StepTables {
-    let path = section.name_of("step");
-    let table = section
-        .take("step")
-        .and_then(|entry| table_of(cx, &path, entry.node))
-        .unwrap_or_default();
-    let mut tables = Vec::new();
-    for entry in table.entries {
-        let Some(step) = StepName::parse(&entry.key) else {
-            let mut diagnostic = Diagnostic::error(
-                "plan::unknown-step",
-                entry.key_place,
-                format!("unknown step {} in {}", code(&entry.key), code(&path)),
-            )
-            .label("not a step")
-            .help(format!(
-                "{}{STEPS_HELP}",
-                did_you_mean(&entry.key, &DEFAULT_STEPS)
-            ));
-            if entry.key == "l" {
-                diagnostic.help = vec![format!(
-                    "a name with a dot stands in quotes: `[{path}.\"l.i1\"]`"
-                )];
-            }
-            cx.report(diagnostic);
-            continue;
-        };
-        if names.value.iter().any(|(name, _)| *name == step) {
-            tables.push(entry);
-            continue;
-        }
-        if names.trusted {
-            let listed: Vec<&str> = names
-                .value
-                .iter()
-                .map(|(name, _)| name.name.as_str())
-                .collect();
-            cx.report(
-                Diagnostic::warning(
-                    "plan::unused-step",
-                    entry.key_place,
-                    format!("step {} is not among the steps", code(&entry.key)),
-                )
-                .label("has no effect")
-                .also(names.place, "the steps")
-                .help(format!(
-                    "{}add it to `{PATH}.steps`, or take it out here",
-                    did_you_mean(&entry.key, &listed)
-                )),
-            );
-        }
-        // Read all the same, for what is wrong in it.
-        let resolved = cx.resolved.len();
-        let defaults = Defaults {
-            initial_rows: unsaid(1),
-            write_rows: unsaid(1),
-            read_write_time: unsaid(Duration::ZERO),
-            transactions: Transactions::Big,
-        };
-        self::step(cx, &step, Some(entry), &defaults);
-        cx.resolved.truncate(resolved);
-    }
-    StepTables { tables }
-}
-
-fn unsaid<T>(value: T) -> Field<T> {
-    Field {
-        value,
-        place: Place::Nowhere,
-        trusted: false,
-    }
-}
-
 /// Puts a step together from its name, its table and the workload.
 fn step(
     cx: &mut Context<'_>,
-    name: &StepName,
-    entry: Option<Entry>,
+    name: &StepName<Sort>,
+    section: &mut Section,
     defaults: &Defaults,
 ) -> StepRead {
     let sort = name.sort;
-    let keys: &[&str] = match sort {
-        StepSort::Load | StepSort::Index | StepSort::WriteMost | StepSort::WriteRest => {
-            &WRITE_STEP_KEYS
-        }
-        StepSort::Query { .. } => &QUERY_STEP_KEYS,
-        StepSort::Settle => &[],
-    };
-    let path = format!("{PATH}.step.{}", key_part(&name.name));
-    let section = entry.and_then(|entry| Section::of(cx, &path, entry.node, keys));
-    let mut section = section.unwrap_or_else(|| Section::empty(&path));
-    let section = &mut section;
     let done = |kind, rows, rows_per_commit| StepRead {
         name: name.name.clone(),
         kind,
@@ -383,10 +326,10 @@ fn step(
     };
 
     match sort {
-        StepSort::Settle => done(InsertStepKind::Settle, None, None),
-        StepSort::Query { query, rate } => {
+        Sort::Settle => done(InsertStepKind::Settle, None, None),
+        Sort::Query { query, rate } => {
             let rate = cx.field(section, "rate", &Rate, rate);
-            let default = defaults.transactions.rows_per_commit(StepSort::Query {
+            let default = defaults.transactions.rows_per_commit(Sort::Query {
                 query,
                 rate: rate.value,
             });
@@ -397,8 +340,7 @@ fn step(
                 default,
             );
             let time = Time(Duration::from_secs(1)..=TIME_MOST);
-            let time = inherited(
-                cx,
+            let time = cx.inherited(
                 section,
                 "time",
                 &time,
@@ -413,7 +355,7 @@ fn step(
             };
             done(kind, None, Some(per_commit))
         }
-        StepSort::Load | StepSort::Index | StepSort::WriteMost | StepSort::WriteRest => {
+        Sort::Load | Sort::Index | Sort::WriteMost | Sort::WriteRest => {
             // Rows come first for people, but depend on the rows of a commit.
             let at = cx.resolved.len();
             let default = defaults.transactions.rows_per_commit(sort);
@@ -430,43 +372,30 @@ fn step(
             let kind = Count(1..=ROWS_MOST);
             let fifth = defaults.write_rows.value / 5;
             let rows = match sort {
-                StepSort::Load => inherited(
-                    cx,
+                Sort::Load => cx.inherited(
                     section,
                     "rows",
                     &kind,
                     &defaults.initial_rows,
                     defaults.initial_rows.value,
                 ),
-                StepSort::WriteMost => {
+                Sort::WriteMost => {
                     let most = defaults.write_rows.value - fifth;
-                    inherited(
-                        cx,
-                        section,
-                        "rows",
-                        &kind,
-                        &defaults.write_rows,
-                        whole(most),
-                    )
+                    cx.inherited(section, "rows", &kind, &defaults.write_rows, whole(most))
                 }
-                StepSort::WriteRest => inherited(
-                    cx,
-                    section,
-                    "rows",
-                    &kind,
-                    &defaults.write_rows,
-                    whole(fifth),
-                ),
+                Sort::WriteRest => {
+                    cx.inherited(section, "rows", &kind, &defaults.write_rows, whole(fifth))
+                }
                 _ => cx.field(section, "rows", &kind, INDEX_STEP_ROWS),
             };
             cx.resolved[at..].reverse();
             let (rows_value, rows_per_commit) = (rows.value, per_commit.value);
             let kind = match sort {
-                StepSort::Load => InsertStepKind::Load {
+                Sort::Load => InsertStepKind::Load {
                     rows: rows_value,
                     rows_per_commit,
                 },
-                StepSort::Index => InsertStepKind::Index {
+                Sort::Index => InsertStepKind::Index {
                     rows: rows_value,
                     rows_per_commit,
                 },
@@ -480,37 +409,14 @@ fn step(
     }
 }
 
-/// A value of a step that follows from one of the workload, and then has its origin.
-pub(crate) fn inherited<K: Kind, T>(
-    cx: &mut Context<'_>,
-    section: &mut Section,
-    key: &str,
-    kind: &K,
-    from: &Field<T>,
-    value: K::Value,
-) -> Field<K::Value> {
-    let mut field = cx.field(section, key, kind, value);
-    if field.place == Place::Nowhere {
-        field.place = from.place;
-        field.trusted = from.trusted;
-        let origin = cx.origin(from.place);
-        if let Some(resolved) = cx.resolved.last_mut() {
-            resolved.origin = origin;
-        }
-    }
-    field
-}
-
 /// Reports steps that come before what they need.
-fn check_order(cx: &mut Context<'_>, names: &Field<Vec<(StepName, Place)>>) {
+fn check_order(cx: &mut Context<'_>, names: &StepNames<Sort>) {
     let steps = &names.value;
-    let shown = |step: &StepName| code(&step.name);
+    let shown = |step: &StepName<Sort>| code(&step.name);
     let order =
         |place: Place, message: String| Diagnostic::error("plan::step-order", place, message);
-    let load = steps.iter().find(|(step, _)| step.sort == StepSort::Load);
-    let index_at = steps
-        .iter()
-        .position(|(step, _)| step.sort == StepSort::Index);
+    let load = steps.iter().find(|(step, _)| step.sort == Sort::Load);
+    let index_at = steps.iter().position(|(step, _)| step.sort == Sort::Index);
 
     match load {
         None => cx.report(
@@ -533,8 +439,8 @@ fn check_order(cx: &mut Context<'_>, names: &Field<Vec<(StepName, Place)>>) {
         Some(_) => {}
     }
     for (sort, done) in [
-        (StepSort::Load, "the tables are loaded"),
-        (StepSort::Index, "the indexes are made"),
+        (Sort::Load, "the tables are loaded"),
+        (Sort::Index, "the indexes are made"),
     ] {
         let mut those = steps.iter().filter(|(step, _)| step.sort == sort);
         let first = those.next();
@@ -555,8 +461,8 @@ fn check_order(cx: &mut Context<'_>, names: &Field<Vec<(StepName, Place)>>) {
     let scans = before_index.iter().find(|(step, _)| {
         matches!(
             step.sort,
-            StepSort::Query {
-                query: crate::spec::Query::Range,
+            Sort::Query {
+                query: Query::Range,
                 ..
             }
         )
@@ -573,7 +479,7 @@ fn check_order(cx: &mut Context<'_>, names: &Field<Vec<(StepName, Place)>>) {
     }
     let writes = before_index
         .iter()
-        .find(|(step, _)| matches!(step.sort, StepSort::WriteMost | StepSort::WriteRest));
+        .find(|(step, _)| matches!(step.sort, Sort::WriteMost | Sort::WriteRest));
     if let Some((step, place)) = writes {
         let message = format!(
             "step {} comes before the indexes that it maintains",
@@ -586,7 +492,7 @@ fn check_order(cx: &mut Context<'_>, names: &Field<Vec<(StepName, Place)>>) {
 
 fn before_indexes(
     diagnostic: Diagnostic,
-    steps: &[(StepName, Place)],
+    steps: &[(StepName<Sort>, Place)],
     index_at: Option<usize>,
 ) -> Diagnostic {
     let diagnostic = diagnostic.label("there are no secondary indexes yet");
@@ -596,41 +502,6 @@ fn before_indexes(
             .help("put `l.x` before it"),
         None => diagnostic.help("add `l.x` before it"),
     }
-}
-
-/// Reports a least that is above its most.
-pub(crate) fn check_pair<T: PartialOrd>(
-    cx: &mut Context<'_>,
-    path: &str,
-    [least_key, most_key]: [&str; 2],
-    [least, most]: [&Field<T>; 2],
-    show: impl Fn(&T) -> String,
-) {
-    if !(least.trusted && most.trusted && least.value > most.value) {
-        return;
-    }
-    // At the one that was given: the other may be a default.
-    let (here, there, label) = if least.place == Place::Nowhere {
-        (most.place, least.place, "below the least")
-    } else {
-        (least.place, most.place, "above the most")
-    };
-    cx.report(
-        Diagnostic::error(
-            "plan::conflict",
-            here,
-            format!(
-                "`{path}.{least_key}` is above `{path}.{most_key}`: `{}` and `{}`",
-                show(&least.value),
-                show(&most.value)
-            ),
-        )
-        .label(label)
-        .also(there, "the other")
-        .help(format!(
-            "give both, the least first: `{least_key}`, `{most_key}`"
-        )),
-    );
 }
 
 /// Reports tables that deletes would empty.
@@ -697,4 +568,59 @@ fn check_dry(
         diagnostic = diagnostic.also(delete_per_insert.place, "each insert comes with a delete");
     }
     cx.report(diagnostic);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sort(text: &str) -> Option<Sort> {
+        StepName::parse(text).map(|step| step.sort)
+    }
+
+    #[test]
+    fn a_step_is_known_by_its_name() {
+        assert_eq!(sort("l.i0"), Some(Sort::Load));
+        assert_eq!(sort("l.i1.b"), Some(Sort::WriteMost));
+        assert_eq!(sort("settle.2"), Some(Sort::Settle));
+        assert_eq!(
+            sort("qr100"),
+            Some(Sort::Query {
+                query: Query::Range,
+                rate: 100.0
+            })
+        );
+        assert_eq!(
+            sort("qp1000.again"),
+            Some(Sort::Query {
+                query: Query::Point,
+                rate: 1000.0
+            })
+        );
+    }
+
+    #[test]
+    fn what_is_no_step_is_refused() {
+        for text in [
+            "",
+            "l.i",
+            "l.i3",
+            "l.i00",
+            "l.x.",
+            "l.i1.B",
+            "l.i1.a.b",
+            "qr",
+            "qr0",
+            "qr010",
+            "qr-1",
+            "q100",
+            "qr1e3",
+            "settle2",
+            "qr99999999999",
+            "L.i0",
+            "qr100 ",
+        ] {
+            assert!(sort(text).is_none(), "{text}");
+        }
+    }
 }

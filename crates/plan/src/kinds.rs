@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::diagnostic::{Diagnostic, Place, Span};
 use crate::quantity::{self, Wrong};
-use crate::reader::{Fault, Kind, wrong_type};
+use crate::reader::{Fault, Kind, text_of, wrong_type};
 use crate::tree::{Node, Value};
 use crate::wording::{code, did_you_mean, list, quoted};
 
@@ -453,14 +453,9 @@ impl<T: Copy + PartialEq> Kind for Choice<T> {
 
     fn read(&self, name: &str, node: &Node) -> Result<T, Fault> {
         let words: Vec<&str> = self.0.iter().map(|(word, _)| *word).collect();
-        let Some(text) = node.text() else {
-            if matches!(node.value, Value::Broken) {
-                return Err(Fault::SAID);
-            }
-            return Err(wrong_type(name, node, "a string")
-                .help(format!("allowed: {}", list(&words)))
-                .into());
-        };
+        let text = text_of(node, || {
+            wrong_type(name, node, "a string").help(format!("allowed: {}", list(&words)))
+        })?;
         match self.0.iter().find(|(word, _)| *word == text) {
             Some((_, value)) => Ok(*value),
             None => Err(Diagnostic::error(
@@ -493,12 +488,7 @@ impl Kind for Line {
     type Value = String;
 
     fn read(&self, name: &str, node: &Node) -> Result<String, Fault> {
-        let Some(text) = node.text() else {
-            if matches!(node.value, Value::Broken) {
-                return Err(Fault::SAID);
-            }
-            return Err(wrong_type(name, node, "a string").into());
-        };
+        let text = text_of(node, || wrong_type(name, node, "a string"))?;
         if text.trim().is_empty() {
             return Err(Diagnostic::error(
                 "plan::bad-text",
@@ -550,12 +540,7 @@ impl Kind for Name {
     type Value = String;
 
     fn read(&self, name: &str, node: &Node) -> Result<String, Fault> {
-        let Some(text) = node.text() else {
-            if matches!(node.value, Value::Broken) {
-                return Err(Fault::SAID);
-            }
-            return Err(wrong_type(name, node, "a name").help(NAME_HELP).into());
-        };
+        let text = text_of(node, || wrong_type(name, node, "a name").help(NAME_HELP))?;
         match bad_name(&format!("{} is no name", code(name)), text, node.place) {
             Some(diagnostic) => Err(diagnostic.into()),
             None => Ok(text.to_owned()),
@@ -685,9 +670,7 @@ where
                     Diagnostic::error("plan::duplicate-value", node.place, message)
                         .label("given again")
                         .also(*first, "first given here");
-                diagnostic
-                    .help
-                    .extend(self.0.help_for_twice().map(str::to_owned));
+                diagnostic.help.extend(self.0.help_for_twice());
                 faults.push(diagnostic);
             }
             values.push((value, node.place));

@@ -4,15 +4,14 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::diagnostic::{Diagnostic, Place};
-use crate::insert::{check_pair, inherited};
-use crate::kinds::{ByteRate, Choice, Count, ListOf, Share, SmallCount, Time};
-use crate::quantity::show_duration;
-use crate::reader::{Context, Fault, Field, Kind, Section, table_of, wrong_type};
-use crate::spec::{Checks, Kv, KvRead, KvStep, KvStepKind, Workload};
-use crate::step::split_suffix;
-use crate::tree::{Entry, Node, Value};
+use crate::kinds::{ByteRate, Count, Share, SmallCount, Time};
+use crate::reader::{Context, Field, Section};
+use crate::spec::{Kv, KvRead, KvStep, KvStepKind, Workload};
+use crate::step::{self, StepNames, StepSort};
+use crate::terms;
+use crate::tree::Node;
 use crate::variants::Reader;
-use crate::wording::{code, did_you_mean, key_part, quoted};
+use crate::wording::code;
 
 const PATH: &str = "workload.kv";
 
@@ -51,22 +50,6 @@ const MULTIGET_KEYS: RangeInclusive<u32> = 1..=10_000;
 /// `overwritesome` overwrites this part of the keys.
 const SOME: u64 = 10;
 const TIME_MOST: Duration = Duration::from_secs(72 * 3600);
-const SETTLE_MOST: Duration = Duration::from_secs(365 * 24 * 3600);
-
-/// What a run has if the plan does not say.
-const DEFAULT_STEPS: [&str; 11] = [
-    "fillseq",
-    "drain",
-    "readrandom",
-    "fwdrange",
-    "multireadrandom",
-    "overwritesome",
-    "flush",
-    "revrangewhilewriting",
-    "fwdrangewhilewriting",
-    "readwhilewriting",
-    "overwrite",
-];
 
 const STEPS: [(&str, Sort); 13] = [
     ("fillseq", Sort::FillSeq),
@@ -93,21 +76,7 @@ const STEPS: [(&str, Sort); 13] = [
     ("overwrite", Sort::Overwrite),
 ];
 
-fn steps_help() -> String {
-    let names: Vec<String> = STEPS.iter().map(|(name, _)| code(name)).collect();
-    format!(
-        "steps: {}; to repeat one, add a suffix: `overwrite.2`",
-        names.join(", ")
-    )
-}
-
 /// A step as its name says it.
-#[derive(Clone, Debug)]
-struct StepName {
-    name: String,
-    sort: Sort,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sort {
     FillSeq,
@@ -119,59 +88,38 @@ enum Sort {
     Overwrite,
 }
 
-impl PartialEq for StepName {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
+impl StepSort for Sort {
+    const DEFAULTS: &'static [&'static str] = &[
+        "fillseq",
+        "drain",
+        "readrandom",
+        "fwdrange",
+        "multireadrandom",
+        "overwritesome",
+        "flush",
+        "revrangewhilewriting",
+        "fwdrangewhilewriting",
+        "readwhilewriting",
+        "overwrite",
+    ];
+    const REPEATED: &'static str = "overwrite.2";
 
-impl StepName {
-    /// Reads a name; `None` for what is no step.
-    fn parse(text: &str) -> Option<Self> {
-        let base = split_suffix(text)?;
-        let (_, sort) = STEPS.iter().find(|(name, _)| *name == base)?;
-        Some(Self {
-            name: text.to_owned(),
-            sort: *sort,
-        })
-    }
-
-    fn unknown(text: &str, place: Place, within: &str) -> Diagnostic {
-        let names = STEPS.map(|(name, _)| name);
-        Diagnostic::error(
-            "plan::unknown-step",
-            place,
-            format!("unknown step {} in {}", code(text), code(within)),
-        )
-        .label("not a step")
-        .help(format!("{}{}", did_you_mean(text, &names), steps_help()))
-    }
-}
-
-/// A step's name in a list of steps.
-struct Step;
-
-impl Kind for Step {
-    type Value = StepName;
-
-    fn read(&self, name: &str, node: &Node) -> Result<StepName, Fault> {
-        let Some(text) = node.text() else {
-            if matches!(node.value, Value::Broken) {
-                return Err(Fault::SAID);
-            }
-            return Err(wrong_type(name, node, "the name of a step")
-                .help(steps_help())
-                .into());
-        };
-        StepName::parse(text).ok_or_else(|| StepName::unknown(text, node.place, name).into())
+    fn parse(name: &str) -> Option<Self> {
+        let (_, sort) = STEPS.iter().find(|(other, _)| *other == name)?;
+        Some(*sort)
     }
 
-    fn show(&self, value: &StepName) -> String {
-        quoted(&value.name)
+    fn names() -> Vec<&'static str> {
+        STEPS.iter().map(|(name, _)| *name).collect()
     }
 
-    fn help_for_twice(&self) -> Option<&'static str> {
-        Some("to repeat a step, add a suffix: `overwrite.2`")
+    fn keys(self) -> &'static [&'static str] {
+        match self {
+            Self::FillSeq | Self::Drain | Self::Flush => &[],
+            Self::Read(_) | Self::Overwrite => &["time"],
+            Self::ReadWhileWriting(_) => &["time", "write-rate"],
+            Self::OverwriteSome => &["writes"],
+        }
     }
 }
 
@@ -199,58 +147,23 @@ fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
     let scan_length = cx.field(section, "scan-length", &SmallCount(ENTRIES), 10);
     let multiget_keys = cx.field(section, "multiget-keys", &SmallCount(MULTIGET_KEYS), 10);
     let verify_share = cx.field(section, "verify-share", &Share, 0.01);
-    let checks = Choice(&[
-        ("full", Checks::Full),
-        ("keys", Checks::Keys),
-        ("off", Checks::Off),
-    ]);
-    let checks = cx.field(section, "checks", &checks, Checks::Full);
-    let error_limit = cx.field(section, "error-limit", &Count(0..=u64::MAX), 0);
-    let attempts = cx.field(section, "attempts", &SmallCount(1..=1_000_000), 100);
-    let settle = Time(Duration::ZERO..=SETTLE_MOST);
-    let settle_at_least = cx.field(section, "settle-at-least", &settle, Duration::ZERO);
-    let settle_at_most = cx.field(
-        section,
-        "settle-at-most",
-        &settle,
-        Duration::from_secs(1200),
-    );
+    let terms = terms::read(cx, section);
 
-    let default = DEFAULT_STEPS
-        .iter()
-        .filter_map(|name| Some((StepName::parse(name)?, Place::Nowhere)))
-        .collect();
-    let names = cx.field(section, "steps", &ListOf(Step, "a list of steps"), default);
+    let names = step::names(cx, section);
     let defaults = Defaults {
         keys,
         write_rate,
         read_time,
         read_write_time,
     };
-    let mut tables = step_tables(cx, section, &names, &defaults);
-    let steps = names
-        .value
-        .iter()
-        .map(|(name, _)| {
-            let at = tables.iter().position(|entry| entry.key == name.name);
-            let entry = at.map(|at| tables.remove(at));
-            KvStep {
-                name: name.name.clone(),
-                kind: step(cx, name, entry, &defaults),
-            }
-        })
-        .collect();
+    let steps = step::steps(cx, section, &names, |cx, name, section| KvStep {
+        name: name.name.clone(),
+        kind: step(cx, name.sort, section, &defaults),
+    });
 
     if names.trusted {
         check_order(cx, &names);
     }
-    check_pair(
-        cx,
-        PATH,
-        ["settle-at-least", "settle-at-most"],
-        [&settle_at_least, &settle_at_most],
-        |time| show_duration(*time),
-    );
     Some(Kv {
         steps,
         keys: defaults.keys.value,
@@ -263,11 +176,11 @@ fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
         scan_length: scan_length.value,
         multiget_keys: multiget_keys.value,
         verify_share: verify_share.value,
-        checks: checks.value,
-        error_limit: error_limit.value,
-        attempts: attempts.value,
-        settle_at_least: settle_at_least.value,
-        settle_at_most: settle_at_most.value,
+        checks: terms.checks,
+        error_limit: terms.error_limit,
+        attempts: terms.attempts,
+        settle_at_least: terms.settle_at_least,
+        settle_at_most: terms.settle_at_most,
     })
 }
 
@@ -279,77 +192,18 @@ struct Defaults {
     read_write_time: Field<Duration>,
 }
 
-/// The tables `[workload.kv.step.NAME]` of steps that are run; the others are reported.
-fn step_tables(
-    cx: &mut Context<'_>,
-    section: &mut Section,
-    names: &Field<Vec<(StepName, Place)>>,
-    defaults: &Defaults,
-) -> Vec<Entry> {
-    let path = section.name_of("step");
-    let table = section
-        .take("step")
-        .and_then(|entry| table_of(cx, &path, entry.node))
-        .unwrap_or_default();
-    let mut tables = Vec::new();
-    for entry in table.entries {
-        let Some(name) = StepName::parse(&entry.key) else {
-            cx.report(StepName::unknown(&entry.key, entry.key_place, &path));
-            continue;
-        };
-        if names.value.iter().any(|(other, _)| *other == name) {
-            tables.push(entry);
-            continue;
-        }
-        if names.trusted {
-            let listed: Vec<&str> = names
-                .value
-                .iter()
-                .map(|(name, _)| name.name.as_str())
-                .collect();
-            cx.report(
-                Diagnostic::warning(
-                    "plan::unused-step",
-                    entry.key_place,
-                    format!("step {} is not among the steps", code(&entry.key)),
-                )
-                .label("has no effect")
-                .also(names.place, "the steps")
-                .help(format!(
-                    "{}add it to `{PATH}.steps`, or take it out here",
-                    did_you_mean(&entry.key, &listed)
-                )),
-            );
-        }
-        // Read all the same, for what is wrong in it.
-        let resolved = cx.resolved.len();
-        step(cx, &name, Some(entry), defaults);
-        cx.resolved.truncate(resolved);
-    }
-    tables
-}
-
-/// Puts a step together from its name, its table and the workload.
+/// Puts together what a step does, from its name, its table and the workload.
 fn step(
     cx: &mut Context<'_>,
-    name: &StepName,
-    entry: Option<Entry>,
+    sort: Sort,
+    section: &mut Section,
     defaults: &Defaults,
 ) -> KvStepKind {
-    let keys: &[&str] = match name.sort {
-        Sort::FillSeq | Sort::Drain | Sort::Flush => &[],
-        Sort::Read(_) | Sort::Overwrite => &["time"],
-        Sort::ReadWhileWriting(_) => &["time", "write-rate"],
-        Sort::OverwriteSome => &["writes"],
-    };
-    let path = format!("{PATH}.step.{}", key_part(&name.name));
-    let section = entry.and_then(|entry| Section::of(cx, &path, entry.node, keys));
-    let section = &mut section.unwrap_or_else(|| Section::empty(&path));
     let time = |cx: &mut Context<'_>, section: &mut Section, from: &Field<Duration>| {
         let kind = Time(Duration::from_secs(1)..=TIME_MOST);
-        inherited(cx, section, "time", &kind, from, from.value).value
+        cx.inherited(section, "time", &kind, from, from.value).value
     };
-    match name.sort {
+    match sort {
         Sort::FillSeq => KvStepKind::FillSeq,
         Sort::Drain => KvStepKind::Drain,
         Sort::Flush => KvStepKind::Flush,
@@ -360,7 +214,7 @@ fn step(
         Sort::ReadWhileWriting(read) => {
             let time = time(cx, section, &defaults.read_write_time);
             let from = &defaults.write_rate;
-            let rate = inherited(cx, section, "write-rate", &ByteRate, from, from.value);
+            let rate = cx.inherited(section, "write-rate", &ByteRate, from, from.value);
             KvStepKind::ReadWhileWriting {
                 read,
                 write_bytes_per_s: rate.value,
@@ -370,7 +224,7 @@ fn step(
         Sort::OverwriteSome => {
             let keys = &defaults.keys;
             let some = (keys.value / SOME).max(1);
-            let writes = inherited(cx, section, "writes", &Count(1..=KEYS_MOST), keys, some);
+            let writes = cx.inherited(section, "writes", &Count(1..=KEYS_MOST), keys, some);
             KvStepKind::OverwriteSome {
                 writes: writes.value,
             }
@@ -382,7 +236,7 @@ fn step(
 }
 
 /// Reports steps that come before there are keys, and a load after there are.
-fn check_order(cx: &mut Context<'_>, names: &Field<Vec<(StepName, Place)>>) {
+fn check_order(cx: &mut Context<'_>, names: &StepNames<Sort>) {
     let steps = &names.value;
     let order =
         |place: Place, message: String| Diagnostic::error("plan::step-order", place, message);
@@ -425,10 +279,11 @@ fn check_order(cx: &mut Context<'_>, names: &Field<Vec<(StepName, Place)>>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::step::StepName;
 
     #[test]
     fn a_step_is_known_by_its_name() {
-        let sort = |text| StepName::parse(text).map(|step| step.sort);
+        let sort = |text| StepName::parse(text).map(|step: StepName<Sort>| step.sort);
         assert_eq!(sort("fillseq"), Some(Sort::FillSeq));
         assert_eq!(sort("overwrite.2"), Some(Sort::Overwrite));
         assert_eq!(sort("overwritesome"), Some(Sort::OverwriteSome));
@@ -445,14 +300,14 @@ mod tests {
             "flush.a.b",
             "drain.B",
         ] {
-            assert!(StepName::parse(text).is_none(), "{text}");
+            assert!(sort(text).is_none(), "{text}");
         }
     }
 
     #[test]
     fn every_default_step_is_one() {
-        for name in DEFAULT_STEPS {
-            assert!(StepName::parse(name).is_some(), "{name}");
+        for name in Sort::DEFAULTS {
+            assert!(Sort::parse(name).is_some(), "{name}");
         }
     }
 }

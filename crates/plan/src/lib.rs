@@ -20,6 +20,7 @@ mod render;
 mod spec;
 mod step;
 mod targets;
+mod terms;
 mod tree;
 mod variants;
 mod wording;

@@ -46,7 +46,7 @@ pub(crate) trait Kind {
     fn show(&self, value: &Self::Value) -> String;
 
     /// The way out for a list that has a value twice.
-    fn help_for_twice(&self) -> Option<&'static str> {
+    fn help_for_twice(&self) -> Option<String> {
         None
     }
 }
@@ -124,6 +124,27 @@ impl<'a> Context<'a> {
             },
         };
         self.resolve(name, kind.show(&field.value), field.place);
+        field
+    }
+
+    /// A value of a step that follows from one of the workload, and then has its origin.
+    pub(crate) fn inherited<K: Kind, T>(
+        &mut self,
+        section: &mut Section,
+        key: &str,
+        kind: &K,
+        from: &Field<T>,
+        value: K::Value,
+    ) -> Field<K::Value> {
+        let mut field = self.field(section, key, kind, value);
+        if field.place == Place::Nowhere {
+            field.place = from.place;
+            field.trusted = from.trusted;
+            let origin = self.origin(from.place);
+            if let Some(resolved) = self.resolved.last_mut() {
+                resolved.origin = origin;
+            }
+        }
         field
     }
 }
@@ -229,6 +250,15 @@ pub(crate) fn table_of(cx: &mut Context<'_>, path: &str, node: Node) -> Option<T
     }
 }
 
+/// The text that a node is; `wrong` says what is wrong with one that is none.
+pub(crate) fn text_of(node: &Node, wrong: impl FnOnce() -> Diagnostic) -> Result<&str, Fault> {
+    match (node.text(), &node.value) {
+        (Some(text), _) => Ok(text),
+        (None, Value::Broken) => Err(Fault::SAID),
+        (None, _) => Err(wrong().into()),
+    }
+}
+
 pub(crate) fn wrong_type(name: &str, node: &Node, wanted: &str) -> Diagnostic {
     Diagnostic::error(
         "plan::wrong-type",
@@ -236,4 +266,41 @@ pub(crate) fn wrong_type(name: &str, node: &Node, wanted: &str) -> Diagnostic {
         format!("{} is {}, not {wanted}", code(name), node.sort()),
     )
     .label(format!("expected {wanted}"))
+}
+
+/// Reports a least that is above its most.
+pub(crate) fn check_pair<T: PartialOrd>(
+    cx: &mut Context<'_>,
+    section: &Section,
+    [least_key, most_key]: [&str; 2],
+    [least, most]: [&Field<T>; 2],
+    show: impl Fn(&T) -> String,
+) {
+    if !(least.trusted && most.trusted && least.value > most.value) {
+        return;
+    }
+    // At the one that was given: the other may be a default.
+    let (here, there, label) = if least.place == Place::Nowhere {
+        (most.place, least.place, "below the least")
+    } else {
+        (least.place, most.place, "above the most")
+    };
+    cx.report(
+        Diagnostic::error(
+            "plan::conflict",
+            here,
+            format!(
+                "`{}` is above `{}`: `{}` and `{}`",
+                section.name_of(least_key),
+                section.name_of(most_key),
+                show(&least.value),
+                show(&most.value)
+            ),
+        )
+        .label(label)
+        .also(there, "the other")
+        .help(format!(
+            "give both, the least first: `{least_key}`, `{most_key}`"
+        )),
+    );
 }

@@ -1,72 +1,56 @@
-//! The names of the steps of the Insert Benchmark.
+//! The steps of a workload: their names in its list `steps`, and their tables `[workload.X.step.NAME]`.
 
-use crate::diagnostic::Diagnostic;
-use crate::kinds::Rate;
-use crate::reader::{Fault, Kind, wrong_type};
-use crate::spec::Query;
-use crate::tree::{Node, Value};
-use crate::wording::{code, did_you_mean, quoted};
+use std::marker::PhantomData;
 
-/// A step as its name says it.
+use crate::diagnostic::{Diagnostic, Place};
+use crate::kinds::ListOf;
+use crate::reader::{Context, Fault, Field, Kind, Section, table_of, text_of, wrong_type};
+use crate::tree::{Entry, Node};
+use crate::wording::{code, did_you_mean, key_part, list, quoted};
+
+/// What a step of a workload does, as its name says it.
+pub(crate) trait StepSort: Copy {
+    /// What a run has if the plan does not say.
+    const DEFAULTS: &'static [&'static str];
+
+    /// A name with a suffix, which shows how a step is repeated.
+    const REPEATED: &'static str;
+
+    /// Reads a name without a suffix; `None` for what is no step.
+    fn parse(name: &str) -> Option<Self>;
+
+    /// The names that may be meant by one that is no step's.
+    fn names() -> Vec<&'static str>;
+
+    /// All names there are, for people.
+    fn all() -> String {
+        list(&Self::names())
+    }
+
+    /// The name with a dot that may be meant by its part before the dot.
+    fn dotted(_part: &str) -> Option<&'static str> {
+        None
+    }
+
+    /// The keys that the step's table may have.
+    fn keys(self) -> &'static [&'static str];
+}
+
+/// A step's name.
 #[derive(Clone, Debug)]
-pub(crate) struct StepName {
+pub(crate) struct StepName<S> {
     pub(crate) name: String,
-    pub(crate) sort: StepSort,
+    pub(crate) sort: S,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum StepSort {
-    Load,
-    Index,
-    /// `l.i1`
-    WriteMost,
-    /// `l.i2`
-    WriteRest,
-    Query {
-        query: Query,
-        rate: f64,
-    },
-    Settle,
-}
-
-impl PartialEq for StepName {
+impl<S> PartialEq for StepName<S> {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
     }
 }
 
-/// What a run has if the plan does not say.
-pub(crate) const DEFAULT_STEPS: [&str; 11] = [
-    "l.i0", "l.x", "l.i1", "l.i2", "settle", "qr100", "qp100", "qr500", "qp500", "qr1000", "qp1000",
-];
-
-pub(crate) const STEPS_HELP: &str = "steps: `l.i0`, `l.x`, `l.i1`, `l.i2`, `settle`, `qrN` and `qpN` with N rows written per second; \
-     to repeat one, add a suffix: `qr100.2`";
-
 /// Suffixes become part of a directory's name.
 const SUFFIX_LONGEST: usize = 32;
-
-impl StepName {
-    /// Reads a name; `None` for what is no step.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        let fixed = [
-            ("l.i0", StepSort::Load),
-            ("l.x", StepSort::Index),
-            ("l.i1", StepSort::WriteMost),
-            ("l.i2", StepSort::WriteRest),
-            ("settle", StepSort::Settle),
-        ];
-        let found = fixed
-            .into_iter()
-            .find_map(|(name, sort)| Some((sort, text.strip_prefix(name)?)));
-        let (sort, rest) = found.or_else(|| query(text))?;
-        let is_step = rest.is_empty() || rest.strip_prefix('.').is_some_and(is_suffix);
-        is_step.then(|| Self {
-            name: text.to_owned(),
-            sort,
-        })
-    }
-}
 
 fn is_suffix(suffix: &str) -> bool {
     (1..=SUFFIX_LONGEST).contains(&suffix.len())
@@ -75,117 +59,215 @@ fn is_suffix(suffix: &str) -> bool {
             .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
 }
 
-/// `overwrite.2` -> `overwrite`; `None` where what follows the dot is no suffix.
-pub(crate) fn split_suffix(text: &str) -> Option<&str> {
-    match text.split_once('.') {
-        None => Some(text),
-        Some((name, suffix)) => is_suffix(suffix).then_some(name),
+impl<S: StepSort> StepName<S> {
+    /// Reads a name, with or without a suffix; `None` for what is no step.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        // All of it first: a name may have a dot of its own.
+        let repeated = || match text.rsplit_once('.') {
+            Some((name, suffix)) if is_suffix(suffix) => S::parse(name),
+            _ => None,
+        };
+        Some(Self {
+            name: text.to_owned(),
+            sort: S::parse(text).or_else(repeated)?,
+        })
     }
 }
 
-/// `qr100` -> the query with its rate, and what follows.
-fn query(text: &str) -> Option<(StepSort, &str)> {
-    let (query, rest) = match (text.strip_prefix("qr"), text.strip_prefix("qp")) {
-        (Some(rest), _) => (Query::Range, rest),
-        (_, Some(rest)) => (Query::Point, rest),
-        _ => return None,
-    };
-    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, rest) = rest.split_at(digits);
-    if number.starts_with('0') {
-        return None;
-    }
-    let rate = number.parse().ok().filter(|rate| *rate <= Rate::MOST)?;
-    Some((StepSort::Query { query, rate }, rest))
+fn suffix_help<S: StepSort>(what: &str) -> String {
+    format!("to repeat {what}, add a suffix: {}", code(S::REPEATED))
+}
+
+fn help<S: StepSort>() -> String {
+    format!("steps: {}; {}", S::all(), suffix_help::<S>("one"))
+}
+
+fn unknown<S: StepSort>(text: &str, place: Place, within: &str) -> Diagnostic {
+    Diagnostic::error(
+        "plan::unknown-step",
+        place,
+        format!("unknown step {} in {}", code(text), code(within)),
+    )
+    .label("not a step")
+    .help(format!(
+        "{}{}",
+        did_you_mean(text, &S::names()),
+        help::<S>()
+    ))
 }
 
 /// A step's name in a list of steps.
-pub(crate) struct Step;
+struct Step<S>(PhantomData<S>);
 
-impl Kind for Step {
-    type Value = StepName;
+impl<S: StepSort> Kind for Step<S> {
+    type Value = StepName<S>;
 
-    fn read(&self, name: &str, node: &Node) -> Result<StepName, Fault> {
-        let Some(text) = node.text() else {
-            if matches!(node.value, Value::Broken) {
-                return Err(Fault::SAID);
-            }
-            return Err(wrong_type(name, node, "the name of a step")
-                .help(STEPS_HELP)
-                .into());
-        };
-        StepName::parse(text).ok_or_else(|| {
-            Diagnostic::error(
-                "plan::unknown-step",
-                node.place,
-                format!("unknown step {} in {}", code(text), code(name)),
-            )
-            .label("not a step")
-            .help(format!(
-                "{}{STEPS_HELP}",
-                did_you_mean(text, &DEFAULT_STEPS)
-            ))
-            .into()
-        })
+    fn read(&self, name: &str, node: &Node) -> Result<StepName<S>, Fault> {
+        let text = text_of(node, || {
+            wrong_type(name, node, "the name of a step").help(help::<S>())
+        })?;
+        StepName::parse(text).ok_or_else(|| unknown::<S>(text, node.place, name).into())
     }
 
-    fn show(&self, value: &StepName) -> String {
+    fn show(&self, value: &StepName<S>) -> String {
         quoted(&value.name)
     }
 
-    fn help_for_twice(&self) -> Option<&'static str> {
-        Some("to repeat a step, add a suffix: `qr100.2`")
+    fn help_for_twice(&self) -> Option<String> {
+        Some(suffix_help::<S>("a step"))
     }
+}
+
+/// The names in a list of steps, each with its place.
+pub(crate) type StepNames<S> = Field<Vec<(StepName<S>, Place)>>;
+
+/// Takes the list `steps` of a workload.
+pub(crate) fn names<S: StepSort>(cx: &mut Context<'_>, section: &mut Section) -> StepNames<S> {
+    let default = S::DEFAULTS
+        .iter()
+        .filter_map(|name| Some((StepName::parse(name)?, Place::Nowhere)))
+        .collect();
+    let kind = ListOf(Step(PhantomData), "a list of steps");
+    cx.field(section, "steps", &kind, default)
+}
+
+/// Reads the steps with `read`, each from its table. Tables of steps that are not run are reported.
+pub(crate) fn steps<S: StepSort, T>(
+    cx: &mut Context<'_>,
+    section: &mut Section,
+    names: &StepNames<S>,
+    mut read: impl FnMut(&mut Context<'_>, &StepName<S>, &mut Section) -> T,
+) -> Vec<T> {
+    let list = section.name_of("steps");
+    let path = section.name_of("step");
+    let table = section
+        .take("step")
+        .and_then(|entry| table_of(cx, &path, entry.node))
+        .unwrap_or_default();
+    let mut step = |cx: &mut Context<'_>, name: &StepName<S>, entry: Option<Entry>| {
+        let path = format!("{path}.{}", key_part(&name.name));
+        let section = entry.and_then(|entry| Section::of(cx, &path, entry.node, name.sort.keys()));
+        read(
+            cx,
+            name,
+            &mut section.unwrap_or_else(|| Section::empty(&path)),
+        )
+    };
+
+    let mut tables = Vec::new();
+    for entry in table.entries {
+        let Some(name) = StepName::parse(&entry.key) else {
+            let mut diagnostic = unknown::<S>(&entry.key, entry.key_place, &path);
+            if let Some(dotted) = S::dotted(&entry.key) {
+                diagnostic.help = vec![format!(
+                    "a name with a dot stands in quotes: `[{path}.{}]`",
+                    quoted(dotted)
+                )];
+            }
+            cx.report(diagnostic);
+            continue;
+        };
+        if names.value.iter().any(|(other, _)| *other == name) {
+            tables.push(entry);
+            continue;
+        }
+        if names.trusted {
+            let listed = names.value.iter().map(|(name, _)| name.name.as_str());
+            cx.report(
+                Diagnostic::warning(
+                    "plan::unused-step",
+                    entry.key_place,
+                    format!("step {} is not among the steps", code(&entry.key)),
+                )
+                .label("has no effect")
+                .also(names.place, "the steps")
+                .help(format!(
+                    "{}add it to `{list}`, or take it out here",
+                    did_you_mean(&entry.key, &listed.collect::<Vec<_>>())
+                )),
+            );
+        }
+        // Read all the same, for what is wrong in it.
+        let resolved = cx.resolved.len();
+        step(cx, &name, Some(entry));
+        cx.resolved.truncate(resolved);
+    }
+
+    let names = names.value.iter();
+    names
+        .map(|(name, _)| {
+            let at = tables.iter().position(|entry| entry.key == name.name);
+            let entry = at.map(|at| tables.remove(at));
+            step(cx, name, entry)
+        })
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_step_is_known_by_its_name() {
-        let sort = |text| StepName::parse(text).map(|step| step.sort);
-        assert_eq!(sort("l.i0"), Some(StepSort::Load));
-        assert_eq!(sort("l.i1.b"), Some(StepSort::WriteMost));
-        assert_eq!(sort("settle.2"), Some(StepSort::Settle));
-        assert_eq!(
-            sort("qr100"),
-            Some(StepSort::Query {
-                query: Query::Range,
-                rate: 100.0
-            })
-        );
-        assert_eq!(
-            sort("qp1000.again"),
-            Some(StepSort::Query {
-                query: Query::Point,
-                rate: 1000.0
-            })
-        );
+    /// A workload whose names have dots of their own.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Sort {
+        Scan,
+        Read,
+        ReadTen,
+    }
+
+    impl StepSort for Sort {
+        const DEFAULTS: &'static [&'static str] = &["scan"];
+        const REPEATED: &'static str = "scan.2";
+
+        fn parse(name: &str) -> Option<Self> {
+            match name {
+                "scan" => Some(Self::Scan),
+                "read" => Some(Self::Read),
+                "read.range10" => Some(Self::ReadTen),
+                _ => None,
+            }
+        }
+
+        fn names() -> Vec<&'static str> {
+            vec!["scan", "read", "read.range10"]
+        }
+
+        fn keys(self) -> &'static [&'static str] {
+            &[]
+        }
+    }
+
+    fn sort(text: &str) -> Option<Sort> {
+        StepName::parse(text).map(|step| step.sort)
     }
 
     #[test]
-    fn what_is_no_step_is_refused() {
+    fn a_step_is_repeated_under_a_suffix() {
+        assert_eq!(sort("scan"), Some(Sort::Scan));
+        assert_eq!(sort("scan.2"), Some(Sort::Scan));
+        assert_eq!(sort("scan.again"), Some(Sort::Scan));
+        let longest = "x".repeat(SUFFIX_LONGEST);
+        assert_eq!(sort(&format!("scan.{longest}")), Some(Sort::Scan));
         for text in [
             "",
-            "l.i",
-            "l.i3",
-            "l.i00",
-            "l.x.",
-            "l.i1.B",
-            "l.i1.a.b",
-            "qr",
-            "qr0",
-            "qr010",
-            "qr-1",
-            "q100",
-            "qr1e3",
-            "settle2",
-            "qr99999999999",
-            "L.i0",
-            "qr100 ",
+            ".",
+            ".2",
+            "scan.",
+            "scan2",
+            "scan-2",
+            "scan.B",
+            "scan.a.b",
+            "scan.2 ",
+            &format!("scan.{longest}x"),
         ] {
-            assert!(StepName::parse(text).is_none(), "{text}");
+            assert!(sort(text).is_none(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_name_with_a_dot_comes_before_a_suffix() {
+        assert_eq!(sort("read.range10"), Some(Sort::ReadTen));
+        assert_eq!(sort("read.range10.2"), Some(Sort::ReadTen));
+        assert_eq!(sort("read.2"), Some(Sort::Read));
     }
 }
