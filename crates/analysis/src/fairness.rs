@@ -10,7 +10,9 @@ use crate::Fairness;
 /// is told when to end, and does not count. `None` with fewer than two clients, and in steps that last the time they
 /// are given.
 pub fn fairness(step: &Step) -> Option<Fairness> {
-    if !matches!(step.kind, StepKind::Load | StepKind::Index) {
+    let ends_with_its_work =
+        matches!(step.kind, StepKind::Load | StepKind::Index) && step.time_given_ns.is_none();
+    if !ends_with_its_work {
         return None;
     }
     let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
@@ -111,5 +113,11 @@ mod tests {
         let two = [(0, "query", 1.0), (1, "query", 2.0)];
         assert!(fairness(&step(StepKind::Query, &two)).is_none());
         assert!(fairness(&step(StepKind::Settle, &two)).is_none());
+        // Writes for a time, as in `overwrite`: that its clients end together says nothing.
+        let timed = Step {
+            time_given_ns: Some(1_000_000_000),
+            ..step(StepKind::Load, &[(0, "write", 1.0), (1, "write", 1.001)])
+        };
+        assert!(fairness(&timed).is_none());
     }
 }

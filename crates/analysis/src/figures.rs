@@ -64,6 +64,8 @@ pub struct Row {
     pub step: String,
     /// What sort of step.
     pub kind: StepKind,
+    /// The kind of operation that it is about: `insert`, `get`.
+    pub main_op: Option<String>,
     /// How far it got.
     pub status: Status,
     /// Its length.
@@ -76,7 +78,9 @@ pub struct Row {
     pub ops: BTreeMap<String, OpFigures>,
     /// By the field's names: see `docs/metrics.md`. `None`: not applicable.
     pub metrics: BTreeMap<&'static str, Option<f64>>,
-    /// The insert rate asked for and had; `None` without a rate.
+    /// What its log-structured merge tree did; `None` where the engine has none.
+    pub lsm: Option<Lsm>,
+    /// The rate of writes asked for and had; `None` without a rate.
     pub sla: Option<Sla>,
     /// How far apart the clients ended; `None` with one client, and in steps of given length.
     pub fairness: Option<Fairness>,
@@ -154,12 +158,36 @@ pub struct Buckets {
 /// Whether a rate that was asked for was had.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sla {
-    /// Rows per second over all clients, as asked for.
+    /// The kind of operation that writes: `insert`, `put`.
+    pub kind: String,
+    /// Rows, or keys, per second over all clients, as asked for.
     pub target: f64,
-    /// Rows inserted per second, over all clients.
+    /// Rows inserted, or keys put, per second, over all clients.
     pub achieved: f64,
     /// `achieved >= 0.95 * target` (`docs/metrics.md`).
     pub met: bool,
+}
+
+/// What a log-structured merge tree did in a step that no single figure says.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Lsm {
+    /// How often writes were delayed or stopped, by reason as RocksDB names it: `memtable-limit-stops`. `total-delays`
+    /// and `total-stops` are the sums of `l0-file-count-limit`, `memtable-limit` and `pending-compaction-bytes`; the
+    /// others are counted within these, or by something else than the tree.
+    pub stalls: BTreeMap<String, f64>,
+    /// The levels when the step had ended, the first of them first. Those that were never used may be left out.
+    pub levels: Vec<Level>,
+}
+
+/// One level of a tree.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Level {
+    /// Which, from 0.
+    pub number: u32,
+    /// Its files; `None`: not told.
+    pub files: Option<f64>,
+    /// Their bytes.
+    pub bytes: Option<f64>,
 }
 
 /// How far apart the clients of a step ended.

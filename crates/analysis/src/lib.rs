@@ -7,6 +7,7 @@ mod figures;
 mod json;
 mod latency;
 mod metrics;
+mod operation;
 mod rows;
 mod series;
 mod settings;

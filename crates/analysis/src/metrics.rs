@@ -1,16 +1,21 @@
 //! The field's figures per second and per operation. Each formula is explained in `docs/metrics.md`.
 
+mod counters;
+mod lsm;
 mod upkeep;
 
 use std::collections::BTreeMap;
 
 use record::{HostSeries, Step, StepKind};
 
+use crate::operation::{DELETE, INSERT, QUERY, done, writing};
 use crate::series::samples;
-use crate::{OpSeries, rate_exceeded_in};
+use crate::{CounterSeries, OpSeries, rate_exceeded_in};
+
+pub(crate) use lsm::lsm;
 
 /// All metrics, in the order in which the field shows them; what it does not have comes last.
-pub const METRICS: [&str; 42] = [
+pub const METRICS: [&str; 79] = [
     "ips",
     "dps",
     "qps",
@@ -43,6 +48,8 @@ pub const METRICS: [&str; 42] = [
     "client_cpu_us_per_row_inserted",
     "client_cpu_us_per_row_deleted",
     "client_cpu_us_per_query",
+    "client_cpu_us_per_read",
+    "client_cpu_us_per_write",
     "fsyncs_per_commit",
     "log_fsyncs_per_commit",
     "data_fsyncs_per_commit",
@@ -53,29 +60,66 @@ pub const METRICS: [&str; 42] = [
     "debt_dirty_mb",
     "debt_redo_mb",
     "debt_compaction_mb",
+    "mb_sec",
+    "lsm_sz",
+    "blob_sz",
+    "c_wgb",
+    "w_amp",
+    "c_mbps",
+    "c_wsecs",
+    "c_csecs",
+    "b_rgb",
+    "b_wgb",
+    "usec_op",
+    "uptime",
+    "stall%",
+    "Nstall",
+    "u_cpu",
+    "s_cpu",
+    "stall_s",
+    "flush_gb",
+    "compaction_write_gb",
+    "compaction_read_gb",
+    "wal_gb",
+    "wal_amp",
+    "r_amp",
+    "s_amp",
+    "cache_hit%",
+    "pending_max_mb",
+    "l0_files_begin",
+    "l0_files",
+    "l0_files_max",
+    "levels_begin",
+    "levels",
+    "lsm_files",
+    "memtable_max_mb",
+    "memtable_mb",
+    "cache_mb",
 ];
 
-const INSERT: &str = "insert";
-const DELETE: &str = "delete";
-const QUERY: &str = "query";
 const KIB: f64 = 1024.0;
 const MIB: f64 = 1024.0 * KIB;
 const GIB: f64 = 1024.0 * MIB;
 
 /// Every metric of [`METRICS`] for one step; `None` is not applicable. `ops` holds the seconds of each kind of
-/// operation, and `embedded` says that the engine works in assay's own process.
+/// operation, `engine` those of each counter of the engine, and `embedded` says that the engine works in assay's own
+/// process.
 pub fn metrics(
     step: &Step,
     host: &HostSeries,
     ops: &BTreeMap<String, OpSeries>,
+    engine: &BTreeMap<String, CounterSeries>,
     embedded: bool,
 ) -> BTreeMap<&'static str, Option<f64>> {
-    let inserted = rows_inserted_per_second(step);
     let insert_rate = match step.kind {
         StepKind::Index => rows_indexed_per_second(step),
-        _ => inserted,
+        _ => writing(step).and_then(|kind| per_second(step, kind, |ops| ops.rows)),
     };
-    let query_rate = per_second(step, QUERY, |ops| ops.ok);
+    let queries = match step.kind {
+        StepKind::Query => step.main_operation(),
+        _ => Some(QUERY),
+    };
+    let query_rate = queries.and_then(|kind| per_second(step, kind, |ops| ops.ok));
     let operations = operations(step);
     let rate = operations.and_then(|operations| over(operations, seconds(step)?));
 
@@ -154,7 +198,16 @@ pub fn metrics(
         of_role(DELETE, rows_of(DELETE)),
     );
     set("client_cpu_us_per_query", of_role(QUERY, done_of(QUERY)));
+    for (role, name) in [
+        ("read", "client_cpu_us_per_read"),
+        ("write", "client_cpu_us_per_write"),
+    ] {
+        set(name, of_role(role, Some(operations_of_role(step, role))));
+    }
     for (name, value) in upkeep::upkeep(step, host) {
+        set(name, value);
+    }
+    for (name, value) in lsm::figures(step, host, engine) {
         set(name, value);
     }
     metrics
@@ -173,11 +226,6 @@ fn per_second(step: &Step, kind: &str, count: impl Fn(&record::Ops) -> u64) -> O
     over(count(step.ops.get(kind)?) as f64, seconds(step)?)
 }
 
-/// Rows inserted per second over all clients.
-pub(crate) fn rows_inserted_per_second(step: &Step) -> Option<f64> {
-    per_second(step, INSERT, |ops| ops.rows)
-}
-
 /// Rows that an index step indexed: those that were there and those that it inserted.
 fn rows_indexed(step: &Step) -> u64 {
     step.rows_before + step.ops.get(INSERT).map_or(0, |ops| ops.rows)
@@ -187,15 +235,12 @@ fn rows_indexed_per_second(step: &Step) -> Option<f64> {
     over(rows_indexed(step) as f64, seconds(step)?)
 }
 
-/// What the step's cost is divided by: rows inserted, rows indexed or queries.
+/// What the step's cost is divided by: rows written, rows indexed, or queries and the like.
 fn operations(step: &Step) -> Option<f64> {
-    let count = match step.kind {
-        StepKind::Load => step.ops.get(INSERT)?.rows,
-        StepKind::Index => rows_indexed(step),
-        StepKind::Query => step.ops.get(QUERY)?.ok,
-        StepKind::Settle => return None,
-    };
-    Some(count as f64)
+    match step.kind {
+        StepKind::Index => Some(rows_indexed(step) as f64),
+        _ => Some(done(step)? as f64),
+    }
 }
 
 /// Growth of a cumulative column per second: last minus first, over the time between these two samples. `None` with
@@ -284,14 +329,15 @@ fn data_and_log_bytes(step: &Step, host: &HostSeries) -> Option<f64> {
     }
 }
 
-/// The largest response time of inserts, or in query steps of queries.
+/// The largest response time of what the step is about: of inserts in index steps.
 fn largest_response_seconds(step: &Step) -> Option<f64> {
-    let kind = match step.kind {
-        StepKind::Load | StepKind::Index => INSERT,
-        StepKind::Query => QUERY,
-        StepKind::Settle => return None,
-    };
-    let ops = step.ops.get(kind).filter(|ops| ops.ok > 0)?;
+    if step.kind == StepKind::Settle {
+        return None;
+    }
+    let ops = step
+        .ops
+        .get(step.main_operation()?)
+        .filter(|ops| ops.ok > 0)?;
     Some(ops.response.max_ns as f64 / 1e9)
 }
 
@@ -300,13 +346,23 @@ fn rate_in_share_of_seconds(
     ops: &BTreeMap<String, OpSeries>,
     share: f64,
 ) -> Option<f64> {
+    let of_main = || ops.get(step.main_operation()?);
     let rates = match step.kind {
-        StepKind::Load => &ops.get(INSERT)?.rows,
-        StepKind::Query => &ops.get(QUERY)?.ok,
+        StepKind::Load => &of_main()?.rows,
+        StepKind::Query => &of_main()?.ok,
         // Rows are not indexed second by second, and settling does nothing that is counted.
         StepKind::Index | StepKind::Settle => return None,
     };
     rate_exceeded_in(share, step.elapsed_ns, rates).map(|rate| rate as f64)
+}
+
+/// Operations of the connections with one role that succeeded.
+fn operations_of_role(step: &Step, role: &str) -> f64 {
+    step.connections
+        .iter()
+        .filter(|connection| connection.role == role)
+        .map(|connection| connection.ok as f64)
+        .sum()
 }
 
 /// CPU time of the load threads with one role; `None` where there are none.

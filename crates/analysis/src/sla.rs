@@ -1,32 +1,36 @@
-//! Whether the insert rate that was asked for was had.
+//! Whether the rate of writes that was asked for was had.
 
 use record::Step;
 
-use crate::Sla;
+use crate::{Sla, operation};
 
 /// The share of the rate that must be had.
 pub const SLA_SHARE: f64 = 0.95;
 
-/// The insert rate asked for and had, over all clients; `None` in a step without a rate, or without length.
+/// The rate of inserts, or of puts, asked for and had, over all clients; `None` in a step without a rate, or without
+/// length.
 ///
-/// The rate is over the time that the step was given, or to the last insert's reply where that came later: not to the
-/// last query's, which says nothing of inserts. The field rounds `0.95 * target` to a whole number and the rate to one
+/// The rate is over the time that the step was given, or to the last write's reply where that came later: not to the
+/// last read's, which says nothing of writes. The field rounds `0.95 * target` to a whole number and the rate to one
 /// decimal first; here neither is rounded.
 pub fn sla(step: &Step) -> Option<Sla> {
     let target = step.insert_rate_target_rows_per_s?;
-    let inserting = step
+    let kind = operation::writing(step).unwrap_or(operation::INSERT);
+    let role = operation::role_of(kind);
+    let writing = step
         .connections
         .iter()
-        .filter(|connection| connection.role == "insert");
+        .filter(|connection| connection.role == role);
     let elapsed_ns = match step.time_given_ns {
-        Some(given_ns) => inserting
+        Some(given_ns) => writing
             .map(|connection| connection.ended_ns)
             .fold(given_ns, u64::max),
         None => step.elapsed_ns,
     };
-    let rows = step.ops.get("insert").map_or(0, |ops| ops.rows);
+    let rows = step.ops.get(kind).map_or(0, |ops| ops.rows);
     let achieved = (elapsed_ns > 0).then(|| rows as f64 / (elapsed_ns as f64 / 1e9))?;
     Some(Sla {
+        kind: kind.to_owned(),
         target,
         achieved,
         met: achieved >= SLA_SHARE * target,
@@ -37,7 +41,7 @@ pub fn sla(step: &Step) -> Option<Sla> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use record::Ops;
+    use record::{Ops, StepKind};
 
     use super::*;
 
@@ -92,6 +96,38 @@ mod tests {
         };
         assert_eq!(sla(&step(9_950_000_000)).unwrap().achieved, 1000.0);
         assert_eq!(sla(&step(12_500_000_000)).unwrap().achieved, 800.0);
+    }
+
+    #[test]
+    fn puts_at_a_rate_are_counted_to_their_own_last_reply() {
+        let connection = |role: &str, ended_ns| record::Connection {
+            role: role.into(),
+            ended_ns,
+            ..record::Connection::default()
+        };
+        let ops = |rows| Ops {
+            rows,
+            ..Ops::default()
+        };
+        let step = Step {
+            kind: StepKind::Query,
+            main_op: Some("get".into()),
+            elapsed_ns: 10_500_000_000,
+            time_given_ns: Some(10_000_000_000),
+            connections: vec![
+                connection("read", 10_500_000_000),
+                connection("write", 9_990_000_000),
+            ],
+            ops: BTreeMap::from([
+                ("get".to_owned(), ops(9_000_000)),
+                ("put".to_owned(), ops(49_932)),
+            ]),
+            insert_rate_target_rows_per_s: Some(4993.219),
+            ..Step::default()
+        };
+        let sla = sla(&step).unwrap();
+        assert_eq!((sla.kind.as_str(), sla.achieved), ("put", 4993.2));
+        assert!(sla.met);
     }
 
     #[test]

@@ -11,8 +11,8 @@ use plan::{Build, BuildSource, Engine, Plan};
 use record::FileHash;
 
 use crate::fetch::{self, Store, Stored, hash};
+use crate::library;
 use crate::outcome::UsageError;
-use crate::preflight;
 
 /// An engine's name, as it is recorded.
 pub fn engine_name(engine: Engine) -> &'static str {
@@ -115,7 +115,12 @@ fn locate_one(build: &Build) -> anyhow::Result<record::Build> {
             "bundled".to_owned(),
             Vec::new(),
         ),
-        (Engine::RocksDb, _) => return Err(preflight::no_rocksdb()),
+        (Engine::RocksDb, BuildSource::Installed(name)) => {
+            let installed = installed(build.engine, name)?;
+            let found = library::identify(Path::new(&installed.place))?;
+            let files = installed.hashes(&[PathBuf::from(&found.path)])?;
+            (found.version, found.path, files)
+        }
         (Engine::Postgres, BuildSource::Url(url)) => (
             Postgres::attach(url.expose())?.version().to_owned(),
             url.redacted(),
@@ -144,8 +149,9 @@ fn locate_one(build: &Build) -> anyhow::Result<record::Build> {
                 installed.hashes(&found.files)?,
             )
         }
-        (Engine::Postgres | Engine::Mysql, BuildSource::Bundled) => {
-            unreachable!("a plan has no bundled server")
+        (Engine::Postgres | Engine::Mysql, BuildSource::Bundled)
+        | (Engine::RocksDb, BuildSource::Bundled | BuildSource::Url(_)) => {
+            unreachable!("a plan has no bundled server, and no library by URL")
         }
     };
     Ok(record::Build {

@@ -40,6 +40,12 @@ pub enum Command {
     Builds(BuildsArgs),
     /// Shows what a run would note about this machine, with warnings
     Host(HostArgs),
+    /// The process of one cell, which `run` starts
+    #[command(hide = true)]
+    Cell(CellArgs),
+    /// Says in JSON what a library is, which is loaded to find out
+    #[command(hide = true)]
+    Library(LibraryArgs),
 }
 
 /// A plan and changes to it.
@@ -158,6 +164,31 @@ pub struct BuildsArgs {
     /// Removes a build
     #[arg(long, value_name = "NAME")]
     pub remove: Option<String>,
+}
+
+/// Arguments of `cell`.
+#[derive(Clone, Debug, Args)]
+pub struct CellArgs {
+    /// The run directory
+    pub run: PathBuf,
+    /// The cell's directory in it
+    pub cell: String,
+    /// Where databases are made
+    #[arg(long, value_name = "DIR")]
+    pub data: PathBuf,
+    /// Where the run is: cell, of how many, failed so far, seconds left
+    #[arg(long, value_name = "N,N,N,N")]
+    pub outlook: Option<String>,
+    /// Shows no progress
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Arguments of `library`.
+#[derive(Clone, Debug, Args)]
+pub struct LibraryArgs {
+    /// The shared library
+    pub path: PathBuf,
 }
 
 /// Arguments of `host`.

@@ -12,6 +12,7 @@ mod check;
 mod cli;
 mod fetch;
 mod host;
+mod library;
 mod outcome;
 mod plan_file;
 mod preflight;
@@ -57,5 +58,7 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
         Command::Fetch(args) => fetch::fetch(&args),
         Command::Builds(args) => fetch::builds(&args),
         Command::Host(args) => host::host(&args),
+        Command::Cell(args) => run::isolated::main(&args),
+        Command::Library(args) => library::main(&args),
     }
 }

@@ -168,16 +168,6 @@ fn kv_time(kv: &Kv) -> Duration {
         + CELL_OVERHEAD
 }
 
-/// What is said of a build that the conductor can't bring up.
-pub fn no_rocksdb() -> anyhow::Error {
-    UsageError::new(
-        "builds of `rocksdb` can be planned, not run: the key-value sequence runs on them only"
-            .to_owned(),
-        Some("measure builds of other engines with `[workload.insert]`".to_owned()),
-    )
-    .into()
-}
-
 /// Refuses what the plan's text can't tell: a config for a server that assay does not start, a feature that an
 /// engine doesn't have, a file that isn't there.
 pub fn refuse_what_cannot_run(file: &PlanFile) -> anyhow::Result<()> {
@@ -185,13 +175,6 @@ pub fn refuse_what_cannot_run(file: &PlanFile) -> anyhow::Result<()> {
     let has_partitions = plan.variants.iter().any(
         |variant| matches!(&variant.workload, Workload::Insert(insert) if insert.partitions > 0),
     );
-    if plan
-        .targets
-        .iter()
-        .any(|target| plan.builds[target.build].engine == Engine::RocksDb)
-    {
-        return Err(no_rocksdb());
-    }
     for target in &plan.targets {
         let (build, config) = (&plan.builds[target.build], &plan.configs[target.config]);
         let refuse = |what: &str, help: &str| {
@@ -223,6 +206,18 @@ pub fn refuse_what_cannot_run(file: &PlanFile) -> anyhow::Result<()> {
                 return refuse(
                     "SQLite has no partitions",
                     "leave out `partitions`, or this target",
+                );
+            }
+            (Engine::RocksDb, _) if has_partitions => {
+                return refuse(
+                    "RocksDB has no partitions",
+                    "leave out `partitions`, or this target",
+                );
+            }
+            (Engine::RocksDb, _) if config.files.len() > 1 => {
+                return refuse(
+                    "RocksDB takes one file of options",
+                    "put them into one, or give options with `set`",
                 );
             }
             (Engine::Null, _) if configured => {

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use engine::Engine as _;
 use engine::rocksdb::{Config, Library, RocksDb};
 use engine::{Durability, KeyValueSession, SettleLimits};
 use rustix::time::{ClockId, clock_gettime};

@@ -1,8 +1,8 @@
 //! What assay needs of a storage engine, and one folder per engine that provides it.
 //!
-//! An [`Engine`] is one target that is up: a build, started with a config. It opens [`Session`]s, which are the
-//! hot path of the load and belong to one thread each, and an [`Observer`], which reads counters on a connection of
-//! its own. What an engine can't do it says in [`Capabilities`]; it never imitates it.
+//! An [`Engine`] is one target that is up: a build, started with a config. A [`SqlEngine`] opens [`Session`]s and
+//! [`rocksdb::RocksDb`] opens [`KeyValueSession`]s, which are the hot path of the load and belong to one thread each, and
+//! both an [`Observer`], which reads counters on a connection of its own. What an engine can't do it says in [`Capabilities`]; it never imitates it.
 //!
 //! Adding an engine is adding a folder here.
 
@@ -17,6 +17,7 @@ pub mod sqlite;
 mod data_dir;
 mod dialect;
 mod error;
+mod key_order;
 mod key_value;
 mod local;
 mod net;
@@ -28,12 +29,14 @@ mod waiting;
 pub use data_dir::{DataDir, MARKER};
 pub use dialect::{BulkLoad, Dialect, IndexStatements, RangeScan};
 pub use error::{Error, ErrorClass, SetupError};
+pub use key_order::KeyOrder;
 pub use key_value::{Direction, Durability, KeyFacts, KeyValueSession, Scan, Scanned, View};
+pub use local::log::tail as log_tail;
 pub use local::server::StartOptions;
 pub use net::Password;
 pub use running::{
     Action, Capabilities, Counter, CounterKind, Engine, Observer, ServerEngine, Setting,
-    SettleLimits, Settled, Storage, TableFacts,
+    SettleLimits, Settled, SqlEngine, Storage, TableFacts,
 };
 pub use schema::{Column, ColumnType, Comparison, Index, Partitions, Table};
 pub use session::{Interrupt, Outcome, ParamType, Rows, Session, Statement};

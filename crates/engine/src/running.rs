@@ -141,29 +141,11 @@ pub struct TableFacts {
 
 /// A target that is up. Dropping it takes down what assay started.
 pub trait Engine: Send + Sync {
-    /// Its connections.
-    type Session: Session;
-
     /// What it can do.
     fn capabilities(&self) -> Capabilities;
 
     /// The version, as the engine itself reports it.
     fn version(&self) -> &str;
-
-    /// How it writes SQL.
-    fn dialect(&self) -> &dyn Dialect;
-
-    /// Opens a connection for the load, ready for [`Session::prepare`].
-    ///
-    /// # Errors
-    /// The engine's own.
-    fn connect(&self) -> Result<Self::Session, Error>;
-
-    /// Opens a connection that reads counters of `tables` and of the whole engine.
-    ///
-    /// # Errors
-    /// The engine's own.
-    fn observer(&self, tables: &[Table]) -> Result<Box<dyn Observer>, Error>;
 
     /// The root of the server's process tree; `None` where there is none, or not on this host.
     fn process_id(&self) -> Option<u32>;
@@ -187,6 +169,41 @@ pub trait Engine: Send + Sync {
     /// # Errors
     /// The engine's own.
     fn settings(&self) -> Result<Vec<Setting>, Error>;
+
+    /// The last lines of the server's log, oldest first; empty where there is none.
+    fn log_tail(&self, lines: usize) -> Vec<String>;
+
+    /// Where the server writes its log, if it does.
+    fn log_path(&self) -> Option<PathBuf>;
+
+    /// Takes it down in good order.
+    ///
+    /// # Errors
+    /// When it does not stop, or not cleanly.
+    fn stop(self) -> Result<(), SetupError>
+    where
+        Self: Sized;
+}
+
+/// An engine that speaks SQL.
+pub trait SqlEngine: Engine {
+    /// Its connections.
+    type Session: Session;
+
+    /// How it writes SQL.
+    fn dialect(&self) -> &dyn Dialect;
+
+    /// Opens a connection for the load, ready for [`Session::prepare`].
+    ///
+    /// # Errors
+    /// The engine's own.
+    fn connect(&self) -> Result<Self::Session, Error>;
+
+    /// Opens a connection that reads counters of `tables` and of the whole engine.
+    ///
+    /// # Errors
+    /// The engine's own.
+    fn observer(&self, tables: &[Table]) -> Result<Box<dyn Observer>, Error>;
 
     /// Brings the engine to rest, so that one step's debt is not the next one's. Returns early, with what it has
     /// done, once `stop` is set.
@@ -233,22 +250,10 @@ pub trait Engine: Send + Sync {
             index_rows,
         })
     }
-
-    /// The last lines of the server's log, oldest first; empty where there is none.
-    fn log_tail(&self, lines: usize) -> Vec<String>;
-
-    /// Where the server writes its log, if it does.
-    fn log_path(&self) -> Option<PathBuf>;
-
-    /// Takes it down in good order.
-    ///
-    /// # Errors
-    /// When it does not stop, or not cleanly.
-    fn stop(self) -> Result<(), SetupError>;
 }
 
 /// An engine that is a server: one that assay started, or one that it attached to and knows less of.
-pub trait ServerEngine: Engine {
+pub trait ServerEngine: SqlEngine {
     /// The user that the server runs as, where that is not assay's own.
     fn server_user(&self) -> Option<&str>;
 

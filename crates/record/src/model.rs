@@ -322,7 +322,7 @@ pub enum StepKind {
     Load,
     /// Indexes are created: throughput is rows indexed per second.
     Index,
-    /// Queries run with rate-limited writes beside them: throughput is queries per second.
+    /// Queries run, maybe with rate-limited writes beside them: throughput is queries per second.
     Query,
     /// The engine is brought to rest: nothing is measured.
     Settle,
@@ -335,6 +335,10 @@ pub struct Step {
     pub name: String,
     /// What sort it is.
     pub kind: StepKind,
+    /// The kind of operation whose rate is its throughput: `put`, `get`. `None` in records that don't say: see
+    /// [`Step::main_operation`].
+    #[serde(default)]
+    pub main_op: Option<String>,
     /// How far it got.
     pub status: Status,
     /// Why it failed, if it did.
@@ -357,11 +361,16 @@ pub struct Step {
     pub rows_before: u64,
     /// Rows per commit of inserts and deletes.
     pub rows_per_commit: Option<u32>,
-    /// What the values of a row take in bytes, on average over the rows that the step inserts: nothing that an engine
-    /// adds is in it, and no index. `None` in records that don't say.
+    /// What the values of a row take in bytes, on average over the rows that the step inserts; of keys and values both
+    /// together, also where they are read. Nothing that an engine adds is in it, and no index. `None` in records that
+    /// don't say.
     #[serde(default)]
     pub row_bytes_mean: Option<f64>,
-    /// The insert rate that is asked for, over all clients, in rows; `None` without a rate.
+    /// Bytes of user data that the engine should hold when the step has ended: keys and values as they were given, no
+    /// overhead and no older versions. `None` where that is not known.
+    #[serde(default)]
+    pub data_bytes: Option<u64>,
+    /// The rate of writes that is asked for, over all clients, in rows inserted or keys put; `None` without a rate.
     pub insert_rate_target_rows_per_s: Option<f64>,
     /// What each connection did.
     pub connections: Vec<Connection>,
@@ -387,6 +396,18 @@ pub struct Step {
     pub files: Vec<StepFile>,
 }
 
+impl Step {
+    /// The kind of operation whose rate is the step's throughput: what the record says, else `insert` in steps that
+    /// load or index, and `query` in those that query. A step that only settles has none.
+    pub fn main_operation(&self) -> Option<&str> {
+        self.main_op.as_deref().or(match self.kind {
+            StepKind::Load | StepKind::Index => Some("insert"),
+            StepKind::Query => Some("query"),
+            StepKind::Settle => None,
+        })
+    }
+}
+
 /// A file of a step's directory, as it was when the step was finished.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepFile {
@@ -403,7 +424,7 @@ pub struct StepFile {
 pub struct Connection {
     /// Its client, from 0.
     pub client: u32,
-    /// What it does: `insert`, `delete`, `query`, `long-transaction`.
+    /// What it does: `insert`, `delete`, `query`, `long-transaction`, `read`, `write`.
     pub role: String,
     /// When its first operation was due, since the step began.
     pub started_ns: u64,

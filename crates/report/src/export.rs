@@ -23,6 +23,13 @@ pub fn csv(figures: &Figures) -> String {
         .filter(|name| present.contains(name))
         .collect();
 
+    let stalls: BTreeSet<&str> = figures
+        .rows
+        .iter()
+        .filter_map(|row| row.lsm.as_ref())
+        .flat_map(|lsm| lsm.stalls.keys().map(String::as_str))
+        .collect();
+
     let mut head: Vec<String> = [
         "run",
         "target",
@@ -36,6 +43,7 @@ pub fn csv(figures: &Figures) -> String {
         "repeat",
         "step",
         "kind",
+        "main_op",
         "status",
         "valid",
         "reasons",
@@ -51,6 +59,11 @@ pub fn csv(figures: &Figures) -> String {
     .map(str::to_string)
     .to_vec();
     head.extend(metrics.iter().map(|name| with_unit(name)));
+    head.extend(
+        stalls
+            .iter()
+            .map(|reason| format!("write_stall_{reason}_count")),
+    );
     for kind in &kinds {
         for count in ["offered", "skipped", "ok", "failed", "retried"] {
             head.push(format!("{kind}_{count}_count"));
@@ -86,6 +99,7 @@ pub fn csv(figures: &Figures) -> String {
             row.repeat.to_string(),
             row.step.clone(),
             kind_name(row.kind).to_string(),
+            row.main_op.clone().unwrap_or_default(),
             status_name(row.status).to_string(),
             row.valid.to_string(),
             row.reasons.join("; "),
@@ -103,6 +117,10 @@ pub fn csv(figures: &Figures) -> String {
                 .iter()
                 .map(|name| number(row.metrics.get(name).copied().flatten())),
         );
+        line.extend(stalls.iter().map(|reason| {
+            let lsm = row.lsm.as_ref();
+            number(lsm.and_then(|lsm| lsm.stalls.get(*reason).copied()))
+        }));
         for kind in &kinds {
             let Some(op) = row.ops.get(*kind) else {
                 line.extend(std::iter::repeat_n(
@@ -157,6 +175,16 @@ fn with_unit(name: &str) -> String {
         "rkbpq" | "rKB/o" | "wKB/o" => "kib_per_op",
         "wkbpi" => "kib_per_insert",
         "cpups" => "pct",
+        "stall%" => return "stall_pct".to_string(),
+        "cache_hit%" => return "cache_hit_pct".to_string(),
+        "Nstall" | "l0_files_begin" | "l0_files" | "l0_files_max" | "levels_begin" | "levels"
+        | "lsm_files" => "count",
+        "mb_sec" | "c_mbps" => "mib_per_s",
+        "lsm_sz" | "blob_sz" | "c_wgb" | "b_rgb" | "b_wgb" => "gib",
+        "c_wsecs" | "c_csecs" | "uptime" | "u_cpu" | "s_cpu" => "s",
+        "usec_op" => "us_per_op",
+        "w_amp" | "wal_amp" | "s_amp" => "bytes_per_byte",
+        "r_amp" => "blocks_per_key",
         "cpupq" | "cpu/o" => "us_per_op",
         "dbgb1" | "dbgb2" | "rss" => "gib",
         "maxop" => "s",

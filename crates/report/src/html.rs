@@ -6,7 +6,9 @@
 //! anything.
 
 mod charts;
+mod engine;
 mod series;
+mod tree;
 
 use std::collections::BTreeSet;
 
@@ -16,11 +18,15 @@ use record::{Cell, Run, Status, Step, StepKind};
 
 use crate::classic;
 use crate::differences::{heading, of_targets};
+use crate::lsm;
 use crate::matrix::{Matrix, StepHead};
+use crate::metrics;
 use crate::number::{duration, moment};
+use crate::operations::kinds_apart;
 use crate::problems::{Weight, counted, ended, problems, targets, verdict};
 use crate::table::{Table, Tone};
 use crate::terminal::printable;
+use crate::times;
 use series::Chart;
 
 const STYLE: &str = include_str!("html/style.css");
@@ -69,9 +75,10 @@ pub fn html(sources: &[Source], figures: &Figures) -> String {
         .measured()
         .map(|step| StepCharts::of(&matrix, step))
         .collect();
-    let curves = steps
-        .iter()
-        .flat_map(|step| step.load.iter().chain(&step.host).chain(&step.engine));
+    let curves = steps.iter().flat_map(|step| {
+        let beside = step.tree.iter().chain(&step.host).chain(&step.engine);
+        step.load.iter().chain(beside)
+    });
     let curve_count: usize = curves
         .map(|chart| chart.curves.len() + chart.parts.len())
         .sum();
@@ -110,6 +117,7 @@ pub fn html(sources: &[Source], figures: &Figures) -> String {
                         (table(&classic::summary(&matrix)))
                         @if let Some(relative) = classic::relative(&matrix) { (table(&relative)) }
                         @if let Some(rate) = classic::insert_rate(&matrix) { (table(&rate)) }
+                        @if let Some(stalled) = lsm::stalled(&matrix) { (table(&stalled)) }
                         @if let Some(fairness) = classic::fairness(&matrix) { (table(&fairness)) }
                         (table(&classic::lengths(&matrix)))
                     }
@@ -160,6 +168,8 @@ pub fn html(sources: &[Source], figures: &Figures) -> String {
 struct StepCharts<'a> {
     step: StepHead<'a>,
     load: Vec<Chart>,
+    /// What stands beside throughput, since it explains it.
+    tree: Vec<Chart>,
     host: Vec<Chart>,
     engine: Vec<Chart>,
 }
@@ -169,8 +179,9 @@ impl<'a> StepCharts<'a> {
         Self {
             step,
             load: charts::of_load(matrix, step),
+            tree: tree::of_tree(matrix, step),
             host: charts::of_host(matrix, step),
-            engine: charts::of_engine(matrix, step),
+            engine: engine::of_engine(matrix, step),
         }
     }
 }
@@ -424,7 +435,7 @@ fn failure(record: &CellRecord) -> Markup {
 
 fn step_section(matrix: &Matrix<'_>, charts: &StepCharts<'_>, points_max: usize) -> Markup {
     let step = charts.step;
-    let (kinds, others) = classic::kinds_apart(matrix, step);
+    let (kinds, others) = kinds_apart(matrix, step);
     let beside = |mut table: Table| {
         table.id += "-beside";
         table
@@ -432,21 +443,24 @@ fn step_section(matrix: &Matrix<'_>, charts: &StepCharts<'_>, points_max: usize)
     markup! {
         section id={ "step-" (classic::anchor(step.name)) } {
             h3 { (clean(step.name)) }
-            (table(&classic::metrics(matrix, step)))
-            (table(&classic::costs(matrix, step)))
-            @if let Some(upkeep) = classic::upkeep(matrix, step) { (table(&upkeep)) }
+            (table(&metrics::metrics(matrix, step)))
+            (table(&metrics::costs(matrix, step)))
+            @if let Some(upkeep) = metrics::upkeep(matrix, step) { (table(&upkeep)) }
             @if charts.load.is_empty() {
                 p.note { "No charts: it was over in its first second." }
             }
-            div.charts { @for chart in &charts.load { (figure(chart, step, points_max)) } }
-            (table(&classic::buckets(matrix, step, &kinds)))
-            (table(&classic::percentiles(matrix, step, &kinds)))
-            (table(&classic::accounting(matrix, step)))
+            div.charts {
+                @for chart in charts.load.iter().chain(&charts.tree) { (figure(chart, step, points_max)) }
+            }
+            @for lsm in lsm::tables(matrix, step) { (table(&lsm)) }
+            (table(&times::buckets(matrix, step, &kinds)))
+            (table(&times::percentiles(matrix, step, &kinds)))
+            (table(&times::accounting(matrix, step)))
             @if !others.is_empty() {
                 details {
                     summary { "times of what connections do beside the step: " (clean(&others.join(", "))) }
-                    (table(&beside(classic::buckets(matrix, step, &others))))
-                    (table(&beside(classic::percentiles(matrix, step, &others))))
+                    (table(&beside(times::buckets(matrix, step, &others))))
+                    (table(&beside(times::percentiles(matrix, step, &others))))
                 }
             }
             @if !charts.host.is_empty() {
@@ -515,7 +529,9 @@ fn settling(matrix: &Matrix<'_>, sources: &[Source]) -> Markup {
                                             code { (clean(what)) } " " (duration(*took_ns as f64 / 1e9))
                                         }
                                         @for counter in &settle.pending_after {
-                                            "; " (clean(&counter.name)) " " (counter.value) " still pending"
+                                            "; " (clean(&counter.name)) " " (counter.value)
+                                            // Levels are the shape of a tree, not work that it has yet to do.
+                                            @if !counter.name.starts_with("level_") { " still pending" }
                                         }
                                     }
                                 }
@@ -792,7 +808,7 @@ fn method() -> Markup {
             "engine, host or step; " code { "-" } " that the step was not run."
         }
         p {
-            b { "The insert rate" } " is met when at least 95% of the target was had. A step that asks for a rate and "
+            b { "A rate of writes" } " is met when at least 95% of the target was had. A step that asks for a rate and "
             "misses it shows its other figures for less work than it was to do."
         }
         p {
@@ -802,11 +818,19 @@ fn method() -> Markup {
         }
         p {
             b { "Metrics" } " per operation count inserts in load steps, rows indexed in index steps, queries in query "
-            "steps. " code { "cpupq" } " is CPU time of the whole host in microseconds; " code { "client_cpu_us_per_op" }
+            "steps; with keys and values what the step is about: puts, gets, reads of several keys, or scans. " code { "cpupq" } " is CPU time of the whole host in microseconds; " code { "client_cpu_us_per_op" }
             " that of the threads of the load, which with an embedded engine do the engine's work too; " code { "server_cpu_us_per_op" } " that of the server's processes. "
             code { "p50" } " and " code { "p99" } " are rates met or exceeded in 50% and 99% of the seconds. "
             code { "maxop" } " is the longest response time in seconds. " code { "dbgb1" } " is the size of the data, "
             code { "dbgb2" } " with the logs, " code { "rss" } " the memory of the server, in units of 2^30 bytes."
+        }
+        p {
+            b { "LSM trees: " } code { "w_amp" } " is what flushes and compactions wrote, each byte counted once, over bytes "
+            "of keys and values that were put; " code { "wal_amp" } " the same of the log. " code { "r_amp" } " is blocks "
+            "looked up for each key or entry that was read, " code { "s_amp" } " live files over the data that is in them. "
+            code { "stall%" } " is the share of the step in which writes were held up; " code { "Nstall" } " how often they "
+            "were. The engine counts a stall when it ends. " code { "c_wsecs" } " and " code { "c_csecs" } " are seconds that "
+            "compactions and flushes took, by the clock and of CPU."
         }
         details {
             summary { "licence of uPlot, which draws the charts" }

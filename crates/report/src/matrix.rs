@@ -8,6 +8,8 @@ use record::{Run, Status, StepKind};
 pub(crate) struct StepHead<'a> {
     pub name: &'a str,
     pub kind: StepKind,
+    /// The kind of operation that it is about.
+    pub main_op: Option<&'a str>,
 }
 
 /// One cell of the plan: a target with so many clients, once.
@@ -218,6 +220,13 @@ impl<'a> Matrix<'a> {
             .or_else(|| bases().next())
     }
 
+    /// The rows of all lines that did a step.
+    pub(crate) fn rows_of(&self, step: StepHead<'a>) -> impl Iterator<Item = &'a Row> {
+        self.lines
+            .iter()
+            .filter_map(move |line| line.row(step.name))
+    }
+
     /// Lines that are compared with each other, group by group.
     pub(crate) fn groups(&self) -> impl Iterator<Item = &[Line<'a>]> {
         self.lines.chunk_by(|a, b| a.same_group(b))
@@ -238,6 +247,7 @@ fn steps<'a>(lines: &[Line<'a>]) -> Vec<StepHead<'a>> {
                         StepHead {
                             name: &row.step,
                             kind: row.kind,
+                            main_op: row.main_op.as_deref(),
                         },
                     );
                     at += 1;

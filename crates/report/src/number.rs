@@ -17,6 +17,8 @@ pub(crate) enum Figure {
     Gigabytes,
     /// Seconds, milliseconds shown.
     Seconds,
+    /// How many times as much as there was to do.
+    Amplification,
 }
 
 impl Figure {
@@ -24,7 +26,12 @@ impl Figure {
     pub(crate) fn of_metric(name: &str) -> Self {
         match name {
             "rmbps" | "wmbps" | "cpups" | "write_amplification" => Self::OneDecimal,
-            name if name.starts_with("debt_") && name.ends_with("_mb") => Self::OneDecimal,
+            "mb_sec" | "c_mbps" | "stall%" | "cache_hit%" => Self::OneDecimal,
+            "c_wsecs" | "c_csecs" | "uptime" | "u_cpu" | "s_cpu" => Self::OneDecimal,
+            name if name.ends_with("_mb") => Self::OneDecimal,
+            "Nstall" | "l0_files_begin" | "l0_files" | "l0_files_max" | "levels_begin"
+            | "levels" | "lsm_files" => Self::Count,
+            "w_amp" | "wal_amp" | "r_amp" | "s_amp" => Self::Amplification,
             name if name.starts_with("debt_") => Self::Count,
             name if name.ends_with("_per_commit") => Self::PerOperation,
             "rpq" | "rkbpq" | "wpi" | "wkbpi" | "cspq" | "cs/o" | "r/o" | "rKB/o" | "wKB/o" => {
@@ -32,8 +39,12 @@ impl Figure {
             }
             "cpupq" | "cpu/o" => Self::Microseconds,
             name if name.contains("_us_per_") => Self::Microseconds,
+            "usec_op" => Self::Microseconds,
+            name if name.starts_with("service_us_") => Self::Microseconds,
             "dbgb1" | "dbgb2" | "rss" => Self::Gigabytes,
-            "maxop" => Self::Seconds,
+            "lsm_sz" | "blob_sz" | "c_wgb" | "b_rgb" | "b_wgb" => Self::Gigabytes,
+            name if name.ends_with("_gb") => Self::Gigabytes,
+            "maxop" | "stall_s" => Self::Seconds,
             _ => Self::PerSecond,
         }
     }
@@ -50,6 +61,7 @@ impl Figure {
             Self::OneDecimal => 1,
             Self::Count => 0,
             Self::Seconds => 3,
+            Self::Amplification => 2,
             // As in the field, and more where that would hide all of a figure.
             Self::PerOperation if least >= 0.001 => 3,
             Self::PerOperation => 5,

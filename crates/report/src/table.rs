@@ -12,7 +12,7 @@ pub(crate) enum Tone {
     Good,
     /// In the worst quarter of its column's range.
     Bad,
-    /// The insert rate that was asked for was not had.
+    /// The rate of writes that was asked for was not had.
     SlaMissed,
     /// More than 5% above the base.
     Better,
@@ -56,7 +56,7 @@ impl Tone {
         match self {
             Self::Good => Some("in the best quarter of the column's range"),
             Self::Bad => Some("in the worst quarter of the column's range"),
-            Self::SlaMissed => Some("the insert rate was below 95% of the target"),
+            Self::SlaMissed => Some("the rate of writes was below 95% of the target"),
             Self::Better => Some("more than 5% above the base"),
             Self::Worse => Some("more than 5% below the base"),
             Self::Invalid => Some("invalid: not to be compared"),
@@ -140,7 +140,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// The meaning of every tone that occurs, marks first: `* the insert rate was below 95% of the target`.
+    /// The meaning of every tone that occurs, marks first: `* the rate of writes was below 95% of the target`.
     pub(crate) fn legend(&self) -> Vec<(Tone, &'static str)> {
         let tones = [
             Tone::Good,

@@ -10,10 +10,14 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::classic;
 use crate::differences::{Block, blocks};
+use crate::lsm;
 use crate::matrix::Matrix;
+use crate::metrics;
 use crate::number::{duration, moment};
+use crate::operations::kinds_apart;
 use crate::problems::{Weight, ended, problems, targets, verdict};
 use crate::table::{Cell, Table, TableRow, Tone};
+use crate::times;
 
 /// How tables are to look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,14 +84,15 @@ pub fn tables(run: &Run, figures: &Figures, style: TableStyle) -> String {
         matrix.lines.len() <= DETAILED_LINES_MAX || matrix.measured().nth(1).is_none();
     for step in matrix.measured() {
         out.heading(step.name);
-        let (kinds, _) = classic::kinds_apart(&matrix, step);
-        out.table(&classic::metrics(&matrix, step));
-        out.table(&classic::costs(&matrix, step));
-        out.tables(classic::upkeep(&matrix, step));
+        let (kinds, _) = kinds_apart(&matrix, step);
+        out.table(&metrics::metrics(&matrix, step));
+        out.table(&metrics::costs(&matrix, step));
+        out.tables(metrics::upkeep(&matrix, step));
+        out.tables(lsm::tables(&matrix, step));
         if is_detailed {
-            out.table(&classic::accounting(&matrix, step));
-            out.table(&classic::buckets(&matrix, step, &kinds));
-            out.table(&classic::percentiles(&matrix, step, &kinds));
+            out.table(&times::accounting(&matrix, step));
+            out.table(&times::buckets(&matrix, step, &kinds));
+            out.table(&times::percentiles(&matrix, step, &kinds));
         }
     }
     if !is_detailed {
@@ -171,10 +176,11 @@ impl Text {
         self.table(&classic::summary(matrix));
         self.tables(classic::relative(matrix));
         self.tables(classic::insert_rate(matrix));
+        self.tables(lsm::stalled(matrix));
     }
 
-    fn tables(&mut self, table: Option<Table>) {
-        table.iter().for_each(|table| self.table(table));
+    fn tables(&mut self, tables: impl IntoIterator<Item = Table>) {
+        tables.into_iter().for_each(|table| self.table(&table));
     }
 
     fn table(&mut self, table: &Table) {

@@ -6,6 +6,8 @@
 pub mod insert;
 pub mod kv;
 
+#[cfg(test)]
+mod memory;
 mod program;
 mod random;
 

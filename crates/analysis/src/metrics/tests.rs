@@ -4,6 +4,8 @@ use super::*;
 
 const S: i64 = 1_000_000_000;
 
+const NO_COUNTERS: BTreeMap<String, CounterSeries> = BTreeMap::new();
+
 /// Samples at 0, 1, ... seconds; each column begins at some offset, as counters since boot do.
 fn host(columns: &[(&str, bool, &[Option<i64>])]) -> HostSeries {
     let length = columns.first().map_or(0, |column| column.2.len());
@@ -109,7 +111,7 @@ fn a_load_step_divides_by_rows_inserted() {
             ("delete", 100, 4000, 9_000_000_000),
         ],
     );
-    let metrics = metrics(&step, &busy_host(), &BTreeMap::new(), false);
+    let metrics = metrics(&step, &busy_host(), &BTreeMap::new(), &NO_COUNTERS, false);
     check(
         &metrics,
         &[
@@ -151,7 +153,7 @@ fn a_query_step_divides_reads_by_queries_and_writes_by_rows_inserted() {
             ("query", 2000, 20_000, 30_000_000),
         ],
     );
-    let metrics = metrics(&step, &busy_host(), &BTreeMap::new(), false);
+    let metrics = metrics(&step, &busy_host(), &BTreeMap::new(), &NO_COUNTERS, false);
     check(
         &metrics,
         &[
@@ -177,7 +179,7 @@ fn an_index_step_divides_by_rows_indexed() {
         ],
     );
     step.rows_before = 9900;
-    let metrics = metrics(&step, &busy_host(), &BTreeMap::new(), false);
+    let metrics = metrics(&step, &busy_host(), &BTreeMap::new(), &NO_COUNTERS, false);
     check(
         &metrics,
         &[
@@ -192,11 +194,62 @@ fn an_index_step_divides_by_rows_indexed() {
 }
 
 #[test]
+fn a_step_divides_by_what_it_is_about() {
+    let put = ("put", 5000, 5000, 2_000_000_000);
+    let mut load = step(StepKind::Load, &[put]);
+    load.main_op = Some("put".into());
+    let rates = OpSeries {
+        rows: vec![500; 10],
+        ok: vec![500; 10],
+        ..OpSeries::default()
+    };
+    let ops = BTreeMap::from([("put".to_owned(), rates)]);
+    let loaded = metrics(&load, &busy_host(), &ops, &NO_COUNTERS, false);
+    check(
+        &loaded,
+        &[
+            ("ips", Some(500.0)),
+            ("o/s", Some(500.0)),
+            ("qps", None),
+            ("cpupq", Some(2000.0)),
+            ("wpi", Some(0.08)),
+            ("maxop", Some(2.0)),
+            ("p50", Some(500.0)),
+        ],
+    );
+    // Operations count, not the keys that each of them reads; the writer beside it has a figure of its own.
+    let multiget = ("multiget", 2000, 20_000, 30_000_000);
+    let mut read = step(StepKind::Query, &[put, multiget]);
+    read.main_op = Some("multiget".into());
+    let rates = OpSeries {
+        rows: vec![2000; 10],
+        ok: vec![200; 10],
+        ..OpSeries::default()
+    };
+    let ops = BTreeMap::from([("multiget".to_owned(), rates)]);
+    let metrics = metrics(&read, &busy_host(), &ops, &NO_COUNTERS, false);
+    check(
+        &metrics,
+        &[
+            ("ips", Some(500.0)),
+            ("qps", Some(200.0)),
+            ("o/s", Some(200.0)),
+            ("cpupq", Some(5000.0)),
+            ("wpi", Some(0.08)),
+            ("maxop", Some(0.03)),
+            ("p50", Some(200.0)),
+            ("p99", Some(200.0)),
+        ],
+    );
+}
+
+#[test]
 fn settling_has_rates_of_the_host_and_nothing_per_operation() {
     let metrics = metrics(
         &step(StepKind::Settle, &[]),
         &busy_host(),
         &BTreeMap::new(),
+        &NO_COUNTERS,
         false,
     );
     check(
@@ -217,7 +270,13 @@ fn settling_has_rates_of_the_host_and_nothing_per_operation() {
 #[test]
 fn what_was_not_sampled_is_none_and_never_zero() {
     let step = step(StepKind::Load, &[("insert", 100, 5000, 1)]);
-    let metrics = metrics(&step, &HostSeries::default(), &BTreeMap::new(), false);
+    let metrics = metrics(
+        &step,
+        &HostSeries::default(),
+        &BTreeMap::new(),
+        &NO_COUNTERS,
+        false,
+    );
     for name in [
         "rps", "wmbps", "rpq", "wpi", "csps", "cpups", "cpupq", "dbgb1", "dbgb2", "rss", "cpu/o",
         "p99",
@@ -253,6 +312,7 @@ fn no_operations_are_no_cost_per_operation() {
         &step(StepKind::Query, &[("query", 0, 0, 0)]),
         &busy_host(),
         &BTreeMap::new(),
+        &NO_COUNTERS,
         false,
     );
     check(
@@ -294,7 +354,15 @@ fn client_and_server_cpu_are_kept_apart() {
         server_ns: Some(50_000_000),
         ..step.cpu
     };
-    let of = |embedded| metrics(&step, &busy_host(), &BTreeMap::new(), embedded);
+    let of = |embedded| {
+        metrics(
+            &step,
+            &busy_host(),
+            &BTreeMap::new(),
+            &NO_COUNTERS,
+            embedded,
+        )
+    };
     check(
         &of(false),
         &[
@@ -323,7 +391,7 @@ fn sizes_are_what_the_engine_states_and_what_the_files_take() {
         ("log_bytes", false, &[Some(1 << 30), Some(1 << 30), None]),
     ]);
     check(
-        &metrics(&step, &sampled, &BTreeMap::new(), false),
+        &metrics(&step, &sampled, &BTreeMap::new(), &NO_COUNTERS, false),
         &[("dbgb1", Some(4.0)), ("dbgb2", Some(5.0))],
     );
     step.storage = Some(StorageSize {
@@ -331,7 +399,7 @@ fn sizes_are_what_the_engine_states_and_what_the_files_take() {
         log_bytes: 1 << 29,
     });
     check(
-        &metrics(&step, &sampled, &BTreeMap::new(), false),
+        &metrics(&step, &sampled, &BTreeMap::new(), &NO_COUNTERS, false),
         &[("dbgb1", Some(6.0)), ("dbgb2", Some(6.5))],
     );
     step.counters_after = vec![Counter {
@@ -340,7 +408,7 @@ fn sizes_are_what_the_engine_states_and_what_the_files_take() {
         cumulative: false,
     }];
     check(
-        &metrics(&step, &sampled, &BTreeMap::new(), false),
+        &metrics(&step, &sampled, &BTreeMap::new(), &NO_COUNTERS, false),
         &[("dbgb1", Some(5.5)), ("dbgb2", Some(6.5))],
     );
 }
@@ -359,7 +427,15 @@ fn percentiles_of_rates_are_of_all_clients() {
             series(vec![0; 10], vec![9, 8, 7, 6, 5, 4, 3, 2, 1, 0]),
         ),
     ]);
-    let of = |kind| metrics(&step(kind, &[]), &HostSeries::default(), &ops, false);
+    let of = |kind| {
+        metrics(
+            &step(kind, &[]),
+            &HostSeries::default(),
+            &ops,
+            &NO_COUNTERS,
+            false,
+        )
+    };
     check(
         &of(StepKind::Load),
         &[("p50", Some(500.0)), ("p99", Some(500.0))],
@@ -396,7 +472,13 @@ fn writes() -> Step {
 }
 
 fn upkeep_of(step: &Step) -> BTreeMap<&'static str, Option<f64>> {
-    metrics(step, &HostSeries::default(), &BTreeMap::new(), false)
+    metrics(
+        step,
+        &HostSeries::default(),
+        &BTreeMap::new(),
+        &NO_COUNTERS,
+        false,
+    )
 }
 
 #[test]
@@ -530,7 +612,7 @@ fn write_amplification_is_of_the_devices_whatever_the_kernel_charges_the_server(
     let device = ("disk_write_bytes", true, &[Some(0), Some(94_000)][..]);
     let server = ("server_write_bytes", true, &[Some(7), Some(9_000_000)][..]);
     let of = |step: &Step, columns: &[(&str, bool, &[Option<i64>])]| {
-        let metrics = metrics(step, &host(columns), &BTreeMap::new(), false);
+        let metrics = metrics(step, &host(columns), &BTreeMap::new(), &NO_COUNTERS, false);
         get(&metrics, "write_amplification")
     };
     // Records that don't say how large a row is.

@@ -1,61 +1,20 @@
 //! What an engine does beside answering: making commits durable, writing more than it was given, and work that it puts
 //! off. From its own counters, by the names that `engine` gives them.
 
-use record::{Counter, HostSeries, Step, StepKind};
+use record::{HostSeries, Step, StepKind};
 
-use super::{DELETE, INSERT, MIB, growth_per_second, over, seconds};
+use super::counters::Counters;
+use super::{MIB, growth_per_second, over, seconds};
+use crate::operation::{DELETE, INSERT, PUT, writing};
 
-/// What each cumulative counter did in a step, and what each gauge was at its end.
-struct Counters<'a>(&'a Step);
-
-impl Counters<'_> {
-    fn find<'c>(counters: &'c [Counter], name: &str) -> Option<&'c Counter> {
-        counters.iter().find(|counter| counter.name == name)
-    }
-
-    /// Growth in the step; `None` if it was not there at both ends, or began anew.
-    fn growth(&self, name: &str) -> Option<f64> {
-        let after = Self::find(&self.0.counters_after, name).filter(|after| after.cumulative)?;
-        let before = Self::find(&self.0.counters_before, name)?;
-        Some(after.value - before.value).filter(|&growth| growth >= 0.0)
-    }
-
-    /// The same of a counter that a server may do without: then it did nothing.
-    fn growth_if_counted(&self, name: &str) -> Option<f64> {
-        let counted = Self::find(&self.0.counters_after, name).is_some();
-        if counted {
-            self.growth(name)
-        } else {
-            Some(0.0)
-        }
-    }
-
-    fn gauge(&self, name: &str) -> Option<f64> {
-        Self::find(&self.0.counters_after, name).map(|counter| counter.value)
-    }
-
-    /// A gauge that each table has, over all tables: `dead_rows.pi1`.
-    fn gauge_of_tables(&self, name: &str) -> Option<f64> {
-        let of_table = |counter: &&Counter| {
-            counter
-                .name
-                .strip_prefix(name)
-                .is_some_and(|rest| rest.starts_with('.'))
-        };
-        let mut tables = self.0.counters_after.iter().filter(of_table).peekable();
-        tables.peek()?;
-        Some(tables.map(|counter| counter.value).sum())
-    }
-}
-
-/// Commits of the load: each insert and each delete that succeeded is one. In an index step nearly all that is made
+/// Commits of the load: each insert, each put and each delete that succeeded is one. In an index step nearly all that is made
 /// durable is not theirs.
 fn commits(step: &Step) -> Option<f64> {
     if !matches!(step.kind, StepKind::Load | StepKind::Query) {
         return None;
     }
     let ok = |kind: &str| step.ops.get(kind).map_or(0, |ops| ops.ok);
-    Some((ok(INSERT) + ok(DELETE)) as f64)
+    Some((ok(INSERT) + ok(PUT) + ok(DELETE)) as f64)
 }
 
 /// The figures of this module: names as in [`super::METRICS`].
@@ -81,7 +40,7 @@ pub(super) fn upkeep(step: &Step, host: &HostSeries) -> [(&'static str, Option<f
             )
         };
     } else {
-        // PostgreSQL; versions that don't count those of one sort have no sum.
+        // PostgreSQL, and RocksDB's log; where those of one sort are not counted there is no sum.
         (log, data) = (growth("wal_sync_count"), growth("relation_sync_count"));
         all = log.zip(data).map(|(log, data)| log + data);
     }
@@ -100,12 +59,15 @@ pub(super) fn upkeep(step: &Step, host: &HostSeries) -> [(&'static str, Option<f
         ("debt_redo_mb", mb(counters.gauge("checkpoint_age_bytes"))),
         (
             "debt_compaction_mb",
-            mb(counters.gauge("rocksdb_pending_compaction_bytes")),
+            mb(counters
+                .gauge("rocksdb_pending_compaction_bytes")
+                .or_else(|| counters.gauge("pending_compaction_bytes"))),
         ),
     ]
 }
 
-/// Bytes that were written to the devices of the data over bytes of values in the rows inserted. What the kernel says of
+/// Bytes that were written to the devices of the data over bytes of values in the rows inserted, or of keys
+/// and values put. What the kernel says of
 /// the server's processes is no measure: it charges a page cache's whole folio, which may be megabytes, for each of its
 /// bytes that is written.
 fn write_amplification(step: &Step, host: &HostSeries) -> Option<f64> {
@@ -113,6 +75,6 @@ fn write_amplification(step: &Step, host: &HostSeries) -> Option<f64> {
         return None;
     }
     let written = growth_per_second(host, "disk_write_bytes")?;
-    let inserted = step.ops.get(INSERT)?.rows as f64 * step.row_bytes_mean?;
+    let inserted = step.ops.get(writing(step)?)?.rows as f64 * step.row_bytes_mean?;
     over(written * seconds(step)?, inserted)
 }

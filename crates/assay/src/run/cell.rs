@@ -2,20 +2,24 @@
 
 use anyhow::Context;
 use engine::limits::Applied;
-use engine::{DataDir, Engine, IndexStatements, Partitions, ServerEngine, Session};
-use plan::{IndexSet, Insert, InsertStep, InsertStepKind, Query, Tables, Workload};
+use engine::rocksdb::RocksDb;
+use engine::{DataDir, Engine, ServerEngine, SqlEngine};
+use plan::Workload;
 use record::{Cell, CellDir, CellRef, Failure, RecordError, Setting, Status, Warning};
-use workload::insert;
+use workload::insert::Insert;
 
-use super::step::{Bench, Remarks, StepRun};
+use super::step::{Bench, Remarks};
+use super::subject::insert::SqlInsert;
+use super::subject::keyed_insert::KeyedInsert;
+use super::subject::kv::KvSequence;
+use super::subject::{self, Planned, Subject};
 use super::target::{self, Up};
-use super::{Conductor, unix_now_ns};
+use super::{Conductor, isolated, tables, unix_now_ns};
 use crate::builds;
 use crate::outcome::{causes_of, help_of, log_tail_of, print_failure};
-use crate::preflight;
 
 /// Lines of a server's log that a failure shows.
-const LOG_LINES: usize = 20;
+pub const LOG_LINES: usize = 20;
 
 /// Runs a cell and records how it ended. Its failure is not the run's: only a record that can't be written is.
 pub fn run(
@@ -25,35 +29,59 @@ pub fn run(
 ) -> anyhow::Result<Status> {
     let plan = conductor.plan();
     let target = &plan.targets[cell.target];
+    let build = &plan.builds[target.build];
     let directory = conductor.directory.begin_cell(reference)?;
-    let Workload::Insert(insert) = &plan.variants[cell.variant].workload else {
-        return Err(preflight::no_rocksdb());
-    };
     let mut record = Cell {
         target: target.name.clone(),
-        build: plan.builds[target.build].name.clone(),
+        build: build.name.clone(),
         config: plan.configs[target.config].name.clone(),
-        engine: builds::engine_name(plan.builds[target.build].engine).into(),
+        engine: builds::engine_name(build.engine).into(),
         workload: reference.workload.clone(),
         variant: reference.variant.clone(),
         clients: cell.clients,
         repeat: cell.repeat,
         started_unix_ns: unix_now_ns(),
         sitting: conductor.sitting,
-        steps: insert.steps.iter().map(|step| step.name.clone()).collect(),
+        steps: step_names(&plan.variants[cell.variant].workload),
         ..Cell::default()
     };
+    if build.engine == plan::Engine::RocksDb {
+        let result = isolated::run(conductor, reference, cell, &directory, &mut record);
+        return match result {
+            Ok(status) => Ok(status),
+            Err(error) => end(conductor, &directory, record, Err(error)),
+        };
+    }
     directory.write(&record)?;
+    measure(conductor, &directory, record, cell)
+}
+
+/// Runs a cell whose record has begun, in this process, and records how it ended.
+pub fn measure(
+    conductor: &Conductor<'_>,
+    directory: &CellDir,
+    mut record: Cell,
+    cell: plan::Cell,
+) -> anyhow::Result<Status> {
     let mut running = Running {
         conductor,
-        directory: &directory,
+        directory,
         record: &mut record,
-        insert,
-        keep: plan.keep_data,
+        keep: conductor.plan().keep_data,
         notes: Vec::new(),
         shortfalls: Vec::new(),
     };
     let result = running.run(cell);
+    end(conductor, directory, record, result)
+}
+
+/// Records how a cell ended.
+fn end(
+    conductor: &Conductor<'_>,
+    directory: &CellDir,
+    mut record: Cell,
+    result: anyhow::Result<Status>,
+) -> anyhow::Result<Status> {
     let (status, failure) = match &result {
         Ok(status) => (*status, None),
         Err(_) if conductor.is_stopped() => (Status::Interrupted, None),
@@ -89,7 +117,6 @@ struct Running<'a> {
     conductor: &'a Conductor<'a>,
     directory: &'a CellDir,
     record: &'a mut Cell,
-    insert: &'a Insert,
     /// The database is kept when the cell has ended.
     keep: bool,
     /// What is to be known of every step.
@@ -101,44 +128,56 @@ struct Running<'a> {
 impl Running<'_> {
     fn run(&mut self, cell: plan::Cell) -> anyhow::Result<Status> {
         match target::bring_up(self.conductor, cell, self.directory)? {
-            Up::Null(engine) => self.measure(engine, cell.clients, false),
+            Up::Null(engine) => self.measure(engine, |this, engine| this.sql(engine, cell, false)),
             Up::Sqlite(engine, data_dir) => {
-                let result = self.measure(engine, cell.clients, false);
+                let result = self.measure(engine, |this, engine| this.sql(engine, cell, false));
                 self.leave(Some(data_dir), result)
             }
-            Up::Postgres(engine) => self.measure_server(*engine, cell.clients),
-            Up::Mysql(engine) => self.measure_server(*engine, cell.clients),
+            Up::Postgres(engine) => self.measure_server(*engine, cell),
+            Up::Mysql(engine) => self.measure_server(*engine, cell),
+            Up::RocksDb(database, data_dir) => {
+                self.note_left_out(&database);
+                let result = self.measure(*database, |this, database| this.keyed(database, cell));
+                self.leave(Some(data_dir), result)
+            }
         }
     }
 
     fn measure_server(
         &mut self,
         engine: impl ServerEngine,
-        clients: u32,
+        cell: plan::Cell,
     ) -> anyhow::Result<Status> {
         self.record.server_user = engine.server_user().map(str::to_owned);
         self.note("server::config", engine.notes());
         let data_dir = engine.data_dir().cloned();
         let foreign = data_dir.is_none();
-        let result = self.measure(engine, clients, foreign);
+        let result = self.measure(engine, |this, engine| this.sql(engine, cell, foreign));
         self.leave(data_dir, result)
     }
 
-    /// Records what a server may use of the machine, and says where that is not what was asked for.
+    /// Says where what the target may use of the machine is not what was asked for.
     fn note_limits(&mut self, limits: &[Applied]) {
         for limit in limits {
-            self.record.limits.push(record::Limit {
-                what: limit.what.into(),
-                asked: limit.asked.clone(),
-                effective: limit.effective.clone(),
-                reason: limit.reason.clone(),
-            });
             self.shortfalls.extend(limit.shortfall());
             if let Some(reason) = &limit.reason {
                 let Applied { what, asked, .. } = limit;
                 let text = format!("`{what} = \"{asked}\"`: {reason}");
                 self.note("server::limits", &[text]);
             }
+        }
+    }
+
+    /// Says which options of the config this version of RocksDB does not have.
+    fn note_left_out(&mut self, database: &RocksDb) {
+        let left_out = database.not_applicable();
+        if !left_out.is_empty() {
+            let text = format!(
+                "not applicable to {}: `{}`",
+                database.version(),
+                left_out.join("`, `")
+            );
+            self.note("rocksdb::options", &[text]);
         }
     }
 
@@ -173,34 +212,36 @@ impl Running<'_> {
         Ok(status)
     }
 
-    /// Runs all steps and stops the engine. `foreign`: a server that assay did not start, in which nothing is left.
+    /// Runs `steps` on an engine that is up, and stops it.
     fn measure<E: Engine>(
         &mut self,
         engine: E,
-        clients: u32,
-        foreign: bool,
+        steps: impl FnOnce(&mut Self, &E) -> anyhow::Result<Status>,
     ) -> anyhow::Result<Status> {
-        let result = self.steps(&engine, clients, foreign);
+        let result = self.describe(&engine).and_then(|()| steps(self, &engine));
         if self.record.status == Status::Failed || result.is_err() {
             let log_tail = engine.log_tail(LOG_LINES);
             if let Some(failure) = &mut self.record.failure {
                 failure.log_tail = log_tail;
             }
         }
+        let kept = engine.log_path().map_or(Ok(()), |log| self.keep_log(&log));
         let stopped = engine.stop();
         let status = result?;
+        kept?;
         if status == Status::Complete {
             stopped?;
         }
         Ok(status)
     }
 
-    fn steps<E: Engine>(
-        &mut self,
-        engine: &E,
-        clients: u32,
-        foreign: bool,
-    ) -> anyhow::Result<Status> {
+    /// A log that the engine writes beside its data goes into the record.
+    fn keep_log(&self, log: &std::path::Path) -> anyhow::Result<()> {
+        target::keep_log(self.directory, log)
+    }
+
+    /// Records what the engine says of itself.
+    fn describe(&mut self, engine: &impl Engine) -> anyhow::Result<()> {
         self.record.engine_version = engine.version().into();
         self.record.embedded = engine.capabilities().embedded;
         self.record.settings = engine
@@ -212,23 +253,45 @@ impl Running<'_> {
                 source: setting.source,
             })
             .collect();
-        self.note_limits(engine.limits());
+        record_limits(self.record, engine.limits());
+        self.note_limits(&limits(self.record));
         self.directory.write(self.record)?;
-        let mut workload =
-            insert::Insert::new(options(self.insert, clients, self.conductor.plan().seed));
+        Ok(())
+    }
+
+    /// The Insert Benchmark on an engine that speaks SQL. `foreign`: a server that assay did not start, in which nothing
+    /// is left.
+    fn sql<E: SqlEngine>(
+        &mut self,
+        engine: &E,
+        cell: plan::Cell,
+        foreign: bool,
+    ) -> anyhow::Result<Status> {
+        let plan = self.conductor.plan();
+        let Workload::Insert(insert) = &plan.variants[cell.variant].workload else {
+            anyhow::bail!("the key-value sequence does not run on an engine that speaks SQL");
+        };
+        let options = subject::insert::options(insert, cell.clients, plan.seed);
+        let mut workload = Insert::new(options);
         let mut session = engine.connect()?;
+        let steps = subject::insert::steps(insert);
         if !foreign {
-            for sql in workload.create_statements(engine.dialect()) {
-                session.query(&sql).with_context(|| format!("`{sql}`"))?;
-            }
-            return self.each_step(engine, &mut workload, clients);
+            tables::make(engine, &workload, &mut session)?;
+            let subject = SqlInsert::new(engine, &mut workload, insert, cell.clients);
+            return self.each_step(subject, &steps, cell.clients);
         }
-        self.drop_what_was_left(&mut session)?;
-        let result = self
-            .make_foreign_tables(engine, &workload, &mut session)
-            .and_then(|()| self.each_step(engine, &mut workload, clients));
+        let foreign = tables::Foreign {
+            run: self.conductor.directory,
+            directory: self.directory,
+        };
+        foreign.drop_what_was_left(&self.record.build, &mut session)?;
+        let made = foreign.make(self.record, engine, &workload, &mut session);
+        let result = made.and_then(|()| {
+            let subject = SqlInsert::new(engine, &mut workload, insert, cell.clients);
+            self.each_step(subject, &steps, cell.clients)
+        });
         if !self.keep {
-            drop_tables(&mut session, &mut self.record.tables_left)?;
+            tables::drop_all(&mut session, &mut self.record.tables_left)?;
         } else if result
             .as_ref()
             .is_ok_and(|&status| status == Status::Complete)
@@ -239,64 +302,34 @@ impl Running<'_> {
         result
     }
 
-    /// Makes the tables in a server that others use too, and notes which: only those are ever dropped.
-    fn make_foreign_tables<E: Engine>(
-        &mut self,
-        engine: &E,
-        workload: &insert::Insert,
-        session: &mut E::Session,
-    ) -> anyhow::Result<()> {
-        for table in workload.tables() {
-            for sql in engine.dialect().create_table(table) {
-                session.query(&sql).with_context(|| {
-                    format!(
-                        "`{sql}`: a table of that name that assay did not make is left as it is"
-                    )
-                })?;
+    /// Either workload on RocksDB.
+    fn keyed(&mut self, database: &RocksDb, cell: plan::Cell) -> anyhow::Result<Status> {
+        let plan = self.conductor.plan();
+        match &plan.variants[cell.variant].workload {
+            Workload::Kv(kv) => {
+                let subject = KvSequence::new(database, kv, cell.clients, plan.seed);
+                self.each_step(subject, &subject::kv::steps(kv), cell.clients)
             }
-            self.record.tables_left.push(table.name.clone());
-            self.directory.write(self.record)?;
-        }
-        Ok(())
-    }
-
-    /// Drops the tables that cells of this run made in this server and could not drop: a server or assay was killed.
-    fn drop_what_was_left(&self, session: &mut impl Session) -> anyhow::Result<()> {
-        for directory in self.conductor.directory.begun_cells()? {
-            let mut record = directory.read()?;
-            if record.build == self.record.build && !record.tables_left.is_empty() {
-                drop_tables(session, &mut record.tables_left)?;
-                directory.write(&record)?;
+            Workload::Insert(insert) => {
+                let subject = KeyedInsert::new(database, insert, cell.clients, plan.seed);
+                self.each_step(subject, &subject::insert::steps(insert), cell.clients)
             }
         }
-        Ok(())
     }
 
-    fn each_step<E: Engine>(
+    fn each_step<S: Subject>(
         &mut self,
-        engine: &E,
-        workload: &mut insert::Insert,
+        subject: S,
+        steps: &[Planned<S::Step>],
         clients: u32,
     ) -> anyhow::Result<Status> {
         let remarks = Remarks {
             warnings: std::mem::take(&mut self.notes),
             shortfalls: std::mem::take(&mut self.shortfalls),
         };
-        let mut bench = Bench::new(
-            self.conductor,
-            engine,
-            workload,
-            self.insert,
-            clients,
-            remarks,
-        )?;
-        for (number, plan_step) in self.insert.steps.iter().enumerate() {
-            let step_run = StepRun {
-                number: number as u32 + 1,
-                name: &plan_step.name,
-                step: step(number, plan_step),
-            };
-            let step = bench.run(self.directory, &step_run, time(plan_step))?;
+        let mut bench = Bench::new(self.conductor, subject, clients, remarks)?;
+        for (number, planned) in (1..).zip(steps) {
+            let step = bench.run(self.directory, number, planned)?;
             match step.status {
                 Status::Complete => {}
                 Status::Interrupted => return Ok(Status::Interrupted),
@@ -319,102 +352,32 @@ impl Running<'_> {
     }
 }
 
-fn drop_tables(session: &mut impl Session, tables: &mut Vec<String>) -> anyhow::Result<()> {
-    while let Some(table) = tables.last() {
-        let sql = format!("drop table if exists {table}");
-        session.query(&sql).with_context(|| format!("`{sql}`"))?;
-        tables.pop();
-    }
-    Ok(())
-}
-
-fn options(insert: &Insert, clients: u32, seed: u64) -> insert::Options {
-    insert::Options {
-        seed,
-        clients,
-        shared_table: insert.tables == Tables::Shared,
-        delete_per_insert: insert.delete_per_insert,
-        indexes: match insert.indexes {
-            IndexSet::Current => insert::IndexSet::Current,
-            IndexSet::Before2023Dec => insert::IndexSet::Before2023Dec,
-        },
-        data_length: insert.data_length,
-        partitions: (insert.partitions > 0).then(|| Partitions {
-            count: insert.partitions,
-            rows_each: (rows_per_table(insert, clients) / u64::from(insert.partitions)).max(1),
-        }),
-        index_statements: match insert.index_statements {
-            plan::IndexStatements::Usual => IndexStatements::Usual,
-            plan::IndexStatements::One => IndexStatements::One,
-            plan::IndexStatements::Each => IndexStatements::Each,
-        },
-        bulk_load: insert.bulk_load,
-        long_transaction_seconds: insert.long_transaction.map(|hold| hold.as_secs_f64()),
+/// The names of a workload's steps.
+fn step_names(workload: &Workload) -> Vec<String> {
+    match workload {
+        Workload::Insert(insert) => insert.steps.iter().map(|step| step.name.clone()).collect(),
+        Workload::Kv(kv) => kv.steps.iter().map(|step| step.name.clone()).collect(),
     }
 }
 
-/// Keys that each table gets in the whole of a cell (methodology a12 of the Insert Benchmark's scripts: all rows of
-/// all steps).
-fn rows_per_table(insert: &Insert, clients: u32) -> u64 {
-    let writers = if insert.tables == Tables::Shared {
-        f64::from(clients)
-    } else {
-        1.0
-    };
-    let rows = |step: &InsertStep| match step.kind {
-        InsertStepKind::Load { rows, .. }
-        | InsertStepKind::Index { rows, .. }
-        | InsertStepKind::Write { rows, .. } => rows,
-        InsertStepKind::Query { rate, time, .. } => (rate * time.as_secs_f64() * writers) as u64,
-        InsertStepKind::Settle => 0,
-    };
-    insert.steps.iter().map(rows).sum()
+/// Records what came of the limits of a target.
+pub fn record_limits(record: &mut Cell, limits: &[Applied]) {
+    record
+        .limits
+        .extend(limits.iter().map(|limit| record::Limit {
+            what: limit.what.clone(),
+            asked: limit.asked.clone(),
+            effective: limit.effective.clone(),
+            reason: limit.reason.clone(),
+        }));
 }
 
-fn time(step: &InsertStep) -> Option<std::time::Duration> {
-    match step.kind {
-        InsertStepKind::Query { time, .. } => Some(time),
-        _ => None,
-    }
-}
-
-fn step(number: usize, step: &InsertStep) -> Option<insert::Step> {
-    let kind = match step.kind {
-        InsertStepKind::Load {
-            rows,
-            rows_per_commit,
-        } => insert::StepKind::Load {
-            rows,
-            rows_per_commit,
-        },
-        InsertStepKind::Index {
-            rows,
-            rows_per_commit,
-        } => insert::StepKind::Index {
-            rows,
-            rows_per_commit,
-        },
-        InsertStepKind::Write {
-            rows,
-            rows_per_commit,
-        } => insert::StepKind::Write {
-            rows,
-            rows_per_commit,
-        },
-        InsertStepKind::Query {
-            query,
-            rate,
-            rows_per_commit,
-            ..
-        } => insert::StepKind::Query {
-            point: query == Query::Point,
-            rate,
-            rows_per_commit,
-        },
-        InsertStepKind::Settle => return None,
+fn limits(record: &Cell) -> Vec<Applied> {
+    let applied = |limit: &record::Limit| Applied {
+        what: limit.what.clone(),
+        asked: limit.asked.clone(),
+        effective: limit.effective.clone(),
+        reason: limit.reason.clone(),
     };
-    Some(insert::Step {
-        number: number as u32,
-        kind,
-    })
+    record.limits.iter().map(applied).collect()
 }

@@ -60,7 +60,7 @@ pub struct Shown<'a> {
     label: String,
     goal: Goal,
     /// The kind of operation whose rate is shown.
-    kind: Option<&'static str>,
+    kind: Option<String>,
     worst: Option<u64>,
     second: u64,
 }
@@ -114,6 +114,22 @@ impl Display {
         }
     }
 
+    /// Whether only warnings and errors are said.
+    pub fn is_quiet(&self) -> bool {
+        matches!(self.mode, Mode::Quiet)
+    }
+
+    /// Where the run is.
+    pub fn outlook(&self) -> Option<Outlook> {
+        let outlook = self.outlook.lock();
+        outlook.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The run is there.
+    pub fn look_out(&self, outlook: Outlook) {
+        *self.outlook.lock().unwrap_or_else(PoisonError::into_inner) = Some(outlook);
+    }
+
     /// A cell begins.
     pub fn begin_cell(&self, cell: &CellRef, outlook: Outlook) {
         let Outlook { number, count, .. } = outlook;
@@ -133,13 +149,12 @@ impl Display {
             "cell {number} of {count}: {target}{variant}, {clients} client{plural}, repeat {repeat} ({rest}{})",
             self.room()
         ));
-        *self.outlook.lock().unwrap_or_else(PoisonError::into_inner) = Some(outlook);
+        self.look_out(outlook);
     }
 
     /// Where the run is, in a line of its own or at the end of a step's.
     fn place(&self) -> String {
-        let outlook = self.outlook.lock().unwrap_or_else(PoisonError::into_inner);
-        outlook.as_ref().map_or_else(String::new, |outlook| {
+        self.outlook().map_or_else(String::new, |outlook| {
             let Outlook { number, count, .. } = outlook;
             format!(
                 "cell {number} of {count}, {}{}",
@@ -172,22 +187,30 @@ impl Display {
         }
     }
 
-    /// A step begins.
-    pub fn begin_step(&self, name: &str, goal: Goal, kind: StepKind) -> Shown<'_> {
-        let shown = match kind {
-            StepKind::Query => Some("query"),
-            StepKind::Load => Some("insert"),
-            // Nothing comes by the second.
-            StepKind::Index | StepKind::Settle => None,
-        };
+    /// A step begins, as its record says.
+    pub fn begin_step(&self, step: &Step) -> Shown<'_> {
+        if let Mode::Terminal(bar) = &self.mode
+            && bar.is_finished()
+        {
+            bar.reset();
+        }
         Shown {
             display: self,
-            label: format!("  {name:8}"),
-            goal,
-            kind: shown,
+            label: format!("  {:8}", step.name),
+            goal: Goal::Rows(0),
+            kind: match step.kind {
+                StepKind::Load | StepKind::Query => step.main_op.clone(),
+                // Nothing comes by the second.
+                StepKind::Index | StepKind::Settle => None,
+            },
             worst: None,
             second: 0,
         }
+    }
+
+    /// Leaves the terminal to another process for a while.
+    pub fn lend(&self) {
+        self.finish();
     }
 
     /// Leaves the terminal as it was.
@@ -199,6 +222,33 @@ impl Display {
 }
 
 impl Outlook {
+    /// For the command line of a cell's process.
+    pub fn to_argument(&self) -> String {
+        let left = self
+            .time_left
+            .saturating_sub(self.since.elapsed().unwrap_or_default());
+        let Self {
+            number,
+            count,
+            failed,
+            ..
+        } = self;
+        format!("{number},{count},{failed},{}", left.as_secs())
+    }
+
+    /// The same, as it is now.
+    pub fn from_argument(text: &str) -> Option<Self> {
+        let mut parts = text.split(',').map(|part| part.parse::<usize>().ok());
+        let mut next = || parts.next().flatten();
+        Some(Self {
+            number: next()?,
+            count: next()?,
+            failed: next()?,
+            time_left: Duration::from_secs(next()? as u64),
+            since: SystemTime::now(),
+        })
+    }
+
     fn to_text(&self) -> String {
         let failed = match self.failed {
             0 => String::new(),
@@ -209,6 +259,11 @@ impl Outlook {
             .saturating_sub(self.since.elapsed().unwrap_or_default());
         format!("{failed}{} left", about(left))
     }
+}
+
+/// The operations whose rate is the step's throughput.
+fn main_op(step: &Step) -> Option<&record::Ops> {
+    step.ops.get(step.main_op.as_deref()?)
 }
 
 /// A line cut to the terminal's width: one that wraps is not taken back.
@@ -226,12 +281,17 @@ pub fn free_bytes(path: &Path) -> Option<u64> {
 }
 
 impl Shown<'_> {
+    /// It has so far to go.
+    pub fn towards(self, goal: Goal) -> Self {
+        Self { goal, ..self }
+    }
+
     /// How it is doing.
     pub fn progress(&mut self, progress: &Progress) {
         let seconds = progress.elapsed_ns / 1_000_000_000;
         let rate = progress.rows_last_second.as_ref().map(|rows| {
-            self.kind
-                .map_or(0, |kind| rows.get(kind).copied().unwrap_or(0))
+            let kind = self.kind.as_deref();
+            kind.map_or(0, |kind| rows.get(kind).copied().unwrap_or(0))
         });
         if seconds > self.second {
             self.worst = match (self.worst, rate) {
@@ -258,14 +318,15 @@ impl Shown<'_> {
         let left = match self.goal {
             Goal::Time(time) => Some(time.as_secs_f64() - seconds),
             Goal::Rows(goal) => {
-                let done = progress.rows_total.get("insert").copied().unwrap_or(0);
+                let kind = self.kind.as_deref().unwrap_or_default();
+                let done = progress.rows_total.get(kind).copied().unwrap_or(0);
                 (done > 0 && goal > 0).then(|| seconds * (goal as f64 / done as f64 - 1.0))
             }
         };
         let left = left.map_or(String::new(), |left| {
             format!(", {:.0} s left", left.max(0.0))
         });
-        let rate = match (self.kind, rate, self.worst) {
+        let rate = match (&self.kind, rate, self.worst) {
             (Some(kind), Some(rate), Some(worst)) => {
                 format!(": {rate} rows/s of {kind}, worst second {worst}")
             }
@@ -286,11 +347,11 @@ impl Shown<'_> {
             }
             StepKind::Load => format!(
                 "{:.0} rows/s",
-                per_second(step.ops.get("insert").map_or(0, |ops| ops.rows))
+                per_second(main_op(step).map_or(0, |ops| ops.rows))
             ),
             StepKind::Query => format!(
                 "{:.0} queries/s",
-                per_second(step.ops.get("query").map_or(0, |ops| ops.ok))
+                per_second(main_op(step).map_or(0, |ops| ops.ok))
             ),
         };
         let verdict = match step.status {

@@ -149,7 +149,8 @@ impl Matrix {
 }
 
 /// All `cells` as tasks; the plan must know them.
-fn numbered(plan: &Plan, cells: &[CellRef]) -> anyhow::Result<Vec<Task>> {
+/// The cells as tasks, whether they are measured or not.
+pub fn numbered(plan: &Plan, cells: &[CellRef]) -> anyhow::Result<Vec<Task>> {
     let known: Vec<(CellRef, plan::Cell)> =
         references(plan).into_iter().zip(plan.cells()).collect();
     cells

@@ -3,6 +3,7 @@
 
 mod cell;
 mod display;
+pub mod isolated;
 mod lock;
 mod matrix;
 mod only;
@@ -11,6 +12,8 @@ mod resume;
 mod sampling;
 mod step;
 mod stop;
+mod subject;
+mod tables;
 mod target;
 mod workplace;
 

@@ -1,22 +1,19 @@
 //! One step: connections, load, probes, checks, and their record.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
-use engine::{Engine, Observer, SettleLimits};
-use load::{Ended, IntervalRow, KindTotals, Limits, Progress, Schedule, Sink, Task, Time};
-use plan::Checks;
+use engine::Observer;
+use load::{Ended, IntervalRow, KindTotals, Limits, Progress, Sink, Time};
 use probe::{ColumnKind, Sample, Sampler, Targets};
 use record::{
     CellDir, Check, Connection, Counter, Cpu, Failure, HostColumn, Interval, Latency, Ops, Settle,
     Status, Step, StepKind, StepWriter, StorageSize, Warning,
 };
-use workload::insert::connection::Connection as Program;
-use workload::insert::{Done, Insert, Step as InsertStep, StepKind as InsertKind};
 
 use super::display::{Goal, Shown};
 use super::sampling::{Reading, Sampling};
+use super::subject::{Done, Planned, Rest, Subject, Tolerance};
 use super::{Conductor, unix_now_ns};
 
 /// Connections that still wait for a reply so long after they are to end are cut off.
@@ -26,22 +23,10 @@ const HANDOVER_WAIT_NS_MAX: u64 = 100_000_000;
 /// A share of a connection's time spent on its client's CPU from which the client may be what limits it.
 const CLIENT_BUSY_SHARE: f64 = 0.7;
 
-/// A step as the plan has it; without `step` it settles.
-pub struct StepRun<'a> {
-    /// Its number, from 1.
-    pub number: u32,
-    /// Its name.
-    pub name: &'a str,
-    /// What it does.
-    pub step: Option<InsertStep>,
-}
-
 /// What the steps of a cell share.
-pub struct Bench<'a, E> {
+pub struct Bench<'a, S> {
     conductor: &'a Conductor<'a>,
-    engine: &'a E,
-    workload: &'a mut Insert,
-    plan: &'a plan::Insert,
+    subject: S,
     clients: u32,
     sampler: Option<Sampler>,
     /// Reads all counters before and after a step.
@@ -59,23 +44,19 @@ pub struct Remarks {
     pub shortfalls: Vec<String>,
 }
 
-impl<'a, E: Engine> Bench<'a, E> {
+impl<'a, S: Subject> Bench<'a, S> {
     pub fn new(
         conductor: &'a Conductor<'a>,
-        engine: &'a E,
-        workload: &'a mut Insert,
-        plan: &'a plan::Insert,
+        subject: S,
         clients: u32,
         remarks: Remarks,
     ) -> anyhow::Result<Self> {
-        let observer = engine
-            .observer(workload.tables())
+        let observer = subject
+            .observer()
             .context("the engine's counters can't be read")?;
         Ok(Self {
             conductor,
-            engine,
-            workload,
-            plan,
+            subject,
             clients,
             sampler: None,
             observer,
@@ -84,12 +65,12 @@ impl<'a, E: Engine> Bench<'a, E> {
         })
     }
 
-    /// Runs one step and records it, however it ends.
+    /// Runs one step, number `number` from 1, and records it, however it ends.
     pub fn run(
         &mut self,
         cell: &CellDir,
-        run: &StepRun<'_>,
-        time: Option<Duration>,
+        number: u32,
+        planned: &Planned<S::Step>,
     ) -> anyhow::Result<Step> {
         let columns: Vec<HostColumn<'_>> = Sample::COLUMNS
             .iter()
@@ -98,18 +79,15 @@ impl<'a, E: Engine> Bench<'a, E> {
                 cumulative: column.kind == ColumnKind::Cumulative,
             })
             .collect();
-        let mut writer = cell.begin_step(run.number, run.name, &columns)?;
+        let mut writer = cell.begin_step(number, &planned.name, &columns)?;
         let mut record = Step {
-            name: run.name.into(),
+            name: planned.name.clone(),
             clients: self.clients,
-            rows_before: self.workload.rows(),
+            rows_before: self.subject.rows(),
             started_unix_ns: unix_now_ns(),
             ..Step::default()
         };
-        let result = match &run.step {
-            Some(step) => self.measure(step, time, &mut record, &mut writer),
-            None => self.settle(&mut record),
-        };
+        let result = self.each_part(planned, &mut record, &mut writer);
         if let Err(error) = result {
             let stopped = self.conductor.is_stopped();
             record.status = if stopped {
@@ -128,10 +106,10 @@ impl<'a, E: Engine> Bench<'a, E> {
         }
         if let Some(failure) = &mut record.failure {
             // The client saw only that a connection was lost.
-            if let Some(why) = self.engine.killed_for_memory() {
+            if let Some(why) = self.subject.engine().killed_for_memory() {
                 failure.causes.insert(0, why);
             }
-            failure.log_tail = self.engine.log_tail(20);
+            failure.log_tail = self.subject.engine().log_tail(20);
             record.reasons.extend(failure.causes.first().cloned());
         }
         if record.status == Status::Interrupted {
@@ -145,27 +123,42 @@ impl<'a, E: Engine> Bench<'a, E> {
             .extend(self.remarks.shortfalls.iter().cloned());
         record.valid = record.status == Status::Complete && record.reasons.is_empty();
         writer.finish(&record)?;
-        self.conductor
-            .display
-            .begin_step(run.name, Goal::Rows(0), record.kind)
-            .end(&record);
+        self.conductor.display.begin_step(&record).end(&record);
         Ok(record)
     }
 
-    fn settle(&mut self, record: &mut Step) -> anyhow::Result<()> {
-        record.kind = StepKind::Settle;
-        let limits = SettleLimits {
-            at_least: self.plan.settle_at_least,
-            at_most: self.plan.settle_at_most,
-        };
-        record.counters_before = self.counters()?;
-        let began = SystemTime::now();
-        let settled = self
-            .engine
-            .settle(self.workload.tables(), limits, &self.conductor.stop)?;
-        record.elapsed_ns = began.elapsed().unwrap_or_default().as_nanos() as u64;
-        record.counters_after = self.counters()?;
-        record.storage = self.storage();
+    fn each_part(
+        &mut self,
+        planned: &Planned<S::Step>,
+        record: &mut Step,
+        writer: &mut StepWriter,
+    ) -> anyhow::Result<()> {
+        match &planned.work {
+            Some(step) => self.measure(step, planned.time, record, writer)?,
+            None => {
+                record.kind = StepKind::Settle;
+                record.counters_before = self.counters()?;
+                record.status = Status::Complete;
+            }
+        }
+        if let Some(rest) = planned.rest
+            && record.status == Status::Complete
+        {
+            let began = SystemTime::now();
+            self.settle(rest, record)?;
+            if planned.work.is_none() {
+                record.elapsed_ns = began.elapsed().unwrap_or_default().as_nanos() as u64;
+                record.counters_after = self.counters()?;
+                record.storage = self.storage();
+                record.data_bytes = self.subject.data_bytes();
+            }
+        }
+        Ok(())
+    }
+
+    fn settle(&self, rest: Rest, record: &mut Step) -> anyhow::Result<()> {
+        let limits = self.subject.settle_limits();
+        let settled = self.subject.settle(rest, limits, &self.conductor.stop)?;
         record.settle = Some(Settle {
             actions: settled
                 .actions
@@ -175,76 +168,36 @@ impl<'a, E: Engine> Bench<'a, E> {
             pending_before: counters(settled.pending_before),
             pending_after: counters(settled.pending_after),
         });
-        record.status = if self.conductor.is_stopped() {
-            Status::Interrupted
-        } else {
-            Status::Complete
-        };
+        if self.conductor.is_stopped() {
+            record.status = Status::Interrupted;
+        }
         Ok(())
     }
 
     fn measure(
         &mut self,
-        step: &InsertStep,
+        step: &S::Step,
         time: Option<Duration>,
         record: &mut Step,
         writer: &mut StepWriter,
     ) -> anyhow::Result<()> {
-        let rows_per_commit = step.kind.rows_per_commit();
-        record.rows_per_commit = Some(rows_per_commit);
-        record.row_bytes_mean = Some(self.workload.row_bytes_mean());
-        record.kind = match step.kind {
-            InsertKind::Load { .. } | InsertKind::Write { .. } => StepKind::Load,
-            InsertKind::Index { .. } => StepKind::Index,
-            InsertKind::Query { .. } => StepKind::Query,
-        };
-        if let InsertKind::Query { rate, .. } = step.kind {
-            record.insert_rate_target_rows_per_s = Some(rate * f64::from(self.clients));
-        }
+        self.subject.describe(step, record);
         record.time_given_ns = time.map(|time| time.as_nanos() as u64);
-        let is_load = matches!(step.kind, InsertKind::Load { .. });
-        if is_load
-            && self.plan.bulk_load
-            && self.workload.bulk_load(self.engine.dialect()).is_none()
-        {
-            record.warnings.push(Warning {
-                code: "workload::no-bulk-load".into(),
-                text: "`bulk-load` is not applicable: this engine has no such way, or clients share a table".into(),
-            });
-        }
         record.counters_before = self.counters()?;
-        let works = self
-            .workload
-            .connections(step, self.engine)
-            .context("the step's connections can't be opened")?;
-        let tables: Vec<u32> = works.iter().map(|work| work.table).collect();
-        let tasks = works
-            .into_iter()
-            .map(|work| {
-                Ok(Task {
-                    client: work.client,
-                    role: work.role,
-                    schedule: work.rate.map_or(Schedule::Closed, |rate| {
-                        Schedule::rate(rate, work.client, self.clients)
-                    }),
-                    background: work.background,
-                    interrupt: Some(work.interrupt()?),
-                    program: work.program,
-                })
-            })
-            .collect::<Result<Vec<_>, engine::Error>>()?;
+        let tasks = self.subject.tasks(step)?;
+        let Tolerance {
+            error_limit,
+            attempts,
+        } = self.subject.tolerance();
         let limits = Limits {
             time,
-            error_limit: self.plan.error_limit,
-            attempts: self.plan.attempts,
+            error_limit,
+            attempts,
             grace: GRACE,
         };
-        let goal = match (time, step.kind) {
-            (Some(time), _) => Goal::Time(time),
-            (None, InsertKind::Load { rows, .. } | InsertKind::Write { rows, .. }) => {
-                Goal::Rows(rows * self.workload.tables().len() as u64)
-            }
-            (None, _) => Goal::Rows(0),
+        let goal = match time {
+            Some(time) => Goal::Time(time),
+            None => self.subject.goal(step),
         };
         let sampler = match self.sampler.take() {
             Some(sampler) => sampler,
@@ -252,13 +205,10 @@ impl<'a, E: Engine> Bench<'a, E> {
         };
         let observer = match self.second_observer.take() {
             Some(observer) => Some(observer),
-            None => Some(self.engine.observer(self.workload.tables())?),
+            None => Some(self.subject.observer()?),
         };
         let mut sink = StepSink {
-            shown: self
-                .conductor
-                .display
-                .begin_step(&record.name, goal, record.kind),
+            shown: self.conductor.display.begin_step(record).towards(goal),
             writer,
             sampling: None,
             error: None,
@@ -297,9 +247,7 @@ impl<'a, E: Engine> Bench<'a, E> {
             (sink.first.take(), sink.last.take(), sink.error.take());
         record.elapsed_ns = outcome.elapsed_ns;
         record.cpu = cpu(first.as_ref(), last.as_ref());
-        let mut attempts_beyond: BTreeMap<&str, bool> = BTreeMap::new();
         for (kind, totals) in &outcome.totals {
-            attempts_beyond.insert(kind, totals.failed == 0 && totals.retried == 0);
             record.ops.insert((*kind).into(), ops(totals));
         }
         for worked in &outcome.worked {
@@ -339,30 +287,20 @@ impl<'a, E: Engine> Bench<'a, E> {
         if record.status != Status::Complete {
             return Ok(());
         }
-        let flawless = attempts_beyond.get("insert").copied().unwrap_or(true);
-        let mut done: Vec<Done<'_, E::Session>> = outcome
-            .worked
-            .iter_mut()
-            .zip(tables)
-            .map(|(worked, table)| Done {
-                table,
-                program: &mut worked.program,
-                rows: worked.rows,
-                flawless,
-            })
-            .collect();
-        self.workload
-            .apply(step, &mut done)
-            .context("the keys that were given can't be asked for")?;
-        drop(done);
+        let done = Done {
+            worked: &mut outcome.worked,
+            totals: &outcome.totals,
+        };
+        record.checks = self.subject.apply(step, done)?;
         drop(outcome);
         record.counters_after = self.counters()?;
         record.storage = self.storage();
-        self.check(step, record)
+        record.data_bytes = self.subject.data_bytes();
+        self.check(record)
     }
 
     /// Says what in the step's own doing spoils it.
-    fn remark(&self, record: &mut Step, outcome: &load::Outcome<Program<E::Session>>) {
+    fn remark(&self, record: &mut Step, outcome: &load::Outcome<S::Program>) {
         for (kind, ops) in &record.ops {
             if ops.unexpected_rows > 0 {
                 record.reasons.push(format!(
@@ -389,7 +327,7 @@ impl<'a, E: Engine> Bench<'a, E> {
                         .max(1) as f64
             })
             .fold(0.0, f64::max);
-        if !self.engine.capabilities().embedded && busiest > CLIENT_BUSY_SHARE {
+        if !self.subject.engine().capabilities().embedded && busiest > CLIENT_BUSY_SHARE {
             record.warnings.push(Warning {
                 code: "client::busy".into(),
                 text: format!(
@@ -401,51 +339,10 @@ impl<'a, E: Engine> Bench<'a, E> {
     }
 
     /// Compares what the engine holds with what the workload knows it did.
-    fn check(&mut self, step: &InsertStep, record: &mut Step) -> anyhow::Result<()> {
-        if !self.engine.capabilities().stores_data {
-            return Ok(());
-        }
+    fn check(&self, record: &mut Step) -> anyhow::Result<()> {
         let began = SystemTime::now();
-        let mut checks = Vec::new();
-        let indexed = self.workload.is_indexed();
-        for (number, table) in self.workload.tables().iter().enumerate() {
-            match self.plan.checks {
-                Checks::Off => {}
-                Checks::Keys => {
-                    let mut session = self.engine.connect()?;
-                    let dialect = self.engine.dialect();
-                    let key_min =
-                        engine::Session::query_i64(&mut session, &dialect.min_key(table))?;
-                    let key_max =
-                        engine::Session::query_i64(&mut session, &dialect.max_key(table))?;
-                    checks.extend(self.workload.check_keys(number, key_min, key_max));
-                }
-                Checks::Full => {
-                    let facts = self
-                        .engine
-                        .inspect(table, indexed)
-                        .context("the data can't be checked")?;
-                    checks.extend(self.workload.check(number, &facts));
-                }
-            }
-        }
-        if let Some(query) = record.ops.get("query")
-            && self.plan.checks != Checks::Off
-        {
-            checks.extend(
-                self.workload
-                    .check_point_queries(step, query.ok, query.rows),
-            );
-        }
-        record.checks = checks
-            .into_iter()
-            .map(|check| Check {
-                what: check.what,
-                expected: check.expected,
-                found: check.found,
-                holds: check.holds,
-            })
-            .collect();
+        let checks = self.subject.check().context("the data can't be checked")?;
+        record.checks.splice(0..0, checks);
         for check in record.checks.iter().filter(|check| !check.holds) {
             let Check {
                 what,
@@ -470,9 +367,9 @@ impl<'a, E: Engine> Bench<'a, E> {
     }
 
     fn new_sampler(&mut self) -> Sampler {
-        let storage = self.engine.storage();
+        let storage = self.subject.engine().storage();
         let mut sampler = Sampler::new(Targets {
-            server_pid: self.engine.process_id(),
+            server_pid: self.subject.engine().process_id(),
             data: storage.data,
             logs: storage.logs,
         });
@@ -488,7 +385,7 @@ impl<'a, E: Engine> Bench<'a, E> {
     }
 
     fn storage(&self) -> Option<StorageSize> {
-        let storage = self.engine.storage();
+        let storage = self.subject.engine().storage();
         if storage.data.is_empty() {
             return None;
         }

@@ -1,15 +1,16 @@
 //! Brings a target up for a cell.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use engine::StartOptions;
 use engine::limits::Limits;
 use engine::mysql::Mysql;
 use engine::null::Null;
 use engine::postgres::Postgres;
+use engine::rocksdb::{self, Library, RocksDb};
 use engine::sqlite::Sqlite;
 use engine::{DataDir, ServerEngine, SetupError};
-use plan::{BuildSource, Engine, Plan};
+use plan::{BuildSource, Engine, Plan, UnknownOptions};
 use record::CellDir;
 
 use super::Conductor;
@@ -26,6 +27,8 @@ pub enum Up {
     Postgres(Box<Postgres>),
     /// A server of MySQL or MariaDB.
     Mysql(Box<Mysql>),
+    /// A database of a library in this process, and its directory.
+    RocksDb(Box<RocksDb>, DataDir),
 }
 
 /// Brings up the target of a cell, which is recorded in `directory`.
@@ -40,7 +43,34 @@ pub(super) fn bring_up(
     let home = conductor.data_root.join(&target.name);
     match (build.engine, &build.source) {
         (Engine::Null, _) => Ok(Up::Null(Null)),
-        (Engine::RocksDb, _) => Err(preflight::no_rocksdb()),
+        (Engine::RocksDb, BuildSource::Installed(name)) => {
+            let place = builds::installed(build.engine, name)?.place;
+            let library = Library::open(Path::new(&place))?;
+            let data_dir = DataDir::create(&home, ROCKSDB)?;
+            data_dir.wipe()?;
+            let config = rocksdb::Config {
+                // One at most: more are refused before the run.
+                file: conductor.file.config_texts(config)?.pop(),
+                set: config.set.clone(),
+                unknown: match config.unknown_options {
+                    UnknownOptions::Refuse => rocksdb::UnknownOption::Refuse,
+                    UnknownOptions::Skip => rocksdb::UnknownOption::Skip,
+                },
+                statistics: config.statistics,
+            };
+            match RocksDb::create(&library, data_dir.path(), &config) {
+                Ok(database) => Ok(Up::RocksDb(Box::new(database), data_dir)),
+                Err(error) => {
+                    if let Some(log) = rocksdb_log(&home) {
+                        keep_log(directory, &log)?;
+                    }
+                    if !plan.keep_data {
+                        remove(&home, ROCKSDB);
+                    }
+                    Err(error.into())
+                }
+            }
+        }
         (Engine::Sqlite, _) => {
             let data_dir = DataDir::create(&home, "sqlite")?;
             data_dir.wipe()?;
@@ -88,10 +118,35 @@ pub(super) fn bring_up(
                 Ok(Up::Mysql(Box::new(mysql)))
             }
         }
-        (Engine::Postgres | Engine::Mysql, BuildSource::Bundled) => {
-            unreachable!("a plan has no bundled server")
+        (Engine::Postgres | Engine::Mysql, BuildSource::Bundled)
+        | (Engine::RocksDb, BuildSource::Bundled | BuildSource::Url(_)) => {
+            unreachable!("a plan has no bundled server, and no library by URL")
         }
     }
+}
+
+/// The directory of a database of RocksDB, in its target's.
+const ROCKSDB: &str = "rocksdb";
+
+/// The log of the database in a target's directory, if one was made.
+pub(super) fn rocksdb_log(home: &Path) -> Option<PathBuf> {
+    Some(rocksdb::log_path(&home.join(ROCKSDB))).filter(|log| log.exists())
+}
+
+/// A log that an engine writes beside its data goes into the record.
+pub(super) fn keep_log(directory: &CellDir, log: &Path) -> anyhow::Result<()> {
+    let kept = directory.log_path();
+    if log != kept && log.exists() {
+        fs_err::copy(log, kept)?;
+    }
+    Ok(())
+}
+
+/// Removes what is left of a database in a target's directory. What can't be removed now is wiped by the next cell of
+/// this target.
+pub(super) fn remove(home: &Path, name: &str) {
+    let _ = DataDir::create(home, name).and_then(DataDir::remove);
+    let _ = fs_err::remove_dir(home);
 }
 
 /// The text of a server's configuration file goes into the record.
@@ -102,7 +157,8 @@ fn keep_config(server: &impl ServerEngine, directory: &CellDir) -> anyhow::Resul
     Ok(())
 }
 
-fn limits_of(config: &plan::Config) -> Limits {
+/// What a config lets its target use.
+pub(super) fn limits_of(config: &plan::Config) -> Limits {
     Limits {
         memory_bytes: config.limits.memory_bytes,
         cpus: config.limits.cpus.clone(),
@@ -142,9 +198,7 @@ fn given_up(
         return error.into();
     }
     if let (true, Some(home), Some(name)) = (place.exists(), place.parent(), place.file_name()) {
-        // What can't be removed now is wiped by the next cell of this target.
-        let _ = DataDir::create(home, &name.to_string_lossy()).and_then(DataDir::remove);
-        let _ = fs_err::remove_dir(home);
+        remove(home, &name.to_string_lossy());
     }
     let moved = |help: String| {
         let kept = directory.path().join("server.conf");

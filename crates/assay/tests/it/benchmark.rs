@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use engine::{Engine, Session};
+use engine::{Session, SqlEngine};
 use rustix::process::Signal;
 
 use crate::place::{NULL, POSTGRES, Place, SQLITE, any_below, entries, mysql, workload};

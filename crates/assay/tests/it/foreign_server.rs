@@ -8,7 +8,7 @@ use std::time::Duration;
 use engine::StartOptions;
 use engine::guard::{Ending, Guarded, Spawn};
 use engine::postgres::Postgres;
-use engine::{Engine, Session};
+use engine::{Engine, Session, SqlEngine};
 use rustix::process::Signal;
 
 use crate::place::{ASSAY, Place, eventually, workload};
@@ -74,7 +74,7 @@ impl Foreign {
             env_remove: Vec::new(),
             directory: None,
             user: Some((owner.uid(), owner.gid())).filter(|_| rustix::process::geteuid().is_root()),
-            log: &log,
+            log: Some(&log),
             remove_directory: None,
             input: None,
         })

@@ -11,13 +11,13 @@ use crate::{
 };
 
 /// A small file system of its own. Dropping it takes it away.
-struct Disk {
-    path: PathBuf,
+pub(crate) struct Disk {
+    pub(crate) path: PathBuf,
 }
 
 impl Disk {
     /// `None`, after the test was called skipped, where this user may not mount.
-    fn mount(place: &Place, mebibytes: u32) -> Option<Self> {
+    pub(crate) fn mount(place: &Place, mebibytes: u32) -> Option<Self> {
         if !rustix::process::geteuid().is_root() {
             say_skipped("only root may mount a small file system to fill");
             return None;
@@ -44,7 +44,7 @@ impl Disk {
     }
 
     /// Leaves no byte of it free.
-    fn fill(&self) -> PathBuf {
+    pub(crate) fn fill(&self) -> PathBuf {
         let path = self.path.join("filler");
         let mut file = fs_err::File::create(&path).unwrap();
         for chunk in [1 << 20, 4096, 1] {

@@ -1,8 +1,9 @@
 //! The binary from outside: what people and scripts type, with real engines, real servers and real faults.
 //!
-//! What needs a server is skipped, aloud, where there is none; with `postgres`, `mysql`, `myrocks` in
-//! `ASSAY_REQUIRE_ENGINES` it fails instead. `ASSAY_TEST_MYSQL` names the directory of the MySQL or MariaDB to use, and
-//! `ASSAY_TEST_OTHER_POSTGRES` that of a PostgreSQL beside the system's own.
+//! What needs a server is skipped, aloud, where there is none; with `postgres`, `mysql`, `myrocks`, `rocksdb`
+//! in `ASSAY_REQUIRE_ENGINES` it fails instead. `ASSAY_TEST_MYSQL` names the directory of the MySQL or MariaDB to use,
+//! `ASSAY_TEST_OTHER_POSTGRES` that of a PostgreSQL beside the system's own, and `ASSAY_TEST_ROCKSDB` libraries, with
+//! colons between them.
 
 #![allow(
     clippy::unwrap_used,
@@ -20,6 +21,7 @@ mod foreign_server;
 mod full_disk;
 mod place;
 mod resume;
+mod rocksdb;
 mod scale;
 mod show_json;
 mod stall;
@@ -103,6 +105,19 @@ fn other_postgres_or_test_is_skipped() -> Option<String> {
         not_here("other-postgres", "ASSAY_TEST_OTHER_POSTGRES names none");
     }
     build
+}
+
+/// The libraries of RocksDB and Speedb that tests use, as with PostgreSQL.
+fn rocksdb_or_test_is_skipped() -> Option<Vec<std::path::PathBuf>> {
+    let named = std::env::var_os("ASSAY_TEST_ROCKSDB").unwrap_or_default();
+    let libraries: Vec<_> = std::env::split_paths(&named)
+        .filter(|path| !path.as_os_str().is_empty())
+        .collect();
+    if libraries.is_empty() {
+        not_here("rocksdb", "ASSAY_TEST_ROCKSDB names no library");
+        return None;
+    }
+    Some(libraries)
 }
 
 fn not_here(engine: &str, why: &str) {

@@ -55,8 +55,8 @@ pub struct Spawn<'a> {
     pub directory: Option<&'a Path>,
     /// The user and group that it runs as; `None`: assay's own.
     pub user: Option<(u32, u32)>,
-    /// Where its standard output and error go, after what is there already.
-    pub log: &'a Path,
+    /// Where its standard output and error go, after what is there already; `None`: to assay's standard error.
+    pub log: Option<&'a Path>,
     /// A directory that the guard removes, with all that is in it, when the program has ended: for sockets.
     pub remove_directory: Option<&'a Path>,
 }
@@ -103,7 +103,7 @@ pub struct Guarded {
     stdout: BufReader<ChildStdout>,
     pid: u32,
     command: String,
-    log: PathBuf,
+    log: Option<PathBuf>,
     exited: Option<String>,
 }
 
@@ -126,7 +126,10 @@ impl Guarded {
     ) -> Result<Self, SetupError> {
         let command = command_line(spawn.program, &spawn.args);
         let mut guard = Command::new(spawn.guard_exe);
-        guard.arg(SUBCOMMAND).arg("--log").arg(spawn.log);
+        guard.arg(SUBCOMMAND);
+        if let Some(log) = spawn.log {
+            guard.arg("--log").arg(log);
+        }
         if let Some((uid, gid)) = spawn.user {
             guard.arg("--user").arg(format!("{uid}:{gid}"));
         }
@@ -146,7 +149,10 @@ impl Guarded {
         guard
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(match spawn.log {
+                Some(_) => Stdio::null(),
+                None => Stdio::inherit(),
+            })
             .process_group(0);
         let failed = |status: String, log: Option<PathBuf>| SetupError::Command {
             command: command.clone(),
@@ -184,7 +190,7 @@ impl Guarded {
                 }
                 (None, Ok(_), Ok(status)) => format!("its guard ended at once: {status}"),
             };
-            return Err(failed(status, Some(spawn.log.to_path_buf())));
+            return Err(failed(status, spawn.log.map(Path::to_path_buf)));
         };
         Ok(Self {
             guard,
@@ -192,7 +198,7 @@ impl Guarded {
             stdout,
             pid,
             command,
-            log: spawn.log.to_path_buf(),
+            log: spawn.log.map(Path::to_path_buf),
             exited: None,
         })
     }
@@ -255,7 +261,7 @@ impl Guarded {
             command: self.command.clone(),
             status: format!("process {} does not end, not even by SIGKILL", self.pid),
             tail: Vec::new(),
-            log: Some(self.log.clone()),
+            log: self.log.clone(),
         })
     }
 

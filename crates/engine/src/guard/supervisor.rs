@@ -2,10 +2,10 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{ErrorKind, Read, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -25,7 +25,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// What the guard was asked to start.
 #[derive(Debug, PartialEq)]
 struct Request {
-    log: PathBuf,
+    log: Option<PathBuf>,
     input: Option<PathBuf>,
     user: Option<(u32, u32)>,
     remove_directory: Option<PathBuf>,
@@ -95,7 +95,7 @@ fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Request, String> {
         _ => return Err("`--group` and `--group-home` go together".into()),
     };
     Ok(Request {
-        log: log.ok_or("the guard was given no log")?,
+        log,
         input,
         user,
         remove_directory,
@@ -121,12 +121,7 @@ fn guard(request: &Request, say: &mut impl FnMut(String)) -> Result<(), String> 
     let me = rustix::process::getpid();
     rustix::process::set_child_subreaper(Some(me))
         .map_err(|error| format!("cannot become a subreaper: {error}"))?;
-    let log = fs::OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(&request.log)
-        .map_err(|error| error.to_string())?;
-    let log = log.into_parts().0;
+    let output = output(request.log.as_deref()).map_err(|error| error.to_string())?;
     let mut command = Command::new(&request.program);
     command.args(&request.args).stdin(match &request.input {
         Some(path) => fs::File::open(path)
@@ -137,8 +132,8 @@ fn guard(request: &Request, say: &mut impl FnMut(String)) -> Result<(), String> 
         None => Stdio::null(),
     });
     command
-        .stdout(log.try_clone().map_err(|error| error.to_string())?)
-        .stderr(log);
+        .stdout(output.try_clone().map_err(|error| error.to_string())?)
+        .stderr(output);
     if let Some((uid, gid)) = request.user {
         command.gid(gid).uid(uid);
     }
@@ -157,6 +152,17 @@ fn guard(request: &Request, say: &mut impl FnMut(String)) -> Result<(), String> 
         status.map_or("unknown".to_string(), |status| status.to_string())
     ));
     Ok(())
+}
+
+/// What the program writes to.
+fn output(log: Option<&Path>) -> std::io::Result<OwnedFd> {
+    match log {
+        Some(log) => {
+            let log = fs::OpenOptions::new().create(true).append(true).open(log)?;
+            Ok(log.into_parts().0.into())
+        }
+        None => std::io::stderr().as_fd().try_clone_to_owned(),
+    }
 }
 
 /// Obeys assay until the program has ended or assay is gone; says how the program ended, if it did.
@@ -306,7 +312,7 @@ mod tests {
                 .unwrap_err()
                 .contains("`--speed`")
         );
-        assert!(parsed(&["--", "x"]).unwrap_err().contains("log"));
+        assert_eq!(parsed(&["--", "x"]).unwrap().log, None);
         assert!(
             parsed(&["--cpus", "many", "--", "x"])
                 .unwrap_err()

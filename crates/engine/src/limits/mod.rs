@@ -56,7 +56,7 @@ impl Limits {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Applied {
     /// Which: `memory` in bytes, or `cpus`.
-    pub what: &'static str,
+    pub what: String,
     /// What was asked for: `1073741824`, `0-1`.
     pub asked: String,
     /// What holds, as the kernel says it; `None`: the server is not limited.
@@ -84,9 +84,9 @@ impl Applied {
     }
 }
 
-/// Limits in force. Dropping it removes what was made for them, so it has to outlive the server.
+/// Limits in force. Dropping it removes what was made for them, so it has to outlive the program.
 #[derive(Debug)]
-pub(crate) struct Enforced {
+pub struct Enforced {
     limits: Limits,
     /// The group that holds the server, or why there is none; `None`: memory is not limited.
     group: Option<Result<Group, String>>,
@@ -98,7 +98,7 @@ impl Enforced {
     ///
     /// # Errors
     /// Those of [`Limits::check`].
-    pub(crate) fn prepare(limits: &Limits) -> Result<Self, SetupError> {
+    pub fn prepare(limits: &Limits) -> Result<Self, SetupError> {
         limits.check()?;
         let group = limits.memory_bytes.map(Group::make);
         let confinement = Confinement {
@@ -116,12 +116,12 @@ impl Enforced {
     }
 
     /// What a guard has to confine its program to.
-    pub(crate) fn confinement(&self) -> &Confinement {
+    pub fn confinement(&self) -> &Confinement {
         &self.confinement
     }
 
     /// What holds for the server, read back from the kernel.
-    pub(crate) fn applied(&self, server: u32) -> Vec<Applied> {
+    pub fn applied(&self, server: u32) -> Vec<Applied> {
         let mut applied = Vec::new();
         if let (Some(bytes), Some(group)) = (self.limits.memory_bytes, &self.group) {
             let (effective, reason) = match group {
@@ -129,7 +129,7 @@ impl Enforced {
                 Err(reason) => (None, Some(reason.clone())),
             };
             applied.push(Applied {
-                what: "memory",
+                what: "memory".into(),
                 asked: bytes.to_string(),
                 effective: effective.map(|bytes| bytes.to_string()),
                 reason,
@@ -146,7 +146,7 @@ impl Enforced {
                 )),
             };
             applied.push(Applied {
-                what: "cpus",
+                what: "cpus".into(),
                 asked,
                 effective,
                 reason,
@@ -157,7 +157,7 @@ impl Enforced {
 
     /// Says so when the kernel killed the program, or a process of it, because the limit of its memory was reached.
     /// `who` is what the sentence begins with.
-    pub(crate) fn killed_for_memory(&self, who: &str) -> Option<String> {
+    pub fn killed_for_memory(&self, who: &str) -> Option<String> {
         let (Some(bytes), Some(Ok(group))) = (self.limits.memory_bytes, &self.group) else {
             return None;
         };
@@ -227,7 +227,7 @@ mod tests {
         };
         let applied = enforced.applied(std::process::id());
         let expected = Applied {
-            what: "memory",
+            what: "memory".into(),
             asked: "1073741824".into(),
             effective: None,
             reason: Some("there are no control groups".into()),

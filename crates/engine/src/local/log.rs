@@ -10,8 +10,8 @@ pub(crate) fn size(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
-/// The last lines of the log, oldest first; empty when it can't be read.
-pub(crate) fn tail(log: &Path, lines: usize) -> Vec<String> {
+/// The last lines of a log, oldest first; empty when it can't be read.
+pub fn tail(log: &Path, lines: usize) -> Vec<String> {
     tail_since(log, 0, lines)
 }
 

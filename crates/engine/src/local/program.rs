@@ -105,7 +105,7 @@ impl Programs<'_> {
             input,
             directory: None,
             user: self.ids,
-            log: self.log,
+            log: Some(self.log),
             remove_directory: remove,
         };
         Guarded::spawn_confined(&spawn, self.limits.confinement())

@@ -1,8 +1,6 @@
 //! A connection: login, packets out of a reused buffer, and statements as text.
 
 use std::ops::Range;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::auth::{self, Plugin, Way};
@@ -10,10 +8,8 @@ use super::packet::{self, BODY_BYTES_MAX, Done, HEADER_BYTES, Reader, capability
 use super::{Address, Host, SslMode, failure};
 use crate::net::stream::Stream;
 use crate::net::tls;
+use crate::net::wire::Wire;
 use crate::{Error, ErrorClass, Interrupt, Rows};
-
-/// The read buffer's size at first: most replies are far smaller.
-const BUFFER_BYTES: usize = 32 * 1024;
 
 /// The largest packet that the protocol's header can announce to a client: the servers' own limit.
 const PACKET_BYTES_MAX: u32 = 1 << 30;
@@ -89,11 +85,7 @@ pub(super) struct Reply {
 
 /// A connection that has logged in.
 pub(super) struct Connection {
-    stream: Stream,
-    /// Bytes read; those in `start..end` are still to be looked at.
-    input: Vec<u8>,
-    start: usize,
-    end: usize,
+    wire: Wire,
     /// What is written outside of the measured path, its header included.
     output: Vec<u8>,
     /// The number of the next packet in an exchange; only login needs it.
@@ -105,8 +97,6 @@ pub(super) struct Connection {
     thread_id: u32,
     server_version: String,
     address: Address,
-    /// Set by an interrupt, before it shuts the socket down.
-    is_interrupted: Arc<AtomicBool>,
 }
 
 impl Connection {
@@ -134,10 +124,7 @@ impl Connection {
         let stream =
             stream.map_err(|error| failure::from_io(&format!("connect to `{address}`"), &error))?;
         let mut connection = Self {
-            stream,
-            input: vec![0; BUFFER_BYTES],
-            start: 0,
-            end: 0,
+            wire: Wire::new(stream),
             output: Vec::new(),
             sequence: 0,
             has_short_results: false,
@@ -145,14 +132,15 @@ impl Connection {
             thread_id: 0,
             server_version: String::new(),
             address: address.clone(),
-            is_interrupted: Arc::default(),
         };
         connection
+            .wire
             .stream
             .set_timeout(Some(address.connect_timeout))
             .map_err(io("set a time limit"))?;
         connection.log_in(mode)?;
         connection
+            .wire
             .stream
             .set_timeout(None)
             .map_err(io("remove the time limit"))?;
@@ -259,7 +247,7 @@ impl Connection {
         self.begin();
         push_login(&mut self.output, capabilities | capability::SSL, extended);
         self.send_begun()?;
-        self.stream.encrypt(config, host).map_err(|error| {
+        self.wire.stream.encrypt(config, host).map_err(|error| {
             Error::new(
                 ErrorClass::Refused,
                 format!("cannot agree on TLS with the server: {error}"),
@@ -295,7 +283,7 @@ impl Connection {
 
     /// Who can read what is sent.
     fn way(&self) -> Way {
-        match (&self.address.host, self.stream.is_tls()) {
+        match (&self.address.host, self.wire.stream.is_tls()) {
             (_, true) => Way::Encrypted,
             (Host::Unix(_), _) => Way::Local,
             (Host::Tcp(_), _) => Way::Open,
@@ -370,7 +358,7 @@ impl Connection {
 
     #[inline]
     fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        match self.stream.write_all(bytes) {
+        match self.wire.stream.write_all(bytes) {
             Ok(()) => Ok(()),
             Err(error) => Err(self.write_failed(&error)),
         }
@@ -385,27 +373,24 @@ impl Connection {
         {
             failed = failure::from_packet(self.bytes(body));
         }
-        failed.class = self.class_of_loss();
-        failed
+        self.wire.lost(failed)
     }
 
     /// Where in [`bytes`](Self::bytes) the body of the next packet is.
     #[inline]
     pub(super) fn packet(&mut self) -> Result<Range<usize>, Error> {
         loop {
-            if let [a, b, c, number, ..] = self.input[self.start..self.end] {
+            if let [a, b, c, number, ..] = *self.wire.unread() {
                 let length = u32::from_le_bytes([a, b, c, 0]) as usize;
                 if length == BODY_BYTES_MAX {
                     return self.joined_packet();
                 }
-                let body = self.start + HEADER_BYTES;
-                if body + length <= self.end {
-                    self.start = body + length;
+                if let Some(body) = self.wire.take(HEADER_BYTES, length) {
                     self.sequence = number.wrapping_add(1);
-                    return Ok(body..body + length);
+                    return Ok(body);
                 }
             }
-            self.fill()?;
+            self.wire.fill()?;
         }
     }
 
@@ -415,80 +400,30 @@ impl Connection {
         let mut length = BODY_BYTES_MAX;
         loop {
             // All that is joined so far, and the next header.
-            self.fill_to(HEADER_BYTES + length + HEADER_BYTES)?;
-            let next = self.start + HEADER_BYTES + length;
-            let part = match self.input[next..self.end] {
+            let next = HEADER_BYTES + length;
+            self.wire.fill_to(next + HEADER_BYTES)?;
+            let part = match self.wire.unread()[next..] {
                 [a, b, c, number, ..] => {
                     self.sequence = number.wrapping_add(1);
                     u32::from_le_bytes([a, b, c, 0]) as usize
                 }
                 _ => return Err(self.broken("a packet without a header")),
             };
-            self.fill_to(HEADER_BYTES + length + HEADER_BYTES + part)?;
-            let next = self.start + HEADER_BYTES + length;
-            self.input.copy_within(next + HEADER_BYTES..self.end, next);
-            self.end -= HEADER_BYTES;
+            self.wire.fill_to(next + HEADER_BYTES + part)?;
+            self.wire.cut(next..next + HEADER_BYTES);
             length += part;
-            if part < BODY_BYTES_MAX {
-                let body = self.start + HEADER_BYTES;
-                self.start = body + length;
-                return Ok(body..body + length);
+            if part < BODY_BYTES_MAX
+                && let Some(body) = self.wire.take(HEADER_BYTES, length)
+            {
+                return Ok(body);
             }
         }
-    }
-
-    fn fill_to(&mut self, bytes: usize) -> Result<(), Error> {
-        while self.end - self.start < bytes {
-            self.fill()?;
-        }
-        Ok(())
     }
 
     /// What was read: valid until the next call of [`packet`](Self::packet).
     #[inline]
     pub(super) fn bytes(&self, body: Range<usize>) -> &[u8] {
-        &self.input[body]
-    }
-
-    /// Reads what has come, once.
-    fn fill(&mut self) -> Result<(), Error> {
-        if self.start == self.end {
-            (self.start, self.end) = (0, 0);
-        } else if self.end == self.input.len() {
-            if self.start > 0 {
-                self.input.copy_within(self.start..self.end, 0);
-                (self.start, self.end) = (0, self.end - self.start);
-            } else {
-                // Full of one message: what came decides the size, not what the message claims.
-                self.input.resize(self.input.len() * 2, 0);
-            }
-        }
-        loop {
-            match self.stream.read(&mut self.input[self.end..]) {
-                Ok(0) => return Err(self.lost(failure::closed())),
-                Ok(length) => {
-                    self.end += length;
-                    return Ok(());
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    return Err(self.lost(failure::from_io("read from the server", &error)));
-                }
-            }
-        }
-    }
-
-    #[cold]
-    fn lost(&self, mut error: Error) -> Error {
-        error.class = self.class_of_loss();
-        error
-    }
-
-    fn class_of_loss(&self) -> ErrorClass {
-        match self.is_interrupted.load(Ordering::Relaxed) {
-            true => ErrorClass::Interrupted,
-            false => ErrorClass::ConnectionLost,
-        }
+        self.wire.bytes(body)
     }
 
     /// The error in `body`.
@@ -497,25 +432,22 @@ impl Connection {
         let error = failure::from_packet(self.bytes(body));
         // An interrupt ends the connection, and the server may say so before it is noticed here.
         match error.class {
-            ErrorClass::ConnectionLost => self.lost(error),
+            ErrorClass::ConnectionLost => self.wire.lost(error),
             _ => error,
         }
     }
 
     /// The peer does not keep to the protocol: nothing that it says from here on can be understood.
     #[cold]
-    pub(super) fn broken(&mut self, what: impl Into<String>) -> Error {
-        if let Ok(socket) = self.stream.socket() {
-            socket.shut_down();
-        }
-        failure::protocol(what)
+    pub(super) fn broken(&self, what: impl Into<String>) -> Error {
+        self.wire.broken(what)
     }
 
     /// Whether `body` is what ends a list of columns, or of rows.
     #[inline]
     pub(super) fn is_end(&self, body: &Range<usize>) -> bool {
         // A row as text may begin with the same byte, but is then as long as a packet can be.
-        self.input[body.start..body.end].first() == Some(&packet::EOF)
+        self.bytes(body.clone()).first() == Some(&packet::EOF)
             && body.len()
                 < if self.has_short_results {
                     BODY_BYTES_MAX
@@ -601,30 +533,14 @@ impl Connection {
 
     /// Ends what the connection waits for, from another thread.
     pub(super) fn interrupt(&self) -> Result<Interrupt, Error> {
-        let socket = self
-            .stream
-            .socket()
-            .map_err(|error| failure::from_io("duplicate the socket", &error))?;
-        let is_interrupted = Arc::clone(&self.is_interrupted);
         let address = Address {
             connect_timeout: Duration::from_secs(1),
             ..self.address.clone()
         };
         let thread_id = self.thread_id;
-        Ok(Box::new(move || {
-            is_interrupted.store(true, Ordering::Relaxed);
-            socket.shut_down();
-            // The server notices a closed connection only when it next writes to it: it is told as well, so that a
-            // long statement does not go on. A server that can't be told is no reason to fail here.
-            let _ = Self::open(&address).and_then(|mut other| {
-                let timeout = Some(address.connect_timeout);
-                other
-                    .stream
-                    .set_timeout(timeout)
-                    .map_err(|error| failure::from_io("set a time limit", &error))?;
-                other.query(&format!("kill {thread_id}"))
-            });
-        }))
+        self.wire.interrupt(move || {
+            let _ = kill(&address, thread_id);
+        })
     }
 
     /// The version, as the server greeted with it.
@@ -634,16 +550,27 @@ impl Connection {
 
     /// The process that listens, where the connection is by unix socket.
     pub(super) fn listener_pid(&self) -> Option<u32> {
-        self.stream.listener_pid()
+        self.wire.stream.listener_pid()
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // Good manners: the server then does not log a connection that was lost.
-        let _ = self.stream.set_timeout(Some(Duration::from_millis(100)));
-        let _ = self.stream.write_all(&[1, 0, 0, 0, packet::COM_QUIT]);
+        self.wire.end(&[1, 0, 0, 0, packet::COM_QUIT]);
     }
+}
+
+/// Ends, on a connection of its own, another connection with what it runs.
+fn kill(address: &Address, thread_id: u32) -> Result<(), Error> {
+    let mut connection = Connection::open(address)?;
+    let timeout = Some(address.connect_timeout);
+    connection
+        .wire
+        .stream
+        .set_timeout(timeout)
+        .map_err(|error| failure::from_io("set a time limit", &error))?;
+    connection.query(&format!("kill {thread_id}"))?;
+    Ok(())
 }
 
 /// The start of a login, which is also all of a request for TLS.

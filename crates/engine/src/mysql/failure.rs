@@ -1,6 +1,6 @@
 //! What the server says when it refuses, as an [`Error`].
 
-pub(super) use crate::net::failure::{closed, from_io, protocol};
+pub(super) use crate::net::failure::{from_io, protocol};
 use crate::{Error, ErrorClass};
 
 /// The class of an error number. The numbers of MySQL and MariaDB are the same up to the 1900s, and don't overlap in

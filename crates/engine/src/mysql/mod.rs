@@ -28,7 +28,7 @@ pub use session::MysqlSession;
 use crate::limits::Applied;
 use crate::{
     Capabilities, Dialect, Engine, Error, Observer, ServerEngine, Session, Setting, SettleLimits,
-    Settled, SetupError, StartOptions, Storage, Table, TableFacts,
+    Settled, SetupError, SqlEngine, StartOptions, Storage, Table, TableFacts,
 };
 
 use server::{Places, Server};
@@ -133,12 +133,7 @@ impl Mysql {
     fn look_at_host(&mut self) {
         let is_local = match &self.address.host {
             Host::Unix(_) => true,
-            Host::Tcp(host) => {
-                host == "localhost"
-                    || host
-                        .parse::<std::net::IpAddr>()
-                        .is_ok_and(|ip| ip.is_loopback())
-            }
+            Host::Tcp(host) => crate::net::is_this_host(host),
         };
         let Some(mut session) = is_local
             .then(|| MysqlSession::connect(&self.address).ok())
@@ -168,8 +163,6 @@ impl Mysql {
 }
 
 impl Engine for Mysql {
-    type Session = MysqlSession;
-
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             partitions: true,
@@ -181,18 +174,6 @@ impl Engine for Mysql {
 
     fn version(&self) -> &str {
         &self.version.text
-    }
-
-    fn dialect(&self) -> &dyn Dialect {
-        &self.dialect
-    }
-
-    fn connect(&self) -> Result<MysqlSession, Error> {
-        MysqlSession::connect(&self.address)
-    }
-
-    fn observer(&self, tables: &[Table]) -> Result<Box<dyn Observer>, Error> {
-        observer::open(self, tables)
     }
 
     fn process_id(&self) -> Option<u32> {
@@ -228,19 +209,6 @@ impl Engine for Mysql {
         Ok(settings)
     }
 
-    fn settle(
-        &self,
-        tables: &[Table],
-        limits: SettleLimits,
-        stop: &AtomicBool,
-    ) -> Result<Settled, Error> {
-        settle::settle(self, tables, limits, stop)
-    }
-
-    fn inspect(&self, table: &Table, indexes: bool) -> Result<TableFacts, Error> {
-        inspect::inspect(&mut self.connect()?, &self.dialect, table, indexes)
-    }
-
     fn log_tail(&self, lines: usize) -> Vec<String> {
         self.log_path()
             .map_or_else(Vec::new, |log| crate::local::log::tail(&log, lines))
@@ -252,6 +220,35 @@ impl Engine for Mysql {
 
     fn stop(self) -> Result<(), SetupError> {
         self.server.map_or(Ok(()), Server::stop)
+    }
+}
+
+impl SqlEngine for Mysql {
+    type Session = MysqlSession;
+
+    fn dialect(&self) -> &dyn Dialect {
+        &self.dialect
+    }
+
+    fn connect(&self) -> Result<MysqlSession, Error> {
+        MysqlSession::connect(&self.address)
+    }
+
+    fn observer(&self, tables: &[Table]) -> Result<Box<dyn Observer>, Error> {
+        observer::open(self, tables)
+    }
+
+    fn settle(
+        &self,
+        tables: &[Table],
+        limits: SettleLimits,
+        stop: &AtomicBool,
+    ) -> Result<Settled, Error> {
+        settle::settle(self, tables, limits, stop)
+    }
+
+    fn inspect(&self, table: &Table, indexes: bool) -> Result<TableFacts, Error> {
+        inspect::inspect(&mut self.connect()?, &self.dialect, table, indexes)
     }
 }
 

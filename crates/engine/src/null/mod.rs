@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use crate::{
     Capabilities, ColumnType, Comparison, Dialect, Engine, Error, Index, Interrupt, Observer,
     Outcome, ParamType, RangeScan, Rows, Session, Setting, SettleLimits, Settled, SetupError,
-    Statement, Storage, Table,
+    SqlEngine, Statement, Storage, Table,
 };
 
 /// The engine that does nothing.
@@ -17,8 +17,6 @@ use crate::{
 pub struct Null;
 
 impl Engine for Null {
-    type Session = NullSession;
-
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             partitions: true,
@@ -30,18 +28,6 @@ impl Engine for Null {
 
     fn version(&self) -> &str {
         env!("CARGO_PKG_VERSION")
-    }
-
-    fn dialect(&self) -> &dyn Dialect {
-        &NullDialect
-    }
-
-    fn connect(&self) -> Result<NullSession, Error> {
-        Ok(NullSession::default())
-    }
-
-    fn observer(&self, _tables: &[Table]) -> Result<Box<dyn Observer>, Error> {
-        Ok(Box::new(NullObserver))
     }
 
     fn process_id(&self) -> Option<u32> {
@@ -56,10 +42,6 @@ impl Engine for Null {
         Ok(Vec::new())
     }
 
-    fn settle(&self, _: &[Table], _: SettleLimits, _: &AtomicBool) -> Result<Settled, Error> {
-        Ok(Settled::default())
-    }
-
     fn log_tail(&self, _: usize) -> Vec<String> {
         Vec::new()
     }
@@ -70,6 +52,26 @@ impl Engine for Null {
 
     fn stop(self) -> Result<(), SetupError> {
         Ok(())
+    }
+}
+
+impl SqlEngine for Null {
+    type Session = NullSession;
+
+    fn dialect(&self) -> &dyn Dialect {
+        &NullDialect
+    }
+
+    fn connect(&self) -> Result<NullSession, Error> {
+        Ok(NullSession::default())
+    }
+
+    fn observer(&self, _tables: &[Table]) -> Result<Box<dyn Observer>, Error> {
+        Ok(Box::new(NullObserver))
+    }
+
+    fn settle(&self, _: &[Table], _: SettleLimits, _: &AtomicBool) -> Result<Settled, Error> {
+        Ok(Settled::default())
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::BytesMut;
 use postgres_protocol::authentication::md5_hash;
@@ -13,10 +12,8 @@ use rustls::ClientConfig;
 use super::{Address, Host, SslMode, failure, socket_path};
 use crate::net::stream::Stream;
 use crate::net::tls;
+use crate::net::wire::Wire;
 use crate::{Error, ErrorClass, Interrupt, Rows};
-
-/// The read buffer's size at first: most replies are far smaller.
-const BUFFER_BYTES: usize = 32 * 1024;
 
 /// The server's own limit for a message.
 const MESSAGE_BYTES_MAX: usize = 1 << 30;
@@ -26,18 +23,12 @@ const HEADER_BYTES: usize = 5;
 
 /// A connection that has logged in.
 pub(super) struct Connection {
-    stream: Stream,
-    /// Bytes read; those in `start..end` are still to be looked at.
-    input: Vec<u8>,
-    start: usize,
-    end: usize,
+    wire: Wire,
     /// What is written outside of the measured path.
     output: BytesMut,
     process_id: i32,
     secret_key: i32,
     address: Address,
-    /// Set by an interrupt, before it shuts the socket down.
-    is_interrupted: Arc<AtomicBool>,
 }
 
 impl Connection {
@@ -105,18 +96,15 @@ impl Connection {
             }
         }
         let mut connection = Self {
-            stream,
-            input: vec![0; BUFFER_BYTES],
-            start: 0,
-            end: 0,
+            wire: Wire::new(stream),
             output: BytesMut::new(),
             process_id: 0,
             secret_key: 0,
             address: address.clone(),
-            is_interrupted: Arc::default(),
         };
         connection.log_in()?;
         connection
+            .wire
             .stream
             .set_timeout(None)
             .map_err(io("remove the time limit"))?;
@@ -139,14 +127,14 @@ impl Connection {
             match tag {
                 b'R' => self.authenticate(&address, body, &mut scram)?,
                 b'K' => {
-                    let body = &self.input[body];
+                    let body = self.bytes(body);
                     // From protocol 3.2 on the key may be longer; 3.0 is what was asked for.
                     if let (Some(pid), Some(key)) = (int4_at(body, 0), int4_at(body, 4)) {
                         (self.process_id, self.secret_key) = (pid, key);
                     }
                 }
                 b'Z' => return Ok(()),
-                b'E' => return Err(failure::from_response(&self.input[body])),
+                b'E' => return Err(failure::from_response(self.bytes(body))),
                 b'S' | b'N' | b'v' => {}
                 _ => {
                     return Err(failure::protocol(format!(
@@ -164,7 +152,7 @@ impl Connection {
         body: Range<usize>,
         scram: &mut Option<ScramSha256>,
     ) -> Result<(), Error> {
-        let body = self.input[body].to_vec();
+        let body = self.bytes(body).to_vec();
         let kind = int4_at(&body, 0)
             .ok_or_else(|| failure::protocol("authentication request without a kind"))?;
         let data = &body[4..];
@@ -187,7 +175,7 @@ impl Connection {
         let not_started = || failure::protocol("SCRAM authentication goes on without a start");
         match kind {
             0 => Ok(()),
-            3 if !self.stream.is_private() => Err(Error::new(
+            3 if !self.wire.stream.is_private() => Err(Error::new(
                 ErrorClass::Refused,
                 "the server asks for the password in clear, over a connection without TLS",
             )),
@@ -258,7 +246,7 @@ impl Connection {
     /// Writes messages.
     #[inline]
     pub(super) fn send(&mut self, messages: &[u8]) -> Result<(), Error> {
-        match self.stream.write_all(messages) {
+        match self.wire.stream.write_all(messages) {
             Ok(()) => Ok(()),
             Err(error) => Err(self.write_failed(&error)),
         }
@@ -270,97 +258,50 @@ impl Connection {
         let mut failed = failure::from_io("write to the server", error);
         while let Ok((tag, body)) = self.message() {
             if tag == b'E' {
-                failed = failure::from_response(&self.input[body]);
+                failed = failure::from_response(self.bytes(body));
                 break;
             }
         }
-        failed.class = self.class_of_loss();
-        failed
+        self.wire.lost(failed)
     }
 
     /// The tag of the next message, and where in [`bytes`](Self::bytes) its body is.
     #[inline]
     pub(super) fn message(&mut self) -> Result<(u8, Range<usize>), Error> {
         loop {
-            if let [tag, a, b, c, d, ..] = self.input[self.start..self.end] {
+            if let [tag, a, b, c, d, ..] = *self.wire.unread() {
                 let length = u32::from_be_bytes([a, b, c, d]) as usize;
                 if !(4..=MESSAGE_BYTES_MAX).contains(&length) {
                     return Err(
                         self.broken(format!("message {} of {length} bytes", tag.escape_ascii()))
                     );
                 }
-                let end = self.start + 1 + length;
-                if end <= self.end {
-                    let body = self.start + HEADER_BYTES..end;
-                    self.start = end;
+                // The length counts itself too.
+                if let Some(body) = self.wire.take(HEADER_BYTES, length - 4) {
                     return Ok((tag, body));
                 }
             }
-            self.fill()?;
+            self.wire.fill()?;
         }
     }
 
     /// What was read: valid until the next call of [`message`](Self::message).
     #[inline]
     pub(super) fn bytes(&self, body: Range<usize>) -> &[u8] {
-        &self.input[body]
-    }
-
-    /// Reads what has come, once.
-    fn fill(&mut self) -> Result<(), Error> {
-        if self.start == self.end {
-            (self.start, self.end) = (0, 0);
-        } else if self.end == self.input.len() {
-            if self.start > 0 {
-                self.input.copy_within(self.start..self.end, 0);
-                (self.start, self.end) = (0, self.end - self.start);
-            } else {
-                // Full of one message: what came decides the size, not what the message claims.
-                self.input.resize(self.input.len() * 2, 0);
-            }
-        }
-        loop {
-            match self.stream.read(&mut self.input[self.end..]) {
-                Ok(0) => return Err(self.lost(failure::closed())),
-                Ok(length) => {
-                    self.end += length;
-                    return Ok(());
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    return Err(self.lost(failure::from_io("read from the server", &error)));
-                }
-            }
-        }
-    }
-
-    #[cold]
-    fn lost(&self, mut error: Error) -> Error {
-        error.class = self.class_of_loss();
-        error
-    }
-
-    fn class_of_loss(&self) -> ErrorClass {
-        match self.is_interrupted.load(Ordering::Relaxed) {
-            true => ErrorClass::Interrupted,
-            false => ErrorClass::ConnectionLost,
-        }
+        self.wire.bytes(body)
     }
 
     /// The peer does not keep to the protocol: nothing that it says from here on can be understood.
     #[cold]
-    pub(super) fn broken(&mut self, what: impl Into<String>) -> Error {
-        if let Ok(socket) = self.stream.socket() {
-            socket.shut_down();
-        }
-        failure::protocol(what)
+    pub(super) fn broken(&self, what: impl Into<String>) -> Error {
+        self.wire.broken(what)
     }
 
     /// The error in `body`, after the rest of the failed statement's messages. When the connection ends with it, the
     /// error remains the server's.
     #[cold]
     pub(super) fn refusal(&mut self, body: Range<usize>) -> Error {
-        let error = failure::from_response(&self.input[body]);
+        let error = failure::from_response(self.bytes(body));
         loop {
             match self.message() {
                 Ok((b'Z', _)) => return error,
@@ -391,7 +332,7 @@ impl Connection {
             let (tag, body) = self.message()?;
             match tag {
                 b'T' => rows.clear(),
-                b'D' => match text_row(&self.input[body]) {
+                b'D' => match text_row(self.bytes(body)) {
                     Some(row) => rows.push(row),
                     None => return Err(self.broken("a row whose values don't fit in its message")),
                 },
@@ -410,38 +351,25 @@ impl Connection {
 
     /// Ends what the connection waits for, from another thread.
     pub(super) fn interrupt(&self) -> Result<Interrupt, Error> {
-        let socket = self
-            .stream
-            .socket()
-            .map_err(|error| failure::from_io("duplicate the socket", &error))?;
-        let is_interrupted = Arc::clone(&self.is_interrupted);
         let address = self.address.clone();
         let (process_id, secret_key) = (self.process_id, self.secret_key);
-        let is_tls = self.stream.is_tls();
-        Ok(Box::new(move || {
-            is_interrupted.store(true, Ordering::Relaxed);
-            socket.shut_down();
-            // The server notices a closed connection only when it next writes to it: it is told as well, so that a
-            // long statement does not go on. A server that can't be told is no reason to fail here.
+        let is_tls = self.wire.stream.is_tls();
+        self.wire.interrupt(move || {
             let _ = cancel(&address, is_tls, process_id, secret_key);
-        }))
+        })
     }
 
     /// The process that listens, where the connection is by unix socket.
     pub(super) fn listener_pid(&self) -> Option<u32> {
-        self.stream.listener_pid()
+        self.wire.stream.listener_pid()
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // Good manners: the server then does not log a connection that was lost.
-        let _ = self
-            .stream
-            .set_timeout(Some(std::time::Duration::from_millis(100)));
         let mut message = BytesMut::new();
         frontend::terminate(&mut message);
-        let _ = self.stream.write_all(&message);
+        self.wire.end(&message);
     }
 }
 

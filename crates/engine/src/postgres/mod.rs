@@ -28,7 +28,7 @@ pub use session::PostgresSession;
 use crate::limits::Applied;
 use crate::{
     Capabilities, Dialect, Engine, Error, Observer, ServerEngine, Session, Setting, SettleLimits,
-    Settled, SetupError, StartOptions, Storage, Table, TableFacts,
+    Settled, SetupError, SqlEngine, StartOptions, Storage, Table, TableFacts,
 };
 
 use server::Server;
@@ -127,12 +127,7 @@ impl Postgres {
         };
         let is_local = match &self.address.host {
             Host::Unix(_) => true,
-            Host::Tcp(host) => {
-                host == "localhost"
-                    || host
-                        .parse::<std::net::IpAddr>()
-                        .is_ok_and(|ip| ip.is_loopback())
-            }
+            Host::Tcp(host) => crate::net::is_this_host(host),
         };
         if !is_local {
             return;
@@ -158,8 +153,6 @@ impl Postgres {
 }
 
 impl Engine for Postgres {
-    type Session = PostgresSession;
-
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             partitions: true,
@@ -171,18 +164,6 @@ impl Engine for Postgres {
 
     fn version(&self) -> &str {
         &self.version
-    }
-
-    fn dialect(&self) -> &dyn Dialect {
-        &PostgresDialect
-    }
-
-    fn connect(&self) -> Result<PostgresSession, Error> {
-        PostgresSession::connect(&self.address)
-    }
-
-    fn observer(&self, tables: &[Table]) -> Result<Box<dyn Observer>, Error> {
-        observer::open(self, tables)
     }
 
     fn process_id(&self) -> Option<u32> {
@@ -216,19 +197,6 @@ impl Engine for Postgres {
         Ok(rows.into_iter().filter_map(setting).collect())
     }
 
-    fn settle(
-        &self,
-        tables: &[Table],
-        limits: SettleLimits,
-        stop: &AtomicBool,
-    ) -> Result<Settled, Error> {
-        settle::settle(self, tables, limits, stop)
-    }
-
-    fn inspect(&self, table: &Table, indexes: bool) -> Result<TableFacts, Error> {
-        inspect::inspect(&mut self.connect()?, table, indexes)
-    }
-
     fn log_tail(&self, lines: usize) -> Vec<String> {
         self.server.as_ref().map_or_else(Vec::new, |server| {
             crate::local::log::tail(server.log(), lines)
@@ -243,6 +211,35 @@ impl Engine for Postgres {
 
     fn stop(self) -> Result<(), SetupError> {
         self.server.map_or(Ok(()), Server::stop)
+    }
+}
+
+impl SqlEngine for Postgres {
+    type Session = PostgresSession;
+
+    fn dialect(&self) -> &dyn Dialect {
+        &PostgresDialect
+    }
+
+    fn connect(&self) -> Result<PostgresSession, Error> {
+        PostgresSession::connect(&self.address)
+    }
+
+    fn observer(&self, tables: &[Table]) -> Result<Box<dyn Observer>, Error> {
+        observer::open(self, tables)
+    }
+
+    fn settle(
+        &self,
+        tables: &[Table],
+        limits: SettleLimits,
+        stop: &AtomicBool,
+    ) -> Result<Settled, Error> {
+        settle::settle(self, tables, limits, stop)
+    }
+
+    fn inspect(&self, table: &Table, indexes: bool) -> Result<TableFacts, Error> {
+        inspect::inspect(&mut self.connect()?, table, indexes)
     }
 }
 

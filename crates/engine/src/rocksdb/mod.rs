@@ -18,15 +18,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use fs_err as fs;
-
 pub use library::{Library, LibraryCapabilities, Product};
 pub use session::RocksSession;
 pub use version::Version;
 
 use crate::{
-    Direction, Error, ErrorClass, KeyFacts, KeyValueSession, Observer, Scan, Setting, SettleLimits,
-    Settled, SetupError, Storage, View,
+    Capabilities, Direction, Engine, Error, ErrorClass, KeyFacts, KeyValueSession, Observer, Scan,
+    Setting, SettleLimits, Settled, SetupError, Storage, View,
 };
 use ffi::{ClockCache, Database, Options};
 use observer::RocksObserver;
@@ -164,11 +162,6 @@ impl RocksDb {
         &self.library
     }
 
-    /// Product and version.
-    pub fn version(&self) -> &str {
-        self.library.version_text()
-    }
-
     /// Options of the config that this version doesn't know, and that were left out because the config allows it.
     pub fn not_applicable(&self) -> &[String] {
         &self.not_applicable
@@ -182,64 +175,6 @@ impl RocksDb {
     /// Opens what reads counters beside the load.
     pub fn observer(&self) -> Box<dyn Observer> {
         Box::new(RocksObserver::new(Arc::clone(&self.database)))
-    }
-
-    /// Where its files are.
-    pub fn storage(&self) -> Storage {
-        Storage {
-            data: vec![self.directory.clone()],
-            logs: vec![self.wal.clone()],
-        }
-    }
-
-    /// The effective options, from the file that the library wrote: `[DBOptions] max_background_jobs`.
-    ///
-    /// # Errors
-    /// A file that is not there or can't be read.
-    pub fn settings(&self) -> Result<Vec<Setting>, Error> {
-        let unreadable = |what: String| Error::new(ErrorClass::Other, what);
-        let file = options::read_newest(&self.directory)
-            .map_err(|error| unreadable(error.to_string()))?
-            .ok_or_else(|| {
-                unreadable(format!(
-                    "no options file in `{}`: the library has to write one",
-                    self.directory.display()
-                ))
-            })?;
-        let mut settings = Vec::new();
-        for section in file.sections.iter().filter(|it| it.name != "Version") {
-            let is_table = section.name.starts_with("TableOptions");
-            for (name, value) in &section.entries {
-                let is_set = self
-                    .set
-                    .iter()
-                    .any(|entry| entry.is_table == is_table && entry.name == *name);
-                settings.push(Setting {
-                    name: format!("[{}] {name}", section.name),
-                    value: value.clone(),
-                    source: Some(if is_set { "config" } else { "default" }.into()),
-                });
-            }
-        }
-        // What the file leaves out is known only as it was set.
-        for entry in &self.set {
-            if entry.name == "block_cache" {
-                settings.push(Setting {
-                    name: "[TableOptions/BlockBasedTable] block_cache".into(),
-                    value: entry.value.clone(),
-                    source: Some("config".into()),
-                });
-            }
-        }
-        if let Some(capacity) = self.database.number(c"rocksdb.block-cache-capacity") {
-            settings.push(Setting {
-                name: "block_cache_capacity_bytes".into(),
-                value: capacity.to_string(),
-                source: None,
-            });
-        }
-        settings.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(settings)
     }
 
     /// Flushes the memtables and waits for compaction, both within `limits`.
@@ -297,27 +232,94 @@ impl RocksDb {
         facts.last = (scanned.entries > 0).then_some(last);
         Ok(facts)
     }
+}
 
-    /// The last lines of the library's log, oldest first.
-    pub fn log_tail(&self, lines: usize) -> Vec<String> {
-        let log = fs::read_to_string(self.log_path()).unwrap_or_default();
-        let all: Vec<&str> = log.lines().collect();
-        all[all.len().saturating_sub(lines)..]
-            .iter()
-            .map(|line| line.to_string())
-            .collect()
+impl Engine for RocksDb {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            partitions: false,
+            long_transactions: false,
+            embedded: true,
+            stores_data: true,
+        }
     }
 
-    /// Where the library writes its log.
-    pub fn log_path(&self) -> PathBuf {
-        self.directory.join("LOG")
+    /// Product and version.
+    fn version(&self) -> &str {
+        self.library.version_text()
     }
 
-    /// Closes it. What is in memtables and in no log is flushed first, as the library does.
-    ///
-    /// # Errors
-    /// When sessions or observers are still open: they keep it open.
-    pub fn stop(self) -> Result<(), SetupError> {
+    /// This process: one runs no other database, so that its memory and background work are the database's and the
+    /// load's.
+    fn process_id(&self) -> Option<u32> {
+        Some(std::process::id())
+    }
+
+    fn storage(&self) -> Storage {
+        Storage {
+            data: vec![self.directory.clone()],
+            logs: vec![self.wal.clone()],
+        }
+    }
+
+    /// From the file that the library wrote: `[DBOptions] max_background_jobs`.
+    fn settings(&self) -> Result<Vec<Setting>, Error> {
+        let unreadable = |what: String| Error::new(ErrorClass::Other, what);
+        let file = options::read_newest(&self.directory)
+            .map_err(|error| unreadable(error.to_string()))?
+            .ok_or_else(|| {
+                unreadable(format!(
+                    "no options file in `{}`: the library has to write one",
+                    self.directory.display()
+                ))
+            })?;
+        let mut settings = Vec::new();
+        for section in file.sections.iter().filter(|it| it.name != "Version") {
+            let is_table = section.name.starts_with("TableOptions");
+            for (name, value) in &section.entries {
+                let is_set = self
+                    .set
+                    .iter()
+                    .any(|entry| entry.is_table == is_table && entry.name == *name);
+                settings.push(Setting {
+                    name: format!("[{}] {name}", section.name),
+                    value: value.clone(),
+                    source: Some(if is_set { "config" } else { "default" }.into()),
+                });
+            }
+        }
+        // What the file leaves out is known only as it was set.
+        for entry in &self.set {
+            if entry.name == "block_cache" {
+                settings.push(Setting {
+                    name: "[TableOptions/BlockBasedTable] block_cache".into(),
+                    value: entry.value.clone(),
+                    source: Some("config".into()),
+                });
+            }
+        }
+        if let Some(capacity) = self.database.number(c"rocksdb.block-cache-capacity") {
+            settings.push(Setting {
+                name: "block_cache_capacity_bytes".into(),
+                value: capacity.to_string(),
+                source: None,
+            });
+        }
+        settings.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(settings)
+    }
+
+    fn log_tail(&self, lines: usize) -> Vec<String> {
+        crate::log_tail(&self.directory.join(LOG), lines)
+    }
+
+    fn log_path(&self) -> Option<PathBuf> {
+        Some(self.directory.join(LOG))
+    }
+
+    /// What is in memtables and in no log is flushed first, as the library does. Sessions and observers that are open
+    /// keep it open: an error.
+    fn stop(self) -> Result<(), SetupError> {
         match Arc::try_unwrap(self.database) {
             Ok(database) => {
                 drop(database);
@@ -339,6 +341,13 @@ impl RocksDb {
 const DATABASE: &str = "db";
 /// The folder of its write-ahead log.
 const WAL: &str = "wal";
+/// The file of its log, in its folder.
+const LOG: &str = "LOG";
+
+/// Where the library writes the log of the database that [`RocksDb::create`] makes in `directory`.
+pub fn log_path(directory: &Path) -> PathBuf {
+    directory.join(DATABASE).join(LOG)
+}
 
 /// Refuses a database whose options a newer version wrote: older ones may read it wrong, or in part.
 fn refuse_newer(library: &Library, database: &Path) -> Result<(), SetupError> {

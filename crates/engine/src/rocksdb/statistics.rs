@@ -179,6 +179,13 @@ fn levels(text: &str, counters: &mut Vec<Counter>) {
                 ("Files", None) => counters.push(Counter::gauge("file_count", cell)),
                 ("Size", Some(_)) => counters.push(Counter::gauge(of("bytes"), cell)),
                 ("Size", None) => counters.push(Counter::gauge("lsm_bytes", cell)),
+                // Whole tenths of a GB; nowhere else are they told.
+                ("Rblob(GB)", None) => {
+                    counters.push(Counter::cumulative("blob_read_bytes", cell * GIB))
+                }
+                ("Wblob(GB)", None) => {
+                    counters.push(Counter::cumulative("blob_written_bytes", cell * GIB))
+                }
                 ("Score", Some(_)) => counters.push(Counter::gauge(of("score"), cell)),
                 // Of levels the library tells whole tenths of a GB: too coarse to be of use.
                 ("Comp(sec)", _) => counters.push(Counter::cumulative(

@@ -19,7 +19,7 @@ pub use session::SqliteSession;
 
 use crate::{
     Action, Capabilities, Dialect, Engine, Error, ErrorClass, Observer, Setting, SettleLimits,
-    Settled, SetupError, Storage, Table,
+    Settled, SetupError, SqlEngine, Storage, Table,
 };
 use observer::SqliteObserver;
 
@@ -183,8 +183,6 @@ fn takes_effect(name: &str, value: &str, effective: &str) -> bool {
 }
 
 impl Engine for Sqlite {
-    type Session = SqliteSession;
-
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             partitions: false,
@@ -196,18 +194,6 @@ impl Engine for Sqlite {
 
     fn version(&self) -> &str {
         version()
-    }
-
-    fn dialect(&self) -> &dyn Dialect {
-        &SqliteDialect
-    }
-
-    fn connect(&self) -> Result<SqliteSession, Error> {
-        Ok(SqliteSession::new(self.open()?))
-    }
-
-    fn observer(&self, _tables: &[Table]) -> Result<Box<dyn Observer>, Error> {
-        Ok(Box::new(SqliteObserver::new(self.open()?, self.wal())))
     }
 
     fn process_id(&self) -> Option<u32> {
@@ -248,6 +234,34 @@ impl Engine for Sqlite {
         });
         settings.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(settings)
+    }
+
+    fn log_tail(&self, _: usize) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn log_path(&self) -> Option<PathBuf> {
+        None
+    }
+
+    fn stop(self) -> Result<(), SetupError> {
+        Ok(())
+    }
+}
+
+impl SqlEngine for Sqlite {
+    type Session = SqliteSession;
+
+    fn dialect(&self) -> &dyn Dialect {
+        &SqliteDialect
+    }
+
+    fn connect(&self) -> Result<SqliteSession, Error> {
+        Ok(SqliteSession::new(self.open()?))
+    }
+
+    fn observer(&self, _tables: &[Table]) -> Result<Box<dyn Observer>, Error> {
+        Ok(Box::new(SqliteObserver::new(self.open()?, self.wal())))
     }
 
     /// Writes the whole write-ahead log back into the database and truncates it, and renews the statistics of the
@@ -303,18 +317,6 @@ impl Engine for Sqlite {
         }
         settled.pending_after = observer.pending()?;
         Ok(settled)
-    }
-
-    fn log_tail(&self, _: usize) -> Vec<String> {
-        Vec::new()
-    }
-
-    fn log_path(&self) -> Option<PathBuf> {
-        None
-    }
-
-    fn stop(self) -> Result<(), SetupError> {
-        Ok(())
     }
 }
 

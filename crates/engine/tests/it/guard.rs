@@ -75,7 +75,7 @@ fn shell<'a>(exe: &'a Path, log: &'a Path, script: &str) -> Spawn<'a> {
         input: None,
         directory: None,
         user: None,
-        log,
+        log: Some(log),
         remove_directory: None,
     }
 }

@@ -10,7 +10,7 @@ use engine::StartOptions;
 use engine::limits::{Applied, Limits};
 use engine::mysql::Mysql;
 use engine::postgres::Postgres;
-use engine::{Engine, ErrorClass, Session, SetupError};
+use engine::{Engine, ErrorClass, Session, SetupError, SqlEngine};
 use rustix::process::Signal;
 
 use crate::guard::{eventually, guard_exe, is_running, signal};
@@ -136,7 +136,7 @@ fn memory_is_limited_as_asked_and_the_group_goes_with_the_server() {
         return;
     };
     let expected = Applied {
-        what: "memory",
+        what: "memory".into(),
         asked: (MEMORY + 1000).to_string(),
         effective: Some(MEMORY.to_string()),
         reason: None,
@@ -213,7 +213,7 @@ fn the_server_gets_the_processors_that_were_asked_for() {
     };
     let postgres = start(&place, &limits, &[]).unwrap();
     let expected = Applied {
-        what: "cpus",
+        what: "cpus".into(),
         asked: last.to_string(),
         effective: Some(last.to_string()),
         reason: None,

@@ -1,12 +1,66 @@
 //! What statements do on every server.
 
 use engine::ParamType::{Int4, Int8};
-use engine::{Comparison, Engine, IndexStatements, Outcome, Partitions, RangeScan, Session};
+use engine::{
+    Comparison, Dialect, ErrorClass, IndexStatements, Outcome, Partitions, RangeScan, Session,
+    SqlEngine,
+};
 
-use crate::tables::{fill, run, table};
+use crate::guard::eventually;
+use crate::tables::{class_of, fill, run, table};
+
+/// Reads a table `t` of two rows, each the least `a` that there is, the largest `b`, and text in `d`: what a statement
+/// returns is the first column of the first row, where that is an integer.
+pub(crate) fn first_value_is_returned(dialect: &dyn Dialect, session: &mut impl Session) {
+    for (column, value) in [
+        ("a", Some(i64::from(i32::MIN))),
+        ("b", Some(i64::MAX)),
+        ("d", None),
+    ] {
+        let select = session
+            .prepare(&format!("select {column} from t"), &[])
+            .unwrap();
+        session.start(select);
+        assert_eq!(
+            session.execute().unwrap(),
+            Outcome { rows: 2, value },
+            "{column}"
+        );
+    }
+    let nothing = format!("select max(b) from t where a = {}", dialect.parameter(1));
+    let nothing = session.prepare(&nothing, &[Int4]).unwrap();
+    session.start(nothing);
+    session.int4(5);
+    assert_eq!(
+        session.execute().unwrap(),
+        Outcome {
+            rows: 1,
+            value: None
+        }
+    );
+}
+
+/// Interrupts `sleep`; `sleepers` counts the other sessions that are at it.
+pub(crate) fn interrupt_ends_a_statement<E: SqlEngine>(engine: &E, sleep: &str, sleepers: &str) {
+    let (mut session, mut other) = (engine.connect().unwrap(), engine.connect().unwrap());
+    let interrupt = session.interrupt().unwrap();
+    let sleep = session.prepare(sleep, &[]).unwrap();
+    let mut sleepers = || other.query_i64(sleepers).unwrap().unwrap();
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            session.start(sleep);
+            session.execute()
+        });
+        eventually("the statement runs", || sleepers() == 1);
+        interrupt();
+        assert_eq!(class_of(waiting.join().unwrap()), ErrorClass::Interrupted);
+    });
+    eventually("the server has ended it", || sleepers() == 0);
+    assert!(class_of(session.query("select 1")).ends_session());
+}
 
 /// Runs what the dialect writes, on a table with partitions and one without; `look` is given each before it goes.
-pub(crate) fn dialect_does_what_it_says<E: Engine>(
+pub(crate) fn dialect_does_what_it_says<E: SqlEngine>(
     engine: &E,
     look: impl Fn(&mut E::Session, &str),
 ) {
@@ -89,7 +143,7 @@ pub(crate) fn dialect_does_what_it_says<E: Engine>(
 }
 
 /// Counts by index where there are only the names of indexes.
-pub(crate) fn absent_index_is_not_counted(engine: &impl Engine) {
+pub(crate) fn absent_index_is_not_counted(engine: &impl SqlEngine) {
     let bare = table("bare1", None);
     let mut session = fill(engine, &bare, 3);
     let facts = engine.inspect(&bare, true).unwrap();

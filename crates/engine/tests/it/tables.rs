@@ -2,7 +2,7 @@
 
 use engine::ParamType::{Int4, Text, Timestamp};
 use engine::{
-    Column, ColumnType, Counter, Engine, ErrorClass, Index, Outcome, Partitions, Session, Table,
+    Column, ColumnType, Counter, ErrorClass, Index, Outcome, Partitions, Session, SqlEngine, Table,
 };
 
 /// The table without rows: not made anywhere yet.
@@ -37,7 +37,7 @@ pub(crate) fn run(session: &mut impl Session, statements: &[String]) {
 }
 
 /// Makes the table anew and puts `rows` rows with prices from 0 into it.
-pub(crate) fn fill<E: Engine>(engine: &E, table: &Table, rows: i32) -> E::Session {
+pub(crate) fn fill<E: SqlEngine>(engine: &E, table: &Table, rows: i32) -> E::Session {
     let dialect = engine.dialect();
     let mut session = engine.connect().unwrap();
     run(&mut session, &dialect.drop_table(table));
@@ -47,7 +47,7 @@ pub(crate) fn fill<E: Engine>(engine: &E, table: &Table, rows: i32) -> E::Sessio
 }
 
 /// Inserts `rows` rows with prices from 0, one at a time.
-pub(crate) fn insert<E: Engine>(engine: &E, table: &Table, rows: i32) -> E::Session {
+pub(crate) fn insert<E: SqlEngine>(engine: &E, table: &Table, rows: i32) -> E::Session {
     let dialect = engine.dialect();
     let mut session = engine.connect().unwrap();
     let insert = session

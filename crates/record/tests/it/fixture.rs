@@ -44,6 +44,11 @@ fn the_first_format_reads() {
         (step.elapsed_ns, step.clients, step.rows_per_commit),
         (11_600_000_000, 2, Some(50))
     );
+    // It doesn't say what the step is about, nor how much data there should be.
+    assert_eq!(
+        (&step.main_op, step.main_operation(), step.data_bytes),
+        (&None, Some("insert"), None)
+    );
     let insert = &step.ops["insert"];
     assert_eq!(
         (insert.offered, insert.skipped, insert.ok, insert.failed),

@@ -1,4 +1,4 @@
-use record::{CellRef, Interval, RecordError, Run, RunDir, Status, Step};
+use record::{CellRef, Interval, RecordError, Run, RunDir, Status, Step, StepKind};
 
 use crate::sample;
 
@@ -327,4 +327,24 @@ fn a_writer_can_be_handed_to_another_thread() {
     fn is_send<T: Send>() {}
     is_send::<record::StepWriter>();
     is_send::<record::RunDir>();
+}
+
+#[test]
+fn a_step_is_about_what_it_says_or_what_its_kind_always_was() {
+    let of = |kind, main_op: Option<&str>| {
+        let main_op = main_op.map(str::to_owned);
+        let step = Step {
+            kind,
+            main_op,
+            ..Step::default()
+        };
+        step.main_operation().map(str::to_owned)
+    };
+    let said = |text: &str| Some(text.to_owned());
+    assert_eq!(of(StepKind::Load, None), said("insert"));
+    assert_eq!(of(StepKind::Index, None), said("insert"));
+    assert_eq!(of(StepKind::Query, None), said("query"));
+    assert_eq!(of(StepKind::Settle, None), None);
+    assert_eq!(of(StepKind::Load, Some("put")), said("put"));
+    assert_eq!(of(StepKind::Query, Some("get")), said("get"));
 }

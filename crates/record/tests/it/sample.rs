@@ -201,6 +201,7 @@ pub fn step() -> Step {
     Step {
         name: "l.i1".into(),
         kind: StepKind::Load,
+        main_op: Some("insert".into()),
         status: Status::Complete,
         failure: None,
         valid: true,
@@ -212,6 +213,7 @@ pub fn step() -> Step {
         rows_before: 1000,
         rows_per_commit: Some(50),
         row_bytes_mean: Some(47.0),
+        data_bytes: Some(611_000),
         insert_rate_target_rows_per_s: Some(1012.5),
         connections: vec![connection(0), connection(1)],
         ops: BTreeMap::from([("insert".into(), insert)]),

@@ -1,21 +1,20 @@
-//! Which charts a step has, and what is on them.
-
-use std::collections::{BTreeMap, BTreeSet};
+//! The charts of the load and of the host.
 
 use analysis::{OpSeries, Row};
 
-use crate::classic;
 use crate::html::series::{Chart, Curve};
 use crate::matrix::{Line, Matrix, StepHead};
+use crate::operations::{counts_rows, kinds_apart, rate_title};
+use crate::times;
 
 /// Bytes in a megabyte, as the metrics count them.
-const MIB: f64 = 1_048_576.0;
+pub(super) const MIB: f64 = 1_048_576.0;
 
 /// What the load did, second by second: throughput and the worst times of each kind of operation.
 pub(crate) fn of_load(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Chart> {
     let mut charts = Vec::new();
-    for kind in classic::kinds_apart(matrix, step).0 {
-        let rows = matches!(kind, "insert" | "delete");
+    for kind in kinds_apart(matrix, step).0 {
+        let rows = counts_rows(kind);
         let done = |op: &OpSeries| {
             if rows {
                 counts(&op.rows)
@@ -24,11 +23,7 @@ pub(crate) fn of_load(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Chart> {
             }
         };
         charts.push(Chart {
-            title: if rows {
-                format!("{kind}: rows per second")
-            } else {
-                format!("{kind}: operations per second")
-            },
+            title: rate_title(kind),
             curves: op_curves(matrix, step, kind, |row, op| rates(row, done(op))),
             parts: by_client(matrix, step, kind, rows),
             parts_are: "each client",
@@ -37,7 +32,7 @@ pub(crate) fn of_load(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Chart> {
             format!("{kind}: longest response time in each second, ms"),
             op_curves(matrix, step, kind, |_, op| longest(op, &op.response_us_max)),
         ));
-        if classic::has_schedule(matrix, step, kind) {
+        if times::has_schedule(matrix, step, kind) {
             charts.push(Chart::whole(
                 format!("{kind}: longest service time in each second, ms"),
                 op_curves(matrix, step, kind, |_, op| longest(op, &op.service_us_max)),
@@ -112,89 +107,6 @@ pub(crate) fn of_host(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Chart> {
     charts
 }
 
-/// What the engine counted, second by second: each counter that moved in some line. Those of one name that differ in
-/// their table are added up, and shown one by one on request.
-pub(crate) fn of_engine(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Chart> {
-    let mut counters: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for name in rows(matrix, step).flat_map(|(_, _, row)| row.series.engine.keys()) {
-        let whole = name
-            .split_once('.')
-            .map_or(name.as_str(), |(whole, _)| whole);
-        counters.entry(whole).or_default().insert(name);
-    }
-    let mut charts = Vec::new();
-    for (whole, names) in counters {
-        let cumulative = rows(matrix, step)
-            .flat_map(|(_, _, row)| names.iter().filter_map(|name| row.series.engine.get(*name)))
-            .any(|series| series.cumulative);
-        let (unit, divisor) = match (whole.rsplit_once('_'), cumulative) {
-            (Some((_, "bytes")), _) => ("MB", MIB),
-            (Some((_, "ns")), _) => ("ms", 1e6),
-            (Some((_, "ms")), _) => ("ms", 1.0),
-            _ => ("", 1.0),
-        };
-        let title = match (unit, cumulative) {
-            ("", false) => whole.to_string(),
-            ("", true) => format!("{whole} per second"),
-            (unit, false) => format!("{whole}, {unit}"),
-            (unit, true) => format!("{whole}, {unit} per second"),
-        };
-        let values = |row: &Row, names: &[&str]| {
-            let columns = names.iter().filter_map(|name| row.series.engine.get(*name));
-            let columns = columns.map(|series| &series.values);
-            sampled(row, added(columns.collect(), divisor))
-        };
-        let names: Vec<&str> = names.into_iter().collect();
-        let curve = |label: String, colour, values| Curve {
-            label,
-            colour,
-            values,
-        };
-        let curves: Vec<Curve> = rows(matrix, step)
-            .map(|(colour, line, row)| curve(matrix.label(line), colour, values(row, &names)))
-            .filter(|curve| curve.values.iter().any(Option::is_some))
-            .collect();
-        let parts: Vec<Curve> = rows(matrix, step)
-            .filter(|_| names.len() > 1)
-            .flat_map(|(colour, line, row)| {
-                let label = matrix.label(line);
-                names.iter().filter_map(move |name| {
-                    let series = row.series.engine.get(*name)?;
-                    let part = name.split_once('.').map_or(*name, |(_, part)| part);
-                    let values = sampled(row, added(vec![&series.values], divisor));
-                    Some(curve(format!("{label} {part}"), colour, values))
-                })
-            })
-            .collect();
-        if curves
-            .iter()
-            .chain(&parts)
-            .any(|curve| moved(curve, cumulative))
-        {
-            let parts_are = "each table";
-            charts.push(Chart {
-                title,
-                curves,
-                parts,
-                parts_are,
-            });
-        }
-    }
-    charts.retain(|chart| !chart.is_empty());
-    charts
-}
-
-/// Whether a counter did anything: its growth was more than nothing, or a gauge changed.
-fn moved(curve: &Curve, cumulative: bool) -> bool {
-    let mut values = curve.values.iter().flatten();
-    if cumulative {
-        return values.any(|value| *value > 0.0);
-    }
-    values
-        .next()
-        .is_some_and(|first| values.any(|value| value != first))
-}
-
 /// The longest time of each second in milliseconds. A second in which nothing was completed has none: zero would look
 /// like the best.
 fn longest(op: &OpSeries, us_max: &[f64]) -> Vec<Option<f64>> {
@@ -226,7 +138,7 @@ fn rates(row: &Row, mut done: Vec<Option<f64>>) -> Vec<Option<f64>> {
 }
 
 /// What was sampled in each second, without a last second that is too short.
-fn sampled(row: &Row, mut values: Vec<Option<f64>>) -> Vec<Option<f64>> {
+pub(super) fn sampled(row: &Row, mut values: Vec<Option<f64>>) -> Vec<Option<f64>> {
     let short = last_second(row, values.len()).is_some_and(|part| part < LAST_SECOND_MIN);
     if let (true, Some(last)) = (short, values.last_mut()) {
         *last = None;
@@ -239,7 +151,7 @@ fn counts(values: &[u64]) -> Vec<Option<f64>> {
 }
 
 /// The lines that did the step, each with the colour that it has in the whole report.
-fn rows<'m, 'a>(
+pub(super) fn rows<'m, 'a>(
     matrix: &'m Matrix<'a>,
     step: StepHead<'a>,
 ) -> impl Iterator<Item = (usize, &'m Line<'a>, &'a Row)> {
@@ -280,7 +192,11 @@ fn by_client<'a>(matrix: &Matrix<'a>, step: StepHead<'a>, kind: &str, of_rows: b
         } else {
             &op.ok_by_client
         };
-        if clients.len() < 2 {
+        // One connection alone may do what is not divided among clients, such as write beside their reads.
+        let busy = clients
+            .iter()
+            .filter(|done| done.iter().any(|&done| done > 0));
+        if busy.count() < 2 {
             continue;
         }
         let label = matrix.label(line);
@@ -316,7 +232,7 @@ fn sum(row: &Row, names: &[&str], divisor: f64) -> Vec<Option<f64>> {
     added(columns.collect(), divisor)
 }
 
-fn added(columns: Vec<&Vec<Option<f64>>>, divisor: f64) -> Vec<Option<f64>> {
+pub(super) fn added(columns: Vec<&Vec<Option<f64>>>, divisor: f64) -> Vec<Option<f64>> {
     let Some(seconds) = columns.iter().map(|column| column.len()).max() else {
         return Vec::new();
     };
@@ -352,10 +268,10 @@ fn host_busy_pct(row: &Row) -> Vec<Option<f64>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn row(columns: &[(&str, &[Option<f64>])]) -> Row {
+    pub(in crate::html) fn row(columns: &[(&str, &[Option<f64>])]) -> Row {
         Row {
             run: 0,
             target: "a.b".into(),
@@ -369,12 +285,14 @@ mod tests {
             repeat: 1,
             step: "l.i0".into(),
             kind: record::StepKind::Load,
+            main_op: Some("insert".into()),
             status: record::Status::Complete,
             seconds: 2.0,
             valid: true,
             reasons: Vec::new(),
             ops: Default::default(),
             metrics: Default::default(),
+            lsm: None,
             sla: None,
             fairness: None,
             counters: Default::default(),
@@ -427,38 +345,6 @@ mod tests {
             longest(&op, &op.response_us_max),
             [Some(1.5), None, Some(2.0)]
         );
-    }
-
-    #[test]
-    fn only_counters_that_moved_are_drawn_and_tables_are_added_up() {
-        let counter = |cumulative, values: [f64; 2]| analysis::CounterSeries {
-            cumulative,
-            values: values.map(Some).to_vec(),
-        };
-        let mut row = row(&[]);
-        row.series.engine = [
-            ("wal_bytes", counter(true, [MIB, 2.0 * MIB])),
-            ("deadlock_count", counter(true, [0.0, 0.0])),
-            ("dead_rows.pi1", counter(false, [5.0, 5.0])),
-            ("dead_rows.pi2", counter(false, [5.0, 7.0])),
-            ("database_bytes", counter(false, [9.0, 9.0])),
-        ]
-        .map(|(name, series)| (name.to_string(), series))
-        .into();
-        let figures = analysis::Figures {
-            rows: vec![row],
-            ..Default::default()
-        };
-        let run = record::Run::default();
-        let matrix = Matrix::new(&run, &figures);
-        let charts = of_engine(&matrix, matrix.steps[0]);
-        let drawn: Vec<_> = charts
-            .iter()
-            .map(|chart| (chart.title.as_str(), chart.parts.len()))
-            .collect();
-        assert_eq!(drawn, [("dead_rows", 2), ("wal_bytes, MB per second", 0)]);
-        assert_eq!(charts[0].curves[0].values, [Some(10.0), Some(12.0)]);
-        assert_eq!(charts[1].curves[0].values, [Some(1.0), Some(2.0)]);
     }
 
     #[test]

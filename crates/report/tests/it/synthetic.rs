@@ -294,6 +294,11 @@ fn row(
         repeat: 1,
         step: step.to_string(),
         kind,
+        main_op: match kind {
+            StepKind::Load | StepKind::Index => Some("insert".to_string()),
+            StepKind::Query => Some("query".to_string()),
+            StepKind::Settle => None,
+        },
         status: Status::Complete,
         seconds: if kind == StepKind::Settle {
             12.3
@@ -308,7 +313,9 @@ fn row(
         } else {
             metrics
         },
+        lsm: None,
         sla: (kind == StepKind::Query).then_some(Sla {
+            kind: "insert".to_string(),
             target: rows_asked,
             achieved: rows_asked * achieved,
             met: achieved >= 0.95,

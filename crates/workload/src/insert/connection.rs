@@ -1,16 +1,14 @@
-//! What each kind of connection of the Insert Benchmark does.
+//! What each kind of connection of the Insert Benchmark does on an engine that speaks SQL.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::Duration;
 
-use engine::{BulkLoad, Error, Outcome, Session, Statement};
+use engine::{BulkLoad, Error, Outcome, Session, Statement, Table};
 
-use super::pace::Pace;
-use super::rows::RowSource;
-use super::schema::{POINT_KEYS, RANGE_LIMIT};
-use crate::random::scale;
-use crate::{Kind, Next, Program, Random};
+use super::choices::{Oldest, PointChoices, RangeChoices};
+use super::pace::Turns;
+use super::rows::Feed;
+use super::{Account, Accountable};
+use crate::{Kind, Next, Program};
 
 /// The names of the kinds of operation, as they are recorded.
 pub mod kinds {
@@ -33,11 +31,6 @@ pub mod kinds {
     /// The end of one long transaction and the beginning of the next.
     pub const LONG_TRANSACTION: Kind = Kind("long_transaction");
 }
-
-/// The deleter learns the smallest key anew after so many deletes.
-const MIN_EVERY: u64 = 1000;
-/// The point reader learns the largest key anew after so many queries.
-const MAX_EVERY: u64 = 100;
 
 /// One connection: what it is decides what it does.
 pub enum Connection<S> {
@@ -90,13 +83,8 @@ impl<S: Session> Program for Connection<S> {
 
     fn wait(&self, at_most: Duration) {
         match self {
-            Self::Inserter(Inserter {
-                pace: Some(pace), ..
-            })
-            | Self::Deleter(Deleter {
-                pace: Some(pace), ..
-            }) => {
-                pace.wait(at_most);
+            Self::Inserter(Inserter { turns, .. }) | Self::Deleter(Deleter { turns, .. }) => {
+                turns.wait(at_most);
             }
             _ => {}
         }
@@ -113,21 +101,34 @@ impl<S: Session> Program for Connection<S> {
     }
 }
 
+impl<S: Session> Accountable for Connection<S> {
+    fn account(&mut self, table: &Table, rows: u64) -> Result<Account, Error> {
+        Ok(match self {
+            Self::Inserter(inserter) | Self::Indexer(Indexer { inserter, .. }) => {
+                Account::Inserted {
+                    last_key: match rows {
+                        0 => None,
+                        _ => inserter.session.last_key(table)?,
+                    },
+                    end_row: inserter.feed.end_row(),
+                    next_key: None,
+                }
+            }
+            Self::Deleter(deleter) => Account::Deleted {
+                key_min: deleter.oldest.key_min,
+                left: None,
+            },
+            Self::RangeReader(_) | Self::PointReader(_) | Self::Holder(_) => Account::Nothing,
+        })
+    }
+}
+
 /// Inserts rows of one table, a commit at a time.
 pub struct Inserter<S> {
     pub(super) session: S,
     pub(super) statement: Statement,
-    pub(super) rows: RowSource,
-    pub(super) rows_per_commit: u32,
-    /// The first row of the next commit.
-    pub(super) next_row: u64,
-    /// From one commit's first row to the next one's: other clients insert those between into the same table.
-    pub(super) stride: u64,
-    /// Commits to do; `None`: until the step ends.
-    pub(super) commits: Option<u64>,
-    /// Commits begun.
-    pub(super) begun: u64,
-    pub(super) pace: Option<Pace>,
+    pub(super) feed: Feed,
+    pub(super) turns: Turns,
     pub(super) is_bulk_load: bool,
     /// Statements still to be run when all rows are inserted.
     pub(super) last_statements: &'static [&'static str],
@@ -146,28 +147,23 @@ impl<S: Session> Inserter<S> {
 
     #[inline]
     fn prepare(&mut self) -> Next {
-        let done = self.commits == Some(self.begun);
-        if let Some(pace) = &mut self.pace {
-            if done {
-                pace.end();
-            } else if !pace.may_go_on(self.begun) {
-                return Next::Later;
+        match self.turns.look() {
+            Next::Ready(_) => {}
+            Next::Later => return Next::Later,
+            Next::Done => {
+                self.is_ending = !self.last_statements.is_empty();
+                return if self.is_ending {
+                    Next::Ready(1)
+                } else {
+                    Next::Done
+                };
             }
         }
-        if done {
-            self.is_ending = !self.last_statements.is_empty();
-            return if self.is_ending {
-                Next::Ready(1)
-            } else {
-                Next::Done
-            };
-        }
         self.session.start(self.statement);
-        for row in self.next_row..self.next_row + u64::from(self.rows_per_commit) {
-            self.rows.push(row, &mut self.session);
+        for row in self.feed.next_commit() {
+            self.feed.source.push(row, &mut self.session);
         }
-        self.next_row += self.stride;
-        self.begun += 1;
+        self.turns.begin();
         Next::Ready(0)
     }
 
@@ -188,7 +184,8 @@ impl<S: Session> Inserter<S> {
         if self.is_ending {
             return (0, 0);
         }
-        (self.rows_per_commit.into(), self.rows_per_commit.into())
+        let rows = self.feed.rows_per_commit().into();
+        (rows, rows)
     }
 }
 
@@ -198,62 +195,45 @@ pub struct Deleter<S> {
     pub(super) statement: Statement,
     pub(super) get_min: Statement,
     pub(super) rows_per_commit: u32,
-    pub(super) commits: Option<u64>,
-    pub(super) begun: u64,
-    /// No key is smaller.
-    pub(super) key_min: i64,
-    /// Deletes until the smallest key is asked for again.
-    pub(super) min_due: u64,
-    pub(super) asking: bool,
-    /// Where the point reader of the same table reads `key_min`.
-    pub(super) published: Arc<KeyMin>,
-    pub(super) pace: Option<Pace>,
+    pub(super) turns: Turns,
+    pub(super) oldest: Oldest,
 }
 
 impl<S: Session> Deleter<S> {
     #[inline]
     fn prepare(&mut self) -> Next {
-        let done = self.commits == Some(self.begun);
-        if let Some(pace) = &mut self.pace {
-            if done {
-                pace.end();
-            } else if !pace.may_go_on(self.begun) {
-                return Next::Later;
-            }
+        match self.turns.look() {
+            Next::Ready(_) => {}
+            not_now => return not_now,
         }
-        if done {
-            return Next::Done;
-        }
-        self.asking = self.min_due == 0;
-        if self.asking {
-            self.min_due = MIN_EVERY;
+        self.oldest.begin();
+        if self.oldest.is_asking {
             self.session.start(self.get_min);
             return Next::Ready(1);
         }
-        self.min_due -= 1;
-        self.begun += 1;
+        self.turns.begin();
         self.session.start(self.statement);
-        self.session.int8(self.key_min);
+        self.session.int8(self.oldest.key_min);
         Next::Ready(0)
     }
 
     #[inline]
     fn execute(&mut self) -> Result<Outcome, Error> {
         let mut outcome = self.session.execute()?;
-        if self.asking {
-            self.key_min = outcome.value.unwrap_or(self.key_min);
+        let oldest = &mut self.oldest;
+        if oldest.is_asking {
+            oldest.learn(outcome.value.unwrap_or(oldest.key_min));
             outcome.rows = 0; // It deleted none.
         } else {
             // Keys may have gaps, so this is a bound; it need not be more.
-            self.key_min += outcome.rows as i64;
+            oldest.learn(oldest.key_min + outcome.rows as i64);
         }
-        self.published.0.store(self.key_min, Relaxed);
         Ok(outcome)
     }
 
     #[inline]
     fn expected_rows(&self) -> (u64, u64) {
-        let rows = if self.asking {
+        let rows = if self.oldest.is_asking {
             0
         } else {
             self.rows_per_commit.into()
@@ -262,37 +242,19 @@ impl<S: Session> Deleter<S> {
     }
 }
 
-/// The smallest key of a table, as its deleter last knew it: written once a delete, read once in 100 point queries.
-#[repr(align(128))]
-#[derive(Debug, Default)]
-pub struct KeyMin(pub(super) AtomicI64);
-
 /// Scans one of three indexes from a random key.
 pub struct RangeReader<S> {
     pub(super) session: S,
-    pub(super) queries: [PreparedRange; 3],
-    pub(super) random: Random,
-    /// Fewer rows than the limit are right, since the scan began near the index's end.
-    pub(super) may_fall_short: bool,
-}
-
-/// A range query ready to be run.
-pub(super) struct PreparedRange {
-    pub(super) statement: Statement,
-    pub(super) domain: u32,
-    /// From this first key on so few rows may follow that the limit may not be reached.
-    pub(super) short_from: u32,
+    pub(super) statements: [Statement; 3],
+    pub(super) choices: RangeChoices,
 }
 
 impl<S: Session> RangeReader<S> {
     #[inline]
     fn prepare(&mut self) -> Next {
-        let bits = self.random.next_u64();
-        let query = &self.queries[scale(bits as u32, 3) as usize];
-        let first = scale((bits >> 32) as u32, query.domain);
-        self.may_fall_short = first >= query.short_from;
-        self.session.start(query.statement);
-        self.session.int4(first as i32);
+        let (query, first) = self.choices.next_query();
+        self.session.start(self.statements[query]);
+        self.session.int4(first);
         Next::Ready(0)
     }
 
@@ -303,14 +265,7 @@ impl<S: Session> RangeReader<S> {
 
     #[inline]
     fn expected_rows(&self) -> (u64, u64) {
-        (
-            if self.may_fall_short {
-                0
-            } else {
-                RANGE_LIMIT.into()
-            },
-            RANGE_LIMIT.into(),
-        )
+        self.choices.expected_rows()
     }
 }
 
@@ -319,33 +274,20 @@ pub struct PointReader<S> {
     pub(super) session: S,
     pub(super) statement: Statement,
     pub(super) get_max: Statement,
-    pub(super) random: Random,
-    pub(super) published: Arc<KeyMin>,
-    pub(super) key_min: i64,
-    pub(super) key_max: i64,
-    /// Queries until the keys are asked for again.
-    pub(super) max_due: u64,
-    pub(super) asking: bool,
+    pub(super) choices: PointChoices,
 }
 
 impl<S: Session> PointReader<S> {
     #[inline]
     fn prepare(&mut self) -> Next {
-        self.asking = self.max_due == 0;
-        if self.asking {
-            self.max_due = MAX_EVERY;
+        self.choices.begin();
+        if self.choices.is_asking {
             self.session.start(self.get_max);
             return Next::Ready(1);
         }
-        self.max_due -= 1;
         self.session.start(self.statement);
-        let span = (self.key_max - self.key_min + 1).max(1) as u64;
-        // Distinct keys: one from each tenth of the span, which needs no search for doubles.
-        let keys = u64::from(POINT_KEYS);
-        for part in 0..keys {
-            let (from, to) = (span * part / keys, span * (part + 1) / keys);
-            self.session
-                .int8(self.key_min + (from + self.random.below((to - from).max(1))) as i64);
+        for key in self.choices.keys() {
+            self.session.int8(key);
         }
         Next::Ready(0)
     }
@@ -353,18 +295,16 @@ impl<S: Session> PointReader<S> {
     #[inline]
     fn execute(&mut self) -> Result<Outcome, Error> {
         let mut outcome = self.session.execute()?;
-        if self.asking {
+        if self.choices.is_asking {
             outcome.rows = 0; // It read none of the table's.
-            self.key_max = outcome.value.unwrap_or(self.key_max);
-            self.key_min = self.published.0.load(Relaxed).min(self.key_max);
+            self.choices.learn(outcome.value);
         }
         Ok(outcome)
     }
 
     #[inline]
     fn expected_rows(&self) -> (u64, u64) {
-        // A key may have been deleted since, or never have been: the share of keys found is checked as a whole.
-        (0, if self.asking { 0 } else { POINT_KEYS.into() })
+        self.choices.expected_rows()
     }
 }
 

@@ -26,6 +26,25 @@ impl Check {
             found: found.to_string(),
         }
     }
+
+    /// So many were compared and so many of them are wrong, the `first` in this way.
+    pub(crate) fn none_wrong(
+        what: String,
+        compared: u64,
+        wrong: u64,
+        first: Option<String>,
+    ) -> Self {
+        let found = match first {
+            None => format!("0 wrong; {compared} compared"),
+            Some(first) => format!("{wrong} wrong; {compared} compared; the first: {first}"),
+        };
+        Self {
+            what,
+            expected: "0 wrong".into(),
+            found,
+            holds: wrong == 0,
+        }
+    }
 }
 
 /// Keys that are known to be in a table, all of them: runs without gaps, ascending.
@@ -65,6 +84,8 @@ pub(super) struct Ledger {
     pub(super) rows: u64,
     /// The number of the next row to make: numbers are never used twice.
     pub(super) next_row: u64,
+    /// The next key to give to a row, where the workload does that and no server.
+    pub(super) next_key: i64,
     /// Its indexes exist.
     pub(super) indexed: bool,
     /// All its keys; `None` once they can't be known: several connections inserted at once, or an insert failed.
@@ -96,6 +117,7 @@ impl Ledger {
         Self {
             rows: 0,
             next_row: 0,
+            next_key: 1,
             indexed: false,
             keys: Some(Keys::default()),
             key_min_bound: None,
@@ -209,6 +231,15 @@ impl Ledger {
     /// `None` where the keys aren't known.
     pub(super) fn density_least(&self) -> Option<f64> {
         self.density_least
+    }
+
+    /// No key is smaller.
+    pub(super) fn key_min(&self) -> i64 {
+        let known = self
+            .keys
+            .as_ref()
+            .map(|keys| keys.runs.front().map_or(self.next_key, |&(first, _)| first));
+        known.or(self.key_min_bound).unwrap_or(1)
     }
 
     /// The share of keys that exist, if so many more are set aside.

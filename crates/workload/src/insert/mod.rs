@@ -4,28 +4,37 @@
 //! Loading in key order (`l.i0`), creating the indexes (`l.x`), writing with large and with small transactions (`l.i1`,
 //! `l.i2`), then queries as fast as they go with writes at a rate (`qr100`, `qp100`, ...).
 
+//!
+//! What is done to which rows is the same on an engine that speaks SQL ([`connection`]) and on one of keys and values
+//! ([`keyed`]).
+
 pub mod connection;
+pub mod keyed;
+
+mod choices;
 mod ledger;
 mod pace;
 mod rows;
 mod schema;
+mod statements;
 
 use std::sync::Arc;
 
 use engine::{
-    BulkLoad, Dialect, Engine, Error, IndexStatements, ParamType, Partitions, RangeScan, Session,
-    Table, TableFacts,
+    BulkLoad, Dialect, Durability, Error, IndexStatements, Partitions, Session, SqlEngine, Table,
+    TableFacts,
 };
 
-use connection::{
-    Connection, Deleter, Holder, Indexer, Inserter, KeyMin, PointReader, PreparedRange, RangeReader,
-};
+use choices::{KeyMin, PointChoices, RangeChoices};
+use connection::{Connection, Indexer};
 pub use ledger::Check;
 use ledger::{Inserted, Ledger};
-use pace::Pace;
+use pace::{Pace, Turns};
+use rows::Feed;
 pub use rows::RowSource;
 pub use schema::IndexSet;
-use schema::{POINT_COLUMNS, POINT_KEYS, RANGE_LIMIT};
+use schema::POINT_KEYS;
+use statements::Statements;
 
 use crate::{Program, Random};
 
@@ -119,7 +128,7 @@ impl StepKind {
 }
 
 /// The work of one connection in one step.
-pub struct Work<S> {
+pub struct Work<P> {
     /// Its client, from 0.
     pub client: u32,
     /// What it does, for the record.
@@ -131,19 +140,103 @@ pub struct Work<S> {
     /// Its table's number.
     pub table: u32,
     /// What it does.
-    pub program: Connection<S>,
+    pub program: P,
 }
 
 /// What one connection did, as [`Insert::apply`] wants to know it.
-pub struct Done<'a, S> {
+pub struct Done<'a, P> {
     /// Its table's number.
     pub table: u32,
     /// Its program, with its session still open.
-    pub program: &'a mut Connection<S>,
+    pub program: &'a mut P,
     /// Rows of all its successful operations.
     pub rows: u64,
     /// No operation failed or was tried again.
     pub flawless: bool,
+}
+
+/// What a connection knows at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Account {
+    /// It inserted.
+    Inserted {
+        /// The largest key of its rows.
+        last_key: Option<i64>,
+        /// The number of the row after the last one that it made, if it made any.
+        end_row: Option<u64>,
+        /// The key after the last one that was given, where no server gives them.
+        next_key: Option<i64>,
+    },
+    /// It deleted.
+    Deleted {
+        /// No key is smaller.
+        key_min: i64,
+        /// But for these, from here on, which it failed to delete.
+        left: Option<i64>,
+    },
+    /// It changed nothing.
+    Nothing,
+}
+
+/// A program that gives account of what it did.
+pub trait Accountable {
+    /// What it did to its table, if its successful operations had so many rows.
+    ///
+    /// # Errors
+    /// The engine's own, when a session can't say which keys it was given.
+    fn account(&mut self, table: &Table, rows: u64) -> Result<Account, Error>;
+}
+
+/// One client in one step.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    step: &'a Step,
+    client: u32,
+    /// Its table's number.
+    table: usize,
+}
+
+/// Makes the programs of connections, each with a session of its own.
+trait Programs {
+    type Program;
+
+    fn inserter(
+        &mut self,
+        part: Part<'_>,
+        feed: Feed,
+        turns: Turns,
+    ) -> Result<Self::Program, Error>;
+
+    /// An inserter that then creates the indexes, if that is this client's to do.
+    fn indexer(
+        &mut self,
+        part: Part<'_>,
+        feed: Feed,
+        turns: Turns,
+        creates: bool,
+    ) -> Result<Self::Program, Error>;
+
+    fn deleter(
+        &mut self,
+        part: Part<'_>,
+        turns: Turns,
+        published: &Arc<KeyMin>,
+    ) -> Result<Self::Program, Error>;
+
+    fn range_reader(
+        &mut self,
+        part: Part<'_>,
+        choices: RangeChoices,
+    ) -> Result<Self::Program, Error>;
+
+    fn point_reader(
+        &mut self,
+        part: Part<'_>,
+        choices: PointChoices,
+    ) -> Result<Self::Program, Error>;
+
+    /// Holds long transactions; `None` where there are none.
+    fn holder(&mut self, part: Part<'_>) -> Result<Option<Self::Program>, Error>;
 }
 
 /// One cell's benchmark: its tables and what is known of them.
@@ -151,6 +244,8 @@ pub struct Insert {
     options: Options,
     tables: Vec<Table>,
     ledgers: Vec<Ledger>,
+    /// What writes leave behind on an engine of keys and values.
+    durability: Durability,
 }
 
 impl Insert {
@@ -175,6 +270,7 @@ impl Insert {
             ledgers: vec![Ledger::new(); tables.len()],
             tables,
             options,
+            durability: Durability::Log,
         }
     }
 
@@ -210,14 +306,31 @@ impl Insert {
     ///
     /// # Errors
     /// The engine's own.
-    pub fn connections<E: Engine>(
+    pub fn connections<E: SqlEngine>(
         &self,
         step: &Step,
         engine: &E,
-    ) -> Result<Vec<Work<E::Session>>, Error> {
+    ) -> Result<Vec<Work<Connection<E::Session>>>, Error> {
+        let programs = Statements {
+            insert: self,
+            engine,
+        };
+        self.works(step, programs)
+    }
+
+    fn works<M: Programs>(
+        &self,
+        step: &Step,
+        mut programs: M,
+    ) -> Result<Vec<Work<M::Program>>, Error> {
         let mut works = Vec::new();
         for client in 0..self.options.clients {
             let table = if self.options.shared_table { 0 } else { client };
+            let part = Part {
+                step,
+                client,
+                table: table as usize,
+            };
             let published = Arc::new(KeyMin::default());
             let mut add = |role, rate, background, program| {
                 works.push(Work {
@@ -229,112 +342,113 @@ impl Insert {
                     program,
                 });
             };
-            let rows_per_commit = step.kind.rows_per_commit();
+            let feed = self.feed(part);
             match step.kind {
                 StepKind::Load { rows, .. } => {
-                    let mut inserter = self.inserter(engine, step, client, Some(rows))?;
-                    if let Some(bulk) = self.bulk_load(engine.dialect()) {
-                        inserter.begin_bulk_load(bulk)?;
-                    }
-                    add("insert", None, false, Connection::Inserter(inserter));
+                    let turns = Turns::new(self.commits(part, rows), None);
+                    add("insert", None, false, programs.inserter(part, feed, turns)?);
                 }
                 StepKind::Index { rows, .. } => {
-                    let inserter = self.inserter(engine, step, client, Some(rows))?;
+                    let turns = Turns::new(self.commits(part, rows), None);
                     // Clients that share a table share its indexes: the first creates them.
-                    let statements = if self.options.shared_table && client > 0 {
-                        Vec::new()
-                    } else {
-                        engine.dialect().create_indexes(
-                            &self.tables[table as usize],
-                            self.options.index_statements,
-                        )
-                    };
-                    let indexer = Indexer {
-                        inserter,
-                        statements,
-                        next: 0,
-                        creating: false,
-                    };
-                    add("index", None, false, Connection::Indexer(indexer));
+                    let creates = client == table;
+                    let indexer = programs.indexer(part, feed, turns, creates)?;
+                    add("index", None, false, indexer);
                 }
                 StepKind::Write { rows, .. } => {
-                    let mut inserter = self.inserter(engine, step, client, Some(rows))?;
-                    let mut deleter = None;
-                    if self.options.delete_per_insert {
-                        let [ours, theirs] = Pace::pair();
-                        inserter.pace = Some(ours);
-                        let commits = inserter.commits;
-                        deleter = Some(self.deleter(
-                            engine,
-                            step,
-                            client,
-                            commits,
-                            &published,
-                            Some(theirs),
-                        )?);
-                    }
-                    add("insert", None, false, Connection::Inserter(inserter));
-                    if let Some(deleter) = deleter {
-                        add("delete", None, false, Connection::Deleter(deleter));
+                    let commits = self.commits(part, rows);
+                    let [ours, theirs] = match self.options.delete_per_insert {
+                        true => Pace::pair().map(Some),
+                        false => [None, None],
+                    };
+                    let deletes = theirs.is_some();
+                    let inserter = programs.inserter(part, feed, Turns::new(commits, ours))?;
+                    add("insert", None, false, inserter);
+                    if deletes {
+                        let turns = Turns::new(commits, theirs);
+                        let deleter = programs.deleter(part, turns, &published)?;
+                        add("delete", None, false, deleter);
                     }
                 }
-                StepKind::Query { point, rate, .. } => {
+                StepKind::Query {
+                    point,
+                    rate,
+                    rows_per_commit,
+                } => {
+                    let random = |purpose| {
+                        let path = [u64::from(step.number), u64::from(client), purpose];
+                        Random::stream(self.options.seed, &path)
+                    };
                     let reader = if point {
-                        Connection::PointReader(
-                            self.point_reader(engine, step, client, &published)?,
-                        )
+                        programs.point_reader(part, PointChoices::new(random(3), &published))?
                     } else {
-                        Connection::RangeReader(self.range_reader(engine, step, client)?)
+                        let queries = self.options.indexes.range_queries();
+                        let rows = self.ledgers[part.table].rows;
+                        let choices = RangeChoices::new(random(2), &queries, rows);
+                        programs.range_reader(part, choices)?
                     };
                     add("query", None, false, reader);
                     let commits_per_s = Some(rate / f64::from(rows_per_commit));
-                    let inserter = self.inserter(engine, step, client, None)?;
-                    add(
-                        "insert",
-                        commits_per_s,
-                        false,
-                        Connection::Inserter(inserter),
-                    );
+                    let inserter = programs.inserter(part, feed, Turns::new(None, None))?;
+                    add("insert", commits_per_s, false, inserter);
                     if self.options.delete_per_insert {
-                        let deleter = self.deleter(engine, step, client, None, &published, None)?;
-                        add("delete", commits_per_s, false, Connection::Deleter(deleter));
+                        let turns = Turns::new(None, None);
+                        let deleter = programs.deleter(part, turns, &published)?;
+                        add("delete", commits_per_s, false, deleter);
                     }
                 }
             }
             if let Some(seconds) = self.options.long_transaction_seconds
                 && !matches!(step.kind, StepKind::Load { .. } | StepKind::Index { .. })
+                && let Some(holder) = programs.holder(part)?
             {
-                let dialect = engine.dialect();
-                let holder = Holder {
-                    session: engine.connect()?,
-                    begin: dialect.begin(),
-                    commit: dialect.commit(),
-                    read: dialect.min_key(&self.tables[table as usize]),
-                    open: false,
-                };
-                add(
-                    "long-transaction",
-                    Some(1.0 / seconds),
-                    true,
-                    Connection::Holder(holder),
-                );
+                add("long-transaction", Some(1.0 / seconds), true, holder);
             }
         }
         Ok(works)
+    }
+
+    /// Which of how many connections inserts into its table.
+    fn position(&self, client: u32) -> (u64, u64) {
+        match self.options.shared_table {
+            true => (client.into(), self.options.clients.into()),
+            false => (0, 1),
+        }
+    }
+
+    fn feed(&self, part: Part<'_>) -> Feed {
+        Feed::new(
+            self.row_source(part.table),
+            part.step.kind.rows_per_commit(),
+            self.ledgers[part.table].next_row,
+            self.position(part.client),
+        )
+    }
+
+    fn row_source(&self, table: usize) -> RowSource {
+        let (shortest, longest) = self.options.data_length;
+        RowSource::new(self.options.seed, table as u32, shortest, longest)
+    }
+
+    /// A connection's share of the commits that insert so many rows into its table.
+    fn commits(&self, part: Part<'_>, rows: u64) -> Option<u64> {
+        let (position, of) = self.position(part.client);
+        let all = rows.div_ceil(part.step.kind.rows_per_commit().into());
+        Some(all / of + u64::from(position < all % of))
     }
 
     /// Takes in what a step did, whether or not it was completed.
     ///
     /// # Errors
     /// The engine's own, when a session can't say which keys it was given.
-    pub fn apply<S: Session>(
+    pub fn apply<P: Accountable>(
         &mut self,
         step: &Step,
-        done: &mut [Done<'_, S>],
+        done: &mut [Done<'_, P>],
     ) -> Result<(), Error> {
         for (number, (ledger, table)) in self.ledgers.iter_mut().zip(&self.tables).enumerate() {
-            let mut next_row = ledger.next_row;
-            let (mut inserted, mut deleted, mut key_min) = (Vec::new(), 0, None);
+            let (mut inserted, mut deleted) = (Vec::new(), 0);
+            let (mut bound, mut remains) = (None, None);
             for Done {
                 program,
                 rows,
@@ -342,37 +456,32 @@ impl Insert {
                 ..
             } in done.iter_mut().filter(|done| done.table as usize == number)
             {
-                match program {
-                    Connection::Inserter(inserter)
-                    | Connection::Indexer(Indexer { inserter, .. }) => {
-                        let last_key = match *rows {
-                            0 => None,
-                            _ => inserter.session.last_key(table)?,
-                        };
+                match program.account(table, *rows)? {
+                    Account::Inserted {
+                        last_key,
+                        end_row,
+                        next_key,
+                    } => {
                         inserted.push(Inserted {
                             rows: *rows,
                             last_key,
                             gapless: *flawless,
                         });
-                        if inserter.begun > 0 {
-                            let end = inserter.next_row - inserter.stride
-                                + u64::from(inserter.rows_per_commit);
-                            next_row = next_row.max(end);
-                        }
+                        ledger.next_row = ledger.next_row.max(end_row.unwrap_or(0));
+                        ledger.next_key = ledger.next_key.max(next_key.unwrap_or(0));
                     }
-                    Connection::Deleter(deleter) => {
+                    Account::Deleted { key_min, left } => {
                         deleted += *rows;
                         // Several deleters of one table advance their bounds by what they deleted themselves: each
                         // bound holds, and the largest too.
-                        key_min = key_min.max(Some(deleter.key_min));
+                        bound = bound.max(Some(key_min));
+                        remains = [remains, left].into_iter().flatten().min();
                     }
-                    Connection::RangeReader(_)
-                    | Connection::PointReader(_)
-                    | Connection::Holder(_) => {}
+                    Account::Nothing => {}
                 }
             }
+            let key_min = bound.map(|bound| bound.min(remains.unwrap_or(i64::MAX)));
             ledger.apply(&inserted, deleted, key_min);
-            ledger.next_row = next_row;
             ledger.indexed |= matches!(step.kind, StepKind::Index { .. });
         }
         Ok(())
@@ -423,174 +532,16 @@ impl Insert {
         let may = self.options.bulk_load && !self.options.shared_table;
         dialect.bulk_load().filter(|_| may)
     }
+}
 
-    fn inserter<E: Engine>(
-        &self,
-        engine: &E,
-        step: &Step,
-        client: u32,
-        rows: Option<u64>,
-    ) -> Result<Inserter<E::Session>, Error> {
-        let shared = self.options.shared_table;
-        let number = if shared { 0 } else { client };
-        let table = &self.tables[number as usize];
-        let rows_per_commit = step.kind.rows_per_commit();
-        let per_commit = u64::from(rows_per_commit);
-        let mut session = engine.connect()?;
-        let params: Vec<ParamType> = (0..rows_per_commit)
-            .flat_map(|_| rows::ROW_PARAMS)
-            .collect();
-        let statement =
-            session.prepare(&engine.dialect().insert(table, rows_per_commit), &params)?;
-        let (position, of) = if shared {
-            (u64::from(client), u64::from(self.options.clients))
-        } else {
-            (0, 1)
-        };
-        let commits = rows.map(|rows| {
-            let all = rows.div_ceil(per_commit);
-            all / of + u64::from(position < all % of)
-        });
-        let (shortest, longest) = self.options.data_length;
-        Ok(Inserter {
-            session,
-            statement,
-            rows: RowSource::new(self.options.seed, number, shortest, longest),
-            rows_per_commit,
-            next_row: self.ledgers[number as usize].next_row + position * per_commit,
-            stride: of * per_commit,
-            commits,
-            begun: 0,
-            pace: None,
-            is_bulk_load: false,
-            last_statements: &[],
-            is_ending: false,
-        })
-    }
-
-    fn deleter<E: Engine>(
-        &self,
-        engine: &E,
-        step: &Step,
-        client: u32,
-        commits: Option<u64>,
-        published: &Arc<KeyMin>,
-        pace: Option<Pace>,
-    ) -> Result<Deleter<E::Session>, Error> {
-        let shared = self.options.shared_table;
-        let table = &self.tables[if shared { 0 } else { client as usize }];
-        let rows_per_commit = step.kind.rows_per_commit();
-        let dialect = engine.dialect();
-        let mut session = engine.connect()?;
-        let statement = session.prepare(
-            &dialect.delete_oldest(table, rows_per_commit, shared),
-            &[ParamType::Int8],
-        )?;
-        let get_min = session.prepare(&dialect.min_key(table), &[])?;
-        Ok(Deleter {
-            session,
-            statement,
-            get_min,
-            rows_per_commit,
-            commits,
-            begun: 0,
-            key_min: 0,
-            min_due: 0,
-            asking: false,
-            published: Arc::clone(published),
-            pace,
-        })
-    }
-
-    fn range_reader<E: Engine>(
-        &self,
-        engine: &E,
-        step: &Step,
-        client: u32,
-    ) -> Result<RangeReader<E::Session>, Error> {
-        let number = if self.options.shared_table {
-            0
-        } else {
-            client as usize
-        };
-        let (table, rows) = (&self.tables[number], self.ledgers[number].rows);
-        let mut session = engine.connect()?;
-        let mut prepare = |query: schema::RangeQuery| -> Result<PreparedRange, Error> {
-            let scan = RangeScan {
-                index: &table.indexes[query.index],
-                comparison: query.comparison,
-                limit: RANGE_LIMIT,
-            };
-            let statement = session.prepare(
-                &engine.dialect().range_scan(table, scan),
-                &[ParamType::Int4],
-            )?;
-            // With 100 rows to be expected behind a key, fewer than ten are out of the question (Poisson: 1e-30).
-            let margin = u64::from(query.domain) * 100 / rows.max(1) + 2;
-            let short_from = u64::from(query.domain).saturating_sub(margin) as u32;
-            Ok(PreparedRange {
-                statement,
-                domain: query.domain,
-                short_from,
-            })
-        };
-        let [market, register, pdc] = self.options.indexes.range_queries();
-        let queries = [prepare(market)?, prepare(register)?, prepare(pdc)?];
-        let random = Random::stream(
-            self.options.seed,
-            &[u64::from(step.number), u64::from(client), 2],
-        );
-        Ok(RangeReader {
-            session,
-            queries,
-            random,
-            may_fall_short: false,
-        })
-    }
-
-    fn point_reader<E: Engine>(
-        &self,
-        engine: &E,
-        step: &Step,
-        client: u32,
-        published: &Arc<KeyMin>,
-    ) -> Result<PointReader<E::Session>, Error> {
-        let table = &self.tables[if self.options.shared_table {
-            0
-        } else {
-            client as usize
-        }];
-        let dialect = engine.dialect();
-        let mut session = engine.connect()?;
-        let params = [ParamType::Int8; POINT_KEYS as usize];
-        let statement = session.prepare(
-            &dialect.point_lookup(table, &POINT_COLUMNS, POINT_KEYS),
-            &params,
-        )?;
-        let get_max = session.prepare(&dialect.max_key(table), &[])?;
-        let key_min = session.query_i64(&dialect.min_key(table))?.unwrap_or(0);
-        published
-            .0
-            .store(key_min, std::sync::atomic::Ordering::Relaxed);
-        let random = Random::stream(
-            self.options.seed,
-            &[u64::from(step.number), u64::from(client), 3],
-        );
-        Ok(PointReader {
-            session,
-            statement,
-            get_max,
-            random,
-            published: Arc::clone(published),
-            key_min,
-            key_max: key_min,
-            max_due: 0,
-            asking: false,
-        })
+impl<P: Program> Work<P> {
+    /// The kinds of operation it does, the main one first.
+    pub fn kinds(&self) -> &'static [crate::Kind] {
+        self.program.kinds()
     }
 }
 
-impl<S: Session> Work<S> {
+impl<S: Session> Work<Connection<S>> {
     /// A handle that ends what this connection waits for.
     ///
     /// # Errors
@@ -605,10 +556,5 @@ impl<S: Session> Work<S> {
             Connection::PointReader(reader) => reader.session.interrupt(),
             Connection::Holder(holder) => holder.session.interrupt(),
         }
-    }
-
-    /// The kinds of operation it does, the main one first.
-    pub fn kinds(&self) -> &'static [crate::Kind] {
-        self.program.kinds()
     }
 }

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
+use crate::Next;
+
 const AHEAD_MOST: u64 = 8;
 /// One who had to wait goes on only when the other is this close: one wait serves several commits.
 const AHEAD_RESUME: u64 = 4;
@@ -96,6 +98,52 @@ impl Pace {
             .wait_timeout_while(guard, at_most, |()| self.is_ahead(AHEAD_RESUME));
         drop(waited);
         shared.waiting[self.side].0.store(false, SeqCst);
+    }
+}
+
+/// The commits that one connection has to do.
+#[derive(Debug)]
+pub(super) struct Turns {
+    /// `None`: until the step ends.
+    commits: Option<u64>,
+    begun: u64,
+    pace: Option<Pace>,
+}
+
+impl Turns {
+    pub(super) fn new(commits: Option<u64>, pace: Option<Pace>) -> Self {
+        Self {
+            commits,
+            begun: 0,
+            pace,
+        }
+    }
+
+    /// Whether the next commit may begin.
+    #[inline]
+    pub(super) fn look(&mut self) -> Next {
+        let done = self.commits == Some(self.begun);
+        if let Some(pace) = &mut self.pace {
+            if done {
+                pace.end();
+            } else if !pace.may_go_on(self.begun) {
+                return Next::Later;
+            }
+        }
+        if done { Next::Done } else { Next::Ready(0) }
+    }
+
+    /// The next commit begins.
+    #[inline]
+    pub(super) fn begin(&mut self) {
+        self.begun += 1;
+    }
+
+    /// Returns when it is worth [looking](Self::look) again, or after so long.
+    pub(super) fn wait(&self, at_most: Duration) {
+        if let Some(pace) = &self.pace {
+            pace.wait(at_most);
+        }
     }
 }
 

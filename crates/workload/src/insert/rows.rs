@@ -1,6 +1,8 @@
 //! The rows: a function of seed, table and row number, so that they are the same whatever the number of clients and
 //! whoever inserts them.
 
+use std::ops::Range;
+
 use engine::{ParamType, Session};
 
 use super::schema::{CASH_REGISTERS, CUSTOMERS, PRICES, PRODUCTS};
@@ -63,16 +65,18 @@ impl RowSource {
         }
     }
 
-    /// Gives row `index` to a started insert.
+    /// Row `index`: its columns, and its text.
     #[inline]
-    pub fn push<S: Session>(&mut self, index: u64, session: &mut S) {
+    pub(super) fn row(&mut self, index: u64) -> (Columns, &str) {
         let mut random = self.values.at(index);
         let (first, second, third) = (random.next_u64(), random.next_u64(), random.next_u64());
-        session.timestamp(FIRST_DATE_US + index as i64 * ROW_STEP_US);
-        session.int4(scale(first as u32, CASH_REGISTERS) as i32);
-        session.int4(scale((first >> 32) as u32, CUSTOMERS) as i32);
-        session.int4(scale(second as u32, PRODUCTS) as i32);
-        session.int4(scale((second >> 32) as u32, PRICES) as i32);
+        let columns = Columns {
+            date_us: FIRST_DATE_US + index as i64 * ROW_STEP_US,
+            cash_register: scale(first as u32, CASH_REGISTERS) as i32,
+            customer: scale((first >> 32) as u32, CUSTOMERS) as i32,
+            product: scale(second as u32, PRODUCTS) as i32,
+            price: scale((second >> 32) as u32, PRICES) as i32,
+        };
         let length = (self.length_min + scale(third as u32, self.length_span)) as usize;
         let random_length = length.div_ceil(2);
         let offset = scale((third >> 32) as u32, TEXT_LENGTH as u32) as usize;
@@ -80,7 +84,88 @@ impl RowSource {
         self.data
             .push_str(&self.text[offset..offset + random_length]);
         self.data.push_str(&self.filler[..length - random_length]);
-        session.text(&self.data);
+        (columns, &self.data)
+    }
+
+    /// Gives row `index` to a started insert.
+    #[inline]
+    pub fn push<S: Session>(&mut self, index: u64, session: &mut S) {
+        let (columns, data) = self.row(index);
+        session.timestamp(columns.date_us);
+        session.int4(columns.cash_register);
+        session.int4(columns.customer);
+        session.int4(columns.product);
+        session.int4(columns.price);
+        session.text(data);
+    }
+}
+
+/// The columns of a row but its key and its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Columns {
+    pub(super) date_us: i64,
+    pub(super) cash_register: i32,
+    pub(super) customer: i32,
+    pub(super) product: i32,
+    pub(super) price: i32,
+}
+
+impl Columns {
+    /// The number of the row that has this date; `None` where none has.
+    pub(super) fn row_number(&self) -> Option<u64> {
+        let since = self.date_us.checked_sub(FIRST_DATE_US)?;
+        (since % ROW_STEP_US == 0)
+            .then_some(since / ROW_STEP_US)?
+            .try_into()
+            .ok()
+    }
+}
+
+/// The rows that one connection inserts, a commit at a time.
+pub(super) struct Feed {
+    pub(super) source: RowSource,
+    rows_per_commit: u32,
+    /// The first row of the next commit.
+    next_row: u64,
+    /// From one commit's first row to the next one's: other clients insert those between into the same table.
+    stride: u64,
+    /// After the last row that was given; `None` before the first.
+    end_row: Option<u64>,
+}
+
+impl Feed {
+    /// The commits in turn of `of` connections to one table, of which this is number `position`.
+    pub(super) fn new(
+        source: RowSource,
+        rows_per_commit: u32,
+        first_row: u64,
+        (position, of): (u64, u64),
+    ) -> Self {
+        let per_commit = u64::from(rows_per_commit);
+        Self {
+            source,
+            rows_per_commit,
+            next_row: first_row + position * per_commit,
+            stride: of * per_commit,
+            end_row: None,
+        }
+    }
+
+    pub(super) fn rows_per_commit(&self) -> u32 {
+        self.rows_per_commit
+    }
+
+    pub(super) fn end_row(&self) -> Option<u64> {
+        self.end_row
+    }
+
+    /// The numbers of the next commit's rows.
+    #[inline]
+    pub(super) fn next_commit(&mut self) -> Range<u64> {
+        let rows = self.next_row..self.next_row + u64::from(self.rows_per_commit);
+        self.end_row = Some(rows.end);
+        self.next_row += self.stride;
+        rows
     }
 }
 

@@ -37,33 +37,50 @@ pub(super) const POINT_KEYS: u32 = 10;
 /// Columns that a point query reads beside the key.
 pub(super) const POINT_COLUMNS: [&str; 2] = ["productid", "data"];
 
+/// A column that an index may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum IndexColumn {
+    Date,
+    CashRegister,
+    Customer,
+    Product,
+    Price,
+}
+
+impl IndexColumn {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Date => "dateandtime",
+            Self::CashRegister => "cashregisterid",
+            Self::Customer => "customerid",
+            Self::Product => "productid",
+            Self::Price => "price",
+        }
+    }
+}
+
 impl IndexSet {
-    /// The three indexes; the first column of each is what its range query compares.
+    /// The columns of the three indexes; the first of each is what its range query compares.
+    pub(super) fn columns(self) -> [&'static [IndexColumn]; 3] {
+        use IndexColumn::{CashRegister, Customer, Date, Price, Product};
+        let pdc = &[Price, Date, Customer];
+        match self {
+            Self::Current => [
+                &[Product, Customer, Price],
+                &[CashRegister, Customer, Price],
+                pdc,
+            ],
+            Self::Before2023Dec => [&[Price, Customer], &[CashRegister, Price, Customer], pdc],
+        }
+    }
+
     fn indexes(self) -> Vec<Index> {
-        let (market, register) = match self {
-            Self::Current => (
-                vec!["productid", "customerid", "price"],
-                vec!["cashregisterid", "customerid", "price"],
-            ),
-            Self::Before2023Dec => (
-                vec!["price", "customerid"],
-                vec!["cashregisterid", "price", "customerid"],
-            ),
+        let names = ["marketsegment", "registersegment", "pdc"];
+        let index = |(name, columns): (&'static str, &[IndexColumn])| Index {
+            name,
+            columns: columns.iter().map(|column| column.name()).collect(),
         };
-        vec![
-            Index {
-                name: "marketsegment",
-                columns: market,
-            },
-            Index {
-                name: "registersegment",
-                columns: register,
-            },
-            Index {
-                name: "pdc",
-                columns: vec!["price", "dateandtime", "customerid"],
-            },
-        ]
+        names.into_iter().zip(self.columns()).map(index).collect()
     }
 
     pub(super) fn range_queries(self) -> [RangeQuery; 3] {

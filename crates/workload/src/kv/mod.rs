@@ -460,16 +460,8 @@ fn check_reads<S>(done: &[Done<'_, S>], writers: &[Written]) -> Vec<Check> {
 }
 
 fn as_written(what: &str, verified: u64, wrong: u64, first: Option<Mistake>) -> Check {
-    let found = match first {
-        None => format!("0 wrong; {verified} compared"),
-        Some(mistake) => format!("{wrong} wrong; {verified} compared; the first: {mistake}"),
-    };
-    Check {
-        what: what.into(),
-        expected: "0 wrong".into(),
-        found,
-        holds: wrong == 0,
-    }
+    let first = first.map(|mistake| mistake.to_string());
+    Check::none_wrong(what.into(), verified, wrong, first)
 }
 
 fn equal(what: &str, expected: u64, found: u64) -> Check {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::api::{Api, Opaque};
 use super::database::{Database, bytes, check};
-use crate::{Direction, Durability, Error, ErrorClass, Scan, Scanned, View};
+use crate::{Direction, Durability, Error, ErrorClass, KeyOrder, Scan, Scanned, View};
 
 /// What several reads at once give and take, kept from call to call.
 #[derive(Debug, Default)]
@@ -34,13 +34,14 @@ pub(in crate::rocksdb) struct Client {
     read: Opaque,
     write: Opaque,
     batch: Opaque,
+    /// A batch for writes of one entry: the library would make one for each.
+    single: Opaque,
     /// The value that was read last, or null.
     pinned: Opaque,
     /// The iterator that is kept, or null.
     iterator: Opaque,
     many: Many,
-    /// The key before, in a scan.
-    previous: Vec<u8>,
+    order: KeyOrder,
     database: Arc<Database>,
 }
 
@@ -52,6 +53,7 @@ impl Drop for Client {
         self.release();
         // SAFETY: each was made in `new` and is destroyed once; the database is still held.
         unsafe {
+            (self.api.writebatch_destroy)(self.single);
             (self.api.writebatch_destroy)(self.batch);
             (self.api.writeoptions_destroy)(self.write);
             (self.api.readoptions_destroy)(self.read);
@@ -76,10 +78,11 @@ impl Client {
     pub(in crate::rocksdb) fn new(database: Arc<Database>) -> Self {
         let api = database.api;
         // SAFETY: no arguments; what is returned is ours.
-        let (read, write, batch) = unsafe {
+        let (read, write, batch, single) = unsafe {
             (
                 (api.readoptions_create)(),
                 (api.writeoptions_create)(),
+                (api.writebatch_create)(),
                 (api.writebatch_create)(),
             )
         };
@@ -89,10 +92,11 @@ impl Client {
             read,
             write,
             batch,
+            single,
             pinned: null_mut(),
             iterator: null_mut(),
             many: Many::default(),
-            previous: Vec::with_capacity(256),
+            order: KeyOrder::default(),
             database,
         }
     }
@@ -115,17 +119,17 @@ impl Client {
     #[inline]
     pub(in crate::rocksdb) fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         let mut failure = null_mut();
-        // SAFETY: the database is held open; key and value are borrowed for the call.
+        // SAFETY: the database is held open; the batch is this client's and copies key and value.
         unsafe {
-            (self.api.put)(
-                self.raw,
-                self.write,
+            (self.api.writebatch_clear)(self.single);
+            (self.api.writebatch_put)(
+                self.single,
                 key.as_ptr().cast(),
                 key.len(),
                 value.as_ptr().cast(),
                 value.len(),
-                &mut failure,
             );
+            (self.api.write)(self.raw, self.write, self.single, &mut failure);
         }
         check(self.api, failure)
     }
@@ -330,6 +334,7 @@ impl Client {
             api.iter_prev
         };
         let mut scanned = Scanned::default();
+        self.order.begin(scan.from, scan.direction);
         while scanned.entries < scan.limit {
             // SAFETY: the iterator lives.
             if unsafe { (api.iter_valid)(iterator) } == 0 {
@@ -347,17 +352,9 @@ impl Client {
                 let value = (api.iter_value)(iterator, &mut value_size);
                 (bytes(key, key_size), bytes(value, value_size))
             };
-            let is_in_order = match (scanned.entries == 0, is_forward) {
-                (true, true) => key >= scan.from,
-                (true, false) => key <= scan.from,
-                (false, true) => key > self.previous.as_slice(),
-                (false, false) => key < self.previous.as_slice(),
-            };
-            if !is_in_order {
-                return Err(out_of_order(key, &scanned, &self.previous, scan.from));
+            if !self.order.follows(key) {
+                return Err(out_of_order(key, self.order.before()));
             }
-            self.previous.clear();
-            self.previous.extend_from_slice(key);
             scanned.entries += 1;
             scanned.bytes += (key.len() + value.len()) as u64;
             visit(key, value);
@@ -416,8 +413,7 @@ unsafe fn pinned_bytes<'a>(api: &Api, value: Opaque) -> &'a [u8] {
 }
 
 #[cold]
-fn out_of_order(key: &[u8], scanned: &Scanned, previous: &[u8], from: &[u8]) -> Error {
-    let before = if scanned.entries == 0 { from } else { previous };
+fn out_of_order(key: &[u8], before: &[u8]) -> Error {
     Error::new(
         ErrorClass::Protocol,
         format!(

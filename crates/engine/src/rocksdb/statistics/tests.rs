@@ -98,6 +98,25 @@ fn a_column_more_moves_nothing() {
 }
 
 #[test]
+fn blobs_that_compaction_read_and_wrote_are_in_the_row_of_sums() {
+    let text = texts!("rocksdb-10.10.1").family;
+    let row = text.lines().find(|line| line.starts_with(" Sum")).unwrap();
+    let none = row.trim_end().strip_suffix("0.0       0.0").unwrap();
+    let some = text.replace(row, &format!("{none}0.5       2.5"));
+    let gib = 1024.0 * 1024.0 * 1024.0;
+    holds(
+        &family(&some),
+        &[
+            ("blob_read_bytes", 0.5 * gib),
+            ("blob_written_bytes", 2.5 * gib),
+        ],
+    );
+    // Versions without blobs in the tree don't tell.
+    let counters = family(texts!("rocksdb-6.0.1").family);
+    assert!(!counters.iter().any(|it| it.name.starts_with("blob_")));
+}
+
+#[test]
 fn reasons_of_stalls_have_one_name_in_all_versions() {
     let reasons = |counters: &[Counter]| -> Vec<(String, f64)> {
         let mut found: Vec<_> = counters

@@ -4,11 +4,14 @@ use std::sync::Barrier;
 
 use engine::ParamType::{Int4, Int8, Text, Timestamp};
 use engine::mysql::MysqlSession;
-use engine::{Engine, ErrorClass, Outcome, Session};
+use engine::{ErrorClass, Outcome, Session, SqlEngine};
 
 use super::shared;
 use crate::guard::eventually;
-use crate::statements::{absent_index_is_not_counted, dialect_does_what_it_says};
+use crate::statements::{
+    absent_index_is_not_counted, dialect_does_what_it_says, first_value_is_returned,
+    interrupt_ends_a_statement,
+};
 use crate::tables::{class_of, fill, run, table};
 
 #[test]
@@ -48,33 +51,7 @@ fn what_was_written_is_read_back_in_every_type() {
                 ]
             );
         }
-        for (column, value) in [
-            ("a", Some(i64::from(i32::MIN))),
-            ("b", Some(i64::MAX)),
-            ("d", None),
-        ] {
-            let select = session
-                .prepare(&format!("select {column} from t"), &[])
-                .unwrap();
-            session.start(select);
-            assert_eq!(
-                session.execute().unwrap(),
-                Outcome { rows: 2, value },
-                "{column}"
-            );
-        }
-        let nothing = session
-            .prepare("select max(b) from t where a = ?", &[Int4])
-            .unwrap();
-        session.start(nothing);
-        session.int4(5);
-        assert_eq!(
-            session.execute().unwrap(),
-            Outcome {
-                rows: 1,
-                value: None
-            }
-        );
+        first_value_is_returned(server.mysql.dialect(), &mut session);
     }
 }
 
@@ -252,30 +229,12 @@ fn conflicts_have_their_classes() {
 #[test]
 fn an_interrupt_ends_what_is_waited_for_and_the_servers_work_on_it() {
     for server in shared() {
-        let (mut session, mut other) = (
-            server.mysql.connect().unwrap(),
-            server.mysql.connect().unwrap(),
+        interrupt_ends_a_statement(
+            &server.mysql,
+            "select sleep(1000) /* to be interrupted */",
+            "select count(*) from information_schema.processlist \
+             where id <> connection_id() and info like '%to be interrupted%'",
         );
-        let interrupt = session.interrupt().unwrap();
-        let sleep = session
-            .prepare("select sleep(1000) /* to be interrupted */", &[])
-            .unwrap();
-        let mut sleepers = || {
-            let sql = "select count(*) from information_schema.processlist \
-                       where id <> connection_id() and info like '%to be interrupted%'";
-            other.query_i64(sql).unwrap().unwrap()
-        };
-        std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| {
-                session.start(sleep);
-                session.execute()
-            });
-            eventually("the statement runs", || sleepers() == 1);
-            interrupt();
-            assert_eq!(class_of(waiting.join().unwrap()), ErrorClass::Interrupted);
-        });
-        eventually("the server has ended it", || sleepers() == 0);
-        assert!(class_of(session.query("select 1")).ends_session());
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use engine::ServerEngine;
 use engine::mysql::{Host, Mysql, StorageEngine};
-use engine::{Engine, ErrorClass, MARKER, Session, SetupError};
+use engine::{Engine, ErrorClass, MARKER, Session, SetupError, SqlEngine};
 use rustix::process::Signal;
 
 use super::{Place, installed, is_mariadb, storage_engines};

@@ -2,7 +2,7 @@
 
 use engine::ServerEngine;
 use engine::mysql::{Address, Host, Mysql, MysqlSession, SslMode};
-use engine::{Engine, ErrorClass, Password, Session, SetupError};
+use engine::{Engine, ErrorClass, Password, Session, SetupError, SqlEngine};
 
 use super::{Place, installed, is_mariadb};
 use crate::tables::class_of;
@@ -268,7 +268,7 @@ impl Tcp {
             input: None,
             directory: None,
             user: Some((owner.uid(), owner.gid())).filter(|_| rustix::process::geteuid().is_root()),
-            log: &place.log(),
+            log: Some(&place.log()),
             remove_directory: None,
         })
         .unwrap();

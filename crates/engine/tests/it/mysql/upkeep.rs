@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use engine::{Engine, Partitions, Session, SettleLimits};
+use engine::{Engine, Partitions, Session, SettleLimits, SqlEngine};
 
 use super::{Place, installed, is_mariadb, shared, storage_engines};
 use crate::place::GO_ON;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use engine::ServerEngine;
 use engine::postgres::Postgres;
-use engine::{Engine, ErrorClass, MARKER, Session, SetupError};
+use engine::{Engine, ErrorClass, MARKER, Session, SetupError, SqlEngine};
 use rustix::process::Signal;
 
 use super::{Place, build, is_installed};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use engine::ServerEngine;
 use engine::guard::{Ending, Guarded, Spawn};
 use engine::postgres::Postgres;
-use engine::{Engine, ErrorClass, Session, SettleLimits, SetupError};
+use engine::{Engine, ErrorClass, Session, SettleLimits, SetupError, SqlEngine};
 
 use super::{Place, is_installed, major};
 use crate::guard::{eventually, guard_exe};
@@ -99,7 +99,7 @@ impl Foreign {
             input: None,
             directory: None,
             user: Some((owner.uid(), owner.gid())).filter(|_| rustix::process::geteuid().is_root()),
-            log: &place.log(),
+            log: Some(&place.log()),
             remove_directory: None,
         })
         .unwrap();

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::postgres::PostgresSession;
-use engine::{Counter, Engine, Partitions, Session, SettleLimits};
+use engine::{Counter, Engine, Partitions, Session, SettleLimits, SqlEngine};
 
 use super::{Place, is_installed, major, shared};
 use crate::place::GO_ON;

@@ -1,5 +1,6 @@
 //! Settling, and what is counted meanwhile.
 
+use engine::Engine as _;
 use engine::rocksdb::RocksDb;
 use engine::{Counter, CounterKind, KeyValueSession};
 

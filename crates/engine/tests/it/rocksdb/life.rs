@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use engine::Engine as _;
 use engine::rocksdb::{Config, Library, Product, RocksDb, UnknownOption};
 use engine::{DataDir, KeyValueSession, SetupError};
 use fs_err as fs;
@@ -44,7 +45,7 @@ fn what_was_written_is_there_when_opened_again() {
             assert!(storage.data[0].join("CURRENT").exists());
             let logs = fs::read_dir(&storage.logs[0]).unwrap();
             assert!(logs.count() > 0, "the log has its own folder");
-            assert!(database.log_path().exists());
+            assert!(database.log_path().unwrap().exists());
             assert!(!database.log_tail(5).is_empty());
             database.stop().unwrap();
             // A new one is not made where one is.
@@ -218,7 +219,7 @@ fn caches_without_locks_are_there_or_not_applicable() {
                     .find(|it| it.name.ends_with("] block_size"))
                     .unwrap();
                 assert_eq!(block.value, "8192");
-                let log = fs::read_to_string(database.log_path()).unwrap();
+                let log = fs::read_to_string(database.log_path().unwrap()).unwrap();
                 assert!(log.contains("HyperClockCache"), "{cache}");
             }
         },

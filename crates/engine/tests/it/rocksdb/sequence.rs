@@ -1,5 +1,6 @@
 //! What a session writes and reads.
 
+use engine::Engine as _;
 use engine::rocksdb::RocksDb;
 use engine::{Direction, Durability, KeyValueSession, Scan, View};
 

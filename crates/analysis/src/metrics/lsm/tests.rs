@@ -1,0 +1,614 @@
+use record::{Connection, Counter, Ops, StepKind};
+
+use super::*;
+use crate::Level;
+use crate::metrics::metrics;
+
+const GB: f64 = 1024.0 * 1024.0 * 1024.0;
+
+/// What the library's observer gives: name, value before the step, value after it.
+type Told<'a> = &'a [(&'a str, f64, f64)];
+
+/// Names of gauges; the others only grow.
+const GAUGES: [&str; 9] = [
+    "live_sst_bytes",
+    "live_blob_bytes",
+    "pending_compaction_bytes",
+    "memtable_bytes",
+    "block_cache_bytes",
+    "file_count",
+    "level_file_count.",
+    "level_bytes.",
+    "rocksdb_level_",
+];
+
+fn counters<'a>(told: impl Iterator<Item = (&'a str, f64)>) -> Vec<Counter> {
+    told.map(|(name, value)| Counter {
+        name: name.to_owned(),
+        value,
+        cumulative: !GAUGES.iter().any(|gauge| name.starts_with(gauge)),
+    })
+    .collect()
+}
+
+/// A load of ten seconds in which some thousand keys of 400 bytes were put.
+fn load(puts: u64, told: Told<'_>) -> Step {
+    let put = Ops {
+        offered: puts,
+        ok: puts,
+        rows: puts,
+        ..Ops::default()
+    };
+    Step {
+        kind: StepKind::Load,
+        main_op: Some("put".into()),
+        elapsed_ns: 10_000_000_000,
+        row_bytes_mean: Some(400.0),
+        ops: BTreeMap::from([("put".to_owned(), put)]),
+        counters_before: counters(told.iter().map(|&(name, before, _)| (name, before))),
+        counters_after: counters(told.iter().map(|&(name, _, after)| (name, after))),
+        ..Step::default()
+    }
+}
+
+fn of(step: &Step) -> BTreeMap<&'static str, Option<f64>> {
+    metrics(
+        step,
+        &HostSeries::default(),
+        &BTreeMap::new(),
+        &BTreeMap::new(),
+        true,
+    )
+}
+
+#[track_caller]
+fn check(step: &Step, expected: &[(&str, Option<f64>)]) {
+    let found = of(step);
+    for &(name, value) in expected {
+        let found = found[name].map(|value| (value * 1e6).round() / 1e6);
+        assert_eq!(found, value, "{name}");
+    }
+}
+
+/// A load that was flushed and not compacted writes what it was given once. The scripts of db_bench say twice: what
+/// they add to the flushes has these in it already.
+#[test]
+fn a_load_that_was_only_flushed_has_a_write_amplification_of_one() {
+    let keys = 1 << 23;
+    let given = 10.0 * GB;
+    let flushed: Told<'_> = &[
+        ("live_sst_bytes", 0.0, given),
+        ("flush_written_bytes", 0.0, given),
+        ("compaction_and_flush_written_bytes", 0.0, given),
+        ("compaction_read_bytes", 0.0, 0.0),
+        // The library's own count has a few bytes more for each key.
+        ("ingested_bytes", 0.0, 1.05 * given),
+        ("wal_written_bytes", 0.0, 0.0),
+    ];
+    let step = Step {
+        row_bytes_mean: Some(1280.0),
+        ..load(keys, flushed)
+    };
+    check(
+        &step,
+        &[
+            ("w_amp", Some(1.0)),
+            ("c_wgb", Some(10.0)),
+            ("c_mbps", Some(1024.0)),
+            ("flush_gb", Some(10.0)),
+            ("compaction_write_gb", Some(0.0)),
+            ("compaction_read_gb", Some(0.0)),
+            // The log was off: its share is told apart.
+            ("wal_gb", Some(0.0)),
+            ("wal_amp", Some(0.0)),
+        ],
+    );
+    // Without the size of an entry the library's count has to do.
+    let unsized_rows = Step {
+        row_bytes_mean: None,
+        ..step
+    };
+    check(
+        &unsized_rows,
+        &[("w_amp", Some(0.952381)), ("mb_sec", None)],
+    );
+}
+
+#[test]
+fn exact_counts_of_flushes_and_compactions_are_added_and_the_text_is_not() {
+    // As 6.29.5 told it after one load, with its statistics on.
+    let step = load(
+        30_000,
+        &[
+            ("lsm_bytes", 0.0, 7.78 * 1024.0 * 1024.0),
+            ("flush_written_bytes", 0.0, 12_674_181.0),
+            ("compaction_written_bytes", 0.0, 82_057_301.0),
+            ("compaction_read_bytes", 0.0, 86_153_238.0),
+            ("compaction_and_flush_written_bytes", 0.0, 94_680_000.0),
+            ("wal_written_bytes", 0.0, 13_080_000.0),
+        ],
+    );
+    let given = 30_000.0 * 400.0;
+    let found = of(&step);
+    let near = |name: &str, expected: f64| {
+        let value = found[name].unwrap();
+        assert!((value / expected - 1.0).abs() < 1e-9, "{name}: {value}");
+    };
+    near("w_amp", (12_674_181.0 + 82_057_301.0) / given);
+    near("wal_amp", 13_080_000.0 / given);
+    near("flush_gb", 12_674_181.0 / GB);
+    near("compaction_write_gb", 82_057_301.0 / GB);
+    near("compaction_read_gb", 86_153_238.0 / GB);
+}
+
+#[test]
+fn where_nothing_was_written_there_is_no_write_amplification() {
+    let compacting: Told<'_> = &[
+        ("live_sst_bytes", GB, GB),
+        ("compaction_and_flush_written_bytes", 0.0, GB),
+        // Rounding lets it grow.
+        ("ingested_bytes", GB, GB + 5000.0),
+    ];
+    let mut reads = load(0, compacting);
+    reads.kind = StepKind::Query;
+    reads.main_op = Some("get".into());
+    let get = reads.ops.remove("put").unwrap();
+    reads.ops.insert(
+        "get".to_owned(),
+        Ops {
+            ok: 9,
+            rows: 9,
+            ..get
+        },
+    );
+    check(
+        &reads,
+        &[("w_amp", None), ("wal_amp", None), ("c_wgb", Some(1.0))],
+    );
+}
+
+/// The totals of "Speedb vs RocksDB": they leave out the rows that are counted within others.
+#[test]
+fn stalls_add_up_without_those_that_are_counted_within_others() {
+    let totals = |sort: &str, [first_level, memtable, pending]: [f64; 3]| {
+        let name = |part: &str| format!("write_stall_count.{part}-{sort}");
+        let names = [
+            name("l0-file-count-limit"),
+            name("memtable-limit"),
+            name("pending-compaction-bytes"),
+            name("total"),
+            format!("write_stall_count.cf-l0-file-count-limit-{sort}-with-ongoing-compaction"),
+            "write_stall_count.write-buffer-manager-limit-stops".to_owned(),
+        ];
+        let values = [first_level, memtable, pending, 77.0, first_level / 2.0, 5.0];
+        let told: Vec<_> = names
+            .iter()
+            .zip(values)
+            .map(|(name, value)| (name.as_str(), 3.0, 3.0 + value))
+            .chain([("lsm_bytes", 0.0, 0.0)])
+            .collect();
+        lsm(&load(1, &told)).unwrap().stalls
+    };
+    for (sort, parts, total) in [
+        ("delays", [1429.0, 0.0, 1131.0], 2560.0),
+        ("delays", [285.0, 0.0, 12_585.0], 12_870.0),
+        ("stops", [5.0, 22.0, 0.0], 27.0),
+        ("stops", [287.0, 687.0, 0.0], 974.0),
+        ("delays", [1089.0, 0.0, 1207.0], 2296.0),
+        ("delays", [211.0, 0.0, 10_735.0], 10_946.0),
+    ] {
+        let stalls = totals(sort, parts);
+        assert_eq!(stalls[&format!("total-{sort}")], total);
+        // Each of them is told all the same, and what they did before the step is not in it.
+        assert_eq!(stalls[&format!("memtable-limit-{sort}")], parts[1]);
+        assert_eq!(stalls["write-buffer-manager-limit-stops"], 5.0);
+        assert!(stalls.contains_key(&format!(
+            "cf-l0-file-count-limit-{sort}-with-ongoing-compaction"
+        )));
+    }
+}
+
+#[test]
+fn stalls_are_seconds_and_a_share_of_the_step() {
+    let told: Told<'_> = &[
+        ("live_sst_bytes", 0.0, 0.0),
+        // Of both formats of the library's text, and after eight minutes of other steps.
+        ("stall_seconds", 480.25, 482.75),
+        ("stall_percent", 90.0, 80.0),
+        ("write_stall_count.l0-file-count-limit-delays", 100.0, 339.0),
+        ("write_stall_count.memtable-limit-delays", 0.0, 0.0),
+        (
+            "write_stall_count.pending-compaction-bytes-delays",
+            0.0,
+            1.0,
+        ),
+        ("write_stall_count.l0-file-count-limit-stops", 10.0, 80.0),
+        ("write_stall_count.memtable-limit-stops", 0.0, 175.0),
+        ("write_stall_count.pending-compaction-bytes-stops", 0.0, 0.0),
+        ("compaction_and_flush_seconds", 5.0, 18.5),
+        ("compaction_and_flush_cpu_seconds", 1.0, 2.25),
+        ("uptime_seconds", 480.0, 490.1),
+    ];
+    check(
+        &load(1, told),
+        &[
+            ("stall_s", Some(2.5)),
+            ("stall%", Some(25.0)),
+            ("Nstall", Some(485.0)),
+            ("c_wsecs", Some(13.5)),
+            ("c_csecs", Some(1.25)),
+            ("uptime", Some(10.1)),
+        ],
+    );
+}
+
+#[test]
+fn the_shape_of_the_tree_is_told_at_both_ends() {
+    let told: Told<'_> = &[
+        ("live_sst_bytes", GB, 3.0 * GB),
+        ("live_blob_bytes", 0.0, GB),
+        ("level_file_count.0", 0.0, 7.0),
+        ("level_file_count.4", 0.0, 0.0),
+        ("level_file_count.5", 20.0, 31.0),
+        ("level_file_count.6", 80.0, 81.0),
+        ("level_bytes.0", 0.0, 100.0),
+        ("level_bytes.6", 900.0, 1000.0),
+        ("pending_compaction_bytes", 0.0, 0.25 * GB),
+        ("memtable_bytes", 0.0, 0.5 * GB),
+        ("block_cache_bytes", 0.0, 0.125 * GB),
+    ];
+    let mut step = load(1, told);
+    step.data_bytes = Some(2 << 30);
+    check(
+        &step,
+        &[
+            ("lsm_sz", Some(3.0)),
+            ("blob_sz", Some(1.0)),
+            ("s_amp", Some(2.0)),
+            ("l0_files_begin", Some(0.0)),
+            ("l0_files", Some(7.0)),
+            ("levels_begin", Some(2.0)),
+            ("levels", Some(3.0)),
+            ("lsm_files", Some(119.0)),
+            ("debt_compaction_mb", Some(256.0)),
+            ("memtable_mb", Some(512.0)),
+            ("cache_mb", Some(128.0)),
+            // No second was sampled: what was the most is not known.
+            ("pending_max_mb", None),
+            ("l0_files_max", None),
+        ],
+    );
+    let level = |number, files, bytes| Level {
+        number,
+        files: Some(files),
+        bytes,
+    };
+    assert_eq!(
+        lsm(&step).unwrap().levels,
+        [
+            level(0, 7.0, Some(100.0)),
+            level(4, 0.0, None),
+            level(5, 31.0, None),
+            level(6, 81.0, Some(1000.0)),
+        ]
+    );
+}
+
+#[test]
+fn the_most_of_a_gauge_is_of_all_seconds_and_the_end() {
+    let step = load(
+        1,
+        &[
+            ("live_sst_bytes", 0.0, 0.0),
+            ("pending_compaction_bytes", 0.0, 3.0 * MIB),
+            ("memtable_bytes", 0.0, MIB),
+        ],
+    );
+    let series = |values: &[Option<f64>]| CounterSeries {
+        cumulative: false,
+        values: values
+            .iter()
+            .map(|value| value.map(|mb| mb * MIB))
+            .collect(),
+    };
+    let engine = BTreeMap::from([
+        (
+            "pending_compaction_bytes".to_owned(),
+            series(&[Some(1.0), None, Some(9.0), Some(2.0)]),
+        ),
+        ("memtable_bytes".to_owned(), series(&[None, Some(0.5)])),
+    ]);
+    let found = metrics(
+        &step,
+        &HostSeries::default(),
+        &BTreeMap::new(),
+        &engine,
+        true,
+    );
+    assert_eq!(found["pending_max_mb"], Some(9.0));
+    assert_eq!(found["debt_compaction_mb"], Some(3.0));
+    assert_eq!(found["memtable_max_mb"], Some(1.0));
+}
+
+#[test]
+fn an_empty_tree_has_no_files_and_one_that_nobody_tells_of_has_no_figure() {
+    let empty = load(1, &[("lsm_bytes", 0.0, 0.0), ("file_count", 0.0, 0.0)]);
+    check(
+        &empty,
+        &[
+            ("l0_files", Some(0.0)),
+            ("levels", Some(0.0)),
+            ("levels_begin", Some(0.0)),
+            ("stall_s", None),
+            ("Nstall", None),
+            ("w_amp", None),
+            ("r_amp", None),
+            ("s_amp", None),
+        ],
+    );
+    // Another engine: nothing of this applies.
+    let other = load(1, &[("wal_bytes", 0.0, 9.0)]);
+    assert_eq!(lsm(&other), None);
+    let found = of(&other);
+    for name in ["lsm_sz", "w_amp", "stall%", "l0_files", "uptime", "r_amp"] {
+        assert_eq!(found[name], None, "{name}");
+    }
+}
+
+#[test]
+fn a_count_that_began_anew_has_no_figure_and_no_total() {
+    let step = load(
+        1,
+        &[
+            ("lsm_bytes", 0.0, 0.0),
+            ("write_stall_count.l0-file-count-limit-stops", 9.0, 1.0),
+            ("write_stall_count.memtable-limit-stops", 0.0, 2.0),
+            ("write_stall_count.pending-compaction-bytes-stops", 0.0, 3.0),
+            ("stall_seconds", 5.0, 1.0),
+        ],
+    );
+    let stalls = lsm(&step).unwrap().stalls;
+    assert_eq!(
+        stalls.keys().map(String::as_str).collect::<Vec<_>>(),
+        ["memtable-limit-stops", "pending-compaction-bytes-stops"]
+    );
+    check(
+        &step,
+        &[("stall_s", None), ("stall%", None), ("Nstall", None)],
+    );
+}
+
+/// Reads of one of two clients at the rate of a library with statistics, beside a writer.
+fn reads(kind: &str, ok: u64, rows: u64, told: Told<'_>) -> Step {
+    let mut step = load(1000, told);
+    step.kind = StepKind::Query;
+    step.main_op = Some(kind.to_owned());
+    let ops = Ops {
+        ok,
+        rows,
+        ..Ops::default()
+    };
+    step.ops.insert(kind.to_owned(), ops);
+    let connection = |client, role: &str, ok, ended_ns, cpu_user_ns| Connection {
+        client,
+        role: role.to_owned(),
+        ok,
+        ended_ns,
+        cpu_user_ns,
+        ..Connection::default()
+    };
+    step.connections = vec![
+        connection(0, "read", ok / 2, 10_000_000_000, 4_000_000_000),
+        connection(1, "read", ok - ok / 2, 10_000_000_000, 5_000_000_000),
+        connection(0, "write", 1000, 10_000_000_000, 2_000_000),
+    ];
+    step
+}
+
+#[test]
+fn reads_are_counted_by_operation_and_their_blocks_by_key() {
+    let blocks: Told<'_> = &[
+        ("live_sst_bytes", 0.0, 0.0),
+        ("block_cache_hit_count", 100.0, 700_100.0),
+        ("block_cache_miss_count", 0.0, 100_000.0),
+    ];
+    let multiget = reads("multiget", 10_000, 100_000, blocks);
+    check(
+        &multiget,
+        &[
+            ("qps", Some(1000.0)),
+            ("o/s", Some(1000.0)),
+            // The writer's, which is not what the step is about.
+            ("ips", Some(100.0)),
+            ("mb_sec", Some(3.814697)),
+            ("usec_op", Some(2000.0)),
+            ("r_amp", Some(8.0)),
+            ("cache_hit%", Some(87.5)),
+            ("client_cpu_us_per_read", Some(900.0)),
+            ("client_cpu_us_per_write", Some(2.0)),
+            ("client_cpu_us_per_query", None),
+        ],
+    );
+    // Where blocks of data are told apart from those of filters and indexes, they alone count.
+    let data: Told<'_> = &[
+        ("live_sst_bytes", 0.0, 0.0),
+        ("block_cache_hit_count", 0.0, 700_000.0),
+        ("block_cache_miss_count", 0.0, 100_000.0),
+        ("ticker.rocksdb.block.cache.data.hit", 0.0, 150_000.0),
+        ("ticker.rocksdb.block.cache.data.miss", 0.0, 50_000.0),
+    ];
+    check(
+        &reads("get", 100_000, 100_000, data),
+        &[("r_amp", Some(2.0)), ("cache_hit%", Some(75.0))],
+    );
+    // Without statistics nobody counts them.
+    check(
+        &reads("get", 9, 9, &blocks[..1]),
+        &[("r_amp", None), ("cache_hit%", None)],
+    );
+}
+
+#[test]
+fn myrocks_tells_the_same_by_other_names() {
+    let told: Told<'_> = &[
+        ("rocksdb_row_inserted_count", 0.0, 1000.0),
+        ("rocksdb_flush_write_bytes", GB, 1.5 * GB),
+        ("rocksdb_compaction_write_bytes", GB, 2.0 * GB),
+        ("rocksdb_compaction_read_bytes", 0.0, GB),
+        ("rocksdb_wal_bytes", 0.0, 0.25 * GB),
+        ("rocksdb_stall_us", 0.0, 1_500_000.0),
+        ("rocksdb_stall_l0_file_count_limit_slowdown_count", 0.0, 3.0),
+        ("rocksdb_stall_memtable_limit_slowdown_count", 0.0, 4.0),
+        (
+            "rocksdb_stall_pending_compaction_limit_slowdown_count",
+            0.0,
+            5.0,
+        ),
+        ("rocksdb_stall_l0_file_count_limit_stop_count", 0.0, 0.0),
+        ("rocksdb_stall_memtable_limit_stop_count", 0.0, 1.0),
+        (
+            "rocksdb_stall_pending_compaction_limit_stop_count",
+            0.0,
+            0.0,
+        ),
+        ("rocksdb_level_file_count.l0", 1.0, 2.0),
+        ("rocksdb_level_file_count.l6", 9.0, 9.0),
+        ("rocksdb_level_bytes.l0", 0.0, GB),
+        ("rocksdb_level_bytes.l6", 0.0, 2.0 * GB),
+    ];
+    let mut step = load(1000, told);
+    step.main_op = None;
+    let put = step.ops.remove("put").unwrap();
+    step.ops.insert("insert".to_owned(), put);
+    step.row_bytes_mean = Some(GB / 1000.0);
+    check(
+        &step,
+        &[
+            ("w_amp", Some(1.5)),
+            ("wal_amp", Some(0.25)),
+            ("stall%", Some(15.0)),
+            ("Nstall", Some(13.0)),
+            ("l0_files", Some(2.0)),
+            ("levels", Some(2.0)),
+            ("lsm_sz", Some(3.0)),
+            ("c_csecs", None),
+            ("mb_sec", None),
+        ],
+    );
+    let stalls = lsm(&step).unwrap().stalls;
+    assert_eq!(stalls["pending-compaction-bytes-delays"], 5.0);
+    assert_eq!(stalls["total-delays"], 12.0);
+    // On a server that has MyRocks and keeps its tables elsewhere there is no tree.
+    for counters in [&mut step.counters_before, &mut step.counters_after] {
+        counters[0].value = 0.0;
+    }
+    assert_eq!(lsm(&step), None);
+}
+
+/// The counters that a library gave before and after ten seconds in which keys of 420 bytes were overwritten at random, as
+/// fast as it let that be done.
+fn overwritten(text: &str, elapsed_ns: u64, puts: u64) -> Step {
+    let mut step = load(puts, &[]);
+    step.elapsed_ns = elapsed_ns;
+    step.row_bytes_mean = Some(420.0);
+    step.data_bytes = Some(200_000 * 420);
+    for line in text.lines() {
+        let [name, kind, before, after] = line.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("four parts in `{line}`");
+        };
+        let counter = |value: &str| Counter {
+            name: name.to_owned(),
+            value: value.parse().unwrap(),
+            cumulative: kind == "grows",
+        };
+        if !before.is_empty() {
+            step.counters_before.push(counter(before));
+        }
+        step.counters_after.push(counter(after));
+    }
+    step
+}
+
+#[test]
+fn real_libraries_come_to_their_figures() {
+    let old = overwritten(
+        include_str!("../../../tests/fixtures/lsm/rocksdb-6.0.1.tsv"),
+        11_004_195_402,
+        283_694,
+    );
+    check(
+        &old,
+        &[
+            ("w_amp", Some(5.648468)),
+            ("flush_gb", Some(0.11)),
+            ("stall_s", Some(4.462)),
+            ("stall%", Some(40.548171)),
+            ("Nstall", Some(111.0)),
+            ("c_wsecs", Some(12.38)),
+            ("c_csecs", Some(3.51)),
+            ("l0_files_begin", Some(3.0)),
+            ("l0_files", Some(3.0)),
+            ("levels", Some(4.0)),
+            // It has no blobs, and nobody asked for its statistics.
+            ("blob_sz", None),
+            ("b_wgb", None),
+            ("r_amp", None),
+        ],
+    );
+    let speedb = overwritten(
+        include_str!("../../../tests/fixtures/lsm/speedb-2.8.0.tsv"),
+        11_000_007_667,
+        255_690,
+    );
+    check(
+        &speedb,
+        &[
+            ("stall_s", Some(0.286)),
+            ("Nstall", Some(29.0)),
+            ("c_wsecs", Some(24.81)),
+            ("c_csecs", Some(2.53)),
+            ("b_wgb", Some(0.0)),
+        ],
+    );
+    // With its statistics on a library tells exactly what its texts round: both come to the same.
+    let mut new = overwritten(
+        include_str!("../../../tests/fixtures/lsm/rocksdb-10.10.1-statistics.tsv"),
+        11_003_152_486,
+        250_795,
+    );
+    check(
+        &new,
+        &[
+            ("c_wsecs", Some(12.29)),
+            ("c_csecs", Some(2.02)),
+            ("Nstall", Some(85.0)),
+        ],
+    );
+    let exact = of(&new);
+    for counters in [&mut new.counters_before, &mut new.counters_after] {
+        counters.retain(|counter| counter.name != "compaction_written_bytes");
+    }
+    let told = of(&new);
+    for name in ["w_amp", "c_wgb", "compaction_write_gb"] {
+        let (exact, told) = (exact[name].unwrap(), told[name].unwrap());
+        assert!((told / exact - 1.0).abs() < 0.02, "{name}: {told}, {exact}");
+    }
+    // The log has a few bytes more for each key, and each file of the tree for its index and its filter.
+    let between = |name: &str, least: f64, most: f64| {
+        let value = exact[name].unwrap();
+        assert!((least..most).contains(&value), "{name}: {value}");
+    };
+    between("wal_amp", 1.0, 1.1);
+    between("s_amp", 1.0, 2.0);
+    for step in [&old, &speedb, &new] {
+        let stalls = lsm(step).unwrap().stalls;
+        // What the library itself calls the total is the sum of the same three.
+        for sort in ["delays", "stops"] {
+            let total = format!("write_stall_count.total-{sort}");
+            assert_eq!(
+                Counters(step).growth(&total),
+                Some(stalls[&format!("total-{sort}")])
+            );
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Which kinds of operation a step is about, and who does them. What is counted of them, rows or operations, the kind of
+//! step says.
+
+use record::{Step, StepKind};
+
+pub(crate) const INSERT: &str = "insert";
+pub(crate) const DELETE: &str = "delete";
+pub(crate) const QUERY: &str = "query";
+pub(crate) const PUT: &str = "put";
+
+/// Kinds that give the engine new data.
+const WRITING: [&str; 2] = [INSERT, PUT];
+
+/// Kinds that read keys and values: their rows are keys that were found, and entries that were passed.
+const READING: [&str; 3] = ["get", "multiget", "scan"];
+
+/// Whether operations of this kind read keys and values.
+pub(crate) fn reads_keys(kind: &str) -> bool {
+    READING.contains(&kind)
+}
+
+/// Whether operations of this kind are of keys and values, all of one size.
+pub(crate) fn is_key_value(kind: &str) -> bool {
+    kind == PUT || reads_keys(kind)
+}
+
+/// The kind that gives the engine new data in a step: what a load is about, or what runs beside the queries.
+pub(crate) fn writing(step: &Step) -> Option<&str> {
+    match step.kind {
+        StepKind::Load => step.main_operation(),
+        StepKind::Index => Some(INSERT),
+        StepKind::Query | StepKind::Settle => WRITING
+            .into_iter()
+            .find(|kind| step.ops.contains_key(*kind)),
+    }
+}
+
+/// How much of what it is about a step did: in load steps rows, in query steps operations. What an index step indexed
+/// is not counted by an operation.
+pub(crate) fn done(step: &Step) -> Option<u64> {
+    let ops = step.ops.get(step.main_operation()?)?;
+    match step.kind {
+        StepKind::Load => Some(ops.rows),
+        StepKind::Query => Some(ops.ok),
+        StepKind::Index | StepKind::Settle => None,
+    }
+}
+
+/// The role of the connections that do operations of this kind.
+pub(crate) fn role_of(kind: &str) -> &str {
+    match kind {
+        PUT => "write",
+        kind if reads_keys(kind) => "read",
+        kind => kind,
+    }
+}

@@ -1,0 +1,124 @@
+//! The Insert Benchmark on RocksDB and what is made from it: the work of MyRocks without its SQL.
+
+use std::sync::atomic::AtomicBool;
+
+use anyhow::Context;
+use engine::rocksdb::{RocksDb, RocksSession};
+use engine::{Engine, Error, Observer, SettleLimits, Settled};
+use load::Task;
+use plan::Checks;
+use record::{Check, Step, Warning};
+use workload::insert::keyed::connection::Connection;
+use workload::insert::{self, Insert};
+
+use super::{Done, Rest, Subject, Tolerance, recorded};
+use crate::run::display::Goal;
+
+/// The Insert Benchmark on an engine of keys and values.
+pub struct KeyedInsert<'a> {
+    database: &'a RocksDb,
+    workload: Insert,
+    plan: &'a plan::Insert,
+    clients: u32,
+    /// The table of each connection of the current step.
+    tables: Vec<u32>,
+}
+
+impl<'a> KeyedInsert<'a> {
+    /// The benchmark, on an empty database.
+    pub fn new(database: &'a RocksDb, plan: &'a plan::Insert, clients: u32, seed: u64) -> Self {
+        Self {
+            database,
+            workload: Insert::new(super::insert::options(plan, clients, seed)),
+            plan,
+            clients,
+            tables: Vec::new(),
+        }
+    }
+}
+
+impl Subject for KeyedInsert<'_> {
+    type Program = Connection<RocksSession>;
+    type Step = insert::Step;
+
+    fn engine(&self) -> &dyn Engine {
+        self.database
+    }
+
+    fn observer(&self) -> Result<Box<dyn Observer>, Error> {
+        Ok(self.database.observer())
+    }
+
+    fn tolerance(&self) -> Tolerance {
+        super::insert::tolerance(self.plan)
+    }
+
+    fn settle_limits(&self) -> SettleLimits {
+        super::insert::settle_limits(self.plan)
+    }
+
+    fn rows(&self) -> u64 {
+        self.workload.rows()
+    }
+
+    fn data_bytes(&self) -> Option<u64> {
+        Some(super::insert::data_bytes(&self.workload))
+    }
+
+    fn describe(&self, step: &insert::Step, record: &mut Step) {
+        super::insert::describe(&self.workload, step, self.clients, record);
+        let not_applicable = self.workload.keyed_not_applicable();
+        if !not_applicable.is_empty() {
+            let names = not_applicable.join("`, `");
+            record.warnings.push(Warning {
+                code: "workload::not-applicable".into(),
+                text: format!("`{names}`: not applicable to an engine of keys and values"),
+            });
+        }
+    }
+
+    fn goal(&self, step: &insert::Step) -> Goal {
+        super::insert::goal(&self.workload, step)
+    }
+
+    fn tasks(&mut self, step: &insert::Step) -> anyhow::Result<Vec<Task<Self::Program>>> {
+        let works = self
+            .workload
+            .keyed_connections(step, || Ok(self.database.connect()))
+            .context("the step's sessions can't be opened")?;
+        self.tables = works.iter().map(|work| work.table).collect();
+        let task = |work: insert::Work<Self::Program>| {
+            let interrupt = work.interrupt();
+            super::insert::task(work, self.clients, interrupt)
+        };
+        Ok(works.into_iter().map(task).collect())
+    }
+
+    fn apply(
+        &mut self,
+        step: &insert::Step,
+        done: Done<'_, Self::Program>,
+    ) -> anyhow::Result<Vec<Check>> {
+        super::insert::apply(&mut self.workload, self.plan, step, &self.tables, done)
+    }
+
+    fn check(&self) -> anyhow::Result<Vec<Check>> {
+        let mut session = self.database.connect();
+        let mut checks = Vec::new();
+        for table in 0..self.workload.tables().len() {
+            match self.plan.checks {
+                Checks::Off => {}
+                Checks::Keys => {
+                    let (key_min, key_max) = self.workload.keyed_keys(table, &mut session)?;
+                    checks.extend(self.workload.check_keys(table, key_min, key_max));
+                }
+                Checks::Full => checks.extend(self.workload.check_keyed(table, &mut session)?),
+            }
+        }
+        Ok(checks.into_iter().map(recorded).collect())
+    }
+
+    fn settle(&self, _: Rest, limits: SettleLimits, stop: &AtomicBool) -> Result<Settled, Error> {
+        self.database.settle(limits, stop)
+    }
+}

@@ -1,0 +1,132 @@
+//! A cell's workload on its engine, as its steps ask it: what the workloads have in common.
+
+pub mod insert;
+pub mod keyed_insert;
+pub mod kv;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use engine::{Engine, Error, Observer, SettleLimits, Settled};
+use load::{KindTotals, Task, Worked};
+use record::{Check, Step};
+use workload::Program;
+
+use super::display::Goal;
+
+/// A step as it is to be run.
+#[derive(Clone, Debug)]
+pub struct Planned<S> {
+    /// Its name.
+    pub name: String,
+    /// What is measured; `None` for a step that only settles.
+    pub work: Option<S>,
+    /// How long; `None`: until its work is done.
+    pub time: Option<Duration>,
+    /// How the engine is brought to rest, after what is measured and not as part of it.
+    pub rest: Option<Rest>,
+}
+
+/// How far an engine is brought to rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// What is pending is done.
+    Usual,
+    /// And the first level of an LSM tree is compacted into the next.
+    EmptyFirstLevel,
+}
+
+/// When the failure of operations is the step's.
+#[derive(Clone, Copy, Debug)]
+pub struct Tolerance {
+    /// Failed operations that a step bears.
+    pub error_limit: u64,
+    /// Attempts at an operation that fails with a transient error, the first included.
+    pub attempts: u32,
+}
+
+/// What the connections of a step did.
+pub struct Done<'a, P> {
+    /// The connections, in the order of the tasks.
+    pub worked: &'a mut [Worked<P>],
+    /// All of them together, by the kind of operation.
+    pub totals: &'a BTreeMap<&'static str, KindTotals>,
+}
+
+impl<P> Done<'_, P> {
+    /// No operation of that kind failed.
+    pub fn none_failed(&self, kind: &str) -> bool {
+        self.totals
+            .get(kind)
+            .is_none_or(|totals| totals.failed == 0)
+    }
+
+    /// No operation of that kind failed or was tried again.
+    pub fn is_flawless(&self, kind: &str) -> bool {
+        self.none_failed(kind)
+            && self
+                .totals
+                .get(kind)
+                .is_none_or(|totals| totals.retried == 0)
+    }
+}
+
+/// A workload on an engine.
+pub trait Subject {
+    /// What a connection does.
+    type Program: Program;
+    /// What a step measures.
+    type Step;
+
+    /// The engine.
+    fn engine(&self) -> &dyn Engine;
+
+    /// Opens what reads the engine's counters beside the load.
+    fn observer(&self) -> Result<Box<dyn Observer>, Error>;
+
+    /// When the failure of operations is the step's.
+    fn tolerance(&self) -> Tolerance;
+
+    /// How long settling may take.
+    fn settle_limits(&self) -> SettleLimits;
+
+    /// Rows or keys that should be there now.
+    fn rows(&self) -> u64;
+
+    /// Bytes of user data that should be there now, on average over what is random; `None`: not known.
+    fn data_bytes(&self) -> Option<u64>;
+
+    /// Says in the record what the step is.
+    fn describe(&self, step: &Self::Step, record: &mut Step);
+
+    /// How far the step has to go; `None` where it is given a time.
+    fn goal(&self, step: &Self::Step) -> Goal;
+
+    /// Opens the connections of a step.
+    fn tasks(&mut self, step: &Self::Step) -> anyhow::Result<Vec<Task<Self::Program>>>;
+
+    /// Takes in what a completed step did, and says what is to be thought of it.
+    fn apply(
+        &mut self,
+        step: &Self::Step,
+        done: Done<'_, Self::Program>,
+    ) -> anyhow::Result<Vec<Check>>;
+
+    /// Compares what the engine holds with what the workload knows it did.
+    fn check(&self) -> anyhow::Result<Vec<Check>>;
+
+    /// Brings the engine to rest.
+    fn settle(&self, rest: Rest, limits: SettleLimits, stop: &AtomicBool)
+    -> Result<Settled, Error>;
+}
+
+/// A workload's check as it is recorded.
+fn recorded(check: workload::insert::Check) -> Check {
+    Check {
+        what: check.what,
+        expected: check.expected,
+        found: check.found,
+        holds: check.holds,
+    }
+}

@@ -1,0 +1,77 @@
+//! Makes the tables of a cell, and drops them where others use the server too.
+
+use anyhow::Context;
+use engine::{Session, SqlEngine};
+use record::{Cell, CellDir, RunDir};
+use workload::insert::Insert;
+
+/// Makes the tables in a database of assay's own.
+pub fn make<E: SqlEngine>(
+    engine: &E,
+    workload: &Insert,
+    session: &mut E::Session,
+) -> anyhow::Result<()> {
+    for sql in workload.create_statements(engine.dialect()) {
+        session.query(&sql).with_context(|| format!("`{sql}`"))?;
+    }
+    Ok(())
+}
+
+/// The tables of a cell in a server that assay did not start.
+pub struct Foreign<'a> {
+    /// The record of the run.
+    pub run: &'a RunDir,
+    /// The record of the cell.
+    pub directory: &'a CellDir,
+}
+
+impl Foreign<'_> {
+    /// Makes the tables and notes which: only those are ever dropped.
+    pub fn make<E: SqlEngine>(
+        &self,
+        record: &mut Cell,
+        engine: &E,
+        workload: &Insert,
+        session: &mut E::Session,
+    ) -> anyhow::Result<()> {
+        for table in workload.tables() {
+            for sql in engine.dialect().create_table(table) {
+                session.query(&sql).with_context(|| {
+                    format!(
+                        "`{sql}`: a table of that name that assay did not make is left as it is"
+                    )
+                })?;
+            }
+            record.tables_left.push(table.name.clone());
+            self.directory.write(record)?;
+        }
+        Ok(())
+    }
+
+    /// Drops the tables that cells of this run made in the server of `build` and could not drop: a server or assay was
+    /// killed.
+    pub fn drop_what_was_left(
+        &self,
+        build: &str,
+        session: &mut impl Session,
+    ) -> anyhow::Result<()> {
+        for directory in self.run.begun_cells()? {
+            let mut record = directory.read()?;
+            if record.build == build && !record.tables_left.is_empty() {
+                drop_all(session, &mut record.tables_left)?;
+                directory.write(&record)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Drops tables, and takes those that are gone out of the list.
+pub fn drop_all(session: &mut impl Session, tables: &mut Vec<String>) -> anyhow::Result<()> {
+    while let Some(table) = tables.last() {
+        let sql = format!("drop table if exists {table}");
+        session.query(&sql).with_context(|| format!("`{sql}`"))?;
+        tables.pop();
+    }
+    Ok(())
+}

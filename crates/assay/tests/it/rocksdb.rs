@@ -1,0 +1,393 @@
+//! RocksDB and Speedb, each library in a process of its own: what runs, what is recorded, and what goes wrong.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::full_disk::Disk;
+use crate::place::{Place, entries, send, workload};
+use crate::show_json::{Shown, number};
+use crate::{have_the_machine_alone, rocksdb_or_test_is_skipped, say_skipped, share_the_machine};
+
+/// Memtables so small that a few thousand keys make a tree of several levels.
+const SMALL: &str = r#"
+[config.rocksdb.small]
+[config.rocksdb.small.set]
+write_buffer_size = 262144
+target_file_size_base = 262144
+max_bytes_for_level_base = 1048576
+level0_file_num_compaction_trigger = 2
+compression = "kNoCompression"
+block_size = 4096
+"#;
+
+/// The builds of these libraries, with the small config.
+fn builds(libraries: &[PathBuf]) -> String {
+    let build = |(number, library): (usize, &PathBuf)| {
+        format!("[build.b{number}]\nrocksdb = '{}'\n", library.display())
+    };
+    libraries.iter().enumerate().map(build).collect::<String>() + SMALL
+}
+
+/// The sequence with so many keys, its steps, and more.
+fn sequence(keys: u32, steps: &[&str], more: &str) -> String {
+    format!(
+        "name = \"test\"\nclients = [2]\n[workload.kv]\nkeys = {keys}\nkey-size = 16\nvalue-size = 100\n\
+         read-time = \"1s\"\nread-write-time = \"1s\"\nsteps = {steps:?}\n{more}\n"
+    )
+}
+
+fn counter<'a>(step: &'a Value, when: &str, name: &str) -> Option<&'a Value> {
+    let counters = step[when].as_array().unwrap();
+    let found = counters.iter().find(|counter| counter["name"] == name)?;
+    Some(&found["value"])
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&fs_err::read(path).unwrap()).unwrap()
+}
+
+fn cell(run: &Path, target: &str) -> PathBuf {
+    run.join("cells").join(target).join("c2/r1")
+}
+
+/// The process of the cell that runs: its parent is the guard.
+fn process_of_cell(place: &Place) -> u32 {
+    let is_cell = |pid: &u32| {
+        let command = fs_err::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        command.split(|&byte| byte == 0).nth(1) == Some(b"cell")
+    };
+    let found: Vec<u32> = place.processes().into_iter().filter(is_cell).collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    found[0]
+}
+
+#[test]
+fn each_library_runs_the_whole_sequence_and_is_checked() {
+    let _machine = have_the_machine_alone();
+    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+        return;
+    };
+    let steps = [
+        "fillseq",
+        "drain",
+        "readrandom",
+        "fwdrange",
+        "multireadrandom",
+        "overwritesome",
+        "flush",
+        "revrangewhilewriting",
+        "fwdrangewhilewriting",
+        "readwhilewriting",
+        "overwrite",
+    ];
+    let plan = sequence(30_000, &steps, "write-rate = \"1MiB/s\"") + &builds(&libraries);
+    let place = Place::new();
+    let ended = place.run(&plan, &[]).expect_code(0);
+    let run = ended.run_directory();
+    let shown = Shown::read(&place, &run);
+    shown.assert_all_valid();
+    let mut versions = Vec::new();
+    for number_of_build in 0..libraries.len() {
+        let target = format!("b{number_of_build}.small");
+        let names: Vec<&str> = shown.steps(&target).iter().map(|step| step.0).collect();
+        assert_eq!(names, steps, "{target}");
+        let directory = cell(&run, &target);
+        let record = json(&directory.join("cell.json"));
+        versions.push(record["engine_version"].as_str().unwrap().to_owned());
+        let settings = record["settings"].as_array().unwrap();
+        let memtable = settings
+            .iter()
+            .find(|it| {
+                it["name"]
+                    .as_str()
+                    .unwrap()
+                    .ends_with("] write_buffer_size")
+            })
+            .unwrap();
+        assert!(memtable["value"] == "262144" && memtable["source"] == "config");
+        assert!(
+            directory.join("server.log").is_file(),
+            "the library's log is kept"
+        );
+        let step = |name: &str| {
+            let number = 1 + steps.iter().position(|step| *step == name).unwrap();
+            json(&directory.join(format!("steps/{number:02}-{name}/step.json")))
+        };
+        let loaded = step("fillseq");
+        let found = &loaded["checks"][0];
+        assert!(
+            found["what"] == "keys" && found["found"] == "30000" && found["holds"] == true,
+            "{found}"
+        );
+        // The tree that the reads begin with has nothing in its first level, in every version.
+        let read = step("revrangewhilewriting");
+        let files = counter(&read, "counters_before", "level_file_count.0");
+        assert_eq!(files.map(number), Some(0.0), "{target}");
+        let overwritten = step("overwrite");
+        let waited = overwritten["settle"]["actions"].to_string();
+        assert!(waited.contains("wait for compaction"), "{waited}");
+        // The writer writes what it was told to, whatever the readers do.
+        let written = &shown.row(&target, "readwhilewriting")["ops"]["put"];
+        let offered = number(&written["offered"]);
+        let asked = f64::from(1 << 20) / 116.0;
+        assert!((offered / asked - 1.0).abs() < 0.01, "{written}");
+        assert!(number(&written["count"]) > 0.9 * asked, "{written}");
+    }
+    let builds = json(&run.join("run.json"))["builds"].clone();
+    for (build, version) in builds.as_array().unwrap().iter().zip(&versions) {
+        assert_eq!(build["version"], **version);
+        assert_eq!(build["files"][0]["sha256"].as_str().unwrap().len(), 64);
+    }
+    versions.sort();
+    versions.dedup();
+    assert_eq!(versions.len(), libraries.len(), "{versions:?}");
+}
+
+#[test]
+fn the_insert_benchmark_runs_on_a_library_and_is_checked() {
+    let _machine = share_the_machine();
+    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+        return;
+    };
+    let steps = [
+        "l.i0", "l.x", "l.i1", "l.i2", "settle", "qr100", "qp100", "qr500",
+    ];
+    let more = format!("delete-per-insert = true\nsteps = {steps:?}");
+    let plan =
+        "clients = [2]\n".to_owned() + &workload(4_000, 2_000, 1, &more) + &builds(&libraries[..1]);
+    let place = Place::new();
+    let ended = place.run(&plan, &[]).expect_code(0);
+    let run = ended.run_directory();
+    let shown = Shown::read(&place, &run);
+    shown.assert_all_valid();
+    let names: Vec<&str> = shown.steps("b0.small").iter().map(|step| step.0).collect();
+    assert_eq!(names, steps);
+    let found = json(&cell(&run, "b0.small").join("steps/04-l.i2/step.json"))["checks"].to_string();
+    for what in ["rows of pi1", "rows of pi2", "smallest key", "largest key"] {
+        assert!(found.contains(what), "{what}: {found}");
+    }
+    let deleted = &shown.row("b0.small", "l.i1")["ops"]["delete"];
+    assert_eq!(number(&deleted["rows"]), 3_200.0);
+}
+
+#[test]
+fn a_cell_that_needs_more_memory_than_its_config_allows_has_failed_for_that_reason() {
+    let _machine = share_the_machine();
+    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+        return;
+    };
+    if !rustix::process::geteuid().is_root() {
+        say_skipped("only root may limit memory without preparation");
+        return;
+    }
+    let place = Place::new();
+    let plan = sequence(1_500_000, &["fillseq"], "checks = \"off\"")
+        + &builds(&libraries[..1])
+        + "[config.rocksdb.tight]\nextends = \"small\"\nmemory = \"64MiB\"\n\
+           set = { write_buffer_size = 536870912 }\n\
+           [[target]]\nbuilds = [\"b0\"]\nconfigs = [\"tight\"]\n";
+    let ended = place.run(&plan, &[]);
+    if ended.stderr.contains("warning[server::limits]") {
+        say_skipped("memory can't be limited here");
+        return;
+    }
+    ended
+        .expect_code(1)
+        .expect_in_stderr(&["it needed more than the 64 MiB that its config allows"]);
+}
+
+#[test]
+fn a_library_that_crashes_is_a_failed_cell_and_the_next_is_run() {
+    let _machine = share_the_machine();
+    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+        return;
+    };
+    let twice = [libraries[0].clone(), libraries[0].clone()];
+    let place = Place::new();
+    let steps = ["fillseq", "overwrite"];
+    let plan = sequence(5_000, &steps, "read-write-time = \"4s\"")
+        .replace("read-write-time = \"1s\"\n", "")
+        + &builds(&twice);
+    let mut running = place.spawn_run(&plan, &[]);
+    place.wait_for_step(&mut running, "02-overwrite");
+    send(process_of_cell(&place), Signal::ABORT);
+    running.wait().expect_code(1).expect_in_stderr(&[
+        "error: the process of cell `cells/b0.small/c2/r1` ended without a record of its end",
+        "SIGABRT",
+        "the last lines of its log",
+    ]);
+    place.assert_nothing_is_left();
+    let run = place.only_run();
+    assert!(
+        cell(&run, "b0.small").join("server.log").is_file(),
+        "the log of a crash is kept"
+    );
+    let shown = Shown::read(&place, &run);
+    assert_eq!(shown.status(), "failed");
+    assert_eq!(
+        shown.steps("b1.small"),
+        [
+            ("fillseq", "complete", true),
+            ("overwrite", "complete", true)
+        ]
+    );
+    assert_eq!(
+        shown.steps("b0.small").first(),
+        Some(&("fillseq", "complete", true))
+    );
+}
+
+#[test]
+fn a_killed_run_leaves_no_process_and_is_gone_on_with() {
+    let _machine = share_the_machine();
+    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+        return;
+    };
+    let place = Place::new();
+    let plan = sequence(5_000, &["fillseq", "overwrite"], "") + &builds(&libraries[..1]);
+    let mut running = place.spawn_run(&plan, &[]);
+    place.wait_for_step(&mut running, "01-fillseq");
+    running.signal(Signal::KILL);
+    let ended = running.wait();
+    assert_eq!(ended.signal, Some(9), "{ended}");
+    crate::place::eventually("the cell's process ends", || place.processes().is_empty());
+    let run = place.only_run();
+    place
+        .assay(&["run", "--resume", run.to_str().unwrap()])
+        .expect_code(0);
+    Shown::read(&place, &run).assert_all_valid();
+    place.assert_nothing_is_left();
+}
+
+#[test]
+fn sigint_ends_the_cell_in_good_order() {
+    let _machine = share_the_machine();
+    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+        return;
+    };
+    let place = Place::new();
+    let plan = sequence(5_000, &["fillseq", "readrandom"], "read-time = \"60s\"")
+        .replace("read-time = \"1s\"\n", "")
+        + &builds(&libraries[..1]);
+    let mut running = place.spawn_run(&plan, &[]);
+    place.wait_for_step(&mut running, "02-readrandom");
+    running.signal(Signal::INT);
+    running.wait().expect_code(130);
+    place.assert_nothing_is_left();
+    let shown = Shown::read(&place, &place.only_run());
+    assert_eq!(shown.status(), "interrupted");
+    assert_eq!(
+        shown.steps("b0.small"),
+        [
+            ("fillseq", "complete", true),
+            ("readrandom", "interrupted", false)
+        ]
+    );
+}
+
+#[test]
+fn a_full_disk_fails_the_step_that_compacts() {
+    let _machine = share_the_machine();
+    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+        return;
+    };
+    let place = Place::new();
+    let Some(disk) = Disk::mount(&place, 64) else {
+        return;
+    };
+    let plan = sequence(
+        20_000,
+        &["fillseq", "overwrite"],
+        "read-write-time = \"60s\"",
+    )
+    .replace("read-write-time = \"1s\"\n", "")
+        + &builds(&libraries[..1]);
+    let mut running = place.spawn_run(&plan, &["--data", "disk/data"]);
+    place.wait_for_step(&mut running, "02-overwrite");
+    disk.fill();
+    running
+        .wait()
+        .expect_code(1)
+        .expect_in_stderr(&["step `overwrite` of `b0.small` failed", "No space left"]);
+    assert!(place.processes().is_empty());
+    let shown = Shown::read(&place, &place.only_run());
+    assert_eq!(
+        shown.steps("b0.small"),
+        [
+            ("fillseq", "complete", true),
+            ("overwrite", "failed", false)
+        ]
+    );
+    assert!(!disk.path.join("data/b0.small/rocksdb").exists());
+}
+
+#[test]
+fn an_option_that_a_version_does_not_know_is_an_error_or_is_left_out_as_the_plan_says() {
+    let _machine = share_the_machine();
+    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+        return;
+    };
+    let place = Place::new();
+    let plan = sequence(500, &["fillseq"], "")
+        + &builds(&libraries[..1])
+        + "no_such_option = 3\n[config.rocksdb.skip]\nextends = \"small\"\nunknown-options = \"skip\"\n";
+    let ended = place
+        .run(&plan, &[])
+        .expect_code(1)
+        .expect_in_stderr(&["does not know the option `no_such_option`"]);
+    let shown = Shown::read(&place, &ended.run_directory());
+    assert_eq!(shown.steps("b0.skip"), [("fillseq", "complete", true)]);
+    assert!(ended.stderr.contains("not applicable to"), "{ended}");
+}
+
+#[test]
+fn what_is_no_library_of_rocksdb_is_refused_before_the_run() {
+    let _machine = share_the_machine();
+    let place = Place::new();
+    let elf = fs_err::read(std::env::current_exe().unwrap()).unwrap();
+    let mut other_machine = elf[..4096].to_vec();
+    // The field of the machine: 40 is 32-bit ARM.
+    other_machine[18..20].copy_from_slice(&[40, 0]);
+    place.write("text.so", "no library");
+    fs_err::write(place.join("arm.so"), other_machine).unwrap();
+    compiled(&place, "empty", "int nothing;");
+    compiled(&place, "old", "void rocksdb_close(void) {}");
+    compiled(
+        &place,
+        "crash",
+        "#include <stdlib.h>\n__attribute__((constructor)) static void at_load(void) { abort(); }",
+    );
+    for (file, words) in [
+        ("none.so", "No such file"),
+        ("text.so", "is no shared library"),
+        ("arm.so", "is built for"),
+        ("empty.so", "it is no RocksDB"),
+        ("old.so", "it lacks rocksdb_"),
+        ("crash.so", "SIGABRT"),
+    ] {
+        let library = [place.join(file)];
+        let plan = sequence(500, &["fillseq"], "") + &builds(&library);
+        let ended =
+            place
+                .run(&plan, &[])
+                .expect_code(2)
+                .expect_in_stderr(&["build `b0`", words, "help: "]);
+        assert!(ended.stdout.is_empty(), "{ended}");
+        assert!(entries(&place.join("results")).is_empty(), "{file}");
+    }
+}
+
+/// A shared library of this C.
+fn compiled(place: &Place, name: &str, c: &str) {
+    let source = place.write(&format!("{name}.c"), c);
+    let status = Command::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .arg(place.join(&format!("{name}.so")))
+        .arg(source)
+        .status()
+        .unwrap();
+    assert!(status.success());
+}

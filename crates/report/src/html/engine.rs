@@ -1,0 +1,249 @@
+//! The charts of what the engine counted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use analysis::Row;
+
+use crate::html::charts::{MIB, added, rows, sampled};
+use crate::html::series::{Chart, Curve};
+use crate::html::tree;
+use crate::matrix::{Matrix, StepHead};
+
+/// Times and shares since the database was opened: they say nothing of a second.
+const SINCE_OPENED: [&str; 2] = ["uptime_seconds", "stall_percent"];
+
+/// What counters of one name differ in, and so how they are made one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Parts {
+    /// Tables are added up.
+    Tables,
+    /// So are the levels of a tree.
+    Levels,
+    /// How much each level asks for compaction: what the most urgent one asks for is what counts.
+    Scores,
+    /// Reasons of write stalls: some are counted within others, and the totals are among them.
+    Reasons,
+}
+
+impl Parts {
+    fn of(whole: &str) -> Self {
+        match whole {
+            "level_score" => Self::Scores,
+            "write_stall_count" => Self::Reasons,
+            _ if whole.starts_with("level_") || whole.starts_with("rocksdb_level_") => Self::Levels,
+            _ => Self::Tables,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Tables => "each table",
+            Self::Levels | Self::Scores => "each level",
+            Self::Reasons => "each reason",
+        }
+    }
+
+    /// Those of the names that make up the whole.
+    fn whole<'a>(self, names: &[&'a str]) -> Vec<&'a str> {
+        let is_part = |name: &&str| self != Self::Reasons || name.contains(".total-");
+        names.iter().copied().filter(is_part).collect()
+    }
+}
+
+/// What the engine counted, second by second: each counter that moved in some line. Those of one name that differ in
+/// their table are made one, and shown one by one on request.
+pub(super) fn of_engine(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Chart> {
+    let mut counters: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for name in rows(matrix, step).flat_map(|(_, _, row)| row.series.engine.keys()) {
+        let whole = name
+            .split_once('.')
+            .map_or(name.as_str(), |(whole, _)| whole);
+        if !tree::is_drawn(name) && !SINCE_OPENED.contains(&name.as_str()) {
+            counters.entry(whole).or_default().insert(name);
+        }
+    }
+    let mut charts = Vec::new();
+    for (whole, names) in counters {
+        let cumulative = rows(matrix, step)
+            .flat_map(|(_, _, row)| names.iter().filter_map(|name| row.series.engine.get(*name)))
+            .any(|series| series.cumulative);
+        let (unit, divisor) = match (whole.rsplit_once('_'), cumulative) {
+            (Some((_, "bytes")), _) => ("MB", MIB),
+            (Some((_, "ns")), _) => ("ms", 1e6),
+            (Some((_, "ms")), _) => ("ms", 1.0),
+            _ => ("", 1.0),
+        };
+        let parts_of = Parts::of(whole);
+        let whole = match parts_of {
+            Parts::Scores => "level_score, largest",
+            _ => whole,
+        };
+        let title = match (unit, cumulative) {
+            ("", false) => whole.to_string(),
+            ("", true) => format!("{whole} per second"),
+            (unit, false) => format!("{whole}, {unit}"),
+            (unit, true) => format!("{whole}, {unit} per second"),
+        };
+        let values = |row: &Row, names: &[&str]| {
+            let columns = names.iter().filter_map(|name| row.series.engine.get(*name));
+            let columns = columns.map(|series| &series.values).collect();
+            let values = match parts_of {
+                Parts::Scores => largest(columns),
+                _ => added(columns, divisor),
+            };
+            sampled(row, values)
+        };
+        let names: Vec<&str> = names.into_iter().collect();
+        let curve = |label: String, colour, values| Curve {
+            label,
+            colour,
+            values,
+        };
+        let whole_of = parts_of.whole(&names);
+        let curves: Vec<Curve> = rows(matrix, step)
+            .map(|(colour, line, row)| curve(matrix.label(line), colour, values(row, &whole_of)))
+            .filter(|curve| curve.values.iter().any(Option::is_some))
+            .collect();
+        let parts: Vec<Curve> = rows(matrix, step)
+            .filter(|_| names.len() > 1)
+            .flat_map(|(colour, line, row)| {
+                let label = matrix.label(line);
+                names.iter().filter_map(move |name| {
+                    let series = row.series.engine.get(*name)?;
+                    let part = name.split_once('.').map_or(*name, |(_, part)| part);
+                    let values = sampled(row, added(vec![&series.values], divisor));
+                    Some(curve(format!("{label} {part}"), colour, values))
+                })
+            })
+            .collect();
+        if curves
+            .iter()
+            .chain(&parts)
+            .any(|curve| moved(curve, cumulative))
+        {
+            let parts_are = parts_of.name();
+            charts.push(Chart {
+                title,
+                curves,
+                parts,
+                parts_are,
+            });
+        }
+    }
+    charts.retain(|chart| !chart.is_empty());
+    charts
+}
+
+/// Whether a counter did anything: its growth was more than nothing, or a gauge changed.
+fn moved(curve: &Curve, cumulative: bool) -> bool {
+    let mut values = curve.values.iter().flatten();
+    if cumulative {
+        return values.any(|value| *value > 0.0);
+    }
+    values
+        .next()
+        .is_some_and(|first| values.any(|value| value != first))
+}
+
+/// The largest of columns in each second in which one of them has a value.
+fn largest(columns: Vec<&Vec<Option<f64>>>) -> Vec<Option<f64>> {
+    let seconds = columns.iter().map(|column| column.len()).max();
+    (0..seconds.unwrap_or(0))
+        .map(|second| {
+            let values = columns.iter().filter_map(|column| *column.get(second)?);
+            values.reduce(f64::max)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::html::charts::tests::row;
+
+    #[test]
+    fn only_counters_that_moved_are_drawn_and_tables_are_added_up() {
+        let counter = |cumulative, values: [f64; 2]| analysis::CounterSeries {
+            cumulative,
+            values: values.map(Some).to_vec(),
+        };
+        let mut row = row(&[]);
+        row.series.engine = [
+            ("wal_bytes", counter(true, [MIB, 2.0 * MIB])),
+            ("deadlock_count", counter(true, [0.0, 0.0])),
+            ("dead_rows.pi1", counter(false, [5.0, 5.0])),
+            ("dead_rows.pi2", counter(false, [5.0, 7.0])),
+            ("database_bytes", counter(false, [9.0, 9.0])),
+        ]
+        .map(|(name, series)| (name.to_string(), series))
+        .into();
+        let figures = analysis::Figures {
+            rows: vec![row],
+            ..Default::default()
+        };
+        let run = record::Run::default();
+        let matrix = Matrix::new(&run, &figures);
+        let charts = of_engine(&matrix, matrix.steps[0]);
+        let drawn: Vec<_> = charts
+            .iter()
+            .map(|chart| (chart.title.as_str(), chart.parts.len()))
+            .collect();
+        assert_eq!(drawn, [("dead_rows", 2), ("wal_bytes, MB per second", 0)]);
+        assert_eq!(charts[0].curves[0].values, [Some(10.0), Some(12.0)]);
+        assert_eq!(charts[1].curves[0].values, [Some(1.0), Some(2.0)]);
+    }
+
+    #[test]
+    fn what_can_not_be_added_up_is_made_one_another_way() {
+        let counter = |cumulative, values: [f64; 2]| analysis::CounterSeries {
+            cumulative,
+            values: values.map(Some).to_vec(),
+        };
+        let mut row = row(&[]);
+        row.series.engine = [
+            ("uptime_seconds", counter(true, [1.0, 1.0])),
+            ("level_score.0", counter(false, [1.0, 5.0])),
+            ("level_score.1", counter(false, [2.0, 3.0])),
+            ("level_bytes.1", counter(false, [MIB, MIB])),
+            ("level_bytes.2", counter(false, [MIB, 3.0 * MIB])),
+            (
+                "write_stall_count.memtable-limit-stops",
+                counter(true, [3.0, 0.0]),
+            ),
+            ("write_stall_count.total-delays", counter(true, [1.0, 0.0])),
+            ("write_stall_count.total-stops", counter(true, [3.0, 0.0])),
+        ]
+        .map(|(name, series)| (name.to_string(), series))
+        .into();
+        let figures = analysis::Figures {
+            rows: vec![row],
+            ..Default::default()
+        };
+        let run = record::Run::default();
+        let matrix = Matrix::new(&run, &figures);
+        let charts = of_engine(&matrix, matrix.steps[0]);
+        let drawn: Vec<_> = charts
+            .iter()
+            .map(|chart| {
+                (
+                    chart.title.as_str(),
+                    chart.parts_are,
+                    &chart.curves[0].values,
+                )
+            })
+            .collect();
+        let values = |first, second| vec![Some(first), Some(second)];
+        assert_eq!(
+            drawn,
+            [
+                ("level_bytes, MB", "each level", &values(2.0, 4.0)),
+                ("level_score, largest", "each level", &values(2.0, 5.0)),
+                (
+                    "write_stall_count per second",
+                    "each reason",
+                    &values(4.0, 0.0)
+                ),
+            ]
+        );
+    }
+}

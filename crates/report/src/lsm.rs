@@ -1,0 +1,333 @@
+//! Tables of what a log-structured merge tree did: how long it held writes up and why, how much more it wrote and holds
+//! than it was given, its shape, and the columns of db_bench's summaries.
+
+use std::collections::BTreeSet;
+
+use analysis::Row;
+
+use crate::classic::{anchor, comparable, ended_early, missing_step, per_step};
+use crate::matrix::{Matrix, StepHead};
+use crate::metrics::figure_table;
+use crate::number::{Figure, fixed};
+use crate::operations::noun;
+use crate::table::{Cell, Table, TableRow, Tone};
+
+/// What was written and read beside what was asked for: the metric, its name in this table and its unit.
+const WORK: [(&str, &str, &str); 11] = [
+    ("w_amp", "w_amp", "B/B"),
+    ("wal_amp", "wal_amp", "B/B"),
+    ("r_amp", "r_amp", "blocks/key"),
+    ("s_amp", "s_amp", "B/B"),
+    ("flush_gb", "flush", "GB"),
+    ("compaction_write_gb", "comp_write", "GB"),
+    ("compaction_read_gb", "comp_read", "GB"),
+    ("wal_gb", "wal", "GB"),
+    ("c_wsecs", "c_wsecs", "s"),
+    ("c_csecs", "c_csecs", "s"),
+    ("cache_hit%", "cache_hit", "%"),
+];
+
+/// How writes were held up, and the tree at both ends of the step.
+const STATE: [(&str, &str, &str); 14] = [
+    ("stall_s", "stall", "s"),
+    ("stall%", "stall%", "%"),
+    ("Nstall", "Nstall", ""),
+    ("pending_max_mb", "pending\nmost", "MB"),
+    ("debt_compaction_mb", "pending\nend", "MB"),
+    ("l0_files_begin", "L0 files\nbegin", ""),
+    ("l0_files_max", "L0 files\nmost", ""),
+    ("l0_files", "L0 files\nend", ""),
+    ("levels_begin", "levels\nbegin", ""),
+    ("levels", "levels\nend", ""),
+    ("lsm_files", "files\nend", ""),
+    ("memtable_max_mb", "memtable\nmost", "MB"),
+    ("memtable_mb", "memtable\nend", "MB"),
+    ("cache_mb", "cache\nend", "MB"),
+];
+
+/// The columns of db_bench's summaries in their order: the figure's name here, its head there.
+const SUMMARY: [(&str, &str); 23] = [
+    ("o/s", "ops_sec"),
+    ("mb_sec", "mb_sec"),
+    ("lsm_sz", "lsm_sz"),
+    ("blob_sz", "blob_sz"),
+    ("c_wgb", "c_wgb"),
+    ("w_amp", "w_amp"),
+    ("c_mbps", "c_mbps"),
+    ("c_wsecs", "c_wsecs"),
+    ("c_csecs", "c_csecs"),
+    ("b_rgb", "b_rgb"),
+    ("b_wgb", "b_wgb"),
+    ("usec_op", "usec_op"),
+    ("service_us_p50", "p50"),
+    ("service_us_p99", "p99"),
+    ("service_us_p99_9", "p99.9"),
+    ("service_us_p99_99", "p99.99"),
+    ("service_us_max", "pmax"),
+    ("uptime", "uptime"),
+    ("stall%", "stall%"),
+    ("Nstall", "Nstall"),
+    ("u_cpu", "u_cpu"),
+    ("s_cpu", "s_cpu"),
+    ("rss", "rss"),
+];
+
+/// The reasons of stalls that add up to the totals, and the totals: the library's name, and what stands in a head.
+const REASONS: [(&str, &str); 4] = [
+    ("l0-file-count-limit", "\nl0-file-\ncount-limit"),
+    ("memtable-limit", "\nmemtable-\nlimit"),
+    ("pending-compaction-bytes", "pending-\ncompaction-\nbytes"),
+    ("total", "\n\ntotal"),
+];
+
+/// Whether a metric stands in one of these tables.
+pub(crate) fn is_told(name: &str) -> bool {
+    let is = |known: &&str| *known == name;
+    WORK.iter().map(|(known, ..)| known).any(is)
+        || STATE.iter().map(|(known, ..)| known).any(is)
+        || SUMMARY.iter().map(|(known, _)| known).any(is)
+}
+
+/// Whether any line's engine has such a tree.
+pub(crate) fn is_lsm(matrix: &Matrix<'_>, step: StepHead<'_>) -> bool {
+    matrix.rows_of(step).any(|row| row.lsm.is_some())
+}
+
+fn metric(row: &Row, name: &str) -> Option<f64> {
+    row.lsm.as_ref()?;
+    row.metrics.get(name).copied().flatten()
+}
+
+/// How much of each step writes were held up; `None` where no engine tells.
+pub(crate) fn stalled(matrix: &Matrix<'_>) -> Option<Table> {
+    const NAME: &str = "stall%";
+    let steps: Vec<_> = matrix
+        .measured()
+        .filter(|step| matrix.rows_of(*step).any(|row| metric(row, NAME).is_some()))
+        .collect();
+    if steps.is_empty() {
+        return None;
+    }
+    let mut table = per_step(matrix, &steps, |line, step| {
+        let Some(row) = line.row(step.name) else {
+            return missing_step(matrix, line, step);
+        };
+        if let Some(cell) = ended_early(row.status) {
+            return cell;
+        }
+        match metric(row, NAME) {
+            Some(value) => {
+                let text = fixed(value, Figure::of_metric(NAME).decimals([]));
+                if comparable(row) {
+                    Cell::plain(text)
+                } else {
+                    Cell::toned(text, Tone::Invalid)
+                }
+            }
+            None => Cell::not_applicable(),
+        }
+    });
+    table.id = "stalled".to_string();
+    table.title = "Write stalls: percent of each step's time".to_string();
+    Some(table.with_legend())
+}
+
+/// The tables of one step, in the order in which they are shown; none where no engine has such a tree.
+pub(crate) fn tables(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
+    if !is_lsm(matrix, step) {
+        return Vec::new();
+    }
+    let work = named(
+        matrix,
+        step,
+        (
+            "lsm-work",
+            "LSM tree: amplification, and what flushes and compactions did",
+        ),
+        &WORK,
+    );
+    let state = named(
+        matrix,
+        step,
+        (
+            "lsm-state",
+            "LSM tree: write stalls, pending compaction, and its shape",
+        ),
+        &STATE,
+    );
+    [
+        Some(work),
+        Some(state),
+        stalls(matrix, step),
+        levels(matrix, step),
+    ]
+    .into_iter()
+    .flatten()
+    .chain([summary(matrix, step)])
+    .collect()
+}
+
+fn named(
+    matrix: &Matrix<'_>,
+    step: StepHead<'_>,
+    (id, title): (&str, &str),
+    columns: &[(&str, &str, &str)],
+) -> Table {
+    let columns: Vec<(&str, String)> = columns
+        .iter()
+        .map(|(name, head, unit)| {
+            let head = match *unit {
+                "" => (*head).to_string(),
+                unit if head.contains('\n') => head.replacen('\n', &format!(", {unit}\n"), 1),
+                unit => format!("{head}\n{unit}"),
+            };
+            (*name, head)
+        })
+        .collect();
+    let mut table = figure_table(matrix, step, &columns, metric);
+    table.id = format!("{id}-{}", anchor(step.name));
+    table.title = title.to_string();
+    table
+}
+
+/// How often writes were delayed and stopped, by reason; `None` where nobody counts, and where they never were.
+fn stalls(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
+    let counts = || {
+        let lsm = matrix.rows_of(step).filter_map(|row| row.lsm.as_ref());
+        lsm.flat_map(|lsm| &lsm.stalls)
+    };
+    if !counts().any(|(_, &count)| count > 0.0) {
+        return None;
+    }
+    let told: BTreeSet<&str> = counts().map(|(reason, _)| reason.as_str()).collect();
+    let mut columns: Vec<(String, String)> = Vec::new();
+    for sort in ["delays", "stops"] {
+        for (reason, head) in REASONS {
+            columns.push((format!("{reason}-{sort}"), format!("{head}\n{sort}")));
+        }
+    }
+    columns.retain(|(name, _)| told.contains(name.as_str()));
+    let is_summed = |name: &str| columns.iter().any(|(known, _)| known == name);
+    let others: Vec<&str> = told
+        .iter()
+        .copied()
+        .filter(|name| !is_summed(name))
+        .collect();
+    let count = |row: &Row, name: &str| row.lsm.as_ref()?.stalls.get(name).copied();
+    let cell = |row: &Row, name: &str| match count(row, name) {
+        Some(count) => Cell::plain(fixed(count, 0)),
+        None => Cell::not_applicable(),
+    };
+    let mut table = rows_of(matrix, step, |row| {
+        columns.iter().map(|(name, _)| cell(row, name)).collect()
+    });
+    table.id = format!("lsm-stalls-{}", anchor(step.name));
+    table.title = "Write stalls by reason: how often writes were delayed and stopped".to_string();
+    table.columns = columns.iter().map(|(_, head)| head.clone()).collect();
+    // They are no part of the totals, and mostly nothing.
+    for name in others {
+        let lines = matrix.lines.iter().filter_map(|line| {
+            let count = count(line.row(step.name)?, name).filter(|&count| count > 0.0)?;
+            Some(format!("{} {}", matrix.label(line), fixed(count, 0)))
+        });
+        let lines: Vec<String> = lines.collect();
+        if !lines.is_empty() {
+            table
+                .notes
+                .push(format!("not in the totals, `{name}`: {}", lines.join(", ")));
+        }
+    }
+    Some(table.with_legend())
+}
+
+/// Files and megabytes of each level when the step had ended; `None` where nobody tells.
+fn levels(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
+    let of = |row: &'_ Row| row.lsm.clone().map(|lsm| lsm.levels).unwrap_or_default();
+    let used: BTreeSet<u32> = matrix
+        .rows_of(step)
+        .flat_map(of)
+        .filter(|level| level.number == 0 || level.files.is_none_or(|files| files > 0.0))
+        .map(|level| level.number)
+        .collect();
+    if used.is_empty() {
+        return None;
+    }
+    let mut table = rows_of(matrix, step, |row| {
+        let levels = of(row);
+        let tells = row.lsm.is_some() && !levels.is_empty();
+        used.iter()
+            .flat_map(|&number| {
+                let level = levels.iter().find(|level| level.number == number);
+                let cell = |value: Option<f64>, decimals| match (value, level) {
+                    (Some(value), _) => Cell::plain(fixed(value, decimals)),
+                    // A level that was never used.
+                    (None, None) if tells => Cell::plain(fixed(0.0, decimals)),
+                    (None, _) => Cell::not_applicable(),
+                };
+                [
+                    cell(level.and_then(|level| level.files), 0),
+                    cell(level.and_then(|level| Some(level.bytes? / 1_048_576.0)), 1),
+                ]
+            })
+            .collect()
+    });
+    table.id = format!("lsm-levels-{}", anchor(step.name));
+    table.title = "LSM tree: levels when the step had ended".to_string();
+    table.columns = used
+        .iter()
+        .flat_map(|number| [format!("L{number}\nfiles"), format!("L{number}\nMB")])
+        .collect();
+    Some(table.with_legend())
+}
+
+/// One row for each line that did the step and whose engine has a tree.
+fn rows_of(matrix: &Matrix<'_>, step: StepHead<'_>, cells: impl Fn(&Row) -> Vec<Cell>) -> Table {
+    let rows = matrix.lines.iter().filter_map(|line| {
+        let row = line.row(step.name).filter(|row| row.lsm.is_some())?;
+        let mut cells = cells(row);
+        if !comparable(row) {
+            cells.iter_mut().for_each(|cell| cell.tone = Tone::Invalid);
+            if let Some(first) = cells.first_mut() {
+                first.mark = Tone::Invalid.mark().to_string();
+            }
+        }
+        Some(TableRow {
+            lead: matrix.lead_of(line),
+            cells,
+            target: false,
+        })
+    });
+    Table {
+        lead: matrix.lead(),
+        rows: rows.collect(),
+        ..Table::default()
+    }
+}
+
+/// The columns of db_bench's summaries, computed right.
+fn summary(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
+    let columns: Vec<(&str, String)> = SUMMARY
+        .iter()
+        .map(|(name, head)| (*name, (*head).to_string()))
+        .collect();
+    let value = |row: &Row, name: &str| match name.strip_prefix("service_us_") {
+        Some(of) => {
+            let op = row.ops.get(step.main_op?).filter(|op| op.count > 0)?;
+            Some(match of {
+                "p50" => op.service_us.p50,
+                "p99" => op.service_us.p99,
+                "p99_9" => op.service_us.p99_9,
+                "p99_99" => op.service_us.p99_99,
+                _ => op.service_us.max,
+            })
+        }
+        None => row.metrics.get(name).copied().flatten(),
+    };
+    let mut table = figure_table(matrix, step, &columns, value);
+    table.id = format!("lsm-summary-{}", anchor(step.name));
+    table.title = format!(
+        "Summary as of db_bench: sizes in GB, times of a {} in microseconds from sending to reply, CPU in seconds",
+        noun(step)
+    );
+    table
+}

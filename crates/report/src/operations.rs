@@ -1,0 +1,163 @@
+//! What kinds of operation are called in titles, heads and charts, and in which order they stand.
+
+use record::StepKind;
+
+use crate::matrix::{Matrix, StepHead};
+
+/// Kinds in the order in which they are shown: what writes before what reads. Others follow by their names.
+const ORDER: [&str; 7] = [
+    "insert", "put", "delete", "query", "get", "multiget", "scan",
+];
+
+/// Kinds of operation that connections need to know where they are. They are counted like all others; nobody compares
+/// engines by them.
+const BOOKKEEPING: [&str; 2] = ["get_min", "get_max"];
+
+/// What is counted as an operation in a step: `row inserted`, `get`.
+pub(crate) fn noun(step: StepHead<'_>) -> &str {
+    match (step.kind, step.main_op) {
+        (StepKind::Settle, _) => "step",
+        (StepKind::Index, _) => "row indexed",
+        (StepKind::Load, Some("insert") | None) => "row inserted",
+        (StepKind::Query, None) => "query",
+        (_, Some(kind)) => kind,
+    }
+}
+
+/// The unit of a step's throughput.
+fn unit(step: StepHead<'_>) -> String {
+    match noun(step) {
+        "row inserted" | "row indexed" => "rows/s".to_string(),
+        "query" => "queries/s".to_string(),
+        kind => format!("{kind}s/s"),
+    }
+}
+
+/// Whether a step is about something else than the rows and queries of the field.
+fn is_of_its_own(step: StepHead<'_>) -> bool {
+    !matches!(
+        noun(step),
+        "row inserted" | "row indexed" | "query" | "step"
+    )
+}
+
+/// The title of a table of throughput: where steps count other things than the field's, each says so in its head.
+pub(crate) fn throughput_title(matrix: &Matrix<'_>) -> String {
+    if matrix.measured().any(is_of_its_own) {
+        "Throughput".to_string()
+    } else {
+        "Throughput: rows/s inserted in load steps, rows/s indexed in index steps, queries/s in query steps".to_string()
+    }
+}
+
+/// The head of a step's column of throughput.
+pub(crate) fn throughput_head(matrix: &Matrix<'_>, step: StepHead<'_>) -> String {
+    let name = step_head(step.name);
+    if matrix.measured().any(is_of_its_own) {
+        format!("{name}\n{}", unit(step))
+    } else {
+        name
+    }
+}
+
+/// A step's name as the head of a column: long ones in two lines.
+pub(crate) fn step_head(name: &str) -> String {
+    match name.find("whilewriting") {
+        Some(at) if at > 0 => format!("{}\n{}", &name[..at], &name[at..]),
+        _ => name.to_string(),
+    }
+}
+
+/// What is written of a kind, many of them.
+pub(crate) fn written(kind: &str) -> &str {
+    match kind {
+        "insert" => "rows",
+        "put" => "puts",
+        _ => "rows or keys",
+    }
+}
+
+/// Whether rows are counted of a kind in charts: in others operations.
+pub(crate) fn counts_rows(kind: &str) -> bool {
+    matches!(kind, "insert" | "delete")
+}
+
+/// What is done per second of a kind.
+pub(crate) fn rate_title(kind: &str) -> String {
+    match kind {
+        "put" | "get" | "multiget" | "scan" => format!("{kind}: {kind}s per second"),
+        kind if counts_rows(kind) => format!("{kind}: rows per second"),
+        kind => format!("{kind}: operations per second"),
+    }
+}
+
+/// The kinds of operation of a step, those that write first.
+pub(crate) fn kinds<'a>(matrix: &Matrix<'a>, step: StepHead<'a>) -> Vec<&'a str> {
+    let mut kinds: Vec<&str> = Vec::new();
+    for row in matrix.rows_of(step) {
+        kinds.extend(row.ops.keys().map(String::as_str));
+        kinds.extend(row.series.ops.keys().map(String::as_str));
+    }
+    let place = |kind: &str| {
+        let known = ORDER.iter().position(|known| *known == kind);
+        known.unwrap_or(ORDER.len() + usize::from(BOOKKEEPING.contains(&kind)))
+    };
+    kinds.sort_by_key(|kind| (place(kind), *kind));
+    kinds.dedup();
+    kinds
+}
+
+/// The same in two lists: what the step is about, and what its connections do beside it.
+pub(crate) fn kinds_apart<'a>(
+    matrix: &Matrix<'a>,
+    step: StepHead<'a>,
+) -> (Vec<&'a str>, Vec<&'a str>) {
+    kinds(matrix, step)
+        .into_iter()
+        .partition(|kind| !BOOKKEEPING.contains(kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_have_the_names_of_what_they_do() {
+        let of = |kind, main_op| {
+            let step = StepHead {
+                name: "s",
+                kind,
+                main_op,
+            };
+            (noun(step).to_string(), unit(step))
+        };
+        let named = |noun: &str, unit: &str| (noun.to_string(), unit.to_string());
+        assert_eq!(
+            of(StepKind::Load, Some("insert")),
+            named("row inserted", "rows/s")
+        );
+        assert_eq!(
+            of(StepKind::Index, Some("insert")),
+            named("row indexed", "rows/s")
+        );
+        assert_eq!(
+            of(StepKind::Query, Some("query")),
+            named("query", "queries/s")
+        );
+        assert_eq!(of(StepKind::Load, Some("put")), named("put", "puts/s"));
+        assert_eq!(
+            of(StepKind::Query, Some("multiget")),
+            named("multiget", "multigets/s")
+        );
+    }
+
+    #[test]
+    fn a_long_name_of_a_step_takes_two_lines() {
+        assert_eq!(
+            step_head("fwdrangewhilewriting.2"),
+            "fwdrange\nwhilewriting.2"
+        );
+        assert_eq!(step_head("overwrite"), "overwrite");
+        assert_eq!(step_head("whilewriting"), "whilewriting");
+    }
+}

@@ -1,0 +1,431 @@
+//! Rows and index entries as keys and values, laid out as MyRocks does: in the order of the columns that they hold.
+//!
+//! A key begins with the number of what it belongs to, a table or one of its indexes, in four bytes. A row's key goes on
+//! with its primary key, and its value is all other columns. An entry's key goes on with the index's columns and the
+//! primary key, and its value is empty. Numbers in keys are big-endian with the sign turned round, so that bytes sort as
+//! they do; those in values are little-endian, and the text is what remains.
+
+use engine::{Error, ErrorClass, KeyValueSession};
+
+use crate::insert::rows::Columns;
+use crate::insert::schema::{IndexColumn, IndexSet};
+
+/// What a key begins with.
+const ID_BYTES: usize = 4;
+const PRIMARY_KEY_BYTES: usize = 8;
+/// A row's key.
+pub(super) const ROW_KEY_BYTES: usize = ID_BYTES + PRIMARY_KEY_BYTES;
+/// The columns of a value but its text.
+const COLUMNS_BYTES: usize = 24;
+/// Where a range scan begins: with the number of its index and a value of its first column.
+pub(super) const RANGE_START_BYTES: usize = ID_BYTES + 4;
+/// A table and its indexes have that many numbers.
+const IDS: u32 = 4;
+
+#[inline]
+fn primary_key_bytes(key: i64) -> [u8; PRIMARY_KEY_BYTES] {
+    (key ^ i64::MIN).to_be_bytes()
+}
+
+#[inline]
+fn int_bytes(value: i32) -> [u8; 4] {
+    (value ^ i32::MIN).to_be_bytes()
+}
+
+/// The primary key that a row's or an entry's key ends with.
+#[inline]
+pub(super) fn primary_key(key: &[u8]) -> Option<i64> {
+    let bytes = key.last_chunk::<PRIMARY_KEY_BYTES>()?;
+    Some(i64::from_be_bytes(*bytes) ^ i64::MIN)
+}
+
+/// What a key belongs to, with all that begins as it does.
+#[inline]
+pub(super) fn id(key: &[u8]) -> &[u8] {
+    &key[..ID_BYTES]
+}
+
+/// One index of a table.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct IndexLayout {
+    id: [u8; ID_BYTES],
+    columns: &'static [IndexColumn],
+    /// Bytes of an entry's key.
+    pub(super) key_bytes: usize,
+}
+
+impl IndexLayout {
+    fn new(id: u32, columns: &'static [IndexColumn]) -> Self {
+        let bytes = |column: &IndexColumn| match column {
+            IndexColumn::Date => 8,
+            IndexColumn::CashRegister
+            | IndexColumn::Customer
+            | IndexColumn::Product
+            | IndexColumn::Price => 4,
+        };
+        let columns_bytes: usize = columns.iter().map(bytes).sum();
+        Self {
+            id: id.to_be_bytes(),
+            columns,
+            key_bytes: ID_BYTES + columns_bytes + PRIMARY_KEY_BYTES,
+        }
+    }
+
+    /// Appends the key of a row's entry.
+    #[inline]
+    pub(super) fn push_entry(&self, columns: &Columns, key: i64, buffer: &mut Vec<u8>) {
+        buffer.extend_from_slice(&self.id);
+        for column in self.columns {
+            let value = match column {
+                IndexColumn::Date => {
+                    buffer.extend_from_slice(&primary_key_bytes(columns.date_us));
+                    continue;
+                }
+                IndexColumn::CashRegister => columns.cash_register,
+                IndexColumn::Customer => columns.customer,
+                IndexColumn::Product => columns.product,
+                IndexColumn::Price => columns.price,
+            };
+            buffer.extend_from_slice(&int_bytes(value));
+        }
+        buffer.extend_from_slice(&primary_key_bytes(key));
+    }
+
+    /// Not larger than any entry whose first column, a 32-bit number, is at least `first`, and larger than all others
+    /// of the index.
+    #[inline]
+    pub(super) fn range_start(&self, first: i32) -> [u8; RANGE_START_BYTES] {
+        let mut start = [0; RANGE_START_BYTES];
+        start[..ID_BYTES].copy_from_slice(&self.id);
+        start[ID_BYTES..].copy_from_slice(&int_bytes(first));
+        start
+    }
+
+    /// Not larger than any entry.
+    pub(super) fn start(&self) -> &[u8] {
+        &self.id
+    }
+}
+
+/// One table and its indexes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    id: [u8; ID_BYTES],
+    pub(super) indexes: [IndexLayout; 3],
+}
+
+impl Layout {
+    /// That of table number `table`.
+    pub(super) fn new(table: usize, indexes: IndexSet) -> Self {
+        let first = table as u32 * IDS;
+        let [market, register, pdc] = indexes.columns();
+        Self {
+            id: first.to_be_bytes(),
+            indexes: [
+                IndexLayout::new(first + 1, market),
+                IndexLayout::new(first + 2, register),
+                IndexLayout::new(first + 3, pdc),
+            ],
+        }
+    }
+
+    /// The key of a row.
+    #[inline]
+    pub(super) fn row_key(&self, key: i64) -> [u8; ROW_KEY_BYTES] {
+        let mut bytes = [0; ROW_KEY_BYTES];
+        bytes[..ID_BYTES].copy_from_slice(&self.id);
+        bytes[ID_BYTES..].copy_from_slice(&primary_key_bytes(key));
+        bytes
+    }
+
+    /// Not larger than any row's key.
+    pub(super) fn start(&self) -> &[u8] {
+        &self.id
+    }
+
+    /// Bytes of the key of a row, and of those of its entries if it has any.
+    pub(super) fn key_sizes(&self, is_indexed: bool) -> KeySizes {
+        let entries = self.indexes.each_ref().map(|index| index.key_bytes);
+        KeySizes {
+            sizes: [ROW_KEY_BYTES, entries[0], entries[1], entries[2]],
+            count: if is_indexed { 4 } else { 1 },
+        }
+    }
+
+    /// Appends the keys of a row's entries.
+    #[inline]
+    pub(super) fn push_entries(&self, columns: &Columns, key: i64, buffer: &mut Vec<u8>) {
+        for index in &self.indexes {
+            index.push_entry(columns, key, buffer);
+        }
+    }
+}
+
+/// The sizes of keys that belong together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KeySizes {
+    sizes: [usize; 4],
+    count: usize,
+}
+
+impl KeySizes {
+    #[inline]
+    pub(super) fn all(&self) -> &[usize] {
+        &self.sizes[..self.count]
+    }
+
+    /// Bytes of all of them.
+    #[inline]
+    pub(super) fn total(&self) -> usize {
+        self.all().iter().sum()
+    }
+}
+
+/// Appends a row's value.
+#[inline]
+pub(super) fn push_value(columns: &Columns, data: &str, buffer: &mut Vec<u8>) {
+    buffer.extend_from_slice(&columns.date_us.to_le_bytes());
+    for value in [
+        columns.cash_register,
+        columns.customer,
+        columns.product,
+        columns.price,
+    ] {
+        buffer.extend_from_slice(&value.to_le_bytes());
+    }
+    buffer.extend_from_slice(data.as_bytes());
+}
+
+/// A row's value but its text; `None` for what is no row's value.
+#[inline]
+pub(super) fn columns(value: &[u8]) -> Option<Columns> {
+    let (date, rest) = value.split_first_chunk::<8>()?;
+    let (numbers, _) = rest.split_first_chunk::<{ COLUMNS_BYTES - 8 }>()?;
+    let int = |at: usize| {
+        let bytes = [
+            numbers[at],
+            numbers[at + 1],
+            numbers[at + 2],
+            numbers[at + 3],
+        ];
+        i32::from_le_bytes(bytes)
+    };
+    Some(Columns {
+        date_us: i64::from_le_bytes(*date),
+        cash_register: int(0),
+        customer: int(4),
+        product: int(8),
+        price: int(12),
+    })
+}
+
+/// A value that is too short for a row's.
+#[cold]
+pub(super) fn no_row(key: &[u8]) -> Error {
+    Error::new(
+        ErrorClass::Protocol,
+        format!("the value of row `{}` is damaged", key.escape_ascii()),
+    )
+}
+
+/// The rows of one commit, encoded but for their primary keys, which are known only when they are written.
+#[derive(Debug)]
+pub(super) struct Encoded {
+    sizes: KeySizes,
+    /// Of each row its key and those of its entries.
+    keys: Vec<u8>,
+    values: Vec<u8>,
+    value_ends: Vec<usize>,
+}
+
+impl Encoded {
+    /// Room for so many rows with text of up to so many bytes.
+    pub(super) fn new(sizes: KeySizes, rows: u32, data_bytes: u32) -> Self {
+        let rows = rows as usize;
+        Self {
+            sizes,
+            keys: Vec::with_capacity(rows * sizes.total()),
+            values: Vec::with_capacity(rows * (COLUMNS_BYTES + data_bytes as usize)),
+            value_ends: Vec::with_capacity(rows),
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.keys.clear();
+        self.values.clear();
+        self.value_ends.clear();
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, layout: &Layout, columns: &Columns, data: &str) {
+        self.keys.extend_from_slice(&layout.row_key(0));
+        if self.sizes.count > 1 {
+            layout.push_entries(columns, 0, &mut self.keys);
+        }
+        push_value(columns, data, &mut self.values);
+        self.value_ends.push(self.values.len());
+    }
+
+    /// Gives them to a batch, with primary keys from `first` on.
+    #[inline]
+    pub(super) fn put<S: KeyValueSession>(&mut self, first: i64, session: &mut S) {
+        let rows = self.keys.chunks_exact_mut(self.sizes.total());
+        let mut value_start = 0;
+        for ((key, mut keys), &value_end) in (first..).zip(rows).zip(&self.value_ends) {
+            let primary_key = primary_key_bytes(key);
+            let mut value = &self.values[value_start..value_end];
+            for &size in self.sizes.all() {
+                let (one, rest) = keys.split_at_mut(size);
+                one[size - PRIMARY_KEY_BYTES..].copy_from_slice(&primary_key);
+                session.batch_put(one, value);
+                // What follows are entries.
+                (keys, value) = (rest, &[]);
+            }
+            value_start = value_end;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Random;
+    use crate::insert::RowSource;
+
+    const INTS: [i32; 9] = [i32::MIN, -65_537, -256, -1, 0, 1, 255, 65_536, i32::MAX];
+    const LONGS: [i64; 11] = [
+        i64::MIN,
+        -(1 << 40),
+        -257,
+        -1,
+        0,
+        1,
+        255,
+        256,
+        1 << 31,
+        1 << 40,
+        i64::MAX,
+    ];
+
+    fn entry(index: &IndexLayout, columns: &Columns, key: i64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        index.push_entry(columns, key, &mut bytes);
+        assert_eq!(bytes.len(), index.key_bytes);
+        bytes
+    }
+
+    /// What the index is to be ordered by.
+    fn order(set: IndexSet, index: usize, columns: &Columns, key: i64) -> Vec<i64> {
+        let named = |name: &str| -> i64 {
+            match name {
+                "dateandtime" => columns.date_us,
+                "cashregisterid" => columns.cash_register.into(),
+                "customerid" => columns.customer.into(),
+                "productid" => columns.product.into(),
+                "price" => columns.price.into(),
+                other => panic!("{other}"),
+            }
+        };
+        let table = crate::insert::schema::table(0, set, 20, None);
+        let names = table.indexes[index].columns.iter();
+        names.map(|name| named(name)).chain([key]).collect()
+    }
+
+    #[test]
+    fn keys_of_rows_are_in_the_order_of_their_numbers() {
+        let layout = Layout::new(3, IndexSet::Current);
+        let keys = LONGS.map(|key| layout.row_key(key));
+        assert!(keys.is_sorted() && keys.iter().all(|key| id(key) == [0, 0, 0, 12]));
+        assert_eq!(
+            keys.map(|key| primary_key(&key)),
+            LONGS.map(Some),
+            "what was put in comes out"
+        );
+    }
+
+    #[test]
+    fn entries_are_in_the_order_of_their_columns_then_of_their_rows() {
+        let mut random = Random::stream(1, &[]);
+        let mut some = Vec::new();
+        for _ in 0..2000 {
+            let mut int = || INTS[random.below(9) as usize];
+            let (cash_register, customer, product, price) = (int(), int(), int(), int());
+            let columns = Columns {
+                date_us: LONGS[random.below(11) as usize],
+                cash_register,
+                customer,
+                product,
+                price,
+            };
+            some.push((columns, LONGS[random.below(11) as usize]));
+        }
+        for set in [IndexSet::Current, IndexSet::Before2023Dec] {
+            for (number, index) in Layout::new(0, set).indexes.iter().enumerate() {
+                let mut entries: Vec<(Vec<u8>, Vec<i64>)> = some
+                    .iter()
+                    .map(|(columns, key)| {
+                        let expected = order(set, number, columns, *key);
+                        (entry(index, columns, *key), expected)
+                    })
+                    .collect();
+                entries.sort();
+                let expected = |pair: &[(Vec<u8>, Vec<i64>)]| {
+                    let (bytes, values) = (pair[0].0 < pair[1].0, pair[0].1 < pair[1].1);
+                    bytes == values
+                };
+                assert!(entries.windows(2).all(expected), "{set:?} {number}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_range_begins_before_the_first_entry_that_it_holds() {
+        for index in Layout::new(0, IndexSet::Before2023Dec).indexes {
+            let with = |value: i32, key: i64| {
+                let columns = Columns {
+                    date_us: key,
+                    cash_register: value,
+                    customer: value,
+                    product: value,
+                    price: value,
+                };
+                entry(&index, &columns, key)
+            };
+            for pair in INTS.windows(2) {
+                let start = index.range_start(pair[1]);
+                assert!(with(pair[0], i64::MAX).as_slice() < start.as_slice());
+                assert!(with(pair[1], i64::MIN).as_slice() >= start.as_slice());
+            }
+        }
+    }
+
+    #[test]
+    fn what_belongs_together_lies_together_and_nothing_between() {
+        let mut all = Vec::new();
+        let row = RowSource::new(1, 0, 10, 20).row(7).0;
+        for table in 0..100 {
+            let layout = Layout::new(table, IndexSet::Current);
+            for key in [i64::MIN, 0, i64::MAX] {
+                all.push((table * 4, layout.row_key(key).to_vec()));
+                for (number, index) in layout.indexes.iter().enumerate() {
+                    all.push((table * 4 + 1 + number, entry(index, &row, key)));
+                }
+            }
+        }
+        all.sort_by(|a, b| a.1.cmp(&b.1));
+        assert!(all.is_sorted_by_key(|(belongs, _)| *belongs));
+    }
+
+    #[test]
+    fn a_value_holds_its_row_and_takes_what_its_columns_do() {
+        let mut source = RowSource::new(1, 0, 10, 20);
+        let (row, data) = source.row(1234);
+        let mut value = Vec::new();
+        push_value(&row, data, &mut value);
+        assert_eq!(value.len(), 8 + 4 * 4 + data.len());
+        assert!(value.ends_with(data.as_bytes()));
+        assert_eq!(columns(&value), Some(row));
+        assert_eq!(columns(&value[..COLUMNS_BYTES - 1]), None);
+        assert_eq!(row.row_number(), Some(1234));
+    }
+}

@@ -1,0 +1,567 @@
+//! The benchmark on a map in memory: whole, with failures, and with its data spoilt.
+
+use engine::{ErrorClass, IndexStatements, Partitions};
+
+use super::*;
+use crate::insert::{Check, Done, IndexSet, Options, Step};
+use crate::memory::{Client, Memory};
+use crate::{Next, Program};
+
+fn options() -> Options {
+    Options {
+        seed: 1,
+        clients: 2,
+        shared_table: false,
+        delete_per_insert: true,
+        indexes: IndexSet::Current,
+        data_length: (10, 20),
+        partitions: None,
+        index_statements: IndexStatements::Usual,
+        bulk_load: false,
+        long_transaction_seconds: None,
+    }
+}
+
+fn shared() -> Options {
+    Options {
+        clients: 3,
+        shared_table: true,
+        ..options()
+    }
+}
+
+const LOAD: StepKind = StepKind::Load {
+    rows: 2000,
+    rows_per_commit: 100,
+};
+const INDEX: StepKind = StepKind::Index {
+    rows: 100,
+    rows_per_commit: 10,
+};
+const WRITE: StepKind = StepKind::Write {
+    rows: 1000,
+    rows_per_commit: 50,
+};
+
+fn query(point: bool) -> StepKind {
+    StepKind::Query {
+        point,
+        rate: 100.0,
+        rows_per_commit: 50,
+    }
+}
+
+/// A benchmark, its engine, and the number of its next step.
+struct Bench {
+    insert: Insert,
+    memory: Arc<Memory>,
+    number: u32,
+}
+
+/// What a step came to.
+#[derive(Debug, Default, PartialEq)]
+struct Came {
+    roles: Vec<&'static str>,
+    queries: u64,
+    query_rows: u64,
+    inserted: u64,
+    deleted: u64,
+    failed: u64,
+    unexpected: u64,
+}
+
+impl Bench {
+    fn new(options: Options) -> Self {
+        Self {
+            insert: Insert::new(options),
+            memory: Arc::default(),
+            number: 0,
+        }
+    }
+
+    /// Loaded and indexed.
+    fn ready(options: Options) -> Self {
+        let mut bench = Self::new(options);
+        for kind in [LOAD, INDEX] {
+            bench.step(kind, u64::MAX);
+        }
+        bench
+    }
+
+    fn begin(&mut self, kind: StepKind) -> (Step, Vec<Work<Connection<Client>>>) {
+        let step = Step {
+            number: self.number,
+            kind,
+        };
+        self.number += 1;
+        let connect = || Ok(self.memory.connect());
+        let works = self.insert.keyed_connections(&step, connect).unwrap();
+        (step, works)
+    }
+
+    /// Runs a step, up to `most` operations of each connection, in turns.
+    fn step(&mut self, kind: StepKind, most: u64) -> Came {
+        let (step, mut works) = self.begin(kind);
+        let mut came = Came::default();
+        let mut rows = vec![0; works.len()];
+        let mut running = vec![true; works.len()];
+        let mut begun = vec![0; works.len()];
+        while running.contains(&true) {
+            for (number, work) in works.iter_mut().enumerate() {
+                if !running[number] {
+                    continue;
+                }
+                match work.program.prepare() {
+                    Next::Later => {}
+                    // What is prepared and never run is a step's usual end.
+                    Next::Ready(_) if begun[number] == most => running[number] = false,
+                    Next::Done => running[number] = false,
+                    Next::Ready(kind) => {
+                        begun[number] += 1;
+                        rows[number] += run_one(work, kind, &mut came);
+                    }
+                }
+            }
+        }
+        came.roles = works.iter().map(|work| work.role).collect();
+        self.apply(&step, &mut works, &rows, came.failed == 0);
+        came
+    }
+
+    fn apply(
+        &mut self,
+        step: &Step,
+        works: &mut [Work<Connection<Client>>],
+        rows: &[u64],
+        flawless: bool,
+    ) {
+        let mut done: Vec<_> = works
+            .iter_mut()
+            .zip(rows)
+            .map(|(work, &rows)| Done {
+                table: work.table,
+                program: &mut work.program,
+                rows,
+                flawless,
+            })
+            .collect();
+        self.insert.apply(step, &mut done).unwrap();
+    }
+
+    fn checks(&self) -> Vec<Check> {
+        let mut session = self.memory.connect();
+        let tables = 0..self.insert.tables().len();
+        let mut check = |table| self.insert.check_keyed(table, &mut session).unwrap();
+        tables.flat_map(&mut check).collect()
+    }
+
+    /// The checks that don't hold.
+    fn broken(&self) -> Vec<String> {
+        let checks = self.checks();
+        assert!(checks.len() >= 3, "{checks:?}");
+        let broken = checks.into_iter().filter(|check| !check.holds);
+        broken.map(|check| check.what).collect()
+    }
+
+    fn entry(&self, index: usize, nth: usize) -> Vec<u8> {
+        let layout = self.insert.layout(0);
+        let start = layout.indexes[index].start();
+        let map = self.memory.map();
+        let mut entries = map.keys().filter(|key| key.starts_with(start));
+        entries.nth(nth).unwrap().clone()
+    }
+}
+
+/// Runs an operation, up to three times; returns its rows.
+fn run_one(work: &mut Work<Connection<Client>>, kind: usize, came: &mut Came) -> u64 {
+    let mut result = work.program.execute();
+    for _ in 0..2 {
+        if result
+            .as_ref()
+            .is_err_and(|error| error.class.is_transient())
+        {
+            result = work.program.execute();
+        }
+    }
+    let Ok(outcome) = result else {
+        came.failed += 1;
+        return 0;
+    };
+    let (least, most) = work.program.expected_rows();
+    came.unexpected += u64::from(outcome.rows < least || outcome.rows > most);
+    match work.program.kinds()[kind].0 {
+        "query" => {
+            came.queries += 1;
+            came.query_rows += outcome.rows;
+        }
+        "insert" => came.inserted += outcome.rows,
+        "delete" => came.deleted += outcome.rows,
+        _ => assert_eq!(outcome.rows, 0),
+    }
+    outcome.rows
+}
+
+#[test]
+fn the_whole_benchmark_leaves_what_it_should() {
+    let ways = [
+        (IndexSet::Current, IndexStatements::Usual),
+        (IndexSet::Before2023Dec, IndexStatements::One),
+    ];
+    for (indexes, index_statements) in ways {
+        let mut bench = Bench::new(Options {
+            indexes,
+            index_statements,
+            ..options()
+        });
+        let came = bench.step(LOAD, u64::MAX);
+        assert_eq!((came.inserted, came.unexpected), (4000, 0));
+        assert_eq!(bench.memory.map().len(), 4000, "rows alone");
+        assert_eq!(bench.broken(), [""; 0]);
+
+        let came = bench.step(INDEX, u64::MAX);
+        assert_eq!((came.inserted, came.roles), (200, vec!["index", "index"]));
+        assert_eq!(bench.memory.map().len(), 4 * 4200);
+        assert_eq!(bench.broken(), [""; 0]);
+
+        let came = bench.step(WRITE, u64::MAX);
+        assert_eq!(
+            (came.inserted, came.deleted, came.unexpected),
+            (2000, 2000, 0)
+        );
+        assert_eq!(came.roles, ["insert", "delete", "insert", "delete"]);
+        assert_eq!(bench.broken(), [""; 0]);
+
+        for point in [false, true] {
+            let kind = StepKind::Query {
+                point,
+                rate: 100.0,
+                rows_per_commit: 5,
+            };
+            let came = bench.step(kind, 40);
+            let roles = ["query", "insert", "delete"].repeat(2);
+            assert_eq!((came.roles, came.unexpected), (roles, 0));
+            // One operation asks for the smallest key.
+            assert_eq!((came.inserted, came.deleted), (400, 390));
+            assert_eq!(bench.broken(), [""; 0]);
+            let step = Step { number: 0, kind };
+            let check = bench
+                .insert
+                .check_point_queries(&step, came.queries, came.query_rows);
+            assert_eq!(check.map(|check| check.holds), point.then_some(true));
+        }
+        assert_eq!(bench.insert.rows(), 4220);
+        assert_eq!(bench.memory.map().len(), 4 * 4220);
+    }
+}
+
+#[test]
+fn clients_that_share_a_table_share_its_keys_and_its_oldest_rows() {
+    let mut bench = Bench::ready(shared());
+    assert_eq!(bench.broken(), [""; 0]);
+    let before = bench.insert.rows();
+    for kind in [WRITE, query(false), query(true), WRITE] {
+        let came = bench.step(kind, 33);
+        assert_eq!(came.unexpected, 0);
+        assert_eq!(came.deleted % 50, 0, "each delete found all its rows");
+        assert_eq!(bench.broken(), [""; 0]);
+    }
+    let mut session = bench.memory.connect();
+    let (key_min, key_max) = bench.insert.keyed_keys(0, &mut session).unwrap();
+    let span = key_max.unwrap() - key_min.unwrap() + 1;
+    assert_eq!(span as u64, bench.insert.rows(), "keys have no gaps");
+    assert!(bench.insert.rows() > before);
+}
+
+#[test]
+fn threads_that_share_a_table_give_no_key_twice_and_delete_no_row_twice() {
+    let mut bench = Bench::ready(shared());
+    let (step, mut works) = bench.begin(WRITE);
+    let rows: Vec<u64> = std::thread::scope(|scope| {
+        let run = |work: &mut Work<Connection<Client>>| {
+            let (mut rows, mut came) = (0, Came::default());
+            loop {
+                match work.program.prepare() {
+                    Next::Ready(kind) => rows += run_one(work, kind, &mut came),
+                    Next::Later => work.program.wait(std::time::Duration::from_secs(1)),
+                    Next::Done => return rows,
+                }
+            }
+        };
+        let threads: Vec<_> = works
+            .iter_mut()
+            .map(|work| scope.spawn(move || run(work)))
+            .collect();
+        threads.into_iter().map(|it| it.join().unwrap()).collect()
+    });
+    assert_eq!(rows, [350, 350, 350, 350, 300, 300]);
+    bench.apply(&step, &mut works, &rows, true);
+    assert_eq!(bench.insert.rows(), 2100);
+    assert_eq!(bench.broken(), [""; 0]);
+}
+
+#[test]
+fn a_shared_tables_index_holds_what_others_insert_while_it_is_created() {
+    let mut bench = Bench::new(shared());
+    bench.step(LOAD, u64::MAX);
+    let (step, mut works) = bench.begin(INDEX);
+    // The first client is done before the others begin.
+    let mut came = Came::default();
+    let mut rows = Vec::new();
+    for work in &mut works {
+        let mut own = 0;
+        while let Next::Ready(kind) = work.program.prepare() {
+            own += run_one(work, kind, &mut came);
+        }
+        rows.push(own);
+    }
+    bench.apply(&step, &mut works, &rows, true);
+    assert_eq!(bench.broken(), [""; 0]);
+    assert_eq!(bench.memory.map().len(), 4 * 2100);
+}
+
+#[test]
+fn a_spoilt_row_or_entry_is_found() {
+    type Spoil = fn(&Bench);
+    let ways: [(Spoil, &[&str]); 6] = [
+        (
+            |bench| {
+                let entry = bench.entry(1, 77);
+                bench.memory.map().remove(&entry);
+            },
+            &["rows in index registersegment of pi1"],
+        ),
+        (
+            // As many entries as before, but one leads to a row that is not there.
+            |bench| {
+                let mut entry = bench.entry(2, 77);
+                let mut map = bench.memory.map();
+                map.remove(&entry);
+                *entry.last_mut().unwrap() ^= 1;
+                entry[14] ^= 1;
+                map.insert(entry, Vec::new());
+            },
+            &["entries of index pdc of pi1"],
+        ),
+        (
+            |bench| {
+                let key = bench.insert.layout(0).row_key(5);
+                bench.memory.map().get_mut(&key[..]).unwrap()[30] ^= 1;
+            },
+            &["values of pi1"],
+        ),
+        (
+            |bench| {
+                let key = bench.insert.layout(0).row_key(5);
+                // The product: the row is another one to the index that begins with it.
+                bench.memory.map().get_mut(&key[..]).unwrap()[16] ^= 1;
+            },
+            &["values of pi1", "entries of index marketsegment of pi1"],
+        ),
+        (
+            |bench| {
+                let key = bench.insert.layout(0).row_key(1);
+                bench.memory.map().remove(&key[..]);
+            },
+            &[
+                "rows of pi1",
+                "smallest key of pi1",
+                "entries of index marketsegment of pi1",
+                "entries of index registersegment of pi1",
+                "entries of index pdc of pi1",
+            ],
+        ),
+        (
+            |bench| {
+                let key = bench.insert.layout(0).row_key(2101);
+                bench.memory.map().insert(key.to_vec(), b"foreign".to_vec());
+            },
+            &["rows of pi1", "largest key of pi1", "values of pi1"],
+        ),
+    ];
+    for (spoil, expected) in ways {
+        let bench = Bench::ready(options());
+        assert_eq!(bench.broken(), [""; 0]);
+        spoil(&bench);
+        assert_eq!(bench.broken(), expected);
+    }
+}
+
+#[test]
+fn an_entry_that_is_missing_is_missed_by_queries() {
+    let mut bench = Bench::ready(options());
+    let middle = bench.insert.layout(0).indexes[0].range_start(5000);
+    bench
+        .memory
+        .map()
+        .retain(|key, _| !key.starts_with(&middle[..4]) || key[..] < middle[..]);
+    let (_, mut works) = bench.begin(query(false));
+    let mut came = Came::default();
+    for _ in 0..60 {
+        assert_eq!(works[0].program.prepare(), Next::Ready(0));
+        run_one(&mut works[0], 0, &mut came);
+    }
+    assert!((5..15).contains(&came.unexpected), "{}", came.unexpected);
+
+    let mut bench = Bench::ready(options());
+    bench.memory.map().retain(|key, _| {
+        let is_row = key.len() == ROW_KEY_BYTES;
+        !is_row || key[ROW_KEY_BYTES - 1] % 2 == 0
+    });
+    let came = bench.step(query(true), 300);
+    let step = Step {
+        number: 0,
+        kind: query(true),
+    };
+    let check = bench
+        .insert
+        .check_point_queries(&step, came.queries, came.query_rows);
+    assert!(!check.unwrap().holds);
+}
+
+#[test]
+fn a_row_that_can_not_be_read_is_not_deleted_as_if_it_were() {
+    let mut bench = Bench::ready(options());
+    let key = bench.insert.layout(0).row_key(20);
+    bench.memory.map().get_mut(&key[..]).unwrap().truncate(23);
+    let (_, mut works) = bench.begin(WRITE);
+    let deleter = &mut works[1].program;
+    assert_eq!(deleter.prepare(), Next::Ready(1));
+    deleter.execute().unwrap();
+    assert_eq!(deleter.prepare(), Next::Ready(0));
+    let error = deleter.execute().unwrap_err();
+    assert_eq!(error.class, ErrorClass::Protocol);
+    assert!(error.message.contains("damaged"), "{error}");
+}
+
+#[test]
+fn fewer_rows_than_are_to_be_deleted_are_noticed() {
+    let mut bench = Bench::ready(options());
+    let rows = bench.insert.layout(0);
+    bench
+        .memory
+        .map()
+        .retain(|key, _| !key.starts_with(rows.start()) || *key < rows.row_key(31).to_vec());
+    let (_, mut works) = bench.begin(query(true));
+    let deleter = &mut works[2];
+    let mut came = Came::default();
+    for expected in [0, 30, 0] {
+        let Next::Ready(kind) = deleter.program.prepare() else {
+            panic!()
+        };
+        assert_eq!(run_one(deleter, kind, &mut came), expected);
+    }
+    assert_eq!(came.unexpected, 2);
+}
+
+#[test]
+fn what_is_tried_again_is_the_same() {
+    for options in [options(), shared()] {
+        let mut bench = Bench::ready(options);
+        *bench.memory.failures.lock().unwrap() = vec![ErrorClass::Busy; 2];
+        let came = bench.step(WRITE, u64::MAX);
+        assert!(bench.memory.failures.lock().unwrap().is_empty());
+        assert_eq!((came.failed, came.unexpected), (0, 0));
+        assert_eq!(came.inserted, came.deleted);
+        assert_eq!(bench.broken(), [""; 0]);
+    }
+}
+
+#[test]
+fn what_failed_is_neither_there_nor_gone() {
+    for options in [options(), shared()] {
+        let mut bench = Bench::ready(options);
+        for _ in 0..3 {
+            // An insert and a delete fail, then others go on.
+            *bench.memory.failures.lock().unwrap() = vec![ErrorClass::Other; 5];
+            let came = bench.step(WRITE, u64::MAX);
+            assert_eq!(came.failed, 5);
+            assert!(came.inserted > 0 && came.deleted > 0);
+            assert_eq!(bench.broken(), [""; 0]);
+        }
+        // Where keys are missing, as many rows are deleted as if there were none missing.
+        let rows = bench.insert.rows();
+        let came = bench.step(WRITE, u64::MAX);
+        assert_eq!(came.inserted - came.deleted, bench.insert.rows() - rows);
+        assert!(came.inserted - came.deleted <= 250, "{came:?}");
+        assert_eq!(bench.broken(), [""; 0]);
+    }
+}
+
+#[test]
+fn a_delete_that_failed_last_is_done_in_the_next_step() {
+    let mut bench = Bench::ready(shared());
+    let (step, mut works) = bench.begin(query(true));
+    let mut came = Came::default();
+    let mut rows = vec![0; works.len()];
+    for (number, work) in works.iter_mut().enumerate() {
+        for operation in 0..5 {
+            let Next::Ready(kind) = work.program.prepare() else {
+                panic!()
+            };
+            if work.role == "delete" && number == 2 && operation == 4 {
+                *bench.memory.failures.lock().unwrap() = vec![ErrorClass::Other];
+            }
+            rows[number] += run_one(work, kind, &mut came);
+        }
+    }
+    assert_eq!(came.failed, 1);
+    bench.apply(&step, &mut works, &rows, false);
+    assert_eq!(bench.broken(), [""; 0]);
+    let mut session = bench.memory.connect();
+    let keys = |bench: &Bench, session: &mut Client| bench.insert.keyed_keys(0, session).unwrap();
+    assert_eq!(keys(&bench, &mut session).0, Some(151), "the fourth delete");
+    bench.step(query(true), 40);
+    assert!(keys(&bench, &mut session).0 > Some(2000));
+    assert_eq!(bench.broken(), [""; 0]);
+}
+
+#[test]
+fn an_interrupt_ends_the_creation_of_an_index() {
+    let mut bench = Bench::new(options());
+    bench.step(LOAD, u64::MAX);
+    let (_, mut works) = bench.begin(INDEX);
+    let work = &mut works[0];
+    while work.program.prepare() == Next::Ready(1) {
+        work.program.execute().unwrap();
+    }
+    work.interrupt().unwrap()();
+    let error = work.program.execute().unwrap_err();
+    assert_eq!(error.class, ErrorClass::Interrupted);
+}
+
+#[test]
+fn the_log_is_used_unless_something_else_is_asked_for() {
+    let mut bench = Bench::new(options());
+    bench.step(LOAD, 1);
+    bench.insert.set_durability(Durability::LogSynced);
+    bench.step(LOAD, 1);
+    let told = bench.memory.durability.lock().unwrap();
+    let [log, synced] = [Durability::Log, Durability::LogSynced];
+    assert_eq!(*told, [log, log, synced, synced]);
+}
+
+#[test]
+fn what_keys_and_values_have_not_is_said() {
+    let insert = Insert::new(Options {
+        partitions: Some(Partitions {
+            count: 2,
+            rows_each: 10,
+        }),
+        long_transaction_seconds: Some(1.0),
+        ..options()
+    });
+    let names = ["partitions", "long-transaction"];
+    assert_eq!(insert.keyed_not_applicable(), names);
+    assert_eq!(Insert::new(options()).keyed_not_applicable(), [""; 0]);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_data() {
+    let end = |seed| {
+        let mut bench = Bench::ready(Options { seed, ..options() });
+        bench.step(WRITE, 30);
+        bench.memory.map().clone()
+    };
+    assert!(end(1) == end(1));
+    assert!(end(1) != end(2));
+}
