@@ -166,10 +166,7 @@ pub fn metrics(
     set("cpupq", per_op(scaled(busy_ns, 1e3)));
     set("dbgb1", scaled(database_bytes(step, host), GIB));
     set("dbgb2", scaled(data_and_log_bytes(step, host), GIB));
-    set(
-        "rss",
-        scaled(largest(host, "server_rss_bytes").filter(|_| !embedded), GIB),
-    );
+    set("rss", scaled(largest(host, "server_rss_bytes"), GIB));
     set("maxop", largest_response_seconds(step));
     set("p50", rate_in_share_of_seconds(step, ops, 0.5));
     set("p99", rate_in_share_of_seconds(step, ops, 0.99));

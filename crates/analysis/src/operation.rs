@@ -15,8 +15,13 @@ const WRITING: [&str; 2] = [INSERT, PUT];
 const READING: [&str; 3] = ["get", "multiget", "scan"];
 
 /// Whether operations of this kind read keys and values.
-pub(crate) fn reads_keys(kind: &str) -> bool {
+fn reads_keys(kind: &str) -> bool {
     READING.contains(&kind)
+}
+
+/// Whether the rows of operations of this kind are what was read.
+pub(crate) fn reads(kind: &str) -> bool {
+    kind == QUERY || reads_keys(kind)
 }
 
 /// Whether operations of this kind are of keys and values, all of one size.

@@ -166,7 +166,7 @@ fn blocks_per_key(step: &Step, counters: &Counters<'_>) -> Option<f64> {
     let keys: u64 = step
         .ops
         .iter()
-        .filter(|(kind, _)| operation::reads_keys(kind))
+        .filter(|(kind, _)| operation::reads(kind))
         .map(|(_, ops)| ops.rows)
         .sum();
     over(hits + misses, keys as f64)

@@ -74,6 +74,7 @@ pub fn declared<'a>(
         let options = match notation {
             Notation::Postgres => postgres_options(file),
             Notation::Mysql => mysql_options(file),
+            Notation::Rocksdb => rocksdb_options(file),
             Notation::Sqlite | Notation::Other => Vec::new(),
         };
         for (name, value) in options {
@@ -86,6 +87,23 @@ pub fn declared<'a>(
         add(Declared::new(notation, name, (!is_alone).then_some(value)));
     }
     all
+}
+
+/// Names and values of an options file, as RocksDB writes them. Its first section says who wrote it.
+fn rocksdb_options(file: &str) -> Vec<(String, Option<String>)> {
+    let mut is_version = false;
+    let mut options = Vec::new();
+    for line in file.lines().map(str::trim) {
+        if line.starts_with('[') {
+            is_version = line.eq_ignore_ascii_case("[Version]");
+        } else if !is_version
+            && !line.starts_with('#')
+            && let Some((name, value)) = line.split_once('=')
+        {
+            options.push((name.trim().to_owned(), Some(value.trim().to_owned())));
+        }
+    }
+    options
 }
 
 /// `name = value`, `name value`, `name = 'it''s'`; `#` begins a comment.

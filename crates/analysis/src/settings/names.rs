@@ -6,6 +6,7 @@ pub(crate) enum Notation {
     Postgres,
     Mysql,
     Sqlite,
+    Rocksdb,
     Other,
 }
 
@@ -16,6 +17,7 @@ impl Notation {
             "postgres" => Self::Postgres,
             "mysql" => Self::Mysql,
             "sqlite" => Self::Sqlite,
+            "rocksdb" => Self::Rocksdb,
             _ => Self::Other,
         }
     }
@@ -130,9 +132,18 @@ const MYSQL_NOISE: [&str; 54] = [
 const MYSQL_NOISE_PREFIXES: [&str; 3] = ["version", "wsrep_data_home", "wsrep_node"];
 
 /// What an option's name is compared as. Of MySQL's, words may be joined by `-` or `_`, and replicas and sources had
-/// other names.
+/// other names. RocksDB's are reported with their section, `[CFOptions] compression`, and those of tables may be declared
+/// with the table.
 pub(crate) fn key(notation: Notation, name: &str) -> String {
     let plain = name.trim().to_ascii_lowercase();
+    if notation == Notation::Rocksdb {
+        let bare = match plain.split_once("] ") {
+            Some((section, bare)) if section.starts_with('[') => bare,
+            _ => &plain,
+        };
+        let of_table = bare.strip_prefix("block_based_table_factory.");
+        return of_table.unwrap_or(bare).to_owned();
+    }
     if notation != Notation::Mysql {
         return plain;
     }
@@ -176,6 +187,8 @@ pub(crate) fn is_noise(notation: Notation, key: &str) -> bool {
                     .iter()
                     .any(|prefix| key.starts_with(prefix))
         }
+        // Where assay put the log.
+        Notation::Rocksdb => key == "wal_dir",
         Notation::Sqlite | Notation::Other => false,
     }
 }
@@ -195,6 +208,22 @@ mod tests {
         let postgres = |name| key(Notation::Postgres, name);
         assert_eq!(postgres("Work_Mem"), "work_mem");
         assert_ne!(postgres("a-b"), postgres("a_b"));
+    }
+
+    #[test]
+    fn rocksdb_s_options_are_the_same_with_and_without_their_section() {
+        let rocksdb = |name| key(Notation::Rocksdb, name);
+        assert_eq!(rocksdb("[CFOptions] compression"), "compression");
+        assert_eq!(
+            rocksdb("[TableOptions/BlockBasedTable] block_size"),
+            "block_size"
+        );
+        assert_eq!(
+            rocksdb("block_based_table_factory.block_size"),
+            "block_size"
+        );
+        assert_eq!(rocksdb("max_background_jobs"), "max_background_jobs");
+        assert!(is_noise(Notation::Rocksdb, &rocksdb("[DBOptions] wal_dir")));
     }
 
     #[test]

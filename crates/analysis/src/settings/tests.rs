@@ -597,3 +597,23 @@ fn what_is_declared_can_be_compared_before_anything_runs() {
     assert!(differences.iter().all(|it| it.declared_only));
     assert_eq!(differences.len(), 2);
 }
+
+#[test]
+fn an_options_file_of_rocksdb_declares_all_of_its_sections_but_the_first() {
+    let file = "[Version]\n  rocksdb_version=9.9.3\n\n[DBOptions]\n  max_background_jobs=4\n  # none\n\
+        [CFOptions \"default\"]\n  compression=kNoCompression\n";
+    let set = [("block_size".to_owned(), "8K".to_owned())];
+    let of = declared("rocksdb", [file], &set);
+    let pairs: Vec<_> = of
+        .iter()
+        .map(|option| (option.name.as_str(), option.value.as_str()))
+        .collect();
+    assert_eq!(
+        pairs,
+        [
+            ("max_background_jobs", "4"),
+            ("compression", "kNoCompression"),
+            ("block_size", "8K"),
+        ]
+    );
+}

@@ -90,7 +90,14 @@ pub(crate) fn holds(notation: Notation, key: &str, declared: &str, effective: &s
         && key == "cache_spill"
         && is_on(declared) == Some(true)
         && effective.parse::<u64>().is_ok_and(|pages| pages > 0);
-    is_left || is_spill || notation == Notation::Mysql && is_part(key, declared, bare(effective))
+    // Some versions of RocksDB report a filter by the name of its class.
+    let is_class = notation == Notation::Rocksdb
+        && key == "filter_policy"
+        && bare(effective).starts_with("rocksdb.");
+    is_left
+        || is_spill
+        || is_class
+        || notation == Notation::Mysql && is_part(key, declared, bare(effective))
 }
 
 /// Without the quotes and blanks around it, and a directory without its last slash.
@@ -207,7 +214,7 @@ fn quantity(notation: Notation, text: &str) -> Option<(f64, Unit)> {
         (Notation::Postgres, "min") => (60e6, Unit::Microseconds),
         (Notation::Postgres, "h") => (3600e6, Unit::Microseconds),
         (Notation::Postgres, "d") => (86_400e6, Unit::Microseconds),
-        (Notation::Mysql, unit) => {
+        (Notation::Mysql | Notation::Rocksdb, unit) => {
             let power = ["k", "m", "g", "t", "p", "e"]
                 .iter()
                 .position(|letter| unit.eq_ignore_ascii_case(letter))?;
@@ -281,6 +288,24 @@ mod tests {
         for (a, b) in [(a, b), (b, a)] {
             assert_eq!(same(notation, key, a, b), expected, "{key}: `{a}` `{b}`");
         }
+    }
+
+    #[test]
+    fn rocksdb_s_sizes_have_units_and_its_filters_two_names() {
+        let rocksdb = |key, a, b| holds(Notation::Rocksdb, key, a, b);
+        assert!(rocksdb("write_buffer_size", "64K", "65536"));
+        assert!(!rocksdb("write_buffer_size", "64K", "65537"));
+        assert!(rocksdb(
+            "filter_policy",
+            "bloomfilter:10:false",
+            "rocksdb.BuiltinBloomFilter"
+        ));
+        assert!(!rocksdb("filter_policy", "bloomfilter:10:false", "nullptr"));
+        assert!(!rocksdb(
+            "compression",
+            "kNoCompression",
+            "kSnappyCompression"
+        ));
     }
 
     #[test]
