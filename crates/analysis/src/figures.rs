@@ -1,6 +1,6 @@
 //! What a run comes to, in the field's own figures. Everything here is computed from the record alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use record::{Status, StepKind, Warning};
 use serde::Serialize;
@@ -66,6 +66,10 @@ pub struct Row {
     pub kind: StepKind,
     /// The kind of operation that it is about: `insert`, `get`.
     pub main_op: Option<String>,
+    /// Queries that one such operation stands for, where these are counted: rates and costs are of them.
+    pub queries_per_event: Option<f64>,
+    /// Which of its benchmark's groups it is shown in.
+    pub group: Option<String>,
     /// How far it got.
     pub status: Status,
     /// Its length.
@@ -177,6 +181,10 @@ pub struct Lsm {
     pub stalls: BTreeMap<String, f64>,
     /// The levels when the step had ended, the first of them first. Those that were never used may be left out.
     pub levels: Vec<Level>,
+    /// The step has a settling of its own, which pays the debt that it left.
+    pub settled: bool,
+    /// Metrics of which more than a twentieth may be rounding of what the library tells.
+    pub coarse: BTreeSet<&'static str>,
 }
 
 /// One level of a tree.

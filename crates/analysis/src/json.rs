@@ -48,6 +48,8 @@ fn row(row: &Row) -> Value {
         "step": row.step,
         "kind": row.kind,
         "main_op": row.main_op,
+        "queries_per_event": row.queries_per_event,
+        "group": row.group,
         "status": row.status,
         "seconds": row.seconds,
         "valid": row.valid,

@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 
 use record::{HostSeries, Step, StepKind};
 
-use crate::operation::{DELETE, INSERT, QUERY, done, writing};
+use crate::operation::{DELETE, INSERT, QUERY, done, queries_each, writing};
 use crate::series::samples;
 use crate::{CounterSeries, OpSeries, rate_exceeded_in};
 
 pub(crate) use lsm::lsm;
 
 /// All metrics, in the order in which the field shows them; what it does not have comes last.
-pub const METRICS: [&str; 79] = [
+pub const METRICS: [&str; 83] = [
     "ips",
     "dps",
     "qps",
@@ -95,6 +95,10 @@ pub const METRICS: [&str; 79] = [
     "memtable_max_mb",
     "memtable_mb",
     "cache_mb",
+    "c_wgb_settled",
+    "w_amp_settled",
+    "c_wsecs_settled",
+    "c_csecs_settled",
 ];
 
 const KIB: f64 = 1024.0;
@@ -119,7 +123,9 @@ pub fn metrics(
         StepKind::Query => step.main_operation(),
         _ => Some(QUERY),
     };
-    let query_rate = queries.and_then(|kind| per_second(step, kind, |ops| ops.ok));
+    let query_rate = queries
+        .and_then(|kind| per_second(step, kind, |ops| ops.ok))
+        .map(|rate| rate * queries_each(step));
     let operations = operations(step);
     let rate = operations.and_then(|operations| over(operations, seconds(step)?));
 
@@ -236,7 +242,7 @@ fn rows_indexed_per_second(step: &Step) -> Option<f64> {
 fn operations(step: &Step) -> Option<f64> {
     match step.kind {
         StepKind::Index => Some(rows_indexed(step) as f64),
-        _ => Some(done(step)? as f64),
+        _ => done(step),
     }
 }
 
@@ -350,7 +356,7 @@ fn rate_in_share_of_seconds(
         // Rows are not indexed second by second, and settling does nothing that is counted.
         StepKind::Index | StepKind::Settle => return None,
     };
-    rate_exceeded_in(share, step.elapsed_ns, rates).map(|rate| rate as f64)
+    rate_exceeded_in(share, step.elapsed_ns, rates).map(|rate| rate as f64 * queries_each(step))
 }
 
 /// Operations of the connections with one role that succeeded.

@@ -40,15 +40,22 @@ pub(crate) fn writing(step: &Step) -> Option<&str> {
     }
 }
 
-/// How much of what it is about a step did: in load steps rows, in query steps operations. What an index step indexed
-/// is not counted by an operation.
-pub(crate) fn done(step: &Step) -> Option<u64> {
+/// How much of what it is about a step did: in load steps rows, in query steps operations, or queries where these are
+/// counted. What an index step indexed is not counted by an operation.
+pub(crate) fn done(step: &Step) -> Option<f64> {
     let ops = step.ops.get(step.main_operation()?)?;
     match step.kind {
-        StepKind::Load => Some(ops.rows),
-        StepKind::Query => Some(ops.ok),
+        StepKind::Load => Some(ops.rows as f64),
+        StepKind::Query => Some(ops.ok as f64 * queries_each(step)),
         StepKind::Index | StepKind::Settle => None,
     }
+}
+
+/// Queries that one operation of a query step's main kind stands for.
+pub(crate) fn queries_each(step: &Step) -> f64 {
+    step.queries_per_event
+        .filter(|_| step.kind == StepKind::Query)
+        .unwrap_or(1.0)
 }
 
 /// The role of the connections that do operations of this kind.

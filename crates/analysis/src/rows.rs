@@ -123,6 +123,8 @@ fn row(run: usize, cell: &Cell, reader: &StepReader) -> Result<Row, RecordError>
         step: step.name.clone(),
         kind: step.kind,
         main_op: step.main_operation().map(str::to_owned),
+        queries_per_event: step.queries_per_event,
+        group: step.group.clone(),
         status: step.status,
         seconds,
         valid: step.valid && step.status == Status::Complete && reasons.is_empty(),

@@ -1,5 +1,6 @@
 //! The builds of a plan: finds them and says what they are.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -27,15 +28,20 @@ pub fn engine_name(engine: Engine) -> &'static str {
 
 /// Whether some target is a server that assay starts on this host.
 pub fn has_local_server(plan: &Plan) -> bool {
-    plan.targets
-        .iter()
-        .any(|target| matches!(plan.builds[target.build].source, BuildSource::Installed(_)))
+    plan.targets.iter().any(|target| {
+        let build = &plan.builds[target.build];
+        build.engine != Engine::RocksDb && matches!(build.source, BuildSource::Installed(_))
+    })
 }
 
-/// Finds all builds of a plan. A server that assay doesn't start is asked for its version.
-pub fn locate(plan: &Plan) -> anyhow::Result<Vec<record::Build>> {
-    plan.builds
-        .iter()
+/// Finds the builds of a plan that these cells use. A server that assay doesn't start is asked for its version.
+pub fn locate(
+    plan: &Plan,
+    cells: impl Iterator<Item = plan::Cell>,
+) -> anyhow::Result<Vec<record::Build>> {
+    let used: BTreeSet<usize> = cells.map(|cell| plan.targets[cell.target].build).collect();
+    used.into_iter()
+        .map(|index| &plan.builds[index])
         .map(|build| locate_one(build).with_context(|| format!("build `{}`", build.name)))
         .collect()
 }

@@ -19,7 +19,7 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
         return check_between(&file, pair);
     }
     refuse_what_cannot_run(&file)?;
-    let located = builds::locate(&file.plan)?;
+    let located = builds::locate(&file.plan, file.plan.cells().into_iter())?;
     let plan = &file.plan;
     let mut text = String::new();
     let width = plan

@@ -1,7 +1,7 @@
 //! Asks a shared library what it is, in a process of its own: this one may meet several, and one that crashes.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::Context;
 use engine::rocksdb::Library;
@@ -50,6 +50,7 @@ pub fn identify(path: &Path) -> anyhow::Result<Identity> {
     let output = Command::new(&executable)
         .arg("library")
         .arg(path)
+        .stdin(Stdio::null())
         .output()
         .with_context(|| format!("`{}` can't be started", executable.display()))?;
     let answer: Result<Identity, Refusal> =

@@ -54,16 +54,35 @@ pub fn recorded(
     understand(path, text, sets, Some(recorded.files.clone()))
 }
 
+/// The same without a word: what there is to be warned of has been said when the run began. Passwords are not in it.
+pub fn recorded_in_silence(recorded: &record::Plan) -> anyhow::Result<PlanFile> {
+    let path = recorded.path.as_ref().map(PathBuf::from);
+    let name = path_name(path.as_deref());
+    let (plan, _) = plan::parse(&name, &recorded.text, &recorded.sets)
+        .map_err(|_| anyhow::anyhow!("the plan that the run recorded is not understood"))?;
+    Ok(PlanFile {
+        plan,
+        path,
+        text: recorded.text.clone(),
+        sets: recorded.sets.clone(),
+        files: Some(recorded.files.clone()),
+    })
+}
+
+fn path_name(path: Option<&Path>) -> String {
+    path.map_or_else(
+        || plan::DEFAULT_PLAN_PATH.to_owned(),
+        |path| path.display().to_string(),
+    )
+}
+
 fn understand(
     path: Option<PathBuf>,
     text: String,
     sets: Vec<String>,
     files: Option<Vec<record::PlanFile>>,
 ) -> anyhow::Result<PlanFile> {
-    let name = path.as_ref().map_or_else(
-        || plan::DEFAULT_PLAN_PATH.to_owned(),
-        |path| path.display().to_string(),
-    );
+    let name = path_name(path.as_deref());
     let colour = std::io::stderr().is_terminal()
         && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let show = |diagnostics: &[plan::Diagnostic]| {

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use plan::{
-    BuildSource, Engine, Insert, InsertStepKind, Kv, KvStepKind, Limits, Plan, Tables, Variant,
-    Workload,
+    BuildSource, Engine, Insert, InsertStepKind, Kv, KvStepKind, Limits, Plan, Sysbench,
+    SysbenchStepKind, Tables, Variant, Workload,
 };
 
 use crate::outcome::UsageError;
@@ -13,6 +13,8 @@ use crate::plan_file::PlanFile;
 /// Bytes that a row takes with its three indexes and the room that B-trees leave, in round numbers: what SQLite and
 /// PostgreSQL were seen to need.
 const ROW_BYTES: u64 = 260;
+/// Bytes of a row of sysbench's tables with its two indexes, and as much again for what updates leave behind.
+const SYSBENCH_ROW_BYTES: u64 = 2 * 230;
 /// A server's logs and system tables.
 const SERVER_BYTES: u64 = 1_500_000_000;
 /// Rows per second that a server loads, and that it inserts and deletes with indexes: only for the estimate of time.
@@ -46,6 +48,7 @@ pub fn connections(variant: &Variant, clients: u32) -> u32 {
         }
         // One more writes.
         Workload::Kv(_) => clients + 1,
+        Workload::Sysbench(sysbench) => clients.max(sysbench.load_connections) + 8,
     }
 }
 
@@ -83,12 +86,14 @@ pub fn cell_estimate(plan: &Plan, cell: &plan::Cell) -> Estimate {
         _ => match &variant.workload {
             Workload::Insert(insert) => cell_rows(insert, cell.clients) * ROW_BYTES,
             Workload::Kv(kv) => kv_bytes(kv),
+            Workload::Sysbench(sysbench) => sysbench_rows(sysbench) * SYSBENCH_ROW_BYTES,
         },
     };
     Estimate {
         time: match &variant.workload {
             Workload::Insert(insert) => cell_time(insert, cell.clients),
             Workload::Kv(kv) => kv_time(kv),
+            Workload::Sysbench(sysbench) => sysbench_time(sysbench),
         },
         disk_bytes: stored_bytes + server_bytes,
         connections: connections(variant, cell.clients),
@@ -162,6 +167,27 @@ fn kv_time(kv: &Kv) -> Duration {
         KvStepKind::Drain | KvStepKind::Flush => kv.settle_at_least.max(Duration::from_secs(1)),
     };
     kv.steps
+        .iter()
+        .map(|step| time(&step.kind))
+        .sum::<Duration>()
+        + CELL_OVERHEAD
+}
+
+fn sysbench_rows(sysbench: &Sysbench) -> u64 {
+    sysbench.rows * u64::from(sysbench.tables)
+}
+
+fn sysbench_time(sysbench: &Sysbench) -> Duration {
+    let rows = sysbench_rows(sysbench) as f64;
+    let loading = |per_second: u64| Duration::from_secs_f64(rows / per_second as f64);
+    let time = |kind: &SysbenchStepKind| match *kind {
+        SysbenchStepKind::Load => loading(LOAD_ROWS_PER_S),
+        SysbenchStepKind::Index => loading(LOAD_ROWS_PER_S * 15),
+        SysbenchStepKind::Settle => sysbench.settle_at_least.max(Duration::from_secs(1)),
+        SysbenchStepKind::Run { time, warmup, .. } => time + warmup,
+    };
+    sysbench
+        .steps
         .iter()
         .map(|step| time(&step.kind))
         .sum::<Duration>()

@@ -65,6 +65,11 @@ pub trait Dialect: Sync {
     /// Creates the table without its secondary indexes; its partitions with it.
     fn create_table(&self, table: &Table) -> Vec<String>;
 
+    /// Whether the server assigns keys only where they are the primary key.
+    fn assigned_keys_are_primary(&self) -> bool {
+        false
+    }
+
     /// Creates all secondary indexes.
     fn create_indexes(&self, table: &Table, _statements: IndexStatements) -> Vec<String> {
         let create = |index: &Index| {
@@ -88,18 +93,22 @@ pub trait Dialect: Sync {
 
     /// Inserts `rows` rows: every column but the key is a parameter, row by row.
     fn insert(&self, table: &Table, rows: u32) -> String {
-        let columns: Vec<&str> = table.columns[1..].iter().map(|it| it.name).collect();
-        let row = |row: usize| {
-            let first = row * columns.len() + 1;
-            format!("({})", parameters(self, first, columns.len()))
-        };
-        let values: Vec<String> = (0..rows as usize).map(row).collect();
-        format!(
-            "insert into {} ({}) values {}",
-            table.name,
-            columns.join(", "),
-            values.join(", ")
-        )
+        insert_columns(self, table, &table.columns[1..], rows)
+    }
+
+    /// Inserts `rows` rows with keys that the workload gives: every column is a parameter, row by row.
+    fn insert_with_keys(&self, table: &Table, rows: u32) -> String {
+        insert_columns(self, table, &table.columns, rows)
+    }
+
+    /// What makes the server assign keys above `last` after rows were given theirs; nothing where it does by itself.
+    fn assign_keys_above(&self, _table: &Table, _last: u64) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// A statement of a workload's own, in the engine's notation, of which so many rows are expected.
+    fn statement(&self, sql: String, _rows: u64) -> String {
+        sql
     }
 
     /// Deletes the `rows` rows with the lowest keys that are at least the parameter. With `shared`, other connections
@@ -153,10 +162,40 @@ pub trait Dialect: Sync {
     /// Opens a transaction that can see and hold back old row versions.
     fn begin(&self) -> &'static str;
 
-    /// Ends it.
+    /// Opens a transaction as the engine has it by default, and says whether it is to write.
+    fn begin_transaction(&self, _writes: bool) -> &'static str {
+        "begin"
+    }
+
+    /// Ends a transaction.
     fn commit(&self) -> &'static str {
         "commit"
     }
+
+    /// Ends a transaction without what it did.
+    fn rollback(&self) -> &'static str {
+        "rollback"
+    }
+}
+
+fn insert_columns(
+    dialect: &(impl Dialect + ?Sized),
+    table: &Table,
+    columns: &[Column],
+    rows: u32,
+) -> String {
+    let columns: Vec<&str> = columns.iter().map(|it| it.name).collect();
+    let row = |row: usize| {
+        let first = row * columns.len() + 1;
+        format!("({})", parameters(dialect, first, columns.len()))
+    };
+    let values: Vec<String> = (0..rows as usize).map(row).collect();
+    format!(
+        "insert into {} ({}) values {}",
+        table.name,
+        columns.join(", "),
+        values.join(", ")
+    )
 }
 
 /// So many parameters, from this number on.

@@ -40,30 +40,43 @@ impl Default for KeyOrder {
 impl KeyOrder {
     /// A scan begins.
     #[inline]
-    pub fn begin(&mut self, from: &[u8], direction: Direction) {
+    pub fn begin(&mut self, direction: Direction) {
         self.wanted = match direction {
             Direction::Forward => Ordering::Greater,
             Direction::Reverse => Ordering::Less,
         };
         self.is_first = true;
-        self.keep(from, head(from));
     }
 
-    /// Whether the scan's next key lies on the right side of the one before; the first one may also be where it began.
-    /// A key that does not is forgotten.
-    #[inline]
-    pub fn follows(&mut self, key: &[u8]) -> bool {
+    /// Whether the next key of the scan that began at `from` lies on the right side of the one before; the first one may
+    /// also be `from` itself. A key that does not is forgotten.
+    #[inline(always)]
+    pub fn follows(&mut self, from: &[u8], key: &[u8]) -> bool {
         let head = head(key);
-        let order = match (head, self.head) {
-            (Some(head), Some(before)) if head != before => head.cmp(&before),
-            _ => key.cmp(self.before()),
+        let follows = match (head, self.head) {
+            (Some(head), Some(before)) if head != before && !self.is_first => {
+                head.cmp(&before) == self.wanted
+            }
+            _ => self.follows_closely(from, key),
         };
-        if order != self.wanted && !(self.is_first && order.is_eq()) {
-            return false;
+        if follows {
+            self.keep(key, head);
         }
-        self.is_first = false;
-        self.keep(key, head);
-        true
+        follows
+    }
+
+    /// The same for the first key, and for one whose first bytes don't decide.
+    #[inline(never)]
+    fn follows_closely(&mut self, from: &[u8], key: &[u8]) -> bool {
+        if !self.is_first {
+            return key.cmp(self.before()) == self.wanted;
+        }
+        let order = key.cmp(from);
+        self.is_first = order != self.wanted && order.is_ne();
+        if self.is_first {
+            self.keep(from, None);
+        }
+        !self.is_first
     }
 
     /// The key before, or where the scan began.
@@ -72,7 +85,7 @@ impl KeyOrder {
         &self.buffer[..self.length]
     }
 
-    #[inline]
+    #[inline(always)]
     fn keep(&mut self, key: &[u8], head: Option<u64>) {
         self.length = key.len();
         self.head = head;
@@ -83,8 +96,13 @@ impl KeyOrder {
         {
             room[..HALF].copy_from_slice(head);
             room[key.len() - HALF..key.len()].copy_from_slice(tail);
-            return;
+        } else {
+            self.keep_any(key);
         }
+    }
+
+    #[inline(never)]
+    fn keep_any(&mut self, key: &[u8]) {
         if self.buffer.len() < key.len() {
             self.buffer.resize(key.len(), 0);
         }
@@ -130,12 +148,14 @@ mod tests {
                     (Direction::Forward, other_at > at),
                     (Direction::Reverse, other_at < at),
                 ] {
-                    order.begin(before, direction);
-                    assert!(order.follows(before), "a scan may begin where it is told");
-                    assert_eq!(order.follows(key), follows, "{before:?} {key:?}");
+                    order.begin(direction);
+                    assert!(order.follows(before, before), "a scan may begin there");
+                    assert_eq!(order.follows(before, key), follows, "{before:?} {key:?}");
                     assert_eq!(order.before(), if follows { key } else { before });
-                    order.begin(before, direction);
-                    assert_eq!(order.follows(key), follows || key == before);
+                    order.begin(direction);
+                    let begins = follows || key == before;
+                    assert_eq!(order.follows(before, key), begins);
+                    assert_eq!(order.before(), if begins { key } else { before });
                 }
             }
         }

@@ -124,6 +124,9 @@ pub struct Settled {
     pub pending_before: Vec<Counter>,
     /// The same afterwards.
     pub pending_after: Vec<Counter>,
+    /// What was still pending, or was not reached, when the time was over or it was stopped, in plain words; empty: the
+    /// engine is at rest.
+    pub unfinished: Vec<String>,
 }
 
 /// What a table holds, as the engine counts it.

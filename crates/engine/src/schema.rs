@@ -5,12 +5,21 @@
 pub enum ColumnType {
     /// The primary key: a 64-bit integer that the server assigns, ascending.
     AutoKey,
+    /// The key of sysbench's tables: a 32-bit integer that the server assigns, ascending.
+    AutoInt4 {
+        /// It is the primary key; otherwise the table has none, and an index on this column that is not unique.
+        primary: bool,
+    },
     /// 32-bit signed integer.
     Int4,
+    /// 32-bit signed integer; 0 where none is given.
+    Int4OrZero,
     /// Date and time without a time zone.
     Timestamp,
     /// Text of at most so many characters.
     Text(u32),
+    /// Text padded with blanks to so many characters; empty where none is given.
+    Char(u32),
 }
 
 /// A column of a [`Table`].
@@ -40,12 +49,12 @@ pub struct Partitions {
     pub rows_each: u64,
 }
 
-/// A table: the first column is the primary key.
+/// A table: the first column is the key, which is the primary key but where its type says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     /// Its name.
     pub name: String,
-    /// Its columns, the primary key first.
+    /// Its columns, the key first.
     pub columns: Vec<Column>,
     /// The secondary indexes that it gets when they are created.
     pub indexes: Vec<Index>,
@@ -54,9 +63,14 @@ pub struct Table {
 }
 
 impl Table {
-    /// The name of the primary key.
+    /// The name of the key.
     pub fn key(&self) -> &'static str {
         self.columns[0].name
+    }
+
+    /// Whether the key is a primary key.
+    pub fn is_key_primary(&self) -> bool {
+        self.columns[0].kind != ColumnType::AutoInt4 { primary: false }
     }
 }
 

@@ -50,6 +50,9 @@ pub trait Session: Send {
     /// Makes `statement` the one that [`execute`](Session::execute) runs next, with no parameter given yet.
     fn start(&mut self, statement: Statement);
 
+    /// Makes `sql` what [`execute`](Session::execute) runs next: sent as text, not prepared, without parameters.
+    fn start_text(&mut self, sql: &str);
+
     /// Gives the next parameter, declared as [`ParamType::Int4`].
     fn int4(&mut self, value: i32);
 

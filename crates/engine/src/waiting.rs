@@ -9,15 +9,22 @@ use crate::{Action, Error, ErrorClass, Interrupt, Session};
 /// How often a stop, and the end of pending work, are looked for.
 pub(crate) const POLL: Duration = Duration::from_millis(100);
 
-/// Runs `sql`, and cancels it when `stop` is set or the limit has passed: that is then said in the action, and the
-/// session is of no further use. `denied` are the engine's codes for what this user may not do: said, not hidden.
+/// A statement that was run.
+pub(crate) struct Ran {
+    pub(crate) action: Action,
+    /// It was cancelled.
+    pub(crate) unfinished: Option<String>,
+}
+
+/// Runs `sql`, and cancels it when `stop` is set or the limit has passed: that is then said, and the session is of no
+/// further use. `denied` are the engine's codes for what this user may not do: said, not hidden.
 pub(crate) fn run(
     session: &mut impl Session,
     sql: &str,
     denied: &[&str],
     limit: &Deadline,
     stop: &AtomicBool,
-) -> Result<Action, Error> {
+) -> Result<Ran, Error> {
     let interrupt = session.interrupt()?;
     let took = Deadline::after(Duration::MAX);
     let is_done = AtomicBool::new(false);
@@ -28,9 +35,13 @@ pub(crate) fn run(
         watcher.thread().unpark();
         result
     });
+    let mut unfinished = None;
     let what = match result {
         Ok(_) => sql.to_string(),
-        Err(error) if error.class == ErrorClass::Interrupted => format!("{sql}: cancelled"),
+        Err(error) if error.class == ErrorClass::Interrupted => {
+            unfinished = Some(format!("`{sql}` was cancelled before its end"));
+            format!("{sql}: cancelled")
+        }
         Err(error)
             if error
                 .code
@@ -41,10 +52,11 @@ pub(crate) fn run(
         }
         Err(error) => return Err(error),
     };
-    Ok(Action {
+    let action = Action {
         what,
         took: took.elapsed(),
-    })
+    };
+    Ok(Ran { action, unfinished })
 }
 
 fn watch(is_done: &AtomicBool, limit: &Deadline, stop: &AtomicBool, interrupt: &Interrupt) {

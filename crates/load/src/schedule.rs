@@ -1,5 +1,7 @@
 //! When operations are to be sent.
 
+use std::time::Duration;
+
 /// The schedule of one connection. Times are nanoseconds since the step began.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Schedule {
@@ -11,6 +13,8 @@ pub enum Schedule {
         first_ns: u64,
         /// The time between two.
         period_ns: f64,
+        /// Operations are due at whole multiples of this, all together that would be due until the next.
+        tick_ns: u64,
     },
 }
 
@@ -22,6 +26,17 @@ impl Schedule {
         Self::Open {
             first_ns: (period_ns * f64::from(index) / f64::from(count.max(1))) as u64,
             period_ns,
+            tick_ns: 1,
+        }
+    }
+
+    /// The open schedule of `per_second` operations that come in bursts, one every `tick`: a thread that wakes for each
+    /// of thousands a second costs more than what it sends.
+    pub fn bursts(per_second: f64, tick: Duration) -> Self {
+        Self::Open {
+            first_ns: 0,
+            period_ns: 1e9 / per_second,
+            tick_ns: (tick.as_nanos() as u64).max(1),
         }
     }
 
@@ -33,7 +48,8 @@ impl Schedule {
             Self::Open {
                 first_ns,
                 period_ns,
-            } => Some(open_due_ns(first_ns, period_ns, index)),
+                tick_ns,
+            } => Some(open_due_ns(first_ns, period_ns, tick_ns, index)),
         }
     }
 
@@ -44,6 +60,7 @@ impl Schedule {
             Self::Open {
                 first_ns,
                 period_ns,
+                ..
             } => {
                 let mut count = ((end_ns.saturating_sub(first_ns)) as f64 / period_ns) as u64;
                 // The quotient may be off by one either way: `due_ns` decides.
@@ -62,8 +79,9 @@ impl Schedule {
 /// A function of its own, so that a closed loop does not work it out, at a tenth of its cost, to throw it away: the
 /// compiler would rather compute than branch.
 #[inline(never)]
-fn open_due_ns(first_ns: u64, period_ns: f64, index: u64) -> u64 {
-    first_ns + (index as f64 * period_ns) as u64
+fn open_due_ns(first_ns: u64, period_ns: f64, tick_ns: u64, index: u64) -> u64 {
+    let due_ns = first_ns + (index as f64 * period_ns) as u64;
+    due_ns - due_ns % tick_ns
 }
 
 #[cfg(test)]
@@ -84,6 +102,16 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn bursts_make_as_many_in_each_second_and_together() {
+        let schedule = Schedule::bursts(4993.0, Duration::from_millis(10));
+        for second in 1..100 {
+            assert_eq!(schedule.due_before(second * 1_000_000_000), 4993 * second);
+        }
+        assert_eq!(schedule.due_ns(49), Some(0));
+        assert_eq!(schedule.due_ns(50), Some(10_000_000));
     }
 
     #[test]

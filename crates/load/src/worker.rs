@@ -119,7 +119,7 @@ impl<C: Clock> Worker<'_, C> {
             let result = loop {
                 match program.execute() {
                     Err(error)
-                        if error.class.is_transient()
+                        if program.may_retry(error.class)
                             && attempt < self.attempts
                             && !self.shared.halt.load(Relaxed) =>
                     {

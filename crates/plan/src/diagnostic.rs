@@ -103,10 +103,22 @@ impl Diagnostic {
 
 /// The line and column, from 1, of a byte of `text`; the column in characters.
 pub(crate) fn position(text: &str, byte: usize) -> (u32, u32) {
-    let before = &text[..text.floor_char_boundary(byte)];
-    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    let line = before.bytes().filter(|&byte| byte == b'\n').count() + 1;
-    let column = before[line_start..].chars().count() + 1;
+    position_among(text, &line_starts(text), byte)
+}
+
+/// Where each line but the first begins.
+pub(crate) fn line_starts(text: &str) -> Vec<usize> {
+    let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+    newlines.map(|(at, _)| at + 1).collect()
+}
+
+/// [`position`] in a text whose lines are known.
+pub(crate) fn position_among(text: &str, line_starts: &[usize], byte: usize) -> (u32, u32) {
+    let byte = text.floor_char_boundary(byte);
+    let lines_before = line_starts.partition_point(|&start| start <= byte);
+    let line_start = lines_before.checked_sub(1).map_or(0, |at| line_starts[at]);
+    let line = lines_before + 1;
+    let column = text[line_start..byte].chars().count() + 1;
     (
         u32::try_from(line).unwrap_or(u32::MAX),
         u32::try_from(column).unwrap_or(u32::MAX),

@@ -79,14 +79,20 @@ enum Sort {
     Settle,
 }
 
+/// What a run has if the plan does not say.
+const DEFAULTS: &[&str] = &[
+    "l.i0", "l.x", "l.i1", "l.i2", "settle", "qr100", "qp100", "qr500", "qp500", "qr1000", "qp1000",
+];
+
 impl StepSort for Sort {
-    const DEFAULTS: &'static [&'static str] = &[
-        "l.i0", "l.x", "l.i1", "l.i2", "settle", "qr100", "qp100", "qr500", "qp500", "qr1000",
-        "qp1000",
-    ];
+    type Known = ();
     const REPEATED: &'static str = "qr100.2";
 
-    fn parse(name: &str) -> Option<Self> {
+    fn defaults((): &()) -> Vec<&str> {
+        DEFAULTS.to_vec()
+    }
+
+    fn parse(name: &str, (): &()) -> Option<Self> {
         match name {
             "l.i0" => Some(Self::Load),
             "l.x" => Some(Self::Index),
@@ -97,11 +103,11 @@ impl StepSort for Sort {
         }
     }
 
-    fn names() -> Vec<&'static str> {
-        Self::DEFAULTS.to_vec()
+    fn names((): &()) -> Vec<&str> {
+        DEFAULTS.to_vec()
     }
 
-    fn all() -> String {
+    fn all((): &()) -> String {
         "`l.i0`, `l.x`, `l.i1`, `l.i2`, `settle`, `qrN` and `qpN` with N rows written per second"
             .to_owned()
     }
@@ -110,11 +116,13 @@ impl StepSort for Sort {
         (part == "l").then_some("l.i1")
     }
 
-    fn keys(self) -> &'static [&'static str] {
+    fn keys(self, (): &()) -> Vec<&str> {
         match self {
-            Self::Load | Self::Index | Self::WriteMost | Self::WriteRest => &WRITE_STEP_KEYS,
-            Self::Query { .. } => &QUERY_STEP_KEYS,
-            Self::Settle => &[],
+            Self::Load | Self::Index | Self::WriteMost | Self::WriteRest => {
+                WRITE_STEP_KEYS.to_vec()
+            }
+            Self::Query { .. } => QUERY_STEP_KEYS.to_vec(),
+            Self::Settle => Vec::new(),
         }
     }
 }
@@ -215,14 +223,14 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<I
     );
     let terms = terms::read(cx, section);
 
-    let names = step::names(cx, section);
+    let names = step::names(cx, section, &());
     let defaults = Defaults {
         initial_rows: initial_rows.clone(),
         write_rows: write_rows.clone(),
         read_write_time: read_write_time.clone(),
         transactions: transactions.value,
     };
-    let steps = step::steps(cx, section, &names, |cx, name, section| {
+    let steps = step::steps(cx, section, &names, &(), |cx, name, section| {
         step(cx, name, section, &defaults)
     });
 
@@ -575,7 +583,7 @@ mod tests {
     use super::*;
 
     fn sort(text: &str) -> Option<Sort> {
-        StepName::parse(text).map(|step| step.sort)
+        StepName::parse(text, &()).map(|step| step.sort)
     }
 
     #[test]

@@ -88,37 +88,44 @@ enum Sort {
     Overwrite,
 }
 
+/// What a run has if the plan does not say.
+const DEFAULTS: &[&str] = &[
+    "fillseq",
+    "drain",
+    "readrandom",
+    "fwdrange",
+    "multireadrandom",
+    "overwritesome",
+    "flush",
+    "revrangewhilewriting",
+    "fwdrangewhilewriting",
+    "readwhilewriting",
+    "overwrite",
+];
+
 impl StepSort for Sort {
-    const DEFAULTS: &'static [&'static str] = &[
-        "fillseq",
-        "drain",
-        "readrandom",
-        "fwdrange",
-        "multireadrandom",
-        "overwritesome",
-        "flush",
-        "revrangewhilewriting",
-        "fwdrangewhilewriting",
-        "readwhilewriting",
-        "overwrite",
-    ];
+    type Known = ();
     const REPEATED: &'static str = "overwrite.2";
 
-    fn parse(name: &str) -> Option<Self> {
+    fn defaults((): &()) -> Vec<&str> {
+        DEFAULTS.to_vec()
+    }
+
+    fn parse(name: &str, (): &()) -> Option<Self> {
         let (_, sort) = STEPS.iter().find(|(other, _)| *other == name)?;
         Some(*sort)
     }
 
-    fn names() -> Vec<&'static str> {
+    fn names((): &()) -> Vec<&str> {
         STEPS.iter().map(|(name, _)| *name).collect()
     }
 
-    fn keys(self) -> &'static [&'static str] {
+    fn keys(self, (): &()) -> Vec<&str> {
         match self {
-            Self::FillSeq | Self::Drain | Self::Flush => &[],
-            Self::Read(_) | Self::Overwrite => &["time"],
-            Self::ReadWhileWriting(_) => &["time", "write-rate"],
-            Self::OverwriteSome => &["writes"],
+            Self::FillSeq | Self::Drain | Self::Flush => Vec::new(),
+            Self::Read(_) | Self::Overwrite => vec!["time"],
+            Self::ReadWhileWriting(_) => vec!["time", "write-rate"],
+            Self::OverwriteSome => vec!["writes"],
         }
     }
 }
@@ -149,14 +156,14 @@ fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
     let verify_share = cx.field(section, "verify-share", &Share, 0.01);
     let terms = terms::read(cx, section);
 
-    let names = step::names(cx, section);
+    let names = step::names(cx, section, &());
     let defaults = Defaults {
         keys,
         write_rate,
         read_time,
         read_write_time,
     };
-    let steps = step::steps(cx, section, &names, |cx, name, section| KvStep {
+    let steps = step::steps(cx, section, &names, &(), |cx, name, section| KvStep {
         name: name.name.clone(),
         kind: step(cx, name.sort, section, &defaults),
     });
@@ -283,7 +290,7 @@ mod tests {
 
     #[test]
     fn a_step_is_known_by_its_name() {
-        let sort = |text| StepName::parse(text).map(|step: StepName<Sort>| step.sort);
+        let sort = |text| StepName::parse(text, &()).map(|step: StepName<Sort>| step.sort);
         assert_eq!(sort("fillseq"), Some(Sort::FillSeq));
         assert_eq!(sort("overwrite.2"), Some(Sort::Overwrite));
         assert_eq!(sort("overwritesome"), Some(Sort::OverwriteSome));
@@ -306,8 +313,8 @@ mod tests {
 
     #[test]
     fn every_default_step_is_one() {
-        for name in Sort::DEFAULTS {
-            assert!(Sort::parse(name).is_some(), "{name}");
+        for name in DEFAULTS {
+            assert!(Sort::parse(name, &()).is_some(), "{name}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The text of a plan -> targets, workloads and cells, or diagnostics with line and column. No I/O.
 //!
 //! [`parse`] goes in steps: `document` takes the text apart and keeps the place of every value, `overrides` puts
-//! `--set` arguments over it, and `insert`, `kv`, `builds`, `configs` and `targets` read what they know through `reader`
+//! `--set` arguments over it, and `insert`, `kv`, `sysbench`, `builds`, `configs` and `targets` read what they know through `reader`
 //! and the `kinds` of values, which say what is wrong with a value and note each with its origin. Nothing stops at the
 //! first error.
 
@@ -19,6 +19,7 @@ mod redact;
 mod render;
 mod spec;
 mod step;
+mod sysbench;
 mod targets;
 mod terms;
 mod tree;
@@ -36,6 +37,7 @@ use insert::InsertReader;
 use kinds::{Choice, Count, Flag, Line, ListOf, Name, Optional, SmallCount, Time, is_name};
 use kv::KvReader;
 use reader::{Context, Field, Kind, Section};
+use sysbench::SysbenchReader;
 use wording::{code, did_you_mean, list};
 
 /// The plan that is run when none is given; its path is [`DEFAULT_PLAN_PATH`].
@@ -60,16 +62,18 @@ const KEYS: [&str; 14] = [
     "config",
     "target",
 ];
-const WORKLOAD_KEYS: [&str; 2] = ["insert", "kv"];
+const WORKLOAD_KEYS: [&str; 3] = ["insert", "kv", "sysbench"];
 
 /// More clients than any machine serves.
 const CLIENTS_MOST: u32 = 10_000;
 const REPEATS_MOST: u32 = 1_000;
 
 /// Codes of what is wrong with one key or value, whatever the rest of the plan says.
-const LOCAL_CODES: [&str; 10] = [
+const LOCAL_CODES: [&str; 12] = [
+    "plan::bad-expression",
     "plan::bad-name",
     "plan::bad-number",
+    "plan::bad-sql",
     "plan::bad-text",
     "plan::bad-unit",
     "plan::bad-url",
@@ -252,8 +256,8 @@ fn workload(
     section: &mut Section,
     clients_most: Option<u32>,
 ) -> Option<Vec<Variant>> {
-    const HELP: &str = "add a table `[workload.insert]`, the Insert Benchmark, or `[workload.kv]`, the key-value sequence; \
-         all their keys have defaults";
+    const HELP: &str = "add a table `[workload.insert]`, the Insert Benchmark, `[workload.sysbench]`, the sysbench \
+         microbenchmarks, or `[workload.kv]`, the key-value sequence; all their keys have defaults";
     let missing = |place| {
         Diagnostic::error("plan::missing-key", place, "the plan has no workload").help(HELP)
     };
@@ -263,59 +267,67 @@ fn workload(
     };
     let errors = cx.diagnostics.len();
     let mut workload = Section::of(cx, "workload", entry.node, &WORKLOAD_KEYS)?;
-    match (workload.take("insert"), workload.take("kv")) {
-        (Some(insert), Some(kv)) => {
-            let (first, second) = if insert.key_place <= kv.key_place {
-                (insert.key_place, kv.key_place)
-            } else {
-                (kv.key_place, insert.key_place)
-            };
-            cx.report(
-                Diagnostic::error(
-                    "plan::conflict",
-                    second,
-                    "`workload.insert` and `workload.kv` exclude each other",
-                )
-                .label("a plan has one workload")
-                .also(first, "the other")
-                .help("make two plans of it"),
-            );
-            None
+    let mut given: Vec<(&str, tree::Entry)> = WORKLOAD_KEYS
+        .into_iter()
+        .filter_map(|name| Some((name, workload.take(name)?)))
+        .collect();
+    given.sort_by_key(|(_, entry)| entry.key_place);
+    let mut given = given.into_iter();
+    let Some((name, entry)) = given.next() else {
+        // An unknown key was probably meant to be one.
+        if cx.diagnostics.len() == errors {
+            cx.report(missing(entry.key_place).label("nothing in it"));
         }
-        (Some(entry), None) => variants::read::<InsertReader>(cx, entry.node, clients_most),
-        (None, Some(entry)) => variants::read::<KvReader>(cx, entry.node, clients_most),
-        (None, None) => {
-            // An unknown key was probably meant to be one.
-            if cx.diagnostics.len() == errors {
-                cx.report(missing(entry.key_place).label("nothing in it"));
-            }
-            None
-        }
+        return None;
+    };
+    if let Some((other, second)) = given.next() {
+        cx.report(
+            Diagnostic::error(
+                "plan::conflict",
+                second.key_place,
+                format!("`workload.{name}` and `workload.{other}` exclude each other"),
+            )
+            .label("a plan has one workload")
+            .also(entry.key_place, "the other")
+            .help("make two plans of it"),
+        );
+        return None;
+    }
+    match name {
+        "insert" => variants::read::<InsertReader>(cx, entry.node, clients_most),
+        "kv" => variants::read::<KvReader>(cx, entry.node, clients_most),
+        _ => variants::read::<SysbenchReader>(cx, entry.node, clients_most),
     }
 }
 
 /// Reports builds that the workload can't run on.
 fn check_engines(cx: &mut Context<'_>, variants: Option<&[Variant]>, builds: &[(Build, Place)]) {
-    let Some(Variant {
-        workload: Workload::Kv(_),
-        ..
-    }) = variants.and_then(<[Variant]>::first)
-    else {
+    let Some(variant) = variants.and_then(<[Variant]>::first) else {
         return;
     };
-    for (build, place) in builds.iter().filter(|it| it.0.engine != Engine::RocksDb) {
+    for (build, place) in builds {
+        let (workload, why, help) = match (&variant.workload, build.engine == Engine::RocksDb) {
+            (Workload::Kv(_), false) => (
+                "key-value sequence does",
+                "has no keys and values",
+                "it runs on builds of `rocksdb`; for others use `[workload.insert]`",
+            ),
+            (Workload::Sysbench(_), true) => (
+                "sysbench microbenchmarks do",
+                "has no SQL",
+                "they run on servers and SQLite; for RocksDB use `[workload.kv]` or `[workload.insert]`",
+            ),
+            _ => continue,
+        };
         let engine = builds::engine_name(build.engine);
         cx.report(
             Diagnostic::error(
                 "plan::conflict",
                 *place,
-                format!(
-                    "the key-value sequence does not run on build {}",
-                    code(&build.name)
-                ),
+                format!("the {workload} not run on build {}", code(&build.name)),
             )
-            .label(format!("{} has no keys and values", code(engine)))
-            .help("it runs on builds of `rocksdb`; for others use `[workload.insert]`"),
+            .label(format!("{} {why}", code(engine)))
+            .help(help),
         );
     }
 }

@@ -5,7 +5,7 @@ use toml::de::{DeValue, Error};
 use crate::diagnostic::{Diagnostic, Place, Span};
 use crate::tree::{Builder, Entry, Node, Table, Value};
 use crate::wording::code;
-use crate::{insert, kv};
+use crate::{insert, kv, sysbench};
 
 /// Puts the arguments over `root`, in their order: a later one wins.
 pub(crate) fn apply(root: &mut Table, sets: &[String], diagnostics: &mut Vec<Diagnostic>) {
@@ -205,13 +205,14 @@ fn path_of(index: usize, key: &str) -> Read<Vec<(String, Place)>> {
 fn join_names(path: Vec<(String, Place)>) -> Vec<(String, Place)> {
     let name = |at: usize| path.get(at).map_or("", |(name, _)| name.as_str());
     let step_at = match (name(0), name(1), name(2), name(4)) {
-        ("workload", "insert" | "kv", "step", _) => Some(3),
-        ("workload", "insert" | "kv", "variant", "step") => Some(5),
+        ("workload", "insert" | "kv" | "sysbench", "step", _) => Some(3),
+        ("workload", "insert" | "kv" | "sysbench", "variant", "step") => Some(5),
         _ => None,
     };
     let (from, to) = if let Some(from) = step_at {
         let keys: &[&str] = match name(1) {
             "kv" => &kv::STEP_KEYS,
+            "sysbench" => &sysbench::STEP_KEYS,
             _ => &insert::STEP_KEYS,
         };
         let last_is_key = path

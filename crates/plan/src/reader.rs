@@ -1,6 +1,6 @@
 //! Typed access to the tree: takes values out, says what is wrong with them, notes each with its origin.
 
-use crate::diagnostic::{Diagnostic, Place, position};
+use crate::diagnostic::{Diagnostic, Place, Span, line_starts, position_among};
 use crate::spec::{Origin, Resolved};
 use crate::tree::{Entry, Node, Table, Value};
 use crate::wording::{code, did_you_mean, list};
@@ -8,6 +8,7 @@ use crate::wording::{code, did_you_mean, list};
 /// What is collected while a plan is read.
 pub(crate) struct Context<'a> {
     text: &'a str,
+    line_starts: Vec<usize>,
     pub(crate) diagnostics: Vec<Diagnostic>,
     pub(crate) resolved: Vec<Resolved>,
 }
@@ -55,6 +56,7 @@ impl<'a> Context<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
         Self {
             text,
+            line_starts: line_starts(text),
             diagnostics: Vec::new(),
             resolved: Vec::new(),
         }
@@ -76,11 +78,42 @@ impl<'a> Context<'a> {
     pub(crate) fn origin(&self, place: Place) -> Origin {
         match place {
             Place::File(span) => {
-                let (line, column) = position(self.text, span.start);
+                let (line, column) = position_among(self.text, &self.line_starts, span.start);
                 Origin::File { line, column }
             }
             Place::Set { .. } => Origin::Set,
             Place::Nowhere => Origin::Default,
+        }
+    }
+
+    /// The place of the bytes `start..end` of a node's text; of all of it where the plan writes the text otherwise.
+    pub(crate) fn within(&self, node: &Node, start: usize, end: usize) -> Place {
+        let Some(text) = node.text() else {
+            return node.place;
+        };
+        let shifted = |span: Span, by: usize| Span {
+            start: span.start + by + start,
+            end: span.start + by + end,
+        };
+        match node.place {
+            Place::File(span) => {
+                let written = self.text.get(span.start..span.end).unwrap_or_default();
+                // After three quotes a newline may follow that is not part of the text.
+                let quotes = ["\"\"\"\n", "'''\n", "\"\"\"", "'''", "\"", "'"];
+                let lead = quotes.into_iter().find(|quotes| {
+                    let rest = written.strip_prefix(quotes);
+                    rest.and_then(|rest| rest.strip_suffix(quotes.trim_end())) == Some(text)
+                });
+                match lead {
+                    Some(lead) => Place::File(shifted(span, lead.len())),
+                    None => node.place,
+                }
+            }
+            Place::Set { index, span } if span.end - span.start == text.len() => Place::Set {
+                index,
+                span: shifted(span, 0),
+            },
+            Place::Set { .. } | Place::Nowhere => node.place,
         }
     }
 

@@ -62,6 +62,8 @@ pub enum Workload {
     Insert(Insert),
     /// The key-value sequence.
     Kv(Kv),
+    /// The sysbench microbenchmarks.
+    Sysbench(Sysbench),
 }
 
 /// The parameters of the Insert Benchmark.
@@ -296,6 +298,227 @@ pub enum KvRead {
     Reverse,
 }
 
+/// The parameters of the sysbench microbenchmarks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sysbench {
+    /// The steps in their order.
+    pub steps: Vec<SysbenchStep>,
+    /// Tables: `sbtest1` ... `sbtestN`.
+    pub tables: u32,
+    /// Rows per table that `load` makes.
+    pub rows: u64,
+    /// Connections that load.
+    pub load_connections: u32,
+    /// Rows per statement of the load.
+    pub load_batch: u32,
+    /// Whether there is an index on `k`.
+    pub secondary_index: bool,
+    /// Whether `id` is the primary key; otherwise it has a secondary index.
+    pub primary_key: bool,
+    /// How random ids and values of `k` are drawn.
+    pub distribution: Distribution,
+    /// Whether statements are prepared, where they don't say themselves.
+    pub prepared: bool,
+    /// How long each test runs before it is measured.
+    pub warmup: Duration,
+    /// The length of each test that reads.
+    pub read_time: Duration,
+    /// The length of each test that writes.
+    pub write_time: Duration,
+    /// Events per second and client; `None`: as fast as they go.
+    pub rate: Option<f64>,
+    /// What is compared with what the workload knows it did, after each step.
+    pub checks: Checks,
+    /// Failed operations that end a step as failed.
+    pub error_limit: u64,
+    /// Attempts at an event that fails with a transient error, the first included.
+    pub attempts: u32,
+    /// The least time that settling takes.
+    pub settle_at_least: Duration,
+    /// When settling stops waiting for pending work.
+    pub settle_at_most: Duration,
+}
+
+/// How random ids and values of `k` are drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Distribution {
+    /// Each as often as any other.
+    Uniform,
+    /// The n-th as often as n to the power of minus `exponent`.
+    Zipfian {
+        /// More than 0.
+        exponent: f64,
+    },
+}
+
+/// One step of the sysbench microbenchmarks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SysbenchStep {
+    /// Its name, unique within the plan: `read-only.range10.pre`.
+    pub name: String,
+    /// What it does.
+    pub kind: SysbenchStepKind,
+}
+
+/// What a step of the sysbench microbenchmarks does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SysbenchStepKind {
+    /// `load`: makes the rows of all tables.
+    Load,
+    /// `index`: creates the index on `k` of each table.
+    Index,
+    /// `settle`
+    Settle,
+    /// Runs a test.
+    Run {
+        /// The test, its arguments put in.
+        test: Test,
+        /// How long it is measured.
+        time: Duration,
+        /// How long it runs before.
+        warmup: Duration,
+        /// How random ids and values of `k` are drawn.
+        distribution: Distribution,
+        /// Events per second and client; `None`: as fast as they go.
+        rate: Option<f64>,
+        /// Whether it is shown among the results, and not only recorded.
+        reported: bool,
+    },
+}
+
+/// What one event of a test is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Test {
+    /// Its name, without arguments and suffix: `read-only`.
+    pub name: String,
+    /// The group that it is shown in.
+    pub group: Group,
+    /// The table that an event works on.
+    pub table: TableChoice,
+    /// Whether the statements stand in a transaction.
+    pub transaction: bool,
+    /// Drawn once per event, in this order.
+    pub parameters: Vec<Parameter>,
+    /// The statements of an event, in their order; at least one.
+    pub statements: Vec<TestStatement>,
+}
+
+impl Test {
+    /// Queries per event as sysbench counts them: each execution of a statement, `begin` and `commit`.
+    pub fn queries(&self) -> u64 {
+        let statements: u64 = self.statements.iter().map(|it| u64::from(it.repeat)).sum();
+        statements + if self.transaction { 2 } else { 0 }
+    }
+}
+
+/// What a test mostly does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// Reads rows by key.
+    Point,
+    /// Reads ranges of rows, no aggregation.
+    Range1,
+    /// Reads ranges of rows, with aggregation.
+    Range2,
+    /// Writes.
+    Write,
+}
+
+impl Group {
+    /// Its name in plans and records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Point => "point",
+            Self::Range1 => "range-1",
+            Self::Range2 => "range-2",
+            Self::Write => "write",
+        }
+    }
+}
+
+/// The table that an event works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableChoice {
+    /// A random one, all alike.
+    Random,
+    /// That of its thread: number `thread` modulo the number of tables.
+    Thread,
+    /// `sbtest1`
+    First,
+}
+
+/// A statement of a test.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TestStatement {
+    /// Its text, with `{table}` and `{parameter}`.
+    pub sql: String,
+    /// How often an event executes it, with new draws each time.
+    pub repeat: u32,
+    /// Whether it is prepared; otherwise it is sent as text.
+    pub prepared: bool,
+    /// The fewest and the most rows that are right for one execution to return or change; `None`: not known.
+    pub rows: Option<(Expression, Expression)>,
+    /// Drawn anew for each execution, in this order.
+    pub parameters: Vec<Parameter>,
+}
+
+/// A parameter of statements.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    /// Its name, unique within the statement and the test.
+    pub name: String,
+    /// What it is.
+    pub draw: Draw,
+}
+
+/// What a parameter is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Draw {
+    /// The id of a loaded row, by the step's distribution.
+    Id,
+    /// A value of the column `k`, by the step's distribution.
+    K,
+    /// A value of the column `c`.
+    C,
+    /// A value of the column `pad`.
+    Pad,
+    /// So many ids.
+    Ids(Expression),
+    /// So many values of the column `k`.
+    Ks(Expression),
+    /// From the first on, so many.
+    Consecutive(Expression, Expression),
+    /// From the least to the most, all alike.
+    Uniform(Expression, Expression),
+    /// From the least to the most with an exponent: the least is the most frequent.
+    Zipfian(Expression, Expression, f64),
+    /// Computed.
+    Value(Expression),
+}
+
+/// An integer that is computed. How many a list has is always an [`Expression::Integer`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expression {
+    /// A constant.
+    Integer(i64),
+    /// Rows that a table was loaded with.
+    Rows,
+    /// Tables.
+    Tables,
+    /// The number of the client's thread, from 0.
+    Thread,
+    /// A parameter that is defined before and an integer.
+    Parameter(String),
+    /// The sum of two.
+    Sum(Box<Expression>, Box<Expression>),
+    /// The first without the second.
+    Difference(Box<Expression>, Box<Expression>),
+    /// The product of two.
+    Product(Box<Expression>, Box<Expression>),
+    /// The first by the second, rounded towards zero.
+    Quotient(Box<Expression>, Box<Expression>),
+}
+
 /// An engine by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
@@ -467,6 +690,7 @@ impl Workload {
         match self {
             Self::Insert(_) => "insert",
             Self::Kv(_) => "kv",
+            Self::Sysbench(_) => "sysbench",
         }
     }
 }

@@ -1,7 +1,5 @@
 //! The steps of a workload: their names in its list `steps`, and their tables `[workload.X.step.NAME]`.
 
-use std::marker::PhantomData;
-
 use crate::diagnostic::{Diagnostic, Place};
 use crate::kinds::ListOf;
 use crate::reader::{Context, Fault, Field, Kind, Section, table_of, text_of, wrong_type};
@@ -10,21 +8,24 @@ use crate::wording::{code, did_you_mean, key_part, list, quoted};
 
 /// What a step of a workload does, as its name says it.
 pub(crate) trait StepSort: Copy {
-    /// What a run has if the plan does not say.
-    const DEFAULTS: &'static [&'static str];
+    /// What names depend on besides themselves.
+    type Known;
 
     /// A name with a suffix, which shows how a step is repeated.
     const REPEATED: &'static str;
 
+    /// What a run has if the plan does not say.
+    fn defaults(known: &Self::Known) -> Vec<&str>;
+
     /// Reads a name without a suffix; `None` for what is no step.
-    fn parse(name: &str) -> Option<Self>;
+    fn parse(name: &str, known: &Self::Known) -> Option<Self>;
 
     /// The names that may be meant by one that is no step's.
-    fn names() -> Vec<&'static str>;
+    fn names(known: &Self::Known) -> Vec<&str>;
 
     /// All names there are, for people.
-    fn all() -> String {
-        list(&Self::names())
+    fn all(known: &Self::Known) -> String {
+        list(&Self::names(known))
     }
 
     /// The name with a dot that may be meant by its part before the dot.
@@ -33,7 +34,7 @@ pub(crate) trait StepSort: Copy {
     }
 
     /// The keys that the step's table may have.
-    fn keys(self) -> &'static [&'static str];
+    fn keys(self, known: &Self::Known) -> Vec<&str>;
 }
 
 /// A step's name.
@@ -61,15 +62,15 @@ fn is_suffix(suffix: &str) -> bool {
 
 impl<S: StepSort> StepName<S> {
     /// Reads a name, with or without a suffix; `None` for what is no step.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str, known: &S::Known) -> Option<Self> {
         // All of it first: a name may have a dot of its own.
         let repeated = || match text.rsplit_once('.') {
-            Some((name, suffix)) if is_suffix(suffix) => S::parse(name),
+            Some((name, suffix)) if is_suffix(suffix) => S::parse(name, known),
             _ => None,
         };
         Some(Self {
             name: text.to_owned(),
-            sort: S::parse(text).or_else(repeated)?,
+            sort: S::parse(text, known).or_else(repeated)?,
         })
     }
 }
@@ -78,11 +79,11 @@ fn suffix_help<S: StepSort>(what: &str) -> String {
     format!("to repeat {what}, add a suffix: {}", code(S::REPEATED))
 }
 
-fn help<S: StepSort>() -> String {
-    format!("steps: {}; {}", S::all(), suffix_help::<S>("one"))
+fn help<S: StepSort>(known: &S::Known) -> String {
+    format!("steps: {}; {}", S::all(known), suffix_help::<S>("one"))
 }
 
-fn unknown<S: StepSort>(text: &str, place: Place, within: &str) -> Diagnostic {
+fn unknown<S: StepSort>(text: &str, place: Place, within: &str, known: &S::Known) -> Diagnostic {
     Diagnostic::error(
         "plan::unknown-step",
         place,
@@ -91,22 +92,23 @@ fn unknown<S: StepSort>(text: &str, place: Place, within: &str) -> Diagnostic {
     .label("not a step")
     .help(format!(
         "{}{}",
-        did_you_mean(text, &S::names()),
-        help::<S>()
+        did_you_mean(text, &S::names(known)),
+        help::<S>(known)
     ))
 }
 
 /// A step's name in a list of steps.
-struct Step<S>(PhantomData<S>);
+struct Step<'a, S: StepSort>(&'a S::Known);
 
-impl<S: StepSort> Kind for Step<S> {
+impl<S: StepSort> Kind for Step<'_, S> {
     type Value = StepName<S>;
 
     fn read(&self, name: &str, node: &Node) -> Result<StepName<S>, Fault> {
         let text = text_of(node, || {
-            wrong_type(name, node, "the name of a step").help(help::<S>())
+            wrong_type(name, node, "the name of a step").help(help::<S>(self.0))
         })?;
-        StepName::parse(text).ok_or_else(|| unknown::<S>(text, node.place, name).into())
+        StepName::parse(text, self.0)
+            .ok_or_else(|| unknown::<S>(text, node.place, name, self.0).into())
     }
 
     fn show(&self, value: &StepName<S>) -> String {
@@ -122,12 +124,16 @@ impl<S: StepSort> Kind for Step<S> {
 pub(crate) type StepNames<S> = Field<Vec<(StepName<S>, Place)>>;
 
 /// Takes the list `steps` of a workload.
-pub(crate) fn names<S: StepSort>(cx: &mut Context<'_>, section: &mut Section) -> StepNames<S> {
-    let default = S::DEFAULTS
+pub(crate) fn names<S: StepSort>(
+    cx: &mut Context<'_>,
+    section: &mut Section,
+    known: &S::Known,
+) -> StepNames<S> {
+    let default = S::defaults(known)
         .iter()
-        .filter_map(|name| Some((StepName::parse(name)?, Place::Nowhere)))
+        .filter_map(|name| Some((StepName::parse(name, known)?, Place::Nowhere)))
         .collect();
-    let kind = ListOf(Step(PhantomData), "a list of steps");
+    let kind = ListOf(Step::<S>(known), "a list of steps");
     cx.field(section, "steps", &kind, default)
 }
 
@@ -136,6 +142,7 @@ pub(crate) fn steps<S: StepSort, T>(
     cx: &mut Context<'_>,
     section: &mut Section,
     names: &StepNames<S>,
+    known: &S::Known,
     mut read: impl FnMut(&mut Context<'_>, &StepName<S>, &mut Section) -> T,
 ) -> Vec<T> {
     let list = section.name_of("steps");
@@ -146,7 +153,8 @@ pub(crate) fn steps<S: StepSort, T>(
         .unwrap_or_default();
     let mut step = |cx: &mut Context<'_>, name: &StepName<S>, entry: Option<Entry>| {
         let path = format!("{path}.{}", key_part(&name.name));
-        let section = entry.and_then(|entry| Section::of(cx, &path, entry.node, name.sort.keys()));
+        let section =
+            entry.and_then(|entry| Section::of(cx, &path, entry.node, &name.sort.keys(known)));
         read(
             cx,
             name,
@@ -156,8 +164,8 @@ pub(crate) fn steps<S: StepSort, T>(
 
     let mut tables = Vec::new();
     for entry in table.entries {
-        let Some(name) = StepName::parse(&entry.key) else {
-            let mut diagnostic = unknown::<S>(&entry.key, entry.key_place, &path);
+        let Some(name) = StepName::parse(&entry.key, known) else {
+            let mut diagnostic = unknown::<S>(&entry.key, entry.key_place, &path, known);
             if let Some(dotted) = S::dotted(&entry.key) {
                 diagnostic.help = vec![format!(
                     "a name with a dot stands in quotes: `[{path}.{}]`",
@@ -216,10 +224,14 @@ mod tests {
     }
 
     impl StepSort for Sort {
-        const DEFAULTS: &'static [&'static str] = &["scan"];
+        type Known = ();
         const REPEATED: &'static str = "scan.2";
 
-        fn parse(name: &str) -> Option<Self> {
+        fn defaults((): &()) -> Vec<&str> {
+            vec!["scan"]
+        }
+
+        fn parse(name: &str, (): &()) -> Option<Self> {
             match name {
                 "scan" => Some(Self::Scan),
                 "read" => Some(Self::Read),
@@ -228,17 +240,17 @@ mod tests {
             }
         }
 
-        fn names() -> Vec<&'static str> {
+        fn names((): &()) -> Vec<&str> {
             vec!["scan", "read", "read.range10"]
         }
 
-        fn keys(self) -> &'static [&'static str] {
-            &[]
+        fn keys(self, (): &()) -> Vec<&str> {
+            Vec::new()
         }
     }
 
     fn sort(text: &str) -> Option<Sort> {
-        StepName::parse(text).map(|step| step.sort)
+        StepName::parse(text, &()).map(|step| step.sort)
     }
 
     #[test]

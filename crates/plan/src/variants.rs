@@ -1,13 +1,15 @@
 //! `[workload.X.variant.NAME]`: what the variants of a workload change in it.
 
+use std::collections::HashMap;
+
 use crate::diagnostic::Diagnostic;
 use crate::kinds::bad_name;
 use crate::reader::{Context, table_of};
-use crate::spec::{Variant, Workload};
+use crate::spec::{Resolved, Variant, Workload};
 use crate::tree::{Entry, Node, Table, Value};
 
-/// The key of a workload whose own keys are changed one by one.
-const NESTED: &str = "step";
+/// The keys of a workload whose own keys are changed one by one.
+const NESTED: [&str; 2] = ["step", "test"];
 
 /// How a workload is read from its table.
 pub(crate) trait Reader {
@@ -110,13 +112,16 @@ fn changed<R: Reader>(
             cx.report(diagnostic);
         }
     }
-    for mut value in cx.resolved.split_off(resolved) {
-        let is_shared = cx.resolved[noted..].contains(&value);
-        if !is_shared {
-            let rest = value.key.strip_prefix(R::PATH).unwrap_or("");
-            value.key = format!("{path}{rest}");
-            cx.resolved.push(value);
-        }
+    let mut changed = cx.resolved.split_off(resolved);
+    let shared: HashMap<&str, &Resolved> = cx.resolved[noted..]
+        .iter()
+        .map(|value| (value.key.as_str(), value))
+        .collect();
+    changed.retain(|value| shared.get(value.key.as_str()) != Some(&value));
+    for mut value in changed {
+        let rest = value.key.strip_prefix(R::PATH).unwrap_or("");
+        value.key = format!("{path}{rest}");
+        cx.resolved.push(value);
     }
     workload
 }
@@ -128,7 +133,9 @@ fn put_over(table: &mut Table, changes: Table) {
             continue;
         };
         match (&mut existing.node.value, change.node.value) {
-            (Value::Table(steps), Value::Table(changes)) if change.key == NESTED => {
+            (Value::Table(steps), Value::Table(changes))
+                if NESTED.contains(&change.key.as_str()) =>
+            {
                 for step in changes.entries {
                     put_step_over(steps, step);
                 }

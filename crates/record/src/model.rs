@@ -339,6 +339,14 @@ pub struct Step {
     /// [`Step::main_operation`].
     #[serde(default)]
     pub main_op: Option<String>,
+    /// Queries that one operation of that kind stands for, where its benchmark counts these: the step's throughput is
+    /// operations per second times this. `None`: operations are what is counted.
+    #[serde(default)]
+    pub queries_per_event: Option<f64>,
+    /// Which of its benchmark's groups it belongs to: `point`, `range-1`, `range-2`, `write`. Steps of one group are
+    /// shown together; `None`: there are no groups.
+    #[serde(default)]
+    pub group: Option<String>,
     /// How far it got.
     pub status: Status,
     /// Why it failed, if it did.
@@ -382,6 +390,10 @@ pub struct Step {
     pub counters_before: Vec<Counter>,
     /// Counters of the engine when the step had ended.
     pub counters_after: Vec<Counter>,
+    /// The same when what follows a measured step was over too: its check and its settling. Empty in settle steps, and
+    /// in records that don't say.
+    #[serde(default)]
+    pub counters_end: Vec<Counter>,
     /// Sizes when the step had ended; `None` where assay can't reach the files.
     pub storage: Option<StorageSize>,
     /// The checks of the data, and whether they hold.

@@ -35,8 +35,11 @@ impl StepReader {
 
     /// A step whose writer ended before it did.
     pub(crate) fn partial(path: PathBuf, number: u32, name: String) -> Self {
-        let reasons =
-            vec!["it was never finished: assay was killed, or could not write".to_owned()];
+        // Whose end it was is not known here: of a cell in a process of its own, that crashed with its engine, or assay.
+        let reasons = vec![
+            "it was never finished: the process that ran it crashed or was killed, or could not write"
+                .to_owned(),
+        ];
         Self {
             path,
             number,

@@ -128,11 +128,23 @@ pub(crate) fn per_step<'a>(
     }
 }
 
-/// (a) Throughput: one row per line, one column per step.
-pub(crate) fn summary(matrix: &Matrix<'_>) -> Table {
-    let steps: Vec<_> = matrix.measured().collect();
+/// (a) Throughput: one row per line, one column per step; one table, or one for each group of steps.
+pub(crate) fn summary(matrix: &Matrix<'_>) -> Vec<Table> {
+    matrix
+        .measured_by_group()
+        .into_iter()
+        .map(|(group, steps)| summary_of(matrix, group, &steps))
+        .collect()
+}
+
+/// The identifier of the table of a group.
+fn grouped_id(id: &str, group: Option<&str>) -> String {
+    group.map_or_else(|| id.to_string(), |group| format!("{id}-{}", anchor(group)))
+}
+
+fn summary_of<'a>(matrix: &Matrix<'a>, group: Option<&str>, steps: &[StepHead<'a>]) -> Table {
     let mut footnotes = Footnotes::default();
-    let mut table = per_step(matrix, &steps, |line, step| {
+    let mut table = per_step(matrix, steps, |line, step| {
         let Some(row) = line.row(step.name) else {
             return missing_step(matrix, line, step);
         };
@@ -157,18 +169,18 @@ pub(crate) fn summary(matrix: &Matrix<'_>) -> Table {
     });
     for (column, step) in steps.iter().enumerate() {
         let mut first = 0;
-        for group in matrix.groups() {
+        for lines in matrix.groups() {
             shade_column(
-                &mut table.rows[first..first + group.len()],
+                &mut table.rows[first..first + lines.len()],
                 column,
-                group,
+                lines,
                 *step,
             );
-            first += group.len();
+            first += lines.len();
         }
     }
-    table.id = "summary".to_string();
-    table.title = throughput_title(matrix);
+    table.id = grouped_id("summary", group);
+    table.title = throughput_title(matrix, group, steps);
     table.columns = steps
         .iter()
         .map(|step| throughput_head(matrix, *step))
@@ -202,17 +214,24 @@ fn shade_column(rows: &mut [TableRow], column: usize, group: &[Line<'_>], step: 
     }
 }
 
-/// (b) Throughput relative to the base; `None` when there is nothing to compare.
-pub(crate) fn relative(matrix: &Matrix<'_>) -> Option<Table> {
-    let steps: Vec<_> = matrix.measured().collect();
+/// (b) Throughput relative to the base, likewise; none when there is nothing to compare.
+pub(crate) fn relative(matrix: &Matrix<'_>) -> Vec<Table> {
     if !matrix
         .lines
         .iter()
         .any(|line| line.target != matrix.base && matrix.base_of(line).is_some())
     {
-        return None;
+        return Vec::new();
     }
-    let mut table = per_step(matrix, &steps, |line, step| {
+    matrix
+        .measured_by_group()
+        .into_iter()
+        .map(|(group, steps)| relative_of(matrix, group, &steps))
+        .collect()
+}
+
+fn relative_of<'a>(matrix: &Matrix<'a>, group: Option<&str>, steps: &[StepHead<'a>]) -> Table {
+    let mut table = per_step(matrix, steps, |line, step| {
         let Some(row) = line.row(step.name) else {
             return Cell::not_run();
         };
@@ -249,9 +268,12 @@ pub(crate) fn relative(matrix: &Matrix<'_>) -> Option<Table> {
             None => Cell::toned("no base", Tone::Absent),
         }
     });
-    table.id = "relative".to_string();
-    table.title = format!("Throughput relative to {}", matrix.base);
-    Some(table.with_legend())
+    table.id = grouped_id("relative", group);
+    table.title = match group {
+        Some(group) => format!("{group}: throughput relative to {}", matrix.base),
+        None => format!("Throughput relative to {}", matrix.base),
+    };
+    table.with_legend()
 }
 
 /// (c) The rate of writes in steps that ask for one, and under each group of lines the rate that was asked for.

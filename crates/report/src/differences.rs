@@ -71,7 +71,9 @@ pub(crate) fn heading(comparison: &Comparison) -> String {
     } = comparison;
     // A server of MySQL with a binary log says so in its version.
     let release = |version: &str| version.trim_end_matches("-log").to_owned();
-    let versions = if release(a_version) == release(b_version) {
+    // Of a target that never came up there may be none.
+    let is_known = !a_version.is_empty() && !b_version.is_empty();
+    let versions = if !is_known || release(a_version) == release(b_version) {
         String::new()
     } else {
         format!(" ({a_version} -> {b_version})")
@@ -83,10 +85,25 @@ pub(crate) fn heading(comparison: &Comparison) -> String {
         .settings
         .iter()
         .any(|setting| setting.mark == Mark::Unverified);
+    if !differs && !comparison.unmeasured.is_empty() {
+        let who = match comparison.unmeasured.as_slice() {
+            [one] => format!("{one} was "),
+            _ => String::new(),
+        };
+        return format!(
+            "{b} against {a}{versions}: {who}not measured; the plan declares the same of both"
+        );
+    }
     let said = match (comparison.identical, differs, comparison.declared_only) {
         (true, ..) => ": nothing differs, the two are identical",
         (_, false, true) => ": the same options",
         (_, false, false) => ": the same settings",
+        (_, true, true) if has_unverified && !comparison.unmeasured.is_empty() => {
+            match comparison.unmeasured.as_slice() {
+                [one] => &format!(": what the plan declares; {one} was not measured"),
+                _ => ": what the plan declares; not measured",
+            }
+        }
         (_, true, true) if has_unverified => {
             ": what the plan declares; one of them never said what it has"
         }

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 use analysis::{Comparison, Figures, Mark, Settings};
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
-use record::{Cell, Run, Status, Step, StepKind};
+use record::{Cell, Run, Status, Step};
 
 use crate::classic;
 use crate::differences::{heading, of_targets};
@@ -114,8 +114,8 @@ pub fn html(sources: &[Source], figures: &Figures) -> String {
                     (contents(&matrix))
                     section id="results" {
                         h2 { "Summary" }
-                        (table(&classic::summary(&matrix)))
-                        @if let Some(relative) = classic::relative(&matrix) { (table(&relative)) }
+                        @for summary in classic::summary(&matrix) { (table(&summary)) }
+                        @for relative in classic::relative(&matrix) { (table(&relative)) }
                         @if let Some(rate) = classic::insert_rate(&matrix) { (table(&rate)) }
                         @if let Some(stalled) = lsm::stalled(&matrix) { (table(&stalled)) }
                         @if let Some(fairness) = classic::fairness(&matrix) { (table(&fairness)) }
@@ -135,7 +135,7 @@ pub fn html(sources: &[Source], figures: &Figures) -> String {
                         }
                         noscript { p.note { "Charts need JavaScript; the tables don't." } }
                         @for step in &steps { (step_section(&matrix, step, points_max)) }
-                        (settling(&matrix, sources))
+                        (settling(sources))
                     }
                     section id="host" {
                         h2 { "Host" }
@@ -270,6 +270,7 @@ fn tone_class(tone: Tone) -> &'static str {
         Tone::SlaMissed => "sla",
         Tone::Better => "better",
         Tone::Worse => "worse",
+        Tone::Coarse => "coarse",
         Tone::Invalid => "invalid",
         Tone::Failed => "failed",
         Tone::Absent => "absent",
@@ -505,12 +506,12 @@ fn figure(chart: &Chart, step: StepHead<'_>, points_max: usize) -> Markup {
     }
 }
 
-/// How long it took to bring engines to rest, and what was done.
-fn settling(matrix: &Matrix<'_>, sources: &[Source]) -> Markup {
+/// How long it took to bring engines to rest, in steps of their own and at the end of others, and what was done.
+fn settling(sources: &[Source]) -> Markup {
     let cells = || sources.iter().flat_map(|source| &source.cells);
     let settled = |record: &CellRecord| record.steps.iter().any(|step| step.settle.is_some());
     markup! {
-        @if matrix.steps.iter().any(|step| step.kind == StepKind::Settle) {
+        @if cells().any(settled) {
             section id="step-settling" {
                 h3 { "Settling" }
                 @for record in cells().filter(|record| settled(record)) {
@@ -532,6 +533,9 @@ fn settling(matrix: &Matrix<'_>, sources: &[Source]) -> Markup {
                                             "; " (clean(&counter.name)) " " (counter.value)
                                             // Levels are the shape of a tree, not work that it has yet to do.
                                             @if !counter.name.starts_with("level_") { " still pending" }
+                                        }
+                                        @for warning in step.warnings.iter().filter(|warning| warning.code.starts_with("settle::")) {
+                                            "; " b { (marked(&warning.text)) }
                                         }
                                     }
                                 }
@@ -828,6 +832,7 @@ fn method() -> Markup {
             b { "LSM trees: " } code { "w_amp" } " is what flushes and compactions wrote, each byte counted once, over bytes "
             "of keys and values that were put; " code { "wal_amp" } " the same of the log. " code { "r_amp" } " is blocks "
             "looked up for each key or entry that was read, " code { "s_amp" } " live files over the data that is in them. "
+            code { "settled" } " means until the check of the data and the settling that follow the step were over too; " code { "~" } " that more than 5% of a figure may be rounding. "
             code { "stall%" } " is the share of the step in which writes were held up; " code { "Nstall" } " how often they "
             "were. The engine counts a stall when it ends. " code { "c_wsecs" } " and " code { "c_csecs" } " are seconds that "
             "compactions and flushes took, by the clock and of CPU."

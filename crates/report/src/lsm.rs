@@ -13,8 +13,9 @@ use crate::operations::noun;
 use crate::table::{Cell, Table, TableRow, Tone};
 
 /// What was written and read beside what was asked for: the metric, its name in this table and its unit.
-const WORK: [(&str, &str, &str); 11] = [
+const WORK: [(&str, &str, &str); 15] = [
     ("w_amp", "w_amp", "B/B"),
+    ("w_amp_settled", "w_amp\nsettled", "B/B"),
     ("wal_amp", "wal_amp", "B/B"),
     ("r_amp", "r_amp", "blocks/key"),
     ("s_amp", "s_amp", "B/B"),
@@ -22,8 +23,11 @@ const WORK: [(&str, &str, &str); 11] = [
     ("compaction_write_gb", "comp_write", "GB"),
     ("compaction_read_gb", "comp_read", "GB"),
     ("wal_gb", "wal", "GB"),
+    ("c_wgb_settled", "c_wgb\nsettled", "GB"),
     ("c_wsecs", "c_wsecs", "s"),
+    ("c_wsecs_settled", "c_wsecs\nsettled", "s"),
     ("c_csecs", "c_csecs", "s"),
+    ("c_csecs_settled", "c_csecs\nsettled", "s"),
     ("cache_hit%", "cache_hit", "%"),
 ];
 
@@ -43,6 +47,18 @@ const STATE: [(&str, &str, &str); 14] = [
     ("memtable_max_mb", "memtable\nmost", "MB"),
     ("memtable_mb", "memtable\nend", "MB"),
     ("cache_mb", "cache\nend", "MB"),
+];
+
+/// Of both tables what says something of a step in which nothing was written, flushed or compacted.
+const OF_IDLE: [&str; 3] = ["r_amp", "s_amp", "cache_hit%"];
+const OF_WRITES: [&str; 3] = ["stall_s", "stall%", "Nstall"];
+
+/// The columns of db_bench's summaries that count the wait for compaction, in steps that have one, as in its own.
+const SETTLED: [(&str, &str); 4] = [
+    ("c_wgb", "c_wgb_settled"),
+    ("w_amp", "w_amp_settled"),
+    ("c_wsecs", "c_wsecs_settled"),
+    ("c_csecs", "c_csecs_settled"),
 ];
 
 /// The columns of db_bench's summaries in their order: the figure's name here, its head there.
@@ -93,6 +109,36 @@ pub(crate) fn is_lsm(matrix: &Matrix<'_>, step: StepHead<'_>) -> bool {
     matrix.rows_of(step).any(|row| row.lsm.is_some())
 }
 
+/// Whether more than a twentieth of a figure may be rounding.
+pub(crate) fn is_coarse(row: &Row, name: &str) -> bool {
+    row.lsm
+        .as_ref()
+        .is_some_and(|lsm| lsm.coarse.contains(name))
+}
+
+/// Whether a tree had nothing to do but to be read: nothing was written to it, and nothing flushed or compacted.
+fn is_idle(row: &Row) -> bool {
+    let is_written = |kind: &&str| row.ops.get(*kind).is_some_and(|op| op.count > 0);
+    let has_grown = |name: &&str| metric(row, name).is_some_and(|value| value > 0.0);
+    !["insert", "put", "delete"].iter().any(is_written)
+        && ![
+            "c_wgb",
+            "c_wgb_settled",
+            "compaction_read_gb",
+            "wal_gb",
+            "stall_s",
+            "Nstall",
+        ]
+        .iter()
+        .any(has_grown)
+}
+
+/// Whether all trees of a step had nothing to do but to be read.
+fn all_idle(matrix: &Matrix<'_>, step: StepHead<'_>) -> bool {
+    let mut rows = matrix.rows_of(step).filter(|row| row.lsm.is_some());
+    rows.all(is_idle)
+}
+
 fn metric(row: &Row, name: &str) -> Option<f64> {
     row.lsm.as_ref()?;
     row.metrics.get(name).copied().flatten()
@@ -104,6 +150,7 @@ pub(crate) fn stalled(matrix: &Matrix<'_>) -> Option<Table> {
     let steps: Vec<_> = matrix
         .measured()
         .filter(|step| matrix.rows_of(*step).any(|row| metric(row, NAME).is_some()))
+        .filter(|step| !all_idle(matrix, *step))
         .collect();
     if steps.is_empty() {
         return None;
@@ -137,26 +184,33 @@ pub(crate) fn tables(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
     if !is_lsm(matrix, step) {
         return Vec::new();
     }
-    let work = named(
-        matrix,
-        step,
-        (
-            "lsm-work",
-            "LSM tree: amplification, and what flushes and compactions did",
-        ),
-        &WORK,
-    );
-    let state = named(
-        matrix,
-        step,
-        (
-            "lsm-state",
-            "LSM tree: write stalls, pending compaction, and its shape",
-        ),
-        &STATE,
-    );
+    let is_idle = all_idle(matrix, step);
+    // Of a tree that was only read, zeros of what it did not do say nothing; what reading it took does.
+    let is_read = matrix.rows_of(step).any(|row| {
+        ["r_amp", "cache_hit%"]
+            .iter()
+            .any(|name| metric(row, name).is_some())
+    });
+    let work = (!is_idle || is_read).then(|| {
+        let title = if is_idle {
+            "LSM tree: amplification"
+        } else {
+            "LSM tree: amplification, and what flushes and compactions did"
+        };
+        named(matrix, step, ("lsm-work", title), &WORK, |name| {
+            !is_idle || OF_IDLE.contains(&name)
+        })
+    });
+    let title = if is_idle {
+        "LSM tree: pending compaction, and its shape"
+    } else {
+        "LSM tree: write stalls, pending compaction, and its shape"
+    };
+    let state = named(matrix, step, ("lsm-state", title), &STATE, |name| {
+        !is_idle || !OF_WRITES.contains(&name)
+    });
     [
-        Some(work),
+        work,
         Some(state),
         stalls(matrix, step),
         levels(matrix, step),
@@ -172,9 +226,11 @@ fn named(
     step: StepHead<'_>,
     (id, title): (&str, &str),
     columns: &[(&str, &str, &str)],
+    is_shown: impl Fn(&str) -> bool,
 ) -> Table {
     let columns: Vec<(&str, String)> = columns
         .iter()
+        .filter(|(name, ..)| is_shown(name))
         .map(|(name, head, unit)| {
             let head = match *unit {
                 "" => (*head).to_string(),
@@ -306,9 +362,17 @@ fn rows_of(matrix: &Matrix<'_>, step: StepHead<'_>, cells: impl Fn(&Row) -> Vec<
 
 /// The columns of db_bench's summaries, computed right.
 fn summary(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
+    let is_settled = matrix.rows_of(step).any(|row| {
+        let lsm = row.lsm.as_ref();
+        lsm.is_some_and(|lsm| lsm.settled) && metric(row, "c_wgb_settled").is_some()
+    });
+    let source = |name: &'static str| {
+        let settled = SETTLED.iter().find(|(own, _)| is_settled && *own == name);
+        settled.map_or(name, |(_, settled)| settled)
+    };
     let columns: Vec<(&str, String)> = SUMMARY
         .iter()
-        .map(|(name, head)| (*name, (*head).to_string()))
+        .map(|(name, head)| (source(name), (*head).to_string()))
         .collect();
     let value = |row: &Row, name: &str| match name.strip_prefix("service_us_") {
         Some(of) => {
@@ -329,5 +393,13 @@ fn summary(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
         "Summary as of db_bench: sizes in GB, times of a {} in microseconds from sending to reply, CPU in seconds",
         noun(step)
     );
+    if is_settled {
+        let names: Vec<&str> = SETTLED.iter().map(|(name, _)| *name).collect();
+        table.notes.push(format!(
+            "{} are until the settling that follows the step was over too, as db_bench has them; the others are of the \
+             step itself",
+            names.join(", ")
+        ));
+    }
     table
 }

@@ -10,7 +10,12 @@ pub(crate) struct StepHead<'a> {
     pub kind: StepKind,
     /// The kind of operation that it is about.
     pub main_op: Option<&'a str>,
+    /// Which of its benchmark's groups it is shown in.
+    pub group: Option<&'a str>,
 }
+
+/// The groups of a benchmark in the order in which they are shown; others follow as they come.
+const GROUPS: [&str; 4] = ["point", "range-1", "range-2", "write"];
 
 /// One cell of the plan: a target with so many clients, once.
 #[derive(Clone, Debug)]
@@ -159,6 +164,20 @@ impl<'a> Matrix<'a> {
             .filter(|step| step.kind != StepKind::Settle)
     }
 
+    /// The same by their groups: first those that belong to none, in the order of the plan within each.
+    pub(crate) fn measured_by_group(&self) -> Vec<(Option<&'a str>, Vec<StepHead<'a>>)> {
+        let mut groups: Vec<(Option<&str>, Vec<StepHead<'_>>)> = Vec::new();
+        for step in self.measured() {
+            match groups.iter_mut().find(|(name, _)| *name == step.group) {
+                Some((_, steps)) => steps.push(step),
+                None => groups.push((step.group, vec![step])),
+            }
+        }
+        let place = |name: &str| GROUPS.iter().position(|known| *known == name);
+        groups.sort_by_key(|(name, _)| name.map(|name| place(name).unwrap_or(GROUPS.len())));
+        groups
+    }
+
     /// Heads of the columns that tell lines apart.
     pub(crate) fn lead(&self) -> Vec<String> {
         let names = ["variant", "clients", "repeat", "run"];
@@ -248,6 +267,7 @@ fn steps<'a>(lines: &[Line<'a>]) -> Vec<StepHead<'a>> {
                             name: &row.step,
                             kind: row.kind,
                             main_op: row.main_op.as_deref(),
+                            group: row.group.as_deref(),
                         },
                     );
                     at += 1;

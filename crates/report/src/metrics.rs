@@ -182,6 +182,9 @@ pub(crate) fn figure_table(
             .iter()
             .zip(&decimals)
             .map(|((name, _), decimals)| match value(row, name) {
+                Some(value) if lsm::is_coarse(row, name) => {
+                    Cell::toned(fixed(value, *decimals), Tone::Coarse)
+                }
                 Some(value) => Cell::plain(fixed(value, *decimals)),
                 None => Cell::not_applicable(),
             })

@@ -27,11 +27,12 @@ impl Figure {
         match name {
             "rmbps" | "wmbps" | "cpups" | "write_amplification" => Self::OneDecimal,
             "mb_sec" | "c_mbps" | "stall%" | "cache_hit%" => Self::OneDecimal,
-            "c_wsecs" | "c_csecs" | "uptime" | "u_cpu" | "s_cpu" => Self::OneDecimal,
+            "c_wsecs" | "c_csecs" | "c_wsecs_settled" | "c_csecs_settled" => Self::OneDecimal,
+            "uptime" | "u_cpu" | "s_cpu" => Self::OneDecimal,
             name if name.ends_with("_mb") => Self::OneDecimal,
             "Nstall" | "l0_files_begin" | "l0_files" | "l0_files_max" | "levels_begin"
             | "levels" | "lsm_files" => Self::Count,
-            "w_amp" | "wal_amp" | "r_amp" | "s_amp" => Self::Amplification,
+            "w_amp" | "w_amp_settled" | "wal_amp" | "r_amp" | "s_amp" => Self::Amplification,
             name if name.starts_with("debt_") => Self::Count,
             name if name.ends_with("_per_commit") => Self::PerOperation,
             "rpq" | "rkbpq" | "wpi" | "wkbpi" | "cspq" | "cs/o" | "r/o" | "rKB/o" | "wKB/o" => {
@@ -42,7 +43,7 @@ impl Figure {
             "usec_op" => Self::Microseconds,
             name if name.starts_with("service_us_") => Self::Microseconds,
             "dbgb1" | "dbgb2" | "rss" => Self::Gigabytes,
-            "lsm_sz" | "blob_sz" | "c_wgb" | "b_rgb" | "b_wgb" => Self::Gigabytes,
+            "lsm_sz" | "blob_sz" | "c_wgb" | "c_wgb_settled" | "b_rgb" | "b_wgb" => Self::Gigabytes,
             name if name.ends_with("_gb") => Self::Gigabytes,
             "maxop" | "stall_s" => Self::Seconds,
             _ => Self::PerSecond,

@@ -5,8 +5,8 @@ use record::StepKind;
 use crate::matrix::{Matrix, StepHead};
 
 /// Kinds in the order in which they are shown: what writes before what reads. Others follow by their names.
-const ORDER: [&str; 7] = [
-    "insert", "put", "delete", "query", "get", "multiget", "scan",
+const ORDER: [&str; 8] = [
+    "insert", "put", "delete", "query", "event", "get", "multiget", "scan",
 ];
 
 /// Kinds of operation that connections need to know where they are. They are counted like all others; nobody compares
@@ -19,7 +19,8 @@ pub(crate) fn noun(step: StepHead<'_>) -> &str {
         (StepKind::Settle, _) => "step",
         (StepKind::Index, _) => "row indexed",
         (StepKind::Load, Some("insert") | None) => "row inserted",
-        (StepKind::Query, None) => "query",
+        // Of events their queries are counted.
+        (StepKind::Query, None | Some("event")) => "query",
         (_, Some(kind)) => kind,
     }
 }
@@ -42,11 +43,21 @@ fn is_of_its_own(step: StepHead<'_>) -> bool {
 }
 
 /// The title of a table of throughput: where steps count other things than the field's, each says so in its head.
-pub(crate) fn throughput_title(matrix: &Matrix<'_>) -> String {
-    if matrix.measured().any(is_of_its_own) {
-        "Throughput".to_string()
+pub(crate) fn throughput_title(
+    matrix: &Matrix<'_>,
+    group: Option<&str>,
+    steps: &[StepHead<'_>],
+) -> String {
+    let units = if matrix.measured().any(is_of_its_own) {
+        ""
+    } else if group.is_some() && steps.iter().all(|step| noun(*step) == "query") {
+        ": queries/s"
     } else {
-        "Throughput: rows/s inserted in load steps, rows/s indexed in index steps, queries/s in query steps".to_string()
+        ": rows/s inserted in load steps, rows/s indexed in index steps, queries/s in query steps"
+    };
+    match group {
+        Some(group) => format!("{group}: throughput{}", units.replacen(':', ",", 1)),
+        None => format!("Throughput{units}"),
     }
 }
 
@@ -60,12 +71,26 @@ pub(crate) fn throughput_head(matrix: &Matrix<'_>, step: StepHead<'_>) -> String
     }
 }
 
+/// Letters beyond which a step's name is broken in two.
+const HEAD_MAX: usize = 12;
+
 /// A step's name as the head of a column: long ones in two lines.
 pub(crate) fn step_head(name: &str) -> String {
-    match name.find("whilewriting") {
-        Some(at) if at > 0 => format!("{}\n{}", &name[..at], &name[at..]),
-        _ => name.to_string(),
-    }
+    let at = match name.find("whilewriting") {
+        Some(at) => Some(at).filter(|&at| at > 0),
+        // After the hyphen that leaves the shorter line.
+        None if name.len() > HEAD_MAX => {
+            let hyphens = name.match_indices('-').map(|(at, _)| at + 1);
+            hyphens
+                .filter(|&at| at < name.len())
+                .min_by_key(|&at| at.max(name.len() - at))
+        }
+        None => None,
+    };
+    at.map_or_else(
+        || name.to_string(),
+        |at| format!("{}\n{}", &name[..at], &name[at..]),
+    )
 }
 
 /// What is written of a kind, many of them.
@@ -85,7 +110,7 @@ pub(crate) fn counts_rows(kind: &str) -> bool {
 /// What is done per second of a kind.
 pub(crate) fn rate_title(kind: &str) -> String {
     match kind {
-        "put" | "get" | "multiget" | "scan" => format!("{kind}: {kind}s per second"),
+        "put" | "get" | "multiget" | "scan" | "event" => format!("{kind}: {kind}s per second"),
         kind if counts_rows(kind) => format!("{kind}: rows per second"),
         kind => format!("{kind}: operations per second"),
     }
@@ -128,6 +153,7 @@ mod tests {
                 name: "s",
                 kind,
                 main_op,
+                group: None,
             };
             (noun(step).to_string(), unit(step))
         };
@@ -142,6 +168,10 @@ mod tests {
         );
         assert_eq!(
             of(StepKind::Query, Some("query")),
+            named("query", "queries/s")
+        );
+        assert_eq!(
+            of(StepKind::Query, Some("event")),
             named("query", "queries/s")
         );
         assert_eq!(of(StepKind::Load, Some("put")), named("put", "puts/s"));
@@ -159,5 +189,9 @@ mod tests {
         );
         assert_eq!(step_head("overwrite"), "overwrite");
         assert_eq!(step_head("whilewriting"), "whilewriting");
+        assert_eq!(step_head("points-notcovered-si"), "points-\nnotcovered-si");
+        assert_eq!(step_head("read-write-100"), "read-\nwrite-100");
+        assert_eq!(step_head("update-one"), "update-one");
+        assert_eq!(step_head("averylongname-"), "averylongname-");
     }
 }

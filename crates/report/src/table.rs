@@ -18,6 +18,8 @@ pub(crate) enum Tone {
     Better,
     /// More than 5% below the base.
     Worse,
+    /// Rounding may be more than a twentieth of it.
+    Coarse,
     /// Not to be compared.
     Invalid,
     /// There is no figure because the step failed.
@@ -46,6 +48,7 @@ impl Tone {
             Self::Good | Self::Better => "+",
             Self::Bad | Self::Worse => "-",
             Self::SlaMissed => "*",
+            Self::Coarse => "~",
             Self::Invalid => "!",
             Self::Plain | Self::Failed | Self::Absent => "",
         }
@@ -59,6 +62,7 @@ impl Tone {
             Self::SlaMissed => Some("the rate of writes was below 95% of the target"),
             Self::Better => Some("more than 5% above the base"),
             Self::Worse => Some("more than 5% below the base"),
+            Self::Coarse => Some("more than 5% of it may be the rounding of what the engine tells"),
             Self::Invalid => Some("invalid: not to be compared"),
             Self::Plain | Self::Failed | Self::Absent => None,
         }
@@ -148,6 +152,7 @@ impl Table {
             Tone::Better,
             Tone::Worse,
             Tone::SlaMissed,
+            Tone::Coarse,
             Tone::Invalid,
         ]
         .into_iter();

@@ -173,7 +173,7 @@ impl Text {
     }
 
     fn summary(&mut self, matrix: &Matrix<'_>) {
-        self.table(&classic::summary(matrix));
+        self.tables(classic::summary(matrix));
         self.tables(classic::relative(matrix));
         self.tables(classic::insert_rate(matrix));
         self.tables(lsm::stalled(matrix));
@@ -483,7 +483,7 @@ fn styled(cell: &Cell, width: &Width, style: TableStyle) -> Styled {
         return styled;
     }
     match cell.tone {
-        Tone::Plain => styled,
+        Tone::Plain | Tone::Coarse => styled,
         Tone::Good => styled.fg(Color::Green),
         Tone::Bad | Tone::Failed => styled.fg(Color::Red),
         Tone::Better => styled.fg(Color::Cyan),

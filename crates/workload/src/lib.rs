@@ -5,6 +5,7 @@
 
 pub mod insert;
 pub mod kv;
+pub mod sysbench;
 
 #[cfg(test)]
 mod memory;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use engine::{Error, Outcome};
+use engine::{Error, ErrorClass, Outcome};
 
 /// A kind of operation: its latencies are kept apart from those of other kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,11 +33,16 @@ pub trait Program: Send {
         std::thread::sleep(at_most.min(Duration::from_micros(50)));
     }
 
-    /// Runs the operation made ready; called again when it failed with a transient error.
+    /// Runs the operation made ready; called again when it failed in a way that [`Program::may_retry`] lets it.
     ///
     /// # Errors
     /// The engine's own.
     fn execute(&mut self) -> Result<Outcome, Error>;
+
+    /// Whether an operation that failed in this way may succeed when it is tried again.
+    fn may_retry(&self, class: ErrorClass) -> bool {
+        class.is_transient()
+    }
 
     /// Rows that the outcome must have for the data to be right: at least and at most. Asked after each success.
     fn expected_rows(&self) -> (u64, u64);

@@ -3,7 +3,7 @@
 
 mod tree;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use record::{HostSeries, Step, StepKind};
 
@@ -18,7 +18,64 @@ pub(crate) fn lsm(step: &Step) -> Option<Lsm> {
     Some(Lsm {
         stalls: tree.stalls(),
         levels: tree.levels(),
+        settled: step.settle.is_some(),
+        coarse: coarse(step, &tree),
     })
+}
+
+/// The share of a figure beyond which its rounding should be told.
+const COARSE_SHARE: f64 = 0.05;
+
+/// The figures of which more than that may be rounding. Nothing is said of those that are zero.
+fn coarse(step: &Step, tree: &Tree<'_>) -> BTreeSet<&'static str> {
+    let is_coarse = |grown: Option<f64>, rounding: Option<f64>| {
+        let grown = grown.filter(|&grown| grown > 0.0);
+        grown
+            .zip(rounding)
+            .is_some_and(|(grown, rounding)| rounding > COARSE_SHARE * grown)
+    };
+    let end = Tree::to_end(step);
+    let end = end.as_ref();
+    let (written, read, log) = (
+        "compaction_and_flush_written_bytes",
+        "compaction_read_bytes",
+        "wal_written_bytes",
+    );
+    let compacted_rounding = tree
+        .growth("compaction_written_bytes")
+        .is_none()
+        .then(|| tree.rounding(written))
+        .flatten();
+    let figures = [
+        (
+            is_coarse(tree.written(), tree.written_rounding()),
+            &["c_wgb", "w_amp", "c_mbps"][..],
+        ),
+        (
+            is_coarse(
+                end.and_then(Tree::written),
+                end.and_then(Tree::written_rounding),
+            ),
+            &["c_wgb_settled", "w_amp_settled"],
+        ),
+        (
+            is_coarse(tree.compacted(), compacted_rounding),
+            &["compaction_write_gb"],
+        ),
+        (
+            is_coarse(tree.compaction_read(), tree.rounding(read)),
+            &["compaction_read_gb"],
+        ),
+        (
+            is_coarse(tree.logged(), tree.rounding(log)),
+            &["wal_gb", "wal_amp"],
+        ),
+    ];
+    figures
+        .into_iter()
+        .filter(|(is_coarse, _)| *is_coarse)
+        .flat_map(|(_, names)| names.iter().copied())
+        .collect()
 }
 
 /// The figures of this module: names as in [`super::METRICS`].
@@ -31,8 +88,36 @@ pub(super) fn figures(
     if let Some(tree) = Tree::of(step) {
         figures.extend(of_tree(step, &tree, engine));
         figures.extend(of_processes(step, host));
+        figures.extend(settled(step));
     }
     figures
+}
+
+/// What flushes and compactions did until what followed the step was over too: the debt that it left is paid then, as
+/// far as they came.
+fn settled(step: &Step) -> Vec<(&'static str, Option<f64>)> {
+    let Some(tree) = Tree::to_end(step) else {
+        return Vec::new();
+    };
+    let written = tree.written();
+    let ingested = ingested_bytes(step, &tree);
+    vec![
+        ("c_wgb_settled", written.map(|bytes| bytes / GIB)),
+        (
+            "w_amp_settled",
+            written
+                .zip(ingested)
+                .and_then(|(written, ingested)| over(written, ingested)),
+        ),
+        (
+            "c_wsecs_settled",
+            tree.growth("compaction_and_flush_seconds"),
+        ),
+        (
+            "c_csecs_settled",
+            tree.growth("compaction_and_flush_cpu_seconds"),
+        ),
+    ]
 }
 
 /// What the load itself did, in the words of db_bench.
@@ -68,7 +153,7 @@ fn thread_us_per_op(step: &Step) -> Option<f64> {
         .sum();
     over(
         Some(ns as f64 / 1e3).filter(|&us| us > 0.0)?,
-        step.ops.get(kind)?.ok as f64,
+        step.ops.get(kind)?.ok as f64 * operation::queries_each(step),
     )
 }
 
@@ -115,9 +200,13 @@ fn of_tree(
         ("compaction_write_gb", gb(tree.compacted())),
         ("compaction_read_gb", gb(tree.compaction_read())),
         ("wal_gb", gb(tree.logged())),
-        ("wal_amp", per_ingested(tree.logged())),
-        ("r_amp", blocks_per_key(step, &Counters(step))),
-        ("cache_hit%", cache_hit_percent(step, &Counters(step))),
+        // Where writes were not logged there is nothing that amplifies.
+        (
+            "wal_amp",
+            per_ingested(tree.logged().filter(|&bytes| bytes > 0.0)),
+        ),
+        ("r_amp", blocks_per_key(step, &Counters::of(step))),
+        ("cache_hit%", cache_hit_percent(step, &Counters::of(step))),
         (
             "s_amp",
             over_data(step, live.map(|live| live + blobs.unwrap_or(0.0))),

@@ -243,6 +243,58 @@ fn a_step_divides_by_what_it_is_about() {
     );
 }
 
+/// 200 events/s of 18 queries are 3600 queries/s: rates and costs are of queries, response times of events.
+#[test]
+fn where_an_event_has_queries_these_are_counted() {
+    let mut events = step(StepKind::Query, &[("event", 2000, 90_000, 30_000_000)]);
+    events.main_op = Some("event".into());
+    events.connections = vec![Connection {
+        role: "event".into(),
+        ended_ns: 10 * S as u64,
+        ok: 2000,
+        ..Connection::default()
+    }];
+    events.cpu.client_user_ns = 36_000_000;
+    let rates = OpSeries {
+        ok: vec![200; 10],
+        ..OpSeries::default()
+    };
+    let ops = BTreeMap::from([("event".to_owned(), rates)]);
+    let of = |step: &Step| metrics(step, &busy_host(), &ops, &NO_COUNTERS, false);
+    let per_event = of(&events);
+    events.queries_per_event = Some(18.0);
+    let per_query = of(&events);
+    for name in ["qps", "o/s", "p50", "p99"] {
+        assert_eq!(per_event[name], Some(200.0), "{name}");
+        assert_eq!(per_query[name], Some(3600.0), "{name}");
+    }
+    for name in [
+        "cpu/o",
+        "cpupq",
+        "cs/o",
+        "cspq",
+        "r/o",
+        "rpq",
+        "rkbpq",
+        "rKB/o",
+        "wKB/o",
+        "client_cpu_us_per_op",
+        "usec_op",
+    ] {
+        let ratio = per_event[name].unwrap() / per_query[name].unwrap();
+        assert!((ratio - 18.0).abs() < 1e-9, "{name}: {ratio}");
+    }
+    check(
+        &per_query,
+        &[
+            ("client_cpu_us_per_op", Some(1.0)),
+            ("maxop", Some(0.03)),
+            ("ips", None),
+            ("log_fsyncs_per_commit", None),
+        ],
+    );
+}
+
 #[test]
 fn settling_has_rates_of_the_host_and_nothing_per_operation() {
     let metrics = metrics(

@@ -19,9 +19,11 @@ fn commits(step: &Step) -> Option<f64> {
 
 /// The figures of this module: names as in [`super::METRICS`].
 pub(super) fn upkeep(step: &Step, host: &HostSeries) -> [(&'static str, Option<f64>); 10] {
-    let counters = Counters(step);
+    let counters = Counters::of(step);
     let growth = |name: &str| counters.growth(name);
     let binlog = growth("binlog_sync_count");
+    // A log of RocksDB that was neither written nor synced was off: there was nothing to make durable.
+    let is_on = |bytes: &str, syncs: f64| syncs > 0.0 || growth(bytes) != Some(0.0);
     let (log, data, all);
     if let Some(innodb) = growth("innodb_fsync_count") {
         let rocksdb = growth("rocksdb_wal_sync_count");
@@ -32,7 +34,10 @@ pub(super) fn upkeep(step: &Step, host: &HostSeries) -> [(&'static str, Option<f
         // InnoDB's files are not those that a step on MyRocks writes.
         let is_rocksdb = growth("rocksdb_row_inserted_count").is_some_and(|rows| rows > 0.0);
         (log, data) = if is_rocksdb {
-            (rocksdb, None)
+            (
+                rocksdb.filter(|&syncs| is_on("rocksdb_wal_bytes", syncs)),
+                None,
+            )
         } else {
             (
                 growth("innodb_log_fsync_count"),
@@ -41,7 +46,11 @@ pub(super) fn upkeep(step: &Step, host: &HostSeries) -> [(&'static str, Option<f
         };
     } else {
         // PostgreSQL, and RocksDB's log; where those of one sort are not counted there is no sum.
-        (log, data) = (growth("wal_sync_count"), growth("relation_sync_count"));
+        let syncs = growth("wal_sync_count");
+        (log, data) = (
+            syncs.filter(|&syncs| is_on("wal_written_bytes", syncs)),
+            growth("relation_sync_count"),
+        );
         all = log.zip(data).map(|(log, data)| log + data);
     }
     let commits = commits(step);

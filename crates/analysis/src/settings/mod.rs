@@ -48,6 +48,8 @@ pub struct Comparison {
     pub b_version: String,
     /// What the engines have of one of them is not known: what is listed is what the plan declares.
     pub declared_only: bool,
+    /// Those of the two of which no engine ever came up; empty where a plan's declarations alone are compared.
+    pub unmeasured: Vec<String>,
     /// They are of one build, and nothing is known in which they differ.
     pub identical: bool,
     /// What differs, by name.
@@ -248,6 +250,7 @@ impl RunSettings {
             engine: &target.engine,
             version: version.unwrap_or_default(),
             declared,
+            came_up: cells.iter().any(|cell| came_up(cell)),
             cells: cells
                 .into_iter()
                 .filter(|cell| !cell.settings.is_empty())
@@ -292,6 +295,11 @@ fn effective(notation: Notation, cell: &Cell) -> Effective<'_> {
     effective
 }
 
+/// Whether a cell's engine told of itself.
+fn came_up(cell: &Cell) -> bool {
+    !cell.engine_version.is_empty() || !cell.settings.is_empty()
+}
+
 /// One target.
 struct Side<'a> {
     notation: Notation,
@@ -300,6 +308,8 @@ struct Side<'a> {
     engine: &'a str,
     version: &'a str,
     declared: Vec<Declared>,
+    /// The engine of one of its cells told of itself, if only its version.
+    came_up: bool,
     /// The cells that report settings, in the order of the plan.
     cells: Vec<(&'a Cell, Effective<'a>)>,
 }
@@ -433,6 +443,11 @@ fn compare(run: usize, a: &Side<'_>, b: &Side<'_>) -> Comparison {
         b: b.target.to_owned(),
         a_version: a.version.to_owned(),
         b_version: b.version.to_owned(),
+        unmeasured: [a, b]
+            .into_iter()
+            .filter(|side| !side.came_up)
+            .map(|side| side.target.to_owned())
+            .collect(),
         ignored: a.ignored().into_iter().chain(b.ignored()).collect(),
         ..Comparison::default()
     };
@@ -592,6 +607,7 @@ impl PlanTarget {
             engine: &self.engine,
             version: &self.version,
             declared: self.declared.clone(),
+            came_up: false,
             cells: Vec::new(),
         }
     }
@@ -600,6 +616,7 @@ impl PlanTarget {
     pub fn against(&self, base: &Self) -> Comparison {
         let mut comparison = compare(0, &base.side(), &self.side());
         comparison.declared_only = true;
+        comparison.unmeasured.clear();
         for setting in &mut comparison.settings {
             setting.mark = Mark::Declared;
         }

@@ -439,6 +439,29 @@ fn a_target_that_never_came_up_is_compared_by_what_it_declares() {
         ["work_mem: 8MB -> many [unverified]"]
     );
     assert_eq!(comparison.b_version, "17.2");
+    assert_eq!(comparison.unmeasured, ["pg.b"]);
+}
+
+#[test]
+fn targets_of_which_no_cell_was_measured_are_told_apart_from_those_that_report_nothing() {
+    let nothing = |engine: &str, cells: Vec<Cell>| {
+        let built = Built::new(engine, &[("b", "1")], &[])
+            .with_cells("b.a", &[], &[("x", "1")], cells.clone())
+            .with_cells("b.b", &[], &[("x", "1")], cells);
+        built.settings().all(0).differences.remove(0)
+    };
+    assert_eq!(
+        nothing("rocksdb", Vec::new()).unmeasured,
+        ["b.a", "b.b"].map(str::to_owned)
+    );
+    let came_up = Cell {
+        engine_version: "1".into(),
+        ..Cell::default()
+    };
+    assert!(nothing("null", vec![came_up]).unmeasured.is_empty());
+    // Of a plan before it is run nothing is measured, and nothing else is asked.
+    let target = PlanTarget::default();
+    assert!(target.against(&target).unmeasured.is_empty());
 }
 
 #[test]

@@ -3,15 +3,17 @@
 use anyhow::Context;
 use engine::limits::Applied;
 use engine::rocksdb::RocksDb;
-use engine::{DataDir, Engine, ServerEngine, SqlEngine};
+use engine::{DataDir, Engine, ServerEngine, SqlEngine, Table};
 use plan::Workload;
 use record::{Cell, CellDir, CellRef, Failure, RecordError, Setting, Status, Warning};
 use workload::insert::Insert;
+use workload::sysbench::Sysbench;
 
 use super::step::{Bench, Remarks};
 use super::subject::insert::SqlInsert;
 use super::subject::keyed_insert::KeyedInsert;
 use super::subject::kv::KvSequence;
+use super::subject::sysbench::SqlSysbench;
 use super::subject::{self, Planned, Subject};
 use super::target::{self, Up};
 use super::{Conductor, isolated, tables, unix_now_ns};
@@ -49,6 +51,8 @@ pub fn run(
         let result = isolated::run(conductor, reference, cell, &directory, &mut record);
         return match result {
             Ok(status) => Ok(status),
+            // Not the cell's failure but the run's.
+            Err(error) if error.is::<isolated::Unrecorded>() => Err(error),
             Err(error) => end(conductor, &directory, record, Err(error)),
         };
     }
@@ -259,8 +263,7 @@ impl Running<'_> {
         Ok(())
     }
 
-    /// The Insert Benchmark on an engine that speaks SQL. `foreign`: a server that assay did not start, in which nothing
-    /// is left.
+    /// A workload on an engine that speaks SQL. `foreign`: a server that assay did not start, in which nothing is left.
     fn sql<E: SqlEngine>(
         &mut self,
         engine: &E,
@@ -268,28 +271,61 @@ impl Running<'_> {
         foreign: bool,
     ) -> anyhow::Result<Status> {
         let plan = self.conductor.plan();
-        let Workload::Insert(insert) = &plan.variants[cell.variant].workload else {
-            anyhow::bail!("the key-value sequence does not run on an engine that speaks SQL");
-        };
-        let options = subject::insert::options(insert, cell.clients, plan.seed);
-        let mut workload = Insert::new(options);
-        let mut session = engine.connect()?;
-        let steps = subject::insert::steps(insert);
-        if !foreign {
-            tables::make(engine, &workload, &mut session)?;
-            let subject = SqlInsert::new(engine, &mut workload, insert, cell.clients);
-            return self.each_step(subject, &steps, cell.clients);
+        let clients = cell.clients;
+        match &plan.variants[cell.variant].workload {
+            Workload::Insert(insert) => {
+                let options = subject::insert::options(insert, clients, plan.seed);
+                let mut workload = Insert::new(options);
+                let tables = workload.tables().to_vec();
+                let create = workload.create_statements(engine.dialect());
+                self.with_tables(engine, &tables, &create, foreign, |this| {
+                    let subject = SqlInsert::new(engine, &mut workload, insert, clients);
+                    this.each_step(subject, &subject::insert::steps(insert), clients)
+                })
+            }
+            Workload::Sysbench(sysbench) => {
+                let options = subject::sysbench::options(sysbench, clients, plan.seed);
+                let mut workload = Sysbench::new(options);
+                let tables = workload.tables().to_vec();
+                let create = workload.create_statements(engine.dialect())?;
+                let steps = subject::sysbench::steps(sysbench);
+                if foreign && !subject::sysbench::loads(sysbench) {
+                    workload.assume_loaded(!subject::sysbench::indexes(sysbench));
+                    let subject = SqlSysbench::new(engine, &mut workload, sysbench, clients);
+                    return self.each_step(subject, &steps, clients);
+                }
+                self.with_tables(engine, &tables, &create, foreign, |this| {
+                    let subject = SqlSysbench::new(engine, &mut workload, sysbench, clients);
+                    this.each_step(subject, &steps, clients)
+                })
+            }
+            Workload::Kv(_) => {
+                anyhow::bail!("the key-value sequence does not run on an engine that speaks SQL")
+            }
         }
-        let foreign = tables::Foreign {
+    }
+
+    /// Makes the tables, runs `steps`, and in somebody else's server drops them again.
+    fn with_tables<E: SqlEngine>(
+        &mut self,
+        engine: &E,
+        tables: &[Table],
+        create: &[String],
+        foreign: bool,
+        steps: impl FnOnce(&mut Self) -> anyhow::Result<Status>,
+    ) -> anyhow::Result<Status> {
+        let mut session = engine.connect()?;
+        if !foreign {
+            tables::make(&mut session, create)?;
+            return steps(self);
+        }
+        let others = tables::Foreign {
             run: self.conductor.directory,
             directory: self.directory,
         };
-        foreign.drop_what_was_left(&self.record.build, &mut session)?;
-        let made = foreign.make(self.record, engine, &workload, &mut session);
-        let result = made.and_then(|()| {
-            let subject = SqlInsert::new(engine, &mut workload, insert, cell.clients);
-            self.each_step(subject, &steps, cell.clients)
-        });
+        others.drop_what_was_left(&self.record.build, &mut session)?;
+        let made = others.make(self.record, engine, tables, &mut session);
+        let result = made.and_then(|()| steps(self));
         if !self.keep {
             tables::drop_all(&mut session, &mut self.record.tables_left)?;
         } else if result
@@ -313,6 +349,9 @@ impl Running<'_> {
             Workload::Insert(insert) => {
                 let subject = KeyedInsert::new(database, insert, cell.clients, plan.seed);
                 self.each_step(subject, &subject::insert::steps(insert), cell.clients)
+            }
+            Workload::Sysbench(_) => {
+                anyhow::bail!("the sysbench microbenchmarks do not run on an engine without SQL")
             }
         }
     }
@@ -357,6 +396,11 @@ fn step_names(workload: &Workload) -> Vec<String> {
     match workload {
         Workload::Insert(insert) => insert.steps.iter().map(|step| step.name.clone()).collect(),
         Workload::Kv(kv) => kv.steps.iter().map(|step| step.name.clone()).collect(),
+        Workload::Sysbench(sysbench) => sysbench
+            .steps
+            .iter()
+            .map(|step| step.name.clone())
+            .collect(),
     }
 }
 

@@ -266,6 +266,15 @@ fn main_op(step: &Step) -> Option<&record::Ops> {
     step.ops.get(step.main_op.as_deref()?)
 }
 
+/// What its throughput counts.
+fn unit(step: &Step) -> String {
+    match step.main_op.as_deref() {
+        Some("insert") => "rows".into(),
+        Some("query") | None => "queries".into(),
+        Some(kind) => format!("{kind}s"),
+    }
+}
+
 /// A line cut to the terminal's width: one that wraps is not taken back.
 fn fitting(line: &str) -> String {
     let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
@@ -346,12 +355,14 @@ impl Shown<'_> {
                 format!("{:.0} rows/s indexed", per_second(rows))
             }
             StepKind::Load => format!(
-                "{:.0} rows/s",
-                per_second(main_op(step).map_or(0, |ops| ops.rows))
+                "{:.0} {}/s",
+                per_second(main_op(step).map_or(0, |ops| ops.rows)),
+                unit(step)
             ),
             StepKind::Query => format!(
-                "{:.0} queries/s",
-                per_second(main_op(step).map_or(0, |ops| ops.ok))
+                "{:.0} {}/s",
+                per_second(main_op(step).map_or(0, |ops| ops.ok)),
+                unit(step)
             ),
         };
         let verdict = match step.status {

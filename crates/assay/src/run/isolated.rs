@@ -25,9 +25,29 @@ use crate::plan_file;
 
 /// How long the two processes wait for each other's first sign.
 const MEETING: Duration = Duration::from_secs(30);
+/// How the guard calls the end of a process that could not do its work and has said why.
+const UNRECORDED: &str = "exit status: 1";
 const TICK: Duration = Duration::from_millis(20);
 /// A cell that was asked to end takes its connections down and its database; after that it is made to.
 const ENDING: Duration = Duration::from_secs(60);
+
+/// A cell's process that could not do its work, and has said why.
+#[derive(Debug)]
+pub(super) struct Unrecorded {
+    cell: String,
+}
+
+impl std::fmt::Display for Unrecorded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "the process of cell `{}` could not record its end",
+            self.cell
+        )
+    }
+}
+
+impl std::error::Error for Unrecorded {}
 
 /// Runs a cell in another process. An error is one of this process: what the other recorded is its status.
 pub(super) fn run(
@@ -57,20 +77,26 @@ pub(super) fn run(
     let mut process = Guarded::spawn_confined(&spawn, limits.confinement())?;
     cell::record_limits(record, &limits.applied(process.pid()));
     directory.write(record)?;
-    let mut asked_to_end = false;
     let ended = loop {
         if let Some(status) = process.wait(TICK) {
             break status.to_owned();
         }
-        if conductor.is_stopped() && !asked_to_end {
-            asked_to_end = true;
-            let (_, status) = process.stop(&[(Ending::Interrupt, ENDING)])?;
-            break status;
+        if conductor.is_stopped() {
+            break process.stop(&[(Ending::Interrupt, ENDING)])?.1;
         }
     };
     *record = directory.read()?;
-    if record.status != Status::Incomplete {
-        return Ok(record.status);
+    match record.status {
+        Status::Incomplete => {}
+        // Somebody interrupted the cell's process alone.
+        Status::Interrupted if !conductor.is_stopped() => return Ok(Status::Incomplete),
+        status => return Ok(status),
+    }
+    if ended == UNRECORDED {
+        return Err(Unrecorded {
+            cell: reference.path.clone(),
+        }
+        .into());
     }
     let data = conductor.data_root.join(&planned.name);
     let mut log_tail = Vec::new();
@@ -82,7 +108,7 @@ pub(super) fn run(
         target::remove(&data, "rocksdb");
     }
     record.ended_unix_ns = Some(unix_now_ns());
-    if asked_to_end {
+    if conductor.is_stopped() {
         record.status = Status::Interrupted;
     } else {
         record.status = Status::Failed;
@@ -93,7 +119,7 @@ pub(super) fn run(
             ),
             None => (
                 ended,
-                "the library crashed, or somebody killed the process; the other cells are not harmed",
+                "the library crashed, or somebody killed the process or its guard; the other cells are not harmed",
             ),
         };
         let failure = Failure {
@@ -136,12 +162,13 @@ fn arguments(conductor: &Conductor<'_>, reference: &CellRef) -> anyhow::Result<V
     Ok(arguments)
 }
 
-/// The process of a cell.
+/// The process of a cell. Its exit code tells whether the cell's end is recorded.
 pub fn main(args: &CellArgs) -> anyhow::Result<Exit> {
+    die_with_guard()?;
     let stop = stop::watch()?;
     let directory = RunDir::open(&args.run)?;
     let run = directory.read_run()?;
-    let file = plan_file::recorded(&run.plan, run.plan.text.clone(), run.plan.sets.clone())?;
+    let file = plan_file::recorded_in_silence(&run.plan)?;
     let task = matrix::numbered(&file.plan, &run.cells)?
         .into_iter()
         .find(|task| task.reference.path == args.cell)
@@ -163,13 +190,21 @@ pub fn main(args: &CellArgs) -> anyhow::Result<Exit> {
         stop: Arc::clone(&stop),
         display,
     };
-    let status = cell::measure(&conductor, &cell_directory, record, task.cell)?;
+    cell::measure(&conductor, &cell_directory, record, task.cell)?;
     conductor.display.finish();
-    Ok(match status {
-        Status::Complete => Exit::Ok,
-        Status::Interrupted => Exit::Interrupted,
-        Status::Failed | Status::Incomplete => Exit::Failed,
-    })
+    Ok(Exit::Ok)
+}
+
+/// Where the guard is killed, which is to end this process when assay is gone, nobody else would.
+fn die_with_guard() -> anyhow::Result<()> {
+    let guard = rustix::process::getppid();
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
+        .context("the end of the guard can't be watched")?;
+    anyhow::ensure!(
+        guard.is_some() && rustix::process::getppid() == guard,
+        "the guard has ended: a cell's process is started by `assay run`"
+    );
+    Ok(())
 }
 
 /// The record of the cell, which the other process begins when it knows of this one.

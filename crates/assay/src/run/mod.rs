@@ -79,8 +79,8 @@ fn begin(args: &RunArgs) -> anyhow::Result<Exit> {
     let mut cells = matrix::references(&file.plan);
     let only = Only::new(&args.only, &cells)?;
     cells.retain(|cell| only.matches(cell));
-    let located = builds::locate(&file.plan)?;
     let matrix = Matrix::begin(&file.plan, &cells)?;
+    let located = builds::locate(&file.plan, matrix.tasks.iter().map(|task| task.cell))?;
     target::refuse_limits(&file.plan, matrix.tasks.iter().map(|task| task.cell))?;
     let data_root = match (&args.data, &file.plan.data_dir) {
         (Some(given), _) => given.clone(),
@@ -122,7 +122,8 @@ fn go_on(args: &RunArgs, path: &Path) -> anyhow::Result<Exit> {
         return Ok(Exit::Ok);
     }
     target::refuse_limits(&file.plan, matrix.tasks.iter().map(|task| task.cell))?;
-    resume::refuse_other_builds(&run.builds, &builds::locate(&file.plan)?)?;
+    let located = builds::locate(&file.plan, matrix.tasks.iter().map(|task| task.cell))?;
+    resume::refuse_other_builds(&run.builds, &located)?;
     let before = run.sittings.last().cloned();
     let data_root = match (&args.data, &before) {
         (Some(given), _) => given.clone(),

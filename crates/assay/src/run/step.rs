@@ -134,7 +134,7 @@ impl<'a, S: Subject> Bench<'a, S> {
         writer: &mut StepWriter,
     ) -> anyhow::Result<()> {
         match &planned.work {
-            Some(step) => self.measure(step, planned.time, record, writer)?,
+            Some(step) => self.measure(step, planned, record, writer)?,
             None => {
                 record.kind = StepKind::Settle;
                 record.counters_before = self.counters()?;
@@ -146,7 +146,10 @@ impl<'a, S: Subject> Bench<'a, S> {
         {
             let began = SystemTime::now();
             self.settle(rest, record)?;
-            if planned.work.is_none() {
+            if planned.work.is_some() {
+                // Compaction goes on while the data is checked, and settling is mostly that.
+                record.counters_end = self.counters()?;
+            } else {
                 record.elapsed_ns = began.elapsed().unwrap_or_default().as_nanos() as u64;
                 record.counters_after = self.counters()?;
                 record.storage = self.storage();
@@ -156,9 +159,64 @@ impl<'a, S: Subject> Bench<'a, S> {
         Ok(())
     }
 
+    /// Runs what is not measured; `false` where that did not come to its end, which is the step's then.
+    fn warm_up(
+        &mut self,
+        step: &S::Step,
+        time: Duration,
+        record: &mut Step,
+    ) -> anyhow::Result<bool> {
+        let tasks = self.subject.tasks(step)?;
+        let conductor = self.conductor;
+        let mut outcome = load::run(
+            tasks,
+            self.limits(Some(time)),
+            &conductor.clock,
+            &conductor.stop,
+            |_| {},
+            &mut Unrecorded,
+        );
+        let done = Done {
+            worked: &mut outcome.worked,
+            totals: &outcome.totals,
+        };
+        self.subject.apply(step, done)?;
+        record.status = match outcome.ended {
+            Ended::Complete => return Ok(true),
+            Ended::Interrupted => Status::Interrupted,
+            Ended::Failed(causes) => {
+                record.failure = Some(Failure {
+                    causes,
+                    ..Failure::default()
+                });
+                Status::Failed
+            }
+        };
+        Ok(false)
+    }
+
+    fn limits(&self, time: Option<Duration>) -> Limits {
+        let Tolerance {
+            error_limit,
+            attempts,
+        } = self.subject.tolerance();
+        Limits {
+            time,
+            error_limit,
+            attempts,
+            grace: GRACE,
+        }
+    }
+
     fn settle(&self, rest: Rest, record: &mut Step) -> anyhow::Result<()> {
         let limits = self.subject.settle_limits();
         let settled = self.subject.settle(rest, limits, &self.conductor.stop)?;
+        for what in settled.unfinished {
+            record.warnings.push(Warning {
+                code: "settle::not-over".into(),
+                text: format!("the engine was not at rest when settling ended: {what}"),
+            });
+        }
         record.settle = Some(Settle {
             actions: settled
                 .actions
@@ -177,24 +235,21 @@ impl<'a, S: Subject> Bench<'a, S> {
     fn measure(
         &mut self,
         step: &S::Step,
-        time: Option<Duration>,
+        planned: &Planned<S::Step>,
         record: &mut Step,
         writer: &mut StepWriter,
     ) -> anyhow::Result<()> {
+        if let Some((step, time)) = &planned.warm_up
+            && !self.warm_up(step, *time, record)?
+        {
+            return Ok(());
+        }
+        let time = planned.time;
         self.subject.describe(step, record);
         record.time_given_ns = time.map(|time| time.as_nanos() as u64);
         record.counters_before = self.counters()?;
         let tasks = self.subject.tasks(step)?;
-        let Tolerance {
-            error_limit,
-            attempts,
-        } = self.subject.tolerance();
-        let limits = Limits {
-            time,
-            error_limit,
-            attempts,
-            grace: GRACE,
-        };
+        let limits = self.limits(time);
         let goal = match time {
             Some(time) => Goal::Time(time),
             None => self.subject.goal(step),
@@ -296,7 +351,9 @@ impl<'a, S: Subject> Bench<'a, S> {
         record.counters_after = self.counters()?;
         record.storage = self.storage();
         record.data_bytes = self.subject.data_bytes();
-        self.check(record)
+        self.check(record)?;
+        record.counters_end = self.counters()?;
+        Ok(())
     }
 
     /// Says what in the step's own doing spoils it.
@@ -394,6 +451,29 @@ impl<'a, S: Subject> Bench<'a, S> {
             data_bytes,
             log_bytes,
         })
+    }
+}
+
+/// Takes what a warm-up counts.
+struct Unrecorded;
+
+impl Sink for Unrecorded {
+    fn intervals(&mut self, _: &[IntervalRow]) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn latencies(
+        &mut self,
+        _: u32,
+        _: &str,
+        _: Time,
+        _: &hdrhistogram::Histogram<u64>,
+    ) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn progress(&mut self, _: &Progress) -> Result<(), String> {
+        Ok(())
     }
 }
 

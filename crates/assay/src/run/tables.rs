@@ -1,18 +1,13 @@
 //! Makes the tables of a cell, and drops them where others use the server too.
 
 use anyhow::Context;
-use engine::{Session, SqlEngine};
+use engine::{Session, SqlEngine, Table};
 use record::{Cell, CellDir, RunDir};
-use workload::insert::Insert;
 
 /// Makes the tables in a database of assay's own.
-pub fn make<E: SqlEngine>(
-    engine: &E,
-    workload: &Insert,
-    session: &mut E::Session,
-) -> anyhow::Result<()> {
-    for sql in workload.create_statements(engine.dialect()) {
-        session.query(&sql).with_context(|| format!("`{sql}`"))?;
+pub fn make(session: &mut impl Session, statements: &[String]) -> anyhow::Result<()> {
+    for sql in statements {
+        session.query(sql).with_context(|| format!("`{sql}`"))?;
     }
     Ok(())
 }
@@ -31,10 +26,10 @@ impl Foreign<'_> {
         &self,
         record: &mut Cell,
         engine: &E,
-        workload: &Insert,
+        tables: &[Table],
         session: &mut E::Session,
     ) -> anyhow::Result<()> {
-        for table in workload.tables() {
+        for table in tables {
             for sql in engine.dialect().create_table(table) {
                 session.query(&sql).with_context(|| {
                     format!(

@@ -241,6 +241,45 @@ fn a_library_that_crashes_is_a_failed_cell_and_the_next_is_run() {
 }
 
 #[test]
+fn a_killed_guard_takes_its_cell_with_it() {
+    let _machine = share_the_machine();
+    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+        return;
+    };
+    let place = Place::new();
+    let plan = sequence(
+        5_000,
+        &["fillseq", "overwrite"],
+        "read-write-time = \"60s\"",
+    )
+    .replace("read-write-time = \"1s\"\n", "")
+        + &builds(&libraries[..1]);
+    let mut running = place.spawn_run(&plan, &[]);
+    place.wait_for_step(&mut running, "02-overwrite");
+    let stat = fs_err::read_to_string(format!("/proc/{}/stat", process_of_cell(&place))).unwrap();
+    let parent = stat.rsplit(')').next().unwrap().split_whitespace().nth(1);
+    send(parent.unwrap().parse().unwrap(), Signal::KILL);
+    running
+        .wait()
+        .expect_code(1)
+        .expect_in_stderr(&["its guard was killed"]);
+    place.assert_nothing_is_left();
+}
+
+#[test]
+fn cells_that_are_left_out_need_no_library() {
+    let _machine = share_the_machine();
+    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+        return;
+    };
+    let place = Place::new();
+    let plan =
+        sequence(500, &["fillseq"], "") + &builds(&[libraries[0].clone(), place.join("none.so")]);
+    let ended = place.run(&plan, &["--only", "b0.*"]).expect_code(0);
+    Shown::read(&place, &ended.run_directory()).assert_all_valid();
+}
+
+#[test]
 fn a_killed_run_leaves_no_process_and_is_gone_on_with() {
     let _machine = share_the_machine();
     let Some(libraries) = rocksdb_or_test_is_skipped() else {

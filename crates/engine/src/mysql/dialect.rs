@@ -47,9 +47,12 @@ impl Dialect for MysqlDialect {
     fn column_type(&self, kind: ColumnType) -> String {
         match kind {
             ColumnType::AutoKey => "bigint not null auto_increment".into(),
+            ColumnType::AutoInt4 { .. } => "int not null auto_increment".into(),
             ColumnType::Int4 => "int not null".into(),
+            ColumnType::Int4OrZero => "int not null default 0".into(),
             ColumnType::Timestamp => "datetime not null".into(),
             ColumnType::Text(length) => format!("varchar({length}) not null"),
+            ColumnType::Char(length) => format!("char({length}) not null default ''"),
         }
     }
 
@@ -72,8 +75,12 @@ impl Dialect for MysqlDialect {
             let parts: Vec<String> = (0..partitions.count).map(part).collect();
             format!(" partition by range ({key}) ({})", parts.join(", "))
         });
+        let index = match table.is_key_primary() {
+            true => format!("primary key ({key})"),
+            false => format!("key x{key} ({key})"),
+        };
         vec![format!(
-            "create table {} ({}, primary key ({key})) engine={}{partitions}",
+            "create table {} ({}, {index}) engine={}{partitions}",
             table.name,
             self.column_definitions(table),
             self.storage_engine.name()
@@ -115,7 +122,11 @@ impl Dialect for MysqlDialect {
 
     fn count_rows(&self, table: &Table, index: Option<&Index>) -> Vec<String> {
         vec![match index {
-            None => format!("select count(*) from {} force index (primary)", table.name),
+            None if table.is_key_primary() => {
+                format!("select count(*) from {} force index (primary)", table.name)
+            }
+            // No index is to be used, so that the table is read.
+            None => format!("select count(*) from {} use index ()", table.name),
             Some(index) => count_by_index(table, index),
         }]
     }
@@ -130,10 +141,9 @@ impl Dialect for MysqlDialect {
 /// counting in another way, where the index begins with a number.
 pub(super) fn count_by_index(table: &Table, index: &Index) -> String {
     let first = index.columns.first().copied().unwrap_or_default();
-    let is_int = table
-        .columns
-        .iter()
-        .any(|column| column.name == first && column.kind == ColumnType::Int4);
+    let is_int = table.columns.iter().any(|column| {
+        column.name == first && matches!(column.kind, ColumnType::Int4 | ColumnType::Int4OrZero)
+    });
     let condition = if is_int {
         // No workload has the smallest integer for a value.
         format!(" where {first} > {}", i32::MIN)

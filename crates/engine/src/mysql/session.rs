@@ -31,8 +31,9 @@ pub struct MysqlSession {
     statements: Vec<Prepared>,
     /// The message being made, or made.
     message: Vec<u8>,
-    /// The statement that it is for.
+    /// The statement that it is for, unless it is text.
     current: usize,
+    is_text: bool,
     given: u16,
     dates: Dates,
     /// The largest key that was assigned, per table that something was inserted into.
@@ -53,6 +54,7 @@ impl MysqlSession {
             statements: Vec::new(),
             message: Vec::with_capacity(16 * 1024),
             current: 0,
+            is_text: false,
             given: 0,
             dates: Dates::default(),
             last_keys: Vec::new(),
@@ -116,6 +118,45 @@ impl MysqlSession {
         }
         self.connection.end_of_definitions()?;
         Ok(first_column)
+    }
+
+    /// Reads what the server answers to text: how many rows.
+    fn read_text_result(&mut self) -> Result<Outcome, Error> {
+        let body = self.connection.packet()?;
+        match self.connection.bytes(body.clone()) {
+            [packet::OK, ..] => {
+                let Some(done) = Done::read(self.connection.bytes(body)) else {
+                    return Err(self.connection.broken("a reply that is cut short"));
+                };
+                return Ok(Outcome {
+                    rows: done.rows,
+                    value: None,
+                });
+            }
+            [packet::ERR, ..] => return Err(self.connection.refusal(body)),
+            [packet::LOCAL_INFILE, ..] => {
+                return Err(self
+                    .connection
+                    .broken("a request for a file of the client's"));
+            }
+            _ => {}
+        }
+        // Only prepared statements have results without them.
+        let Some((columns, true)) = self.connection.columns(body) else {
+            return Err(self.connection.broken("a reply of an unknown kind"));
+        };
+        self.connection.skip_definitions(columns)?;
+        let mut outcome = Outcome::default();
+        loop {
+            let body = self.connection.packet()?;
+            if self.connection.is_end(&body) {
+                return Ok(outcome);
+            }
+            if let [packet::ERR, ..] = self.connection.bytes(body.clone()) {
+                return Err(self.connection.refusal(body));
+            }
+            outcome.rows += 1;
+        }
     }
 
     /// Reads rows to their end: how many, and the first value of the first.
@@ -233,6 +274,15 @@ impl Session for MysqlSession {
             &prepared.header_with_types
         });
         self.given = 0;
+        self.is_text = false;
+    }
+
+    fn start_text(&mut self, sql: &str) {
+        self.message.clear();
+        self.message.extend_from_slice(&[0; HEADER_BYTES]);
+        self.message.push(packet::COM_QUERY);
+        self.message.extend_from_slice(sql.as_bytes());
+        self.is_text = true;
     }
 
     #[inline]
@@ -267,14 +317,18 @@ impl Session for MysqlSession {
     }
 
     fn execute(&mut self) -> Result<Outcome, Error> {
-        debug_assert_eq!(
-            self.statements
-                .get(self.current)
-                .map(|statement| statement.param_count),
-            Some(self.given),
+        debug_assert!(
+            self.is_text
+                || self
+                    .statements
+                    .get(self.current)
+                    .is_some_and(|statement| statement.param_count == self.given),
             "a parameter was left out or given twice"
         );
         self.connection.send(&mut self.message)?;
+        if self.is_text {
+            return self.read_text_result();
+        }
         let body = self.connection.packet()?;
         let outcome = match self.connection.bytes(body.clone()) {
             [packet::OK, ..] => {

@@ -37,6 +37,7 @@ struct Work<'a> {
     limit: Deadline,
     stop: &'a AtomicBool,
     actions: Vec<Action>,
+    unfinished: Vec<String>,
 }
 
 pub(super) fn settle(
@@ -52,6 +53,7 @@ pub(super) fn settle(
         limit: Deadline::after(limits.at_most),
         stop,
         actions: Vec::new(),
+        unfinished: Vec::new(),
     };
     match mysql.dialect.storage_engine {
         StorageEngine::RocksDb => {
@@ -64,13 +66,35 @@ pub(super) fn settle(
         }
         StorageEngine::Other(_) => work.analyze(tables)?,
     }
-    let mut actions = work.actions;
+    let Work {
+        mut actions,
+        unfinished,
+        ..
+    } = work;
     actions.extend(rest(&began, limits.at_least, stop));
     Ok(Settled {
         actions,
         pending_before,
         pending_after: pending(mysql)?,
+        unfinished,
     })
+}
+
+/// What is still to be waited for.
+enum Left {
+    Nothing,
+    Some(String),
+    /// It does not become less.
+    Stuck(String),
+}
+
+impl Left {
+    fn of_dirty_pages(pages: Option<f64>) -> Self {
+        match pages {
+            Some(pages) if pages > DIRTY_PAGES_SMALL => Self::Some(format!("pages left: {pages}")),
+            _ => Self::Nothing,
+        }
+    }
 }
 
 impl Work<'_> {
@@ -80,27 +104,38 @@ impl Work<'_> {
 
     /// Runs one statement on a session of its own: a cancelled one takes its session with it.
     fn run(&mut self, sql: &str) -> Result<(), Error> {
-        if !self.is_over() {
-            let mut session = MysqlSession::connect(&self.mysql.address)?;
-            let action = waiting::run(&mut session, sql, &DENIED, &self.limit, self.stop)?;
-            self.actions.push(action);
+        if self.is_over() {
+            self.unfinished.push(format!("`{sql}` was not begun"));
+            return Ok(());
         }
+        let mut session = MysqlSession::connect(&self.mysql.address)?;
+        let ran = waiting::run(&mut session, sql, &DENIED, &self.limit, self.stop)?;
+        self.actions.push(ran.action);
+        self.unfinished.extend(ran.unfinished);
         Ok(())
     }
 
-    /// Waits until `is_done`, and says so.
+    /// Waits, and says so, until nothing is `left`, or no more of it is to be waited for.
     fn wait(
         &mut self,
         what: &str,
-        mut is_done: impl FnMut() -> Result<bool, Error>,
+        mut left: impl FnMut() -> Result<Left, Error>,
     ) -> Result<(), Error> {
         if self.is_over() {
+            self.unfinished.push(format!("{what}: not begun"));
             return Ok(());
         }
         let waited = Deadline::after(Duration::MAX);
-        while !is_done()? && !self.is_over() {
-            std::thread::sleep(POLL);
-        }
+        let unfinished = loop {
+            match left()? {
+                Left::Nothing => break None,
+                Left::Stuck(what) => break Some(what),
+                Left::Some(what) if self.is_over() => break Some(what),
+                Left::Some(_) => std::thread::sleep(POLL),
+            }
+        };
+        self.unfinished
+            .extend(unfinished.map(|left| format!("{what}: not over, {left}")));
         self.actions.push(Action {
             what: what.into(),
             took: waited.elapsed(),
@@ -117,6 +152,8 @@ impl Work<'_> {
 
     fn settle_innodb(&mut self) -> Result<(), Error> {
         if self.is_over() {
+            self.unfinished
+                .push("write-back of dirty pages and purge: not begun".into());
             return Ok(());
         }
         let mut session = MysqlSession::connect(&self.mysql.address)?;
@@ -145,7 +182,7 @@ impl Work<'_> {
 
     fn wait_for_innodb(&mut self, session: &mut MysqlSession) -> Result<(), Error> {
         self.wait("wait for write-back of dirty pages", || {
-            Ok(dirty_pages(session)?.is_none_or(|pages| pages <= DIRTY_PAGES_SMALL))
+            Ok(Left::of_dirty_pages(dirty_pages(session)?))
         })?;
         let (mut shortest, mut since) = (f64::INFINITY, Deadline::after(STUCK));
         self.wait("wait for purge", || {
@@ -153,11 +190,19 @@ impl Work<'_> {
             if length < shortest {
                 (shortest, since) = (length, Deadline::after(STUCK));
             }
-            Ok(length <= HISTORY_SMALL || since.has_passed())
+            Ok(if length <= HISTORY_SMALL {
+                Left::Nothing
+            } else if since.has_passed() {
+                Left::Stuck(format!(
+                    "a transaction that is open holds back old row versions: {length}"
+                ))
+            } else {
+                Left::Some(format!("old row versions left: {length}"))
+            })
         })?;
         // Purging makes pages dirty.
         self.wait("wait for write-back of purged pages", || {
-            Ok(dirty_pages(session)?.is_none_or(|pages| pages <= DIRTY_PAGES_SMALL))
+            Ok(Left::of_dirty_pages(dirty_pages(session)?))
         })
     }
 
@@ -186,7 +231,13 @@ impl Work<'_> {
             if is_busy || last.as_ref() != Some(&now) {
                 (last, since) = (Some(now), Deadline::after(QUIET));
             }
-            Ok(since.has_passed())
+            Ok(if since.has_passed() {
+                Left::Nothing
+            } else if is_busy {
+                Left::Some("it runs or is pending".into())
+            } else {
+                Left::Some(format!("less than {QUIET:?} of rest were seen"))
+            })
         })
     }
 }

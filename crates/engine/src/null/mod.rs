@@ -80,7 +80,8 @@ impl SqlEngine for Null {
 pub struct NullSession {
     /// Rows that each prepared statement answers with.
     statements: Vec<u64>,
-    started: usize,
+    /// Rows that the started one answers with.
+    started: u64,
     /// What the parameters come to: keeps the compiler from dropping the work of making them.
     digest: u64,
 }
@@ -94,12 +95,20 @@ impl NullSession {
 impl Session for NullSession {
     /// `sql` of [`NullDialect`] is the number of rows to answer with.
     fn prepare(&mut self, sql: &str, _: &[ParamType]) -> Result<Statement, Error> {
+        let number = u16::try_from(self.statements.len()).map_err(|_| {
+            let what = "more statements than 65535";
+            Error::new(crate::ErrorClass::Other, what)
+        })?;
         self.statements.push(sql.parse().unwrap_or(0));
-        Ok(Statement((self.statements.len() - 1) as u16))
+        Ok(Statement(number))
     }
 
     fn start(&mut self, statement: Statement) {
-        self.started = usize::from(statement.0);
+        self.started = self.statements[usize::from(statement.0)];
+    }
+
+    fn start_text(&mut self, sql: &str) {
+        self.started = sql.parse().unwrap_or(0);
     }
 
     fn int4(&mut self, value: i32) {
@@ -121,7 +130,7 @@ impl Session for NullSession {
     fn execute(&mut self) -> Result<Outcome, Error> {
         std::hint::black_box(self.digest);
         Ok(Outcome {
-            rows: self.statements[self.started],
+            rows: self.started,
             value: Some(1),
         })
     }
@@ -164,6 +173,14 @@ impl Dialect for NullDialect {
         rows.to_string()
     }
 
+    fn insert_with_keys(&self, _: &Table, rows: u32) -> String {
+        rows.to_string()
+    }
+
+    fn statement(&self, _: String, rows: u64) -> String {
+        rows.to_string()
+    }
+
     fn delete_oldest(&self, _: &Table, rows: u32, _: bool) -> String {
         rows.to_string()
     }
@@ -191,6 +208,10 @@ impl Dialect for NullDialect {
     }
 
     fn begin(&self) -> &'static str {
+        "0"
+    }
+
+    fn begin_transaction(&self, _: bool) -> &'static str {
         "0"
     }
 

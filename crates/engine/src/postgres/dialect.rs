@@ -27,9 +27,12 @@ impl Dialect for PostgresDialect {
     fn column_type(&self, kind: ColumnType) -> String {
         match kind {
             ColumnType::AutoKey => "bigserial not null".into(),
+            ColumnType::AutoInt4 { .. } => "serial not null".into(),
             ColumnType::Int4 => "int not null".into(),
+            ColumnType::Int4OrZero => "int not null default 0".into(),
             ColumnType::Timestamp => "timestamp not null".into(),
             ColumnType::Text(length) => format!("varchar({length}) not null"),
+            ColumnType::Char(length) => format!("char({length}) not null default ''"),
         }
     }
 
@@ -40,10 +43,22 @@ impl Dialect for PostgresDialect {
         let by_range = table
             .partitions
             .map_or(String::new(), |_| format!(" partition by range ({key})"));
-        let mut statements = vec![
-            format!("create table {name} ({columns}, primary key ({key})){by_range}"),
-            format!("alter sequence {name}_{key}_seq cache {SEQUENCE_CACHE}"),
-        ];
+        let primary = match table.is_key_primary() {
+            true => format!(", primary key ({key})"),
+            false => String::new(),
+        };
+        let mut statements = vec![format!(
+            "create table {name} ({columns}{primary}){by_range}"
+        )];
+        if !table.is_key_primary() {
+            statements.push(format!("create index {name}_x{key} on {name} ({key})"));
+        }
+        // The tables of sysbench have a sequence as it is by default.
+        if table.columns[0].kind == ColumnType::AutoKey {
+            statements.push(format!(
+                "alter sequence {name}_{key}_seq cache {SEQUENCE_CACHE}"
+            ));
+        }
         if let Some(partitions) = table.partitions {
             for number in 0..partitions.count {
                 // Keys begin at 1.
@@ -65,6 +80,16 @@ impl Dialect for PostgresDialect {
             }
         }
         statements
+    }
+
+    fn assign_keys_above(&self, table: &Table, last: u64) -> Vec<String> {
+        let (name, key) = (&table.name, table.key());
+        match last {
+            0 => Vec::new(),
+            _ => vec![format!(
+                "select setval(pg_get_serial_sequence('{name}', '{key}'), {last})"
+            )],
+        }
     }
 
     fn delete_oldest(&self, table: &Table, rows: u32, shared: bool) -> String {

@@ -47,8 +47,9 @@ pub struct PostgresSession {
     name_count: u32,
     /// The message being made, or made.
     message: Vec<u8>,
-    /// The statement that it is for.
+    /// The statement that it is for, unless it is text.
     current: usize,
+    is_text: bool,
     given: u16,
     is_complete: bool,
     /// Statements that ask for the last value of a table's sequence, by table name.
@@ -68,6 +69,7 @@ impl PostgresSession {
             name_count: 0,
             message: Vec::with_capacity(16 * 1024),
             current: 0,
+            is_text: false,
             given: 0,
             is_complete: false,
             last_key: Vec::new(),
@@ -233,7 +235,20 @@ impl Session for PostgresSession {
         self.message
             .extend_from_slice(&self.statements[self.current].header);
         self.given = 0;
+        self.is_text = false;
         self.is_complete = false;
+    }
+
+    fn start_text(&mut self, sql: &str) {
+        // The tag, the length of all but the tag, the text and its end.
+        let length = (4 + sql.len() + 1) as u32;
+        self.message.clear();
+        self.message.push(b'Q');
+        self.message.extend_from_slice(&length.to_be_bytes());
+        self.message.extend_from_slice(sql.as_bytes());
+        self.message.push(0);
+        self.is_text = true;
+        self.is_complete = true;
     }
 
     #[inline]
@@ -271,7 +286,10 @@ impl Session for PostgresSession {
             self.complete();
         }
         self.connection.send(&self.message)?;
-        let first_column = self.statements[self.current].first_column;
+        let first_column = match self.is_text {
+            true => FirstColumn::Other,
+            false => self.statements[self.current].first_column,
+        };
         let (mut returned, mut changed, mut value) = (0, 0, None);
         loop {
             let (tag, body) = self.connection.message()?;
@@ -291,6 +309,8 @@ impl Session for PostgresSession {
                 }
                 // BindComplete, EmptyQueryResponse, and what the server may say at any time.
                 b'2' | b'I' | b'N' | b'S' | b'A' => {}
+                // What the rows are, which a prepared statement has said before.
+                b'T' if self.is_text => {}
                 b'E' => return Err(self.connection.refusal(body)),
                 _ => {
                     let what = format!("message {} in reply to a statement", tag.escape_ascii());

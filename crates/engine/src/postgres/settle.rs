@@ -9,7 +9,7 @@ use super::observer::{names, relations, wait_for_closing, wait_for_collector};
 use super::session::PostgresSession;
 use super::{Address, Postgres};
 use crate::guard::Deadline;
-use crate::waiting::{self, POLL, rest};
+use crate::waiting::{self, POLL, Ran, rest};
 use crate::{Action, Counter, Error, ErrorClass, Session, SettleLimits, Settled, Table};
 
 /// Tables that are vacuumed at the same time.
@@ -41,18 +41,31 @@ pub(super) fn settle(
     };
     let is_stopped = || stop.load(Ordering::Relaxed);
     let relations = existing(&mut session, tables)?;
-    settled.actions = vacuum(postgres, relations, &limit, stop)?;
+    vacuum(postgres, relations, &limit, stop, &mut settled)?;
     // CHECKPOINT is for superusers, from 15 on for members of pg_checkpoint; elsewhere it is left undone.
     if !is_stopped() && !limit.has_passed() {
-        let outcome = waiting::run(&mut session, "CHECKPOINT", &DENIED, &limit, stop)?;
-        settled.actions.push(outcome);
+        let ran = waiting::run(&mut session, "CHECKPOINT", &DENIED, &limit, stop)?;
+        settled.actions.push(ran.action);
+        if let Some(unfinished) = ran.unfinished {
+            settled.unfinished.push(unfinished);
+            session = connect(postgres)?;
+        }
+    } else {
+        settled.unfinished.push("`CHECKPOINT` was not begun".into());
     }
     if !is_stopped() {
         let waited = Deadline::after(limits.at_most);
-        while !is_stopped()
-            && !limit.has_passed()
-            && autovacuum_workers(&mut session, tables)? > 0.0
-        {
+        loop {
+            let workers = autovacuum_workers(&mut session, tables)?;
+            if workers == 0.0 {
+                break;
+            }
+            if is_stopped() || limit.has_passed() {
+                settled.unfinished.push(format!(
+                    "autovacuum still works on the tables, workers: {workers}"
+                ));
+                break;
+            }
             std::thread::sleep(POLL);
         }
         settled.actions.push(Action {
@@ -61,8 +74,6 @@ pub(super) fn settle(
         });
     }
     settled.actions.extend(rest(&began, limits.at_least, stop));
-    // An interrupted CHECKPOINT took its session with it.
-    let mut session = connect(postgres)?;
     settled.pending_after = pending(postgres, &mut session, tables)?;
     Ok(settled)
 }
@@ -101,10 +112,11 @@ fn vacuum(
     relations: VecDeque<String>,
     limit: &Deadline,
     stop: &AtomicBool,
-) -> Result<Vec<Action>, Error> {
+    settled: &mut Settled,
+) -> Result<(), Error> {
     let connections = relations.len().min(CONNECTIONS_MAX);
     let work = Mutex::new(relations);
-    let done = Mutex::new(Vec::new());
+    let done: Mutex<Vec<Ran>> = Mutex::default();
     let next = || work.lock().ok().and_then(|mut work| work.pop_front());
     let is_over = || stop.load(Ordering::Relaxed) || limit.has_passed();
     let results: Vec<Result<(), Error>> = std::thread::scope(|scope| {
@@ -117,9 +129,9 @@ fn vacuum(
                     {
                         // Indexes are cleaned also where few rows are dead: what is put off is debt.
                         let sql = format!("VACUUM (ANALYZE, INDEX_CLEANUP ON) {relation}");
-                        let action = waiting::run(&mut session, &sql, &DENIED, limit, stop)?;
+                        let ran = waiting::run(&mut session, &sql, &DENIED, limit, stop)?;
                         if let Ok(mut done) = done.lock() {
-                            done.push(action);
+                            done.push(ran);
                         }
                     }
                     Ok(())
@@ -139,7 +151,17 @@ fn vacuum(
             .collect()
     });
     results.into_iter().collect::<Result<(), Error>>()?;
-    Ok(done.into_inner().unwrap_or_default())
+    for ran in done.into_inner().unwrap_or_default() {
+        settled.actions.push(ran.action);
+        settled.unfinished.extend(ran.unfinished);
+    }
+    let left = Vec::from(work.into_inner().unwrap_or_default());
+    if !left.is_empty() {
+        settled
+            .unfinished
+            .push(format!("not vacuumed: {}", left.join(", ")));
+    }
+    Ok(())
 }
 
 /// Autovacuum's workers that hold a lock on one of the tables. They are known by having no user: their kind is shown to

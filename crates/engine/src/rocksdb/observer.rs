@@ -171,14 +171,54 @@ pub(super) fn pending(database: &Database) -> Vec<Counter> {
     counters
 }
 
-/// Whether nothing is being flushed or compacted, nor is to be.
-pub(super) fn is_quiet(database: &Database) -> bool {
-    [
-        c"rocksdb.num-running-compactions",
-        c"rocksdb.num-running-flushes",
-        c"rocksdb.compaction-pending",
-        c"rocksdb.mem-table-flush-pending",
-    ]
-    .iter()
-    .all(|property| database.number(property).unwrap_or(0) == 0)
+/// What is left of flushes and compactions, as the library tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Backlog {
+    pub(super) running_compactions: u64,
+    pub(super) running_flushes: u64,
+    pub(super) is_compaction_pending: bool,
+    pub(super) is_flush_pending: bool,
+}
+
+impl Backlog {
+    pub(super) fn of(database: &Database) -> Self {
+        let number = |property| database.number(property).unwrap_or(0);
+        Self {
+            running_compactions: number(c"rocksdb.num-running-compactions"),
+            running_flushes: number(c"rocksdb.num-running-flushes"),
+            is_compaction_pending: number(c"rocksdb.compaction-pending") != 0,
+            is_flush_pending: number(c"rocksdb.mem-table-flush-pending") != 0,
+        }
+    }
+
+    /// Nothing is being flushed or compacted, nor is to be.
+    pub(super) fn is_empty(self) -> bool {
+        self.is_only_pending_compaction() && !self.is_compaction_pending
+    }
+
+    /// At most a compaction is asked for that is not begun.
+    pub(super) fn is_only_pending_compaction(self) -> bool {
+        self.running_compactions == 0 && self.running_flushes == 0 && !self.is_flush_pending
+    }
+}
+
+/// What each flush and each compaction moves: the number of the tree's present version, which only grows, and the files
+/// by level.
+pub(super) fn shape(database: &Database) -> (Option<u64>, Vec<u64>) {
+    (
+        database.number(c"rocksdb.current-super-version-number"),
+        files_by_level(database),
+    )
+}
+
+/// Errors that the library met in flushes and compactions since it was opened.
+pub(super) fn background_errors(database: &Database) -> u64 {
+    database.number(c"rocksdb.background-errors").unwrap_or(0)
+}
+
+/// What the library takes to be left to compact, in bytes.
+pub(super) fn pending_compaction_bytes(database: &Database) -> u64 {
+    database
+        .number(c"rocksdb.estimate-pending-compaction-bytes")
+        .unwrap_or(0)
 }

@@ -5,15 +5,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::ffi::Database;
-use super::{observer, options};
+use super::observer::{self, Backlog};
+use super::options;
 use crate::guard::Deadline;
-use crate::waiting::{POLL, rest};
+use crate::waiting::rest;
 use crate::{Action, Error, ErrorClass, SettleLimits, Settled};
 
 /// So many looks in a row must find nothing to do: between a flush and the compaction that it calls for lies a moment.
 const QUIET_LOOKS: u32 = 3;
 /// How often it is looked.
 const LOOK: Duration = Duration::from_millis(20);
+/// A compaction that is pending, and not begun for so long, is not going to be: the tree is at rest as it is.
+const UNMOVED: Duration = Duration::from_secs(2);
 
 /// The option that says how many files of the first level are compacted.
 const L0_TRIGGER: &str = "level0_file_num_compaction_trigger";
@@ -26,6 +29,34 @@ pub(super) struct Settling<'a> {
     pub(super) stop: &'a AtomicBool,
 }
 
+/// How waiting for compaction ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// There is nothing left to do.
+    Quiet,
+    /// A compaction is pending, but none is begun.
+    NothingPicked,
+    /// Settling was to end.
+    Stopped,
+    /// Time was over.
+    OutOfTime,
+}
+
+impl End {
+    fn is_cut_short(self) -> bool {
+        matches!(self, Self::Stopped | Self::OutOfTime)
+    }
+
+    fn what(self) -> &'static str {
+        match self {
+            Self::Quiet => "wait for compaction",
+            Self::NothingPicked => "wait for compaction: pending, but nothing is picked",
+            Self::Stopped => "wait for compaction: stopped",
+            Self::OutOfTime => "wait for compaction: not over in time",
+        }
+    }
+}
+
 impl Settling<'_> {
     /// Flushes, waits for compaction; with `first_level` moves what is in the first level down, and waits again.
     pub(super) fn run(&self, first_level: bool) -> Result<Settled, Error> {
@@ -35,13 +66,14 @@ impl Settling<'_> {
             ..Settled::default()
         };
         settled.actions.push(self.flush()?);
-        settled.actions.push(self.wait(&limit));
+        let mut end = self.wait_in(&mut settled, &limit);
         if first_level {
-            settled.actions.push(self.empty_first_level(&limit)?);
+            end = self.empty_first_level(end, &limit, &mut settled)?;
         }
         settled
             .actions
             .extend(rest(&limit, self.limits.at_least, self.stop));
+        settled.unfinished.extend(self.left(end));
         settled.pending_after = observer::pending(self.database);
         Ok(settled)
     }
@@ -56,67 +88,159 @@ impl Settling<'_> {
     }
 
     /// Waits until nothing is left to compact; the properties that this goes by are in all versions.
-    fn wait(&self, limit: &Deadline) -> Action {
-        let took = Deadline::after(Duration::MAX);
+    ///
+    /// What they call pending need not be: universal compaction is asked for with as many sorted runs as its trigger
+    /// says, and acts only with more; and with automatic compaction off, none that is asked for is begun. So it is
+    /// also over when nothing runs and the tree has stayed as it is for a while.
+    fn wait(&self, limit: &Deadline) -> End {
         let mut quiet = 0;
-        let what = loop {
-            if observer::is_quiet(self.database) {
-                quiet += 1;
-            } else {
-                quiet = 0;
-            }
+        let mut unmoved = None;
+        loop {
+            let backlog = Backlog::of(self.database);
+            quiet = if backlog.is_empty() { quiet + 1 } else { 0 };
             if quiet == QUIET_LOOKS {
-                break "wait for compaction";
+                break End::Quiet;
+            }
+            if backlog.is_only_pending_compaction() {
+                let shape = observer::shape(self.database);
+                match &unmoved {
+                    Some((before, at_rest)) if *before == shape => {
+                        if Deadline::has_passed(at_rest) && backlog.is_compaction_pending {
+                            break End::NothingPicked;
+                        }
+                    }
+                    _ => unmoved = Some((shape, Deadline::after(UNMOVED))),
+                }
+            } else {
+                unmoved = None;
             }
             if self.stop.load(Ordering::Relaxed) {
-                break "wait for compaction: stopped";
+                break End::Stopped;
             }
             if limit.has_passed() {
-                break "wait for compaction: not over in time";
+                break End::OutOfTime;
             }
-            std::thread::sleep(LOOK.min(POLL));
-        };
-        Action {
-            what: what.into(),
-            took: took.elapsed(),
+            std::thread::sleep(LOOK);
         }
     }
 
-    /// Has the first level compacted into the next that is used, as compaction would do by itself with more files.
+    fn wait_in(&self, settled: &mut Settled, limit: &Deadline) -> End {
+        let took = Deadline::after(Duration::MAX);
+        let end = self.wait(limit);
+        settled.actions.push(Action {
+            what: end.what().into(),
+            took: took.elapsed(),
+        });
+        end
+    }
+
+    /// What is left of compaction, if the last wait for it did not end at rest.
+    fn left(&self, end: End) -> Option<String> {
+        let backlog = Backlog::of(self.database);
+        let errors = observer::background_errors(self.database);
+        let why = match end {
+            End::Quiet => return None,
+            // After an error the library begins no compaction either, and that is not rest.
+            End::NothingPicked if errors == 0 || !backlog.is_compaction_pending => return None,
+            End::NothingPicked => {
+                format!("nothing is picked after {errors} errors in the background")
+            }
+            End::Stopped => "waiting for it was stopped".into(),
+            End::OutOfTime => "time was over".into(),
+        };
+        // It may have come to its end while this rested.
+        if backlog.is_empty() {
+            return None;
+        }
+        let mut left = Vec::new();
+        let running = [
+            (backlog.running_flushes, "flush", "flushes"),
+            (backlog.running_compactions, "compaction", "compactions"),
+        ];
+        for (count, one, several) in running.into_iter().filter(|(count, ..)| *count > 0) {
+            let kind = if count == 1 { one } else { several };
+            left.push(format!("{count} {kind} running"));
+        }
+        if backlog.is_flush_pending {
+            left.push("a flush pending".into());
+        }
+        if backlog.is_compaction_pending {
+            left.push("a compaction pending".into());
+        }
+        let bytes = observer::pending_compaction_bytes(self.database);
+        if bytes > 0 {
+            left.push(format!("about {bytes} bytes to compact"));
+        }
+        Some(format!(
+            "compaction is not over, {why}: {}",
+            left.join(", ")
+        ))
+    }
+
+    /// Has the first level compacted into the next that is used, as compaction would do by itself with more files;
+    /// returns how the last wait for it ended, `end` where this had nothing to do.
     ///
     /// No version's C API compacts one level. But each compacts a first level of so many files as an option says, and
     /// that option can be changed while the database is open: to one, and back when that is done.
-    fn empty_first_level(&self, limit: &Deadline) -> Result<Action, Error> {
-        let took = Deadline::after(Duration::MAX);
-        let action = |what: String| Action {
-            what,
-            took: took.elapsed(),
-        };
+    fn empty_first_level(
+        &self,
+        end: End,
+        limit: &Deadline,
+        settled: &mut Settled,
+    ) -> Result<End, Error> {
         let effective = options::read_newest(self.directory)
             .map_err(|error| Error::new(ErrorClass::Other, error.to_string()))?
             .unwrap_or_default();
         let get = |name| effective.get("CFOptions", name).unwrap_or_default();
-        if get("compaction_style") != "kCompactionStyleLevel" {
-            return Ok(action(
-                "compact L0: not applicable, compaction is not leveled".into(),
-            ));
-        }
-        if get("disable_auto_compactions") == "true" {
-            return Ok(action(
-                "compact L0: not applicable, compaction is off".into(),
-            ));
+        let reason = if get("compaction_style") != "kCompactionStyleLevel" {
+            Some("not applicable, compaction is not leveled")
+        } else if get("disable_auto_compactions") == "true" {
+            Some("not applicable, compaction is off")
+        } else if self.first_level_files() == 0 {
+            Some("it is empty")
+        } else if end.is_cut_short() {
+            self.tell_of_first_level(settled);
+            Some("not begun")
+        } else {
+            None
+        };
+        if let Some(reason) = reason {
+            settled.actions.push(Action {
+                what: format!("compact L0: {reason}"),
+                took: Duration::ZERO,
+            });
+            return Ok(end);
         }
         let trigger = get(L0_TRIGGER).to_string();
-        let is_empty = || observer::files_by_level(self.database).first() == Some(&0);
-        if is_empty() {
-            return Ok(action("compact L0: it is empty".into()));
-        }
+        let took = Deadline::after(Duration::MAX);
         self.database.set_option(L0_TRIGGER, "1")?;
-        let wait = self.wait(limit);
+        let emptied = self.wait(limit);
         self.database.set_option(L0_TRIGGER, &trigger)?;
+        let outcome = if self.first_level_files() == 0 {
+            ""
+        } else {
+            self.tell_of_first_level(settled);
+            ": not empty yet"
+        };
+        settled.actions.push(Action {
+            what: format!("compact L0, {}{outcome}", emptied.what()),
+            took: took.elapsed(),
+        });
         // With the trigger back, levels may have to be made even.
-        self.wait(limit);
-        let outcome = if is_empty() { "" } else { ": not empty yet" };
-        Ok(action(format!("compact L0, {}{outcome}", wait.what)))
+        Ok(self.wait_in(settled, limit))
+    }
+
+    fn first_level_files(&self) -> u64 {
+        let files = observer::files_by_level(self.database);
+        files.first().copied().unwrap_or(0)
+    }
+
+    fn tell_of_first_level(&self, settled: &mut Settled) {
+        let files = self.first_level_files();
+        if files > 0 {
+            settled.unfinished.push(format!(
+                "the first level was to be empty, and holds files: {files}"
+            ));
+        }
     }
 }

@@ -33,13 +33,6 @@ const OLD_REASONS: [(&str, &str); 8] = [
     ("memtable_compaction", "memtable-limit-stops"),
 ];
 
-/// The reasons that add up to all delays, or all stops; the others are counted within these.
-const PARTS: [&str; 3] = [
-    "l0-file-count-limit",
-    "memtable-limit",
-    "pending-compaction-bytes",
-];
-
 /// Counters of the property `rocksdb.cfstats`, with or without its histograms.
 pub(super) fn family(text: &str) -> Vec<Counter> {
     let uptime = uptime_seconds(text);
@@ -208,7 +201,8 @@ fn levels(text: &str, counters: &mut Vec<Counter>) {
     }
 }
 
-/// The line that counts write stalls by their reasons, in either format.
+/// The line that counts write stalls by their reasons, in either format. The sums that newer versions add are left out:
+/// they are made of the reasons, for all versions alike, where these are looked at.
 fn stall_reasons(line: &str, counters: &mut Vec<Counter>) {
     let mut add = |reason: &str, count: f64| {
         counters.push(Counter::cumulative(
@@ -219,39 +213,20 @@ fn stall_reasons(line: &str, counters: &mut Vec<Counter>) {
     if let Some(rest) = line.strip_prefix("Write Stall (count): ") {
         for part in rest.split(", ") {
             if let Some((reason, count)) = part.rsplit_once(": ")
+                && !reason.starts_with("total-")
                 && let Some(count) = human(count)
             {
                 add(reason.trim(), count);
             }
         }
-        return;
-    }
-    let Some(rest) = line.strip_prefix("Stalls(count): ") else {
-        return;
-    };
-    let mut found: Vec<(&str, f64)> = Vec::new();
-    for part in rest.split(", ") {
-        if let Some((count, reason)) = part.split_once(' ')
-            && let Some(count) = human(count)
-            && let Some((_, name)) = OLD_REASONS.iter().find(|(old, _)| *old == reason)
-        {
-            add(name, count);
-            found.push((name, count));
-        }
-    }
-    for kind in ["delays", "stops"] {
-        let parts: Vec<f64> = PARTS
-            .iter()
-            .filter_map(|part| {
-                let name = format!("{part}-{kind}");
-                found
-                    .iter()
-                    .find(|(found, _)| *found == name)
-                    .map(|(_, n)| *n)
-            })
-            .collect();
-        if parts.len() == PARTS.len() {
-            add(&format!("total-{kind}"), parts.iter().sum());
+    } else if let Some(rest) = line.strip_prefix("Stalls(count): ") {
+        for part in rest.split(", ") {
+            if let Some((count, reason)) = part.split_once(' ')
+                && let Some(count) = human(count)
+                && let Some((_, name)) = OLD_REASONS.iter().find(|(old, _)| *old == reason)
+            {
+                add(name, count);
+            }
         }
     }
 }

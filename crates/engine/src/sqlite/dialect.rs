@@ -10,7 +10,9 @@ pub struct SqliteDialect;
 impl Dialect for SqliteDialect {
     fn column_type(&self, kind: ColumnType) -> String {
         match kind {
-            ColumnType::AutoKey => "integer primary key".into(),
+            ColumnType::AutoKey | ColumnType::AutoInt4 { .. } => "integer primary key".into(),
+            ColumnType::Int4OrZero => "integer not null default 0".into(),
+            ColumnType::Char(length) => format!("char({length}) not null default ''"),
             ColumnType::Int4 | ColumnType::Timestamp => "integer not null".into(),
             ColumnType::Text(length) => format!("varchar({length})"),
         }
@@ -23,6 +25,11 @@ impl Dialect for SqliteDialect {
     fn create_table(&self, table: &Table) -> Vec<String> {
         let columns = self.column_definitions(table);
         vec![format!("create table {} ({columns})", table.name)]
+    }
+
+    /// Only the key by which rows are stored.
+    fn assigned_keys_are_primary(&self) -> bool {
+        true
     }
 
     /// Writers take turns, so `shared` makes no difference.
@@ -48,5 +55,11 @@ impl Dialect for SqliteDialect {
 
     fn begin(&self) -> &'static str {
         "begin"
+    }
+
+    /// One that reads first and then wants to write is refused when another has written meanwhile; so it is the writer
+    /// from its beginning on.
+    fn begin_transaction(&self, writes: bool) -> &'static str {
+        if writes { "begin immediate" } else { "begin" }
     }
 }

@@ -280,36 +280,42 @@ impl SqlEngine for Sqlite {
             pending_before: observer.pending()?,
             ..Settled::default()
         };
-        let mut act = |what: String, sql: &str| -> Result<i64, Error> {
-            let from = spent();
-            // Both return rows that nobody needs but the first: whether a checkpoint was kept from its end.
-            let busy = connection
+        let is_over =
+            || spent() >= limits.at_most || stop.load(std::sync::atomic::Ordering::Relaxed);
+        // Both return rows that nobody needs but the first: whether a checkpoint was kept from its end.
+        let run = |sql: &str| -> Result<i64, Error> {
+            connection
                 .query_row(sql, [], |row| row.get::<_, i64>(0))
                 .or_else(|error| match error {
                     rusqlite::Error::QueryReturnedNoRows => Ok(0),
                     error => Err(session::error(&error)),
-                })?;
-            settled.actions.push(Action {
-                what,
-                took: spent().saturating_sub(from),
-            });
-            Ok(busy)
+                })
+        };
+        let act = |what: String, from: Duration| Action {
+            what,
+            took: spent().saturating_sub(from),
         };
         for table in tables {
-            act(
-                format!("analyze {}", table.name),
-                &format!("analyze {}", table.name),
-            )?;
+            let (what, from) = (format!("analyze {}", table.name), spent());
+            run(&what)?;
+            settled.actions.push(act(what, from));
         }
-        while act(
-            "pragma wal_checkpoint(truncate)".into(),
-            "pragma wal_checkpoint(truncate)",
-        )? != 0
-            && spent() < limits.at_most
-            && !stop.load(std::sync::atomic::Ordering::Relaxed)
-        {
+        // What holds the log is waited for here: the handler would do so for longer than settling may take.
+        connection
+            .busy_timeout(Duration::ZERO)
+            .map_err(|error| session::error(&error))?;
+        let (what, from) = ("pragma wal_checkpoint(truncate)", spent());
+        while run(what)? != 0 {
+            if is_over() {
+                settled.unfinished.push(
+                    "the write-ahead log is not written back: another connection reads or writes"
+                        .into(),
+                );
+                break;
+            }
             std::thread::sleep(Duration::from_millis(100));
         }
+        settled.actions.push(act(what.into(), from));
         while spent() < limits.at_least && !stop.load(std::sync::atomic::Ordering::Relaxed) {
             std::thread::sleep(
                 Duration::from_millis(50).min(limits.at_least.saturating_sub(spent())),

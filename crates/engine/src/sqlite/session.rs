@@ -26,6 +26,9 @@ pub(super) fn wait_for_lock(naps: i32) -> bool {
     naps < LOCK_NAPS_MOST
 }
 
+/// Statements that are kept prepared, at least.
+const CACHED_LEAST: usize = 64;
+
 /// A parameter as it was pushed; text lies in the session's buffer.
 #[derive(Clone, Copy, Debug)]
 enum Param {
@@ -41,42 +44,34 @@ pub struct SqliteSession {
     connection: Connection,
     statements: Vec<String>,
     started: usize,
+    /// What is started is text, and not one of them.
+    is_text: bool,
     params: Vec<Param>,
     texts: String,
 }
 
 impl SqliteSession {
     pub(super) fn new(connection: Connection) -> Self {
-        connection.set_prepared_statement_cache_capacity(64);
+        connection.set_prepared_statement_cache_capacity(CACHED_LEAST);
         Self {
             connection,
             statements: Vec::new(),
             started: 0,
+            is_text: false,
             params: Vec::new(),
             texts: String::new(),
         }
     }
 
     fn run(&self) -> rusqlite::Result<Outcome> {
+        if self.is_text {
+            return outcome(&mut self.connection.prepare(&self.texts)?);
+        }
         let mut statement = self
             .connection
             .prepare_cached(&self.statements[self.started])?;
         self.bind(&mut statement)?;
-        if statement.column_count() == 0 {
-            let rows = statement.raw_execute()? as u64;
-            return Ok(Outcome { rows, value: None });
-        }
-        let mut outcome = Outcome::default();
-        let mut rows = statement.raw_query();
-        while let Some(row) = rows.next()? {
-            if outcome.rows == 0
-                && let ValueRef::Integer(value) = row.get_ref(0)?
-            {
-                outcome.value = Some(value);
-            }
-            outcome.rows += 1;
-        }
-        Ok(outcome)
+        outcome(&mut statement)
     }
 
     fn bind(&self, statement: &mut CachedStatement<'_>) -> rusqlite::Result<()> {
@@ -112,15 +107,31 @@ impl Session for SqliteSession {
             ));
         }
         drop(statement);
+        let number = u16::try_from(self.statements.len())
+            .map_err(|_| Error::new(ErrorClass::Other, "more statements than 65535"))?;
         self.statements.push(sql.to_string());
+        // One that falls out of the cache would be prepared again each time.
+        let capacity = CACHED_LEAST.max(2 * self.statements.len());
+        if self.statements.len().is_power_of_two() {
+            self.connection
+                .set_prepared_statement_cache_capacity(capacity);
+        }
         self.params.reserve(params.len());
-        Ok(Statement((self.statements.len() - 1) as u16))
+        Ok(Statement(number))
     }
 
     fn start(&mut self, statement: Statement) {
         self.started = usize::from(statement.0);
+        self.is_text = false;
         self.params.clear();
         self.texts.clear();
+    }
+
+    fn start_text(&mut self, sql: &str) {
+        self.is_text = true;
+        self.params.clear();
+        self.texts.clear();
+        self.texts.push_str(sql);
     }
 
     fn int4(&mut self, value: i32) {
@@ -185,6 +196,25 @@ impl Session for SqliteSession {
         let handle = self.connection.get_interrupt_handle();
         Ok(Box::new(move || handle.interrupt()))
     }
+}
+
+/// Runs a statement whose parameters are bound.
+fn outcome(statement: &mut rusqlite::Statement<'_>) -> rusqlite::Result<Outcome> {
+    if statement.column_count() == 0 {
+        let rows = statement.raw_execute()? as u64;
+        return Ok(Outcome { rows, value: None });
+    }
+    let mut outcome = Outcome::default();
+    let mut rows = statement.raw_query();
+    while let Some(row) = rows.next()? {
+        if outcome.rows == 0
+            && let ValueRef::Integer(value) = row.get_ref(0)?
+        {
+            outcome.value = Some(value);
+        }
+        outcome.rows += 1;
+    }
+    Ok(outcome)
 }
 
 /// The library's error as ours.

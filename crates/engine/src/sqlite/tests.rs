@@ -239,6 +239,26 @@ fn settling_empties_the_log() {
             .iter()
             .any(|action| action.what.contains("checkpoint"))
     );
+    assert_eq!(settled.unfinished, [""; 0]);
+}
+
+#[test]
+fn a_log_that_a_reader_holds_is_told() {
+    let (_directory, sqlite, mut session) = filled(10);
+    let mut reader = sqlite.connect().unwrap();
+    reader.query("begin").unwrap();
+    reader.query("select count(*) from t").unwrap();
+    session.query("update t set k = k + 1").unwrap();
+    let limits = SettleLimits {
+        at_least: Duration::ZERO,
+        at_most: Duration::ZERO,
+    };
+    let settled = sqlite.settle(&[], limits, &AtomicBool::new(false)).unwrap();
+    let said = &settled.unfinished[..];
+    assert!(
+        matches!(said, [it] if it.starts_with("the write-ahead log is not written back")),
+        "{said:?}"
+    );
 }
 
 #[test]

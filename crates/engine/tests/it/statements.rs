@@ -2,8 +2,8 @@
 
 use engine::ParamType::{Int4, Int8};
 use engine::{
-    Comparison, Dialect, ErrorClass, IndexStatements, Outcome, Partitions, RangeScan, Session,
-    SqlEngine,
+    Column, ColumnType, Comparison, Dialect, ErrorClass, IndexStatements, Outcome, Partitions,
+    RangeScan, Session, SqlEngine,
 };
 
 use crate::guard::eventually;
@@ -38,6 +38,88 @@ pub(crate) fn first_value_is_returned(dialect: &dyn Dialect, session: &mut impl 
             value: None
         }
     );
+}
+
+/// Runs text between prepared statements: it is sent again when it is executed again, and a mistake in it ends nothing.
+pub(crate) fn text_is_run_as_it_is<E: SqlEngine>(engine: &E) {
+    let table = table("texts", None);
+    let mut session = fill(engine, &table, 3);
+    let below = format!(
+        "select price, data from texts where price < {}",
+        engine.dialect().parameter(1)
+    );
+    let below = session.prepare(&below, &[Int4]).unwrap();
+    let rows = |session: &mut E::Session| session.execute().unwrap().rows;
+    for _ in 0..2 {
+        session.start_text("update texts set price = price + 1");
+        assert_eq!(rows(&mut session), 3);
+        session.start_text("select data, price from texts");
+        assert_eq!(rows(&mut session), 3);
+        assert_eq!(rows(&mut session), 3, "executed again");
+        session.start_text("select price from texts where price < 0");
+        assert_eq!(rows(&mut session), 0);
+        session.start_text("selec 1");
+        assert_eq!(class_of(session.execute()), ErrorClass::Other);
+        session.start(below);
+        session.int4(100);
+        assert_eq!(rows(&mut session), 3);
+    }
+    assert_eq!(
+        session.query_i64("select min(price) from texts").unwrap(),
+        Some(2)
+    );
+    run(&mut session, &engine.dialect().drop_table(&table));
+}
+
+/// Makes tables as sysbench does, with a primary key and without, gives rows their keys, and inserts one without.
+pub(crate) fn keys_are_assigned_above_those_given<E: SqlEngine>(engine: &E) {
+    let dialect = engine.dialect();
+    let mut session = engine.connect().unwrap();
+    for primary in [true, false] {
+        let column = |name, kind| Column { name, kind };
+        let table = engine::Table {
+            name: format!("keyed_{primary}"),
+            columns: vec![
+                column("id", ColumnType::AutoInt4 { primary }),
+                column("k", ColumnType::Int4OrZero),
+                column("c", ColumnType::Char(20)),
+            ],
+            indexes: Vec::new(),
+            partitions: None,
+        };
+        run(&mut session, &dialect.drop_table(&table));
+        run(&mut session, &dialect.create_table(&table));
+        run(&mut session, &dialect.assign_keys_above(&table, 0));
+        run(&mut session, &dialect.assign_keys_above(&table, 50));
+        let types = [Int4, Int4, engine::ParamType::Text];
+        let insert = dialect.insert_with_keys(&table, 2);
+        let insert = session.prepare(&insert, &types.repeat(2)).unwrap();
+        session.start(insert);
+        for key in [7, 50] {
+            session.int4(key);
+            session.int4(key);
+            session.text("given");
+        }
+        assert_eq!(session.execute().unwrap().rows, 2);
+        let begin = dialect.begin_transaction(true);
+        for end in [dialect.rollback(), dialect.commit()] {
+            session.query(begin).unwrap();
+            session
+                .query(&format!(
+                    "insert into {} (c) values ('assigned')",
+                    table.name
+                ))
+                .unwrap();
+            session.query(end).unwrap();
+        }
+        let facts = engine.inspect(&table, false).unwrap();
+        assert_eq!((facts.rows, facts.key_min), (3, Some(7)), "{primary}");
+        // The one that was rolled back had a key too.
+        assert!(matches!(facts.key_max, Some(51 | 52)), "{facts:?}");
+        let assigned = format!("select k from {} where c = 'assigned'", table.name);
+        assert_eq!(session.query_i64(&assigned).unwrap(), Some(0));
+        run(&mut session, &dialect.drop_table(&table));
+    }
 }
 
 /// Interrupts `sleep`; `sleepers` counts the other sessions that are at it.

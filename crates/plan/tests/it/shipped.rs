@@ -56,7 +56,7 @@ fn the_commands_of_the_readme_change_what_they_name() {
         let sets: Vec<String> = command
             .windows(2)
             .filter(|words| words[0] == "--set")
-            .map(|words| words[1].to_owned())
+            .map(|words| words[1].trim_matches('\'').to_owned())
             .collect();
         let path = folder().join("..").join(command[2]);
         let (small, whole) = (parse(&path, &sets), parse(&path, &[]));
@@ -68,4 +68,29 @@ fn the_commands_of_the_readme_change_what_they_name() {
             .filter(|value| value.origin == plan::Origin::Set);
         assert!(set.count() >= sets.len(), "{command:?}");
     }
+}
+
+#[test]
+fn the_example_of_a_test_is_understood() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/plan.md");
+    let docs = fs_err::read_to_string(docs).unwrap();
+    let (_, section) = docs.split_once("### Tests of one's own").unwrap();
+    let (_, example) = section.split_once("```toml\n").unwrap();
+    let (example, _) = example.split_once("```").unwrap();
+    let text = format!("{example}\n[build.x]\nnull = \"bundled\"\n");
+    let (plan, warnings) = plan::parse("docs", &text, &[])
+        .unwrap_or_else(|errors| panic!("{}", plan::render(&errors, "docs", &text, &[], false)));
+    assert_eq!(warnings, []);
+    let plan::Workload::Sysbench(sysbench) = &plan.variants[0].workload else {
+        panic!()
+    };
+    let queries = |name: &str| {
+        let step = sysbench.steps.iter().find(|step| step.name == name);
+        match &step.unwrap().kind {
+            plan::SysbenchStepKind::Run { test, .. } => test.queries(),
+            kind => panic!("{kind:?}"),
+        }
+    };
+    assert_eq!(queries("inbox"), 5);
+    assert_eq!(queries("archive"), 1);
 }

@@ -49,6 +49,9 @@ fn the_first_format_reads() {
         (&step.main_op, step.main_operation(), step.data_bytes),
         (&None, Some("insert"), None)
     );
+    // Nor of which group it is, nor what was done after it had ended.
+    assert_eq!((step.queries_per_event, &step.group), (None, &None));
+    assert!(step.counters_end.is_empty() && !step.counters_after.is_empty());
     let insert = &step.ops["insert"];
     assert_eq!(
         (insert.offered, insert.skipped, insert.ok, insert.failed),

@@ -202,6 +202,8 @@ pub fn step() -> Step {
         name: "l.i1".into(),
         kind: StepKind::Load,
         main_op: Some("insert".into()),
+        queries_per_event: Some(14.5),
+        group: Some("write".into()),
         status: Status::Complete,
         failure: None,
         valid: true,
@@ -226,6 +228,7 @@ pub fn step() -> Step {
         },
         counters_before: counters(10.0),
         counters_after: counters(1e15),
+        counters_end: counters(2e15),
         storage: Some(StorageSize {
             data_bytes: 3 << 30,
             log_bytes: 1 << 29,

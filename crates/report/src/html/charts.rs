@@ -286,6 +286,8 @@ pub(super) mod tests {
             step: "l.i0".into(),
             kind: record::StepKind::Load,
             main_op: Some("insert".into()),
+            queries_per_event: None,
+            group: None,
             status: record::Status::Complete,
             seconds: 2.0,
             valid: true,

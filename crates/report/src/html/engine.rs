@@ -21,7 +21,7 @@ enum Parts {
     Levels,
     /// How much each level asks for compaction: what the most urgent one asks for is what counts.
     Scores,
-    /// Reasons of write stalls: some are counted within others, and the totals are among them.
+    /// Reasons of write stalls: some are counted within others, and in older records the totals are among them.
     Reasons,
 }
 
@@ -45,7 +45,11 @@ impl Parts {
 
     /// Those of the names that make up the whole.
     fn whole<'a>(self, names: &[&'a str]) -> Vec<&'a str> {
-        let is_part = |name: &&str| self != Self::Reasons || name.contains(".total-");
+        let is_part = |name: &&str| {
+            let is_counted_in_others =
+                name.contains(".total-") || name.ends_with("-with-ongoing-compaction");
+            self != Self::Reasons || !is_counted_in_others
+        };
         names.iter().copied().filter(is_part).collect()
     }
 }
@@ -209,6 +213,14 @@ mod tests {
             (
                 "write_stall_count.memtable-limit-stops",
                 counter(true, [3.0, 0.0]),
+            ),
+            (
+                "write_stall_count.l0-file-count-limit-delays",
+                counter(true, [1.0, 0.0]),
+            ),
+            (
+                "write_stall_count.cf-l0-file-count-limit-delays-with-ongoing-compaction",
+                counter(true, [1.0, 0.0]),
             ),
             ("write_stall_count.total-delays", counter(true, [1.0, 0.0])),
             ("write_stall_count.total-stops", counter(true, [3.0, 0.0])),

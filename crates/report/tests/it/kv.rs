@@ -1,18 +1,24 @@
 //! Tables and charts of a key-value run that never was: an old version that has neither statistics nor a name for each
 //! figure, and a new one that stalls.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::{
     CounterSeries, Figures, Level, Lsm, OpFigures, OpSeries, Percentiles, Row, Series, Sla,
 };
-use record::{Run, Status, StepKind, Target};
-use report::{Source, TableStyle, csv, html, tables, tables_brief};
+use record::{Run, Settle, Status, Step, StepKind, Target, Warning};
+use report::{CellRecord, Source, TableStyle, csv, html, tables, tables_brief};
 
 const PLAIN: TableStyle = TableStyle {
     colour: false,
     width: Some(100),
     all_settings: false,
+};
+
+/// Tables that are not split.
+const WIDE: TableStyle = TableStyle {
+    width: None,
+    ..PLAIN
 };
 
 const TARGETS: [&str; 2] = ["r6.leveled", "r10.leveled"];
@@ -103,18 +109,23 @@ fn tree(is_new: bool, is_writing: bool) -> (Lsm, Vec<(&'static str, Option<f64>)
                 level(6, 333.0, 688.25),
             ]
         },
+        ..Lsm::default()
     };
     let metrics = vec![
         ("w_amp", is_writing.then_some(1.0)),
-        ("wal_amp", is_writing.then_some(0.0)),
+        ("w_amp_settled", is_writing.then_some(1.5)),
+        ("wal_amp", None),
         ("r_amp", (is_new && !is_writing).then_some(1.4)),
         ("s_amp", Some(1.125)),
-        ("flush_gb", Some(0.75)),
-        ("compaction_write_gb", Some(2.5)),
-        ("compaction_read_gb", Some(2.625)),
+        ("flush_gb", Some(count(0.75))),
+        ("compaction_write_gb", Some(count(2.5))),
+        ("compaction_read_gb", Some(count(2.625))),
         ("wal_gb", Some(0.0)),
-        ("c_wsecs", Some(13.5)),
-        ("c_csecs", Some(9.25)),
+        ("c_wsecs", Some(count(13.5))),
+        ("c_csecs", Some(count(9.25))),
+        ("c_wgb_settled", Some(count(4.75))),
+        ("c_wsecs_settled", Some(count(21.5))),
+        ("c_csecs_settled", Some(count(16.25))),
         ("stall_s", Some(count(3.0))),
         ("stall%", Some(count(25.0))),
         ("Nstall", Some(count(12_892.0))),
@@ -131,8 +142,8 @@ fn tree(is_new: bool, is_writing: bool) -> (Lsm, Vec<(&'static str, Option<f64>)
         ("cache_mb", is_new.then_some(4096.0)),
         ("lsm_sz", Some(0.676)),
         ("blob_sz", is_new.then_some(0.0)),
-        ("c_wgb", Some(3.25)),
-        ("c_mbps", Some(277.3)),
+        ("c_wgb", Some(count(3.25))),
+        ("c_mbps", Some(count(277.3))),
         ("b_rgb", is_new.then_some(0.0)),
         ("b_wgb", is_new.then_some(0.0)),
         ("uptime", Some(12.0)),
@@ -160,7 +171,11 @@ fn row(target: usize, (step, kind, main, per_second): (&str, StepKind, &'static 
         add("put", op(puts, 1, true));
     }
     let is_writing = is_beside || kind == StepKind::Load;
-    let (lsm, of_tree) = tree(is_new, is_writing);
+    let (mut lsm, of_tree) = tree(is_new, is_writing);
+    lsm.settled = step == "overwrite";
+    if is_beside && !is_new {
+        lsm.coarse = BTreeSet::from(["w_amp", "w_amp_settled", "c_wgb"]);
+    }
     let gauge = |values: [f64; SECONDS]| CounterSeries {
         cumulative: false,
         values: values.map(Some).to_vec(),
@@ -222,6 +237,8 @@ fn row(target: usize, (step, kind, main, per_second): (&str, StepKind, &'static 
         step: step.to_string(),
         kind,
         main_op: Some(main.to_string()),
+        queries_per_event: None,
+        group: None,
         status: Status::Complete,
         seconds: SECONDS as f64,
         valid: true,
@@ -307,6 +324,228 @@ fn an_invalid_step_shows_its_stalls_and_is_marked() {
         .split_once("levels when the step had ended")
         .unwrap();
     assert!(levels.lines().nth(4).unwrap().contains('!'), "{levels}");
+}
+
+/// What stands under the heading of a step, and there in the table with such a title, up to the next blank line.
+fn table_of(text: &str, step: &str, title: &str) -> Option<String> {
+    let (_, section) = text.split_once(&format!("━━ {step} ━"))?;
+    let section = section.split("━━ ").next()?;
+    let (_, table) = section.split_once(title)?;
+    Some(table.split("\n\n").next()?.to_string())
+}
+
+#[test]
+fn a_step_that_was_only_read_says_nothing_of_flushes_and_stalls() {
+    let mut figures = figures();
+    let text = tables(&run(), &figures, WIDE);
+    let work = table_of(&text, "multireadrandom", "LSM tree: amplification").unwrap();
+    assert!(work.contains("r_amp") && work.contains("s_amp"), "{work}");
+    assert!(
+        !work.contains("comp_write") && !work.contains("wal"),
+        "{work}"
+    );
+    let state = table_of(&text, "multireadrandom", "LSM tree: pending").unwrap();
+    assert!(
+        !state.contains("stall") && state.contains("levels"),
+        "{state}"
+    );
+    let (_, stalled) = text.split_once("Write stalls: percent").unwrap();
+    let stalled = stalled.split("\n\n").next().unwrap();
+    assert!(!stalled.contains("multireadrandom") && stalled.contains("overwrite"));
+    assert!(
+        table_of(&text, "overwrite", "what flushes and compactions did")
+            .unwrap()
+            .contains("comp_write")
+    );
+    // What reading took is not told: nothing is left of the table. A compaction that went on is told of.
+    let reads = |row: &&mut Row| row.step == "multireadrandom";
+    for row in figures.rows.iter_mut().filter(reads) {
+        row.metrics.insert("r_amp", None);
+    }
+    let text = tables(&run(), &figures, WIDE);
+    assert_eq!(table_of(&text, "multireadrandom", "LSM tree: ampl"), None);
+    for row in figures.rows.iter_mut().filter(reads) {
+        row.metrics.insert("compaction_read_gb", Some(0.5));
+    }
+    let text = tables(&run(), &figures, WIDE);
+    let work = table_of(&text, "multireadrandom", "what flushes and compactions did");
+    assert!(work.unwrap().contains("0.500"));
+}
+
+#[test]
+fn the_summary_of_a_step_that_settles_has_what_settling_did() {
+    let text = tables(&run(), &figures(), WIDE);
+    let column = |step: &str, head: &str| {
+        let table = table_of(&text, step, "Summary as of db_bench").unwrap();
+        let (heads, rows) = table.split_once("──").unwrap();
+        let heads: Vec<&str> = heads.lines().last().unwrap().split_whitespace().collect();
+        let row = rows.lines().find(|line| line.starts_with("r10")).unwrap();
+        let row: Vec<String> = row.split_whitespace().map(str::to_owned).collect();
+        let at = heads.iter().position(|known| *known == head).unwrap();
+        (row[at].clone(), table)
+    };
+    assert_eq!(column("overwrite", "w_amp").0, "1.50");
+    assert_eq!(column("overwrite", "c_wgb").0, "4.750");
+    assert_eq!(column("fillseq", "w_amp").0, "1.00");
+    assert_eq!(column("fillseq", "c_wgb").0, "3.250");
+    let (_, table) = column("overwrite", "w_amp");
+    assert!(table.contains("as db_bench has them"), "{table}");
+    assert!(!column("fillseq", "w_amp").1.contains("as db_bench"));
+}
+
+#[test]
+fn a_figure_that_may_be_rounding_is_marked() {
+    let text = tables(&run(), &figures(), WIDE);
+    let table = table_of(&text, "fwdrangewhilewriting", "what flushes and").unwrap();
+    let line = |target: &str| table.lines().find(|line| line.starts_with(target)).unwrap();
+    assert!(line("r6").contains("1.00~") && line("r6").contains("1.50~"));
+    assert!(!line("r10").contains('~'));
+    assert!(
+        table.contains("~ more than 5% of it may be the rounding"),
+        "{table}"
+    );
+    // A figure that can't be stood behind has that mark.
+    let mut figures = figures();
+    for row in &mut figures.rows {
+        row.valid = false;
+    }
+    let text = tables(&run(), &figures, WIDE);
+    let table = table_of(&text, "fwdrangewhilewriting", "what flushes and").unwrap();
+    assert!(!table.contains("may be the rounding"), "{table}");
+}
+
+#[test]
+fn a_settling_that_gave_up_is_told_of_with_its_step_and_target() {
+    let gave_up = Warning {
+        code: "settle::not-over".to_string(),
+        text: "compaction went on after 600 s: 812 MB are pending".to_string(),
+    };
+    let mut figures = figures();
+    let drain = Row {
+        step: "drain".to_string(),
+        kind: StepKind::Settle,
+        main_op: None,
+        lsm: None,
+        sla: None,
+        ops: BTreeMap::new(),
+        warnings: vec![gave_up.clone()],
+        ..figures.rows[0].clone()
+    };
+    figures.rows.insert(1, drain);
+    figures.rows.last_mut().unwrap().warnings = vec![Warning {
+        text: "compaction went on after 300 s".to_string(),
+        ..gave_up.clone()
+    }];
+    for text in [
+        tables(&run(), &figures, PLAIN),
+        tables_brief(&run(), &figures, PLAIN),
+    ] {
+        let (_, known) = text.split_once("What should be known").unwrap();
+        let known: String = known.split_whitespace().collect::<Vec<_>>().join(" ");
+        for told in [
+            "812 MB are pending [settle::not-over] (r6.leveled drain)",
+            "after 300 s [settle::not-over] (r10.leveled overwrite)",
+        ] {
+            assert!(known.contains(told), "{known}");
+        }
+    }
+    // A settling at the end of a measured step is as much a settling as one in a step of its own.
+    let overwrite = Step {
+        name: "overwrite".to_string(),
+        kind: StepKind::Load,
+        settle: Some(Settle {
+            actions: vec![("wait for compaction".to_string(), 300_000_000_000)],
+            ..Settle::default()
+        }),
+        warnings: vec![gave_up],
+        ..Step::default()
+    };
+    figures.rows.retain(|row| row.kind != StepKind::Settle);
+    let source = |steps| Source {
+        run: run(),
+        cells: vec![CellRecord {
+            steps,
+            ..CellRecord::default()
+        }],
+    };
+    let report = html(&[source(vec![overwrite])], &figures);
+    let (_, settling) = report.split_once("id=\"step-settling\"").unwrap();
+    let settling = settling.split("</section>").next().unwrap();
+    for told in ["overwrite", "wait for compaction", "812 MB are pending"] {
+        assert!(settling.contains(told), "{settling}");
+    }
+    assert!(!html(&[source(vec![Step::default()])], &figures).contains("step-settling"));
+}
+
+/// Three groups of microbenchmarks, in another order than they are shown in, and a step that loads.
+#[test]
+fn throughput_stands_by_groups_where_steps_have_them() {
+    let names = [
+        ("prepare", None),
+        ("update-index", Some("write")),
+        ("read-only-count", Some("range-2")),
+        ("points-notcovered-si", Some("point")),
+        ("hot-points", Some("point")),
+    ];
+    let of_group = |row: &Row, (name, group): (&str, Option<&str>)| {
+        let mut row = Row {
+            step: name.to_string(),
+            group: group.map(str::to_owned),
+            lsm: None,
+            ..row.clone()
+        };
+        if group.is_some() {
+            row.kind = StepKind::Query;
+            row.main_op = Some("event".to_string());
+            row.metrics.insert("qps", Some(1000.0));
+        } else {
+            row.main_op = Some("insert".to_string());
+        }
+        row
+    };
+    let rows = figures().rows;
+    let loads = rows.iter().filter(|row| row.step == "fillseq");
+    let figures = Figures {
+        rows: loads
+            .flat_map(|row| names.map(|name| of_group(row, name)))
+            .collect(),
+        ..Figures::default()
+    };
+    let text = tables_brief(&run(), &figures, PLAIN);
+    let places = [
+        "Throughput: rows/s inserted",
+        "point: throughput, queries/s",
+        "range-2: throughput, queries/s",
+        "write: throughput, queries/s",
+        "Throughput relative to r6",
+        "point: throughput relative to r6",
+        "range-2: throughput relative to r6",
+        "write: throughput relative to r6",
+    ]
+    .map(|title| {
+        text.find(title)
+            .unwrap_or_else(|| panic!("no `{title}` in {text}"))
+    });
+    assert!(places.is_sorted(), "{places:?}");
+    let point = &text[places[1]..places[2]];
+    assert!(point.contains("hot-points") && point.contains("notcovered-si"));
+    assert!(!point.contains("read-only") && !point.contains("prepare"));
+    let source = Source {
+        run: run(),
+        cells: Vec::new(),
+    };
+    let report = html(&[source], &figures);
+    for id in [
+        "summary",
+        "summary-point",
+        "summary-range-2d-2",
+        "relative-write",
+    ] {
+        assert_eq!(report.matches(&format!("id=\"{id}\"")).count(), 1, "{id}");
+    }
+    assert!(tables(&run(), &figures, PLAIN).contains("Metrics; an operation is a query"));
+    let csv = csv(&figures);
+    assert!(csv.contains(",update-index,query,event,,write,"), "{csv}");
 }
 
 #[test]

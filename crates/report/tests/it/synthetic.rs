@@ -294,6 +294,8 @@ fn row(
         repeat: 1,
         step: step.to_string(),
         kind,
+        queries_per_event: None,
+        group: None,
         main_op: match kind {
             StepKind::Load | StepKind::Index => Some("insert".to_string()),
             StepKind::Query => Some("query".to_string()),

@@ -216,6 +216,53 @@ fn what_differs_is_one_line_a_setting() {
 }
 
 #[test]
+fn of_what_was_not_measured_nothing_is_claimed() {
+    let comparison = Comparison {
+        a: "pg.a".to_string(),
+        b: "pg.b".to_string(),
+        a_version: "17.2".to_string(),
+        identical: true,
+        unmeasured: vec!["pg.a".to_string(), "pg.b".to_string()],
+        ..Comparison::default()
+    };
+    let told = |comparison: Comparison| {
+        let settings = Settings {
+            differences: vec![comparison],
+            ..Settings::default()
+        };
+        differences(&settings, PLAIN)
+    };
+    assert_eq!(
+        told(comparison.clone()),
+        "pg.b against pg.a: not measured; the plan declares the same of both\n"
+    );
+    let one = Comparison {
+        unmeasured: vec!["pg.b".to_string()],
+        ..comparison.clone()
+    };
+    assert_eq!(
+        told(one.clone()),
+        "pg.b against pg.a: pg.b was not measured; the plan declares the same of both\n"
+    );
+    let declared = Difference {
+        name: "work_mem".to_string(),
+        a: text("4MB"),
+        b: text("8MB"),
+        mark: Mark::Unverified,
+    };
+    let differs = told(Comparison {
+        identical: false,
+        declared_only: true,
+        settings: vec![declared],
+        ..one
+    });
+    assert!(
+        differs.starts_with("pg.b against pg.a: what the plan declares; pg.b was not measured\n"),
+        "{differs}"
+    );
+}
+
+#[test]
 fn all_settings_are_listed_on_request() {
     let style = TableStyle {
         all_settings: true,

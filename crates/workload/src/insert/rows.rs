@@ -189,6 +189,9 @@ mod tests {
             unreachable!()
         }
         fn start(&mut self, _: Statement) {}
+        fn start_text(&mut self, _: &str) {
+            unreachable!()
+        }
         fn int4(&mut self, value: i32) {
             self.values.push(value.into());
         }

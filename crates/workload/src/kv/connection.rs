@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use engine::{Direction, Error, KeyValueSession, Outcome, Scan, View};
 
-use super::data::{Choices, Data, Fault, Version};
+use super::data::{self, Choices, Data, Fault, Version};
 use super::witness::Witness;
 use crate::{Kind, Next, Program, Random};
 
@@ -303,20 +303,25 @@ impl<S: KeyValueSession> Scanner<S> {
             view: View::Now,
         };
         let (mut index, mut rows) = (0, 0);
-        let (witness, sampled, direction) = (&mut self.witness, self.sampled, self.direction);
+        let (witness, sampled) = (&mut self.witness, self.sampled.unwrap_or(u64::MAX));
+        let sizes = (witness.data.key_size, witness.data.value_size);
+        let step = match self.direction {
+            Direction::Forward => 1,
+            Direction::Reverse => u64::MAX,
+        };
         let mut number = self.number;
         let scanned = self.session.scan(scan, |key, value| {
             // All keys exist: each entry is the next number's.
-            if witness.data.is_key(number, key) {
-                rows += u64::from(witness.see(number, Some(value), sampled == Some(index)));
+            let is_next = data::number_of(key) == Some(number);
+            if is_next && (key.len(), value.len()) == sizes && index != sampled {
+                rows += 1;
+            } else if witness.data.is_key(number, key) {
+                rows += u64::from(witness.see(number, Some(value), index == sampled));
             } else {
                 witness.note(number, Fault::OutOfPlace);
             }
             index += 1;
-            number = match direction {
-                Direction::Forward => number.wrapping_add(1),
-                Direction::Reverse => number.wrapping_sub(1),
-            };
+            number = number.wrapping_add(step);
         })?;
         if scanned.entries < self.expected {
             self.witness.note(number, Fault::Missing);

@@ -264,6 +264,13 @@ impl Choices {
     }
 }
 
+/// The number that a key begins with.
+#[inline]
+pub(super) fn number_of(key: &[u8]) -> Option<u64> {
+    let number = key.first_chunk::<NUMBER_BYTES>()?;
+    Some(u64::from_be_bytes(*number))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -300,7 +307,15 @@ mod tests {
 
     #[test]
     fn a_value_tells_its_version() {
-        for (size, ratio) in [(16, 0.5), (17, 1.0), (100, 0.0), (400, 0.5), (401, 1.0)] {
+        for (size, ratio) in [
+            (16, 0.5),
+            (17, 1.0),
+            (100, 0.0),
+            (400, 0.5),
+            (401, 1.0),
+            (WORD + PIECE, 1.0),
+            (3001, 1.0),
+        ] {
             let data = data(size, ratio);
             let value = value(&data, 7, VERSION);
             assert_eq!(value.len(), size);
@@ -310,15 +325,32 @@ mod tests {
 
     #[test]
     fn a_value_of_another_key_or_with_a_wrong_bit_is_known_as_wrong() {
-        let data = data(40, 0.6);
-        let good = value(&data, 7, VERSION);
-        assert_eq!(data.version_of(8, &good), Err(Fault::Damaged));
-        assert_eq!(data.version_of(7, &good[1..]), Err(Fault::Length(39)));
-        for bit in 0..good.len() * 8 {
-            let mut bad = good.clone();
-            bad[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(data.version_of(7, &bad), Err(Fault::Damaged), "bit {bit}");
+        for (size, ratio) in [(40, 0.6), (PIECE + 100, 0.99)] {
+            let data = data(size, ratio);
+            let good = value(&data, 7, VERSION);
+            assert_eq!(data.version_of(8, &good), Err(Fault::Damaged));
+            let short = Fault::Length(size as u64 - 1);
+            assert_eq!(data.version_of(7, &good[1..]), Err(short));
+            for bit in 0..good.len() * 8 {
+                let mut bad = good.clone();
+                bad[bit / 8] ^= 1 << (bit % 8);
+                assert_eq!(data.version_of(7, &bad), Err(Fault::Damaged), "bit {bit}");
+            }
         }
+    }
+
+    /// The values of a block, and of many: where eight bytes came twice, a compressor would find them.
+    #[test]
+    fn values_have_nothing_in_common() {
+        let data = data(2000, 1.0);
+        let mut seen = std::collections::HashSet::new();
+        let mut bytes = 0;
+        for number in 0..200 {
+            let value = value(&data, number, VERSION);
+            bytes += value.len() - 7;
+            seen.extend(value.windows(8).map(<[u8]>::to_vec));
+        }
+        assert_eq!(seen.len(), bytes);
     }
 
     #[test]
@@ -347,8 +379,8 @@ mod tests {
 
     const EXPECTED_WORDS: [u64; 3] = [
         15_931_586_859_627_982_163,
-        13_627_124_717_152_398_032,
-        8_737_815_089_710_258_618,
+        3_580_673_347_594_159_301,
+        18_048_501_805_953_319_244,
     ];
     const EXPECTED_CHOICES: [u64; 4] = [689, 603, 571, 391];
 }

@@ -13,6 +13,7 @@ mod witness;
 mod tests;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use engine::{Direction, Durability, Error, KeyFacts, KeyValueSession, Scan, View};
 
@@ -27,6 +28,9 @@ use witness::Witness;
 pub const KEY_SIZE_LEAST: u32 = NUMBER_BYTES as u32;
 /// See there.
 pub const VALUE_SIZE_LEAST: u32 = VALUE_LEAST as u32;
+
+/// The writer beside readers writes so often; `db_bench` does it ten times a second.
+pub const BURST: Duration = Duration::from_millis(10);
 
 /// Purposes of random streams, the last part of their paths; 0 and 1 are the data's.
 const READS: u64 = 2;

@@ -98,9 +98,9 @@ fn a_load_that_was_only_flushed_has_a_write_amplification_of_one() {
             ("flush_gb", Some(10.0)),
             ("compaction_write_gb", Some(0.0)),
             ("compaction_read_gb", Some(0.0)),
-            // The log was off: its share is told apart.
+            // The log was off: it has a size, and nothing that amplifies.
             ("wal_gb", Some(0.0)),
-            ("wal_amp", Some(0.0)),
+            ("wal_amp", None),
         ],
     );
     // Without the size of an entry the library's count has to do.
@@ -165,6 +165,123 @@ fn where_nothing_was_written_there_is_no_write_amplification() {
         &reads,
         &[("w_amp", None), ("wal_amp", None), ("c_wgb", Some(1.0))],
     );
+}
+
+/// A step of 4 GB whose debt of 2 GB more is paid when it has ended.
+#[test]
+fn what_a_step_leaves_to_compaction_is_told_beside_what_it_did() {
+    let mut step = load(
+        1 << 20,
+        &[
+            ("live_sst_bytes", 0.0, GB),
+            ("compaction_and_flush_written_bytes", 10.0 * GB, 14.0 * GB),
+            ("compaction_and_flush_seconds", 100.0, 109.0),
+            ("compaction_and_flush_cpu_seconds", 50.0, 54.0),
+        ],
+    );
+    step.row_bytes_mean = Some(1024.0);
+    let names = [
+        "c_wgb_settled",
+        "w_amp_settled",
+        "c_wsecs_settled",
+        "c_csecs_settled",
+    ];
+    // Records that don't say.
+    check(&step, &names.map(|name| (name, None)));
+    assert!(!lsm(&step).unwrap().settled);
+    step.settle = Some(record::Settle::default());
+    let end = [
+        ("live_sst_bytes", GB),
+        ("compaction_and_flush_written_bytes", 16.0 * GB),
+        ("compaction_and_flush_seconds", 112.5),
+        ("compaction_and_flush_cpu_seconds", 56.0),
+    ];
+    step.counters_end = counters(end.into_iter());
+    let values = [6.0, 6.0, 12.5, 6.0].map(Some);
+    check(
+        &step,
+        &std::array::from_fn::<_, 4, _>(|index| (names[index], values[index])),
+    );
+    // The step itself is what it was.
+    check(
+        &step,
+        &[
+            ("c_wgb", Some(4.0)),
+            ("w_amp", Some(4.0)),
+            ("c_wsecs", Some(9.0)),
+        ],
+    );
+    assert!(lsm(&step).unwrap().settled);
+    // A count that began anew meanwhile has no figure.
+    step.counters_end[1].value = 1.0;
+    check(&step, &[("c_wgb_settled", None), ("w_amp_settled", None)]);
+}
+
+#[test]
+fn a_figure_of_which_rounding_may_be_a_twentieth_is_coarse() {
+    let mb = 1024.0 * 1024.0;
+    let of = |uptime: f64, mb_written: f64, more: Told<'_>| {
+        let mut told = vec![
+            ("live_sst_bytes", 0.0, GB),
+            ("uptime_seconds", uptime, uptime + 10.0),
+            (
+                "compaction_and_flush_written_bytes",
+                GB,
+                GB + mb_written * mb,
+            ),
+        ];
+        told.extend(more);
+        lsm(&load(1000, &told)).unwrap().coarse
+    };
+    let written = BTreeSet::from(["c_wgb", "w_amp", "c_mbps"]);
+    // After an hour sums are told in hundredths of a GB: 10.24 MB over a step.
+    assert!(written.is_subset(&of(3600.0, 204.0, &[])));
+    assert!(of(3600.0, 206.0, &[]).is_empty());
+    // Soon after the start the rate says more: 100 s x 0.005 MB/s, and 0.05 s of 10 MB/s, at both ends.
+    assert!(written.is_subset(&of(100.0, 40.0, &[])));
+    assert!(of(100.0, 42.0, &[]).is_empty());
+    // Nothing is said of nothing, and with statistics on all is exact.
+    assert!(of(3600.0, 0.0, &[]).is_empty());
+    let exact: Told<'_> = &[
+        ("compaction_written_bytes", 0.0, mb),
+        ("flush_written_bytes", 0.0, mb),
+        ("wal_written_bytes", 0.0, mb),
+    ];
+    assert!(of(3600.0, 2.0, exact).is_empty());
+    let log: Told<'_> = &[("wal_written_bytes", 0.0, 10.0 * mb)];
+    assert_eq!(
+        of(3600.0, 206.0, log),
+        BTreeSet::from(["wal_gb", "wal_amp"])
+    );
+    // Until its debt was paid a step may have written enough.
+    let mut step = load(
+        1000,
+        &[
+            ("live_sst_bytes", 0.0, GB),
+            ("compaction_and_flush_written_bytes", GB, GB + 20.0 * mb),
+        ],
+    );
+    step.counters_end = step.counters_after.clone();
+    assert!(lsm(&step).unwrap().coarse.contains("w_amp_settled"));
+    step.counters_end[1].value = 2.0 * GB;
+    assert!(!lsm(&step).unwrap().coarse.contains("w_amp_settled"));
+}
+
+#[test]
+fn a_log_that_was_off_is_not_one_that_was_never_synced() {
+    let of = |bytes: f64, syncs: f64| {
+        let told: Told<'_> = &[
+            ("live_sst_bytes", 0.0, 0.0),
+            ("wal_written_bytes", GB, GB + bytes),
+            ("wal_sync_count", 7.0, 7.0 + syncs),
+        ];
+        let found = of(&load(1000, told));
+        (found["wal_amp"], found["log_fsyncs_per_commit"])
+    };
+    assert_eq!(of(0.0, 0.0), (None, None));
+    assert_eq!(of(800_000.0, 0.0), (Some(2.0), Some(0.0)));
+    // What was logged is less than what is told: it was on.
+    assert_eq!(of(0.0, 500.0), (None, Some(0.5)));
 }
 
 /// The totals of "Speedb vs RocksDB": they leave out the rows that are counted within others.
@@ -606,7 +723,7 @@ fn real_libraries_come_to_their_figures() {
         for sort in ["delays", "stops"] {
             let total = format!("write_stall_count.total-{sort}");
             assert_eq!(
-                Counters(step).growth(&total),
+                Counters::of(step).growth(&total),
                 Some(stalls[&format!("total-{sort}")])
             );
         }

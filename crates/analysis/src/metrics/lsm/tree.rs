@@ -6,6 +6,7 @@ use record::{Counter, Step};
 
 use crate::Level;
 use crate::metrics::counters::Counters;
+use crate::metrics::{GIB, MIB};
 
 /// The reasons that add up to all delays, or all stops. Those `with-ongoing-compaction` are counted within the first,
 /// and what the write buffer manager stops is not counted by the tree.
@@ -41,7 +42,15 @@ pub(super) struct Tree<'a> {
 impl<'a> Tree<'a> {
     /// The tree that a step's data is in. A server that has MyRocks and no row in it keeps them elsewhere.
     pub(super) fn of(step: &'a Step) -> Option<Self> {
-        let counters = Counters(step);
+        Self::told_by(Counters::of(step))
+    }
+
+    /// The same until what followed the step was over too; `None` where the record doesn't say.
+    pub(super) fn to_end(step: &'a Step) -> Option<Self> {
+        Self::told_by(Counters::to_end(step)?)
+    }
+
+    fn told_by(counters: Counters<'a>) -> Option<Self> {
         let teller = if counters.gauge("lsm_bytes").is_some()
             || counters.gauge("live_sst_bytes").is_some()
         {
@@ -73,6 +82,42 @@ impl<'a> Tree<'a> {
         self.is_library()
             .then(|| self.counters.gauge(name))
             .flatten()
+    }
+
+    /// How much of the growth of some bytes may be rounding: `None` where they are told exactly. The text that the
+    /// library writes has hundredths of a GB, or beside them a rate of hundredths of a MB/s over an uptime of tenths of a
+    /// second; the observer takes the one that is rounded less.
+    pub(super) fn rounding(&self, name: &str) -> Option<f64> {
+        let is_text = matches!(
+            name,
+            "compaction_and_flush_written_bytes" | "compaction_read_bytes" | "wal_written_bytes"
+        );
+        let has_statistics = self.gauge("compaction_written_bytes").is_some();
+        let is_sum = name == "compaction_and_flush_written_bytes";
+        if !self.is_library() || !is_text || (has_statistics && !is_sum) {
+            return None;
+        }
+        let at = |value: Option<f64>, uptime: Option<f64>| {
+            let of_sum = 0.005 * GIB;
+            let of_rate = value.zip(uptime.filter(|&uptime| uptime > 0.0));
+            let of_rate =
+                of_rate.map(|(value, uptime)| uptime * 0.005 * MIB + value / uptime * 0.05);
+            of_rate.map_or(of_sum, |of_rate| of_rate.min(of_sum))
+        };
+        let counters = &self.counters;
+        let uptime = "uptime_seconds";
+        Some(
+            at(counters.gauge_before(name), counters.gauge_before(uptime))
+                + at(counters.gauge(name), counters.gauge(uptime)),
+        )
+    }
+
+    /// The counter that [`Tree::written`] takes where the library's statistics are off.
+    pub(super) fn written_rounding(&self) -> Option<f64> {
+        if self.growth("compaction_written_bytes").is_some() && self.flushed().is_some() {
+            return None;
+        }
+        self.rounding("compaction_and_flush_written_bytes")
     }
 
     /// Growth of a counter that both have.

@@ -245,13 +245,13 @@ pub fn steps(plan: &plan::Insert) -> Vec<Planned<insert::Step>> {
     let planned = |(number, step): (usize, &InsertStep)| {
         let work = work(number, step);
         Planned {
-            name: step.name.clone(),
             time: match step.kind {
                 InsertStepKind::Query { time, .. } => Some(time),
                 _ => None,
             },
             rest: work.is_none().then_some(Rest::Usual),
             work,
+            ..Planned::new(&step.name)
         }
     };
     plan.steps.iter().enumerate().map(planned).collect()

@@ -130,7 +130,7 @@ impl Subject for KvSequence<'_> {
             // The one writer beside the readers has the rate to itself.
             schedule: work
                 .rate
-                .map_or(Schedule::Closed, |rate| Schedule::rate(rate, 0, 1)),
+                .map_or(Schedule::Closed, |rate| Schedule::bursts(rate, kv::BURST)),
             background: false,
             interrupt: None,
             program: work.program,
@@ -189,13 +189,13 @@ pub fn steps(plan: &plan::Kv) -> Vec<Planned<kv::Step>> {
     let planned = |(number, step): (usize, &KvStep)| {
         let (work, time, rest) = parts(&step.kind);
         Planned {
-            name: step.name.clone(),
             work: work.map(|kind| kv::Step {
                 number: number as u32,
                 kind,
             }),
             time,
             rest,
+            ..Planned::new(&step.name)
         }
     };
     plan.steps.iter().enumerate().map(planned).collect()

@@ -3,6 +3,7 @@
 pub mod insert;
 pub mod keyed_insert;
 pub mod kv;
+pub mod sysbench;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -26,6 +27,24 @@ pub struct Planned<S> {
     pub time: Option<Duration>,
     /// How the engine is brought to rest, after what is measured and not as part of it.
     pub rest: Option<Rest>,
+    /// What is run before, and how long, and not measured.
+    pub warm_up: Option<(S, Duration)>,
+    /// Whether it is among the results that tables show, and not only recorded.
+    pub is_shown: bool,
+}
+
+impl<S> Planned<S> {
+    /// A step that does nothing yet.
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            work: None,
+            time: None,
+            rest: None,
+            warm_up: None,
+            is_shown: true,
+        }
+    }
 }
 
 /// How far an engine is brought to rest.

@@ -334,7 +334,7 @@ impl Client {
             api.iter_prev
         };
         let mut scanned = Scanned::default();
-        self.order.begin(scan.from, scan.direction);
+        self.order.begin(scan.direction);
         while scanned.entries < scan.limit {
             // SAFETY: the iterator lives.
             if unsafe { (api.iter_valid)(iterator) } == 0 {
@@ -352,7 +352,7 @@ impl Client {
                 let value = (api.iter_value)(iterator, &mut value_size);
                 (bytes(key, key_size), bytes(value, value_size))
             };
-            if !self.order.follows(key) {
+            if !self.order.follows(scan.from, key) {
                 return Err(out_of_order(key, self.order.before()));
             }
             scanned.entries += 1;

@@ -10,9 +10,23 @@ use super::shared;
 use crate::guard::eventually;
 use crate::statements::{
     absent_index_is_not_counted, dialect_does_what_it_says, first_value_is_returned,
-    interrupt_ends_a_statement,
+    interrupt_ends_a_statement, keys_are_assigned_above_those_given, text_is_run_as_it_is,
 };
 use crate::tables::{class_of, fill, run, table};
+
+#[test]
+fn text_is_run() {
+    for server in shared() {
+        text_is_run_as_it_is(&server.mysql);
+    }
+}
+
+#[test]
+fn keys_that_are_given_come_before_those_that_are_assigned() {
+    for server in shared() {
+        keys_are_assigned_above_those_given(&server.mysql);
+    }
+}
 
 #[test]
 fn what_was_written_is_read_back_in_every_type() {

@@ -182,6 +182,7 @@ fn settling_leaves_nothing_to_do_and_every_setting_as_it_was() {
             .collect();
         let analyzed = done.iter().filter(|what| what.starts_with("ANALYZE"));
         assert_eq!(analyzed.count(), 2, "{done:?}");
+        assert_eq!(settled.unfinished, [""; 0]);
         if storage_engine == "rocksdb" {
             assert!(value(&settled.pending_before, "rocksdb_memtable_bytes") > 0.0);
             assert_eq!(
@@ -242,12 +243,22 @@ fn settling_ends_at_a_stop_and_at_its_limit() {
         let tables = std::slice::from_ref(&locked);
         let settled = server.mysql.settle(tables, limits, &stop).unwrap();
         assert_eq!(settled.actions, []);
+        let said = settled.unfinished.join("; ");
+        assert!(
+            said.contains("settle3` was not begun") && said.ends_with("not begun"),
+            "{said}"
+        );
         let limits = SettleLimits {
             at_least: Duration::ZERO,
             at_most: Duration::ZERO,
         };
         let settled = server.mysql.settle(tables, limits, &GO_ON).unwrap();
         assert_eq!(settled.actions, []);
+        let said = settled.unfinished.join("; ");
+        assert!(
+            said.contains("settle3` was not begun") && said.ends_with("not begun"),
+            "{said}"
+        );
         session.query("drop table settle3").unwrap();
     }
 }

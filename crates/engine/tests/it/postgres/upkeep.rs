@@ -345,6 +345,7 @@ fn settling_removes_dead_rows_and_says_what_it_did() {
         .filter(|what| what.starts_with("VACUUM"))
         .collect();
     assert_eq!(vacuums.len(), 4, "one table and three partitions: {done:?}");
+    assert_eq!(settled.unfinished, [""; 0]);
     assert!(
         done.contains(&"CHECKPOINT") && done.contains(&"wait for autovacuum"),
         "{done:?}"
@@ -378,6 +379,12 @@ fn settling_ends_at_a_stop_and_at_its_limit() {
         "{:?}",
         settled.actions
     );
+    let said = &settled.unfinished[..];
+    assert!(
+        matches!(said, [vacuum, checkpoint] if vacuum.ends_with("settle3` was cancelled before its end")
+            && checkpoint == "`CHECKPOINT` was not begun"),
+        "{said:?}"
+    );
     let stop = AtomicBool::new(true);
     let limits = SettleLimits {
         at_least: Duration::from_secs(600),
@@ -388,6 +395,10 @@ fn settling_ends_at_a_stop_and_at_its_limit() {
         .settle(std::slice::from_ref(&locked), limits, &stop)
         .unwrap();
     assert_eq!(settled.actions, []);
+    assert_eq!(
+        settled.unfinished,
+        ["not vacuumed: settle3", "`CHECKPOINT` was not begun"]
+    );
     session.query("rollback; drop table settle3").unwrap();
 }
 

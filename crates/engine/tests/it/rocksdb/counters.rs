@@ -1,8 +1,11 @@
 //! Settling, and what is counted meanwhile.
 
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
 use engine::Engine as _;
 use engine::rocksdb::RocksDb;
-use engine::{Counter, CounterKind, KeyValueSession};
+use engine::{Counter, CounterKind, KeyValueSession, SettleLimits};
 
 use super::{Config, GO_ON, LIMITS, SMALL, config, key, now, on_each, small, value};
 
@@ -43,6 +46,7 @@ fn settling_leaves_nothing_pending_and_the_first_level_empty() {
             ] {
                 assert_eq!(get(after, name), 0.0, "{name}: {what:?}");
             }
+            assert_eq!(settled.unfinished, [""; 0]);
             assert!(get(after, "level_count") >= 1.0);
             assert!(get(&settled.pending_before, "memtable_bytes") > 0.0);
             // The option that this changed for a while is back.
@@ -72,6 +76,103 @@ fn the_first_level_of_a_universal_tree_is_left_alone() {
                 settled.actions[2].what.contains("not applicable"),
                 "{settled:?}"
             );
+        },
+    );
+}
+
+/// Four sorted runs, the trigger of compaction, each so much smaller than the one before it that none are merged.
+fn runs_at_the_trigger(database: &RocksDb) {
+    for (run, keys) in [8000, 2000, 500, 100].into_iter().enumerate() {
+        write(database, keys);
+        let limits = SettleLimits {
+            at_most: if run == 3 {
+                Duration::ZERO
+            } else {
+                LIMITS.at_most
+            },
+            ..LIMITS
+        };
+        database.settle(limits, &GO_ON).unwrap();
+    }
+}
+
+fn large_runs(style: (&'static str, &'static str)) -> Config {
+    let mut set = SMALL.to_vec();
+    set.retain(|(name, _)| *name != "write_buffer_size");
+    set.extend([("write_buffer_size", "16M"), style]);
+    config(&set)
+}
+
+#[test]
+fn a_compaction_that_is_pending_but_never_picked_is_not_waited_for() {
+    on_each(
+        "rocksdb::counters::a_compaction_that_is_pending_but_never_picked_is_not_waited_for",
+        |library| {
+            for style in [
+                ("compaction_style", "kCompactionStyleUniversal"),
+                ("disable_auto_compactions", "true"),
+            ] {
+                let place = tempfile::tempdir().unwrap();
+                let database = RocksDb::create(library, place.path(), &large_runs(style)).unwrap();
+                runs_at_the_trigger(&database);
+                let began = now();
+                let settled = database.settle(LIMITS, &GO_ON).unwrap();
+                let took = began.elapsed();
+                let after = &settled.pending_after;
+                assert_eq!(get(after, "level_file_count.0"), 4.0, "{settled:?}");
+                assert_eq!(get(after, "compaction_pending"), 1.0, "{settled:?}");
+                assert_eq!(
+                    settled.actions[1].what,
+                    "wait for compaction: pending, but nothing is picked"
+                );
+                assert_eq!(settled.unfinished, [""; 0]);
+                assert!(took < LIMITS.at_most / 3, "{took:?}");
+            }
+        },
+    );
+}
+
+#[test]
+fn what_settling_did_not_reach_is_told() {
+    on_each(
+        "rocksdb::counters::what_settling_did_not_reach_is_told",
+        |library| {
+            let no_time = SettleLimits {
+                at_most: Duration::ZERO,
+                ..LIMITS
+            };
+            let place = tempfile::tempdir().unwrap();
+            let universal = large_runs(("compaction_style", "kCompactionStyleUniversal"));
+            let database = RocksDb::create(library, place.path(), &universal).unwrap();
+            runs_at_the_trigger(&database);
+            let stop = AtomicBool::new(true);
+            for (limits, stop, action, why) in [
+                (no_time, &GO_ON, "not over in time", "time was over"),
+                (LIMITS, &stop, "stopped", "waiting for it was stopped"),
+            ] {
+                let settled = database.settle(limits, stop).unwrap();
+                assert!(settled.actions[1].what.ends_with(action), "{settled:?}");
+                let [said] = &settled.unfinished[..] else {
+                    panic!("{settled:?}");
+                };
+                // The library may still be ending its flush.
+                let begins = format!("compaction is not over, {why}: ");
+                assert!(said.starts_with(&begins), "{said}");
+                assert!(said.contains("a compaction pending"), "{said}");
+            }
+            drop(database);
+
+            let place = tempfile::tempdir().unwrap();
+            let database = small(library, place.path());
+            write(&database, 100);
+            let settled = database.settle_and_empty_l0(no_time, &GO_ON).unwrap();
+            assert_eq!(settled.actions[2].what, "compact L0: not begun");
+            assert_eq!(
+                settled.unfinished,
+                ["the first level was to be empty, and holds files: 1"]
+            );
+            let settled = database.settle_and_empty_l0(LIMITS, &GO_ON).unwrap();
+            assert_eq!(settled.unfinished, [""; 0]);
         },
     );
 }
@@ -109,12 +210,7 @@ fn counters_move_with_the_load() {
             assert!(get(&after, "lsm_bytes") > 2_000_000.0);
             assert!(get(&after, "stall_seconds") >= 0.0);
             assert!(get(&after, "deepest_level") >= 1.0);
-            for reason in [
-                "l0-file-count-limit-delays",
-                "memtable-limit-stops",
-                "total-delays",
-                "total-stops",
-            ] {
+            for reason in ["l0-file-count-limit-delays", "memtable-limit-stops"] {
                 get(&after, &format!("write_stall_count.{reason}"));
             }
             let mut names: Vec<&str> = after.iter().map(|counter| counter.name.as_str()).collect();

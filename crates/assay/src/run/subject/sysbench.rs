@@ -1,0 +1,323 @@
+//! The sysbench microbenchmarks, as a plan has them, on an engine that speaks SQL.
+
+use std::sync::atomic::AtomicBool;
+
+use anyhow::Context;
+use engine::{Engine, Error, Observer, Session, SettleLimits, Settled, SqlEngine};
+use load::{Schedule, Task};
+use plan::{Checks, SysbenchStep, SysbenchStepKind};
+use record::{Check, Step, StepKind};
+use workload::sysbench::connection::Connection;
+use workload::sysbench::{self, Sysbench, test};
+
+use super::{Done, Planned, Rest, Subject, Tolerance, recorded};
+use crate::run::display::Goal;
+
+/// Rows of each table that are compared with what was loaded.
+const SAMPLES: u64 = 200;
+
+/// The microbenchmarks on an engine that speaks SQL.
+pub struct SqlSysbench<'a, E> {
+    engine: &'a E,
+    workload: &'a mut Sysbench,
+    plan: &'a plan::Sysbench,
+    clients: u32,
+    /// The last step loaded the tables.
+    has_just_loaded: bool,
+}
+
+impl<'a, E: SqlEngine> SqlSysbench<'a, E> {
+    /// The microbenchmarks, whose tables are there.
+    pub fn new(
+        engine: &'a E,
+        workload: &'a mut Sysbench,
+        plan: &'a plan::Sysbench,
+        clients: u32,
+    ) -> Self {
+        Self {
+            engine,
+            workload,
+            plan,
+            clients,
+            has_just_loaded: false,
+        }
+    }
+}
+
+impl<E: SqlEngine> Subject for SqlSysbench<'_, E> {
+    type Program = Connection<E::Session>;
+    type Step = sysbench::Step;
+
+    fn engine(&self) -> &dyn Engine {
+        self.engine
+    }
+
+    fn observer(&self) -> Result<Box<dyn Observer>, Error> {
+        self.engine.observer(self.workload.tables())
+    }
+
+    fn tolerance(&self) -> Tolerance {
+        Tolerance {
+            error_limit: self.plan.error_limit,
+            attempts: self.plan.attempts,
+        }
+    }
+
+    fn settle_limits(&self) -> SettleLimits {
+        SettleLimits {
+            at_least: self.plan.settle_at_least,
+            at_most: self.plan.settle_at_most,
+        }
+    }
+
+    fn rows(&self) -> u64 {
+        self.workload.rows()
+    }
+
+    fn data_bytes(&self) -> Option<u64> {
+        Some(self.workload.data_bytes())
+    }
+
+    fn describe(&self, step: &sysbench::Step, record: &mut Step) {
+        record.row_bytes_mean = Some(self.workload.row_bytes() as f64);
+        let (kind, main_op) = match &step.kind {
+            sysbench::StepKind::Load => {
+                record.rows_per_commit = Some(self.plan.load_batch);
+                (StepKind::Load, "insert")
+            }
+            sysbench::StepKind::Index => (StepKind::Index, "insert"),
+            sysbench::StepKind::Run { test, .. } => {
+                record.queries_per_event = Some(test.queries_per_event() as f64);
+                record.group = Some(group_name(test.group).into());
+                (StepKind::Query, "event")
+            }
+        };
+        record.kind = kind;
+        record.main_op = Some(main_op.into());
+    }
+
+    fn goal(&self, step: &sysbench::Step) -> Goal {
+        match step.kind {
+            sysbench::StepKind::Load => Goal::Rows(self.plan.rows * u64::from(self.plan.tables)),
+            sysbench::StepKind::Index | sysbench::StepKind::Run { .. } => Goal::Rows(0),
+        }
+    }
+
+    fn tasks(&mut self, step: &sysbench::Step) -> anyhow::Result<Vec<Task<Self::Program>>> {
+        let works = self
+            .workload
+            .connections(step, self.engine)
+            .context("the step's connections can't be opened")?;
+        works
+            .into_iter()
+            .map(|work| {
+                Ok(Task {
+                    client: work.client,
+                    role: work.role,
+                    schedule: work.rate.map_or(Schedule::Closed, |rate| {
+                        Schedule::rate(rate, work.client, self.clients)
+                    }),
+                    background: false,
+                    interrupt: Some(work.interrupt()?),
+                    program: work.program,
+                })
+            })
+            .collect()
+    }
+
+    fn apply(
+        &mut self,
+        step: &sysbench::Step,
+        done: Done<'_, Self::Program>,
+    ) -> anyhow::Result<Vec<Check>> {
+        let programs = done.worked.iter().map(|worked| &worked.program);
+        self.workload.apply(step, programs);
+        self.has_just_loaded = matches!(step.kind, sysbench::StepKind::Load);
+        Ok(Vec::new())
+    }
+
+    fn check(&self) -> anyhow::Result<Vec<Check>> {
+        if !self.engine.capabilities().stores_data || self.plan.checks == Checks::Off {
+            return Ok(Vec::new());
+        }
+        let mut checks: Vec<sysbench::Check> = Vec::new();
+        let mut session = self.engine.connect()?;
+        let indexed = self.workload.is_indexed();
+        for (number, table) in self.workload.tables().iter().enumerate() {
+            if self.plan.checks == Checks::Full {
+                let facts = self.engine.inspect(table, indexed)?;
+                checks.extend(self.workload.check(number, &facts));
+            } else {
+                let dialect = self.engine.dialect();
+                let key_min = session.query_i64(&dialect.min_key(table))?;
+                let key_max = session.query_i64(&dialect.max_key(table))?;
+                checks.extend(self.workload.check_keys(number, key_min, key_max));
+            }
+            if self.has_just_loaded {
+                checks.push(self.workload.check_loaded(number, &mut session, SAMPLES)?);
+            }
+        }
+        Ok(checks.into_iter().map(recorded).collect())
+    }
+
+    fn settle(&self, _: Rest, limits: SettleLimits, stop: &AtomicBool) -> Result<Settled, Error> {
+        self.engine.settle(self.workload.tables(), limits, stop)
+    }
+}
+
+/// The tables of the plan.
+pub fn options(plan: &plan::Sysbench, clients: u32, seed: u64) -> sysbench::Options {
+    sysbench::Options {
+        seed,
+        clients,
+        tables: plan.tables,
+        rows: plan.rows,
+        load_connections: plan.load_connections,
+        load_batch: plan.load_batch,
+        primary_key: plan.primary_key,
+    }
+}
+
+/// Whether the plan makes the rows; otherwise they are there, as `sysbench prepare` or an earlier run left them.
+pub fn loads(plan: &plan::Sysbench) -> bool {
+    plan.steps
+        .iter()
+        .any(|step| matches!(step.kind, SysbenchStepKind::Load))
+}
+
+/// Whether the plan makes the indexes.
+pub fn indexes(plan: &plan::Sysbench) -> bool {
+    plan.steps
+        .iter()
+        .any(|step| matches!(step.kind, SysbenchStepKind::Index))
+}
+
+/// The steps of the plan.
+pub fn steps(plan: &plan::Sysbench) -> Vec<Planned<sysbench::Step>> {
+    let numbered = plan.steps.iter().enumerate();
+    numbered
+        .map(|(number, step)| planned(number as u32, step))
+        .collect()
+}
+
+fn planned(number: u32, step: &SysbenchStep) -> Planned<sysbench::Step> {
+    let work = |kind, is_warm_up| sysbench::Step {
+        number,
+        is_warm_up,
+        kind,
+    };
+    let mut planned = Planned::new(&step.name);
+    match &step.kind {
+        SysbenchStepKind::Load => planned.work = Some(work(sysbench::StepKind::Load, false)),
+        SysbenchStepKind::Index => planned.work = Some(work(sysbench::StepKind::Index, false)),
+        SysbenchStepKind::Settle => planned.rest = Some(Rest::Usual),
+        SysbenchStepKind::Run {
+            test,
+            time,
+            warmup,
+            distribution,
+            rate,
+            reported,
+        } => {
+            let kind = sysbench::StepKind::Run {
+                test: test_of(test),
+                distribution: distribution_of(*distribution),
+                rate: *rate,
+            };
+            if !warmup.is_zero() {
+                planned.warm_up = Some((work(kind.clone(), true), *warmup));
+            }
+            planned.work = Some(work(kind, false));
+            planned.time = Some(*time);
+            planned.is_shown = *reported;
+        }
+    }
+    planned
+}
+
+fn group_name(group: test::Group) -> &'static str {
+    match group {
+        test::Group::Point => "point",
+        test::Group::RangeOne => "range-1",
+        test::Group::RangeTwo => "range-2",
+        test::Group::Write => "write",
+    }
+}
+
+fn distribution_of(distribution: plan::Distribution) -> test::Distribution {
+    match distribution {
+        plan::Distribution::Uniform => test::Distribution::Uniform,
+        plan::Distribution::Zipfian { exponent } => test::Distribution::Zipfian { exponent },
+    }
+}
+
+fn test_of(planned: &plan::Test) -> test::Test {
+    test::Test {
+        name: planned.name.clone(),
+        group: match planned.group {
+            plan::Group::Point => test::Group::Point,
+            plan::Group::Range1 => test::Group::RangeOne,
+            plan::Group::Range2 => test::Group::RangeTwo,
+            plan::Group::Write => test::Group::Write,
+        },
+        table: match planned.table {
+            plan::TableChoice::Random => test::TableChoice::Random,
+            plan::TableChoice::Thread => test::TableChoice::Thread,
+            plan::TableChoice::First => test::TableChoice::First,
+        },
+        transaction: planned.transaction,
+        parameters: planned.parameters.iter().map(parameter_of).collect(),
+        statements: planned
+            .statements
+            .iter()
+            .map(|statement| test::TestStatement {
+                sql: statement.sql.clone(),
+                repeat: statement.repeat,
+                prepared: statement.prepared,
+                rows: statement
+                    .rows
+                    .as_ref()
+                    .map(|(least, most)| (expression_of(least), expression_of(most))),
+                parameters: statement.parameters.iter().map(parameter_of).collect(),
+            })
+            .collect(),
+    }
+}
+
+fn parameter_of(planned: &plan::Parameter) -> test::Parameter {
+    use test::Draw;
+    let of = expression_of;
+    test::Parameter {
+        name: planned.name.clone(),
+        draw: match &planned.draw {
+            plan::Draw::Id => Draw::Id,
+            plan::Draw::K => Draw::K,
+            plan::Draw::C => Draw::C,
+            plan::Draw::Pad => Draw::Pad,
+            plan::Draw::Ids(count) => Draw::Ids(of(count)),
+            plan::Draw::Ks(count) => Draw::Ks(of(count)),
+            plan::Draw::Consecutive(first, count) => Draw::Consecutive(of(first), of(count)),
+            plan::Draw::Uniform(least, most) => Draw::Uniform(of(least), of(most)),
+            plan::Draw::Zipfian(least, most, exponent) => {
+                Draw::Zipfian(of(least), of(most), *exponent)
+            }
+            plan::Draw::Value(value) => Draw::Value(of(value)),
+        },
+    }
+}
+
+fn expression_of(planned: &plan::Expression) -> test::Expression {
+    use test::Expression;
+    let of = |expression: &plan::Expression| Box::new(expression_of(expression));
+    match planned {
+        plan::Expression::Integer(value) => Expression::Integer(*value),
+        plan::Expression::Rows => Expression::Rows,
+        plan::Expression::Tables => Expression::Tables,
+        plan::Expression::Thread => Expression::Thread,
+        plan::Expression::Parameter(name) => Expression::Parameter(name.clone()),
+        plan::Expression::Sum(a, b) => Expression::Sum(of(a), of(b)),
+        plan::Expression::Difference(a, b) => Expression::Difference(of(a), of(b)),
+        plan::Expression::Product(a, b) => Expression::Product(of(a), of(b)),
+        plan::Expression::Quotient(a, b) => Expression::Quotient(of(a), of(b)),
+    }
+}

@@ -1,0 +1,497 @@
+//! A step of the key-value sequence under the load as it runs in every step: `cargo xtask bench kv` holds it against
+//! `db_bench` on the same library, and measures what is outside of the library on an engine that does nothing.
+//!
+//! ```sh
+//! kv LIBRARY DIRECTORY OPTIONS CACHE fillseq KEYS
+//! kv LIBRARY DIRECTORY OPTIONS CACHE warm KEYS
+//! kv LIBRARY DIRECTORY OPTIONS CACHE STEP KEYS CLIENTS SECONDS WRITE_RATE
+//! kv nothing STEP KEYS CLIENTS SECONDS
+//! ```
+//!
+//! `OPTIONS` is a file as RocksDB writes it, `CACHE` what such a file leaves out: the block cache, as a config gives it.
+//! `fillseq` makes the database in `DIRECTORY`; the other steps want one that `fillseq` made. The step `warm` only reads
+//! all keys in order, as all steps do that read before they are measured. What a step came to is printed as JSON.
+
+#![allow(clippy::print_stdout, reason = "a program for a terminal")]
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use engine::rocksdb::{Config, Library, RocksDb};
+use engine::{
+    Direction, Durability, Engine as _, Error, ErrorClass, KeyOrder, KeyValueSession, Scan, Scanned,
+};
+use hdrhistogram::Histogram;
+use load::{Ended, IntervalRow, Limits, Progress, Schedule, Sink, SystemClock, Task, Time};
+use workload::kv::{Done, Kv, Options, Read, Step, StepKind};
+
+const KEY_SIZE: usize = 20;
+const VALUE_SIZE: usize = 400;
+/// The entries of a scan.
+const SCAN_LENGTH: u32 = 10;
+const MULTIGET_KEYS: u32 = 10;
+
+/// The load's number, and that of the step which follows it.
+const LOAD: u32 = 0;
+const MEASURED: u32 = 1;
+
+fn main() -> anyhow::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments.as_slice() {
+        ["nothing", step, keys, clients, seconds] => {
+            let (keys, clients) = (number(keys)?, number(clients)? as u32);
+            on_nothing(keys, clients, kind(step, 0.0)?, number(seconds)?)
+        }
+        [library, directory, options, cache, "fillseq", keys] => {
+            let database = Place::new(library, directory, options, cache)?;
+            on_rocksdb(&database, number(keys)?, 1, StepKind::FillSeq, None, true)
+        }
+        [library, directory, options, cache, "warm", keys] => {
+            fill(&mut sequence(number(keys)?, 1), false)?;
+            Place::new(library, directory, options, cache)?
+                .open()?
+                .inspect()?;
+            Ok(())
+        }
+        [
+            library,
+            directory,
+            options,
+            cache,
+            step,
+            keys,
+            clients,
+            seconds,
+            write_rate,
+        ] => {
+            let database = Place::new(library, directory, options, cache)?;
+            let write_rate = write_rate
+                .parse()
+                .with_context(|| format!("`{write_rate}` is no rate"))?;
+            let kind = kind(step, write_rate)?;
+            let seconds = Duration::from_secs(number(seconds)?);
+            let clients = u32::try_from(number(clients)?)?;
+            on_rocksdb(
+                &database,
+                number(keys)?,
+                clients,
+                kind,
+                Some(seconds),
+                false,
+            )
+        }
+        _ => bail!("the arguments are in the program's head"),
+    }
+}
+
+fn number(text: &str) -> anyhow::Result<u64> {
+    text.parse()
+        .with_context(|| format!("`{text}` is no number"))
+}
+
+fn kind(step: &str, write_bytes_per_s: f64) -> anyhow::Result<StepKind> {
+    Ok(match step {
+        "fillseq" => StepKind::FillSeq,
+        "overwrite" => StepKind::Overwrite,
+        "readrandom" => StepKind::Read(Read::Get),
+        "multireadrandom" => StepKind::Read(Read::MultiGet),
+        "fwdrange" => StepKind::Read(Read::Forward),
+        "revrange" => StepKind::Read(Read::Reverse),
+        "readwhilewriting" => StepKind::ReadWhileWriting {
+            read: Read::Get,
+            write_bytes_per_s,
+        },
+        _ => bail!("no step is called `{step}`"),
+    })
+}
+
+fn sequence(keys: u64, clients: u32) -> Kv {
+    Kv::new(Options {
+        seed: 1,
+        clients,
+        keys,
+        key_size: KEY_SIZE as u32,
+        value_size: VALUE_SIZE as u32,
+        compression_ratio: 0.5,
+        scan_length: SCAN_LENGTH,
+        multiget_keys: MULTIGET_KEYS,
+        // As plans have it unless they say otherwise.
+        verify_share: 0.01,
+    })
+}
+
+/// A library, a directory, and what it is opened with.
+struct Place {
+    library: Arc<Library>,
+    directory: String,
+    config: Config,
+}
+
+impl Place {
+    fn new(library: &str, directory: &str, options: &str, cache: &str) -> anyhow::Result<Self> {
+        let config = Config {
+            file: Some(fs_err::read_to_string(options)?),
+            set: vec![("block_cache".into(), cache.into())],
+            ..Config::default()
+        };
+        Ok(Self {
+            library: Library::open(Path::new(library))?,
+            directory: directory.into(),
+            config,
+        })
+    }
+
+    fn create(&self) -> anyhow::Result<RocksDb> {
+        let directory = Path::new(&self.directory);
+        fs_err::create_dir_all(directory)?;
+        Ok(RocksDb::create(&self.library, directory, &self.config)?)
+    }
+
+    fn open(&self) -> anyhow::Result<RocksDb> {
+        let directory = Path::new(&self.directory);
+        Ok(RocksDb::open(&self.library, directory, &self.config)?)
+    }
+}
+
+/// Runs a step on a database, that is loaded by it or was by another call.
+fn on_rocksdb(
+    place: &Place,
+    keys: u64,
+    clients: u32,
+    kind: StepKind,
+    time: Option<Duration>,
+    create: bool,
+) -> anyhow::Result<()> {
+    let mut kv = sequence(keys, clients);
+    let (database, step) = if create {
+        let step = Step { number: LOAD, kind };
+        (place.create()?, step)
+    } else {
+        // What the load wrote is known by doing it again, on nothing.
+        fill(&mut kv, false)?;
+        let database = place.open()?;
+        database.inspect()?;
+        let number = MEASURED;
+        (database, Step { number, kind })
+    };
+    run(&mut kv, &step, time, || Ok(database.connect()))?;
+    if create {
+        // By its end all is in files, as it is with db_bench's `flush`.
+        let limits = engine::SettleLimits {
+            at_least: Duration::ZERO,
+            at_most: Duration::from_secs(60),
+        };
+        database.settle(limits, &AtomicBool::new(false))?;
+    }
+    database.stop()?;
+    Ok(())
+}
+
+/// Runs a step on nothing: what is left is the load, the programs and their data.
+fn on_nothing(keys: u64, clients: u32, kind: StepKind, seconds: u64) -> anyhow::Result<()> {
+    let mut kv = sequence(keys, clients);
+    if kind == StepKind::FillSeq {
+        let step = Step { number: LOAD, kind };
+        return run(&mut kv, &step, None, || Ok(Nothing::new(&Arc::default())));
+    }
+    let table = Arc::new(fill(&mut kv, true)?);
+    let number = MEASURED;
+    let time = Some(Duration::from_secs(seconds));
+    run(&mut kv, &Step { number, kind }, time, || {
+        Ok(Nothing::new(&table))
+    })
+}
+
+/// Lets the sequence know that it is loaded; the entries in their order, if they are wanted.
+fn fill(kv: &mut Kv, keep: bool) -> anyhow::Result<Table> {
+    let kept = Arc::new(Mutex::new(Table::default()));
+    let step = Step {
+        number: LOAD,
+        kind: StepKind::FillSeq,
+    };
+    let mut works = kv.connections(&step, || {
+        Ok(Nothing {
+            kept: keep.then(|| Arc::clone(&kept)),
+            ..Nothing::new(&Arc::default())
+        })
+    })?;
+    for work in &mut works {
+        use workload::{Next, Program};
+        while work.program.prepare() != Next::Done {
+            work.program.execute()?;
+        }
+    }
+    let done: Vec<_> = works
+        .iter()
+        .map(|work| Done {
+            program: &work.program,
+            flawless: true,
+        })
+        .collect();
+    kv.apply(&step, &done);
+    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(std::mem::take(&mut *kept))
+}
+
+/// Keeps what is recorded in memory.
+#[derive(Default)]
+struct Kept {
+    intervals: Vec<IntervalRow>,
+    recorded: u64,
+    latencies: Vec<(u32, Histogram<u64>)>,
+}
+
+impl Sink for Kept {
+    fn intervals(&mut self, rows: &[IntervalRow]) -> Result<(), String> {
+        self.intervals.extend_from_slice(rows);
+        Ok(())
+    }
+
+    fn latencies(
+        &mut self,
+        second: u32,
+        _: &str,
+        time: Time,
+        histogram: &Histogram<u64>,
+    ) -> Result<(), String> {
+        if time == Time::Service {
+            self.recorded += histogram.len();
+            self.latencies.push((second, histogram.clone()));
+        }
+        Ok(())
+    }
+
+    fn progress(&mut self, _: &Progress) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// Runs a step under the load and prints what it came to. The connections that go as they can are what is measured; one
+/// that writes at a rate beside them is not.
+fn run<S: KeyValueSession>(
+    kv: &mut Kv,
+    step: &Step,
+    time: Option<Duration>,
+    connect: impl FnMut() -> Result<S, Error>,
+) -> anyhow::Result<()> {
+    let tasks = kv
+        .connections(step, connect)?
+        .into_iter()
+        .map(|work| Task {
+            client: work.client,
+            role: work.role,
+            schedule: work.rate.map_or(Schedule::Closed, |rate| {
+                Schedule::bursts(rate, workload::kv::BURST)
+            }),
+            background: work.rate.is_some(),
+            program: work.program,
+            interrupt: None,
+        })
+        .collect::<Vec<_>>();
+    let limits = Limits {
+        time,
+        error_limit: 0,
+        attempts: 1,
+        grace: Duration::from_secs(10),
+    };
+    let main = tasks[0].role;
+    let mut kept = Kept::default();
+    let outcome = load::run(
+        tasks,
+        limits,
+        &SystemClock::begin(),
+        &AtomicBool::new(false),
+        |_| {},
+        &mut kept,
+    );
+    if outcome.ended != Ended::Complete {
+        bail!("it did not end well: {:?}", outcome.ended);
+    }
+    let done: u64 = kept.intervals.iter().map(|row| row.ok).sum();
+    let unexpected: u64 = outcome
+        .totals
+        .values()
+        .map(|total| total.unexpected_rows)
+        .sum();
+    if done != kept.recorded || unexpected > 0 {
+        bail!(
+            "{done} operations, of which {} have a latency and {unexpected} found what was not written",
+            kept.recorded
+        );
+    }
+    let sums = |is_main: bool| {
+        let worked = || {
+            let all = outcome.worked.iter();
+            all.filter(move |worked| (worked.role == main) == is_main)
+        };
+        let operations: u64 = worked().map(|it| it.ok).sum();
+        let cpu: u64 = worked().map(|it| it.cpu_user_ns + it.cpu_system_ns).sum();
+        (operations, cpu)
+    };
+    let ((operations, cpu_ns), (beside, _)) = (sums(true), sums(false));
+    let checks = kv.apply(
+        step,
+        &outcome
+            .worked
+            .iter()
+            .map(|worked| Done {
+                program: &worked.program,
+                flawless: true,
+            })
+            .collect::<Vec<_>>(),
+    );
+    if let Some(check) = checks.iter().find(|check| !check.holds) {
+        bail!(
+            "{} - {}, expected {}",
+            check.what,
+            check.found,
+            check.expected
+        );
+    }
+    println!(
+        "{{\"operations\": {operations}, \"elapsed_ns\": {}, \"client_cpu_ns\": {cpu_ns}, \"beside\": {beside}}}",
+        outcome.elapsed_ns
+    );
+    Ok(())
+}
+
+/// An engine's session that does nothing but what a session promises: it finds the entries that a load wrote, if it has
+/// them, and holds a scan's keys against their order.
+struct Nothing {
+    table: Arc<Table>,
+    /// Where a load's entries are put, if they are wanted.
+    kept: Option<Arc<Mutex<Table>>>,
+    /// What the last read of several keys found.
+    found: Vec<u64>,
+    order: KeyOrder,
+}
+
+/// What a load wrote, in the order of the keys: apart, so that keys are near at hand, as an engine has them by the time
+/// that it gives them away.
+#[derive(Default)]
+struct Table {
+    keys: Vec<[u8; KEY_SIZE]>,
+    values: Vec<[u8; VALUE_SIZE]>,
+}
+
+impl Table {
+    #[inline]
+    fn key(&self, number: u64) -> Option<&[u8]> {
+        Some(self.keys.get(usize::try_from(number).ok()?)?)
+    }
+
+    #[inline]
+    fn value(&self, number: u64) -> Option<&[u8]> {
+        Some(self.values.get(usize::try_from(number).ok()?)?)
+    }
+}
+
+impl Nothing {
+    fn new(table: &Arc<Table>) -> Self {
+        Self {
+            table: Arc::clone(table),
+            kept: None,
+            found: Vec::new(),
+            order: KeyOrder::default(),
+        }
+    }
+}
+
+/// The number that a key begins with.
+#[inline]
+fn number_of(key: &[u8]) -> u64 {
+    key.first_chunk()
+        .map_or(u64::MAX, |head| u64::from_be_bytes(*head))
+}
+
+fn wrong_size() -> Error {
+    Error::new(ErrorClass::Protocol, "an entry of another size")
+}
+
+impl KeyValueSession for Nothing {
+    fn set_durability(&mut self, _: Durability) {}
+
+    #[inline]
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        // Nobody looks at them but here: without this they need not be made.
+        std::hint::black_box((key, value));
+        if let Some(kept) = &self.kept {
+            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let (keys, values) = (key.try_into(), value.try_into());
+            kept.keys.push(keys.map_err(|_| wrong_size())?);
+            kept.values.push(values.map_err(|_| wrong_size())?);
+        }
+        Ok(())
+    }
+
+    fn delete(&mut self, _: &[u8]) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn batch_put(&mut self, _: &[u8], _: &[u8]) {}
+
+    fn batch_delete(&mut self, _: &[u8]) {}
+
+    fn batch_len(&self) -> u64 {
+        0
+    }
+
+    fn write_batch(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn clear_batch(&mut self) {}
+
+    #[inline]
+    fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>, Error> {
+        Ok(self.table.value(number_of(key)))
+    }
+
+    #[inline]
+    fn multi_get<'k>(&mut self, keys: impl IntoIterator<Item = &'k [u8]>) -> Result<u64, Error> {
+        self.found.clear();
+        self.found.extend(keys.into_iter().map(number_of));
+        Ok(self.found.len() as u64)
+    }
+
+    #[inline]
+    fn found(&self, index: usize) -> Option<&[u8]> {
+        self.table.value(*self.found.get(index)?)
+    }
+
+    #[inline]
+    fn scan(
+        &mut self,
+        scan: Scan<'_>,
+        mut visit: impl FnMut(&[u8], &[u8]),
+    ) -> Result<Scanned, Error> {
+        let mut scanned = Scanned::default();
+        let is_forward = scan.direction == Direction::Forward;
+        let mut number = number_of(scan.from);
+        self.order.begin(scan.direction);
+        while scanned.entries < scan.limit {
+            let (Some(key), Some(value)) = (self.table.key(number), self.table.value(number))
+            else {
+                break;
+            };
+            if !self.order.follows(scan.from, key) {
+                return Err(Error::new(ErrorClass::Protocol, "keys are out of order"));
+            }
+            scanned.entries += 1;
+            scanned.bytes += (key.len() + value.len()) as u64;
+            visit(key, value);
+            number = if is_forward {
+                number.wrapping_add(1)
+            } else {
+                number.wrapping_sub(1)
+            };
+        }
+        Ok(scanned)
+    }
+
+    fn release(&mut self) {}
+}

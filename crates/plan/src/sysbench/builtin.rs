@@ -1,0 +1,515 @@
+//! The tests that are there without a definition, in the form in which plans define theirs, and the orders in which
+//! they are run.
+
+use std::sync::LazyLock;
+
+use crate::diagnostic::Place;
+use crate::document;
+use crate::reader::Context;
+use crate::tree::{Node, Value};
+
+use super::test::{self, TestText};
+
+macro_rules! tests {
+    ($($name:literal),* $(,)?) => {
+        [$(($name, include_str!(concat!("tests/", $name, ".toml")))),*]
+    };
+}
+
+/// The microbenchmarks, then sysbench's own tests.
+const TEXTS: [(&str, &str); 38] = tests![
+    "point-query",
+    "random-points",
+    "hot-points",
+    "points-covered-pk",
+    "points-notcovered-pk",
+    "points-covered-si",
+    "points-notcovered-si",
+    "range-covered-pk",
+    "range-notcovered-pk",
+    "range-covered-si",
+    "range-notcovered-si",
+    "scan",
+    "read-only",
+    "read-only-simple",
+    "read-only-sum",
+    "read-only-order",
+    "read-only-distinct",
+    "read-only-count",
+    "update-inlist",
+    "update-index",
+    "update-nonindex",
+    "update-one",
+    "update-zipf",
+    "write-only",
+    "read-write",
+    "delete",
+    "insert",
+    "oltp_point_select",
+    "oltp_read_only",
+    "oltp_read_write",
+    "oltp_write_only",
+    "oltp_update_index",
+    "oltp_update_non_index",
+    "oltp_insert",
+    "oltp_delete",
+    "select_random_points",
+    "select_random_ranges",
+    "bulk_insert",
+];
+
+/// All of them.
+pub(crate) static TESTS: LazyLock<Vec<TestText>> = LazyLock::new(|| {
+    let tests = TEXTS
+        .iter()
+        .filter_map(|(name, text)| read(name, text).ok());
+    tests.collect()
+});
+
+/// Reads one; what is wrong with it is for those who write it.
+fn read(name: &str, text: &str) -> Result<TestText, String> {
+    let document = document::read(text);
+    let mut cx = Context::new(text);
+    cx.diagnostics = document.diagnostics;
+    let node = Node {
+        value: Value::Table(document.root),
+        place: Place::Nowhere,
+        bare: None,
+    };
+    let test = test::read(&mut cx, name, name, Place::Nowhere, node);
+    match test {
+        Some(test) if cx.diagnostics.is_empty() => Ok(test),
+        _ => Err(crate::render(&cx.diagnostics, name, text, &[], false)),
+    }
+}
+
+/// A list that is soon done: something of each group.
+pub(crate) const SHORT: &[&str] = &[
+    "load",
+    "index",
+    "settle",
+    "point-query",
+    "random-points",
+    "range-notcovered-si",
+    "read-only",
+    "update-index",
+    "update-nonindex",
+    "read-write",
+    "insert",
+];
+
+/// 42 tests, of which 15 run before the writes and again after them: 2023 to April 2025.
+pub(crate) const CLASSIC: &[&str] = &[
+    "load",
+    "index",
+    "point-query.warm",
+    "settle",
+    "point-query.pre",
+    "random-points.range10.pre",
+    "random-points.range100.pre",
+    "random-points.range1000.pre",
+    "read-only.range10.pre",
+    "read-only.range100.pre",
+    "read-only.range10000.pre",
+    "points-covered-pk.pre",
+    "points-notcovered-pk.pre",
+    "points-covered-si.pre",
+    "points-notcovered-si.pre",
+    "range-covered-pk.pre",
+    "range-notcovered-pk.pre",
+    "range-covered-si.pre",
+    "range-notcovered-si.pre",
+    "update-inlist",
+    "update-index",
+    "update-nonindex",
+    "update-one",
+    "update-zipf",
+    "write-only",
+    "read-write.range10",
+    "read-write.range100",
+    "settle.2",
+    "read-only.range10",
+    "read-only.range100",
+    "read-only.range10000",
+    "point-query",
+    "random-points.range10",
+    "random-points.range100",
+    "random-points.range1000",
+    "hot-points",
+    "points-covered-pk",
+    "points-notcovered-pk",
+    "points-covered-si",
+    "points-notcovered-si",
+    "range-covered-pk",
+    "range-notcovered-pk",
+    "range-covered-si",
+    "range-notcovered-si",
+    "scan",
+    "delete",
+    "insert",
+];
+
+/// Since April 2025.
+pub(crate) const CURRENT: &[&str] = &[
+    "load",
+    "index",
+    "point-query.warm",
+    "settle",
+    "scan.warmpre",
+    "point-query.pre",
+    "range-notcovered-si.pre",
+    "update-inlist",
+    "update-index",
+    "update-nonindex",
+    "update-one",
+    "update-zipf",
+    "write-only",
+    "read-write.range10",
+    "read-write.range100",
+    "settle.2",
+    "scan.warm",
+    "scan",
+    "read-only.range10",
+    "read-only.range100",
+    "read-only.range10000",
+    "read-only-simple",
+    "read-only-sum",
+    "read-only-order",
+    "read-only-distinct",
+    "read-only-count",
+    "point-query",
+    "random-points.range10",
+    "random-points.range100",
+    "random-points.range1000",
+    "hot-points",
+    "points-covered-pk",
+    "points-notcovered-pk",
+    "range-covered-pk",
+    "range-notcovered-pk",
+    "points-covered-si.warm",
+    "points-covered-si",
+    "points-notcovered-si",
+    "range-covered-si",
+    "range-notcovered-si",
+    "delete",
+    "insert",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Known, OrderOf, Sort};
+    use super::*;
+    use crate::spec::{Distribution, Group, Plan, Sysbench, SysbenchStep, SysbenchStepKind, Test};
+    use crate::step::{StepName, StepSort};
+    use crate::wording::quoted;
+    use crate::{TableChoice, Workload};
+
+    fn plan(workload: &str) -> (Plan, Sysbench) {
+        let text = format!("[workload.sysbench]\n{workload}\n[build.x]\nnull = \"bundled\"\n");
+        let (plan, warnings) = crate::parse("p.toml", &text, &[]).unwrap_or_else(|errors| {
+            panic!("{}", crate::render(&errors, "p.toml", &text, &[], false))
+        });
+        assert_eq!(warnings, []);
+        let Workload::Sysbench(sysbench) = plan.variants[0].workload.clone() else {
+            panic!()
+        };
+        (plan, sysbench)
+    }
+
+    fn runs(sysbench: &Sysbench) -> Vec<(&SysbenchStep, &Test)> {
+        let runs = sysbench.steps.iter().filter_map(|step| match &step.kind {
+            SysbenchStepKind::Run { test, .. } => Some((step, test)),
+            _ => None,
+        });
+        runs.collect()
+    }
+
+    #[test]
+    fn all_are_understood() {
+        for (name, text) in TEXTS {
+            if let Err(why) = read(name, text) {
+                panic!("{why}");
+            }
+        }
+        assert_eq!(TESTS.len(), TEXTS.len());
+    }
+
+    /// Queries per event and the group of each test, as published.
+    const PUBLISHED: [(&str, u64, Group); 27] = [
+        ("point-query", 1, Group::Point),
+        ("random-points", 1, Group::Point),
+        ("hot-points", 1, Group::Point),
+        ("points-covered-pk", 1, Group::Point),
+        ("points-covered-si", 1, Group::Point),
+        ("points-notcovered-pk", 1, Group::Point),
+        ("points-notcovered-si", 1, Group::Point),
+        ("range-covered-pk", 1, Group::Range1),
+        ("range-covered-si", 1, Group::Range1),
+        ("range-notcovered-pk", 1, Group::Range1),
+        ("range-notcovered-si", 1, Group::Range1),
+        ("scan", 1, Group::Range1),
+        ("read-only", 16, Group::Range2),
+        ("read-only-simple", 13, Group::Range2),
+        ("read-only-sum", 13, Group::Range2),
+        ("read-only-order", 13, Group::Range2),
+        ("read-only-distinct", 13, Group::Range2),
+        ("read-only-count", 1, Group::Range2),
+        ("update-inlist", 1, Group::Write),
+        ("update-index", 1, Group::Write),
+        ("update-nonindex", 1, Group::Write),
+        ("update-one", 1, Group::Write),
+        ("update-zipf", 1, Group::Write),
+        ("write-only", 6, Group::Write),
+        ("read-write", 20, Group::Write),
+        ("delete", 1, Group::Write),
+        ("insert", 1, Group::Write),
+    ];
+
+    #[test]
+    fn queries_and_groups_are_as_published() {
+        let names: Vec<String> = PUBLISHED.iter().map(|(name, ..)| quoted(name)).collect();
+        let steps = format!("steps = [\"load\", \"index\", {}]", names.join(", "));
+        let (_, sysbench) = plan(&steps);
+        let got: Vec<_> = runs(&sysbench)
+            .iter()
+            .map(|(_, test)| (test.name.as_str(), test.queries(), test.group))
+            .collect();
+        let expected: Vec<_> = PUBLISHED.to_vec();
+        assert_eq!(got, expected);
+        // Those that are published are all but sysbench's own.
+        let own = |name: &&str| name.contains('_');
+        let others = TEXTS
+            .iter()
+            .map(|(name, _)| *name)
+            .filter(|name| !own(name));
+        assert_eq!(others.count(), PUBLISHED.len());
+    }
+
+    #[test]
+    fn sysbenchs_own_tests_are_as_it_has_them() {
+        let own = [
+            ("oltp_point_select", 1),
+            ("oltp_read_only", 16),
+            ("oltp_read_write", 20),
+            ("oltp_write_only", 6),
+            ("oltp_update_index", 1),
+            ("oltp_update_non_index", 1),
+            ("oltp_insert", 1),
+            ("oltp_delete", 1),
+            ("select_random_points", 1),
+            ("select_random_ranges", 1),
+            ("bulk_insert", 1),
+        ];
+        let names: Vec<String> = own.iter().map(|(name, _)| quoted(name)).collect();
+        let (_, sysbench) = plan(&format!(
+            "steps = [\"load\", \"index\", {}]",
+            names.join(", ")
+        ));
+        let got: Vec<_> = runs(&sysbench)
+            .iter()
+            .map(|(_, test)| (test.name.as_str(), test.queries()))
+            .collect();
+        assert_eq!(got, own);
+        let runs = runs(&sysbench);
+        let statement = |name: &str| {
+            let (_, test) = runs.iter().find(|(_, test)| test.name == name).unwrap();
+            (*test, test.statements[0].clone())
+        };
+        let (points, select) = statement("select_random_points");
+        assert_eq!(points.table, TableChoice::First);
+        assert_eq!(
+            select.sql,
+            "SELECT id, k, c, pad FROM {table} WHERE k IN ({ks})"
+        );
+        let (_, ranges) = statement("select_random_ranges");
+        assert_eq!(ranges.parameters.len(), 20);
+        assert!(
+            ranges.sql.ends_with("OR k BETWEEN {first10} AND {last10}"),
+            "{}",
+            ranges.sql
+        );
+        let (bulk, insert) = statement("bulk_insert");
+        assert_eq!(bulk.table, TableChoice::Thread);
+        assert_eq!(insert.parameters.len(), 3_000);
+        assert!(insert.sql.starts_with(
+            "INSERT INTO {table} (k, c, pad) VALUES ({k__1}, {c__1}, {pad__1}), ({k__2}, "
+        ));
+        assert!(!insert.prepared && select.prepared);
+    }
+
+    /// Reported tests, in their order, and how many there are before the first write.
+    fn order(name: &str) -> (Vec<String>, usize) {
+        let (_, sysbench) = plan(&format!("order = \"{name}\""));
+        let runs = runs(&sysbench);
+        let first_write = runs
+            .iter()
+            .position(|(_, test)| test.group == Group::Write)
+            .unwrap();
+        let names = |runs: &[(&SysbenchStep, &Test)]| {
+            let reported = runs.iter().filter(|(step, _)| {
+                matches!(step.kind, SysbenchStepKind::Run { reported: true, .. })
+            });
+            reported
+                .map(|(step, _)| step.name.clone())
+                .collect::<Vec<_>>()
+        };
+        (names(&runs), names(&runs[..first_write]).len())
+    }
+
+    #[test]
+    fn the_classic_order_has_42_tests() {
+        let (names, before) = order("classic");
+        assert_eq!((names.len(), before), (42, 15));
+        assert!(names[..15].iter().all(|name| name.ends_with(".pre")));
+        assert!(names[15..].iter().all(|name| !name.ends_with(".pre")));
+        let writes: Vec<&str> = names[15..23].iter().map(String::as_str).collect();
+        assert_eq!(
+            writes,
+            [
+                "update-inlist",
+                "update-index",
+                "update-nonindex",
+                "update-one",
+                "update-zipf",
+                "write-only",
+                "read-write.range10",
+                "read-write.range100",
+            ]
+        );
+        assert_eq!(names[23], "read-only.range10");
+        assert_eq!(names[39], "scan");
+        assert_eq!(names[40..], ["delete", "insert"]);
+        assert_eq!(CLASSIC.len(), 42 + 5);
+    }
+
+    #[test]
+    fn the_current_order_has_38_tests() {
+        let runs = CURRENT
+            .iter()
+            .filter(|name| !["load", "index", "settle", "settle.2"].contains(name));
+        assert_eq!(runs.count(), 38);
+        // Of 33 that are published, `scan.warm` is not reported here; both of `.pre` are.
+        let (names, before) = order("current");
+        assert_eq!((names.len(), before), (34, 2));
+        assert_eq!(names.first().unwrap(), "point-query.pre");
+        assert_eq!(names.last().unwrap(), "insert");
+    }
+
+    #[test]
+    fn tests_last_as_long_as_their_kind() {
+        let (_, sysbench) = plan(
+            "order = \"current\"\nread-time = \"300s\"\nwrite-time = \"600s\"\nwarmup = \"5s\"",
+        );
+        let times = |name: &str| {
+            let step = sysbench.steps.iter().find(|step| step.name == name);
+            match step.unwrap().kind {
+                SysbenchStepKind::Run { time, warmup, .. } => (time.as_secs(), warmup.as_secs()),
+                _ => panic!(),
+            }
+        };
+        assert_eq!(times("read-only.range10"), (300, 5));
+        assert_eq!(times("update-index"), (600, 5));
+        assert_eq!(times("write-only"), (300, 5));
+        assert_eq!(times("scan.warm"), (60, 0));
+        assert_eq!(times("scan.warmpre"), (60, 0));
+    }
+
+    #[test]
+    fn arguments_are_in_the_name_or_in_the_table_of_a_step() {
+        let (_, sysbench) = plan(
+            "steps = [\"load\", \"index\", \"hot-points\", \"hot-points.range7\", \"hot-points.range8.pre\", \"hot-points.x\"]\n\
+             step.\"hot-points.x\".range = 9",
+        );
+        let counts: Vec<_> = runs(&sysbench)
+            .iter()
+            .map(|(_, test)| match &test.statements[0].parameters[0].draw {
+                crate::Draw::Consecutive(_, crate::Expression::Integer(count)) => *count,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(counts, [100, 7, 8, 9]);
+    }
+
+    #[test]
+    fn rows_may_be_missing_after_a_test_that_deletes() {
+        let (_, sysbench) = plan(
+            "steps = [\"load\", \"index\", \"point-query\", \"write-only\", \"point-query.2\", \"delete\", \"point-query.3\", \"insert\"]",
+        );
+        let least: Vec<i64> = runs(&sysbench)
+            .iter()
+            .map(|(_, test)| match test.statements[0].rows {
+                Some((crate::Expression::Integer(least), _)) => least,
+                _ => panic!(),
+            })
+            .collect();
+        assert_eq!(least, [1, 0, 1, 0, 0, 1]);
+    }
+
+    #[test]
+    fn a_distribution_has_an_exponent() {
+        let (_, sysbench) = plan("distribution = \"zipfian(1.1)\"");
+        assert_eq!(
+            sysbench.distribution,
+            Distribution::Zipfian { exponent: 1.1 }
+        );
+        let (plan, sysbench) = plan("distribution = \"zipfian\"");
+        assert_eq!(
+            sysbench.distribution,
+            Distribution::Zipfian { exponent: 0.8 }
+        );
+        let noted = plan
+            .resolved
+            .iter()
+            .find(|it| it.key == "workload.sysbench.step.insert.distribution")
+            .unwrap();
+        assert_eq!(noted.value, "\"zipfian(0.8)\"");
+        assert!(matches!(noted.origin, crate::Origin::File { line: 2, .. }));
+    }
+
+    #[test]
+    fn names_of_steps_are_those_of_tests() {
+        let known = Known {
+            own: Vec::new(),
+            order: OrderOf::Short,
+            secondary_index: true,
+        };
+        let run = |text: &str| {
+            let step = StepName::<Sort>::parse(text, &known)?;
+            match step.sort {
+                Sort::Run { test, argument } => {
+                    Some((known.test(test)?.name.clone(), argument.map(|it| it.1)))
+                }
+                _ => None,
+            }
+        };
+        let is = |name: &str, argument| Some((name.to_owned(), argument));
+        assert_eq!(run("scan.warmpre"), is("scan", None));
+        assert_eq!(run("read-only.range10.pre"), is("read-only", Some(10)));
+        assert_eq!(
+            run("select_random_ranges.delta7"),
+            is("select_random_ranges", Some(7))
+        );
+        for text in [
+            "",
+            "range",
+            "read-only.range10.a.b",
+            "read-only.rangex.y",
+            "Scan",
+            "scan.",
+        ] {
+            assert!(run(text).is_none(), "{text}");
+        }
+        for steps in [SHORT, CLASSIC, CURRENT] {
+            assert!(
+                steps
+                    .iter()
+                    .all(|name| StepName::<Sort>::parse(name, &known).is_some())
+            );
+        }
+        let without = Known {
+            secondary_index: false,
+            ..known
+        };
+        assert!(!Sort::defaults(&without).contains(&"index"));
+    }
+}

@@ -1,0 +1,703 @@
+//! `[workload.sysbench]`: the parameters of the sysbench microbenchmarks, and tests of one's own.
+
+mod builtin;
+mod expression;
+mod test;
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use crate::diagnostic::{Diagnostic, Place};
+use crate::kinds::{Choice, Count, Flag, Optional, Rate, SmallCount, Time, bad_name};
+use crate::reader::{Context, Fault, Field, Kind, Section, table_of, text_of, wrong_type};
+use crate::spec::{
+    Distribution, Expression, Sysbench, SysbenchStep, SysbenchStepKind, Test, Workload,
+};
+use crate::step::{self, StepName, StepNames, StepSort};
+use crate::terms;
+use crate::tree::Node;
+use crate::variants::Reader;
+use crate::wording::{code, did_you_mean, key_part, list, nearest, quoted};
+
+use test::{Argument, Sizes, TestText, TimeOf};
+
+const PATH: &str = "workload.sysbench";
+
+const KEYS: [&str; 22] = [
+    "tables",
+    "rows",
+    "load-connections",
+    "load-batch",
+    "secondary-index",
+    "primary-key",
+    "distribution",
+    "prepared",
+    "warmup",
+    "read-time",
+    "write-time",
+    "rate",
+    "checks",
+    "error-limit",
+    "attempts",
+    "settle-at-least",
+    "settle-at-most",
+    "order",
+    "steps",
+    "step",
+    "test",
+    // Read by those who read this for each variant.
+    "variant",
+];
+
+/// The keys that a step's table may have, and the argument that most tests have.
+pub(crate) const STEP_KEYS: [&str; 6] = [
+    "time",
+    "warmup",
+    "distribution",
+    "rate",
+    "reported",
+    "range",
+];
+/// Those that the step of any test has.
+const RUN_KEYS: [&str; 5] = ["time", "warmup", "distribution", "rate", "reported"];
+
+/// Each is a file or a few of them.
+const TABLES: RangeInclusive<u32> = 1..=10_000;
+/// `id` is an integer of 32 bits; some are left for rows that are inserted later.
+const ROWS: RangeInclusive<u64> = 1..=2_000_000_000;
+const LOAD_CONNECTIONS: RangeInclusive<u32> = 1..=1_000;
+/// With four values each, a statement stays below what SQLite can bind.
+const LOAD_BATCH: RangeInclusive<u32> = 1..=8_000;
+const TIME_MOST: Duration = Duration::from_secs(365 * 24 * 3600);
+/// What is run to warm up, and is no result, takes no longer where nobody says.
+const WARM_MOST: Duration = Duration::from_secs(60);
+/// Suffixes that begin so are of steps that warm up what comes after them.
+const WARM: &str = "warm";
+
+/// A step as its name says it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Sort {
+    Load,
+    Index,
+    Settle,
+    /// A test by its index.
+    Run {
+        test: usize,
+        /// The index of an argument that the name sets, and its value.
+        argument: Option<(usize, i64)>,
+    },
+}
+
+/// Lists of steps that have names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OrderOf {
+    Short,
+    Classic,
+    Current,
+}
+
+/// What the names of steps depend on.
+struct Known {
+    /// Tests that the plan defines; their indices come after those of the built-in ones.
+    own: Vec<TestText>,
+    order: OrderOf,
+    secondary_index: bool,
+}
+
+impl Known {
+    fn tests(&self) -> impl Iterator<Item = &TestText> {
+        builtin::TESTS.iter().chain(&self.own)
+    }
+
+    fn test(&self, index: usize) -> Option<&TestText> {
+        self.tests().nth(index)
+    }
+}
+
+impl StepSort for Sort {
+    type Known = Known;
+    const REPEATED: &'static str = "scan.2";
+
+    fn defaults(known: &Known) -> Vec<&str> {
+        let steps = match known.order {
+            OrderOf::Short => builtin::SHORT,
+            OrderOf::Classic => builtin::CLASSIC,
+            OrderOf::Current => builtin::CURRENT,
+        };
+        let mut steps = steps.to_vec();
+        steps.retain(|step| known.secondary_index || *step != "index");
+        steps
+    }
+
+    fn parse(name: &str, known: &Known) -> Option<Self> {
+        match name {
+            "load" => return Some(Self::Load),
+            "index" => return Some(Self::Index),
+            "settle" => return Some(Self::Settle),
+            _ => {}
+        }
+        let index = |name: &str| known.tests().position(|test| test.name == name);
+        if let Some(test) = index(name) {
+            return Some(Self::Run {
+                test,
+                argument: None,
+            });
+        }
+        let (name, setting) = name.rsplit_once('.')?;
+        let test = index(name)?;
+        let arguments = &known.test(test)?.arguments;
+        let argument = (0..).zip(arguments).find_map(|(at, argument)| {
+            let digits = setting.strip_prefix(argument.name.as_str())?;
+            Some((at, number(digits)?))
+        });
+        argument.map(|argument| Self::Run {
+            test,
+            argument: Some(argument),
+        })
+    }
+
+    fn names(known: &Known) -> Vec<&str> {
+        let mut names = vec!["load", "index", "settle"];
+        names.extend(known.tests().map(|test| test.name.as_str()));
+        let with_arguments = builtin::CLASSIC
+            .iter()
+            .filter(|name| name.contains(".range"));
+        names.extend(with_arguments);
+        names
+    }
+
+    fn all(known: &Known) -> String {
+        let tests: Vec<&str> = known.tests().map(|test| test.name.as_str()).collect();
+        format!(
+            "`load`, `index`, `settle`, and the tests {}, also with an argument: `read-only.range10`",
+            list(&tests)
+        )
+    }
+
+    fn keys(self, known: &Known) -> Vec<&str> {
+        let Self::Run { test, .. } = self else {
+            return Vec::new();
+        };
+        let mut keys = RUN_KEYS.to_vec();
+        if let Some(test) = known.test(test) {
+            keys.extend(test.arguments.iter().map(|it| it.name.as_str()));
+        }
+        keys
+    }
+}
+
+/// The number that an argument in a step's name has.
+fn number(digits: &str) -> Option<i64> {
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.starts_with('0');
+    digits.parse().ok().filter(|_| is_number)
+}
+
+/// `"uniform"`, `"zipfian"`, `"zipfian(0.99)"`
+struct DistributionKind;
+
+impl Kind for DistributionKind {
+    type Value = Distribution;
+
+    fn read(&self, name: &str, node: &Node) -> Result<Distribution, Fault> {
+        const HELP: &str = "allowed: `uniform`, `zipfian`, or `zipfian(0.99)` with an exponent above 0, at most 10";
+        let text = text_of(node, || wrong_type(name, node, "a string").help(HELP))?;
+        let exponent = |text: &str| {
+            let text = text.strip_prefix("zipfian(")?.strip_suffix(')')?;
+            let exponent: f64 = text.trim().parse().ok()?;
+            (exponent > 0.0 && exponent <= expression::EXPONENT_MOST).then_some(exponent)
+        };
+        match text {
+            "uniform" => return Ok(Distribution::Uniform),
+            "zipfian" => {
+                return Ok(Distribution::Zipfian {
+                    exponent: expression::EXPONENT,
+                });
+            }
+            _ => {}
+        }
+        match exponent(text) {
+            Some(exponent) => Ok(Distribution::Zipfian { exponent }),
+            None => Err(Diagnostic::error(
+                "plan::unknown-value",
+                node.place,
+                format!("{} has an unknown value: {}", code(name), code(text)),
+            )
+            .label("not one of those allowed")
+            .help(format!(
+                "{}{HELP}",
+                did_you_mean(text, &["uniform", "zipfian"])
+            ))
+            .into()),
+        }
+    }
+
+    fn show(&self, value: &Distribution) -> String {
+        match value {
+            Distribution::Uniform => quoted("uniform"),
+            Distribution::Zipfian { exponent } => quoted(&format!("zipfian({exponent})")),
+        }
+    }
+}
+
+/// A rate that may be absent.
+const RATE: Optional<Rate> = Optional(Rate, "(as fast as they go)");
+
+/// `[workload.sysbench]`
+pub(crate) struct SysbenchReader;
+
+impl Reader for SysbenchReader {
+    const PATH: &'static str = PATH;
+
+    fn read(cx: &mut Context<'_>, node: Node, _: Option<u32>) -> Option<Workload> {
+        read(cx, node).map(Workload::Sysbench)
+    }
+}
+
+fn read(cx: &mut Context<'_>, node: Node) -> Option<Sysbench> {
+    let section = &mut Section::of(cx, PATH, node, &KEYS)?;
+    let tables = cx.field(section, "tables", &SmallCount(TABLES), 1);
+    let rows = cx.field(section, "rows", &Count(ROWS), 100_000);
+    let load_connections = SmallCount(LOAD_CONNECTIONS);
+    let load_connections = cx.field(section, "load-connections", &load_connections, 4);
+    let load_batch = cx.field(section, "load-batch", &SmallCount(LOAD_BATCH), 1_000);
+    let secondary_index = cx.field(section, "secondary-index", &Flag, true);
+    let primary_key = cx.field(section, "primary-key", &Flag, true);
+    let distribution = &DistributionKind;
+    let distribution = cx.field(section, "distribution", distribution, Distribution::Uniform);
+    let prepared = cx.field(section, "prepared", &Flag, true);
+    let warmup = Time(Duration::ZERO..=TIME_MOST);
+    let warmup = cx.field(section, "warmup", &warmup, Duration::from_secs(5));
+    let time = Time(Duration::from_secs(1)..=TIME_MOST);
+    let read_time = cx.field(section, "read-time", &time, Duration::from_secs(10));
+    let write_time = cx.field(section, "write-time", &time, Duration::from_secs(10));
+    let rate = cx.field(section, "rate", &RATE, None);
+    let terms = terms::read(cx, section);
+    let order = Choice(&[
+        ("short", OrderOf::Short),
+        ("classic", OrderOf::Classic),
+        ("current", OrderOf::Current),
+    ]);
+    let order = cx.field(section, "order", &order, OrderOf::Short);
+
+    let sizes = Sizes {
+        rows: rows.value,
+        tables: tables.value,
+        prepared: prepared.value,
+    };
+    let (own, places) = own_tests(cx, section, &sizes);
+    let known = Known {
+        own,
+        order: order.value,
+        secondary_index: secondary_index.value,
+    };
+    let names = step::names::<Sort>(cx, section, &known);
+    if names.place == Place::Nowhere {
+        let origin = cx.origin(order.place);
+        if let Some(resolved) = cx.resolved.last_mut() {
+            resolved.origin = origin;
+        }
+    } else if order.place != Place::Nowhere {
+        cx.report(
+            Diagnostic::error(
+                "plan::conflict",
+                order.place,
+                format!("`{PATH}` has `order` and `steps`"),
+            )
+            .label("a list of steps")
+            .also(names.place, "another")
+            .help("leave one of them out"),
+        );
+    }
+    let defaults = Defaults {
+        sizes,
+        warmup,
+        read_time,
+        write_time,
+        distribution,
+        rate,
+    };
+    let place_of = |name: &StepName<Sort>| {
+        let listed = names.value.iter().find(|(other, _)| other == name);
+        listed.map_or(names.place, |(_, place)| *place)
+    };
+    let mut steps = step::steps(cx, section, &names, &known, |cx, name, section| {
+        SysbenchStep {
+            name: name.name.clone(),
+            kind: step(cx, name, place_of(name), section, &known, &defaults),
+        }
+    });
+    forgive_removed_rows(&mut steps);
+    if names.trusted {
+        report_unused(cx, &known, &names, &places);
+        report_suffixes(cx, &known, &names);
+        check_order(cx, &names, &known, &secondary_index);
+    }
+    Some(Sysbench {
+        steps,
+        tables: tables.value,
+        rows: rows.value,
+        load_connections: load_connections.value,
+        load_batch: load_batch.value,
+        secondary_index: secondary_index.value,
+        primary_key: primary_key.value,
+        distribution: defaults.distribution.value,
+        prepared: prepared.value,
+        warmup: defaults.warmup.value,
+        read_time: defaults.read_time.value,
+        write_time: defaults.write_time.value,
+        rate: defaults.rate.value,
+        checks: terms.checks,
+        error_limit: terms.error_limit,
+        attempts: terms.attempts,
+        settle_at_least: terms.settle_at_least,
+        settle_at_most: terms.settle_at_most,
+    })
+}
+
+/// Reads the tests that the plan defines, each with the place of its name.
+fn own_tests(
+    cx: &mut Context<'_>,
+    section: &mut Section,
+    sizes: &Sizes,
+) -> (Vec<TestText>, Vec<Place>) {
+    let path = section.name_of("test");
+    let table = section
+        .take("test")
+        .and_then(|entry| table_of(cx, &path, entry.node))
+        .unwrap_or_default();
+    let (mut tests, mut places) = (Vec::new(), Vec::new());
+    for entry in table.entries {
+        let place = entry.key_place;
+        let message = "a test has a name that cannot be used";
+        let name_is_bad = bad_name(message, &entry.key, place);
+        cx.diagnostics.extend(name_is_bad);
+        let is_step = ["load", "index", "settle"].contains(&entry.key.as_str());
+        if is_step || builtin::TESTS.iter().any(|test| test.name == entry.key) {
+            cx.report(
+                Diagnostic::error(
+                    "plan::conflict",
+                    place,
+                    format!("{} is there already", code(&entry.key)),
+                )
+                .label(if is_step {
+                    "a step that is no test"
+                } else {
+                    "the name of a built-in test"
+                })
+                .help(
+                    "give it another name; a built-in test's arguments are set in its step's table",
+                ),
+            );
+        }
+        let path = format!("{path}.{}", key_part(&entry.key));
+        let Some(test) = test::read(cx, &path, &entry.key, place, entry.node) else {
+            continue;
+        };
+        if test.trusted
+            && let Err(why) = test.with_defaults(sizes)
+        {
+            cx.report(meaningless(&test.name, why.place, place, &why));
+        }
+        tests.push(test);
+        places.push(place);
+    }
+    (tests, places)
+}
+
+/// Says why a test has no meaning, at `place`, or at `other` if that is nowhere.
+fn meaningless(name: &str, place: Place, other: Place, why: &test::Meaningless) -> Diagnostic {
+    let place = if place == Place::Nowhere {
+        other
+    } else {
+        place
+    };
+    let message = format!("test {} {}", code(name), why.message);
+    Diagnostic::error("plan::bad-test", place, message).label(why.label.as_str())
+}
+
+/// What a step takes from the workload when it says nothing itself.
+struct Defaults {
+    sizes: Sizes,
+    warmup: Field<Duration>,
+    read_time: Field<Duration>,
+    write_time: Field<Duration>,
+    distribution: Field<Distribution>,
+    rate: Field<Option<f64>>,
+}
+
+/// Puts together what a step does, from its name, its table and the workload.
+fn step(
+    cx: &mut Context<'_>,
+    name: &StepName<Sort>,
+    name_place: Place,
+    section: &mut Section,
+    known: &Known,
+    defaults: &Defaults,
+) -> SysbenchStepKind {
+    let (test, argument) = match name.sort {
+        Sort::Load => return SysbenchStepKind::Load,
+        Sort::Index => return SysbenchStepKind::Index,
+        Sort::Settle => return SysbenchStepKind::Settle,
+        Sort::Run { test, argument } => (known.test(test), argument),
+    };
+    let Some(test) = test else {
+        return SysbenchStepKind::Settle;
+    };
+    let suffix = name.name.rsplit_once('.').map(|(_, suffix)| suffix);
+    let is_warm = suffix.is_some_and(|suffix| suffix.starts_with(WARM));
+
+    let time = match test.time {
+        _ if is_warm => &defaults.read_time,
+        TimeOf::Read => &defaults.read_time,
+        TimeOf::Write => &defaults.write_time,
+    };
+    let most = if is_warm { WARM_MOST } else { TIME_MOST };
+    let kind = Time(Duration::from_secs(1)..=TIME_MOST);
+    let time = cx.inherited(section, "time", &kind, time, time.value.min(most));
+    let kind = Time(Duration::ZERO..=TIME_MOST);
+    let warmup = if is_warm {
+        cx.field(section, "warmup", &kind, Duration::ZERO)
+    } else {
+        let from = &defaults.warmup;
+        cx.inherited(section, "warmup", &kind, from, from.value)
+    };
+    let from = &defaults.distribution;
+    let kind = &DistributionKind;
+    let distribution = cx.inherited(section, "distribution", kind, from, from.value);
+    let from = &defaults.rate;
+    let rate = cx.inherited(section, "rate", &RATE, from, from.value);
+    let reported = cx.field(section, "reported", &Flag, !is_warm);
+
+    let mut values = Vec::new();
+    let mut place = Place::Nowhere;
+    for (index, Argument { name, value }) in test.arguments.iter().enumerate() {
+        let named = argument.filter(|(at, _)| *at == index);
+        let default = named.map_or(*value, |(_, value)| value);
+        let field = cx.field(section, name, &test::Whole, default);
+        if named.is_some_and(|(_, named)| field.trusted && field.value != named) {
+            cx.report(
+                Diagnostic::error(
+                    "plan::conflict",
+                    field.place,
+                    format!(
+                        "{} is {}, which the step's name has as {default}",
+                        code(&section.name_of(name)),
+                        field.value
+                    ),
+                )
+                .label("the name says otherwise")
+                .help("leave it out, or use the test's name with a suffix of your own"),
+            );
+        }
+        if place == Place::Nowhere {
+            place = field.place;
+        }
+        values.push(field.value);
+    }
+    let sizes = &defaults.sizes;
+    let test = match test.with(&values, sizes) {
+        Ok(filled) => filled,
+        Err(why) => {
+            // What is wrong with the test itself was said.
+            if test.trusted && test.with_defaults(sizes).is_ok() {
+                let diagnostic = meaningless(&test.name, place, name_place, &why);
+                cx.report(diagnostic.help(format!("this is step {}", code(&name.name))));
+            }
+            return SysbenchStepKind::Settle;
+        }
+    };
+    SysbenchStepKind::Run {
+        test,
+        time: time.value,
+        warmup: warmup.value,
+        distribution: distribution.value,
+        rate: rate.value,
+        reported: reported.value,
+    }
+}
+
+/// After a test that deletes rows and does not insert them again, any number of rows may be missing.
+fn forgive_removed_rows(steps: &mut [SysbenchStep]) {
+    let mut is_whole = true;
+    for step in steps {
+        let SysbenchStepKind::Run { test, .. } = &mut step.kind else {
+            continue;
+        };
+        is_whole = is_whole && !removes_rows(test);
+        if is_whole {
+            continue;
+        }
+        for statement in &mut test.statements {
+            let is_read = is_verb(&statement.sql, &["select"]);
+            if let Some((least, _)) = &mut statement.rows
+                && (is_read || is_verb(&statement.sql, &["update", "delete"]))
+            {
+                *least = Expression::Integer(0);
+            }
+        }
+    }
+}
+
+fn removes_rows(test: &Test) -> bool {
+    let has = |verbs: &[&str]| test.statements.iter().any(|it| is_verb(&it.sql, verbs));
+    has(&["delete", "truncate"]) && !has(&["insert", "replace"])
+}
+
+fn is_verb(sql: &str, verbs: &[&str]) -> bool {
+    let first = sql.split_whitespace().next().unwrap_or_default();
+    verbs.iter().any(|verb| first.eq_ignore_ascii_case(verb))
+}
+
+/// Reports tests that no step runs.
+fn report_unused(cx: &mut Context<'_>, known: &Known, names: &StepNames<Sort>, places: &[Place]) {
+    for (index, (test, place)) in (builtin::TESTS.len()..).zip(known.own.iter().zip(places)) {
+        let is_run = names
+            .value
+            .iter()
+            .any(|(name, _)| matches!(name.sort, Sort::Run { test, .. } if test == index));
+        if !is_run {
+            cx.report(
+                Diagnostic::warning(
+                    "plan::unused-test",
+                    *place,
+                    format!("test {} is in no step", code(&test.name)),
+                )
+                .label("not run")
+                .also(names.place, "the steps")
+                .help(format!("add it to `{PATH}.steps`, or take it out here")),
+            );
+        }
+    }
+}
+
+/// Reports suffixes that look as if they were to set an argument.
+fn report_suffixes(cx: &mut Context<'_>, known: &Known, names: &StepNames<Sort>) {
+    for (name, place) in &names.value {
+        let (
+            Sort::Run {
+                test,
+                argument: None,
+            },
+            Some((_, suffix)),
+        ) = (name.sort, name.name.rsplit_once('.'))
+        else {
+            continue;
+        };
+        let word = suffix.trim_end_matches(|c: char| c.is_ascii_digit());
+        let has_number = word.len() < suffix.len() && !word.is_empty();
+        let own = known.test(test).map_or(&[][..], |test| &test.arguments);
+        let own: Vec<&str> = own.iter().map(|it| it.name.as_str()).collect();
+        let meant = nearest(word, &own).or_else(|| nearest(word, &["range"]));
+        if let Some(meant) = meant.filter(|_| has_number) {
+            let help = if own.contains(&meant) {
+                format!("did you mean {}?", code(&suffix.replacen(word, meant, 1)))
+            } else {
+                "the test has no such argument; use another suffix".to_owned()
+            };
+            cx.report(
+                Diagnostic::warning(
+                    "plan::unknown-argument",
+                    *place,
+                    format!(
+                        "{} of step {} sets no argument",
+                        code(suffix),
+                        code(&name.name)
+                    ),
+                )
+                .label("only a name for another run of the same test")
+                .help(help),
+            );
+        }
+    }
+}
+
+/// Reports steps that come before what they need.
+fn check_order(
+    cx: &mut Context<'_>,
+    names: &StepNames<Sort>,
+    known: &Known,
+    secondary_index: &Field<bool>,
+) {
+    let steps = &names.value;
+    let order =
+        |place: Place, message: String| Diagnostic::error("plan::step-order", place, message);
+    let load = steps.iter().find(|(step, _)| step.sort == Sort::Load);
+    match load {
+        None => cx.report(
+            order(names.place, "no step loads the tables".to_owned())
+                .label("`load` is missing")
+                .help("begin with `load`: it makes the tables and their rows"),
+        ),
+        Some((load, load_place)) if steps[0].0 != *load => {
+            let (first, place) = &steps[0];
+            cx.report(
+                order(
+                    *place,
+                    format!(
+                        "step {} comes before the tables are loaded",
+                        code(&first.name)
+                    ),
+                )
+                .label("there are no tables yet")
+                .also(*load_place, "makes the tables")
+                .help(format!("begin with {}", code(&load.name))),
+            );
+        }
+        Some(_) => {}
+    }
+    for (sort, done) in [
+        (Sort::Load, "the tables are loaded"),
+        (Sort::Index, "the indexes are made"),
+    ] {
+        let mut those = steps.iter().filter(|(step, _)| step.sort == sort);
+        let Some((_, first)) = those.next() else {
+            continue;
+        };
+        for (step, place) in those {
+            cx.report(
+                order(
+                    *place,
+                    format!("step {} comes when {done} already", code(&step.name)),
+                )
+                .label("can only be done once")
+                .also(*first, "done here")
+                .help("take it out"),
+            );
+        }
+    }
+    let index = steps.iter().position(|(step, _)| step.sort == Sort::Index);
+    if let Some(at) = index
+        && secondary_index.trusted
+        && !known.secondary_index
+    {
+        cx.report(
+            Diagnostic::error(
+                "plan::conflict",
+                steps[at].1,
+                "step `index` makes an index that the tables are not to have",
+            )
+            .label("makes the index on `k`")
+            .also(secondary_index.place, "no such index")
+            .help(format!("take the step out, or `{PATH}.secondary-index`")),
+        );
+    }
+    let before = &steps[..index.unwrap_or(steps.len())];
+    let run = before
+        .iter()
+        .find(|(step, _)| matches!(step.sort, Sort::Run { .. }));
+    if let Some((step, place)) = run
+        && known.secondary_index
+    {
+        let message = format!("step {} comes before the index on `k`", code(&step.name));
+        let diagnostic = Diagnostic::warning("plan::step-order", *place, message)
+            .label("there is no secondary index yet");
+        cx.report(match index {
+            Some(at) => diagnostic
+                .also(steps[at].1, "makes the index")
+                .help("put `index` before it"),
+            None => diagnostic.help(format!(
+                "add `index` before it, or set `{PATH}.secondary-index = false`"
+            )),
+        });
+    }
+}

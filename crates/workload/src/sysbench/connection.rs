@@ -1,0 +1,450 @@
+//! What each kind of connection of the sysbench workload does.
+
+use std::ops::RangeInclusive;
+
+use engine::{Error, ErrorClass, Outcome, Session, Statement};
+
+use super::compile::{Drawn, Effect, Event};
+use super::data::Rows;
+use crate::{Kind, Next, Program, Random};
+
+/// The names of the kinds of operation, as they are recorded.
+pub mod kinds {
+    use crate::Kind;
+
+    /// A statement that loads rows and commits.
+    pub const INSERT: Kind = Kind("insert");
+    /// A statement that creates an index.
+    pub const CREATE_INDEX: Kind = Kind("create_index");
+    /// All statements of one event of a test.
+    pub const EVENT: Kind = Kind("event");
+}
+
+/// One connection: what it is decides what it does.
+pub enum Connection<S> {
+    /// Loads rows.
+    Loader(Loader<S>),
+    /// Creates indexes.
+    Indexer(Indexer<S>),
+    /// Runs a test.
+    Runner(Box<Runner<S>>),
+}
+
+macro_rules! each {
+    ($connection:expr, $inner:ident => $body:expr) => {
+        match $connection {
+            Connection::Loader($inner) => $body,
+            Connection::Indexer($inner) => $body,
+            Connection::Runner($inner) => $body,
+        }
+    };
+}
+
+impl<S: Session> Program for Connection<S> {
+    fn kinds(&self) -> &'static [Kind] {
+        match self {
+            Self::Loader(_) => &[kinds::INSERT],
+            Self::Indexer(_) => &[kinds::CREATE_INDEX],
+            Self::Runner(_) => &[kinds::EVENT],
+        }
+    }
+
+    #[inline]
+    fn prepare(&mut self) -> Next {
+        each!(self, inner => inner.prepare())
+    }
+
+    #[inline]
+    fn execute(&mut self) -> Result<Outcome, Error> {
+        each!(self, inner => inner.execute())
+    }
+
+    #[inline]
+    fn expected_rows(&self) -> (u64, u64) {
+        each!(self, inner => inner.expected_rows())
+    }
+
+    fn may_retry(&self, class: ErrorClass) -> bool {
+        class.is_transient()
+            || match self {
+                Self::Loader(_) | Self::Indexer(_) => false,
+                // Another connection put the same row back between its own delete and insert. Done again, it deletes
+                // that one.
+                Self::Runner(runner) => class == ErrorClass::DuplicateKey && runner.puts_back,
+            }
+    }
+}
+
+impl<S: Session> Connection<S> {
+    pub(super) fn session(&self) -> &S {
+        each!(self, inner => &inner.session)
+    }
+
+    /// What it did to the number of rows, by the number of the table.
+    pub(super) fn changes(&self) -> &[(u32, Changes)] {
+        match self {
+            Self::Loader(loader) => &loader.changes,
+            Self::Indexer(_) => &[],
+            Self::Runner(runner) => &runner.changes,
+        }
+    }
+}
+
+/// What was done to the number of a table's rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Rows inserted, but for those that the same transaction had deleted.
+    pub inserted: u64,
+    /// Rows deleted, but for those that the same transaction inserted again.
+    pub deleted: u64,
+    /// There may have been more: a connection was lost before the server answered.
+    pub is_unsure: bool,
+}
+
+/// Whether the server may have done what it was asked although it didn't answer.
+fn leaves_doubt(class: ErrorClass) -> bool {
+    matches!(
+        class,
+        ErrorClass::Interrupted | ErrorClass::ConnectionLost | ErrorClass::Protocol
+    )
+}
+
+/// Rows of one table that a connection loads by one statement each time.
+pub(super) struct Batches {
+    pub(super) statement: Statement,
+    /// Rows of each.
+    pub(super) rows: u32,
+    /// The keys of all; their number is a multiple of `rows`.
+    pub(super) keys: RangeInclusive<u64>,
+    pub(super) source: Rows,
+    /// The table's place in [`Loader::changes`].
+    pub(super) table: usize,
+}
+
+/// Loads rows with the keys that it gives them.
+pub struct Loader<S> {
+    pub(super) session: S,
+    /// What is still to be loaded, the last first.
+    pub(super) batches: Vec<Batches>,
+    /// Keys are of 64 bits.
+    pub(super) is_wide: bool,
+    pub(super) changes: Vec<(u32, Changes)>,
+    /// Rows of the current statement, and their table's place.
+    pub(super) current: (u32, usize),
+}
+
+impl<S: Session> Loader<S> {
+    fn prepare(&mut self) -> Next {
+        while let Some(batches) = self.batches.last_mut() {
+            if batches.keys.is_empty() {
+                self.batches.pop();
+                continue;
+            }
+            let first = *batches.keys.start();
+            let end = first + u64::from(batches.rows);
+            self.session.start(batches.statement);
+            for id in first..end {
+                let row = batches.source.row(id);
+                match self.is_wide {
+                    true => self.session.int8(id.cast_signed()),
+                    false => self.session.int4(id as i32),
+                }
+                self.session.int4(row.k);
+                self.session.text(row.c());
+                self.session.text(row.pad());
+            }
+            batches.keys = end..=*batches.keys.end();
+            self.current = (batches.rows, batches.table);
+            return Next::Ready(0);
+        }
+        Next::Done
+    }
+
+    fn execute(&mut self) -> Result<Outcome, Error> {
+        let result = self.session.execute();
+        let (_, changes) = &mut self.changes[self.current.1];
+        match &result {
+            Ok(outcome) => changes.inserted += outcome.rows,
+            Err(error) => changes.is_unsure |= leaves_doubt(error.class),
+        }
+        result
+    }
+
+    fn expected_rows(&self) -> (u64, u64) {
+        (self.current.0.into(), self.current.0.into())
+    }
+}
+
+/// Creates the indexes of some tables.
+pub struct Indexer<S> {
+    pub(super) session: S,
+    pub(super) statements: Vec<String>,
+    pub(super) next: usize,
+}
+
+impl<S: Session> Indexer<S> {
+    fn prepare(&mut self) -> Next {
+        if self.next == self.statements.len() {
+            return Next::Done;
+        }
+        self.next += 1;
+        Next::Ready(0)
+    }
+
+    fn execute(&mut self) -> Result<Outcome, Error> {
+        self.session.query(&self.statements[self.next - 1])?;
+        Ok(Outcome::default())
+    }
+
+    fn expected_rows(&self) -> (u64, u64) {
+        (0, 0)
+    }
+}
+
+/// A statement that begins or ends a transaction.
+pub(super) enum Control {
+    Prepared(Statement),
+    /// The server doesn't prepare this one.
+    Text(&'static str),
+}
+
+impl Control {
+    pub(super) fn new<S: Session>(session: &mut S, sql: &'static str) -> Result<Self, Error> {
+        match session.prepare(sql, &[]) {
+            Ok(statement) => Ok(Self::Prepared(statement)),
+            Err(error) if error.class.ends_session() => Err(error),
+            Err(_) => Ok(Self::Text(sql)),
+        }
+    }
+
+    #[inline]
+    fn run<S: Session>(&self, session: &mut S) -> Result<(), Error> {
+        match self {
+            Self::Prepared(statement) => {
+                session.start(*statement);
+                session.execute().map(|_| ())
+            }
+            Self::Text(sql) => session.query(sql).map(|_| ()),
+        }
+    }
+}
+
+/// How a connection begins and ends transactions.
+pub(super) struct Transactions {
+    pub(super) begin: Control,
+    pub(super) commit: Control,
+    pub(super) rollback: Control,
+}
+
+/// How far an event is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    /// The statement that is executed next, and how often it was already.
+    statement: usize,
+    execution: u32,
+    /// It is in the session, with its parameters.
+    is_started: bool,
+    /// Its transaction is open.
+    is_open: bool,
+    /// Rows of all statements so far.
+    rows: u64,
+    /// A statement had other rows than are right.
+    is_wrong: bool,
+    /// What its transaction did.
+    pending: Changes,
+}
+
+/// What a runner needs of a table that it works on.
+pub(super) struct OfTable {
+    pub(super) number: u32,
+    pub(super) name: String,
+    /// The event's statements; `None` for those that are sent as text.
+    pub(super) statements: Vec<Option<Statement>>,
+}
+
+/// Runs events of one test.
+pub struct Runner<S> {
+    pub(super) session: S,
+    event: Event,
+    /// Its transactions insert again what they delete.
+    puts_back: bool,
+    drawn: Drawn,
+    random: Random,
+    /// The tables that it works on, in the order of `changes`.
+    tables: Vec<OfTable>,
+    /// The text of a statement that is not prepared.
+    text: String,
+    transactions: Option<Transactions>,
+    changes: Vec<(u32, Changes)>,
+    /// The place of the event's table in `changes`.
+    table: usize,
+    progress: Progress,
+}
+
+impl<S: Session> Runner<S> {
+    /// One that works on `tables`. With `transactions` each event is one.
+    pub(super) fn new(
+        session: S,
+        event: Event,
+        random: Random,
+        tables: Vec<OfTable>,
+        transactions: Option<Transactions>,
+    ) -> Self {
+        let no_changes = |table: &OfTable| (table.number, Changes::default());
+        Self {
+            session,
+            drawn: event.room(),
+            puts_back: event.puts_back(),
+            event,
+            random,
+            transactions,
+            changes: tables.iter().map(no_changes).collect(),
+            tables,
+            text: String::new(),
+            table: 0,
+            progress: Progress::default(),
+        }
+    }
+
+    #[inline]
+    fn prepare(&mut self) -> Next {
+        self.table = self.random.below(self.changes.len() as u64) as usize;
+        self.event.draw(&mut self.random, &mut self.drawn);
+        self.progress = Progress::default();
+        if self.transactions.is_none() {
+            self.start_next();
+        }
+        Next::Ready(0)
+    }
+
+    /// Gives the next statement to the session.
+    #[inline]
+    fn start_next(&mut self) {
+        let Progress {
+            statement,
+            execution,
+            ..
+        } = self.progress;
+        if let Some(ready) = self.event.statements.get(statement) {
+            let table = &self.tables[self.table];
+            match table.statements[statement] {
+                Some(prepared) => {
+                    self.session.start(prepared);
+                    ready.push(execution, &self.drawn, &mut self.session);
+                }
+                None => {
+                    self.text.clear();
+                    ready.write(&table.name, execution, &self.drawn, &mut self.text);
+                    self.session.start_text(&self.text);
+                }
+            }
+            self.progress.is_started = true;
+        }
+    }
+
+    #[inline]
+    fn execute(&mut self) -> Result<Outcome, Error> {
+        let result = self.run();
+        if let Err(error) = &result {
+            self.give_up(error.class);
+        }
+        result
+    }
+
+    #[inline]
+    fn run(&mut self) -> Result<Outcome, Error> {
+        if let Some(transactions) = &self.transactions
+            && !self.progress.is_open
+        {
+            transactions.begin.run(&mut self.session)?;
+            self.progress.is_open = true;
+        }
+        while self.progress.statement < self.event.statements.len() {
+            if !self.progress.is_started {
+                self.start_next();
+            }
+            let rows = self.session.execute()?.rows;
+            self.count(rows);
+        }
+        if let Some(transactions) = &self.transactions {
+            transactions.commit.run(&mut self.session)?;
+            self.progress.is_open = false;
+            self.settle_changes();
+        }
+        Ok(Outcome {
+            rows: self.progress.rows,
+            value: None,
+        })
+    }
+
+    /// Counts the rows of the statement that succeeded, and goes on to the next.
+    #[inline]
+    fn count(&mut self, rows: u64) {
+        let progress = &mut self.progress;
+        let statement = &self.event.statements[progress.statement];
+        progress.rows += rows;
+        progress.is_wrong |= !statement.is_right(rows, progress.execution, &self.drawn);
+        match statement.effect {
+            Effect::Nothing => {}
+            Effect::Inserts => progress.pending.inserted += rows,
+            Effect::Deletes => progress.pending.deleted += rows,
+            Effect::Unknown => progress.pending.is_unsure |= rows > 0,
+        }
+        progress.is_started = false;
+        progress.execution += 1;
+        if progress.execution == statement.repeat {
+            progress.execution = 0;
+            progress.statement += 1;
+        }
+        if self.transactions.is_none() {
+            self.settle_changes();
+        }
+    }
+
+    /// What is pending is done.
+    #[inline]
+    fn settle_changes(&mut self) {
+        let mut pending = std::mem::take(&mut self.progress.pending);
+        if self.puts_back {
+            let put_back = pending.inserted.min(pending.deleted);
+            pending.inserted -= put_back;
+            pending.deleted -= put_back;
+        }
+        let (_, changes) = &mut self.changes[self.table];
+        changes.inserted += pending.inserted;
+        changes.deleted += pending.deleted;
+        changes.is_unsure |= pending.is_unsure;
+    }
+
+    /// Brings the connection to where the event can be tried again: from its beginning in a transaction, else from the
+    /// statement that failed.
+    #[cold]
+    fn give_up(&mut self, class: ErrorClass) {
+        let is_write = !self.event.has_no_effect();
+        if leaves_doubt(class) && is_write {
+            self.changes[self.table].1.is_unsure = true;
+        }
+        let Some(transactions) = &self.transactions else {
+            return;
+        };
+        if self.progress.is_open && !class.ends_session() {
+            // The server may have rolled back by itself, and some then refuse to.
+            let _ = transactions.rollback.run(&mut self.session);
+        }
+        self.progress = Progress::default();
+    }
+
+    #[inline]
+    fn expected_rows(&self) -> (u64, u64) {
+        match self.progress.is_wrong {
+            false => (0, u64::MAX),
+            // No number is right.
+            true => (u64::MAX, 0),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn next_random(&mut self) -> u64 {
+        self.random.next_u64()
+    }
+}

@@ -1,0 +1,110 @@
+//! The rows of sysbench's tables: each is had by its number, from the seed alone.
+
+use super::text::{self, C_LENGTH, PAD_LENGTH};
+use crate::Random;
+
+/// Purpose of the stream of a table's rows; other streams have other last parts.
+const ROWS: u64 = 0;
+
+/// The values of one row but its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    pub(super) k: i32,
+    c: [u8; C_LENGTH],
+    pad: [u8; PAD_LENGTH],
+}
+
+impl Row {
+    #[inline]
+    pub(super) fn c(&self) -> &str {
+        text::as_text(&self.c)
+    }
+
+    #[inline]
+    pub(super) fn pad(&self) -> &str {
+        text::as_text(&self.pad)
+    }
+}
+
+/// The rows of one table as they are loaded.
+#[derive(Clone, Debug)]
+pub(super) struct Rows {
+    stream: Random,
+    k_most: u64,
+}
+
+impl Rows {
+    /// Those of table number `table`, of which each has so many.
+    pub(super) fn new(seed: u64, table: u32, rows: u64) -> Self {
+        Self {
+            stream: Random::stream(seed, &[u64::from(table), ROWS]),
+            k_most: k_most(rows),
+        }
+    }
+
+    /// The row with the key `id`, counted from 1.
+    #[inline]
+    pub(super) fn row(&self, id: u64) -> Row {
+        let mut random = self.stream.at(id);
+        let mut row = Row {
+            k: (1 + random.below(self.k_most)) as i32,
+            c: [0; C_LENGTH],
+            pad: [0; PAD_LENGTH],
+        };
+        text::write_c(&mut random, &mut row.c);
+        text::write_pad(&mut random, &mut row.pad);
+        row
+    }
+}
+
+/// The largest value of the column `k`, of which 1 is the smallest: the number of rows, as far as the column holds it.
+pub(super) fn k_most(rows: u64) -> u64 {
+    rows.clamp(1, i32::MAX as u64)
+}
+
+/// Bytes of a row's values: two integers and the texts without the blanks that they are padded with.
+pub(super) fn row_bytes(rows: u64) -> u64 {
+    let id = if is_wide(rows) { 8 } else { 4 };
+    id + 4 + (C_LENGTH + PAD_LENGTH) as u64
+}
+
+/// Whether keys need more than 32 bits.
+pub(super) fn is_wide(rows: u64) -> bool {
+    rows > i32::MAX as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_the_same_whatever_came_before_it() {
+        let rows = Rows::new(42, 1, 1000);
+        let forward: Vec<Row> = (1..=100).map(|id| rows.row(id)).collect();
+        let rows = Rows::new(42, 1, 1000);
+        let mut backward: Vec<Row> = (1..=100).rev().map(|id| rows.row(id)).collect();
+        backward.reverse();
+        assert_eq!(forward, backward);
+        assert_ne!(forward[0], Rows::new(42, 2, 1000).row(1));
+        assert_ne!(forward[0], Rows::new(43, 1, 1000).row(1));
+    }
+
+    #[test]
+    fn k_is_uniform_over_the_numbers_of_rows() {
+        let rows = Rows::new(1, 0, 10);
+        let mut counts = [0_u32; 10];
+        for id in 1..=100_000 {
+            counts[(rows.row(id).k - 1) as usize] += 1;
+        }
+        assert!(
+            counts.iter().all(|&count| count.abs_diff(10_000) < 500),
+            "{counts:?}"
+        );
+    }
+
+    #[test]
+    fn a_row_has_as_many_bytes_as_its_values() {
+        let row = Rows::new(1, 0, 10).row(1);
+        assert_eq!(row_bytes(10), 8 + (row.c().len() + row.pad().len()) as u64);
+    }
+}
