@@ -1,8 +1,10 @@
-//! Builds for the tests beside the system's own: a second PostgreSQL, and MariaDB with MyRocks.
+//! Builds for the tests beside the system's own: a second PostgreSQL, MariaDB with MyRocks, and libraries of RocksDB
+//! and Speedb.
 //!
-//! Assay fetches them itself, from Debian's suites: that needs nothing that Debian does not have already, installs
-//! nothing, and is 160 MB, once. (Maven's client alone would be as much, and installed on the system.) They stay from
-//! one run to the next.
+//! Assay fetches them itself. The servers come from Debian's suites: that needs nothing that Debian does not have
+//! already, installs nothing, and is 160 MB, once. The libraries are published as Java artifacts and by Maven's client
+//! alone: 150 MB once, of which 40 MB are kept, and the client is installed where it is missing and a library too.
+//! They stay from one run to the next.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -11,16 +13,24 @@ use anyhow::{Context, Result, bail};
 use fs_err as fs;
 use serde_json::Value;
 
+use crate::prepare;
 use crate::workspace::{Workspace, succeeds};
 
 /// Names the folder of builds to assay and to its tests.
 pub const ASSAY_BUILDS: &str = "ASSAY_BUILDS";
 
-/// What is fetched: PostgreSQL of a newer Debian, which brings a C library of its own; MariaDB of the same.
-const SPECS: [&str; 2] = [
+/// The servers that are fetched: PostgreSQL of a newer Debian, which brings a C library of its own; MariaDB of the same.
+const SERVERS: [&str; 2] = [
     "debian:trixie/postgresql-17",
     "debian:bookworm/mariadb-server,mariadb-plugin-rocksdb",
 ];
+
+/// The libraries that are fetched: an old RocksDB and a new one, and Speedb; 52, 73 and 21 MB. The store calls
+/// `NAME@VERSION` `NAME-VERSION`.
+const LIBRARIES: [&str; 3] = ["rocksdb@6.29.5", "rocksdb@10.2.1", "speedb@2.8.0"];
+
+/// Names libraries of RocksDB to the tests, separated by colons.
+const ASSAY_TEST_ROCKSDB: &str = "ASSAY_TEST_ROCKSDB";
 
 /// Where builds are kept when a server's user can't reach the target directory, as below `/root`.
 const FOR_ALL: &str = "/var/tmp/assay-test-builds";
@@ -38,13 +48,21 @@ const NEWER_SUITE: &str = "-trixie";
 /// Names the second PostgreSQL to the tests.
 pub const ASSAY_TEST_OTHER_POSTGRES: &str = "ASSAY_TEST_OTHER_POSTGRES";
 
-/// Fetches what the tests need and names it to them, as variables of their environment; and whether all is there.
-/// Mirrors have their bad moments: what failed is tried once more.
-pub fn for_tests(workspace: &Workspace) -> Result<(Vec<(&'static str, String)>, bool)> {
-    let (folder, mut fetched) = run(workspace)?;
-    if !fetched {
-        fetched = run(workspace)?.1;
-    }
+/// What the tests are told, and which of it is there.
+pub struct ForTests {
+    /// Variables of their environment.
+    pub variables: Vec<(&'static str, String)>,
+    /// All servers are there.
+    pub servers: bool,
+    /// All libraries are there.
+    pub libraries: bool,
+}
+
+/// Fetches what the tests need and names it to them. Mirrors have their bad moments: what failed is tried once more.
+pub fn for_tests(workspace: &Workspace) -> Result<ForTests> {
+    let folder = folder(workspace)?;
+    let servers = servers(workspace, &folder)? || servers(workspace, &folder)?;
+    let libraries = libraries(workspace, &folder)? || libraries(workspace, &folder)?;
     let mut variables = vec![(ASSAY_BUILDS, folder.display().to_string())];
     for (variable, build) in [
         (ASSAY_TEST_MYSQL, stored(&folder, MARIADB, "")?),
@@ -52,25 +70,54 @@ pub fn for_tests(workspace: &Workspace) -> Result<(Vec<(&'static str, String)>, 
             ASSAY_TEST_OTHER_POSTGRES,
             stored(&folder, POSTGRES, NEWER_SUITE)?,
         ),
+        (ASSAY_TEST_ROCKSDB, stored_libraries(&folder)?),
     ] {
         if let Some(build) = build.filter(|_| std::env::var_os(variable).is_none()) {
             variables.push((variable, build));
         }
     }
-    Ok((variables, fetched))
+    Ok(ForTests {
+        variables,
+        servers,
+        libraries,
+    })
 }
 
 /// Fetches what is missing. The folder of builds, for [`ASSAY_BUILDS`]; and whether all are there: what is wrong is on
 /// stderr, and the tests that need them are skipped.
 pub fn run(workspace: &Workspace) -> Result<(PathBuf, bool)> {
     let folder = folder(workspace)?;
-    fs::create_dir_all(&folder)?;
+    let servers = servers(workspace, &folder)?;
+    let libraries = libraries(workspace, &folder)?;
+    Ok((folder, servers && libraries))
+}
+
+/// Fetches the servers that are missing; whether all are there.
+fn servers(workspace: &Workspace, folder: &Path) -> Result<bool> {
+    fetch(workspace, folder, &SERVERS)
+}
+
+/// Fetches the libraries that are missing; whether all are there.
+fn libraries(workspace: &Workspace, folder: &Path) -> Result<bool> {
+    let mut all_there = true;
+    for name in library_names() {
+        all_there &= stored(folder, &name, "")?.is_some();
+    }
+    if !all_there {
+        // Assay itself says what is wrong where it is not there.
+        prepare::program("mvn", "maven")?;
+    }
+    fetch(workspace, folder, &LIBRARIES)
+}
+
+fn fetch(workspace: &Workspace, folder: &Path, specs: &[&str]) -> Result<bool> {
+    fs::create_dir_all(folder)?;
     let fetched = succeeds(
         workspace
             .cargo()
             .args(["run", "--quiet", "--package", "assay", "--", "fetch"])
-            .args(SPECS)
-            .env(ASSAY_BUILDS, &folder)
+            .args(specs)
+            .env(ASSAY_BUILDS, folder)
             // Its list of builds is of no interest here.
             .stdout(std::process::Stdio::null()),
     )?;
@@ -79,7 +126,20 @@ pub fn run(workspace: &Workspace) -> Result<(PathBuf, bool)> {
             "warning: not all builds could be fetched - the tests that need them are skipped"
         );
     }
-    Ok((folder, fetched))
+    Ok(fetched)
+}
+
+fn library_names() -> impl Iterator<Item = String> {
+    LIBRARIES.iter().map(|spec| spec.replace('@', "-"))
+}
+
+/// The libraries of the store that the tests use, as [`ASSAY_TEST_ROCKSDB`] names them; `None` where there are none.
+fn stored_libraries(store: &Path) -> Result<Option<String>> {
+    let mut paths = Vec::new();
+    for name in library_names() {
+        paths.extend(stored(store, &name, "")?);
+    }
+    Ok((!paths.is_empty()).then(|| paths.join(":")))
 }
 
 fn folder(workspace: &Workspace) -> Result<PathBuf> {
@@ -99,9 +159,11 @@ pub fn mariadb(workspace: &Workspace) -> Result<String> {
             .into_string()
             .map_err(|_| anyhow::anyhow!("`{ASSAY_TEST_MYSQL}` is not UTF-8"));
     }
-    let mut found = stored(&folder(workspace)?, MARIADB, "")?;
+    let folder = folder(workspace)?;
+    let mut found = stored(&folder, MARIADB, "")?;
     if found.is_none() {
-        found = stored(&run(workspace)?.0, MARIADB, "")?;
+        servers(workspace, &folder)?;
+        found = stored(&folder, MARIADB, "")?;
     }
     found.with_context(|| {
         format!("no `{MARIADB}` among the builds - name a build by `{ASSAY_TEST_MYSQL}`")
@@ -166,6 +228,22 @@ mod tests {
         let found = stored(store.path(), MARIADB, "").unwrap().unwrap();
         assert!(found.ends_with("mariadb-10.11.18-bookworm/root/usr"));
         assert_eq!(stored(store.path(), POSTGRES, NEWER_SUITE).unwrap(), None);
+    }
+
+    #[test]
+    fn the_libraries_that_are_there_are_named_in_their_order() {
+        let store = tempfile::tempdir().unwrap();
+        assert_eq!(stored_libraries(store.path()).unwrap(), None);
+        for name in ["speedb-2.8.0", "rocksdb-6.29.5", "rocksdb-9.9.3"] {
+            let build = store.path().join(name);
+            fs::create_dir(&build).unwrap();
+            fs::write(build.join("build.json"), r#"{"path": "root/it.so"}"#).unwrap();
+        }
+        let at = |name: &str| format!("{}/{name}/root/it.so", store.path().display());
+        assert_eq!(
+            stored_libraries(store.path()).unwrap(),
+            Some([at("rocksdb-6.29.5"), at("speedb-2.8.0")].join(":"))
+        );
     }
 
     #[test]

@@ -123,12 +123,12 @@ fn has_server() -> bool {
         || answers(Command::new("postgres").arg("--version"))
 }
 
-/// Makes sure of a program that a benchmark needs, which Debian has in a package of the same name; false, and a reason
-/// on stderr, where it can't be had.
-pub fn program(name: &str) -> Result<bool> {
+/// Makes sure of a program that is needed now and then, which Debian has in that package; false, and a reason on stderr,
+/// where it can't be had.
+pub fn program(name: &str, package: &str) -> Result<bool> {
     let is_there = || answers(Command::new(name).arg("--version"));
     if !is_there() {
-        install(&[name])?;
+        install(&[package])?;
     }
     Ok(is_there())
 }

@@ -63,25 +63,29 @@ const ENGINE_TESTS: [&str; 7] = [
 pub fn run(workspace: &Workspace) -> Result<bool> {
     let postgres = prepare::run(workspace)?;
     let tidy = tidy::run(workspace, &[])?;
-    let (builds, all_fetched) = builds::for_tests(workspace)?;
+    let builds = builds::for_tests(workspace)?;
     let mut required = Vec::new();
     if std::env::var_os("CI").is_some() {
-        required = vec!["postgres", "other-postgres", "mysql", "myrocks"];
+        required = vec!["postgres", "other-postgres", "mysql", "myrocks", "rocksdb"];
     } else {
         if postgres == Postgres::Installed {
             required.push("postgres");
         }
-        if all_fetched {
+        if builds.servers {
             required.extend(["other-postgres", "mysql", "myrocks"]);
         }
+        if builds.libraries {
+            required.push("rocksdb");
+        }
     }
-    let mut variables = builds.clone();
+    let mut variables = builds.variables.clone();
     if std::env::var_os(REQUIRE_ENGINES).is_none() {
         variables.push((REQUIRE_ENGINES, required.join(",")));
     }
     let all = ["test", "--workspace", "--no-fail-fast"];
     let (mut tests, mut skips) = tests(workspace, &all, &variables)?;
     if let Some((_, build)) = builds
+        .variables
         .iter()
         .find(|(name, _)| *name == ASSAY_TEST_OTHER_POSTGRES)
     {

@@ -50,7 +50,7 @@ fn run<'a>(
                 command.args(
                     [u64::from(connections), OP_COUNT, u64::from(row_count)].map(|n| n.to_string()),
                 );
-                command
+                Ok(command)
             }),
             read: Box::new(sample),
         };

@@ -4,6 +4,7 @@
 //! run, so that both see the same machine, and bounds on the ratio of their figures.
 
 mod insert;
+mod kv;
 mod limit;
 mod lookup;
 mod noise;
@@ -99,6 +100,12 @@ const BENCHMARKS: &[Benchmark] = &[
         about: "the same on MariaDB with InnoDB and with MyRocks",
         needs_assay: true,
         run: insert::on_mysql,
+    },
+    Benchmark {
+        name: "kv",
+        about: "the key-value sequence on RocksDB against db_bench, 1 and 2 clients, and outside of the library",
+        needs_assay: false,
+        run: kv::run,
     },
 ];
 
@@ -229,7 +236,7 @@ mod tests {
         for (line, part) in [
             (
                 "speed",
-                "expected one of `noise`, `null-loop`, `postgres-lookup`, `mysql-lookup`, `insert-benchmark`, `mysql-insert`",
+                "expected one of `noise`, `null-loop`, `postgres-lookup`, `mysql-lookup`, `insert-benchmark`, `mysql-insert`, `kv`",
             ),
             ("--rounds", "no number given"),
             ("--rounds 0", "got `0`"),

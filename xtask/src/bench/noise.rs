@@ -20,7 +20,7 @@ pub fn run(setup: &Setup) -> Result<bool> {
                 "-c",
                 &format!("i=0; while [ $i -lt {TURN_COUNT} ]; do i=$((i+1)); done; echo $i"),
             ]);
-            command
+            Ok(command)
         }),
         read: Box::new(|finished: &Finished| {
             let turn_count = finished

@@ -65,7 +65,7 @@ pub struct Contender<'a> {
     /// What the table calls it.
     pub name: String,
     /// How it is run. Made anew for each round; its stdout is read, its stderr is shown.
-    pub command: Box<dyn Fn() -> Command + 'a>,
+    pub command: Box<dyn Fn() -> Result<Command> + 'a>,
     /// What it did, from what it printed and used.
     pub read: Box<Read>,
 }
@@ -174,7 +174,7 @@ impl Pair<'_> {
 
 /// Runs one side once.
 fn measure(contender: &Contender<'_>) -> Result<Sample> {
-    let finished = finish((contender.command)())?;
+    let finished = finish((contender.command)()?)?;
     let sample = (contender.read)(&finished)
         .with_context(|| format!("cannot tell what `{}` did", contender.name))?;
     if sample.op_count == 0 || sample.elapsed_ns == 0 {
@@ -419,7 +419,7 @@ mod tests {
         assert!(error.contains("exit status: 3"), "{error}");
         let lazy = Contender {
             name: "lazy".to_owned(),
-            command: Box::new(|| shell("true")),
+            command: Box::new(|| Ok(shell("true"))),
             read: Box::new(|finished| Ok(finished.sample(0))),
         };
         let error = measure(&lazy).unwrap_err().to_string();
@@ -434,7 +434,7 @@ mod tests {
             let log = log.display().to_string();
             Contender {
                 name: name.to_owned(),
-                command: Box::new(move || shell(&format!("echo {name} >> '{log}'"))),
+                command: Box::new(move || Ok(shell(&format!("echo {name} >> '{log}'")))),
                 read: Box::new(|finished| Ok(finished.sample(1))),
             }
         };
