@@ -1,6 +1,6 @@
 //! The sysbench workload: sysbench's tables, and tests each of which is one kind of event.
 //!
-//! A test is data: statements with parameters that are drawn anew for each event ([`test`]). What is known before a
+//! A test is data: statements with parameters that are drawn anew for each event ([`mod@test`]). What is known before a
 //! step is worked out when its connections are opened; what remains is drawing numbers and sending them.
 
 pub mod connection;
