@@ -136,7 +136,10 @@ pub(super) fn rocksdb_log(home: &Path) -> Option<PathBuf> {
 /// A log that an engine writes beside its data goes into the record.
 pub(super) fn keep_log(directory: &CellDir, log: &Path) -> anyhow::Result<()> {
     let kept = directory.log_path();
-    if log != kept && log.exists() {
+    let is_there =
+        fs_err::canonicalize(&kept).is_ok_and(|kept| Some(kept) == fs_err::canonicalize(log).ok());
+    // A server's log is written where it is kept, by whatever name: copying a file onto itself empties it.
+    if !is_there && log.exists() {
         fs_err::copy(log, kept)?;
     }
     Ok(())

@@ -25,6 +25,7 @@ mod rocksdb;
 mod scale;
 mod show_json;
 mod stall;
+mod sysbench;
 
 use std::io::Write;
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};

@@ -1,0 +1,268 @@
+//! sysbench's microbenchmarks: what reaches a server, by its own log of statements, and what comes back.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::place::{POSTGRES, Place, SQLITE, mysql};
+use crate::show_json::{Shown, number};
+use crate::{mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped, share_the_machine};
+
+const POINT: &str = "select c from sbtest where id = ?";
+const SIMPLE: &str = "select c from sbtest where id between ? and ?";
+const SUM: &str = "select sum(k) from sbtest where id between ? and ?";
+const ORDER: &str = "select c from sbtest where id between ? and ? order by c";
+const DISTINCT: &str = "select distinct c from sbtest where id between ? and ? order by c";
+const UPDATE_K: &str = "update sbtest set k = k + ? where id = ?";
+const UPDATE_C: &str = "update sbtest set c = ? where id = ?";
+const DELETE: &str = "delete from sbtest where id = ?";
+const INSERT_ID: &str = "insert into sbtest (id, k, c, pad) values (?)";
+const IN_IDS: &str = "select c from sbtest where id in (?)";
+
+/// A test, queries per event as sysbench counts them, and the statements of an event with how often each is executed,
+/// but for begin and commit: methodology of the published microbenchmarks.
+type Shape = (&'static str, u32, &'static [(&'static str, u32)]);
+
+const TESTS: [Shape; 27] = [
+    ("point-query", 1, &[(POINT, 1)]),
+    ("random-points.range10", 1, &[(IN_IDS, 1)]),
+    ("hot-points", 1, &[(IN_IDS, 1)]),
+    (
+        "points-covered-pk",
+        1,
+        &[("select id from sbtest where id in (?)", 1)],
+    ),
+    (
+        "points-covered-si",
+        1,
+        &[("select k from sbtest where k in (?)", 1)],
+    ),
+    (
+        "points-notcovered-pk",
+        1,
+        &[("select id, c from sbtest where id in (?)", 1)],
+    ),
+    (
+        "points-notcovered-si",
+        1,
+        &[("select k, c from sbtest where k in (?)", 1)],
+    ),
+    (
+        "range-covered-pk",
+        1,
+        &[("select id from sbtest where id between ? and ?", 1)],
+    ),
+    (
+        "range-covered-si",
+        1,
+        &[("select k from sbtest where k between ? and ?", 1)],
+    ),
+    (
+        "range-notcovered-pk",
+        1,
+        &[("select id, c from sbtest where id between ? and ?", 1)],
+    ),
+    (
+        "range-notcovered-si",
+        1,
+        &[("select k, c from sbtest where k between ? and ?", 1)],
+    ),
+    (
+        "scan",
+        1,
+        &[("select * from sbtest where length(c) < ?", 1)],
+    ),
+    (
+        "read-only.range10",
+        16,
+        &[
+            (POINT, 10),
+            (SIMPLE, 1),
+            (SUM, 1),
+            (ORDER, 1),
+            (DISTINCT, 1),
+        ],
+    ),
+    ("read-only-simple", 13, &[(POINT, 10), (SIMPLE, 1)]),
+    ("read-only-sum", 13, &[(POINT, 10), (SUM, 1)]),
+    ("read-only-order", 13, &[(POINT, 10), (ORDER, 1)]),
+    ("read-only-distinct", 13, &[(POINT, 10), (DISTINCT, 1)]),
+    (
+        "read-only-count",
+        1,
+        &[("select count(c) from sbtest where id between ? and ?", 1)],
+    ),
+    (
+        "update-inlist",
+        1,
+        &[("update sbtest set c = ? where id in (?)", 1)],
+    ),
+    ("update-index", 1, &[(UPDATE_K, 1)]),
+    ("update-nonindex", 1, &[(UPDATE_C, 1)]),
+    ("update-one", 1, &[(UPDATE_C, 1)]),
+    ("update-zipf", 1, &[(UPDATE_C, 1)]),
+    (
+        "write-only",
+        6,
+        &[(UPDATE_K, 1), (UPDATE_C, 1), (DELETE, 1), (INSERT_ID, 1)],
+    ),
+    (
+        "read-write.range10",
+        20,
+        &[
+            (POINT, 10),
+            (SIMPLE, 1),
+            (SUM, 1),
+            (ORDER, 1),
+            (DISTINCT, 1),
+            (UPDATE_K, 1),
+            (UPDATE_C, 1),
+            (DELETE, 1),
+            (INSERT_ID, 1),
+        ],
+    ),
+    ("delete", 1, &[(DELETE, 1)]),
+    (
+        "insert",
+        1,
+        &[("insert into sbtest (k, c, pad) values (?)", 1)],
+    ),
+];
+
+/// All tests once, at a rate, so that a log of all statements stays small.
+fn plan(engine: &str) -> String {
+    let mut steps = vec!["load", "index", "settle"];
+    steps.extend(TESTS.iter().map(|test| test.0));
+    format!(
+        "name = \"test\"\nclients = [2]\n[workload.sysbench]\ntables = 2\nrows = 3000\nload-batch = 100\nrate = 20\n\
+         warmup = \"0s\"\nread-time = \"1s\"\nwrite-time = \"1s\"\nsteps = {steps:?}\n{engine}\n"
+    )
+}
+
+/// A statement without its values, the number of its table and how many are in a list.
+fn shape(sql: &str) -> String {
+    let mut out = String::new();
+    let mut rest = sql.trim();
+    while let Some(first) = rest.chars().next() {
+        if first == '\'' {
+            let end = rest[1..].find('\'').map_or(rest.len(), |end| end + 2);
+            out.push('?');
+            rest = &rest[end..];
+        } else if first == '$' || first.is_ascii_digit() && !out.ends_with("sbtest") {
+            out.push('?');
+            rest = rest[1..].trim_start_matches(|c: char| c.is_ascii_digit());
+        } else if first.is_ascii_digit() {
+            rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        } else {
+            out.push(first.to_ascii_lowercase());
+            rest = &rest[first.len_utf8()..];
+        }
+    }
+    while out.contains("?, ?") && out.contains('(') {
+        out = out.replace("?, ?", "?");
+    }
+    out
+}
+
+/// Holds what a server executed against what the tests say, times the events that were counted.
+fn hold_to_shapes(shown: &Shown, target: &str, executed: &[String]) {
+    let mut found: BTreeMap<String, u64> = BTreeMap::new();
+    for sql in executed {
+        *found.entry(shape(sql)).or_default() += 1;
+    }
+    let mut expected: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut transactions = 0;
+    for (test, queries, statements) in TESTS {
+        let row = shown.row(target, test);
+        let events = row["ops"]["event"]["count"].as_u64().unwrap();
+        assert!(events > 0, "{row}");
+        let each: u32 = statements.iter().map(|statement| statement.1).sum();
+        let is_transaction = queries == each + 2;
+        assert!(is_transaction || queries == each, "{test}");
+        assert_eq!(
+            number(&row["queries_per_event"]),
+            f64::from(queries),
+            "{row}"
+        );
+        transactions += if is_transaction { events } else { 0 };
+        for (statement, times) in statements {
+            *expected.entry(statement).or_default() += events * u64::from(*times);
+        }
+    }
+    for (statement, times) in expected {
+        assert_eq!(
+            found.get(statement),
+            Some(&times),
+            "{statement}: {found:#?}"
+        );
+    }
+    let commits = found.get("commit").copied().unwrap_or(0);
+    assert_eq!(commits, transactions, "{found:#?}");
+}
+
+#[test]
+fn every_test_is_valid_on_sqlite() {
+    let _machine = share_the_machine();
+    let place = Place::new();
+    let ended = place.run(&plan(SQLITE), &[]).expect_code(0);
+    let shown = Shown::read(&place, &ended.run_directory());
+    shown.assert_all_valid();
+    assert_eq!(shown.rows().len(), TESTS.len() + 3);
+    let loaded = shown.row("lite.base", "load");
+    assert_eq!(number(&loaded["ops"]["insert"]["rows"]), 6000.0);
+}
+
+#[test]
+fn postgres_executes_the_statements_that_were_published() {
+    let _machine = share_the_machine();
+    if !postgres_is_here_or_test_is_skipped() {
+        return;
+    }
+    let place = Place::new();
+    let engine = POSTGRES.replace("fsync = false", "fsync = false, log_statement = \"all\"");
+    let ended = place.run(&plan(&engine), &[]).expect_code(0);
+    let run = ended.run_directory();
+    let shown = Shown::read(&place, &run);
+    shown.assert_all_valid();
+    let log = fs_err::read_to_string(run.join("cells/pg.base/c2/r1/server.log")).unwrap();
+    let executed: Vec<String> = log
+        .lines()
+        .filter_map(|line| {
+            let (_, said) = line.split_once("LOG:  ")?;
+            let sql = said.strip_prefix("statement: ");
+            let of_prepared = || said.strip_prefix("execute ")?.split_once(": ");
+            sql.or_else(|| Some(of_prepared()?.1)).map(str::to_owned)
+        })
+        .collect();
+    hold_to_shapes(&shown, "pg.base", &executed);
+}
+
+#[test]
+fn mysql_executes_the_statements_that_were_published() {
+    let _machine = share_the_machine();
+    let Some(build) = mysql_or_test_is_skipped("innodb") else {
+        return;
+    };
+    let place = Place::new();
+    let logs = place.join("logs");
+    fs_err::create_dir(&logs).unwrap();
+    fs_err::set_permissions(&logs, PermissionsExt::from_mode(0o777)).unwrap();
+    let log = logs.join("general.log");
+    let more = format!(
+        "set = {{ general_log = true, general_log_file = '{}', ",
+        log.display()
+    );
+    let engine = mysql(&build, "innodb").replace("set = { ", &more);
+    let ended = place.run(&plan(&engine), &[]).expect_code(0);
+    let shown = Shown::read(&place, &ended.run_directory());
+    shown.assert_all_valid();
+    let log = String::from_utf8_lossy(&fs_err::read(&log).unwrap()).into_owned();
+    let executed: Vec<String> = log
+        .lines()
+        .filter_map(|line| {
+            let (command, sql) = line.rsplit_once('\t')?;
+            let is_run = command.ends_with("Execute") || command.ends_with("Query");
+            is_run.then(|| sql.to_owned())
+        })
+        .collect();
+    hold_to_shapes(&shown, "my.base", &executed);
+}
