@@ -70,6 +70,8 @@ pub struct Row {
     pub queries_per_event: Option<f64>,
     /// Which of its benchmark's groups it is shown in.
     pub group: Option<String>,
+    /// It is among the results that tables show: not so a warm-up, or a run before those that count.
+    pub reported: bool,
     /// How far it got.
     pub status: Status,
     /// Its length.

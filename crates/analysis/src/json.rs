@@ -50,6 +50,7 @@ fn row(row: &Row) -> Value {
         "main_op": row.main_op,
         "queries_per_event": row.queries_per_event,
         "group": row.group,
+        "reported": row.reported,
         "status": row.status,
         "seconds": row.seconds,
         "valid": row.valid,

@@ -125,6 +125,7 @@ fn row(run: usize, cell: &Cell, reader: &StepReader) -> Result<Row, RecordError>
         main_op: step.main_operation().map(str::to_owned),
         queries_per_event: step.queries_per_event,
         group: step.group.clone(),
+        reported: !step.unreported,
         status: step.status,
         seconds,
         valid: step.valid && step.status == Status::Complete && reasons.is_empty(),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use plan::{
     BuildSource, Engine, Insert, InsertStepKind, Kv, KvStepKind, Limits, Plan, Sysbench,
-    SysbenchStepKind, Tables, Variant, Workload,
+    SysbenchStep, SysbenchStepKind, Tables, Variant, Workload,
 };
 
 use crate::outcome::UsageError;
@@ -201,6 +201,13 @@ pub fn refuse_what_cannot_run(file: &PlanFile) -> anyhow::Result<()> {
     let has_partitions = plan.variants.iter().any(
         |variant| matches!(&variant.workload, Workload::Insert(insert) if insert.partitions > 0),
     );
+    let has_no_load = plan.variants.iter().any(|variant| {
+        let Workload::Sysbench(sysbench) = &variant.workload else {
+            return false;
+        };
+        let loads = |step: &SysbenchStep| step.kind == SysbenchStepKind::Load;
+        !sysbench.steps.iter().any(loads)
+    });
     for target in &plan.targets {
         let (build, config) = (&plan.builds[target.build], &plan.configs[target.config]);
         let refuse = |what: &str, help: &str| {
@@ -232,6 +239,12 @@ pub fn refuse_what_cannot_run(file: &PlanFile) -> anyhow::Result<()> {
                 return refuse(
                     "SQLite has no partitions",
                     "leave out `partitions`, or this target",
+                );
+            }
+            (_, BuildSource::Installed(_) | BuildSource::Bundled) if has_no_load => {
+                return refuse(
+                    "no step loads the tables",
+                    "begin the steps with `load`; only a server of a `url` can have the tables of `sysbench prepare`",
                 );
             }
             (Engine::RocksDb, _) if has_partitions => {

@@ -347,6 +347,9 @@ pub struct Step {
     /// shown together; `None`: there are no groups.
     #[serde(default)]
     pub group: Option<String>,
+    /// It is not among the results that tables show: a warm-up, or a run before those that count.
+    #[serde(default)]
+    pub unreported: bool,
     /// How far it got.
     pub status: Status,
     /// Why it failed, if it did.

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use analysis::{Fairness, Row, Shade, relative as ratio_to, shade_relative, shade_summary};
 use record::{Status, StepKind};
 
+use crate::grouped;
 use crate::matrix::{Line, Matrix, StepHead};
 use crate::number::{Figure, fixed};
 use crate::operations::{step_head, throughput_head, throughput_title, written};
@@ -102,7 +103,10 @@ pub(crate) fn missing_step(matrix: &Matrix<'_>, line: &Line<'_>, step: StepHead<
     let first = matrix
         .measured()
         .find(|candidate| line.row(candidate.name).is_none());
-    let told = line.rows.iter().any(|row| row.status != Status::Complete);
+    let told = line
+        .rows
+        .iter()
+        .any(|row| row.status != Status::Complete && matrix.shows(&row.step));
     match line.unfinished.flatten().and_then(ended_early) {
         Some(cell) if !told && first.is_some_and(|first| first.name == step.name) => cell,
         _ => Cell::not_run(),
@@ -128,13 +132,24 @@ pub(crate) fn per_step<'a>(
     }
 }
 
-/// (a) Throughput: one row per line, one column per step; one table, or one for each group of steps.
+/// (a) Throughput: one row per line, one column per step; of steps that belong to groups a table for each group.
 pub(crate) fn summary(matrix: &Matrix<'_>) -> Vec<Table> {
-    matrix
-        .measured_by_group()
-        .into_iter()
-        .map(|(group, steps)| summary_of(matrix, group, &steps))
-        .collect()
+    by_group(matrix, summary_of, grouped::throughput)
+}
+
+/// A table of the steps that belong to no group, and those of each group: in the same form, or with tests as rows.
+fn by_group<'a>(
+    matrix: &Matrix<'a>,
+    of_steps: impl Fn(&Matrix<'a>, Option<&str>, &[StepHead<'a>]) -> Table,
+    of_tests: impl Fn(&Matrix<'a>, &str, &[StepHead<'a>]) -> Vec<Table>,
+) -> Vec<Table> {
+    let are_rows = grouped::are_rows(matrix);
+    let groups = matrix.measured_by_group().into_iter();
+    let tables = groups.flat_map(|(group, steps)| match group {
+        Some(group) if are_rows => of_tests(matrix, group, &steps),
+        group => vec![of_steps(matrix, group, &steps)],
+    });
+    tables.collect()
 }
 
 /// The identifier of the table of a group.
@@ -142,41 +157,48 @@ fn grouped_id(id: &str, group: Option<&str>) -> String {
     group.map_or_else(|| id.to_string(), |group| format!("{id}-{}", anchor(group)))
 }
 
+/// The throughput of a line in a step, without its colour.
+pub(crate) fn throughput_cell(
+    matrix: &Matrix<'_>,
+    line: &Line<'_>,
+    step: StepHead<'_>,
+    footnotes: &mut Footnotes,
+) -> Cell {
+    let Some(row) = line.row(step.name) else {
+        return missing_step(matrix, line, step);
+    };
+    if let Some(cell) = ended_early(row.status) {
+        return cell;
+    }
+    let all = matrix
+        .lines
+        .iter()
+        .filter_map(|line| throughput(line.row(step.name)?));
+    let decimals = Figure::PerSecond.decimals(all);
+    match throughput(row) {
+        None => Cell::not_applicable(),
+        Some(value) if row.valid => Cell::plain(fixed(value, decimals)),
+        Some(value) => Cell {
+            text: fixed(value, decimals),
+            mark: format!("!{}", footnotes.letter(matrix, line, row)),
+            tone: Tone::Invalid,
+            share: 0,
+        },
+    }
+}
+
 fn summary_of<'a>(matrix: &Matrix<'a>, group: Option<&str>, steps: &[StepHead<'a>]) -> Table {
     let mut footnotes = Footnotes::default();
     let mut table = per_step(matrix, steps, |line, step| {
-        let Some(row) = line.row(step.name) else {
-            return missing_step(matrix, line, step);
-        };
-        if let Some(cell) = ended_early(row.status) {
-            return cell;
-        }
-        let all = matrix
-            .lines
-            .iter()
-            .filter_map(|line| throughput(line.row(step.name)?));
-        let decimals = Figure::PerSecond.decimals(all);
-        match throughput(row) {
-            None => Cell::not_applicable(),
-            Some(value) if row.valid => Cell::plain(fixed(value, decimals)),
-            Some(value) => Cell {
-                text: fixed(value, decimals),
-                mark: format!("!{}", footnotes.letter(matrix, line, row)),
-                tone: Tone::Invalid,
-                share: 0,
-            },
-        }
+        throughput_cell(matrix, line, step, &mut footnotes)
     });
     for (column, step) in steps.iter().enumerate() {
-        let mut first = 0;
+        let mut rows = table.rows.iter_mut();
         for lines in matrix.groups() {
-            shade_column(
-                &mut table.rows[first..first + lines.len()],
-                column,
-                lines,
-                *step,
-            );
-            first += lines.len();
+            let lines: Vec<_> = lines.iter().collect();
+            let cells = rows.by_ref().take(lines.len());
+            let cells = cells.map(|row| &mut row.cells[column]);
+            shade(cells, &lines, *step);
         }
     }
     table.id = grouped_id("summary", group);
@@ -189,21 +211,24 @@ fn summary_of<'a>(matrix: &Matrix<'a>, group: Option<&str>, steps: &[StepHead<'a
     table.with_legend()
 }
 
-/// Colours one column among lines that are compared with each other.
-fn shade_column(rows: &mut [TableRow], column: usize, group: &[Line<'_>], step: StepHead<'_>) {
-    let rows_of_step = || group.iter().map(|line| line.row(step.name));
-    let values: Vec<Option<f64>> = rows_of_step()
+/// Colours the cells of one step among lines that are compared with each other.
+pub(crate) fn shade<'c>(
+    cells: impl Iterator<Item = &'c mut Cell>,
+    lines: &[&Line<'_>],
+    step: StepHead<'_>,
+) {
+    let rows = || lines.iter().map(|line| line.row(step.name));
+    let values: Vec<Option<f64>> = rows()
         .map(|row| row.filter(|row| comparable(row)).and_then(throughput))
         .collect();
-    let sla_met: Vec<bool> = rows_of_step()
+    let sla_met: Vec<bool> = rows()
         .map(|row| {
             row.and_then(|row| row.sla.as_ref())
                 .is_none_or(|sla| sla.met)
         })
         .collect();
     let shades = shade_summary(&values, &sla_met);
-    for (index, (row, shade)) in rows.iter_mut().zip(shades).enumerate() {
-        let cell = &mut row.cells[column];
+    for (index, (cell, shade)) in cells.zip(shades).enumerate() {
         if values[index].is_none() {
             continue;
         }
@@ -216,57 +241,73 @@ fn shade_column(rows: &mut [TableRow], column: usize, group: &[Line<'_>], step: 
 
 /// (b) Throughput relative to the base, likewise; none when there is nothing to compare.
 pub(crate) fn relative(matrix: &Matrix<'_>) -> Vec<Table> {
-    if !matrix
-        .lines
-        .iter()
-        .any(|line| line.target != matrix.base && matrix.base_of(line).is_some())
-    {
+    if !has_others(matrix, &matrix.lines) {
         return Vec::new();
     }
-    matrix
-        .measured_by_group()
-        .into_iter()
-        .map(|(group, steps)| relative_of(matrix, group, &steps))
-        .collect()
+    by_group(matrix, relative_of, grouped::relative)
+}
+
+/// Whether any of the lines can be compared with a base.
+pub(crate) fn has_others(matrix: &Matrix<'_>, lines: &[Line<'_>]) -> bool {
+    lines
+        .iter()
+        .any(|line| line.target != matrix.base && matrix.base_of(line).is_some())
+}
+
+/// What stands where the figure of an invalid step would be compared.
+pub(crate) fn not_compared() -> Cell {
+    Cell {
+        text: String::new(),
+        mark: Tone::Invalid.mark().to_string(),
+        tone: Tone::Invalid,
+        share: 0,
+    }
+}
+
+/// The row of the base that a line's is compared to, if it can be.
+pub(crate) fn base_row<'a>(
+    matrix: &Matrix<'a>,
+    line: &Line<'_>,
+    step: StepHead<'_>,
+) -> Option<&'a Row> {
+    let row = matrix.base_of(line)?.row(step.name)?;
+    comparable(row).then_some(row)
+}
+
+/// The throughput of a line in a step relative to the base's.
+pub(crate) fn relative_cell(matrix: &Matrix<'_>, line: &Line<'_>, step: StepHead<'_>) -> Cell {
+    let Some(row) = line.row(step.name) else {
+        return Cell::not_run();
+    };
+    if let Some(cell) = ended_early(row.status) {
+        return cell;
+    }
+    if !row.valid {
+        return not_compared();
+    }
+    let base = base_row(matrix, line, step);
+    match ratio_to(throughput(row), base.and_then(throughput)) {
+        Some(ratio) => {
+            let is_base = line.target == matrix.base;
+            let shade = if is_base {
+                Shade::None
+            } else {
+                shade_relative(ratio)
+            };
+            let mut cell = Cell::toned(fixed(ratio, 2), shade.into());
+            if row.sla.as_ref().is_some_and(|sla| !sla.met) {
+                cell.mark.push_str(Tone::SlaMissed.mark());
+            }
+            cell
+        }
+        None if throughput(row).is_none() => Cell::not_applicable(),
+        None => Cell::toned("no base", Tone::Absent),
+    }
 }
 
 fn relative_of<'a>(matrix: &Matrix<'a>, group: Option<&str>, steps: &[StepHead<'a>]) -> Table {
     let mut table = per_step(matrix, steps, |line, step| {
-        let Some(row) = line.row(step.name) else {
-            return Cell::not_run();
-        };
-        if let Some(cell) = ended_early(row.status) {
-            return cell;
-        }
-        if !row.valid {
-            return Cell {
-                text: String::new(),
-                mark: Tone::Invalid.mark().to_string(),
-                tone: Tone::Invalid,
-                share: 0,
-            };
-        }
-        let base = matrix
-            .base_of(line)
-            .and_then(|base| base.row(step.name))
-            .filter(|row| comparable(row));
-        match ratio_to(throughput(row), base.and_then(throughput)) {
-            Some(ratio) => {
-                let is_base = line.target == matrix.base;
-                let shade = if is_base {
-                    Shade::None
-                } else {
-                    shade_relative(ratio)
-                };
-                let mut cell = Cell::toned(fixed(ratio, 2), shade.into());
-                if row.sla.as_ref().is_some_and(|sla| !sla.met) {
-                    cell.mark.push_str(Tone::SlaMissed.mark());
-                }
-                cell
-            }
-            None if throughput(row).is_none() => Cell::not_applicable(),
-            None => Cell::toned("no base", Tone::Absent),
-        }
+        relative_cell(matrix, line, step)
     });
     table.id = grouped_id("relative", group);
     table.title = match group {
@@ -469,20 +510,31 @@ pub(crate) fn counters(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table>
         lead: vec!["counter".to_string()],
         columns: lines.iter().map(|(line, _)| matrix.label(line)).collect(),
         rows: rows.collect(),
-        notes: Vec::new(),
+        ..Table::default()
     })
 }
 
-/// How long each step was, settle steps included.
-pub(crate) fn lengths(matrix: &Matrix<'_>) -> Table {
-    let steps = &matrix.steps;
-    let mut table = per_step(matrix, steps, |line, step| match line.row(step.name) {
-        None => missing_step(matrix, line, step),
-        Some(row) => ended_early(row.status).unwrap_or_else(|| Cell::plain(fixed(row.seconds, 1))),
-    });
+/// How long each step was, settle steps included; tests that are rows in a table of their own.
+pub(crate) fn lengths(matrix: &Matrix<'_>) -> Vec<Table> {
+    let are_rows = grouped::are_rows(matrix);
+    let (tests, steps): (Vec<_>, Vec<_>) = matrix
+        .steps
+        .iter()
+        .partition(|step| are_rows && step.group.is_some());
+    let mut table = per_step(matrix, &steps, |line, step| length_cell(matrix, line, step));
     table.id = "lengths".to_string();
     table.title = "Length of each step in seconds".to_string();
-    table
+    let (of_tests, usual) = grouped::lengths(matrix, &tests);
+    table.notes.extend(usual);
+    std::iter::once(table).chain(of_tests).collect()
+}
+
+/// How long a step of a line was.
+pub(crate) fn length_cell(matrix: &Matrix<'_>, line: &Line<'_>, step: StepHead<'_>) -> Cell {
+    match line.row(step.name) {
+        None => missing_step(matrix, line, step),
+        Some(row) => ended_early(row.status).unwrap_or_else(|| Cell::plain(fixed(row.seconds, 1))),
+    }
 }
 
 /// A name as part of an identifier; names that differ stay different.

@@ -18,6 +18,7 @@ use record::{Cell, Run, Status, Step};
 
 use crate::classic;
 use crate::differences::{heading, of_targets};
+use crate::grouped;
 use crate::lsm;
 use crate::matrix::{Matrix, StepHead};
 use crate::metrics;
@@ -119,7 +120,10 @@ pub fn html(sources: &[Source], figures: &Figures) -> String {
                         @if let Some(rate) = classic::insert_rate(&matrix) { (table(&rate)) }
                         @if let Some(stalled) = lsm::stalled(&matrix) { (table(&stalled)) }
                         @if let Some(fairness) = classic::fairness(&matrix) { (table(&fairness)) }
-                        (table(&classic::lengths(&matrix)))
+                        @for costs in grouped::costs(&matrix) { (table(&costs)) }
+                        @for times in grouped::times(&matrix) { (table(&times)) }
+                        @for lengths in classic::lengths(&matrix) { (table(&lengths)) }
+                        (unreported(&matrix))
                     }
                     section id="problems" {
                         h2 { "What should be known" }
@@ -262,6 +266,20 @@ fn contents(matrix: &Matrix<'_>) -> Markup {
     }
 }
 
+/// The steps that are not among the results, in one folded line.
+fn unreported(matrix: &Matrix<'_>) -> Markup {
+    let steps = &matrix.unreported;
+    let names: Vec<String> = steps.iter().map(|step| clean(step.name)).collect();
+    markup! {
+        @if !names.is_empty() {
+            details id="unreported" {
+                summary { "run and not among the results (" (names.len()) ")" }
+                p { (names.join(", ")) }
+            }
+        }
+    }
+}
+
 fn tone_class(tone: Tone) -> &'static str {
     match tone {
         Tone::Plain => "",
@@ -270,6 +288,9 @@ fn tone_class(tone: Tone) -> &'static str {
         Tone::SlaMissed => "sla",
         Tone::Better => "better",
         Tone::Worse => "worse",
+        // What costs less is as good as what is faster.
+        Tone::Dearer => "worse",
+        Tone::Cheaper => "better",
         Tone::Coarse => "coarse",
         Tone::Invalid => "invalid",
         Tone::Failed => "failed",
@@ -329,6 +350,7 @@ fn row_class(table: &Table, number: usize) -> Option<&'static str> {
     match (table.rows[number].target, table.begins_group(number)) {
         (true, _) => Some("target"),
         (_, true) => Some("group"),
+        _ if table.begins_test(number) => Some("test"),
         _ => None,
     }
 }
@@ -816,7 +838,7 @@ fn method() -> Markup {
             "misses it shows its other figures for less work than it was to do."
         }
         p {
-            b { "Colours" } " in the throughput table: the best and the worst quarter of the range of a column, among "
+            b { "Colours" } " in the throughput table: the best and the worst quarter of the range of a column, or of a row where rows are tests, among "
             "targets with the same number of clients; none of the worst where the smallest is at least 80% of the "
             "largest. In the relative table: more than 5% above or below the base."
         }

@@ -2,11 +2,12 @@
 //!
 //! Every table is built once, as data (`table::Table`), and rendered twice; so what a terminal shows and what the
 //! HTML file shows can't differ. What is in which table is said in `classic`,
-//! `metrics`, `times` and `lsm`.
+//! `grouped`, `metrics`, `times` and `lsm`.
 
 mod classic;
 mod differences;
 mod export;
+mod grouped;
 mod html;
 mod lsm;
 mod matrix;

@@ -3,6 +3,8 @@
 use analysis::{Figures, Row, Unfinished};
 use record::{Run, Status, StepKind};
 
+use crate::problems::counted;
+
 /// A step, in the order of the plan.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StepHead<'a> {
@@ -12,6 +14,8 @@ pub(crate) struct StepHead<'a> {
     pub main_op: Option<&'a str>,
     /// Which of its benchmark's groups it is shown in.
     pub group: Option<&'a str>,
+    /// It is among the results.
+    pub reported: bool,
 }
 
 /// The groups of a benchmark in the order in which they are shown; others follow as they come.
@@ -94,8 +98,10 @@ fn line_of<'l, 'a>(lines: &'l mut Vec<Line<'a>>, wanted: Line<'a>) -> &'l mut Li
 pub(crate) struct Matrix<'a> {
     /// The target that others are compared to.
     pub base: &'a str,
-    /// Settle steps included.
+    /// Settle steps included; without those that are not among the results.
     pub steps: Vec<StepHead<'a>>,
+    /// Those, which no table or chart has.
+    pub unreported: Vec<StepHead<'a>>,
     pub lines: Vec<Line<'a>>,
     /// Which columns beside the target tell lines apart: variant, clients, repeat, run.
     keys: [bool; 4],
@@ -148,9 +154,17 @@ impl<'a> Matrix<'a> {
             differ(&|line| u64::from(line.repeat)),
             differ(&|line| line.run as u64),
         ];
+        // Who asks for nothing but steps that are not among the results is shown them.
+        let measured = |step: &StepHead<'_>| step.reported && step.kind != StepKind::Settle;
+        let steps = steps(&lines);
+        let has_results = steps.iter().any(measured);
+        let (steps, unreported) = steps
+            .into_iter()
+            .partition(|step| step.reported || !has_results);
         Self {
             base: &run.base,
-            steps: steps(&lines),
+            steps,
+            unreported,
             lines,
             keys,
         }
@@ -176,6 +190,11 @@ impl<'a> Matrix<'a> {
         let place = |name: &str| GROUPS.iter().position(|known| *known == name);
         groups.sort_by_key(|(name, _)| name.map(|name| place(name).unwrap_or(GROUPS.len())));
         groups
+    }
+
+    /// Whether a step is in tables and charts.
+    pub(crate) fn shows(&self, step: &str) -> bool {
+        self.unreported.iter().all(|head| head.name != step)
     }
 
     /// Heads of the columns that tell lines apart.
@@ -209,21 +228,47 @@ impl<'a> Matrix<'a> {
 
     /// The line in one piece of text, for charts and sentences: `pg17.base c8 r2`.
     pub(crate) fn label(&self, line: &Line<'_>) -> String {
-        let [variant, clients, repeat, run] = self.keys;
+        let [variant, clients, ..] = self.keys;
         let mut label = line.target.to_string();
         if let (true, Some(variant)) = (variant, line.variant) {
             label += &format!(" {variant}");
         }
+        if clients {
+            label += &format!(" c{}", line.clients);
+        }
+        label += &self.suffix(line);
+        label
+    }
+
+    /// What the lines of a group have in common, where there are several groups: `cached, 8 clients`.
+    pub(crate) fn group_label(&self, lines: &[Line<'_>]) -> Option<String> {
+        let line = lines.first()?;
+        let variant = line.variant.filter(|_| self.keys[0]).map(str::to_owned);
+        let clients = self.keys[1].then(|| counted(line.clients as usize, "client"));
+        let texts: Vec<String> = variant.into_iter().chain(clients).collect();
+        (!texts.is_empty()).then(|| texts.join(", "))
+    }
+
+    /// What tells a line apart from others of its group beside its target: ` r2`.
+    pub(crate) fn suffix(&self, line: &Line<'_>) -> String {
+        let [_, _, repeat, run] = self.keys;
+        let mut suffix = String::new();
         for (shown, letter, value) in [
-            (clients, 'c', line.clients as usize),
             (repeat, 'r', line.repeat as usize),
             (run, '#', line.run + 1),
         ] {
             if shown {
-                label += &format!(" {letter}{value}");
+                suffix += &format!(" {letter}{value}");
             }
         }
-        label
+        suffix
+    }
+
+    /// The lines of a group, those of the base first.
+    pub(crate) fn base_first<'l>(&self, lines: &'l [Line<'a>]) -> Vec<&'l Line<'a>> {
+        let mut lines: Vec<_> = lines.iter().collect();
+        lines.sort_by_key(|line| line.target != self.base);
+        lines
     }
 
     /// The line that `line` is compared to: the base with the same clients and in the same repeat, of its own run if
@@ -259,7 +304,13 @@ fn steps<'a>(lines: &[Line<'a>]) -> Vec<StepHead<'a>> {
         let mut at = 0;
         for row in &line.rows {
             match steps.iter().position(|step| step.name == row.step) {
-                Some(position) => at = position + 1,
+                Some(position) => {
+                    at = position + 1;
+                    // A step that failed early may not say to which group it belongs.
+                    let step = &mut steps[position];
+                    step.group = step.group.or(row.group.as_deref());
+                    step.reported |= row.reported;
+                }
                 None => {
                     steps.insert(
                         at,
@@ -268,6 +319,7 @@ fn steps<'a>(lines: &[Line<'a>]) -> Vec<StepHead<'a>> {
                             kind: row.kind,
                             main_op: row.main_op.as_deref(),
                             group: row.group.as_deref(),
+                            reported: row.reported,
                         },
                     );
                     at += 1;

@@ -26,7 +26,7 @@ pub(crate) fn noun(step: StepHead<'_>) -> &str {
 }
 
 /// The unit of a step's throughput.
-fn unit(step: StepHead<'_>) -> String {
+pub(crate) fn unit(step: StepHead<'_>) -> String {
     match noun(step) {
         "row inserted" | "row indexed" => "rows/s".to_string(),
         "query" => "queries/s".to_string(),
@@ -154,6 +154,7 @@ mod tests {
                 kind,
                 main_op,
                 group: None,
+                reported: true,
             };
             (noun(step).to_string(), unit(step))
         };

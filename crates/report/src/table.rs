@@ -18,6 +18,10 @@ pub(crate) enum Tone {
     Better,
     /// More than 5% below the base.
     Worse,
+    /// A cost more than 5% above the base's.
+    Dearer,
+    /// A cost more than 5% below the base's.
+    Cheaper,
     /// Rounding may be more than a twentieth of it.
     Coarse,
     /// Not to be compared.
@@ -45,8 +49,8 @@ impl Tone {
     /// The mark that says the same without colour.
     pub(crate) fn mark(self) -> &'static str {
         match self {
-            Self::Good | Self::Better => "+",
-            Self::Bad | Self::Worse => "-",
+            Self::Good | Self::Better | Self::Dearer => "+",
+            Self::Bad | Self::Worse | Self::Cheaper => "-",
             Self::SlaMissed => "*",
             Self::Coarse => "~",
             Self::Invalid => "!",
@@ -54,14 +58,18 @@ impl Tone {
         }
     }
 
-    /// What the mark means.
-    pub(crate) fn meaning(self) -> Option<&'static str> {
+    /// What the mark means; `across` says that figures of a row are compared, not those of a column.
+    fn meaning(self, across: bool) -> Option<&'static str> {
         match self {
+            Self::Good if across => Some("in the best quarter of the row's range"),
+            Self::Bad if across => Some("in the worst quarter of the row's range"),
             Self::Good => Some("in the best quarter of the column's range"),
             Self::Bad => Some("in the worst quarter of the column's range"),
             Self::SlaMissed => Some("the rate of writes was below 95% of the target"),
             Self::Better => Some("more than 5% above the base"),
             Self::Worse => Some("more than 5% below the base"),
+            Self::Dearer => Some("a cost more than 5% above the base's"),
+            Self::Cheaper => Some("a cost more than 5% below the base's"),
             Self::Coarse => Some("more than 5% of it may be the rounding of what the engine tells"),
             Self::Invalid => Some("invalid: not to be compared"),
             Self::Plain | Self::Failed | Self::Absent => None,
@@ -126,6 +134,9 @@ pub(crate) struct TableRow {
 /// Heads of the columns on the left whose values rows share that are compared with each other.
 const GROUPING: [&str; 2] = ["variant", "clients"];
 
+/// Head of the column that says which test rows are about, where these are several.
+pub(crate) const TEST: &str = "test";
+
 /// A table: text on the left that says what each row is about, figures on the right.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
@@ -141,6 +152,8 @@ pub(crate) struct Table {
     pub rows: Vec<TableRow>,
     /// What else is to be known, one remark each.
     pub notes: Vec<String>,
+    /// Figures of a row are compared with each other, not those of a column.
+    pub across: bool,
 }
 
 impl Table {
@@ -151,6 +164,8 @@ impl Table {
             Tone::Bad,
             Tone::Better,
             Tone::Worse,
+            Tone::Dearer,
+            Tone::Cheaper,
             Tone::SlaMissed,
             Tone::Coarse,
             Tone::Invalid,
@@ -159,7 +174,7 @@ impl Table {
         let cells = || self.rows.iter().flat_map(|row| &row.cells);
         tones
             .filter(|tone| cells().any(|cell| cell.tone == *tone || extra_sla_mark(cell, *tone)))
-            .filter_map(|tone| Some((tone, tone.meaning()?)))
+            .filter_map(|tone| Some((tone, tone.meaning(self.across)?)))
             .collect()
     }
 
@@ -214,6 +229,19 @@ impl Table {
         texts.collect::<Vec<_>>().join(", ")
     }
 
+    /// Whether a row is about the same test as the one before it.
+    pub(crate) fn goes_on(&self, row: usize) -> bool {
+        let test = |row: usize| self.rows[row].lead.first();
+        let is_of_tests = self.lead.first().is_some_and(|head| head == TEST);
+        is_of_tests && self.lead.len() > 1 && row > 0 && test(row) == test(row - 1)
+    }
+
+    /// Whether a row begins a test, where that is not the first and others go on.
+    pub(crate) fn begins_test(&self, row: usize) -> bool {
+        let several = (1..self.rows.len()).any(|row| self.goes_on(row));
+        several && row > 0 && !self.goes_on(row)
+    }
+
     /// Whether a row begins a group, where that is not the first.
     pub(crate) fn begins_group(&self, row: usize) -> bool {
         let is_grouping = |column: &usize| GROUPING.contains(&self.lead[*column].as_str());
@@ -224,9 +252,17 @@ impl Table {
 
     /// Adds the meaning of the marks that occur to the notes.
     pub(crate) fn with_legend(mut self) -> Self {
-        let legend: Vec<_> = self
-            .legend()
-            .into_iter()
+        // The words for figures of which more is better hold for costs too: only the colour differs.
+        let legend = self.legend();
+        let has = |wanted: Tone| legend.iter().any(|(tone, _)| *tone == wanted);
+        let is_said = |tone: Tone| match tone {
+            Tone::Dearer => has(Tone::Better),
+            Tone::Cheaper => has(Tone::Worse),
+            _ => false,
+        };
+        let legend: Vec<_> = legend
+            .iter()
+            .filter(|(tone, _)| !is_said(*tone))
             .map(|(tone, meaning)| format!("`{}` {meaning}", tone.mark()))
             .collect();
         if !legend.is_empty() {

@@ -10,6 +10,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::classic;
 use crate::differences::{Block, blocks};
+use crate::grouped;
 use crate::lsm;
 use crate::matrix::Matrix;
 use crate::metrics;
@@ -38,6 +39,9 @@ const ROWS_TOGETHER_MAX: usize = 24;
 
 /// Lines beyond which the tables of operations are shown of one step at a time.
 const DETAILED_LINES_MAX: usize = 24;
+
+/// Tests of a benchmark's groups beyond which the tables of each one are shown on request alone.
+const TESTS_EACH_MAX: usize = 12;
 
 /// Blanks between two columns.
 const GAP: usize = 2;
@@ -77,12 +81,22 @@ pub fn tables(run: &Run, figures: &Figures, style: TableStyle) -> String {
     out.targets(run);
     out.summary(&matrix);
     out.tables(classic::fairness(&matrix));
-    out.table(&classic::lengths(&matrix));
+    out.tables(grouped::costs(&matrix));
+    out.tables(grouped::times(&matrix));
+    out.tables(classic::lengths(&matrix));
     out.settings(&figures.settings);
     out.problems(run, figures, &matrix);
     let is_detailed =
         matrix.lines.len() <= DETAILED_LINES_MAX || matrix.measured().nth(1).is_none();
+    let tests = matrix
+        .measured()
+        .filter(|step| step.group.is_some())
+        .count();
+    let are_told = tests <= TESTS_EACH_MAX;
     for step in matrix.measured() {
+        if step.group.is_some() && !are_told {
+            continue;
+        }
         out.heading(step.name);
         let (kinds, _) = kinds_apart(&matrix, step);
         out.table(&metrics::metrics(&matrix, step));
@@ -94,6 +108,13 @@ pub fn tables(run: &Run, figures: &Figures, style: TableStyle) -> String {
             out.table(&times::buckets(&matrix, step, &kinds));
             out.table(&times::percentiles(&matrix, step, &kinds));
         }
+    }
+    if !are_told {
+        out.text.push('\n');
+        out.line(&format!(
+            "What else there is of each test is left out, since there are {tests}: `--step NAME` shows that of one, \
+             `--format csv` all."
+        ));
     }
     if !is_detailed {
         out.text.push('\n');
@@ -446,8 +467,13 @@ fn rendered(table: &Table, columns: std::ops::Range<usize>, style: TableStyle) -
         bold(Styled::new(head.join("\n"))).set_alignment(CellAlignment::Right)
     });
     out.set_header(heads.chain(figures).collect::<Vec<_>>());
-    for row in &table.rows {
-        let lead = row.lead.iter().map(|text| styled_lead(row, text, style));
+    for (number, row) in table.rows.iter().enumerate() {
+        // Of a test that goes on the name is not said again.
+        let said = usize::from(table.goes_on(number));
+        let lead = row.lead.iter().enumerate().map(|(index, text)| {
+            let text = if index < said { "" } else { text };
+            styled_lead(row, text, style)
+        });
         let cells = columns.clone().map(|index| {
             let cell = row.cells.get(index).cloned().unwrap_or_default();
             styled(&cell, &widths[index], style)
@@ -486,8 +512,8 @@ fn styled(cell: &Cell, width: &Width, style: TableStyle) -> Styled {
         Tone::Plain | Tone::Coarse => styled,
         Tone::Good => styled.fg(Color::Green),
         Tone::Bad | Tone::Failed => styled.fg(Color::Red),
-        Tone::Better => styled.fg(Color::Cyan),
-        Tone::Worse => styled.fg(Color::Yellow),
+        Tone::Better | Tone::Cheaper => styled.fg(Color::Cyan),
+        Tone::Worse | Tone::Dearer => styled.fg(Color::Yellow),
         Tone::SlaMissed | Tone::Invalid | Tone::Absent => styled.fg(Color::DarkGrey),
     }
 }

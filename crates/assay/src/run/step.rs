@@ -84,6 +84,7 @@ impl<'a, S: Subject> Bench<'a, S> {
             name: planned.name.clone(),
             clients: self.clients,
             rows_before: self.subject.rows(),
+            unreported: !planned.is_shown,
             started_unix_ns: unix_now_ns(),
             ..Step::default()
         };
@@ -239,13 +240,13 @@ impl<'a, S: Subject> Bench<'a, S> {
         record: &mut Step,
         writer: &mut StepWriter,
     ) -> anyhow::Result<()> {
+        self.subject.describe(step, record);
         if let Some((step, time)) = &planned.warm_up
             && !self.warm_up(step, *time, record)?
         {
             return Ok(());
         }
         let time = planned.time;
-        self.subject.describe(step, record);
         record.time_given_ns = time.map(|time| time.as_nanos() as u64);
         record.counters_before = self.counters()?;
         let tasks = self.subject.tasks(step)?;

@@ -51,6 +51,7 @@ fn the_first_format_reads() {
     );
     // Nor of which group it is, nor what was done after it had ended.
     assert_eq!((step.queries_per_event, &step.group), (None, &None));
+    assert!(!step.unreported);
     assert!(step.counters_end.is_empty() && !step.counters_after.is_empty());
     let insert = &step.ops["insert"];
     assert_eq!(

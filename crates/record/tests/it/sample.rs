@@ -204,6 +204,7 @@ pub fn step() -> Step {
         main_op: Some("insert".into()),
         queries_per_event: Some(14.5),
         group: Some("write".into()),
+        unreported: true,
         status: Status::Complete,
         failure: None,
         valid: true,

@@ -288,6 +288,7 @@ pub(super) mod tests {
             main_op: Some("insert".into()),
             queries_per_event: None,
             group: None,
+            reported: true,
             status: record::Status::Complete,
             seconds: 2.0,
             valid: true,

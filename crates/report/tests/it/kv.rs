@@ -239,6 +239,7 @@ fn row(target: usize, (step, kind, main, per_second): (&str, StepKind, &'static 
         main_op: Some(main.to_string()),
         queries_per_event: None,
         group: None,
+        reported: true,
         status: Status::Complete,
         seconds: SECONDS as f64,
         valid: true,

@@ -5,4 +5,5 @@
 mod html;
 mod kv;
 mod synthetic;
+mod sysbench;
 mod terminal;

@@ -296,6 +296,7 @@ fn row(
         kind,
         queries_per_event: None,
         group: None,
+        reported: true,
         main_op: match kind {
             StepKind::Load | StepKind::Index => Some("insert".to_string()),
             StepKind::Query => Some("query".to_string()),

@@ -1,0 +1,414 @@
+//! Tables of steps that belong to groups of their benchmark: each is a test of one sort of statement, and there are
+//! dozens. A row is a test and a column a target; where several figures are told, a row is a test of a target.
+
+use std::collections::BTreeMap;
+
+use analysis::{Row, relative as ratio_to, shade_relative};
+
+use crate::classic::{
+    Footnotes, anchor, base_row, comparable, ended_early, has_others, length_cell, not_compared,
+    relative_cell, shade, throughput_cell,
+};
+use crate::matrix::{Line, Matrix, StepHead};
+use crate::number::{Figure, fixed};
+use crate::operations::{noun, step_head, throughput_title, unit};
+use crate::table::{Cell, TEST, Table, TableRow, Tone};
+
+/// Targets that always have a column each. Of more, tests have the columns if they are fewer.
+const ACROSS_MAX: usize = 8;
+
+/// What an operation costs the host, in the order of the field: the metric, its name and its unit. The field's `cpu/o`
+/// is in percent of the machine, which no two hosts share: here it is in CPU time.
+const COSTS: [(&str, &str, &str); 6] = [
+    ("cpupq", "cpu/o", "us"),
+    ("cs/o", "cs/o", ""),
+    ("r/o", "r/o", ""),
+    ("rKB/o", "rKB/o", "KB"),
+    ("wKB/o", "wKB/o", "KB"),
+    ("o/s", "o/s", "/s"),
+];
+
+/// The one of these of which more is better.
+const RATE: &str = "o/s";
+
+/// What rounds to nothing in the field's tables: its ratio is shown and not judged.
+const LEAST: f64 = 0.0005;
+
+/// Whether rows are tests, rather than targets.
+pub(crate) fn are_rows(matrix: &Matrix<'_>) -> bool {
+    let tests = matrix.measured().filter(|step| step.group.is_some());
+    let lines = matrix.groups().map(<[_]>::len).max().unwrap_or(0);
+    lines <= ACROSS_MAX.max(tests.count())
+}
+
+/// The lines that are compared with each other, those of the base first; what they have in common, where there are
+/// several such groups; and the end of the identifiers of their tables.
+fn compared<'l, 'a>(
+    matrix: &'l Matrix<'a>,
+) -> impl Iterator<Item = (&'l [Line<'a>], Vec<&'l Line<'a>>, String, String)> {
+    matrix.groups().enumerate().map(|(number, lines)| {
+        let label = matrix.group_label(lines);
+        let label = label.map_or_else(String::new, |label| format!(", {label}"));
+        let id = match number {
+            0 => String::new(),
+            _ => format!("-{}", number + 1),
+        };
+        (lines, matrix.base_first(lines), label, id)
+    })
+}
+
+/// Columns beyond which heads take two lines, and letters of a target beyond which they do.
+const WHOLE_HEADS_MAX: usize = 3;
+const WHOLE_HEAD_MAX: usize = 16;
+
+/// The head of a line's column: its target, in two lines where there is little room, and which repeat it is.
+fn column_head(matrix: &Matrix<'_>, line: &Line<'_>, is_whole: bool) -> String {
+    let build = line.rows.first().map(|row| row.build.as_str());
+    let config = build.and_then(|build| line.target.strip_prefix(build)?.strip_prefix('.'));
+    let mut head = match (build, config) {
+        (Some(build), Some(config)) if !is_whole => {
+            format!("{}.\n{}", step_head(build), step_head(config))
+        }
+        _ => line.target.to_string(),
+    };
+    let suffix = matrix.suffix(line);
+    if !suffix.is_empty() {
+        head.push('\n');
+        head.push_str(suffix.trim_start());
+    }
+    head
+}
+
+/// A table with a row for each test and a column for each line.
+fn per_test<'a>(
+    matrix: &Matrix<'a>,
+    lines: &[&Line<'a>],
+    steps: &[StepHead<'a>],
+    mut cell: impl FnMut(&Line<'a>, StepHead<'a>) -> Cell,
+) -> Table {
+    let are_whole = lines.len() <= WHOLE_HEADS_MAX
+        && lines.iter().all(|line| line.target.len() <= WHOLE_HEAD_MAX);
+    let heads = lines
+        .iter()
+        .map(|line| column_head(matrix, line, are_whole));
+    let rows = steps.iter().map(|step| TableRow {
+        lead: vec![step.name.to_string()],
+        cells: lines.iter().map(|line| cell(line, *step)).collect(),
+        target: false,
+    });
+    Table {
+        lead: vec![TEST.to_string()],
+        columns: heads.collect(),
+        rows: rows.collect(),
+        across: true,
+        ..Table::default()
+    }
+}
+
+/// Throughput of the tests of a group; a table for each number of clients and variant.
+pub(crate) fn throughput<'a>(
+    matrix: &Matrix<'a>,
+    group: &str,
+    steps: &[StepHead<'a>],
+) -> Vec<Table> {
+    let tables = compared(matrix).map(|(_, lines, label, id)| {
+        let mut footnotes = Footnotes::default();
+        let mut table = per_test(matrix, &lines, steps, |line, step| {
+            throughput_cell(matrix, line, step, &mut footnotes)
+        });
+        for (row, step) in table.rows.iter_mut().zip(steps) {
+            shade(row.cells.iter_mut(), &lines, *step);
+        }
+        table.id = format!("summary-{}{id}", anchor(group));
+        table.title = throughput_title(matrix, Some(&format!("{group}{label}")), steps);
+        if !is_of_one(steps) {
+            table.lead.push("counts".to_string());
+            for (row, step) in table.rows.iter_mut().zip(steps) {
+                row.lead.push(unit(*step));
+            }
+        }
+        table.notes.extend(footnotes.into_notes());
+        table.with_legend()
+    });
+    tables.filter(Table::has_figures).collect()
+}
+
+/// Whether all tests count the same.
+fn is_of_one(steps: &[StepHead<'_>]) -> bool {
+    steps.windows(2).all(|two| unit(two[0]) == unit(two[1]))
+}
+
+/// The same relative to the base.
+pub(crate) fn relative<'a>(matrix: &Matrix<'a>, group: &str, steps: &[StepHead<'a>]) -> Vec<Table> {
+    let tables = compared(matrix)
+        .filter(|(all, ..)| has_others(matrix, all))
+        .map(|(_, lines, label, id)| {
+            let mut table = per_test(matrix, &lines, steps, |line, step| {
+                relative_cell(matrix, line, step)
+            });
+            table.id = format!("relative-{}{id}", anchor(group));
+            table.title = format!("{group}{label}: throughput relative to {}", matrix.base);
+            table.with_legend()
+        });
+    tables.filter(Table::has_figures).collect()
+}
+
+/// How long each test was, of those that were not all as long as most; and how long most were.
+pub(crate) fn lengths<'a>(
+    matrix: &Matrix<'a>,
+    steps: &[StepHead<'a>],
+) -> (Vec<Table>, Option<String>) {
+    let mut tables: Vec<Table> = compared(matrix)
+        .map(|(_, lines, label, id)| {
+            let mut table = per_test(matrix, &lines, steps, |line, step| {
+                length_cell(matrix, line, step)
+            });
+            table.id = format!("lengths-of-tests{id}");
+            table.title = format!("Length of tests in seconds{label}");
+            table
+        })
+        .collect();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for cell in cells(&tables).filter(|cell| cell.tone == Tone::Plain) {
+        *counts.entry(cell.text.clone()).or_default() += 1;
+    }
+    let most = counts.into_iter().max_by_key(|(_, count)| *count);
+    let usual = most.map(|(text, _)| text).filter(|usual| {
+        let mut left_out = 0;
+        for table in &mut tables {
+            let all = table.rows.len();
+            let is_usual = |row: &TableRow| row.cells.iter().all(|cell| cell.text == *usual);
+            table.rows.retain(|row| !is_usual(row));
+            left_out += all - table.rows.len();
+        }
+        left_out > 0
+    });
+    tables.retain(Table::has_figures);
+    let which = if tables.is_empty() {
+        "tests"
+    } else {
+        "other tests"
+    };
+    (tables, usual.map(|usual| format!("{which}: {usual} each")))
+}
+
+fn cells(tables: &[Table]) -> impl Iterator<Item = &Cell> {
+    let rows = tables.iter().flat_map(|table| &table.rows);
+    rows.flat_map(|row| &row.cells)
+}
+
+/// What a query of each test costs, block by block: of every target, then relative to the base; group by group.
+pub(crate) fn costs(matrix: &Matrix<'_>) -> Vec<Table> {
+    let mut tables = Vec::new();
+    for (group, steps) in matrix.measured_by_group() {
+        let Some(group) = group else { continue };
+        let of = steps.first().map_or("operation", |step| noun(*step));
+        for (all, lines, label, id) in compared(matrix) {
+            let mut table = per_line(
+                matrix,
+                &lines,
+                &steps,
+                &COSTS.map(|(_, head, unit)| (head, unit)),
+                |rows| absolute(rows, |row, index| metric(row, COSTS[index].0)),
+            );
+            table.id = format!("costs-of-{}{id}", anchor(group));
+            table.title = format!("{group}{label}: cost per {of}, of the whole host");
+            tables.push(table);
+            if has_others(matrix, all) {
+                tables.push(relative_costs(matrix, (group, &label, &id), &lines, &steps));
+            }
+        }
+    }
+    tables.retain(Table::has_figures);
+    tables
+}
+
+/// How long events of each test took and what became of those that did not succeed at once, group by group.
+pub(crate) fn times(matrix: &Matrix<'_>) -> Vec<Table> {
+    const HEADS: [(&str, &str); 7] = [
+        ("p50", "us"),
+        ("p95", "us"),
+        ("p99", "us"),
+        ("p99.9", "us"),
+        ("max", "us"),
+        ("retried", ""),
+        ("failed", ""),
+    ];
+    let figure = |row: &Row, index: usize| {
+        let op = row.ops.get(row.main_op.as_deref()?)?;
+        let times = &op.response_us;
+        let has_times = op.count > 0;
+        match index {
+            0 => has_times.then_some(times.p50),
+            1 => has_times.then_some(times.p95),
+            2 => has_times.then_some(times.p99),
+            3 => has_times.then_some(times.p99_9),
+            4 => has_times.then_some(times.max),
+            5 => Some(op.retried as f64),
+            _ => Some(op.failed as f64),
+        }
+    };
+    let mut tables = Vec::new();
+    for (group, steps) in matrix.measured_by_group() {
+        let Some(group) = group else { continue };
+        for (_, lines, label, id) in compared(matrix) {
+            let mut table = per_line(matrix, &lines, &steps, &HEADS, |rows| {
+                rows.iter()
+                    .map(|row| {
+                        (0..HEADS.len())
+                            .map(|index| match figure(row, index) {
+                                Some(count) if index >= 5 => Cell::plain(fixed(count, 0)),
+                                Some(us) => {
+                                    Cell::plain(fixed(us, Figure::Microseconds.decimals([us])))
+                                }
+                                None => Cell::not_applicable(),
+                            })
+                            .collect()
+                    })
+                    .collect()
+            });
+            table.id = format!("times-of-{}{id}", anchor(group));
+            table.title = format!(
+                "{group}{label}: response time of an event, and events that did not succeed at once"
+            );
+            tables.push(table);
+        }
+    }
+    tables.retain(Table::has_figures);
+    tables
+}
+
+fn metric(row: &Row, name: &str) -> Option<f64> {
+    row.metrics.get(name).copied().flatten()
+}
+
+/// Figures of the rows of one test, with as many decimals in a column as its figures need.
+fn absolute(rows: &[&Row], value: impl Fn(&Row, usize) -> Option<f64>) -> Vec<Vec<Cell>> {
+    let decimals = |index: usize| {
+        let values = rows.iter().filter_map(|row| value(row, index));
+        Figure::of_metric(COSTS[index].0).decimals(values)
+    };
+    let decimals: Vec<usize> = (0..COSTS.len()).map(decimals).collect();
+    let cells = |row: &&Row| {
+        decimals
+            .iter()
+            .enumerate()
+            .map(|(index, decimals)| match value(row, index) {
+                Some(value) => Cell::plain(fixed(value, *decimals)),
+                None => Cell::not_applicable(),
+            })
+            .collect()
+    };
+    rows.iter().map(cells).collect()
+}
+
+/// A table with a row for each line of each test: `cells` gives those of the rows of one test.
+fn per_line<'a>(
+    matrix: &Matrix<'a>,
+    lines: &[&Line<'a>],
+    steps: &[StepHead<'a>],
+    heads: &[(&str, &str)],
+    cells: impl Fn(&[&Row]) -> Vec<Vec<Cell>>,
+) -> Table {
+    let mut footnotes = Footnotes::default();
+    let mut table = with_heads(heads);
+    for step in steps {
+        let there = || {
+            lines
+                .iter()
+                .filter_map(|line| Some((line, line.row(step.name)?)))
+        };
+        let rows: Vec<&Row> = there().map(|(_, row)| row).collect();
+        for ((line, row), mut cells) in there().zip(cells(&rows)) {
+            if let Some(cell) = ended_early(row.status) {
+                cells.fill(Cell::default());
+                cells[0] = cell;
+            } else if !row.valid {
+                cells.iter_mut().for_each(|cell| cell.tone = Tone::Invalid);
+                cells[0].mark = format!("!{}", footnotes.letter(matrix, line, row));
+            }
+            table.rows.push(row_of(matrix, line, *step, cells));
+        }
+    }
+    table.notes.extend(footnotes.into_notes());
+    table.with_legend()
+}
+
+fn with_heads(heads: &[(&str, &str)]) -> Table {
+    let has_units = heads.iter().any(|(_, unit)| !unit.is_empty());
+    let heads = heads.iter().map(|(head, unit)| {
+        if has_units {
+            format!("{head}\n{unit}")
+        } else {
+            head.to_string()
+        }
+    });
+    Table {
+        lead: vec![TEST.to_string(), "target".to_string()],
+        columns: heads.collect(),
+        ..Table::default()
+    }
+}
+
+fn row_of(matrix: &Matrix<'_>, line: &Line<'_>, step: StepHead<'_>, cells: Vec<Cell>) -> TableRow {
+    let target = format!("{}{}", line.target, matrix.suffix(line));
+    TableRow {
+        lead: vec![step.name.to_string(), target],
+        cells,
+        target: false,
+    }
+}
+
+/// What a query costs relative to the base, of all other lines.
+fn relative_costs<'a>(
+    matrix: &Matrix<'a>,
+    (group, label, id): (&str, &str, &str),
+    lines: &[&Line<'a>],
+    steps: &[StepHead<'a>],
+) -> Table {
+    let mut table = with_heads(&COSTS.map(|(_, head, _)| (head, "")));
+    for step in steps {
+        for line in lines.iter().filter(|line| line.target != matrix.base) {
+            let Some(row) = line.row(step.name) else {
+                continue;
+            };
+            let mut cells = match ended_early(row.status) {
+                Some(cell) => vec![cell],
+                None if !comparable(row) => vec![not_compared()],
+                None => {
+                    let base = base_row(matrix, line, *step);
+                    COSTS
+                        .iter()
+                        .map(|(name, ..)| relative_cost(name, row, base))
+                        .collect()
+                }
+            };
+            cells.resize(COSTS.len(), Cell::default());
+            table.rows.push(row_of(matrix, line, *step, cells));
+        }
+    }
+    let of = steps.first().map_or("operation", |step| noun(*step));
+    table.id = format!("relative-costs-of-{}{id}", anchor(group));
+    table.title = format!("{group}{label}: cost per {of} relative to {}", matrix.base);
+    table.with_legend()
+}
+
+fn relative_cost(name: &str, row: &Row, base: Option<&Row>) -> Cell {
+    let value = metric(row, name);
+    let Some(base) = base else {
+        return Cell::toned("no base", Tone::Absent);
+    };
+    let base = metric(base, name);
+    let Some(ratio) = ratio_to(value, base) else {
+        return Cell::not_applicable();
+    };
+    let is_least = |value: Option<f64>| value.is_none_or(|value| value < LEAST);
+    let tone = match Tone::from(shade_relative(ratio)) {
+        tone if name == RATE => tone,
+        _ if is_least(value) && is_least(base) => Tone::Plain,
+        Tone::Better => Tone::Dearer,
+        Tone::Worse => Tone::Cheaper,
+        tone => tone,
+    };
+    Cell::toned(fixed(ratio, 2), tone)
+}

@@ -1,0 +1,376 @@
+//! Tables of microbenchmarks that never ran: tests in groups, two that load and index, a warm-up, and one before the
+//! writes.
+
+use std::collections::BTreeMap;
+
+use analysis::{Figures, OpFigures, Percentiles, Row, Series, Unfinished};
+use record::{Run, Status, StepKind, Target, Warning};
+use report::{Source, TableStyle, csv, html, tables, tables_brief};
+
+const PLAIN: TableStyle = TableStyle {
+    colour: false,
+    width: Some(100),
+    all_settings: false,
+};
+
+/// Name, group, queries per second.
+const STEPS: [(&str, Option<&str>, f64); 9] = [
+    ("load", None, 80_000.0),
+    ("index", None, 1_200_000.0),
+    ("point-query.warm", Some("point"), 50_000.0),
+    ("point-query.pre", Some("point"), 56_789.0),
+    ("update-index", Some("write"), 4_321.0),
+    ("scan", Some("range-1"), 2.5),
+    ("point-query", Some("point"), 54_321.0),
+    ("points-notcovered-si", Some("point"), 1_234.5),
+    ("insert", Some("write"), 9_876.0),
+];
+
+/// As the "scan" tables of the field: the same work at 1, 0.83, 0.98 and 1.2 times the speed.
+const SPEEDS: [f64; 6] = [1.0, 0.83, 0.98, 1.2, 1.1, 0.5];
+
+const BUILDS: [&str; 6] = [
+    "my8028",
+    "my8040",
+    "my8040-advanced-pre",
+    "my8040adv_post",
+    "my8405",
+    "my9001",
+];
+
+fn row(target: usize, (step, group, rate): (&str, Option<&str>, f64)) -> Row {
+    let speed = SPEEDS[target];
+    let rate = rate * speed;
+    let kind = match step {
+        "load" => StepKind::Load,
+        "index" => StepKind::Index,
+        _ => StepKind::Query,
+    };
+    let is_query = kind == StepKind::Query;
+    let main_op = if is_query { "event" } else { "insert" };
+    let us = 1e6 / rate;
+    let times = Percentiles {
+        p50: us,
+        p95: us * 1.5,
+        p99: us * 2.0,
+        p99_9: us * 8.0,
+        max: us * 40.0,
+        ..Percentiles::default()
+    };
+    let op = OpFigures {
+        count: (rate * 10.0) as u64,
+        retried: if step == "update-index" { 7 } else { 0 },
+        service_us: times.clone(),
+        response_us: times,
+        ..OpFigures::default()
+    };
+    Row {
+        run: 0,
+        target: format!("{}.z11a", BUILDS[target]),
+        build: BUILDS[target].to_string(),
+        config: "z11a".to_string(),
+        engine: "mysql".to_string(),
+        engine_version: "8.0".to_string(),
+        workload: "sysbench".to_string(),
+        variant: None,
+        clients: 1,
+        repeat: 1,
+        step: step.to_string(),
+        kind,
+        main_op: Some(main_op.to_string()),
+        queries_per_event: is_query.then_some(1.0),
+        group: group.map(str::to_string),
+        reported: !step.contains(".warm"),
+        status: Status::Complete,
+        seconds: 10.0,
+        valid: true,
+        reasons: Vec::new(),
+        ops: BTreeMap::from([(main_op.to_string(), op)]),
+        metrics: BTreeMap::from([
+            ("ips", (!is_query).then_some(rate)),
+            ("qps", is_query.then_some(rate)),
+            ("o/s", Some(rate)),
+            ("cpupq", Some(us * 0.9)),
+            ("cs/o", Some(2.5 / speed.powi(2))),
+            ("r/o", Some(0.0)),
+            // What rounds to nothing is three times as much.
+            ("rKB/o", Some(if target == 1 { 0.000_3 } else { 0.000_1 })),
+            ("wKB/o", Some(0.052)),
+        ]),
+        lsm: None,
+        sla: None,
+        fairness: None,
+        counters: BTreeMap::new(),
+        series: Series::default(),
+        warnings: Vec::new(),
+    }
+}
+
+fn figures(targets: usize) -> Figures {
+    let rows = (0..targets).flat_map(|target| STEPS.map(|step| row(target, step)));
+    Figures {
+        rows: rows.collect(),
+        ..Figures::default()
+    }
+}
+
+fn run() -> Run {
+    let target = |build: &&str| Target {
+        name: format!("{build}.z11a"),
+        build: build.to_string(),
+        config: "z11a".to_string(),
+        engine: "mysql".to_string(),
+        declared: Vec::new(),
+        files: Vec::new(),
+    };
+    Run {
+        assay_version: "0.1.0".to_string(),
+        status: Status::Complete,
+        name: "micro".to_string(),
+        base: "my8028.z11a".to_string(),
+        targets: BUILDS[..4].iter().map(target).collect(),
+        started_unix_ns: 1_795_287_731_000_000_000,
+        ..Run::default()
+    }
+}
+
+fn report(figures: &Figures) -> String {
+    let source = Source {
+        run: run(),
+        cells: Vec::new(),
+    };
+    html(&[source], figures)
+}
+
+/// What stands between two texts.
+fn between<'t>(text: &'t str, from: &str, to: &str) -> &'t str {
+    let (_, rest) = text
+        .split_once(from)
+        .unwrap_or_else(|| panic!("no `{from}` in {text}"));
+    rest.split(to).next().unwrap()
+}
+
+/// Up to where the steps begin, each with tables of its own.
+fn overview(figures: &Figures) -> String {
+    let text = tables(&run(), figures, PLAIN);
+    text.split("━━").next().unwrap().to_string()
+}
+
+#[test]
+fn a_row_is_a_test_and_a_column_a_target() {
+    let mut figures = figures(4);
+    let broken = figures.rows.last_mut().unwrap();
+    broken.valid = false;
+    broken.reasons = vec!["rows of sbtest1: 9 found, 10 expected".to_string()];
+    insta::assert_snapshot!(overview(&figures));
+}
+
+#[test]
+fn the_base_comes_first_wherever_the_plan_has_it() {
+    let mut run = run();
+    run.base = "my8040.z11a".to_string();
+    let text = tables_brief(&run, &figures(2), PLAIN);
+    let relative = between(
+        &text,
+        "range-1: throughput relative to my8040.z11a\n",
+        "\n\n",
+    );
+    let head: Vec<_> = relative
+        .lines()
+        .next()
+        .unwrap()
+        .split_whitespace()
+        .collect();
+    assert_eq!(head, ["test", "my8040.z11a", "my8028.z11a"]);
+    let scan = relative.lines().find(|line| line.starts_with("scan"));
+    let scan: Vec<_> = scan.unwrap().split_whitespace().collect();
+    assert_eq!(scan, ["scan", "1.00", "1.20+"]);
+}
+
+#[test]
+fn tables_of_two_to_six_targets_fit_a_terminal() {
+    for targets in 2..=6 {
+        let mut figures = figures(targets);
+        let long = figures.rows.iter_mut();
+        for row in long.filter(|row| row.step == "points-notcovered-si") {
+            row.step = "random-points.range1000.pre".to_string();
+        }
+        let text = tables(&run(), &figures, PLAIN);
+        let widest = text.lines().max_by_key(|line| line.chars().count());
+        assert!(widest.unwrap().chars().count() <= 100, "{widest:?}");
+        // In one part each: the tests of a group stand once under their heads.
+        let point = between(&text, "point: throughput, queries/s\n", "\n\n");
+        for test in ["point-query.pre", "random-points.range1000.pre"] {
+            let rows = point.lines().filter(|line| line.starts_with(test));
+            let rows: Vec<_> = rows.collect();
+            assert_eq!(rows.len(), 1, "{point}");
+            assert_eq!(rows[0].split_whitespace().count(), 1 + targets, "{point}");
+        }
+        let costs = between(&text, "point: cost per query, of the whole host\n", "\n\n");
+        assert_eq!(costs.lines().count(), 3 + 3 * targets, "{costs}");
+    }
+}
+
+#[test]
+fn what_is_not_among_the_results_is_told_of_and_not_shown() {
+    let mut figures = figures(2);
+    let warm = |row: &&mut Row| row.step == "point-query.warm";
+    let warm = figures.rows.iter_mut().find(warm).unwrap();
+    warm.warnings = vec![Warning {
+        code: "step::warm".to_string(),
+        text: "it was cold".to_string(),
+    }];
+    for text in [
+        tables(&run(), &figures, PLAIN),
+        tables_brief(&run(), &figures, PLAIN),
+    ] {
+        let (shown, known) = text.split_once("What should be known").unwrap();
+        assert!(!shown.contains("point-query.warm"), "{shown}");
+        assert!(known.contains("it was cold [step::warm]"), "{known}");
+        assert!(known.contains("my8028.z11a point-query.warm"), "{known}");
+        assert!(!known.contains("━━ point-query.warm"), "{known}");
+    }
+    let report = report(&figures);
+    assert!(report.contains("id=\"step-point-2d-query-pre\""));
+    assert!(!report.contains("id=\"step-point-2d-query-warm\""));
+    let folded = between(&report, "<details id=\"unreported\">", "</details>");
+    assert!(folded.contains("point-query.warm"), "{folded}");
+    // Scripts have it.
+    let csv = csv(&figures);
+    let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let head = lines.next().unwrap();
+    let column = |name: &str| head.iter().position(|head| *head == name).unwrap();
+    let (step, reported) = (column("step"), column("reported"));
+    let not: Vec<_> = lines.filter(|line| line[reported] == "false").collect();
+    assert_eq!(not.len(), 2);
+    assert!(not.iter().all(|line| line[step] == "point-query.warm"));
+    let json = analysis::json(&run(), &figures);
+    let rows = json["rows"].as_array().unwrap();
+    let count = |wanted: bool| rows.iter().filter(|row| row["reported"] == wanted).count();
+    assert_eq!((count(false), count(true)), (2, 16));
+}
+
+#[test]
+fn a_warm_up_that_is_asked_for_alone_is_shown() {
+    let mut figures = figures(2);
+    figures.rows.retain(|row| row.step == "point-query.warm");
+    let text = tables(&run(), &figures, PLAIN);
+    assert!(text.contains("━━ point-query.warm"), "{text}");
+    assert!(text.contains("point: throughput, queries/s"), "{text}");
+}
+
+#[test]
+fn a_failed_warm_up_leaves_its_mark_on_the_first_test() {
+    let mut figures = figures(2);
+    let rows = &mut figures.rows;
+    rows.retain(|row| {
+        row.target != "my8040.z11a" || STEPS[..3].iter().any(|(step, ..)| row.step == *step)
+    });
+    let warm = rows.last_mut().unwrap();
+    (warm.status, warm.valid) = (Status::Failed, false);
+    warm.reasons = vec!["the server ended".to_string()];
+    figures.unfinished.push(Unfinished {
+        run: 0,
+        target: "my8040.z11a".to_string(),
+        variant: None,
+        clients: 1,
+        repeat: 1,
+        status: Some(Status::Failed),
+        causes: Vec::new(),
+    });
+    let text = tables_brief(&run(), &figures, PLAIN);
+    let first = text
+        .lines()
+        .find(|line| line.starts_with("point-query.pre"));
+    assert!(first.unwrap().ends_with("failed"), "{text}");
+    assert!(text.contains("failed: the server ended"), "{text}");
+}
+
+/// As many configurations as the field has compared with three tests.
+#[test]
+fn of_more_targets_than_tests_each_is_a_row() {
+    let mut figures = figures(1);
+    figures
+        .rows
+        .retain(|row| row.group.as_deref() == Some("write"));
+    let once = figures.rows.clone();
+    for number in 0..12 {
+        figures.rows.extend(once.iter().cloned().map(|mut row| {
+            row.target = format!("my8028.c{number}");
+            row
+        }));
+    }
+    let text = tables_brief(&run(), &figures, PLAIN);
+    let write = between(&text, "write: throughput, queries/s\n", "\n\n");
+    assert!(write.starts_with("target"), "{write}");
+    assert_eq!(write.lines().count(), 2 + 13, "{write}");
+}
+
+#[test]
+fn numbers_of_clients_have_tables_of_their_own() {
+    let mut figures = figures(2);
+    let more = figures.rows.clone().into_iter().map(|mut row| {
+        row.clients = 8;
+        row
+    });
+    figures.rows.extend(more.collect::<Vec<_>>());
+    let text = overview(&figures);
+    for clients in ["1 client", "8 clients"] {
+        let table = between(
+            &text,
+            &format!("write, {clients}: throughput, queries/s\n"),
+            "\n\n",
+        );
+        let row = table
+            .lines()
+            .find(|line| line.starts_with("insert"))
+            .unwrap();
+        assert_eq!(row.split_whitespace().count(), 3, "{table}");
+        assert!(text.contains(&format!(
+            "point, {clients}: cost per query relative to my8028.z11a"
+        )));
+    }
+    let report = report(&figures);
+    for (at, id) in report
+        .match_indices(" id=\"")
+        .map(|(at, id)| (at, &report[at + id.len()..]))
+    {
+        let id = id.split('"').next().unwrap();
+        assert_eq!(
+            report.matches(&format!(" id=\"{id}\"")).count(),
+            1,
+            "{id} at {at}"
+        );
+    }
+}
+
+#[test]
+fn of_dozens_of_tests_the_tables_of_each_are_left_out() {
+    let mut figures = figures(2);
+    let tests = figures
+        .rows
+        .iter()
+        .filter(|row| row.group.is_some() && row.reported);
+    let tests: Vec<Row> = tests.cloned().collect();
+    for number in 0..3 {
+        figures.rows.extend(tests.iter().cloned().map(|mut row| {
+            row.step += &format!(".{number}");
+            row
+        }));
+    }
+    figures.rows.last_mut().unwrap().seconds = 12.5;
+    let text = tables(&run(), &figures, PLAIN);
+    // Of lengths that are all the same one is told.
+    let lengths = between(&text, "Length of tests in seconds\n", "\n\n");
+    assert_eq!(lengths.lines().count(), 2 + 1, "{lengths}");
+    assert!(
+        lengths.contains("insert.2         10.0         12.5"),
+        "{lengths}"
+    );
+    assert!(text.contains("  other tests: 10.0 each\n"), "{text}");
+    assert!(
+        text.contains("━━ load") && !text.contains("━━ scan"),
+        "{text}"
+    );
+    assert!(text.contains("since there are 24: --step NAME"), "{text}");
+}
