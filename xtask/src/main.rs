@@ -26,7 +26,8 @@ usage: cargo xtask test                 install what the tests need, then tidy a
        cargo xtask tidy [CHECK]...      all checks, or those named; `--list` names them
        cargo xtask builds               fetch the builds that tests use beside the system's own
        cargo xtask bench [NAME]...      all benchmarks, or those named; `--list` names them
-                         [--rounds N]   how often each side of a pair runs, default 5";
+                         [--rounds N]   how often each side of a pair runs, default 5
+                         [--seconds N]  how long a run of sysbench's tests lasts, default 5";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

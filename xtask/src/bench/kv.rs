@@ -2,7 +2,7 @@
 //! same size. And what an operation costs outside of the library, on an engine that does nothing.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use fs_err as fs;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::Setup;
 use super::limit::{Limit, Pick};
-use super::pair::{Bound, Contender, Figure, Finished, Pair, Sample, finish};
+use super::pair::{Bound, Contender, Figure, Finished, Pair, Sample, Spent, finish};
 use crate::prepare;
 use crate::workspace::{Workspace, output, succeeds};
 
@@ -128,30 +128,6 @@ fn build(workspace: &Workspace) -> Result<PathBuf> {
     Ok(workspace.target_directory()?.join("release/examples/kv"))
 }
 
-/// CPU time that a process has spent before it measures: it opens the database and reads all of it.
-#[derive(Clone, Copy)]
-struct Spent {
-    user_ns: u64,
-    system_ns: u64,
-}
-
-impl Spent {
-    fn of(finished: &Finished) -> Spent {
-        Spent {
-            user_ns: finished.user_ns,
-            system_ns: finished.system_ns,
-        }
-    }
-
-    fn without(self, sample: Sample) -> Sample {
-        Sample {
-            user_ns: sample.user_ns.saturating_sub(self.user_ns),
-            system_ns: sample.system_ns.saturating_sub(self.system_ns),
-            ..sample
-        }
-    }
-}
-
 /// Both programs, and a database of each.
 struct Sides {
     program: PathBuf,
@@ -202,8 +178,6 @@ impl Sides {
         command.arg(format!("--db={}", self.at(name).display()));
         command.arg(format!("--num={key_count}"));
         command.arg(format!("--benchmarks={tests}"));
-        // How far it is.
-        command.stderr(Stdio::null());
         command
     }
 
@@ -505,16 +479,10 @@ mod tests {
     }
 
     #[test]
-    fn what_was_spent_before_is_taken_off() {
+    fn what_the_example_printed_is_read() {
         let text = r#"{"operations": 30, "elapsed_ns": 40, "client_cpu_ns": 50, "beside": 0}"#;
         let read = sample(&finished(text)).unwrap();
         assert_eq!((read.op_count, read.elapsed_ns), (30, 40));
-        let spent = Spent {
-            user_ns: 2,
-            system_ns: 9,
-        };
-        let left = spent.without(read);
-        assert_eq!((left.user_ns, left.system_ns), (3, 0));
         assert!(sample(&finished("{}")).is_err());
     }
 

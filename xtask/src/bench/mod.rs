@@ -7,6 +7,7 @@ mod insert;
 mod kv;
 mod limit;
 mod lookup;
+mod microbenchmarks;
 mod noise;
 mod null_loop;
 mod pair;
@@ -15,6 +16,7 @@ mod steps;
 mod sysbench;
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
 
@@ -27,6 +29,8 @@ const ROUND_COUNT: usize = 5;
 pub struct Setup {
     /// How often each side of a pair runs, after one run each that is not counted.
     pub round_count: usize,
+    /// How long a run lasts that is ended by time, where a benchmark asks.
+    pub seconds: Option<u64>,
     /// What is built of assay with optimisation; none for a benchmark that does not ask for it.
     pub programs: Option<Programs>,
 }
@@ -102,6 +106,18 @@ const BENCHMARKS: &[Benchmark] = &[
         run: insert::on_mysql,
     },
     Benchmark {
+        name: "postgres-sysbench",
+        about: "sysbench's tests and its load on PostgreSQL by `assay run` and by sysbench, 1 and 2 threads",
+        needs_assay: true,
+        run: microbenchmarks::on_postgres,
+    },
+    Benchmark {
+        name: "mysql-sysbench",
+        about: "the same on MariaDB",
+        needs_assay: true,
+        run: microbenchmarks::on_mysql,
+    },
+    Benchmark {
         name: "kv",
         about: "the key-value sequence on RocksDB against db_bench, 1 and 2 clients, and outside of the library",
         needs_assay: false,
@@ -114,11 +130,12 @@ pub fn run(workspace: &Workspace, arguments: &[String]) -> Result<bool> {
     let Request {
         names,
         round_count,
+        seconds,
         list,
     } = parse(arguments)?;
     if list {
         for benchmark in BENCHMARKS {
-            println!("{:<16} {}", benchmark.name, benchmark.about);
+            println!("{:<18} {}", benchmark.name, benchmark.about);
         }
         return Ok(true);
     }
@@ -136,6 +153,7 @@ pub fn run(workspace: &Workspace, arguments: &[String]) -> Result<bool> {
         let programs = programs.clone().filter(|_| benchmark.needs_assay);
         kept &= (benchmark.run)(&Setup {
             round_count,
+            seconds,
             programs,
         })
         .with_context(|| format!("benchmark `{}` failed", benchmark.name))?;
@@ -147,6 +165,7 @@ pub fn run(workspace: &Workspace, arguments: &[String]) -> Result<bool> {
 struct Request {
     names: Vec<String>,
     round_count: usize,
+    seconds: Option<u64>,
     list: bool,
 }
 
@@ -154,21 +173,15 @@ fn parse(arguments: &[String]) -> Result<Request> {
     let mut request = Request {
         names: Vec::new(),
         round_count: ROUND_COUNT,
+        seconds: None,
         list: false,
     };
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         match argument.as_str() {
             "--list" => request.list = true,
-            "--rounds" => {
-                let given = rest
-                    .next()
-                    .context("`--rounds` - no number given - expected 1 or more")?;
-                request.round_count = match given.parse() {
-                    Ok(count) if count > 0 => count,
-                    _ => bail!("`--rounds` - got `{given}` - expected 1 or more"),
-                };
-            }
+            "--rounds" => request.round_count = count(argument, rest.next())?,
+            "--seconds" => request.seconds = Some(count(argument, rest.next())?),
             name if BENCHMARKS.iter().any(|one| one.name == name) => {
                 request.names.push(name.to_owned())
             }
@@ -185,6 +198,16 @@ fn parse(arguments: &[String]) -> Result<Request> {
         }
     }
     Ok(request)
+}
+
+/// The number after an argument.
+fn count<T: FromStr + PartialOrd + From<u8>>(argument: &str, given: Option<&String>) -> Result<T> {
+    let given =
+        given.with_context(|| format!("`{argument}` - no number given - expected 1 or more"))?;
+    match given.parse() {
+        Ok(count) if count >= T::from(1) => Ok(count),
+        _ => bail!("`{argument}` - got `{given}` - expected 1 or more"),
+    }
 }
 
 /// Builds assay and its example with optimisation, once; where they are.
@@ -219,12 +242,13 @@ mod tests {
 
     #[test]
     fn names_and_rounds_are_read() {
-        let read = request("noise --rounds 3").unwrap();
+        let read = request("noise --rounds 3 --seconds 2").unwrap();
         assert_eq!(
             read,
             Request {
                 names: vec!["noise".to_owned()],
                 round_count: 3,
+                seconds: Some(2),
                 list: false
             }
         );
@@ -236,10 +260,11 @@ mod tests {
         for (line, part) in [
             (
                 "speed",
-                "expected one of `noise`, `null-loop`, `postgres-lookup`, `mysql-lookup`, `insert-benchmark`, `mysql-insert`, `kv`",
+                "expected one of `noise`, `null-loop`, `postgres-lookup`, `mysql-lookup`, `insert-benchmark`, `mysql-insert`, `postgres-sysbench`, `mysql-sysbench`, `kv`",
             ),
             ("--rounds", "no number given"),
             ("--rounds 0", "got `0`"),
+            ("--seconds 0", "`--seconds` - got `0`"),
             ("--rounds few", "got `few`"),
         ] {
             let error = request(line).unwrap_err().to_string();

@@ -3,6 +3,7 @@
 //! Ours and the peer alternate, and which of the two begins alternates too, so that a machine that gets slower or warmer
 //! treats both alike. Each round gives one ratio; the median of the ratios is the result, and their range is shown with it.
 
+use std::io::{Read as _, Seek};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -27,6 +28,12 @@ pub struct Finished {
 }
 
 impl Finished {
+    /// The last line that it printed.
+    pub fn last_line(&self) -> Result<&str> {
+        let line = self.stdout.lines().next_back();
+        line.context("the program printed nothing")
+    }
+
     /// The sample of a program that did nothing but these operations.
     pub fn sample(&self, op_count: u64) -> Sample {
         let Finished {
@@ -57,6 +64,32 @@ pub struct Sample {
     pub elapsed_ns: u64,
 }
 
+/// CPU time that a program spends before it measures.
+#[derive(Clone, Copy)]
+pub struct Spent {
+    user_ns: u64,
+    system_ns: u64,
+}
+
+impl Spent {
+    /// That of a run that did nothing else.
+    pub fn of(finished: &Finished) -> Spent {
+        Spent {
+            user_ns: finished.user_ns,
+            system_ns: finished.system_ns,
+        }
+    }
+
+    /// What a run used beyond that.
+    pub fn without(self, sample: Sample) -> Sample {
+        Sample {
+            user_ns: sample.user_ns.saturating_sub(self.user_ns),
+            system_ns: sample.system_ns.saturating_sub(self.system_ns),
+            ..sample
+        }
+    }
+}
+
 /// Tells what a program did.
 pub type Read = dyn Fn(&Finished) -> Result<Sample>;
 
@@ -64,7 +97,7 @@ pub type Read = dyn Fn(&Finished) -> Result<Sample>;
 pub struct Contender<'a> {
     /// What the table calls it.
     pub name: String,
-    /// How it is run. Made anew for each round; its stdout is read, its stderr is shown.
+    /// How it is run. Made anew for each round; its stdout is read, its stderr is shown if it fails.
     pub command: Box<dyn Fn() -> Result<Command> + 'a>,
     /// What it did, from what it printed and used.
     pub read: Box<Read>,
@@ -196,9 +229,11 @@ pub(super) fn finish(mut command: Command) -> Result<Finished> {
         reason = "the time of a whole process; no crate of the house is used here"
     )]
     let begun = Instant::now();
+    let mut said = tempfile::tempfile()?;
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
+        .stderr(said.try_clone()?)
         .spawn()
         .with_context(|| format!("cannot run `{shown}`"))?;
     // Read to the end before waiting: a full pipe would hold the program up.
@@ -208,7 +243,10 @@ pub(super) fn finish(mut command: Command) -> Result<Finished> {
         .with_context(|| format!("cannot wait for `{shown}`"))?;
     let elapsed = begun.elapsed();
     if !used.status.success() {
-        bail!("`{shown}` failed - {}", used.status);
+        let mut text = String::new();
+        said.rewind()?;
+        said.read_to_string(&mut text)?;
+        bail!("`{shown}` failed - {}\n{}", used.status, text.trim_end());
     }
     let stdout = stdout
         .with_context(|| format!("cannot read what `{shown}` printed"))?
@@ -343,6 +381,16 @@ mod tests {
     }
 
     #[test]
+    fn what_was_spent_before_is_taken_off() {
+        let spent = Spent {
+            user_ns: 2,
+            system_ns: 9,
+        };
+        let left = spent.without(sample(30, 5, 6, 40));
+        assert_eq!(left, sample(30, 3, 0, 40));
+    }
+
+    #[test]
     fn the_ratio_is_taken_round_by_round() {
         let ratios = ratios(Figure::User, &rounds());
         assert_eq!(ratios, [0.25, 0.5, 1.0 / 3.0]);
@@ -415,8 +463,9 @@ mod tests {
 
     #[test]
     fn a_program_that_fails_or_does_nothing_gives_no_sample() {
-        let error = finish(shell("exit 3")).err().unwrap().to_string();
-        assert!(error.contains("exit status: 3"), "{error}");
+        let script = "echo no room >&2; exit 3";
+        let error = finish(shell(script)).err().unwrap().to_string();
+        assert!(error.ends_with("exit status: 3\nno room"), "{error}");
         let lazy = Contender {
             name: "lazy".to_owned(),
             command: Box::new(|| Ok(shell("true"))),

@@ -25,6 +25,8 @@ shared_buffers = 256MB
 fsync = off
 synchronous_commit = off
 autovacuum = off
+max_wal_size = 4GB
+checkpoint_timeout = 1h
 ";
 
 /// pgbench's scale: each has 100,000 accounts.
@@ -121,6 +123,15 @@ impl Server {
         command
     }
 
+    /// `sysbench` that connects to the server, and prepares the statements that it can.
+    pub fn sysbench(&self) -> Command {
+        let mut command = Command::new("sysbench");
+        command.args(["--db-driver=pgsql", "--pgsql-user=bench"]);
+        command.args(["--pgsql-db=postgres", "--db-ps-mode=auto"]);
+        command.arg(format!("--pgsql-host={}", self.home.path().display()));
+        command
+    }
+
     /// Where it is.
     pub fn url(&self) -> String {
         format!(
@@ -140,8 +151,6 @@ impl Server {
         let mut command = self.client("pgbench");
         command.args(["-S", "-n", "-M", "prepared", "-c", &connections]);
         command.args(["-j", &connections, "-t", &op_count.to_string(), "postgres"]);
-        // It says on stderr that it is a benchmark.
-        command.stderr(Stdio::null());
         command
     }
 }

@@ -15,8 +15,9 @@ use crate::workspace::{Workspace, output};
 use crate::{builds, prepare};
 
 /// What is measured is a client: the server shall do little, and never wait for the disk.
-const OPTIONS: [&str; 4] = [
-    "innodb_buffer_pool_size=256M",
+const OPTIONS: [&str; 5] = [
+    "innodb_buffer_pool_size=512M",
+    "innodb_log_file_size=1G",
     "innodb_flush_log_at_trx_commit=0",
     "innodb_doublewrite=OFF",
     "sync_binlog=0",
@@ -68,7 +69,7 @@ impl Server {
             url,
             _home: home,
         };
-        output(server.sysbench().arg("prepare"))?;
+        output(server.point_selects().arg("prepare"))?;
         Ok(server)
     }
 
@@ -96,7 +97,7 @@ impl Server {
     /// Lookups with so many connections, each on a thread of its own.
     pub fn lookups(&self, connections: u32, op_count: u64) -> Command {
         let events = op_count * u64::from(connections);
-        let mut command = self.sysbench();
+        let mut command = self.point_selects();
         command.arg(format!("--threads={connections}"));
         command.arg(format!("--events={events}"));
         command.args(["--time=0", "run"]);
@@ -104,14 +105,19 @@ impl Server {
     }
 
     /// `sysbench oltp_point_select` on the server: its statements prepared, its keys drawn as assay draws them.
-    fn sysbench(&self) -> Command {
-        let mut command = Command::new("sysbench");
-        command.args(["oltp_point_select", "--mysql-user=root", "--mysql-db=ib"]);
-        command.arg(format!("--mysql-socket={}", self.socket));
+    fn point_selects(&self) -> Command {
+        let mut command = self.sysbench();
+        command.arg("oltp_point_select");
         command.arg(format!("--table-size={ROW_COUNT}"));
-        command.args(["--tables=1", "--db-ps-mode=auto", "--rand-type=uniform"]);
-        // It warns that nothing but the number of operations ends it.
-        command.stderr(Stdio::null());
+        command.args(["--tables=1", "--rand-type=uniform"]);
+        command
+    }
+
+    /// `sysbench` that connects to the server, and prepares the statements that it can.
+    pub fn sysbench(&self) -> Command {
+        let mut command = Command::new("sysbench");
+        command.args(["--mysql-user=root", "--mysql-db=ib", "--db-ps-mode=auto"]);
+        command.arg(format!("--mysql-socket={}", self.socket));
         command
     }
 }
