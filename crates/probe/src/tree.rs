@@ -3,13 +3,15 @@
 //!
 //! CPU time. The kernel gives each process its own time (`utime`, `stime`) and that of the children it has waited for,
 //! with theirs (`cutime`, `cstime`). When a backend ends, its time stays in its own (zombie) entry until its parent
-//! waits for it, and moves to the parent's in the same moment in which the entry goes. So the sum of all four over
+//! waits for it, and moves to the parent's just before the entry goes. So the sum of all four over
 //! all processes that are there neither loses nor doubles anything, also when backends end between two samples, or
-//! are born and end between them. Four things could spoil that, and are dealt with:
+//! are born and end between them. Five things could spoil that, and are dealt with:
 //!
 //! - *The sum is not read in one moment.* Parents are read before children, so a child that is read as alive can't be
 //!   in its parent's figure as well. A child that was known and is gone may have been waited for after its parent was
 //!   read; then the reading is repeated until one finds everyone who was there in the reading before it.
+//! - *The entry outlives the move* by a moment, or by longer where the parent's thread is made to wait there. Until it
+//!   is gone its state is `X` and its parent may be 0; such a process is left out, and the reading is repeated.
 //! - *A parent that does not wait* (it ignores `SIGCHLD`): the kernel drops the child's time. Then the parent's
 //!   `cutime` grew by less than the child was last seen with, and the difference is added here.
 //! - *A process that lost its parent* is adopted by another outside the tree. It remains a member, and what it had is
@@ -79,6 +81,9 @@ struct Member {
     pid: u32,
     parent: u32,
     started_ticks: u64,
+    /// Whether its time is on the way to its parent. What else is known of it stays as it was: the kernel says that a
+    /// process in that state has no parent.
+    is_dead: bool,
     own: Ticks,
     /// Time of children that it waited for.
     reaped: Ticks,
@@ -100,6 +105,7 @@ impl Member {
             pid,
             parent: stat.parent,
             started_ticks: stat.started_ticks,
+            is_dead: stat.is_dead,
             own: Ticks::default(),
             reaped: Ticks::default(),
             reaped_before: Ticks::default(),
@@ -114,6 +120,11 @@ impl Member {
     }
 
     fn update(&mut self, stat: ProcessStat) {
+        // It may have been released between the reading of its state and that of its parent.
+        self.is_dead = stat.is_dead || (stat.parent == 0 && self.parent != 0);
+        if self.is_dead {
+            return;
+        }
         self.parent = stat.parent;
         self.resident_pages = stat.resident_pages;
         self.own = Ticks {
@@ -280,8 +291,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Reads all members once, parents first. False if one that was there is gone: then a parent's figures may be
-    /// older than the end of its child.
+    /// Reads all members once, parents first. False if one that was there is gone or about to be: then a parent's
+    /// figures may be older or newer than the end of its child.
     fn read_members(&mut self, proc: &Proc, buffer: &mut Vec<u8>) -> Result<bool, ProbeError> {
         let gone_before = self.gone.len();
         let mut kept = Vec::with_capacity(self.members.len());
@@ -305,7 +316,7 @@ impl Tree {
             }
         }
         self.members = kept;
-        Ok(self.gone.len() == gone_before)
+        Ok(self.gone.len() == gone_before && !self.members.iter().any(|member| member.is_dead))
     }
 
     /// Looks at the shared memory of some members, in turn: it costs a file per process and changes slowly.
@@ -335,36 +346,35 @@ impl Tree {
     /// Looks for the time of members that are gone: their nearest member above must have got it, and what it did not
     /// get is kept in `lost`.
     fn settle_gone(&mut self) {
-        if !self.gone.is_empty() {
-            let mut expected = vec![Ticks::default(); self.members.len()];
-            for member in &self.gone {
-                let mut parent = member.parent;
-                // Each step goes to an older process, so this ends; the bound is for ids that were used again.
-                let mut heir = None;
-                for _ in 0..=self.gone.len() {
-                    heir = self
-                        .members
-                        .iter()
-                        .position(|candidate| candidate.pid == parent);
-                    match self.gone.iter().find(|candidate| candidate.pid == parent) {
-                        Some(between) if heir.is_none() => parent = between.parent,
-                        _ => break,
-                    }
-                }
-                match heir {
-                    Some(heir) => expected[heir] = expected[heir].plus(member.total()),
-                    None => self.lost = self.lost.plus(member.total()),
-                }
-            }
-            for (member, expected) in self.members.iter().zip(expected) {
-                let received = member.reaped.less(member.reaped_before);
-                self.lost = self.lost.plus(expected.less(received));
-            }
-            self.gone.clear();
-        }
+        let known = |pid| {
+            let mut all = self.members.iter().chain(&self.gone);
+            all.any(|member| member.pid == pid)
+        };
+        let left = |member| self.missing(member, self.gone.len());
+        let orphans = self.gone.iter().filter(|member| !known(member.parent));
+        let lost = orphans
+            .map(|orphan| orphan.total().plus(left(orphan)))
+            .chain(self.members.iter().map(left))
+            .fold(self.lost, Ticks::plus);
+        self.lost = lost;
+        self.gone.clear();
         for member in &mut self.members {
             member.reaped_before = member.reaped;
         }
+    }
+
+    /// Of the time of the members below `member` that are gone, what it had not got when it was last read. Each level
+    /// is of younger processes, so this ends; the bound on `levels` is for ids that were used again.
+    fn missing(&self, member: &Member, levels: usize) -> Ticks {
+        if levels == 0 {
+            return Ticks::default();
+        }
+        let received = member.reaped.less(member.reaped_before);
+        let children = self.gone.iter().filter(|gone| gone.parent == member.pid);
+        children
+            .map(|child| child.total().plus(self.missing(child, levels - 1)))
+            .fold(Ticks::default(), Ticks::plus)
+            .less(received)
     }
 
     fn report(&mut self) -> TreeSample {
@@ -373,9 +383,9 @@ impl Tree {
             process_count: self.members.len() as u64,
             ..Default::default()
         };
-        // Those in `gone` are left out: if the reading could not be made consistent, a parent may have their time or
-        // not. That can only be too little, and is made good by the next reading.
-        for member in &self.members {
+        // Those in `gone` and the dead are left out: if the reading could not be made consistent, a parent may have
+        // their time or not. That can only be too little, and is made good by the next reading.
+        for member in self.members.iter().filter(|member| !member.is_dead) {
             sample.cpu = sample.cpu.plus(member.total());
             sample.resident_pages_max = sample.resident_pages_max.max(member.resident_pages);
             sample.shared_pages_max = sample.shared_pages_max.max(member.shared_pages);

@@ -6,6 +6,8 @@ use crate::Malformed;
 /// What is wanted of `/proc/PID/stat`. Times are ticks, over all threads of the process, also those that ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessStat {
+    /// Whether its parent is just taking it over, or has (state `X`): then its times may be in the parent's too, and `parent` be 0.
+    pub is_dead: bool,
     /// The parent now.
     pub parent: u32,
     /// User mode.
@@ -33,7 +35,8 @@ pub fn parse_process_stat(text: &str) -> Result<ProcessStat, Malformed> {
         return Err(Malformed::new(what, text, "a name in parentheses"));
     };
     // The state, field 3 of the documentation, is the first after the name.
-    let mut fields = rest.split_ascii_whitespace().skip(1);
+    let mut fields = rest.split_ascii_whitespace();
+    let is_dead = fields.next() == Some("X");
     let parent = number("parent in /proc/PID/stat", fields.next())?;
     let mut fields = fields.skip(9);
     let user_ticks = number("utime in /proc/PID/stat", fields.next())?;
@@ -51,6 +54,7 @@ pub fn parse_process_stat(text: &str) -> Result<ProcessStat, Malformed> {
         )
     })?;
     Ok(ProcessStat {
+        is_dead,
         parent,
         user_ticks,
         system_ticks,

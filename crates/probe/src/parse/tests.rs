@@ -200,6 +200,7 @@ fn a_program_may_have_parentheses_in_its_name() {
     assert_eq!(
         stat,
         ProcessStat {
+            is_dead: false,
             parent: 4700,
             user_ticks: 120,
             system_ticks: 34,
@@ -209,6 +210,8 @@ fn a_program_may_have_parentheses_in_its_name() {
             resident_pages: 6400
         }
     );
+    let dead = fixture("6.8-server/proc/4711/stat").replace(") S ", ") X ");
+    assert!(parse_process_stat(&dead).unwrap().is_dead);
     assert!(parse_process_stat("4711 (pg) S 1 2").is_err());
     assert!(parse_process_stat("").is_err());
 }

@@ -213,6 +213,30 @@ fn a_server_that_is_gone_keeps_its_time() {
     assert_eq!(Host::new(10).sample(), TreeSample::default());
 }
 
+#[test]
+fn time_that_moved_up_between_two_readings_of_a_sample_is_there_once() {
+    let mut host = Host::new(10);
+    host.set(10, 1, 5, 0);
+    host.set(11, 10, 5, 0);
+    host.set(12, 11, 4, 0);
+    host.set(13, 10, 1, 0);
+    assert_eq!(host.user(), 15);
+
+    let read = |host: &mut Host| {
+        let proc = Proc::at(host.dir.path());
+        host.tree.read_members(&proc, &mut Vec::new()).unwrap()
+    };
+    host.end(12);
+    host.set(11, 10, 5, 4);
+    assert!(!read(&mut host));
+    host.end(11);
+    host.set(10, 1, 5, 9);
+    assert!(!read(&mut host));
+    host.end(13);
+    host.set(10, 1, 5, 10);
+    assert_eq!(host.user(), 15);
+}
+
 /// A shell that does `script` and then answers `done` with its own and its children's times.
 struct Shell {
     child: Child,
