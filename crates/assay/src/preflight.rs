@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use plan::{
     BuildSource, Engine, Insert, InsertStepKind, Kv, KvStepKind, Limits, Plan, Sysbench,
-    SysbenchStep, SysbenchStepKind, Tables, Variant, Workload,
+    SysbenchStepKind, Tables, Variant, Workload,
 };
 
 use crate::outcome::UsageError;
@@ -139,7 +139,7 @@ fn cell_time(insert: &Insert, clients: u32) -> Duration {
         InsertStepKind::Index { .. } => loading(insert.initial_rows, LOAD_ROWS_PER_S * 5),
         InsertStepKind::Write { rows, .. } => loading(rows, WRITE_ROWS_PER_S),
         InsertStepKind::Query { time, .. } => time,
-        InsertStepKind::Settle => insert.settle_at_least.max(Duration::from_secs(1)),
+        InsertStepKind::Settle => insert.terms.settle_at_least.max(Duration::from_secs(1)),
     };
     insert
         .steps
@@ -164,7 +164,9 @@ fn kv_time(kv: &Kv) -> Duration {
         KvStepKind::Read { time, .. }
         | KvStepKind::ReadWhileWriting { time, .. }
         | KvStepKind::Overwrite { time } => time,
-        KvStepKind::Drain | KvStepKind::Flush => kv.settle_at_least.max(Duration::from_secs(1)),
+        KvStepKind::Drain | KvStepKind::Flush => {
+            kv.terms.settle_at_least.max(Duration::from_secs(1))
+        }
     };
     kv.steps
         .iter()
@@ -183,7 +185,7 @@ fn sysbench_time(sysbench: &Sysbench) -> Duration {
     let time = |kind: &SysbenchStepKind| match *kind {
         SysbenchStepKind::Load => loading(LOAD_ROWS_PER_S),
         SysbenchStepKind::Index => loading(LOAD_ROWS_PER_S * 15),
-        SysbenchStepKind::Settle => sysbench.settle_at_least.max(Duration::from_secs(1)),
+        SysbenchStepKind::Settle => sysbench.terms.settle_at_least.max(Duration::from_secs(1)),
         SysbenchStepKind::Run { time, warmup, .. } => time + warmup,
     };
     sysbench
@@ -201,13 +203,9 @@ pub fn refuse_what_cannot_run(file: &PlanFile) -> anyhow::Result<()> {
     let has_partitions = plan.variants.iter().any(
         |variant| matches!(&variant.workload, Workload::Insert(insert) if insert.partitions > 0),
     );
-    let has_no_load = plan.variants.iter().any(|variant| {
-        let Workload::Sysbench(sysbench) = &variant.workload else {
-            return false;
-        };
-        let loads = |step: &SysbenchStep| step.kind == SysbenchStepKind::Load;
-        !sysbench.steps.iter().any(loads)
-    });
+    let has_no_load = plan.variants.iter().any(
+        |variant| matches!(&variant.workload, Workload::Sysbench(sysbench) if !sysbench.loads()),
+    );
     for target in &plan.targets {
         let (build, config) = (&plan.builds[target.build], &plan.configs[target.config]);
         let refuse = |what: &str, help: &str| {

@@ -294,11 +294,7 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<I
         long_transaction: long_transaction.value,
         indexes: indexes.value,
         data_length: (data_length_min.value, data_length_max.value),
-        checks: terms.checks,
-        error_limit: terms.error_limit,
-        attempts: terms.attempts,
-        settle_at_least: terms.settle_at_least,
-        settle_at_most: terms.settle_at_most,
+        terms,
     })
 }
 

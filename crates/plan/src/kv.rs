@@ -183,11 +183,7 @@ fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
         scan_length: scan_length.value,
         multiget_keys: multiget_keys.value,
         verify_share: verify_share.value,
-        checks: terms.checks,
-        error_limit: terms.error_limit,
-        attempts: terms.attempts,
-        settle_at_least: terms.settle_at_least,
-        settle_at_most: terms.settle_at_most,
+        terms,
     })
 }
 

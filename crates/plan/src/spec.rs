@@ -66,6 +66,21 @@ pub enum Workload {
     Sysbench(Sysbench),
 }
 
+/// What every workload says of its steps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Terms {
+    /// What is compared with what the workload knows it did, after each step.
+    pub checks: Checks,
+    /// Failed operations that end a step as failed.
+    pub error_limit: u64,
+    /// Attempts at an operation that fails with a transient error, the first included.
+    pub attempts: u32,
+    /// The least time that settling takes.
+    pub settle_at_least: Duration,
+    /// When settling stops waiting for pending work.
+    pub settle_at_most: Duration,
+}
+
 /// The parameters of the Insert Benchmark.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Insert {
@@ -93,16 +108,8 @@ pub struct Insert {
     pub indexes: IndexSet,
     /// The shortest and longest value of the column `data`, in characters.
     pub data_length: (u32, u32),
-    /// What is compared with what the workload knows it did, after each step.
-    pub checks: Checks,
-    /// Failed operations that end a step as failed.
-    pub error_limit: u64,
-    /// Attempts at an operation that fails with a transient error, the first included.
-    pub attempts: u32,
-    /// The least time that settling takes.
-    pub settle_at_least: Duration,
-    /// When settling stops waiting for pending work.
-    pub settle_at_most: Duration,
+    /// How steps are checked, fail and settle.
+    pub terms: Terms,
 }
 
 /// One table for each client, or one for all.
@@ -227,16 +234,8 @@ pub struct Kv {
     pub multiget_keys: u32,
     /// The share of read operations of which a value is compared with what was written.
     pub verify_share: f64,
-    /// What is compared with what the workload knows it did, after each step.
-    pub checks: Checks,
-    /// Failed operations that end a step as failed.
-    pub error_limit: u64,
-    /// Attempts at an operation that fails with a transient error, the first included.
-    pub attempts: u32,
-    /// The least time that settling takes.
-    pub settle_at_least: Duration,
-    /// When settling stops waiting for pending work.
-    pub settle_at_most: Duration,
+    /// How steps are checked, fail and settle.
+    pub terms: Terms,
 }
 
 /// One step of the key-value sequence.
@@ -327,16 +326,22 @@ pub struct Sysbench {
     pub write_time: Duration,
     /// Events per second and client; `None`: as fast as they go.
     pub rate: Option<f64>,
-    /// What is compared with what the workload knows it did, after each step.
-    pub checks: Checks,
-    /// Failed operations that end a step as failed.
-    pub error_limit: u64,
-    /// Attempts at an event that fails with a transient error, the first included.
-    pub attempts: u32,
-    /// The least time that settling takes.
-    pub settle_at_least: Duration,
-    /// When settling stops waiting for pending work.
-    pub settle_at_most: Duration,
+    /// How steps are checked, fail and settle.
+    pub terms: Terms,
+}
+
+impl Sysbench {
+    /// Whether it makes the rows; otherwise they are there, as `sysbench prepare` or an earlier run left them.
+    pub fn loads(&self) -> bool {
+        let loads = |step: &SysbenchStep| step.kind == SysbenchStepKind::Load;
+        self.steps.iter().any(loads)
+    }
+
+    /// Whether it makes the indexes.
+    pub fn makes_indexes(&self) -> bool {
+        let makes = |step: &SysbenchStep| step.kind == SysbenchStepKind::Index;
+        self.steps.iter().any(makes)
+    }
 }
 
 /// How random ids and values of `k` are drawn.
@@ -691,6 +696,15 @@ impl Workload {
             Self::Insert(_) => "insert",
             Self::Kv(_) => "kv",
             Self::Sysbench(_) => "sysbench",
+        }
+    }
+
+    /// How its steps are checked, fail and settle.
+    pub fn terms(&self) -> &Terms {
+        match self {
+            Self::Insert(insert) => &insert.terms,
+            Self::Kv(kv) => &kv.terms,
+            Self::Sysbench(sysbench) => &sysbench.terms,
         }
     }
 }

@@ -5,16 +5,7 @@ use std::time::Duration;
 use crate::kinds::{Choice, Count, SmallCount, Time};
 use crate::quantity::show_duration;
 use crate::reader::{Context, Section, check_pair};
-use crate::spec::Checks;
-
-/// See [`crate::Insert`] for what each is.
-pub(crate) struct Terms {
-    pub(crate) checks: Checks,
-    pub(crate) error_limit: u64,
-    pub(crate) attempts: u32,
-    pub(crate) settle_at_least: Duration,
-    pub(crate) settle_at_most: Duration,
-}
+use crate::spec::{Checks, Terms};
 
 const SETTLE_MOST: Duration = Duration::from_secs(365 * 24 * 3600);
 

@@ -229,7 +229,9 @@ impl Running<'_> {
                 failure.log_tail = log_tail;
             }
         }
-        let kept = engine.log_path().map_or(Ok(()), |log| self.keep_log(&log));
+        let kept = engine
+            .log_path()
+            .map_or(Ok(()), |log| target::keep_log(self.directory, &log));
         let stopped = engine.stop();
         let status = result?;
         kept?;
@@ -237,11 +239,6 @@ impl Running<'_> {
             stopped?;
         }
         Ok(status)
-    }
-
-    /// A log that the engine writes beside its data goes into the record.
-    fn keep_log(&self, log: &std::path::Path) -> anyhow::Result<()> {
-        target::keep_log(self.directory, log)
     }
 
     /// Records what the engine says of itself.
@@ -280,7 +277,7 @@ impl Running<'_> {
                 let create = workload.create_statements(engine.dialect());
                 self.with_tables(engine, &tables, &create, foreign, |this| {
                     let subject = SqlInsert::new(engine, &mut workload, insert, clients);
-                    this.each_step(subject, &subject::insert::steps(insert), clients)
+                    this.each_step(subject, &subject::insert::steps(insert), cell)
                 })
             }
             Workload::Sysbench(sysbench) => {
@@ -289,14 +286,14 @@ impl Running<'_> {
                 let tables = workload.tables().to_vec();
                 let create = workload.create_statements(engine.dialect())?;
                 let steps = subject::sysbench::steps(sysbench);
-                if foreign && !subject::sysbench::loads(sysbench) {
-                    workload.assume_loaded(!subject::sysbench::indexes(sysbench));
+                if foreign && !sysbench.loads() {
+                    workload.assume_loaded(!sysbench.makes_indexes());
                     let subject = SqlSysbench::new(engine, &mut workload, sysbench, clients);
-                    return self.each_step(subject, &steps, clients);
+                    return self.each_step(subject, &steps, cell);
                 }
                 self.with_tables(engine, &tables, &create, foreign, |this| {
                     let subject = SqlSysbench::new(engine, &mut workload, sysbench, clients);
-                    this.each_step(subject, &steps, clients)
+                    this.each_step(subject, &steps, cell)
                 })
             }
             Workload::Kv(_) => {
@@ -344,11 +341,11 @@ impl Running<'_> {
         match &plan.variants[cell.variant].workload {
             Workload::Kv(kv) => {
                 let subject = KvSequence::new(database, kv, cell.clients, plan.seed);
-                self.each_step(subject, &subject::kv::steps(kv), cell.clients)
+                self.each_step(subject, &subject::kv::steps(kv), cell)
             }
             Workload::Insert(insert) => {
                 let subject = KeyedInsert::new(database, insert, cell.clients, plan.seed);
-                self.each_step(subject, &subject::insert::steps(insert), cell.clients)
+                self.each_step(subject, &subject::insert::steps(insert), cell)
             }
             Workload::Sysbench(_) => {
                 anyhow::bail!("the sysbench microbenchmarks do not run on an engine without SQL")
@@ -360,13 +357,16 @@ impl Running<'_> {
         &mut self,
         subject: S,
         steps: &[Planned<S::Step>],
-        clients: u32,
+        cell: plan::Cell,
     ) -> anyhow::Result<Status> {
         let remarks = Remarks {
             warnings: std::mem::take(&mut self.notes),
             shortfalls: std::mem::take(&mut self.shortfalls),
         };
-        let mut bench = Bench::new(self.conductor, subject, clients, remarks)?;
+        let terms = self.conductor.plan().variants[cell.variant]
+            .workload
+            .terms();
+        let mut bench = Bench::new(self.conductor, subject, terms, cell.clients, remarks)?;
         for (number, planned) in (1..).zip(steps) {
             let step = bench.run(self.directory, number, planned)?;
             match step.status {

@@ -3,8 +3,9 @@
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
-use engine::Observer;
+use engine::{Observer, SettleLimits};
 use load::{Ended, IntervalRow, KindTotals, Limits, Progress, Sink, Time};
+use plan::Terms;
 use probe::{ColumnKind, Sample, Sampler, Targets};
 use record::{
     CellDir, Check, Connection, Counter, Cpu, Failure, HostColumn, Interval, Latency, Ops, Settle,
@@ -13,7 +14,7 @@ use record::{
 
 use super::display::{Goal, Shown};
 use super::sampling::{Reading, Sampling};
-use super::subject::{Done, Planned, Rest, Subject, Tolerance};
+use super::subject::{Done, Planned, Rest, Subject};
 use super::{Conductor, unix_now_ns};
 
 /// Connections that still wait for a reply so long after they are to end are cut off.
@@ -27,6 +28,7 @@ const CLIENT_BUSY_SHARE: f64 = 0.7;
 pub struct Bench<'a, S> {
     conductor: &'a Conductor<'a>,
     subject: S,
+    terms: &'a Terms,
     clients: u32,
     sampler: Option<Sampler>,
     /// Reads all counters before and after a step.
@@ -48,6 +50,7 @@ impl<'a, S: Subject> Bench<'a, S> {
     pub fn new(
         conductor: &'a Conductor<'a>,
         subject: S,
+        terms: &'a Terms,
         clients: u32,
         remarks: Remarks,
     ) -> anyhow::Result<Self> {
@@ -57,6 +60,7 @@ impl<'a, S: Subject> Bench<'a, S> {
         Ok(Self {
             conductor,
             subject,
+            terms,
             clients,
             sampler: None,
             observer,
@@ -142,20 +146,21 @@ impl<'a, S: Subject> Bench<'a, S> {
                 record.status = Status::Complete;
             }
         }
-        if let Some(rest) = planned.rest
-            && record.status == Status::Complete
-        {
-            let began = SystemTime::now();
+        if record.status != Status::Complete {
+            return Ok(());
+        }
+        let began = SystemTime::now();
+        if let Some(rest) = planned.rest {
             self.settle(rest, record)?;
-            if planned.work.is_some() {
-                // Compaction goes on while the data is checked, and settling is mostly that.
-                record.counters_end = self.counters()?;
-            } else {
-                record.elapsed_ns = began.elapsed().unwrap_or_default().as_nanos() as u64;
-                record.counters_after = self.counters()?;
-                record.storage = self.storage();
-                record.data_bytes = self.subject.data_bytes();
-            }
+        }
+        if planned.work.is_some() {
+            // Compaction goes on while the data is checked, and settling is mostly that.
+            record.counters_end = self.counters()?;
+        } else {
+            record.elapsed_ns = began.elapsed().unwrap_or_default().as_nanos() as u64;
+            record.counters_after = self.counters()?;
+            record.storage = self.storage();
+            record.data_bytes = self.subject.data_bytes();
         }
         Ok(())
     }
@@ -175,7 +180,7 @@ impl<'a, S: Subject> Bench<'a, S> {
             &conductor.clock,
             &conductor.stop,
             |_| {},
-            &mut Unrecorded,
+            &mut Discard,
         );
         let done = Done {
             worked: &mut outcome.worked,
@@ -197,20 +202,19 @@ impl<'a, S: Subject> Bench<'a, S> {
     }
 
     fn limits(&self, time: Option<Duration>) -> Limits {
-        let Tolerance {
-            error_limit,
-            attempts,
-        } = self.subject.tolerance();
         Limits {
             time,
-            error_limit,
-            attempts,
+            error_limit: self.terms.error_limit,
+            attempts: self.terms.attempts,
             grace: GRACE,
         }
     }
 
     fn settle(&self, rest: Rest, record: &mut Step) -> anyhow::Result<()> {
-        let limits = self.subject.settle_limits();
+        let limits = SettleLimits {
+            at_least: self.terms.settle_at_least,
+            at_most: self.terms.settle_at_most,
+        };
         let settled = self.subject.settle(rest, limits, &self.conductor.stop)?;
         for what in settled.unfinished {
             record.warnings.push(Warning {
@@ -352,9 +356,7 @@ impl<'a, S: Subject> Bench<'a, S> {
         record.counters_after = self.counters()?;
         record.storage = self.storage();
         record.data_bytes = self.subject.data_bytes();
-        self.check(record)?;
-        record.counters_end = self.counters()?;
-        Ok(())
+        self.check(record)
     }
 
     /// Says what in the step's own doing spoils it.
@@ -456,9 +458,9 @@ impl<'a, S: Subject> Bench<'a, S> {
 }
 
 /// Takes what a warm-up counts.
-struct Unrecorded;
+struct Discard;
 
-impl Sink for Unrecorded {
+impl Sink for Discard {
     fn intervals(&mut self, _: &[IntervalRow]) -> Result<(), String> {
         Ok(())
     }

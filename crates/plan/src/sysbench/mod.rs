@@ -346,11 +346,7 @@ fn read(cx: &mut Context<'_>, node: Node) -> Option<Sysbench> {
         read_time: defaults.read_time.value,
         write_time: defaults.write_time.value,
         rate: defaults.rate.value,
-        checks: terms.checks,
-        error_limit: terms.error_limit,
-        attempts: terms.attempts,
-        settle_at_least: terms.settle_at_least,
-        settle_at_most: terms.settle_at_most,
+        terms,
     })
 }
 

@@ -13,7 +13,7 @@ use record::{Check, Step, StepKind, Warning};
 use workload::insert::connection::Connection;
 use workload::insert::{self, Insert};
 
-use super::{Done, Planned, Rest, Subject, Tolerance, recorded};
+use super::{Done, Planned, Rest, Subject, recorded};
 use crate::run::display::Goal;
 
 /// The Insert Benchmark on an engine that speaks SQL.
@@ -54,14 +54,6 @@ impl<E: SqlEngine> Subject for SqlInsert<'_, E> {
 
     fn observer(&self) -> Result<Box<dyn Observer>, Error> {
         self.engine.observer(self.workload.tables())
-    }
-
-    fn tolerance(&self) -> Tolerance {
-        tolerance(self.plan)
-    }
-
-    fn settle_limits(&self) -> SettleLimits {
-        settle_limits(self.plan)
     }
 
     fn rows(&self) -> u64 {
@@ -122,7 +114,7 @@ impl<E: SqlEngine> Subject for SqlInsert<'_, E> {
         let mut checks: Vec<insert::Check> = Vec::new();
         let indexed = self.workload.is_indexed();
         for (number, table) in self.workload.tables().iter().enumerate() {
-            match self.plan.checks {
+            match self.plan.terms.checks {
                 Checks::Off => {}
                 Checks::Keys => {
                     let mut session = self.engine.connect()?;
@@ -188,28 +180,12 @@ pub fn apply<P: insert::Accountable>(
     workload
         .apply(step, &mut of_connections)
         .context("the keys that were given can't be asked for")?;
-    if plan.checks == Checks::Off {
+    if plan.terms.checks == Checks::Off {
         return Ok(Vec::new());
     }
     let query = totals.get("query");
     let check = query.and_then(|query| workload.check_point_queries(step, query.ok, query.rows));
     Ok(check.into_iter().map(recorded).collect())
-}
-
-/// Failures that the plan bears.
-pub fn tolerance(plan: &plan::Insert) -> Tolerance {
-    Tolerance {
-        error_limit: plan.error_limit,
-        attempts: plan.attempts,
-    }
-}
-
-/// How long the plan lets settling take.
-pub fn settle_limits(plan: &plan::Insert) -> SettleLimits {
-    SettleLimits {
-        at_least: plan.settle_at_least,
-        at_most: plan.settle_at_most,
-    }
 }
 
 /// Says in the record what a step is.

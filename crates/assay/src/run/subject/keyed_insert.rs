@@ -11,7 +11,7 @@ use record::{Check, Step, Warning};
 use workload::insert::keyed::connection::Connection;
 use workload::insert::{self, Insert};
 
-use super::{Done, Rest, Subject, Tolerance, recorded};
+use super::{Done, Rest, Subject, recorded};
 use crate::run::display::Goal;
 
 /// The Insert Benchmark on an engine of keys and values.
@@ -47,14 +47,6 @@ impl Subject for KeyedInsert<'_> {
 
     fn observer(&self) -> Result<Box<dyn Observer>, Error> {
         Ok(self.database.observer())
-    }
-
-    fn tolerance(&self) -> Tolerance {
-        super::insert::tolerance(self.plan)
-    }
-
-    fn settle_limits(&self) -> SettleLimits {
-        super::insert::settle_limits(self.plan)
     }
 
     fn rows(&self) -> u64 {
@@ -106,7 +98,7 @@ impl Subject for KeyedInsert<'_> {
         let mut session = self.database.connect();
         let mut checks = Vec::new();
         for table in 0..self.workload.tables().len() {
-            match self.plan.checks {
+            match self.plan.terms.checks {
                 Checks::Off => {}
                 Checks::Keys => {
                     let (key_min, key_max) = self.workload.keyed_keys(table, &mut session)?;

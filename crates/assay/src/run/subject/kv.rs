@@ -11,7 +11,7 @@ use record::{Check, Step, StepKind};
 use workload::kv::connection::Connection;
 use workload::kv::{self, Kv, Read};
 
-use super::{Done, Planned, Rest, Subject, Tolerance, recorded};
+use super::{Done, Planned, Rest, Subject, recorded};
 use crate::run::display::Goal;
 
 /// Values that are looked at after each step, half of them such as were overwritten.
@@ -58,20 +58,6 @@ impl Subject for KvSequence<'_> {
 
     fn observer(&self) -> Result<Box<dyn Observer>, Error> {
         Ok(self.database.observer())
-    }
-
-    fn tolerance(&self) -> Tolerance {
-        Tolerance {
-            error_limit: self.plan.error_limit,
-            attempts: self.plan.attempts,
-        }
-    }
-
-    fn settle_limits(&self) -> SettleLimits {
-        SettleLimits {
-            at_least: self.plan.settle_at_least,
-            at_most: self.plan.settle_at_most,
-        }
     }
 
     fn rows(&self) -> u64 {
@@ -159,7 +145,7 @@ impl Subject for KvSequence<'_> {
 
     fn check(&self) -> anyhow::Result<Vec<Check>> {
         let mut session = self.database.connect();
-        let mut checks = match self.plan.checks {
+        let mut checks = match self.plan.terms.checks {
             Checks::Off => return Ok(Vec::new()),
             Checks::Keys => self.workload.check_keys(&mut session)?,
             Checks::Full => self.workload.check(&self.database.inspect()?),

@@ -56,15 +56,6 @@ pub enum Rest {
     EmptyFirstLevel,
 }
 
-/// When the failure of operations is the step's.
-#[derive(Clone, Copy, Debug)]
-pub struct Tolerance {
-    /// Failed operations that a step bears.
-    pub error_limit: u64,
-    /// Attempts at an operation that fails with a transient error, the first included.
-    pub attempts: u32,
-}
-
 /// What the connections of a step did.
 pub struct Done<'a, P> {
     /// The connections, in the order of the tasks.
@@ -103,12 +94,6 @@ pub trait Subject {
 
     /// Opens what reads the engine's counters beside the load.
     fn observer(&self) -> Result<Box<dyn Observer>, Error>;
-
-    /// When the failure of operations is the step's.
-    fn tolerance(&self) -> Tolerance;
-
-    /// How long settling may take.
-    fn settle_limits(&self) -> SettleLimits;
 
     /// Rows or keys that should be there now.
     fn rows(&self) -> u64;

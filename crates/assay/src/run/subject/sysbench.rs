@@ -10,7 +10,7 @@ use record::{Check, Step, StepKind};
 use workload::sysbench::connection::Connection;
 use workload::sysbench::{self, Sysbench, test};
 
-use super::{Done, Planned, Rest, Subject, Tolerance, recorded};
+use super::{Done, Planned, Rest, Subject, recorded};
 use crate::run::display::Goal;
 
 /// Rows of each table that are compared with what was loaded.
@@ -54,20 +54,6 @@ impl<E: SqlEngine> Subject for SqlSysbench<'_, E> {
 
     fn observer(&self) -> Result<Box<dyn Observer>, Error> {
         self.engine.observer(self.workload.tables())
-    }
-
-    fn tolerance(&self) -> Tolerance {
-        Tolerance {
-            error_limit: self.plan.error_limit,
-            attempts: self.plan.attempts,
-        }
-    }
-
-    fn settle_limits(&self) -> SettleLimits {
-        SettleLimits {
-            at_least: self.plan.settle_at_least,
-            at_most: self.plan.settle_at_most,
-        }
     }
 
     fn rows(&self) -> u64 {
@@ -137,14 +123,14 @@ impl<E: SqlEngine> Subject for SqlSysbench<'_, E> {
     }
 
     fn check(&self) -> anyhow::Result<Vec<Check>> {
-        if !self.engine.capabilities().stores_data || self.plan.checks == Checks::Off {
+        if !self.engine.capabilities().stores_data || self.plan.terms.checks == Checks::Off {
             return Ok(Vec::new());
         }
         let mut checks: Vec<sysbench::Check> = Vec::new();
         let mut session = self.engine.connect()?;
         let indexed = self.workload.is_indexed();
         for (number, table) in self.workload.tables().iter().enumerate() {
-            if self.plan.checks == Checks::Full {
+            if self.plan.terms.checks == Checks::Full {
                 let facts = self.engine.inspect(table, indexed)?;
                 checks.extend(self.workload.check(number, &facts));
             } else {
@@ -176,20 +162,6 @@ pub fn options(plan: &plan::Sysbench, clients: u32, seed: u64) -> sysbench::Opti
         load_batch: plan.load_batch,
         primary_key: plan.primary_key,
     }
-}
-
-/// Whether the plan makes the rows; otherwise they are there, as `sysbench prepare` or an earlier run left them.
-pub fn loads(plan: &plan::Sysbench) -> bool {
-    plan.steps
-        .iter()
-        .any(|step| matches!(step.kind, SysbenchStepKind::Load))
-}
-
-/// Whether the plan makes the indexes.
-pub fn indexes(plan: &plan::Sysbench) -> bool {
-    plan.steps
-        .iter()
-        .any(|step| matches!(step.kind, SysbenchStepKind::Index))
 }
 
 /// The steps of the plan.
