@@ -16,6 +16,8 @@ pub struct Capabilities {
     pub long_transactions: bool,
     /// The engine works in assay's own process: its CPU can't be told from the client's.
     pub embedded: bool,
+    /// Several connections can write at once. Where they can't, more than one for a load would wait for each other.
+    pub concurrent_writers: bool,
     /// What was written is there to be read: the null engine alone says no, and its data is not checked.
     pub stores_data: bool,
 }

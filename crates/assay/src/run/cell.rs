@@ -281,7 +281,12 @@ impl Running<'_> {
                 })
             }
             Workload::Sysbench(sysbench) => {
-                let options = subject::sysbench::options(sysbench, clients, plan.seed);
+                let writers_max = if engine.capabilities().concurrent_writers {
+                    u32::MAX
+                } else {
+                    1
+                };
+                let options = subject::sysbench::options(sysbench, clients, plan.seed, writers_max);
                 let mut workload = Sysbench::new(options);
                 let tables = workload.tables().to_vec();
                 let create = workload.create_statements(engine.dialect())?;

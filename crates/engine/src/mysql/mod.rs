@@ -168,6 +168,7 @@ impl Engine for Mysql {
             partitions: true,
             long_transactions: true,
             embedded: false,
+            concurrent_writers: true,
             stores_data: true,
         }
     }

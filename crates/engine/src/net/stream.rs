@@ -113,13 +113,8 @@ impl Stream {
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             // A thread that is blocked in reading a unix socket is also woken, for nothing, when the server has taken what
-            // was written to it. One that polls for input is not: a system call more, and a switch of context less. To
-            // try first costs little, and what it delays sleep by is often what the reply needs.
+            // was written to it. One that polls for input is not: a system call more, and a switch of context less.
             Self::Unix(stream, timeout) => {
-                match rustix::net::recv(&*stream, &mut *buffer, rustix::net::RecvFlags::DONTWAIT) {
-                    Err(rustix::io::Errno::AGAIN) => {}
-                    received => return Ok(received?.0),
-                }
                 let mut fds = [PollFd::new(stream, PollFlags::IN)];
                 match poll(&mut fds, timeout.as_ref())? {
                     0 => Err(io::ErrorKind::TimedOut.into()),

@@ -22,6 +22,7 @@ impl Engine for Null {
             partitions: true,
             long_transactions: true,
             embedded: true,
+            concurrent_writers: true,
             stores_data: false,
         }
     }

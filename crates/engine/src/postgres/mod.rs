@@ -158,6 +158,7 @@ impl Engine for Postgres {
             partitions: true,
             long_transactions: true,
             embedded: false,
+            concurrent_writers: true,
             stores_data: true,
         }
     }

@@ -240,6 +240,7 @@ impl Engine for RocksDb {
             partitions: false,
             long_transactions: false,
             embedded: true,
+            concurrent_writers: true,
             stores_data: true,
         }
     }

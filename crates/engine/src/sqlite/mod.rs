@@ -188,6 +188,7 @@ impl Engine for Sqlite {
             partitions: false,
             long_transactions: true,
             embedded: true,
+            concurrent_writers: false,
             stores_data: true,
         }
     }

@@ -151,14 +151,19 @@ impl<E: SqlEngine> Subject for SqlSysbench<'_, E> {
     }
 }
 
-/// The tables of the plan.
-pub fn options(plan: &plan::Sysbench, clients: u32, seed: u64) -> sysbench::Options {
+/// The tables of the plan, loaded by no more connections than can write at once.
+pub fn options(
+    plan: &plan::Sysbench,
+    clients: u32,
+    seed: u64,
+    writers_max: u32,
+) -> sysbench::Options {
     sysbench::Options {
         seed,
         clients,
         tables: plan.tables,
         rows: plan.rows,
-        load_connections: plan.load_connections,
+        load_connections: plan.load_connections.min(writers_max),
         load_batch: plan.load_batch,
         primary_key: plan.primary_key,
     }
