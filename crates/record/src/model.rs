@@ -343,6 +343,10 @@ pub struct Step {
     /// operations per second times this. `None`: operations are what is counted.
     #[serde(default)]
     pub queries_per_event: Option<f64>,
+    /// Commits that one operation of that kind stands for, of those that have something to make durable. `None`: it is
+    /// not told, and each write is one.
+    #[serde(default)]
+    pub commits_per_event: Option<f64>,
     /// Which of its benchmark's groups it belongs to: `point`, `range-1`, `range-2`, `write`. Steps of one group are
     /// shown together; `None`: there are no groups.
     #[serde(default)]

@@ -430,19 +430,77 @@ mod tests {
         assert_eq!(counts, [100, 7, 8, 9]);
     }
 
-    #[test]
-    fn rows_may_be_missing_after_a_test_that_deletes() {
-        let (_, sysbench) = plan(
-            "steps = [\"load\", \"index\", \"point-query\", \"write-only\", \"point-query.2\", \"delete\", \"point-query.3\", \"insert\"]",
+    /// What is said of a plan whose last lines define the test `mine`.
+    fn said(mine: &str) -> String {
+        let text = format!(
+            "clients = [1, 4]\nbuild.x.null = \"bundled\"\n[workload.sysbench]\nrows = 1000\nsteps = [\"load\", \"index\", \"mine\"]\n\
+             test.mine = {{ group = \"write\", statement = [{{ {mine} }}] }}\n"
         );
-        let least: Vec<i64> = runs(&sysbench)
+        match crate::parse("p.toml", &text, &[]) {
+            Ok((_, warnings)) => {
+                assert_eq!(warnings, []);
+                String::new()
+            }
+            Err(errors) => crate::render(&errors, "p.toml", &text, &[], false),
+        }
+    }
+
+    #[test]
+    fn a_test_that_could_fail_where_it_runs_is_refused_before() {
+        for (parameters, message) in [
+            (
+                "first = \"id\", x = \"rows / (first - 500)\"",
+                "test `mine` divides by what may be 0: it is between -499 and 500",
+            ),
+            (
+                "first = \"k\", x = \"9223372036854775000 + first\"",
+                "test `mine` has a number in it that 64 bits don't hold",
+            ),
+            (
+                "first = \"id\", x = \"uniform(first + rows, rows)\"",
+                "test `mine` has a least of 1001 above a most of 1000",
+            ),
+            ("x = \"100 / (3 - thread)\"", "it is between 0 and 3"),
+            ("first = \"id\", x = \"rows / (first + 500)\"", ""),
+            ("x = \"100 / (4 - thread)\"", ""),
+        ] {
+            let said = said(&format!(
+                "sql = \"SELECT {{x}}\", parameters = {{ {parameters} }}"
+            ));
+            assert!(said.contains(message), "{parameters}: {said}");
+            assert_eq!(said.is_empty(), message.is_empty(), "{parameters}: {said}");
+        }
+    }
+
+    #[test]
+    fn rows_are_not_told_by_what_each_row_of_values_has() {
+        let values = "sql = \"INSERT INTO {table} (k) VALUES {values}\", values = \"({n})\", count = 2, parameters = { n = \"k\" }";
+        assert_eq!(said(&format!("{values}, rows = 2")), "");
+        let said = said(&format!("{values}, rows = \"n\""));
+        assert!(said.contains("unknown name `n`"), "{said}");
+    }
+
+    #[test]
+    fn a_suffix_that_names_an_argument_is_no_warm_up() {
+        let (_, sysbench) = plan(
+            "steps = [\"load\", \"index\", \"mine.warmth5\", \"mine.warmth5.warm\"]\n\
+             test.mine = { group = \"point\", arguments = { warmth = 1 }, statement = [{ sql = \"SELECT {warmth}\" }] }",
+        );
+        let reported: Vec<bool> = runs(&sysbench)
             .iter()
-            .map(|(_, test)| match test.statements[0].rows {
-                Some((crate::Expression::Integer(least), _)) => least,
-                _ => panic!(),
-            })
+            .map(|(step, _)| matches!(step.kind, SysbenchStepKind::Run { reported: true, .. }))
             .collect();
-        assert_eq!(least, [1, 0, 1, 0, 0, 1]);
+        assert_eq!(reported, [true, false]);
+    }
+
+    #[test]
+    fn a_number_that_is_none_of_an_arguments_is_not_suggested_again() {
+        let text = "[workload.sysbench]\nsteps = [\"load\", \"index\", \"hot-points.range010\"]\n[build.x]\nnull = \"bundled\"\n";
+        let (_, warnings) = crate::parse("p.toml", text, &[]).unwrap();
+        let said = crate::render(&warnings, "p.toml", text, &[], false);
+        assert!(said.contains("sets no argument"), "{said}");
+        assert!(said.contains("without zeros before it"), "{said}");
+        assert!(!said.contains("did you mean"), "{said}");
     }
 
     #[test]

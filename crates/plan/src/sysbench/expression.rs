@@ -468,7 +468,31 @@ fn token(text: &str, from: usize) -> Placed<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoValue {
     DivisionByZero,
+    /// What it divides by lies between these, and so may be 0.
+    MayDivideByZero(Bounds),
     TooLarge,
+}
+
+/// The least and the most that an integer may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    pub(crate) least: i64,
+    pub(crate) most: i64,
+}
+
+impl Bounds {
+    pub(crate) fn new(least: i64, most: i64) -> Self {
+        Self { least, most }
+    }
+}
+
+/// What expressions depend on besides arguments and parameters.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizes {
+    pub(crate) rows: u64,
+    pub(crate) tables: u32,
+    /// The most clients of any cell.
+    pub(crate) clients: u32,
 }
 
 /// The expression with the arguments put in and constants computed.
@@ -509,12 +533,12 @@ pub(crate) fn folded(
 }
 
 /// What an expression comes to, where that is known before anything is drawn.
-pub(crate) fn constant(expression: &Expression, rows: u64, tables: u32) -> Option<i64> {
-    let value = |expression: &Expression| constant(expression, rows, tables);
+pub(crate) fn constant(expression: &Expression, sizes: &Sizes) -> Option<i64> {
+    let value = |expression: &Expression| constant(expression, sizes);
     match expression {
         Expression::Integer(value) => Some(*value),
-        Expression::Rows => i64::try_from(rows).ok(),
-        Expression::Tables => Some(tables.into()),
+        Expression::Rows => i64::try_from(sizes.rows).ok(),
+        Expression::Tables => Some(sizes.tables.into()),
         Expression::Thread | Expression::Parameter(_) => None,
         Expression::Sum(left, right) => value(left)?.checked_add(value(right)?),
         Expression::Difference(left, right) => value(left)?.checked_sub(value(right)?),
@@ -523,9 +547,55 @@ pub(crate) fn constant(expression: &Expression, rows: u64, tables: u32) -> Optio
     }
 }
 
+/// Between what the values of an expression lie, if those of its parameters lie between what `known` says; the last
+/// of a name counts.
+pub(crate) fn bounds(
+    expression: &Expression,
+    sizes: &Sizes,
+    known: &[(String, Bounds)],
+) -> Result<Bounds, NoValue> {
+    let (left, right, compute): (_, _, fn(i64, i64) -> Option<i64>) = match expression {
+        Expression::Integer(value) => return Ok(Bounds::new(*value, *value)),
+        Expression::Rows => {
+            let rows = i64::try_from(sizes.rows).map_err(|_| NoValue::TooLarge)?;
+            return Ok(Bounds::new(rows, rows));
+        }
+        Expression::Tables => return Ok(Bounds::new(sizes.tables.into(), sizes.tables.into())),
+        Expression::Thread => return Ok(Bounds::new(0, i64::from(sizes.clients.max(1)) - 1)),
+        Expression::Parameter(name) => {
+            let of_it = known.iter().rev().find(|(other, _)| other == name);
+            // What is no integer was refused when it was read.
+            return Ok(of_it.map_or(Bounds::new(1, 1), |(_, bounds)| *bounds));
+        }
+        Expression::Sum(left, right) => (left, right, i64::checked_add),
+        Expression::Difference(left, right) => (left, right, i64::checked_sub),
+        Expression::Product(left, right) => (left, right, i64::checked_mul),
+        Expression::Quotient(left, right) => (left, right, i64::checked_div),
+    };
+    let (left, right) = (bounds(left, sizes, known)?, bounds(right, sizes, known)?);
+    if matches!(expression, Expression::Quotient(..)) && right.least <= 0 && right.most >= 0 {
+        return Err(NoValue::MayDivideByZero(right));
+    }
+    // Each operator is monotonous in both sides, so that its extremes are those of the corners.
+    let mut corners = Vec::with_capacity(4);
+    for left in [left.least, left.most] {
+        for right in [right.least, right.most] {
+            corners.push(compute(left, right).ok_or(NoValue::TooLarge)?);
+        }
+    }
+    corners.sort_unstable();
+    Ok(Bounds::new(corners[0], corners[3]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const SIZES: Sizes = Sizes {
+        rows: 1_000,
+        tables: 8,
+        clients: 4,
+    };
 
     fn scope() -> Scope {
         Scope {
@@ -575,8 +645,8 @@ mod tests {
         };
         assert_eq!(*left, Expression::Parameter("first".to_owned()));
         assert_eq!(*right, Expression::Integer(99));
-        assert_eq!(constant(&value("rows / 2 + tables"), 1_000, 8), Some(508));
-        assert_eq!(constant(&value("thread + 1"), 1_000, 8), None);
+        assert_eq!(constant(&value("rows / 2 + tables"), &SIZES), Some(508));
+        assert_eq!(constant(&value("thread + 1"), &SIZES), None);
     }
 
     #[test]
@@ -665,5 +735,27 @@ mod tests {
         };
         assert_eq!(no_value("rows / range", 0), NoValue::DivisionByZero);
         assert_eq!(no_value("range * range", i64::MAX), NoValue::TooLarge);
+    }
+
+    #[test]
+    fn values_lie_within_their_bounds() {
+        let of = |text: &str| {
+            let known = [("first".to_owned(), Bounds::new(1, 1_000))];
+            bounds(&value(text), &SIZES, &known)
+        };
+        for (text, least, most) in [
+            ("first + range - 1", 100, 1_099),
+            ("tables * thread - first", -1_000, 23),
+            ("(first - 500) * (first - 500)", -249_500, 250_000),
+            ("rows / (first + 1)", 0, 500),
+            ("rows / (4 - thread)", 250, 1_000),
+        ] {
+            assert_eq!(of(text), Ok(Bounds::new(least, most)), "{text}");
+        }
+        assert_eq!(
+            of("rows / (first - 500)"),
+            Err(NoValue::MayDivideByZero(Bounds::new(-499, 500)))
+        );
+        assert_eq!(of("first * 9000000000000000000"), Err(NoValue::TooLarge));
     }
 }

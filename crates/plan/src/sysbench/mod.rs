@@ -10,16 +10,15 @@ use std::time::Duration;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::kinds::{Choice, Count, Flag, Optional, Rate, SmallCount, Time, bad_name};
 use crate::reader::{Context, Fault, Field, Kind, Section, table_of, text_of, wrong_type};
-use crate::spec::{
-    Distribution, Expression, Sysbench, SysbenchStep, SysbenchStepKind, Test, Workload,
-};
+use crate::spec::{Distribution, Sysbench, SysbenchStep, SysbenchStepKind, Workload};
 use crate::step::{self, StepName, StepNames, StepSort};
 use crate::terms;
 use crate::tree::Node;
 use crate::variants::Reader;
 use crate::wording::{code, did_you_mean, key_part, list, nearest, quoted};
 
-use test::{Argument, Sizes, TestText, TimeOf};
+use expression::Sizes;
+use test::{Argument, Setting, TestText, TimeOf};
 
 const PATH: &str = "workload.sysbench";
 
@@ -248,12 +247,12 @@ pub(crate) struct SysbenchReader;
 impl Reader for SysbenchReader {
     const PATH: &'static str = PATH;
 
-    fn read(cx: &mut Context<'_>, node: Node, _: Option<u32>) -> Option<Workload> {
-        read(cx, node).map(Workload::Sysbench)
+    fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<Workload> {
+        read(cx, node, clients_most).map(Workload::Sysbench)
     }
 }
 
-fn read(cx: &mut Context<'_>, node: Node) -> Option<Sysbench> {
+fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<Sysbench> {
     let section = &mut Section::of(cx, PATH, node, &KEYS)?;
     let tables = cx.field(section, "tables", &SmallCount(TABLES), 1);
     let rows = cx.field(section, "rows", &Count(ROWS), 100_000);
@@ -279,12 +278,15 @@ fn read(cx: &mut Context<'_>, node: Node) -> Option<Sysbench> {
     ]);
     let order = cx.field(section, "order", &order, OrderOf::Short);
 
-    let sizes = Sizes {
-        rows: rows.value,
-        tables: tables.value,
+    let setting = Setting {
+        sizes: Sizes {
+            rows: rows.value,
+            tables: tables.value,
+            clients: clients_most.unwrap_or(1),
+        },
         prepared: prepared.value,
     };
-    let (own, places) = own_tests(cx, section, &sizes);
+    let (own, places) = own_tests(cx, section, &setting);
     let known = Known {
         own,
         order: order.value,
@@ -309,7 +311,7 @@ fn read(cx: &mut Context<'_>, node: Node) -> Option<Sysbench> {
         );
     }
     let defaults = Defaults {
-        sizes,
+        setting,
         warmup,
         read_time,
         write_time,
@@ -320,13 +322,12 @@ fn read(cx: &mut Context<'_>, node: Node) -> Option<Sysbench> {
         let listed = names.value.iter().find(|(other, _)| other == name);
         listed.map_or(names.place, |(_, place)| *place)
     };
-    let mut steps = step::steps(cx, section, &names, &known, |cx, name, section| {
+    let steps = step::steps(cx, section, &names, &known, |cx, name, section| {
         SysbenchStep {
             name: name.name.clone(),
             kind: step(cx, name, place_of(name), section, &known, &defaults),
         }
     });
-    forgive_removed_rows(&mut steps);
     if names.trusted {
         report_unused(cx, &known, &names, &places);
         report_suffixes(cx, &known, &names);
@@ -354,7 +355,7 @@ fn read(cx: &mut Context<'_>, node: Node) -> Option<Sysbench> {
 fn own_tests(
     cx: &mut Context<'_>,
     section: &mut Section,
-    sizes: &Sizes,
+    setting: &Setting,
 ) -> (Vec<TestText>, Vec<Place>) {
     let path = section.name_of("test");
     let table = section
@@ -390,7 +391,7 @@ fn own_tests(
             continue;
         };
         if test.trusted
-            && let Err(why) = test.with_defaults(sizes)
+            && let Err(why) = test.with_defaults(setting)
         {
             cx.report(meaningless(&test.name, why.place, place, &why));
         }
@@ -413,7 +414,7 @@ fn meaningless(name: &str, place: Place, other: Place, why: &test::Meaningless) 
 
 /// What a step takes from the workload when it says nothing itself.
 struct Defaults {
-    sizes: Sizes,
+    setting: Setting,
     warmup: Field<Duration>,
     read_time: Field<Duration>,
     write_time: Field<Duration>,
@@ -440,7 +441,13 @@ fn step(
         return SysbenchStepKind::Settle;
     };
     let suffix = name.name.rsplit_once('.').map(|(_, suffix)| suffix);
-    let is_warm = suffix.is_some_and(|suffix| suffix.starts_with(WARM));
+    let is_warm = suffix.is_some_and(|suffix| {
+        let is_argument = argument.is_some_and(|(at, value)| {
+            let argument = test.arguments.get(at);
+            argument.is_some_and(|it| suffix == format!("{}{value}", it.name))
+        });
+        suffix.starts_with(WARM) && !is_argument
+    });
 
     let time = match test.time {
         _ if is_warm => &defaults.read_time,
@@ -490,12 +497,12 @@ fn step(
         }
         values.push(field.value);
     }
-    let sizes = &defaults.sizes;
-    let test = match test.with(&values, sizes) {
+    let setting = &defaults.setting;
+    let test = match test.with(&values, setting) {
         Ok(filled) => filled,
         Err(why) => {
             // What is wrong with the test itself was said.
-            if test.trusted && test.with_defaults(sizes).is_ok() {
+            if test.trusted && test.with_defaults(setting).is_ok() {
                 let diagnostic = meaningless(&test.name, place, name_place, &why);
                 cx.report(diagnostic.help(format!("this is step {}", code(&name.name))));
             }
@@ -510,38 +517,6 @@ fn step(
         rate: rate.value,
         reported: reported.value,
     }
-}
-
-/// After a test that deletes rows and does not insert them again, any number of rows may be missing.
-fn forgive_removed_rows(steps: &mut [SysbenchStep]) {
-    let mut is_whole = true;
-    for step in steps {
-        let SysbenchStepKind::Run { test, .. } = &mut step.kind else {
-            continue;
-        };
-        is_whole = is_whole && !removes_rows(test);
-        if is_whole {
-            continue;
-        }
-        for statement in &mut test.statements {
-            let is_read = is_verb(&statement.sql, &["select"]);
-            if let Some((least, _)) = &mut statement.rows
-                && (is_read || is_verb(&statement.sql, &["update", "delete"]))
-            {
-                *least = Expression::Integer(0);
-            }
-        }
-    }
-}
-
-fn removes_rows(test: &Test) -> bool {
-    let has = |verbs: &[&str]| test.statements.iter().any(|it| is_verb(&it.sql, verbs));
-    has(&["delete", "truncate"]) && !has(&["insert", "replace"])
-}
-
-fn is_verb(sql: &str, verbs: &[&str]) -> bool {
-    let first = sql.split_whitespace().next().unwrap_or_default();
-    verbs.iter().any(|verb| first.eq_ignore_ascii_case(verb))
 }
 
 /// Reports tests that no step runs.
@@ -585,7 +560,10 @@ fn report_suffixes(cx: &mut Context<'_>, known: &Known, names: &StepNames<Sort>)
         let own: Vec<&str> = own.iter().map(|it| it.name.as_str()).collect();
         let meant = nearest(word, &own).or_else(|| nearest(word, &["range"]));
         if let Some(meant) = meant.filter(|_| has_number) {
-            let help = if own.contains(&meant) {
+            let help = if own.contains(&word) {
+                "write its value in decimal digits, from 1 on and without zeros before it"
+                    .to_owned()
+            } else if own.contains(&meant) {
                 format!("did you mean {}?", code(&suffix.replacen(word, meant, 1)))
             } else {
                 "the test has no such argument; use another suffix".to_owned()

@@ -7,7 +7,7 @@ use crate::spec::{Draw, Expression, Group, Parameter, TableChoice, Test, TestSta
 use crate::tree::{Entry, Node, Value};
 use crate::wording::{code, did_you_mean, list, quoted};
 
-use super::expression::{self, Holds, NoValue, Scope, VARIABLES};
+use super::expression::{self, Bounds, Holds, NoValue, Scope, Sizes, VARIABLES};
 
 const KEYS: [&str; 7] = [
     "group",
@@ -97,9 +97,9 @@ struct Values {
 
 /// What a test depends on besides its arguments.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sizes {
-    pub(crate) rows: u64,
-    pub(crate) tables: u32,
+pub(crate) struct Setting {
+    pub(crate) sizes: Sizes,
+    /// Its statements are prepared where it does not say.
     pub(crate) prepared: bool,
 }
 
@@ -418,14 +418,18 @@ fn statement(
     let prepared = cx.field(section, "prepared", &prepared, None);
     let shared = scope.parameters.len();
     let parameters = parameters(cx, section, scope);
+    let own = scope.parameters[shared..].to_vec();
     let rows = section.take("rows");
     let rows_place = rows.as_ref().map_or(Place::Nowhere, |it| it.node.place);
+    if values.is_some() {
+        // Each row of `values` has parameters of its own: there is none for all of them.
+        scope.parameters.truncate(shared);
+    }
     let rows = rows.and_then(|entry| rows_of(cx, &section.name_of("rows"), entry.node, scope));
+    scope.parameters.truncate(shared);
+    scope.parameters.extend(own.iter().cloned());
+    let own: Vec<String> = own.into_iter().map(|(name, _)| name).collect();
 
-    let own: Vec<String> = scope.parameters[shared..]
-        .iter()
-        .map(|(name, _)| name.clone())
-        .collect();
     if let Some(text) = &sql_text {
         let hidden: &[String] = if values.is_some() { &own } else { &[] };
         check_sql(cx, &sql.node, text, scope, hidden, values.is_some());
@@ -772,54 +776,65 @@ fn report_unused<'n>(
 
 impl TestText {
     /// The test with arguments put in, in the order of its own.
-    pub(crate) fn with(&self, values: &[i64], sizes: &Sizes) -> Result<Test, Meaningless> {
+    pub(crate) fn with(&self, values: &[i64], setting: &Setting) -> Result<Test, Meaningless> {
         let names = self.arguments.iter().map(|it| it.name.clone());
         let filler = Filler {
             arguments: names.zip(values.iter().copied()).collect(),
-            sizes: *sizes,
+            setting: *setting,
         };
+        let mut known = Vec::new();
+        let parameters = filler.parameters(&self.parameters, &mut known)?;
         let statements: Result<Vec<_>, _> = self
             .statements
             .iter()
-            .map(|it| filler.statement(it, &self.parameters))
+            .map(|it| filler.statement(it, &parameters, &known))
             .collect();
         Ok(Test {
             name: self.name.clone(),
             group: self.group,
             table: self.table,
             transaction: self.transaction,
-            parameters: filler.parameters(&self.parameters)?,
             statements: statements?,
+            parameters,
         })
     }
 
     /// The test with its own arguments.
-    pub(crate) fn with_defaults(&self, sizes: &Sizes) -> Result<Test, Meaningless> {
+    pub(crate) fn with_defaults(&self, setting: &Setting) -> Result<Test, Meaningless> {
         let values: Vec<i64> = self.arguments.iter().map(|it| it.value).collect();
-        self.with(&values, sizes)
+        self.with(&values, setting)
     }
 }
 
 /// Puts arguments in.
 struct Filler {
     arguments: Vec<(String, i64)>,
-    sizes: Sizes,
+    setting: Setting,
 }
+
+/// Parameters that are defined before, with what they lie between.
+type Known = [(String, Bounds)];
 
 impl Filler {
     fn fold(&self, expression: &Expression, place: Place) -> Result<Expression, Meaningless> {
-        expression::folded(expression, &self.arguments).map_err(|why| Meaningless {
-            place,
-            message: match why {
-                NoValue::DivisionByZero => "divides by zero".to_owned(),
-                NoValue::TooLarge => "has a number in it that 64 bits don't hold".to_owned(),
-            },
-            label: "has no value".to_owned(),
-        })
+        expression::folded(expression, &self.arguments).map_err(|why| no_value(why, place))
     }
 
     fn constant(&self, expression: &Expression) -> Option<i64> {
-        expression::constant(expression, self.sizes.rows, self.sizes.tables)
+        expression::constant(expression, &self.setting.sizes)
+    }
+
+    /// An expression with arguments put in, and what it lies between.
+    fn bounded(
+        &self,
+        expression: &Expression,
+        place: Place,
+        known: &Known,
+    ) -> Result<(Expression, Bounds), Meaningless> {
+        let folded = self.fold(expression, place)?;
+        let bounds = expression::bounds(&folded, &self.setting.sizes, known);
+        let bounds = bounds.map_err(|why| no_value(why, place))?;
+        Ok((folded, bounds))
     }
 
     /// A number that has to be known before anything is drawn, up to `most`.
@@ -851,65 +866,91 @@ impl Filler {
             .map(Expression::Integer)
     }
 
-    /// Two ends, the least first.
+    /// Two ends, the least first, and what lies between them.
     fn ends(
         &self,
         least: &Expression,
         most: &Expression,
         place: Place,
-    ) -> Result<(Expression, Expression), Meaningless> {
-        let (least, most) = (self.fold(least, place)?, self.fold(most, place)?);
-        match (self.constant(&least), self.constant(&most)) {
-            (Some(from), Some(to)) if from > to => Err(Meaningless {
+        known: &Known,
+    ) -> Result<((Expression, Expression), Bounds), Meaningless> {
+        let (least, of_least) = self.bounded(least, place, known)?;
+        let (most, of_most) = self.bounded(most, place, known)?;
+        if of_least.least > of_most.most {
+            return Err(Meaningless {
                 place,
-                message: format!("has a least of {from} above a most of {to}"),
+                message: format!(
+                    "has a least of {} above a most of {}",
+                    of_least.least, of_most.most
+                ),
                 label: "the least comes first".to_owned(),
-            }),
-            _ => Ok((least, most)),
+            });
         }
+        let bounds = Bounds::new(of_least.least, of_most.most.max(of_least.most));
+        Ok(((least, most), bounds))
     }
 
-    fn draw(&self, draw: &Draw, place: Place) -> Result<Draw, Meaningless> {
+    /// What a parameter is, and what its values lie between.
+    fn draw(
+        &self,
+        draw: &Draw,
+        place: Place,
+        known: &Known,
+    ) -> Result<(Draw, Bounds), Meaningless> {
+        let rows = i64::try_from(self.setting.sizes.rows).unwrap_or(i64::MAX);
+        let of_row = Bounds::new(1, rows);
         Ok(match draw {
-            Draw::Id | Draw::K | Draw::C | Draw::Pad => draw.clone(),
-            Draw::Ids(count) => Draw::Ids(self.list(count, place)?),
-            Draw::Ks(count) => Draw::Ks(self.list(count, place)?),
+            Draw::Id | Draw::K | Draw::C | Draw::Pad => (draw.clone(), of_row),
+            Draw::Ids(count) => (Draw::Ids(self.list(count, place)?), of_row),
+            Draw::Ks(count) => (Draw::Ks(self.list(count, place)?), of_row),
             Draw::Consecutive(first, count) => {
-                Draw::Consecutive(self.fold(first, place)?, self.list(count, place)?)
+                let ((first, _), count) =
+                    (self.bounded(first, place, known)?, self.list(count, place)?);
+                let last = Expression::Sum(Box::new(first.clone()), Box::new(count.clone()));
+                let (_, bounds) = self.bounded(&last, place, known)?;
+                (Draw::Consecutive(first, count), bounds)
             }
             Draw::Uniform(least, most) => {
-                let (least, most) = self.ends(least, most, place)?;
-                Draw::Uniform(least, most)
+                let ((least, most), bounds) = self.ends(least, most, place, known)?;
+                (Draw::Uniform(least, most), bounds)
             }
             Draw::Zipfian(least, most, exponent) => {
-                let (least, most) = self.ends(least, most, place)?;
-                Draw::Zipfian(least, most, *exponent)
+                let ((least, most), bounds) = self.ends(least, most, place, known)?;
+                (Draw::Zipfian(least, most, *exponent), bounds)
             }
-            Draw::Value(value) => Draw::Value(self.fold(value, place)?),
+            Draw::Value(value) => {
+                let (value, bounds) = self.bounded(value, place, known)?;
+                (Draw::Value(value), bounds)
+            }
         })
     }
 
-    fn parameters(&self, parameters: &[Defined]) -> Result<Vec<Parameter>, Meaningless> {
-        parameters
-            .iter()
-            .map(|it| {
-                Ok(Parameter {
-                    name: it.name.clone(),
-                    draw: self.draw(&it.draw, it.place)?,
-                })
-            })
-            .collect()
+    /// Fills parameters and notes what each lies between.
+    fn parameters(
+        &self,
+        parameters: &[Defined],
+        known: &mut Vec<(String, Bounds)>,
+    ) -> Result<Vec<Parameter>, Meaningless> {
+        let fill = |it: &Defined| {
+            let (draw, bounds) = self.draw(&it.draw, it.place, known)?;
+            known.push((it.name.clone(), bounds));
+            let name = it.name.clone();
+            Ok(Parameter { name, draw })
+        };
+        parameters.iter().map(fill).collect()
     }
 
     fn statement(
         &self,
         text: &StatementText,
-        shared: &[Defined],
+        shared: &[Parameter],
+        known: &Known,
     ) -> Result<TestStatement, Meaningless> {
         let (repeat, repeat_place) = (&text.repeat.0, text.repeat.1);
         let repeat = self.count(repeat, repeat_place, "a `repeat`", REPEAT_MOST)?;
-        let shared = self.parameters(shared)?;
-        let (mut sql, mut parameters) = (text.sql.clone(), self.parameters(&text.parameters)?);
+        let mut known = known.to_vec();
+        let mut sql = text.sql.clone();
+        let mut parameters = self.parameters(&text.parameters, &mut known)?;
         let bound_by = |text: &str| bound(text, shared.iter().chain(&parameters));
         let mut bound = bound_by(&sql);
         let mut count = 0;
@@ -931,7 +972,7 @@ impl Filler {
         }
         let rows = match &text.rows {
             None => None,
-            Some((least, most)) => Some(self.ends(least, most, text.rows_place)?),
+            Some((least, most)) => Some(self.ends(least, most, text.rows_place, &known)?.0),
         };
         // Arguments are constants of the text.
         for (name, value) in &self.arguments {
@@ -940,10 +981,29 @@ impl Filler {
         Ok(TestStatement {
             sql,
             repeat: u32::try_from(repeat).unwrap_or(u32::MAX),
-            prepared: text.prepared.unwrap_or(self.sizes.prepared),
+            prepared: text.prepared.unwrap_or(self.setting.prepared),
             rows,
             parameters,
         })
+    }
+}
+
+fn no_value(why: NoValue, place: Place) -> Meaningless {
+    let (message, label) = match why {
+        NoValue::DivisionByZero => ("divides by zero".to_owned(), "has no value"),
+        NoValue::MayDivideByZero(Bounds { least, most }) => (
+            format!("divides by what may be 0: it is between {least} and {most}"),
+            "may have no value",
+        ),
+        NoValue::TooLarge => (
+            "has a number in it that 64 bits don't hold".to_owned(),
+            "has no value",
+        ),
+    };
+    Meaningless {
+        place,
+        message,
+        label: label.to_owned(),
     }
 }
 

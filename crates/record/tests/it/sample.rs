@@ -203,6 +203,7 @@ pub fn step() -> Step {
         kind: StepKind::Load,
         main_op: Some("insert".into()),
         queries_per_event: Some(14.5),
+        commits_per_event: Some(1.0),
         group: Some("write".into()),
         unreported: true,
         status: Status::Complete,

@@ -100,10 +100,12 @@ enum Sent {
     },
 }
 
-/// What a statement does to the number of rows in its table.
+/// What a statement does to the rows of its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
-    Nothing,
+    Reads,
+    /// It changes rows, and not their number.
+    Changes,
     /// It inserts the rows that it answers with.
     Inserts,
     /// It deletes them.
@@ -113,22 +115,22 @@ pub(super) enum Effect {
 }
 
 impl Effect {
-    fn of(sql: &str) -> Self {
+    pub(super) fn of(sql: &str) -> Self {
         let mut words = sql
             .split(|letter: char| !letter.is_ascii_alphanumeric())
             .filter(|word| !word.is_empty());
         let first = words.next().unwrap_or_default().to_ascii_lowercase();
+        let has = |others: &[&str]| {
+            let is_one = |word: &str| others.iter().any(|other| word.eq_ignore_ascii_case(other));
+            words.clone().any(is_one)
+        };
         match first.as_str() {
-            "select" | "update" => Self::Nothing,
+            "select" => Self::Reads,
+            "with" if !has(&["insert", "update", "delete", "merge", "replace"]) => Self::Reads,
+            "update" => Self::Changes,
             "delete" => Self::Deletes,
             // Rows that exist may be changed, or replaced, and are counted in ways that differ.
-            "insert"
-                if words.clone().any(|word| {
-                    word.eq_ignore_ascii_case("on") || word.eq_ignore_ascii_case("replace")
-                }) =>
-            {
-                Self::Unknown
-            }
+            "insert" if has(&["on", "replace"]) => Self::Unknown,
             "insert" => Self::Inserts,
             _ => Self::Unknown,
         }
@@ -323,10 +325,6 @@ impl Event {
             .map_err(|why| format!("test `{}`, {why}", test.name))?;
         let shared = scope.named.len();
         let (mut values, mut text_bytes) = (scope.values, scope.text_bytes);
-        let deletes = test
-            .statements
-            .iter()
-            .any(|statement| Effect::of(&statement.sql) == Effect::Deletes);
         let mut statements = Vec::new();
         for (index, statement) in test.statements.iter().enumerate() {
             scope.named.truncate(shared);
@@ -334,26 +332,36 @@ impl Event {
             let mut ready = scope
                 .statement(statement)
                 .map_err(|why| format!("test `{}`, statement {}: {why}", test.name, index + 1))?;
-            // A row that another connection has just deleted is not found, even where it is put back at once.
-            let may_miss = target.may_miss || (deletes && target.is_shared);
-            if let Some((least, _)) = &mut ready.rows
-                && may_miss
-            {
-                *least = Code::Constant(0);
-            }
             ready.values = (values, scope.values);
             ready.texts = (text_bytes, scope.text_bytes);
             values += scope.values * statement.repeat as usize;
             text_bytes += scope.text_bytes * statement.repeat as usize;
             statements.push(ready);
         }
-        Ok(Self {
+        let mut event = Self {
             steps,
             statements,
             transaction: test.transaction,
             values,
             text_bytes,
-        })
+        };
+        // A row that another connection has just deleted is not found, even where it is put back at once.
+        let removes = event.deletes() && (target.is_shared || !event.puts_back());
+        if target.may_miss || removes {
+            event.forgive_missing_rows();
+        }
+        Ok(event)
+    }
+
+    /// Fewer rows than usual are right, but for those that it inserts.
+    fn forgive_missing_rows(&mut self) {
+        for statement in &mut self.statements {
+            if let Some((least, _)) = &mut statement.rows
+                && statement.effect != Effect::Inserts
+            {
+                *least = Code::Constant(0);
+            }
+        }
     }
 
     /// Room for the values of one event.
@@ -381,23 +389,25 @@ impl Event {
         }
     }
 
+    /// Whether all of its statements are sent as text.
+    pub(super) fn is_plain(&self) -> bool {
+        self.statements.iter().all(|statement| statement.is_plain)
+    }
+
     pub(super) fn writes(&self) -> bool {
-        self.statements.iter().any(|statement| {
-            let first = match statement.pieces.first() {
-                Some(Piece::Text(text)) => text.trim_start(),
-                _ => "",
-            };
-            !first
-                .get(..6)
-                .is_some_and(|word| word.eq_ignore_ascii_case("select"))
-        })
+        let mut effects = self.statements.iter().map(|statement| statement.effect);
+        effects.any(|effect| effect != Effect::Reads)
+    }
+
+    fn deletes(&self) -> bool {
+        let mut effects = self.statements.iter().map(|statement| statement.effect);
+        effects.any(|effect| effect == Effect::Deletes)
     }
 
     /// It neither inserts nor deletes.
     pub(super) fn has_no_effect(&self) -> bool {
-        self.statements
-            .iter()
-            .all(|statement| statement.effect == Effect::Nothing)
+        let mut effects = self.statements.iter().map(|statement| statement.effect);
+        effects.all(|effect| matches!(effect, Effect::Reads | Effect::Changes))
     }
 
     /// Each row that it deletes it inserts again, in one transaction: both are told the same value of the event's.

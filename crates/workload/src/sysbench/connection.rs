@@ -97,8 +97,18 @@ pub struct Changes {
     pub inserted: u64,
     /// Rows deleted, but for those that the same transaction inserted again.
     pub deleted: u64,
-    /// There may have been more: a connection was lost before the server answered.
+    /// There may have been more or fewer: a connection was lost before the server answered, or a statement does what
+    /// can't be counted.
     pub is_unsure: bool,
+}
+
+impl Changes {
+    /// Takes in what else was done.
+    pub(super) fn add(&mut self, more: Self) {
+        self.inserted += more.inserted;
+        self.deleted += more.deleted;
+        self.is_unsure |= more.is_unsure;
+    }
 }
 
 /// Whether the server may have done what it was asked although it didn't answer.
@@ -204,12 +214,20 @@ impl<S: Session> Indexer<S> {
 /// A statement that begins or ends a transaction.
 pub(super) enum Control {
     Prepared(Statement),
-    /// The server doesn't prepare this one.
+    /// The server doesn't prepare this one, or is not to.
     Text(&'static str),
 }
 
 impl Control {
-    pub(super) fn new<S: Session>(session: &mut S, sql: &'static str) -> Result<Self, Error> {
+    /// Prepared where the server does that, unless it is to be sent as text.
+    pub(super) fn new<S: Session>(
+        session: &mut S,
+        sql: &'static str,
+        is_plain: bool,
+    ) -> Result<Self, Error> {
+        if is_plain {
+            return Ok(Self::Text(sql));
+        }
         match session.prepare(sql, &[]) {
             Ok(statement) => Ok(Self::Prepared(statement)),
             Err(error) if error.class.ends_session() => Err(error),
@@ -385,10 +403,10 @@ impl<S: Session> Runner<S> {
         progress.rows += rows;
         progress.is_wrong |= !statement.is_right(rows, progress.execution, &self.drawn);
         match statement.effect {
-            Effect::Nothing => {}
+            Effect::Reads | Effect::Changes => {}
             Effect::Inserts => progress.pending.inserted += rows,
             Effect::Deletes => progress.pending.deleted += rows,
-            Effect::Unknown => progress.pending.is_unsure |= rows > 0,
+            Effect::Unknown => progress.pending.is_unsure = true,
         }
         progress.is_started = false;
         progress.execution += 1;
@@ -410,10 +428,7 @@ impl<S: Session> Runner<S> {
             pending.inserted -= put_back;
             pending.deleted -= put_back;
         }
-        let (_, changes) = &mut self.changes[self.table];
-        changes.inserted += pending.inserted;
-        changes.deleted += pending.deleted;
-        changes.is_unsure |= pending.is_unsure;
+        self.changes[self.table].1.add(pending);
     }
 
     /// Brings the connection to where the event can be tried again: from its beginning in a transaction, else from the

@@ -23,7 +23,7 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// Takes in what a connection did.
+    /// Takes in what the connections did together.
     pub(super) fn apply(&mut self, changes: Changes) {
         self.rows = (self.rows + changes.inserted).saturating_sub(changes.deleted);
         self.is_unsure |= changes.is_unsure;

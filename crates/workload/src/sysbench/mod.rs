@@ -389,12 +389,13 @@ impl Sysbench {
                 statements: prepare(&mut session, &event, test, name, dialect)?,
             });
         }
+        let mut control = |sql| Control::new(&mut session, sql, event.is_plain());
         let transactions = match event.transaction {
             false => None,
             true => Some(Transactions {
-                begin: Control::new(&mut session, dialect.begin_transaction(event.writes()))?,
-                commit: Control::new(&mut session, dialect.commit())?,
-                rollback: Control::new(&mut session, dialect.rollback())?,
+                begin: control(dialect.begin_transaction(event.writes()))?,
+                commit: control(dialect.commit())?,
+                rollback: control(dialect.rollback())?,
             }),
         };
         let path = [
@@ -413,10 +414,13 @@ impl Sysbench {
         step: &Step,
         connections: impl IntoIterator<Item = &'a Connection<S>>,
     ) {
+        // All together: one connection may have deleted what another inserted.
+        let mut sums = vec![Changes::default(); self.ledgers.len()];
         for (table, changes) in connections.into_iter().flat_map(Connection::changes) {
-            self.ledgers[*table as usize].apply(*changes);
+            sums[*table as usize].add(*changes);
         }
-        for ledger in &mut self.ledgers {
+        for (ledger, sum) in self.ledgers.iter_mut().zip(sums) {
+            ledger.apply(sum);
             match step.kind {
                 StepKind::Load => ledger.end_load(self.options.rows),
                 StepKind::Index => ledger.is_indexed = true,

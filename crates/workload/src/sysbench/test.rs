@@ -1,5 +1,6 @@
 //! Tests as they are written: what one event is.
 
+use super::compile::Effect;
 pub use super::distribution::Distribution;
 pub use super::expression::Expression;
 
@@ -29,6 +30,21 @@ impl Test {
             .map(|statement| u64::from(statement.repeat))
             .sum();
         statements + if self.transaction { 2 } else { 0 }
+    }
+
+    /// Commits per event that have something to make durable: of a transaction one, else one for each statement that
+    /// is executed and may write.
+    pub fn commits_per_event(&self) -> u64 {
+        let writing = self
+            .statements
+            .iter()
+            .filter(|statement| Effect::of(&statement.sql) != Effect::Reads);
+        let writes: u64 = writing.map(|statement| u64::from(statement.repeat)).sum();
+        if self.transaction {
+            writes.min(1)
+        } else {
+            writes
+        }
     }
 }
 

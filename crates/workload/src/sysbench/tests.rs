@@ -383,6 +383,18 @@ fn loaded(options: Options) -> (tempfile::TempDir, Sqlite, Sysbench) {
 }
 
 #[test]
+fn what_a_transaction_writes_is_one_commit_and_without_one_each_write_is() {
+    let [a, b, c, d] = writes();
+    let mut mixed = test("own", Group::Write, [a, b, c, d, lookups(3)]);
+    assert_eq!(mixed.commits_per_event(), 4);
+    mixed.transaction = true;
+    assert_eq!(mixed.commits_per_event(), 1);
+    let mut reads = test("own", Group::Point, [lookups(3)]);
+    reads.transaction = true;
+    assert_eq!(reads.commits_per_event(), 0);
+}
+
+#[test]
 fn all_shapes_run_and_their_rows_are_right() {
     let (_directory, engine, mut sysbench) = loaded(options());
     on(
@@ -486,6 +498,31 @@ fn once_rows_were_deleted_they_may_be_missing() {
     let (found, wrong) = on(&mut sysbench, &run(2, point_query), &engine, 100);
     assert!(found < 190, "{found}");
     assert_eq!(wrong, 0);
+}
+
+#[test]
+fn a_test_that_deletes_finds_fewer_rows_and_inserts_as_many_as_ever() {
+    let (_directory, engine, mut sysbench) = loaded(Options {
+        tables: 1,
+        clients: 1,
+        rows: 20,
+        ..options()
+    });
+    let one = statement(
+        "DELETE FROM {table} WHERE id = {id}",
+        Some((1, 1)),
+        [("id", Draw::Id)],
+    );
+    let deletes = test("deletes", Group::Write, [one, lookups(1)]);
+    assert_eq!(on(&mut sysbench, &run(1, deletes), &engine, 50).1, 0);
+    assert!(sysbench.rows() < 10, "{}", sysbench.rows());
+    let two = statement(
+        "INSERT INTO {table} (k, c, pad) VALUES ({k}, {c}, {pad})",
+        Some((2, 2)),
+        [("k", Draw::K), ("c", Draw::C), ("pad", Draw::Pad)],
+    );
+    let inserts = test("inserts", Group::Write, [two]);
+    assert_eq!(on(&mut sysbench, &run(2, inserts), &engine, 5), (5, 5));
 }
 
 #[test]
@@ -644,10 +681,11 @@ fn noting(test: &Test, seed: u64, mut session: Notes) -> Runner<Notes> {
         statements: prepare(&mut session, &event, test, name, dialect).unwrap(),
     };
     let tables = [(0, "sbtest1"), (1, "sbtest2")].map(of_table).into();
+    let mut control = |sql| Control::new(&mut session, sql, event.is_plain()).unwrap();
     let transactions = test.transaction.then(|| Transactions {
-        begin: Control::new(&mut session, "begin").unwrap(),
-        commit: Control::new(&mut session, "commit").unwrap(),
-        rollback: Control::new(&mut session, "rollback").unwrap(),
+        begin: control("begin"),
+        commit: control("commit"),
+        rollback: control("rollback"),
     });
     let random = Random::stream(seed, &[]);
     Runner::new(session, event, random, tables, transactions)
@@ -850,6 +888,72 @@ fn a_write_without_an_answer_leaves_doubt_and_a_read_does_not() {
         (check.what.as_str(), check.holds),
         ("rows in index k of sbtest1", false)
     );
+}
+
+#[test]
+fn what_one_connection_deleted_another_may_have_inserted() {
+    let mut sysbench = Sysbench::new(Options {
+        tables: 2,
+        rows: 10,
+        ..options()
+    });
+    sysbench.assume_loaded(false);
+    let mut connections = [delete(), insert()].map(|it| connection(&it, 5, Notes::default()));
+    for connection in &mut connections {
+        for _ in 0..50 {
+            connection.prepare();
+            connection.execute().unwrap();
+        }
+    }
+    sysbench.apply(&run(1, insert()), &connections);
+    assert_eq!(sysbench.rows(), 20);
+}
+
+#[test]
+fn statements_are_known_by_what_they_do() {
+    let effects = |sql: &str| {
+        let test = test("mine", Group::Write, [statement(sql, None, [])]);
+        let event = Event::new(&test, &target(&SqliteDialect, 1000)).unwrap();
+        (event.writes(), event.has_no_effect())
+    };
+    for (sql, expected) in [
+        ("(SELECT 1)", (false, true)),
+        (
+            "with last as (select max(id) m from {table}) select m from last",
+            (false, true),
+        ),
+        (
+            "with old as (delete from {table} returning id) select id from old",
+            (true, false),
+        ),
+        ("UPDATE {table} SET k = 1", (true, true)),
+        ("truncate {table}", (true, false)),
+        ("call mine()", (true, false)),
+    ] {
+        assert_eq!(effects(sql), expected, "{sql}");
+    }
+    // It says of no row that it did something.
+    let session = Notes {
+        answers: vec![Ok(0)],
+        ..Notes::default()
+    };
+    let call = test("call", Group::Write, [statement("call mine()", None, [])]);
+    let mut connection = connection(&call, 5, session);
+    connection.prepare();
+    connection.execute().unwrap();
+    assert!(connection.changes().iter().any(|it| it.1.is_unsure));
+}
+
+#[test]
+fn nothing_is_prepared_for_a_test_that_is_sent_as_text() {
+    let test = as_text(write_only());
+    let mut connection = connection(&test, 5, Notes::default());
+    connection.prepare();
+    connection.execute().unwrap();
+    let session = connection.session();
+    assert_eq!(session.statements, []);
+    let sql = session.sql();
+    assert_eq!((sql[0], sql.last()), ("text: begin", Some(&"text: commit")));
 }
 
 #[test]

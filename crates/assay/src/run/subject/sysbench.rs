@@ -74,6 +74,7 @@ impl<E: SqlEngine> Subject for SqlSysbench<'_, E> {
             sysbench::StepKind::Index => (StepKind::Index, "insert"),
             sysbench::StepKind::Run { test, .. } => {
                 record.queries_per_event = Some(test.queries_per_event() as f64);
+                record.commits_per_event = Some(test.commits_per_event() as f64);
                 record.group = Some(group_name(test.group).into());
                 (StepKind::Query, "event")
             }
