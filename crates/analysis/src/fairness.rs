@@ -2,9 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use record::{Step, StepKind};
+use record::{Connection, Step, StepKind};
 
-use crate::Fairness;
+use crate::{ClientEnd, Fairness};
+
+/// When the last of the connections that count had ended, in nanoseconds since the common start, by client.
+pub(crate) fn ends(step: &Step, counts: impl Fn(&Connection) -> bool) -> BTreeMap<u32, u64> {
+    let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
+    for connection in step
+        .connections
+        .iter()
+        .filter(|connection| counts(connection))
+    {
+        let end = ends.entry(connection.client).or_default();
+        *end = (*end).max(connection.ended_ns);
+    }
+    ends
+}
 
 /// When each client's last connection ended, since the common start; a connection that only holds a transaction open
 /// is told when to end, and does not count. `None` with fewer than two clients, and in steps that last the time they
@@ -15,27 +29,36 @@ pub fn fairness(step: &Step) -> Option<Fairness> {
     if !ends_with_its_work {
         return None;
     }
-    let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
-    for connection in step
-        .connections
-        .iter()
-        .filter(|connection| connection.role != "long-transaction")
-    {
-        let end = ends.entry(connection.client).or_default();
-        *end = (*end).max(connection.ended_ns);
-    }
+    let ends = ends(step, |connection| connection.role != "long-transaction");
     if ends.len() < 2 {
         return None;
     }
-    let seconds = |ns: u64| ns as f64 / 1e9;
-    let fastest = seconds(ends.values().copied().min()?);
-    let slowest = seconds(ends.values().copied().max()?);
-    let apart = slowest - fastest;
-    (fastest > 0.0).then(|| Fairness {
-        fastest_seconds: fastest,
-        slowest_seconds: slowest,
+    let clients: Vec<ClientEnd> = ends
+        .iter()
+        .map(|(&client, &ns)| ClientEnd {
+            client,
+            seconds: ns as f64 / 1e9,
+        })
+        .collect();
+    // The first of equals, so that the same record always names the same client.
+    let fastest = clients
+        .iter()
+        .min_by(|a, b| a.seconds.total_cmp(&b.seconds))?
+        .clone();
+    let slowest = clients
+        .iter()
+        .rev()
+        .max_by(|a, b| a.seconds.total_cmp(&b.seconds))?
+        .clone();
+    let apart = slowest.seconds - fastest.seconds;
+    (fastest.seconds > 0.0).then(|| Fairness {
+        fastest_seconds: fastest.seconds,
+        fastest_client: fastest.client,
+        slowest_seconds: slowest.seconds,
+        slowest_client: slowest.client,
         abs_seconds: apart,
-        pct: apart / fastest * 100.0,
+        pct: apart / fastest.seconds * 100.0,
+        clients,
     })
 }
 
@@ -99,6 +122,13 @@ mod tests {
             (8.0, 12.0)
         );
         assert_eq!((fairness.abs_seconds, fairness.pct), (4.0, 50.0));
+        assert_eq!((fairness.fastest_client, fairness.slowest_client), (1, 0));
+        let ends: Vec<_> = fairness
+            .clients
+            .iter()
+            .map(|end| (end.client, end.seconds))
+            .collect();
+        assert_eq!(ends, [(0, 12.0), (1, 8.0)]);
     }
 
     #[test]

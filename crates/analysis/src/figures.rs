@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use record::{Status, StepKind, Warning};
 use serde::Serialize;
 
-use crate::Settings;
+use crate::{Quality, Settings, Settled, SlaHistory};
 
 /// All figures of one or several runs, in the order of their plans.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -14,6 +14,8 @@ pub struct Figures {
     pub rows: Vec<Row>,
     /// Cells that did not end as planned, or never began.
     pub unfinished: Vec<Unfinished>,
+    /// The cells that were begun: which of them ran beside which.
+    pub begun: Vec<Begun>,
     /// What differs between the targets of each run.
     pub settings: Settings,
 }
@@ -37,8 +39,27 @@ pub struct Unfinished {
     pub causes: Vec<String>,
 }
 
+/// When a cell was measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Begun {
+    /// Which of the runs that were given, from 0.
+    pub run: usize,
+    /// `build.config`
+    pub target: String,
+    /// The workload's variant, where there are several.
+    pub variant: Option<String>,
+    /// Clients.
+    pub clients: u32,
+    /// Which repeat, from 1.
+    pub repeat: u32,
+    /// The sitting of the run, from 1; 0 in records that don't say.
+    pub sitting: u32,
+    /// When it began, in nanoseconds since 1970 UTC; 0 in records that don't say.
+    pub started_unix_ns: u64,
+}
+
 /// The figures of one step of one cell.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Row {
     /// Which of the runs that were given, from 0.
     pub run: usize,
@@ -90,6 +111,10 @@ pub struct Row {
     pub sla: Option<Sla>,
     /// How far apart the clients ended; `None` with one client, and in steps of given length.
     pub fairness: Option<Fairness>,
+    /// How evenly it went; `None` where nothing is counted second by second, and in steps of less than a second.
+    pub quality: Option<Quality>,
+    /// What bringing the engine to rest took; `None` where that was not done.
+    pub settled: Option<Settled>,
     /// What the engine's counters did in the step: differences of cumulative ones, final values of gauges.
     pub counters: BTreeMap<String, f64>,
     /// Every second, over all clients.
@@ -162,7 +187,7 @@ pub struct Buckets {
 }
 
 /// Whether a rate that was asked for was had.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Sla {
     /// The kind of operation that writes: `insert`, `put`.
     pub kind: String,
@@ -172,6 +197,9 @@ pub struct Sla {
     pub achieved: f64,
     /// `achieved >= 0.95 * target` (`docs/metrics.md`).
     pub met: bool,
+    /// The same second by second; `None` in steps of less than a second, and where operations are too rare for seconds
+    /// to say anything.
+    pub history: Option<SlaHistory>,
 }
 
 /// What a log-structured merge tree did in a step that no single figure says.
@@ -201,16 +229,31 @@ pub struct Level {
 }
 
 /// How far apart the clients of a step ended.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Fairness {
     /// When the first client had done its work, in seconds.
     pub fastest_seconds: f64,
+    /// Which it was, from 0.
+    pub fastest_client: u32,
     /// When the last had.
     pub slowest_seconds: f64,
+    /// Which it was, from 0.
+    pub slowest_client: u32,
     /// The difference in seconds.
     pub abs_seconds: f64,
     /// The difference in percent of the fastest.
     pub pct: f64,
+    /// When each client had done its work, in the order of their numbers.
+    pub clients: Vec<ClientEnd>,
+}
+
+/// When a client had done its work.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ClientEnd {
+    /// Which, from 0.
+    pub client: u32,
+    /// Seconds since the common start.
+    pub seconds: f64,
 }
 
 /// The seconds of a step, over all clients. Every vector is as long as the step has seconds.

@@ -61,6 +61,8 @@ fn row(row: &Row) -> Value {
         "lsm": row.lsm,
         "sla": row.sla,
         "fairness": row.fairness,
+        "quality": row.quality,
+        "settled": row.settled,
         "counters": row.counters,
         "warnings": row.warnings,
     })

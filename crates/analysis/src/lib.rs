@@ -1,24 +1,37 @@
 //! The record -> figures: per operation, SLA, fairness, distributions, series. Pure: the same record always comes to
-//! the same figures. Every formula, with its source, is in `docs/metrics.md`.
+//! the same figures. Every formula, with its source, is in `docs/metrics.md`; that of comparisons in `docs/statistics.md`.
 
+mod compare;
 mod consistency;
+mod explain;
 mod fairness;
 mod figures;
 mod json;
 mod latency;
 mod metrics;
 mod operation;
+mod quality;
 mod rows;
 mod series;
 mod settings;
 mod shade;
 mod sla;
 
+pub use compare::{
+    CompareOptions, Compared, ComparedStep, Gate, Interval, NoiseFloor, POWER, Pairing,
+    REPEATS_CAP, Sample, Seen, StepNoise, THROUGHPUT, Thresholds, Verdict, compare, gate,
+    more_is_better, noise_floor, throughput,
+};
+pub use explain::{Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind, explain};
 pub use fairness::fairness;
 pub use figures::*;
 pub use json::{json, settings_json};
 pub use latency::{BUCKET_NS_LIMITS, buckets, percentiles};
 pub use metrics::{METRICS, metrics};
+pub use quality::{
+    LISTED_MAX, Moved, Pending, Quality, SHIFT_SECONDS_MIN, STALL_SHARE, SettleAction, Settled,
+    Shift, SlaHistory, Stall, WorstResponse,
+};
 pub use rows::figures;
 pub use series::{per_second, rate_exceeded_in};
 pub use settings::{

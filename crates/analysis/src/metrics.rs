@@ -103,7 +103,7 @@ pub const METRICS: [&str; 83] = [
 
 const KIB: f64 = 1024.0;
 const MIB: f64 = 1024.0 * KIB;
-const GIB: f64 = 1024.0 * MIB;
+pub(crate) const GIB: f64 = 1024.0 * MIB;
 
 /// Every metric of [`METRICS`] for one step; `None` is not applicable. `ops` holds the seconds of each kind of
 /// operation, `engine` those of each counter of the engine, and `embedded` says that the engine works in assay's own

@@ -7,6 +7,7 @@ pub(crate) const INSERT: &str = "insert";
 pub(crate) const DELETE: &str = "delete";
 pub(crate) const QUERY: &str = "query";
 pub(crate) const PUT: &str = "put";
+pub(crate) const EVENT: &str = "event";
 
 /// Kinds that give the engine new data.
 const WRITING: [&str; 2] = [INSERT, PUT];

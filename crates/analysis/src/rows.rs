@@ -6,8 +6,8 @@ use record::{Cell, Counter, RecordError, RunDir, Status, StepReader, Warning};
 
 use crate::consistency::contradictions;
 use crate::{
-    Figures, OpFigures, Row, RunSettings, Unfinished, buckets, fairness, metrics, percentiles,
-    series, sla,
+    Begun, Figures, OpFigures, Row, RunSettings, Sla, Unfinished, buckets, fairness, metrics,
+    percentiles, quality, series, sla,
 };
 
 /// All figures of some runs, in the order of their plans.
@@ -35,6 +35,15 @@ pub fn figures(runs: &[RunDir]) -> Result<Figures, RecordError> {
                 continue;
             }
             let cell = cell_directory.read()?;
+            figures.begun.push(Begun {
+                run,
+                target: cell.target.clone(),
+                variant: cell.variant.clone(),
+                clients: cell.clients,
+                repeat: cell.repeat,
+                sitting: cell.sitting,
+                started_unix_ns: cell.started_unix_ns,
+            });
             for step in cell_directory.read_steps()? {
                 figures.rows.push(row(run, &cell, &step)?);
             }
@@ -109,6 +118,12 @@ fn row(run: usize, cell: &Cell, reader: &StepReader) -> Result<Row, RecordError>
         };
         (kind.clone(), figures)
     });
+    let metrics = metrics::metrics(step, &host, &series.ops, &series.engine, cell.embedded);
+    let stalled_pct = metrics.get("stall%").copied().flatten();
+    let with_history = |sla: Sla| Sla {
+        history: quality::history(step, &sla, &series.ops),
+        ..sla
+    };
     Ok(Row {
         run,
         target: cell.target.clone(),
@@ -131,10 +146,12 @@ fn row(run: usize, cell: &Cell, reader: &StepReader) -> Result<Row, RecordError>
         valid: step.valid && step.status == Status::Complete && reasons.is_empty(),
         reasons,
         ops: ops.collect(),
-        metrics: metrics::metrics(step, &host, &series.ops, &series.engine, cell.embedded),
         lsm: metrics::lsm(step),
-        sla: sla(step),
+        sla: sla(step).map(with_history),
         fairness: fairness(step),
+        quality: quality::quality(step, &series, &host, stalled_pct),
+        settled: quality::settled(step, &metrics),
+        metrics,
         counters,
         series,
         warnings,

@@ -8,7 +8,7 @@ use crate::{Sla, operation};
 pub const SLA_SHARE: f64 = 0.95;
 
 /// The rate of inserts, or of puts, asked for and had, over all clients; `None` in a step without a rate, or without
-/// length.
+/// length. Its history is had from the seconds.
 ///
 /// The rate is over the time that the step was given, or to the last write's reply where that came later: not to the
 /// last read's, which says nothing of writes. The field rounds `0.95 * target` to a whole number and the rate to one
@@ -34,6 +34,7 @@ pub fn sla(step: &Step) -> Option<Sla> {
         target,
         achieved,
         met: achieved >= SLA_SHARE * target,
+        history: None,
     })
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use analysis::THROUGHPUT;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Measures database storage engines and says what changed and why.
@@ -14,8 +15,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
     disable_help_subcommand = true
 )]
 #[command(
-    after_help = "Exit codes: 0 ok, 1 a run or step failed, 2 usage or plan error, 4 a result is invalid, \
-                        130 interrupted."
+    after_help = "Exit codes: 0 ok, 1 a run or step failed, 2 usage or plan error, 3 a regression is shown (`compare \
+                        --gate`), 4 a result is invalid or too noisy to judge, 130 interrupted."
 )]
 pub struct Cli {
     /// What is to be done.
@@ -32,6 +33,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Prints the tables of a run
     Show(ShowArgs),
+    /// Says which targets are faster or slower than a base, by how much and how surely, and why
+    Compare(CompareArgs),
     /// Writes a run, or several, as one self-contained HTML file
     Report(ReportArgs),
     /// Installs builds of engines side by side, without touching the system
@@ -71,6 +74,13 @@ pub struct RunArgs {
     /// plan with a password, which is not recorded, is given again
     #[arg(long, value_name = "RUN", conflicts_with = "results")]
     pub resume: Option<PathBuf>,
+    /// With `--resume`: measures the cells that match until there are so many repeats of each; what is measured stays
+    #[arg(long, value_name = "N", requires = "resume", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeats: Option<u32>,
+    /// Measures a target against itself, the first one or that of `--only`, by turns, with 5 repeats if the plan has
+    /// fewer: what differs is this machine's noise
+    #[arg(long, conflicts_with = "resume")]
+    pub aa: bool,
     /// Where run directories are made
     #[arg(long, value_name = "DIR", default_value = "results")]
     pub results: PathBuf,
@@ -111,15 +121,122 @@ pub struct ShowArgs {
     pub settings: bool,
 }
 
-/// How `show` prints.
+/// How `show` and `compare` print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// Tables for people
     Table,
     /// Everything, for scripts
     Json,
-    /// One line for each step of each cell
+    /// One line for each step of each cell, or for each comparison
     Csv,
+    /// The tables for a page of GitHub
+    Markdown,
+}
+
+/// Arguments of `compare`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Targets of one name in several runs are repeats of one target, and must be the same: the same plan run again adds \
+repeats. `--by-run` compares each target with that of its name in the first run: yesterday's run, then today's.
+
+With `--gate`: exit code 0 where no regression is shown, 3 where one is, 4 where a result is invalid or too noisy to \
+judge. What is judged are throughput and the metrics that a threshold names.")]
+pub struct CompareArgs {
+    /// The run directories
+    #[arg(required = true, value_name = "RUN")]
+    pub runs: Vec<PathBuf>,
+    /// The target that others are compared to; by default that of the first run's plan
+    #[arg(long, value_name = "TARGET", conflicts_with = "by_run")]
+    pub base: Option<String>,
+    /// Compares each target with that of the same name in the first run
+    #[arg(long)]
+    pub by_run: bool,
+    /// Ends with an exit code that tells a regression from what can't be judged
+    #[arg(long)]
+    pub gate: bool,
+    /// The change for the worse beyond which `--gate` objects, in percent: `5` of throughput, `cpupq=10` of a metric, which
+    /// is not judged otherwise; may be repeated. Throughput has that of `--effect` by default
+    #[arg(long = "threshold", value_name = "[METRIC=]PERCENT")]
+    pub thresholds: Vec<Threshold>,
+    /// The least change that matters, in percent: `no change shown` means that there is none as large
+    #[arg(long, value_name = "PERCENT", default_value = "3", value_parser = percent_above_zero)]
+    pub effect: f64,
+    /// Of what is called faster or slower, the share that may be no change, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = error_percent)]
+    pub error_rate: f64,
+    /// How
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+    /// Compares only this step; may be repeated
+    #[arg(long = "step", value_name = "NAME")]
+    pub steps: Vec<String>,
+}
+
+/// One `--threshold`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Threshold {
+    /// The metric, or `throughput`, which is meant by `None` as well.
+    pub metric: Option<String>,
+    /// Percent.
+    pub percent: f64,
+}
+
+impl std::str::FromStr for Threshold {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (metric, percent) = match text.rsplit_once('=') {
+            Some((metric, percent)) => (Some(metric), percent),
+            None => (None, text),
+        };
+        let known = |metric: &str| metric == THROUGHPUT || analysis::METRICS.contains(&metric);
+        if let Some(metric) = metric.filter(|metric| !known(metric)) {
+            let alike = |name: &&str| strsim::normalized_damerau_levenshtein(metric, name);
+            let names = analysis::METRICS.iter().copied().chain([THROUGHPUT]);
+            let nearest = names.max_by(|a, b| alike(a).total_cmp(&alike(b)));
+            return Err(format!(
+                "`{metric}` is no metric: the nearest is `{}`; docs/metrics.md has all",
+                nearest.unwrap_or(THROUGHPUT)
+            ));
+        }
+        let percent = percent_of(percent)?;
+        if percent < 0.0 {
+            return Err("a threshold is not below 0".into());
+        }
+        Ok(Self {
+            metric: metric.map(str::to_owned),
+            percent,
+        })
+    }
+}
+
+fn percent_of(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim();
+    match number.parse::<f64>() {
+        Ok(percent) if percent.is_finite() => Ok(percent),
+        _ => Err(format!("`{text}` is no percentage: write `5` or `2.5`")),
+    }
+}
+
+fn percent_above_zero(text: &str) -> Result<f64, String> {
+    percent_of(text).and_then(|percent| {
+        if percent > 0.0 && percent < 100.0 {
+            Ok(percent)
+        } else {
+            Err("it is above 0 and below 100".into())
+        }
+    })
+}
+
+fn error_percent(text: &str) -> Result<f64, String> {
+    percent_of(text).and_then(|percent| {
+        if (0.01..=50.0).contains(&percent) {
+            Ok(percent)
+        } else {
+            Err("it is from 0.01 to 50".into())
+        }
+    })
 }
 
 /// Arguments of `report`.

@@ -10,6 +10,7 @@
 mod builds;
 mod check;
 mod cli;
+mod compare;
 mod fetch;
 mod host;
 mod library;
@@ -54,6 +55,7 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
         Command::Run(args) => run::run(&args),
         Command::Check(args) => check::check(&args),
         Command::Show(args) => results::show(&args),
+        Command::Compare(args) => compare::compare(&args),
         Command::Report(args) => results::report(&args),
         Command::Fetch(args) => fetch::fetch(&args),
         Command::Builds(args) => fetch::builds(&args),

@@ -23,6 +23,8 @@ pub enum Exit {
     Failed = 1,
     /// The command line or the plan is wrong; nothing was run.
     Usage = 2,
+    /// A regression is shown; only where that was asked for.
+    Regressed = 3,
     /// A result is invalid or too noisy to judge.
     Invalid = 4,
     /// The operator interrupted it.

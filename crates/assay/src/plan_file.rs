@@ -69,6 +69,29 @@ pub fn recorded_in_silence(recorded: &record::Plan) -> anyhow::Result<PlanFile> 
     })
 }
 
+/// The plan of `file` with more `--set` arguments after its own. Of warnings, which were shown when it was read, nothing is
+/// said.
+pub fn with_sets(file: &PlanFile, more: Vec<String>) -> anyhow::Result<PlanFile> {
+    let mut sets = file.sets.clone();
+    sets.extend(more);
+    match plan::parse(&path_name(file.path.as_deref()), &file.text, &sets) {
+        Ok((plan, _)) => Ok(PlanFile {
+            plan,
+            path: file.path.clone(),
+            text: file.text.clone(),
+            sets,
+            files: file.files.clone(),
+        }),
+        // What is wrong is said.
+        Err(_) => understand(
+            file.path.clone(),
+            file.text.clone(),
+            sets,
+            file.files.clone(),
+        ),
+    }
+}
+
 fn path_name(path: Option<&Path>) -> String {
     path.map_or_else(
         || plan::DEFAULT_PLAN_PATH.to_owned(),

@@ -30,13 +30,14 @@ pub fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
         Format::Table => report::tables(&run, &figures, style),
         Format::Json => json_text(&analysis::json(&run, &figures))?,
         Format::Csv => report::csv(&figures),
+        Format::Markdown => report::tables_markdown(&run, &figures, args.settings),
     };
     print(&text)?;
     Ok(Exit::Ok)
 }
 
 /// Leaves out all steps but those that are asked for.
-fn keep_steps(figures: &mut Figures, wanted: &[String]) -> anyhow::Result<()> {
+pub fn keep_steps(figures: &mut Figures, wanted: &[String]) -> anyhow::Result<()> {
     let mut steps: Vec<&str> = Vec::new();
     for row in &figures.rows {
         if !steps.contains(&row.step.as_str()) {
@@ -67,7 +68,7 @@ fn show_between(
     let text = match format {
         Format::Table => report::differences(&settings, style),
         Format::Json => json_text(&analysis::settings_json(&settings))?,
-        Format::Csv => {
+        Format::Csv | Format::Markdown => {
             return Err(UsageError::new(
                 "what differs between two targets is no table of steps",
                 Some("use `--format table` or `--format json`".into()),
@@ -100,7 +101,8 @@ pub fn pair_of<'a>(
     Ok((a, b))
 }
 
-fn json_text(value: &serde_json::Value) -> anyhow::Result<String> {
+/// JSON for scripts that people can read as well.
+pub fn json_text(value: &serde_json::Value) -> anyhow::Result<String> {
     let mut text = serde_json::to_string_pretty(value)?;
     text.push('\n');
     Ok(text)

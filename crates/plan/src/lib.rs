@@ -38,7 +38,7 @@ use kinds::{Choice, Count, Flag, Line, ListOf, Name, Optional, SmallCount, Time,
 use kv::KvReader;
 use reader::{Context, Field, Kind, Section};
 use sysbench::SysbenchReader;
-use wording::{code, did_you_mean, list};
+use wording::code;
 
 /// The plan that is run when none is given; its path is [`DEFAULT_PLAN_PATH`].
 pub const DEFAULT_PLAN: &str = include_str!("default.toml");
@@ -46,12 +46,13 @@ pub const DEFAULT_PLAN: &str = include_str!("default.toml");
 /// What stands in place of a path for [`DEFAULT_PLAN`].
 pub const DEFAULT_PLAN_PATH: &str = "built-in plan";
 
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 15] = [
     "name",
     "clients",
     "repeats",
     "order",
     "base",
+    "against-itself",
     "seed",
     "data-dir",
     "keep-data",
@@ -143,6 +144,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     ]);
     let order = cx.field(section, "order", &order, Order::Interleaved);
     let base_entry = section.take("base");
+    let twin_entry = section.take("against-itself");
     let base_at = cx.resolved.len();
     let seed = cx.field(section, "seed", &Count(0..=u64::MAX), 1);
     let data_dir = cx.field(
@@ -196,11 +198,23 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
             trusted: false,
         }
     };
-    if targets.trusted {
+    let against_itself = twin_entry.is_some();
+    // What a plan says of all its targets is not wrong where only one of them is measured.
+    if targets.trusted && !against_itself {
         targets::report_unused(cx, &parts, &targets.value);
     }
     check_engines(cx, variants.as_deref(), &builds.value);
-    let base = base(cx, base_entry, &targets, base_at);
+    let (targets, base) = match twin_entry {
+        Some(entry) => {
+            let twins = targets::against_itself(cx, &entry, &targets, base_at);
+            let base = base(cx, None, &twins, base_at);
+            (twins, base)
+        }
+        None => {
+            let base = base(cx, base_entry, &targets, base_at);
+            (targets, base)
+        }
+    };
 
     Some(Plan {
         name: name.value,
@@ -212,6 +226,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
         repeats: repeats.value,
         order: order.value,
         base: base?,
+        against_itself,
         seed: seed.value,
         data_dir: data_dir.value,
         keep_data: keep_data.value,
@@ -342,31 +357,7 @@ fn base(
     let (index, place) = match entry {
         None => (0, Place::Nowhere),
         Some(entry) => {
-            let name = cx.read("base", &entry.node, &Line)?;
-            if !targets.trusted {
-                return None;
-            }
-            let names: Vec<&str> = targets
-                .value
-                .iter()
-                .map(|target| target.name.as_str())
-                .collect();
-            let Some(index) = names.iter().position(|other| *other == name) else {
-                cx.report(
-                    Diagnostic::error(
-                        "plan::unknown-base",
-                        entry.node.place,
-                        format!("`base` is no target: {}", code(&name)),
-                    )
-                    .label("not a target")
-                    .help(format!(
-                        "{}targets here: {}",
-                        did_you_mean(&name, &names),
-                        list(&names)
-                    )),
-                );
-                return None;
-            };
+            let index = targets::named(cx, "base", &entry, targets)?;
             (index, entry.node.place)
         }
     };

@@ -15,6 +15,8 @@ pub struct Plan {
     pub order: Order,
     /// The index in `targets` of the one that others are compared to.
     pub base: usize,
+    /// The targets are one and its twin, the same build with the same config: the plan asks for the noise.
+    pub against_itself: bool,
     /// The seed of all data and random choices.
     pub seed: u64,
     /// Where databases are made; `None`: beside the results.

@@ -5,11 +5,14 @@ use crate::configs::Declared;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::kinds::{Line, ListOf};
 use crate::reader::{Context, Field, Kind, Section, wrong_type};
-use crate::spec::{Build, Target};
+use crate::spec::{Build, Resolved, Target};
 use crate::tree::{Entry, Value};
 use crate::wording::{code, did_you_mean, list};
 
 const KEYS: [&str; 2] = ["builds", "configs"];
+
+/// How the name of a twin ends: see [`against_itself`].
+const AGAIN: &str = "-again";
 
 /// What targets are made of.
 pub(crate) struct Parts<'a> {
@@ -95,6 +98,83 @@ pub(crate) fn read(
         value: targets.targets,
         place,
         trusted,
+    }
+}
+
+/// The index of the target that `key` names.
+pub(crate) fn named(
+    cx: &mut Context<'_>,
+    key: &str,
+    entry: &Entry,
+    targets: &Field<Vec<Target>>,
+) -> Option<usize> {
+    let name = cx.read(key, &entry.node, &Line)?;
+    if !targets.trusted {
+        return None;
+    }
+    let names: Vec<&str> = targets
+        .value
+        .iter()
+        .map(|target| target.name.as_str())
+        .collect();
+    let index = names.iter().position(|other| *other == name);
+    if index.is_none() {
+        cx.report(
+            Diagnostic::error(
+                if key == "base" {
+                    "plan::unknown-base"
+                } else {
+                    "plan::unknown-target"
+                },
+                entry.node.place,
+                format!("{} is no target: {}", code(key), code(&name)),
+            )
+            .label("not a target")
+            .help(format!(
+                "{}targets here: {}",
+                did_you_mean(&name, &names),
+                list(&names)
+            )),
+        );
+    }
+    index
+}
+
+/// The target that `against-itself` names and its twin, the same build with the same config under another name: what
+/// differs between the two is noise. Noted at `at`.
+pub(crate) fn against_itself(
+    cx: &mut Context<'_>,
+    entry: &Entry,
+    targets: &Field<Vec<Target>>,
+    at: usize,
+) -> Field<Vec<Target>> {
+    let place = entry.node.place;
+    let named = named(cx, "against-itself", entry, targets);
+    let Some(target) = named.and_then(|index| targets.value.get(index)) else {
+        return Field {
+            value: Vec::new(),
+            place,
+            trusted: false,
+        };
+    };
+    let value = Line.show(&target.name);
+    let origin = cx.origin(place);
+    cx.resolved.insert(
+        at,
+        Resolved {
+            key: "against-itself".to_owned(),
+            value,
+            origin,
+        },
+    );
+    let twin = Target {
+        name: format!("{}{AGAIN}", target.name),
+        ..target.clone()
+    };
+    Field {
+        value: vec![target.clone(), twin],
+        place,
+        trusted: true,
     }
 }
 

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 
+pub(crate) use analysis::throughput;
 use analysis::{Fairness, Row, Shade, relative as ratio_to, shade_relative, shade_summary};
-use record::{Status, StepKind};
+use record::Status;
 
 use crate::grouped;
 use crate::matrix::{Line, Matrix, StepHead};
@@ -22,12 +23,17 @@ pub(crate) struct Footnotes {
 impl Footnotes {
     /// The letter for the reasons of `row`: the same reasons share one.
     pub(crate) fn letter(&mut self, matrix: &Matrix<'_>, line: &Line<'_>, row: &Row) -> String {
-        let reasons = if row.reasons.is_empty() {
+        let place = format!("{} {}", matrix.label(line), row.step);
+        self.letter_of(&row.reasons, place)
+    }
+
+    /// The same for reasons that hold at `place`.
+    pub(crate) fn letter_of(&mut self, reasons: &[String], place: String) -> String {
+        let reasons = if reasons.is_empty() {
             "no reason recorded".to_string()
         } else {
-            row.reasons.join("; ")
+            reasons.join("; ")
         };
-        let place = format!("{} {}", matrix.label(line), row.step);
         let index = match self.notes.iter().position(|(text, _)| *text == reasons) {
             Some(index) => {
                 if !self.notes[index].1.contains(&place) {
@@ -44,10 +50,15 @@ impl Footnotes {
     }
 
     pub(crate) fn into_notes(self) -> impl Iterator<Item = String> {
+        self.notes_in(Tone::Invalid.mark(), "")
+    }
+
+    /// The notes, where letters have these before and after them.
+    pub(crate) fn notes_in(self, before: &str, after: &str) -> impl Iterator<Item = String> {
         self.notes
             .into_iter()
             .enumerate()
-            .map(|(index, (reasons, places))| {
+            .map(move |(index, (reasons, places))| {
                 let (shown, more) = places.split_at(places.len().min(4));
                 let more = if more.is_empty() {
                     String::new()
@@ -55,7 +66,7 @@ impl Footnotes {
                     format!(" and {} more", more.len())
                 };
                 format!(
-                    "`!{}` {reasons} ({}{more})",
+                    "`{before}{}{after}` {reasons} ({}{more})",
                     letters(index),
                     shown.join(", ")
                 )
@@ -71,16 +82,6 @@ fn letters(index: usize) -> String {
     } else {
         format!("{}{last}", letters(index / 26 - 1))
     }
-}
-
-/// The figure that says how fast a step was.
-pub(crate) fn throughput(row: &Row) -> Option<f64> {
-    let name = match row.kind {
-        StepKind::Load | StepKind::Index => "ips",
-        StepKind::Query => "qps",
-        StepKind::Settle => return None,
-    };
-    row.metrics.get(name).copied().flatten()
 }
 
 /// Whether a row's figures may be compared with others.

@@ -220,14 +220,15 @@ fn status_name(status: Status) -> &'static str {
 }
 
 /// Every digit that the figure has: rounding is for people.
-fn number(value: Option<f64>) -> String {
+pub(crate) fn number(value: Option<f64>) -> String {
     value
         .filter(|value| value.is_finite())
         .map(|value| value.to_string())
         .unwrap_or_default()
 }
 
-fn written(lines: &[Vec<String>]) -> String {
+/// Lines of equal length as CSV.
+pub(crate) fn written(lines: &[Vec<String>]) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for line in lines {
         writer

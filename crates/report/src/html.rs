@@ -18,6 +18,7 @@ use record::{Cell, Run, Status, Step};
 
 use crate::classic;
 use crate::differences::{heading, of_targets};
+use crate::findings;
 use crate::grouped;
 use crate::lsm;
 use crate::matrix::{Matrix, StepHead};
@@ -25,6 +26,7 @@ use crate::metrics;
 use crate::number::{duration, moment};
 use crate::operations::kinds_apart;
 use crate::problems::{Weight, counted, ended, problems, targets, verdict};
+use crate::quality;
 use crate::table::{Table, Tone};
 use crate::terminal::printable;
 use crate::times;
@@ -117,12 +119,14 @@ pub fn html(sources: &[Source], figures: &Figures) -> String {
                         h2 { "Summary" }
                         @for summary in classic::summary(&matrix) { (table(&summary)) }
                         @for relative in classic::relative(&matrix) { (table(&relative)) }
+                        (findings::section(&findings::of(run, figures)))
                         @if let Some(rate) = classic::insert_rate(&matrix) { (table(&rate)) }
                         @if let Some(stalled) = lsm::stalled(&matrix) { (table(&stalled)) }
                         @if let Some(fairness) = classic::fairness(&matrix) { (table(&fairness)) }
                         @for costs in grouped::costs(&matrix) { (table(&costs)) }
                         @for times in grouped::times(&matrix) { (table(&times)) }
                         @for lengths in classic::lengths(&matrix) { (table(&lengths)) }
+                        @if let Some(debt) = quality::debt(&matrix) { (table(&debt)) }
                         (unreported(&matrix))
                     }
                     section id="problems" {
@@ -286,8 +290,9 @@ fn tone_class(tone: Tone) -> &'static str {
         Tone::Good => "good",
         Tone::Bad => "bad",
         Tone::SlaMissed => "sla",
-        Tone::Better => "better",
-        Tone::Worse => "worse",
+        Tone::Better | Tone::Faster | Tone::CostsLess => "better",
+        Tone::Worse | Tone::Slower | Tone::CostsMore => "worse",
+        Tone::Noisy => "sla",
         // What costs less is as good as what is faster.
         Tone::Dearer => "worse",
         Tone::Cheaper => "better",
@@ -475,6 +480,7 @@ fn step_section(matrix: &Matrix<'_>, charts: &StepCharts<'_>, points_max: usize)
             div.charts {
                 @for chart in charts.load.iter().chain(&charts.tree) { (figure(chart, step, points_max)) }
             }
+            @for quality in quality::tables(matrix, step) { (table(&quality)) }
             @for lsm in lsm::tables(matrix, step) { (table(&lsm)) }
             (table(&times::buckets(matrix, step, &kinds)))
             (table(&times::percentiles(matrix, step, &kinds)))

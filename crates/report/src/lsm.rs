@@ -104,6 +104,23 @@ pub(crate) fn is_told(name: &str) -> bool {
         || SUMMARY.iter().map(|(known, _)| known).any(is)
 }
 
+/// The unit of a metric of these tables; empty: it is a number of something, or not known here.
+pub(crate) fn unit(metric: &str) -> &'static str {
+    let mut known = WORK.iter().chain(&STATE);
+    match known.find(|(name, ..)| *name == metric) {
+        Some((_, _, unit)) => unit,
+        None => match metric {
+            "o/s" => "/s",
+            "mb_sec" | "c_mbps" => "MB/s",
+            "lsm_sz" | "blob_sz" | "c_wgb" | "b_rgb" | "b_wgb" => "GB",
+            "uptime" | "u_cpu" | "s_cpu" => "s",
+            "usec_op" => "us",
+            name if name.starts_with("service_us_") => "us",
+            _ => "",
+        },
+    }
+}
+
 /// Whether any line's engine has such a tree.
 pub(crate) fn is_lsm(matrix: &Matrix<'_>, step: StepHead<'_>) -> bool {
     matrix.rows_of(step).any(|row| row.lsm.is_some())

@@ -55,6 +55,9 @@ const COSTS: [(&str, &str, &str); 12] = [
     ("client_cpu_us_per_write", "client_cpu", "us/write"),
 ];
 
+/// It has the field's name wherever nothing is said of client and server.
+const HOST_CPU: &str = "cpupq";
+
 /// What an engine does beside answering: the metric, its name in this table and its unit.
 const UPKEEP: [(&str, &str, &str); 10] = [
     ("fsyncs_per_commit", "fsyncs", "/commit"),
@@ -72,6 +75,27 @@ const UPKEEP: [(&str, &str, &str); 10] = [
 /// Names of figures that stand in a table already under another name: `cpu/o` is `cpupq` in units that no two hosts
 /// share.
 const OTHER_NAMES: [&str; 2] = ["cpu/o", "o/s"];
+
+/// What a metric is called where there is little room.
+pub(crate) fn short(metric: &str) -> &str {
+    let mut known = COSTS.iter().chain(&UPKEEP);
+    let short = known.find(|(name, ..)| *name == metric && *name != HOST_CPU);
+    short.map_or(metric, |(_, short, _)| short)
+}
+
+/// The unit of a metric; empty: it is a number of something, or not known here.
+pub(crate) fn unit(metric: &str) -> &'static str {
+    let field = FIELD.iter().map(|(name, unit)| (name, unit));
+    let others = COSTS.iter().chain(&UPKEEP);
+    let mut known = field.chain(others.map(|(name, _, unit)| (name, unit)));
+    match known.find(|(name, _)| **name == metric) {
+        // Of debts the table says that they are, and then in what.
+        Some((_, unit)) => unit
+            .strip_prefix("debt")
+            .map_or(unit, |rest| rest.trim_start_matches(", ")),
+        None => lsm::unit(metric),
+    }
+}
 
 /// (d) The metrics of the field in one step, one row per line.
 pub(crate) fn metrics(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {

@@ -30,6 +30,9 @@ impl Figure {
             "c_wsecs" | "c_csecs" | "c_wsecs_settled" | "c_csecs_settled" => Self::OneDecimal,
             "uptime" | "u_cpu" | "s_cpu" => Self::OneDecimal,
             name if name.ends_with("_mb") => Self::OneDecimal,
+            "p1_of_median%" | "thickness%" | "cv%" => Self::OneDecimal,
+            "zero_s" | "below_half_s" | "stalls" | "stalled_s" | "longest_stall_s" | "shifts"
+            | "max_at_s" => Self::Count,
             "Nstall" | "l0_files_begin" | "l0_files" | "l0_files_max" | "levels_begin"
             | "levels" | "lsm_files" => Self::Count,
             "w_amp" | "w_amp_settled" | "wal_amp" | "r_amp" | "s_amp" => Self::Amplification,
@@ -41,7 +44,9 @@ impl Figure {
             "cpupq" | "cpu/o" => Self::Microseconds,
             name if name.contains("_us_per_") => Self::Microseconds,
             "usec_op" => Self::Microseconds,
-            name if name.starts_with("service_us_") => Self::Microseconds,
+            name if name.starts_with("service_us_") || name.starts_with("response_us_") => {
+                Self::Microseconds
+            }
             "dbgb1" | "dbgb2" | "rss" => Self::Gigabytes,
             "lsm_sz" | "blob_sz" | "c_wgb" | "c_wgb_settled" | "b_rgb" | "b_wgb" => Self::Gigabytes,
             name if name.ends_with("_gb") => Self::Gigabytes,

@@ -22,6 +22,16 @@ pub(crate) enum Tone {
     Dearer,
     /// A cost more than 5% below the base's.
     Cheaper,
+    /// Faster than the base, as repeats show.
+    Faster,
+    /// Slower than the base, as repeats show.
+    Slower,
+    /// A cost above the base's, as repeats show.
+    CostsMore,
+    /// A cost below the base's, as repeats show.
+    CostsLess,
+    /// Repeats differ by more than what is looked for.
+    Noisy,
     /// Rounding may be more than a twentieth of it.
     Coarse,
     /// Not to be compared.
@@ -52,6 +62,9 @@ impl Tone {
             Self::Good | Self::Better | Self::Dearer => "+",
             Self::Bad | Self::Worse | Self::Cheaper => "-",
             Self::SlaMissed => "*",
+            Self::Faster | Self::CostsMore => "▲",
+            Self::Slower | Self::CostsLess => "▼",
+            Self::Noisy => "?",
             Self::Coarse => "~",
             Self::Invalid => "!",
             Self::Plain | Self::Failed | Self::Absent => "",
@@ -70,6 +83,13 @@ impl Tone {
             Self::Worse => Some("more than 5% below the base"),
             Self::Dearer => Some("a cost more than 5% above the base's"),
             Self::Cheaper => Some("a cost more than 5% below the base's"),
+            Self::Faster => Some("faster: the interval is above 1"),
+            Self::Slower => Some("slower: the interval is below 1"),
+            Self::CostsMore => Some("costs more: the interval is above 1"),
+            Self::CostsLess => Some("costs less: the interval is below 1"),
+            Self::Noisy => {
+                Some("too noisy to say: the interval has 1 in it, and changes that matter")
+            }
             Self::Coarse => Some("more than 5% of it may be the rounding of what the engine tells"),
             Self::Invalid => Some("invalid: not to be compared"),
             Self::Plain | Self::Failed | Self::Absent => None,
@@ -137,6 +157,9 @@ const GROUPING: [&str; 2] = ["variant", "clients"];
 /// Head of the column that says which test rows are about, where these are several.
 pub(crate) const TEST: &str = "test";
 
+/// The same where steps are no tests.
+pub(crate) const STEP: &str = "step";
+
 /// A table: text on the left that says what each row is about, figures on the right.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
@@ -166,6 +189,11 @@ impl Table {
             Tone::Worse,
             Tone::Dearer,
             Tone::Cheaper,
+            Tone::Faster,
+            Tone::Slower,
+            Tone::CostsMore,
+            Tone::CostsLess,
+            Tone::Noisy,
             Tone::SlaMissed,
             Tone::Coarse,
             Tone::Invalid,
@@ -232,7 +260,10 @@ impl Table {
     /// Whether a row is about the same test as the one before it.
     pub(crate) fn goes_on(&self, row: usize) -> bool {
         let test = |row: usize| self.rows[row].lead.first();
-        let is_of_tests = self.lead.first().is_some_and(|head| head == TEST);
+        let is_of_tests = self
+            .lead
+            .first()
+            .is_some_and(|head| head == TEST || head == STEP);
         is_of_tests && self.lead.len() > 1 && row > 0 && test(row) == test(row - 1)
     }
 

@@ -10,13 +10,16 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::classic;
 use crate::differences::{Block, blocks};
+use crate::findings;
 use crate::grouped;
 use crate::lsm;
+use crate::markdown;
 use crate::matrix::Matrix;
 use crate::metrics;
 use crate::number::{duration, moment};
 use crate::operations::kinds_apart;
 use crate::problems::{Weight, ended, problems, targets, verdict};
+use crate::quality;
 use crate::table::{Cell, Table, TableRow, Tone};
 use crate::times;
 
@@ -75,15 +78,32 @@ pub(crate) fn printable(letter: char) -> Option<char> {
 
 /// Everything that `figures` holds, as text: what matters most comes first.
 pub fn tables(run: &Run, figures: &Figures, style: TableStyle) -> String {
-    let matrix = Matrix::new(run, figures);
     let mut out = Text::new(style);
+    write_tables(&mut out, run, figures);
+    out.finish()
+}
+
+/// The same as Markdown, for a page of GitHub.
+pub fn tables_markdown(run: &Run, figures: &Figures, all_settings: bool) -> String {
+    let mut out = Text::markdown(TableStyle {
+        all_settings,
+        ..TableStyle::default()
+    });
+    write_tables(&mut out, run, figures);
+    out.finish()
+}
+
+fn write_tables(out: &mut Text, run: &Run, figures: &Figures) {
+    let matrix = Matrix::new(run, figures);
     out.head(run, figures);
     out.targets(run);
     out.summary(&matrix);
+    findings::write(out, &findings::of(run, figures));
     out.tables(classic::fairness(&matrix));
     out.tables(grouped::costs(&matrix));
     out.tables(grouped::times(&matrix));
     out.tables(classic::lengths(&matrix));
+    out.tables(quality::debt(&matrix));
     out.settings(&figures.settings);
     out.problems(run, figures, &matrix);
     let is_detailed =
@@ -102,8 +122,10 @@ pub fn tables(run: &Run, figures: &Figures, style: TableStyle) -> String {
         out.table(&metrics::metrics(&matrix, step));
         out.table(&metrics::costs(&matrix, step));
         out.tables(metrics::upkeep(&matrix, step));
+        out.tables(quality::spread(&matrix, step));
         out.tables(lsm::tables(&matrix, step));
         if is_detailed {
+            out.tables(quality::details(&matrix, step));
             out.table(&times::accounting(&matrix, step));
             out.table(&times::buckets(&matrix, step, &kinds));
             out.table(&times::percentiles(&matrix, step, &kinds));
@@ -119,12 +141,11 @@ pub fn tables(run: &Run, figures: &Figures, style: TableStyle) -> String {
     if !is_detailed {
         out.text.push('\n');
         out.line(&format!(
-            "Operations, their response times by bucket and their percentiles are left out, since there are {} lines: \
-             `--step NAME` shows those of one step, `--format csv` all.",
+            "Stalls and shifts, operations, their response times by bucket and their percentiles are left out, since \
+             there are {} lines: `--step NAME` shows those of one step, `--format json` all.",
             matrix.lines.len()
         ));
     }
-    out.text
 }
 
 /// The tables for the end of a run: throughput, relative to the base, insert rate, and what went wrong.
@@ -134,7 +155,7 @@ pub fn tables_brief(run: &Run, figures: &Figures, style: TableStyle) -> String {
     out.head(run, figures);
     out.summary(&matrix);
     out.problems(run, figures, &matrix);
-    out.text
+    out.finish()
 }
 
 /// What differs between targets, alone.
@@ -144,17 +165,42 @@ pub fn differences(settings: &Settings, style: TableStyle) -> String {
     out.text
 }
 
-/// Text that grows.
-struct Text {
+/// Text that grows: for a terminal, or as Markdown.
+pub(crate) struct Text {
     style: TableStyle,
+    is_markdown: bool,
     text: String,
 }
 
 impl Text {
-    fn new(style: TableStyle) -> Self {
+    /// For a terminal.
+    pub(crate) fn new(style: TableStyle) -> Self {
         Self {
             style,
+            is_markdown: false,
             text: String::new(),
+        }
+    }
+
+    /// As Markdown, which has neither colours nor a width.
+    pub(crate) fn markdown(style: TableStyle) -> Self {
+        Self {
+            style: TableStyle {
+                colour: false,
+                width: None,
+                ..style
+            },
+            is_markdown: true,
+            text: String::new(),
+        }
+    }
+
+    /// All of it.
+    pub(crate) fn finish(self) -> String {
+        if self.is_markdown {
+            markdown::squeezed(&self.text)
+        } else {
+            self.text
         }
     }
 
@@ -167,7 +213,7 @@ impl Text {
             .map(|seconds| format!(" in {}", duration(seconds)))
             .unwrap_or_default();
         let (verdict, _) = verdict(figures);
-        self.title(&format!("{}: {}{took}; {verdict}", run.name, ended(run)));
+        self.first(&format!("{}: {}{took}; {verdict}", run.name, ended(run)));
         self.line(&format!(
             "{}, seed {}, assay {}",
             moment(run.started_unix_ns),
@@ -185,6 +231,10 @@ impl Text {
 
     /// Begins what is said of one step.
     fn heading(&mut self, name: &str) {
+        if self.is_markdown {
+            self.text.push_str(&markdown::heading(2, name));
+            return;
+        }
         let width = self.style.width.unwrap_or(RULE_MAX).min(RULE_MAX);
         let name = terminal_text(name);
         let rest = width.saturating_sub(name.width() + 4);
@@ -200,11 +250,11 @@ impl Text {
         self.tables(lsm::stalled(matrix));
     }
 
-    fn tables(&mut self, tables: impl IntoIterator<Item = Table>) {
+    pub(crate) fn tables(&mut self, tables: impl IntoIterator<Item = Table>) {
         tables.into_iter().for_each(|table| self.table(&table));
     }
 
-    fn table(&mut self, table: &Table) {
+    pub(crate) fn table(&mut self, table: &Table) {
         if table.rows.is_empty() || table.columns.is_empty() {
             return;
         }
@@ -243,6 +293,10 @@ impl Text {
 
     /// A table in as many parts as its columns need.
     fn parts(&mut self, table: &Table) {
+        if self.is_markdown {
+            self.text.push_str(&markdown::table(table));
+            return;
+        }
         for (part, columns) in split(table, self.style.width).into_iter().enumerate() {
             if part > 0 {
                 self.text.push('\n');
@@ -296,6 +350,14 @@ impl Text {
             };
             let mut texts = problem.texts.iter();
             let first = texts.next().map_or("", String::as_str);
+            if self.is_markdown {
+                let texts: Vec<&str> = std::iter::once(first)
+                    .chain(texts.map(String::as_str))
+                    .collect();
+                let texts = texts.join("; ");
+                self.wrapped("  ", &format!("{}: {texts}{place}", problem.weight.word()));
+                continue;
+            }
             let word = self.coloured(
                 problem.weight.word(),
                 match problem.weight {
@@ -321,7 +383,27 @@ impl Text {
         }
     }
 
-    fn title(&mut self, title: &str) {
+    /// An empty line before what is about something else.
+    pub(crate) fn gap(&mut self) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+    }
+
+    /// What all of it is.
+    pub(crate) fn first(&mut self, title: &str) {
+        if self.is_markdown {
+            self.text.push_str(&markdown::heading(2, title));
+        } else {
+            self.title(title);
+        }
+    }
+
+    pub(crate) fn title(&mut self, title: &str) {
+        if self.is_markdown {
+            self.text.push_str(&markdown::heading(3, title));
+            return;
+        }
         let from = self.text.len();
         self.wrapped("", title);
         if self.style.colour {
@@ -331,12 +413,18 @@ impl Text {
         }
     }
 
-    fn line(&mut self, text: &str) {
+    pub(crate) fn line(&mut self, text: &str) {
         self.wrapped("", text);
     }
 
     /// Writes a paragraph no wider than the terminal, without backticks; lines after the first are indented by two more.
-    fn wrapped(&mut self, indent: &str, text: &str) {
+    /// In Markdown what is indented is an item of a list.
+    pub(crate) fn wrapped(&mut self, indent: &str, text: &str) {
+        if self.is_markdown {
+            let item = !indent.is_empty();
+            self.text.push_str(&markdown::paragraph(text, item));
+            return;
+        }
         let width = self.style.width.unwrap_or(usize::MAX).max(20);
         let mut line = indent.to_string();
         let mut empty = true;
@@ -512,8 +600,8 @@ fn styled(cell: &Cell, width: &Width, style: TableStyle) -> Styled {
         Tone::Plain | Tone::Coarse => styled,
         Tone::Good => styled.fg(Color::Green),
         Tone::Bad | Tone::Failed => styled.fg(Color::Red),
-        Tone::Better | Tone::Cheaper => styled.fg(Color::Cyan),
-        Tone::Worse | Tone::Dearer => styled.fg(Color::Yellow),
-        Tone::SlaMissed | Tone::Invalid | Tone::Absent => styled.fg(Color::DarkGrey),
+        Tone::Better | Tone::Cheaper | Tone::Faster | Tone::CostsLess => styled.fg(Color::Cyan),
+        Tone::Worse | Tone::Dearer | Tone::Slower | Tone::CostsMore => styled.fg(Color::Yellow),
+        Tone::SlaMissed | Tone::Noisy | Tone::Invalid | Tone::Absent => styled.fg(Color::DarkGrey),
     }
 }

@@ -535,6 +535,27 @@ fn upkeep_of(step: &Step) -> BTreeMap<&'static str, Option<f64>> {
 }
 
 #[test]
+fn an_event_is_as_many_commits_as_its_test_has() {
+    let counters = [
+        ("innodb_fsync_count", Some(1000.0), Some(1300.0)),
+        ("binlog_sync_count", Some(50.0), Some(150.0)),
+    ];
+    for (commits, expected) in [
+        (Some(1.0), Some(2.0)),
+        (Some(2.0), Some(1.0)),
+        (Some(0.0), None),
+        (None, None),
+    ] {
+        let mut step = with_counters(Step::default(), &counters);
+        step.kind = StepKind::Query;
+        step.commits_per_event = commits;
+        let ops = step.ops.entry("event".into()).or_default();
+        ops.ok = 200;
+        check(&upkeep_of(&step), &[("fsyncs_per_commit", expected)]);
+    }
+}
+
+#[test]
 fn fsyncs_per_commit_of_mysql_are_of_innodb_and_of_the_binary_log() {
     let counters = [
         ("innodb_fsync_count", Some(1000.0), Some(1300.0)),

@@ -5,16 +5,17 @@ use record::{HostSeries, Step, StepKind};
 
 use super::counters::Counters;
 use super::{MIB, growth_per_second, over, seconds};
-use crate::operation::{DELETE, INSERT, PUT, writing};
+use crate::operation::{DELETE, EVENT, INSERT, PUT, writing};
 
-/// Commits of the load: each insert, each put and each delete that succeeded is one. In an index step nearly all that is made
-/// durable is not theirs.
+/// Commits of the load: each insert, each put and each delete that succeeded is one, and an event as many as its test has.
+/// In an index step nearly all that is made durable is not theirs.
 fn commits(step: &Step) -> Option<f64> {
     if !matches!(step.kind, StepKind::Load | StepKind::Query) {
         return None;
     }
     let ok = |kind: &str| step.ops.get(kind).map_or(0, |ops| ops.ok);
-    Some((ok(INSERT) + ok(PUT) + ok(DELETE)) as f64)
+    let writes = (ok(INSERT) + ok(PUT) + ok(DELETE)) as f64;
+    Some(writes + ok(EVENT) as f64 * step.commits_per_event.unwrap_or(0.0))
 }
 
 /// The figures of this module: names as in [`super::METRICS`].

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod compare;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -170,8 +172,21 @@ fn a_step_comes_to_its_figures() {
     assert_eq!((row.metrics["qps"], row.metrics["cpups"]), (None, None));
     let sla = row.sla.unwrap();
     assert_eq!((sla.target, sla.achieved, sla.met), (1000.0, 750.0, false));
+    // One operation of each of the two connections may be late: 850 rows are wanted in every second.
+    let history = sla.history.unwrap();
+    assert_eq!((history.seconds, history.met_seconds), (12, 0));
+    assert_eq!(
+        (history.first_missed_second, history.longest_miss_seconds),
+        (Some(0), 12)
+    );
     let fairness = row.fairness.unwrap();
     assert_eq!((fairness.abs_seconds, fairness.pct), (2.0, 20.0));
+    assert_eq!((fairness.fastest_client, fairness.slowest_client), (0, 1));
+    let quality = row.quality.unwrap();
+    assert_eq!((quality.kind.as_str(), quality.seconds), ("insert", 12));
+    assert_eq!((quality.median, quality.cv), (750.0, Some(0.0)));
+    assert_eq!((quality.zero_seconds, quality.stall_count), (0, 0));
+    assert!(row.settled.is_none());
     assert_eq!(row.counters["wal_bytes"], 12_000.0);
     let insert = &row.ops["insert"];
     assert_eq!((insert.per_second, insert.rows_per_second), (15.0, 750.0));
@@ -336,6 +351,9 @@ fn the_json_contract_holds() {
         (&1000.0.into(), &false.into())
     );
     assert_eq!(row["fairness"]["pct"], 20.0);
+    assert_eq!(row["quality"]["median"], 750.0);
+    assert_eq!(row["sla"]["history"]["met_pct"], 0.0);
+    assert!(row["settled"].is_null());
 }
 
 #[test]

@@ -18,7 +18,7 @@ use record::{Cell, CellDir, CellRef, Failure, RunDir, Status};
 
 use super::cell::{self, LOG_LINES};
 use super::display::{Display, Outlook};
-use super::{Conductor, matrix, stop, target, unix_now_ns};
+use super::{Conductor, matrix, resume, stop, target, unix_now_ns};
 use crate::cli::CellArgs;
 use crate::outcome::{Exit, print_failure};
 use crate::plan_file;
@@ -168,7 +168,8 @@ pub fn main(args: &CellArgs) -> anyhow::Result<Exit> {
     let stop = stop::watch()?;
     let directory = RunDir::open(&args.run)?;
     let run = directory.read_run()?;
-    let file = plan_file::recorded_in_silence(&run.plan)?;
+    let mut file = plan_file::recorded_in_silence(&run.plan)?;
+    resume::cover_repeats(&mut file.plan, &run.cells);
     let task = matrix::numbered(&file.plan, &run.cells)?
         .into_iter()
         .find(|task| task.reference.path == args.cell)

@@ -1,6 +1,7 @@
 //! `assay run`: works through the cells of a plan, one after the other, and records each before the next begins; and
 //! goes on with a run that did not come to its end.
 
+mod against_itself;
 mod cell;
 mod display;
 pub mod isolated;
@@ -36,7 +37,10 @@ use crate::{builds, preflight, results};
 use display::{Display, Outlook};
 use matrix::Matrix;
 use only::Only;
+pub use only::name as cell_name;
+pub use resume::change as build_change;
 use workplace::Workplace;
+pub use workplace::differences as host_differences;
 
 /// What all cells of a run share.
 struct Conductor<'a> {
@@ -74,11 +78,18 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
 fn begin(args: &RunArgs) -> anyhow::Result<Exit> {
     let started_unix_ns = unix_now_ns();
     let mut file = plan_file::read(&args.plan)?;
+    let planned = matrix::references(&file.plan);
+    let only = Only::new(&args.only, &planned)?;
+    if args.aa {
+        file = against_itself::plan(&file, &args.plan, &planned, &only)?;
+    }
     preflight::refuse_what_cannot_run(&file)?;
     file.keep_files()?;
     let mut cells = matrix::references(&file.plan);
-    let only = Only::new(&args.only, &cells)?;
-    cells.retain(|cell| only.matches(cell));
+    cells.retain(|cell| match args.aa {
+        true => against_itself::matches(&only, &file.plan, cell),
+        false => only.matches(cell),
+    });
     let matrix = Matrix::begin(&file.plan, &cells)?;
     let located = builds::locate(&file.plan, matrix.tasks.iter().map(|task| task.cell))?;
     target::refuse_limits(&file.plan, matrix.tasks.iter().map(|task| task.cell))?;
@@ -106,11 +117,23 @@ fn go_on(args: &RunArgs, path: &Path) -> anyhow::Result<Exit> {
         lock: _lock,
     } = resume::open(path)?;
     resume::refuse_needless_plan(&run.plan, &args.plan)?;
+    let file = match args.repeats {
+        None => None,
+        Some(repeats) => {
+            let mut file = resume::plan(&run.plan, &args.plan)?;
+            resume::add_repeats(&mut file.plan, &mut run.cells, repeats, &args.only)?;
+            Some(file)
+        }
+    };
     let only = Only::new(&args.only, &run.cells)?;
     if is_complete(&directory, &run)? {
         return already_complete(args, &directory, run);
     }
-    let file = resume::plan(&run.plan, &args.plan)?;
+    let mut file = match file {
+        Some(file) => file,
+        None => resume::plan(&run.plan, &args.plan)?,
+    };
+    resume::cover_repeats(&mut file.plan, &run.cells);
     preflight::refuse_what_cannot_run(&file)?;
     let matrix = Matrix::go_on(&file.plan, &run.cells, &directory, &only)?;
     if matrix.tasks.is_empty() {
@@ -260,6 +283,9 @@ fn conduct(
     write_report(directory, &figures);
     if !args.quiet {
         results::print(&results::brief(&run, &figures))?;
+        if file.plan.against_itself {
+            results::print(&crate::compare::noise(&run, &figures))?;
+        }
     }
     unfinished.say(&conductor.display, directory, &run);
     let exit = if status == Status::Complete && run.status != Status::Complete {

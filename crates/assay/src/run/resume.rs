@@ -2,9 +2,12 @@
 
 use std::path::Path;
 
-use record::{Build, FactDifference, RecordError, Run, RunDir, Sitting};
+use plan::Plan;
+use record::{Build, CellRef, FactDifference, RecordError, Run, RunDir, Sitting};
 
 use super::lock::{self, Lock};
+use super::matrix;
+use super::only::Only;
 use crate::cli::PlanArgs;
 use crate::outcome::UsageError;
 use crate::plan_file::{self, PlanFile};
@@ -100,6 +103,34 @@ pub fn plan(recorded: &record::Plan, args: &PlanArgs) -> anyhow::Result<PlanFile
     Ok(file)
 }
 
+/// Adds cells of a run that match `filters` until there are `repeats` of each, in the plan's order. Of no cell that the
+/// run began without: which those are is part of the run.
+pub fn add_repeats(
+    plan: &mut Plan,
+    cells: &mut Vec<CellRef>,
+    repeats: u32,
+    filters: &[String],
+) -> Result<(), UsageError> {
+    plan.repeats = plan.repeats.max(repeats);
+    let is_of_run = |new: &CellRef| {
+        cells.iter().any(|cell| {
+            (&cell.target, &cell.variant, cell.clients) == (&new.target, &new.variant, new.clients)
+        })
+    };
+    let mut all = matrix::references(plan);
+    all.retain(|cell| cell.repeat <= repeats && is_of_run(cell));
+    let only = Only::new(filters, &all)?;
+    all.retain(|new| only.matches(new) && cells.iter().all(|cell| cell.path != new.path));
+    cells.extend(all);
+    Ok(())
+}
+
+/// Makes the plan know as many repeats as were added to its run.
+pub fn cover_repeats(plan: &mut Plan, cells: &[CellRef]) {
+    let most = cells.iter().map(|cell| cell.repeat).max();
+    plan.repeats = plan.repeats.max(most.unwrap_or(0));
+}
+
 /// Where a plan is not the recorded one, passwords apart.
 fn difference(recorded: &record::Plan, text: &str, sets: &[String]) -> Option<String> {
     let text = plan::redact(text);
@@ -179,7 +210,8 @@ pub fn refuse_other_builds(recorded: &[Build], found: &[Build]) -> Result<(), Us
     Ok(())
 }
 
-fn change(was: &Build, is: &Build) -> Option<String> {
+/// In what a build is not what it was, in words.
+pub fn change(was: &Build, is: &Build) -> Option<String> {
     // The null engine has the version of assay.
     if was.version != is.version && is.engine != "null" {
         return Some(format!(
@@ -249,6 +281,59 @@ mod tests {
             "{error}\n{}",
             crate::outcome::help_of(&error).unwrap_or_default()
         )
+    }
+
+    const MATRIX: &str = "clients = [1, 8]\nrepeats = 2\n[workload.insert]\n[build.a]\nsqlite = \"bundled\"\n\
+                          [config.sqlite.x]\n[config.sqlite.y]\n";
+
+    /// The names of the cells of a run of [`MATRIX`] that began with those that `began` says, after repeats were added.
+    fn more_repeats(
+        began: impl Fn(&CellRef) -> bool,
+        repeats: u32,
+        filters: &[&str],
+    ) -> Result<Vec<String>, String> {
+        let mut plan = plan::parse("p.toml", MATRIX, &[]).unwrap().0;
+        let mut cells = matrix::references(&plan);
+        cells.retain(began);
+        let before = cells.clone();
+        let filters: Vec<String> = filters.iter().map(|&filter| filter.to_owned()).collect();
+        add_repeats(&mut plan, &mut cells, repeats, &filters).map_err(|error| error.to_string())?;
+        assert_eq!(cells[..before.len()], before);
+        // Whoever goes on later knows them by the cells alone.
+        let mut later = plan::parse("p.toml", MATRIX, &[]).unwrap().0;
+        cover_repeats(&mut later, &cells);
+        assert!(matrix::numbered(&later, &cells).is_ok());
+        let new = cells[before.len()..].iter();
+        Ok(new
+            .map(|cell| crate::run::cell_name(cell).to_owned())
+            .collect())
+    }
+
+    #[test]
+    fn repeats_are_added_by_turns_to_the_cells_that_match() {
+        let all = |_: &CellRef| true;
+        assert_eq!(
+            more_repeats(all, 4, &["*/c8/*"]).unwrap(),
+            ["a.x/c8/r3", "a.y/c8/r3", "a.x/c8/r4", "a.y/c8/r4"]
+        );
+        assert_eq!(more_repeats(all, 3, &[]).unwrap().len(), 4);
+        assert_eq!(more_repeats(all, 2, &[]).unwrap(), [""; 0]);
+        assert_eq!(more_repeats(all, 1, &["a.x"]).unwrap(), [""; 0]);
+        let refused = more_repeats(all, 4, &["*/c8/r5"]).unwrap_err();
+        assert!(
+            refused.contains("`--only */c8/r5` matches no cell"),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn repeats_are_added_to_no_cell_that_the_run_began_without() {
+        let began = |cell: &CellRef| cell.target == "a.y" && cell.clients == 1 && cell.repeat == 1;
+        assert_eq!(
+            more_repeats(began, 3, &[]).unwrap(),
+            ["a.y/c1/r2", "a.y/c1/r3"]
+        );
+        assert!(more_repeats(began, 3, &["a.x"]).is_err());
     }
 
     fn given(text: Option<&str>, sets: &[&str]) -> (tempfile::TempDir, PlanArgs) {

@@ -14,6 +14,7 @@
 mod bad_input;
 mod benchmark;
 mod command_line;
+mod compare;
 mod differences;
 mod faults;
 mod fetch;

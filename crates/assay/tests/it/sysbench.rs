@@ -210,7 +210,7 @@ fn every_test_is_valid_on_sqlite() {
     let loaded = shown.row("lite.base", "load");
     assert_eq!(number(&loaded["ops"]["insert"]["rows"]), 6000.0);
     // It has one writer: the others of `load-connections` would wait for it.
-    let run = record::RunDir::open(&ended.run_directory()).unwrap();
+    let run = record::RunDir::open(ended.run_directory()).unwrap();
     let steps = run.begun_cells().unwrap()[0].read_steps().unwrap();
     assert_eq!(steps[0].step().connections.len(), 1);
 }

@@ -47,3 +47,19 @@ fn variants_go_round_outside_of_clients() {
         "ax1r1 ax1r2 ax4r1 ax4r2 ay1r1 ay1r2 ay4r1 ay4r2 bx1r1 bx1r2 bx4r1 bx4r2 by1r1 by1r2 by4r1 by4r2"
     );
 }
+
+#[test]
+fn a_target_against_itself_takes_turns_with_its_twin_alone() {
+    let text = "repeats = 2\nbase = \"b.default\"\nagainst-itself = \"a.default\"\n[workload.insert]\n\
+                [build.b]\nnull = \"bundled\"\n[build.a]\nnull = \"bundled\"\n";
+    let (plan, warnings) = plan::parse("p.toml", text, &[]).unwrap();
+    assert!(warnings.is_empty(), "{warnings:?}");
+    assert!(plan.against_itself && plan.base == 0);
+    let names: Vec<&str> = plan.targets.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names, ["a.default", "a.default-again"]);
+    let parts = |index: usize| (plan.targets[index].build, plan.targets[index].config);
+    assert_eq!(parts(0), parts(1));
+    let cells = plan.cells();
+    let cells: Vec<_> = cells.iter().map(|it| (it.target, it.repeat)).collect();
+    assert_eq!(cells, [(0, 1), (1, 1), (0, 2), (1, 2)]);
+}

@@ -298,6 +298,8 @@ pub(super) mod tests {
             lsm: None,
             sla: None,
             fairness: None,
+            quality: None,
+            settled: None,
             counters: Default::default(),
             series: analysis::Series {
                 host: columns

@@ -2,8 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+mod compared;
+mod findings;
 mod html;
 mod kv;
+mod quality;
 mod synthetic;
 mod sysbench;
 mod terminal;

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use analysis::{
-    Buckets, Fairness, Figures, OpFigures, OpSeries, Percentiles, Row, RunSettings, Series, Sla,
-    Unfinished,
+    Buckets, ClientEnd, Fairness, Figures, Moved, OpFigures, OpSeries, Pending, Percentiles,
+    Quality, Row, RunSettings, Series, SettleAction, Settled, Shift, Sla, SlaHistory, Stall,
+    Unfinished, WorstResponse,
 };
 use record::{
     Build, CellRef, Counter, Failure, FileHash, FsyncLatency, Host, Plan, ResolvedValue, Run,
@@ -322,19 +323,122 @@ fn row(
             target: rows_asked,
             achieved: rows_asked * achieved,
             met: achieved >= 0.95,
+            history: Some(history(rows_asked, achieved < 1.0)),
         }),
         fairness: (kind == StepKind::Load).then_some(Fairness {
             fastest_seconds: 57.25,
+            fastest_client: 1,
             slowest_seconds: 60.5,
+            slowest_client: 0,
             abs_seconds: 3.25,
             pct: 3.25 / 57.25 * 100.0,
+            clients: vec![end(0, 60.5), end(1, 57.25)],
         }),
+        quality: matches!(kind, StepKind::Load | StepKind::Query).then(|| {
+            let rate = if kind == StepKind::Load { ips } else { qps };
+            quality(kind, rate, target == 0 && kind == StepKind::Query)
+        }),
+        settled: (kind == StepKind::Settle).then(settled),
         counters: BTreeMap::from([
             ("checkpoint_count".to_string(), 3.0),
             ("wal_bytes".to_string(), 123_456_789.0 + seed as f64),
         ]),
         series,
         warnings: Vec::new(),
+    }
+}
+
+fn end(client: u32, seconds: f64) -> ClientEnd {
+    ClientEnd { client, seconds }
+}
+
+/// A minute of which the rate is missed in three seconds, or in none.
+fn history(asked: f64, missed: bool) -> SlaHistory {
+    SlaHistory {
+        seconds: 60,
+        met_seconds: if missed { 57 } else { 60 },
+        met_pct: if missed { 95.0 } else { 100.0 },
+        worst_second: if missed { 0.0 } else { asked },
+        first_missed_second: missed.then_some(17),
+        longest_miss_seconds: if missed { 2 } else { 0 },
+        longest_miss_from: missed.then_some(40),
+        worst_response: Some(WorstResponse {
+            second: 42,
+            us: 2_100_000.0,
+        }),
+    }
+}
+
+/// A minute that is even, or with a stall and then with a lower level.
+fn quality(kind: StepKind, rate: f64, stalled: bool) -> Quality {
+    let moved = |name: &str, of_engine, unit: &str, during: f64, otherwise: f64| Moved {
+        name: name.to_string(),
+        of_engine,
+        unit: unit.to_string(),
+        during,
+        otherwise,
+        ratio: (otherwise > 0.0).then(|| during / otherwise),
+        unusual: 12.5,
+    };
+    let stall = || Stall {
+        from_second: 40,
+        seconds: 2,
+        lowest: 0.0,
+        response_us_max: Some(2_100_000.0),
+        beside: vec![
+            moved("disk_write_bytes", false, "bytes/s", 4e8, 5e7),
+            moved("checkpoint_count", true, "/s", 1.0, 0.0),
+        ],
+    };
+    let shift = || Shift {
+        second: 45,
+        before: rate,
+        after: rate * 0.75,
+        beside: vec![moved("disk_read_count", false, "/s", 910.0, 40.0)],
+    };
+    let seconds = if stalled { 2 } else { 0 };
+    Quality {
+        kind: if kind == StepKind::Load {
+            "insert"
+        } else {
+            "query"
+        }
+        .to_string(),
+        seconds: 60,
+        zero_seconds: seconds,
+        worst_second: if stalled { 0.0 } else { rate * 0.85 },
+        median: rate,
+        cv: Some(0.081),
+        thickness: Some(0.244),
+        p1_of_median: Some(if stalled { 0.0 } else { 0.86 }),
+        below_half_median_seconds: seconds,
+        longest_stall_seconds: Some(seconds),
+        stalled_seconds: Some(seconds),
+        stalled_pct: None,
+        worst_response: Some(WorstResponse {
+            second: 42,
+            us: 2_100_000.0,
+        }),
+        stall_count: usize::from(stalled),
+        stalls: stalled.then(stall).into_iter().collect(),
+        shift_count: usize::from(stalled),
+        shifts: stalled.then(shift).into_iter().collect(),
+    }
+}
+
+fn settled() -> Settled {
+    Settled {
+        seconds: 9.51,
+        written_bytes: Some(125_829_120.0),
+        actions: vec![SettleAction {
+            what: "CHECKPOINT".to_string(),
+            seconds: 9.51,
+        }],
+        pending: vec![Pending {
+            name: "wal_since_checkpoint_bytes".to_string(),
+            before: Some(73_400_320.0),
+            after: Some(0.0),
+        }],
     }
 }
 

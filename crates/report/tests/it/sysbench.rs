@@ -100,6 +100,8 @@ fn row(target: usize, (step, group, rate): (&str, Option<&str>, f64)) -> Row {
         lsm: None,
         sla: None,
         fairness: None,
+        quality: None,
+        settled: None,
         counters: BTreeMap::new(),
         series: Series::default(),
         warnings: Vec::new(),

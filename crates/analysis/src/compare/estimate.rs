@@ -1,0 +1,358 @@
+//! One ratio from repeats: its logarithm, how sure it is, and what chance alone would make of it.
+
+use super::bootstrap;
+use super::student;
+
+/// Repeats of each target from which on the bootstrap has a say: with fewer, its resamples are too few and too much
+/// alike (`docs/statistics.md`).
+pub(super) const BOOTSTRAP_REPEATS: usize = 8;
+
+/// Logarithms of figures are not told apart below this: it is what rounding can make of equal ones.
+const RESOLUTION: f64 = 1e-9;
+
+/// A mean with what is known about its error.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Mean {
+    pub centre: f64,
+    /// Its standard error, not zero.
+    pub error: f64,
+    /// Degrees of freedom of that.
+    pub freedom: f64,
+}
+
+impl Mean {
+    fn new(centre: f64, variance: f64, freedom: f64) -> Self {
+        Self {
+            centre,
+            error: variance.sqrt().max(RESOLUTION),
+            freedom,
+        }
+    }
+
+    /// How many standard errors it is from no change.
+    fn t(self) -> f64 {
+        (self.centre / self.error).abs()
+    }
+}
+
+/// A pair of repeats that ran beside each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Pair {
+    pub base: f64,
+    pub value: f64,
+    /// When each was begun, in any unit, from any start.
+    pub base_at: f64,
+    pub at: f64,
+}
+
+/// The logarithm of a ratio.
+#[derive(Clone, Debug)]
+pub(super) struct Estimate {
+    /// As it was measured.
+    measured: Mean,
+    /// With what a steady drift would do between the two of a pair taken off.
+    steadied: Mean,
+    /// |t| of resamples, in ascending order; none where the bootstrap has no say.
+    resampled: Vec<f64>,
+    /// The standard deviation of the logarithm of one repeat's ratio.
+    pub spread: f64,
+}
+
+impl Estimate {
+    /// Of pairs, which are in the order of time.
+    pub fn of_pairs(pairs: &[Pair], resamples: u32, seed: u64) -> Self {
+        let ratios: Vec<f64> = pairs.iter().map(|p| p.value.ln() - p.base.ln()).collect();
+        let measured = mean_of(&ratios);
+        let spread = variance(&ratios).sqrt();
+        let bootstrapped = ratios.len() >= BOOTSTRAP_REPEATS;
+        Self {
+            measured,
+            steadied: steadied(measured, spread, pairs),
+            resampled: if bootstrapped {
+                bootstrap::of_one(&ratios, resamples, seed)
+            } else {
+                Vec::new()
+            },
+            spread,
+        }
+    }
+
+    /// Of two samples that have nothing to do with each other.
+    pub fn of_samples(base: &[f64], values: &[f64], resamples: u32, seed: u64) -> Self {
+        let ln = |sample: &[f64]| sample.iter().map(|value| value.ln()).collect::<Vec<f64>>();
+        let (base, values) = (ln(base), ln(values));
+        let measured = difference_of(&base, &values);
+        let bootstrapped = base.len().min(values.len()) >= BOOTSTRAP_REPEATS;
+        Self {
+            measured,
+            steadied: measured,
+            resampled: if bootstrapped {
+                let difference = |drawn: &[Vec<f64>]| difference_of(&drawn[0], &drawn[1]);
+                bootstrap::studentised(&[&base, &values], difference, resamples, seed)
+            } else {
+                Vec::new()
+            },
+            spread: (variance(&base) + variance(&values)).sqrt(),
+        }
+    }
+
+    /// Target / base.
+    pub fn ratio(&self) -> f64 {
+        self.measured.centre.exp()
+    }
+
+    /// How often chance alone would show a change at least as large. A change is one only if it is there with and
+    /// without a steady drift, and by Student's t as by the bootstrap.
+    pub fn p_value(&self) -> f64 {
+        if self.measured.centre * self.steadied.centre < 0.0 {
+            return 1.0;
+        }
+        [self.measured, self.steadied]
+            .into_iter()
+            .map(|mean| self.p_value_of(mean))
+            .fold(0.0, f64::max)
+    }
+
+    fn p_value_of(&self, mean: Mean) -> f64 {
+        let t = mean.t();
+        let by_chance = student::tails(t, mean.freedom);
+        let as_far = self.resampled.len() - self.resampled.partition_point(|&drawn| drawn < t);
+        if as_far == 0 {
+            // No resample is that far: how much rarer it is the bootstrap can't say.
+            return by_chance;
+        }
+        by_chance.max((as_far + 1) as f64 / (self.resampled.len() + 1) as f64)
+    }
+
+    /// Where the ratio is, missed at the rate `level`: without 1 exactly where `p_value() <= level`.
+    pub fn interval(&self, level: f64) -> (f64, f64) {
+        // Both have the same degrees of freedom.
+        let errors = self.reach(level, self.measured.freedom);
+        let ends = [self.measured, self.steadied].map(|mean| {
+            let reach = errors * mean.error;
+            (mean.centre - reach, mean.centre + reach)
+        });
+        let [(a, b), (c, d)] = ends;
+        (a.min(c).exp(), b.max(d).exp())
+    }
+
+    /// How many standard errors an interval reaches to each side.
+    fn reach(&self, level: f64, freedom: f64) -> f64 {
+        let students = student::quantile(level, freedom);
+        let Some(&largest) = self.resampled.last() else {
+            return students;
+        };
+        let beyond = (level * (self.resampled.len() + 1) as f64 + 1e-9).floor() as usize;
+        let drawn = match beyond {
+            0 => largest,
+            beyond => self.resampled[self.resampled.len() - beyond.min(self.resampled.len())],
+        };
+        students.max(drawn)
+    }
+}
+
+/// The mean of the ratios less what a steady drift of the machine does between the two of a pair: the time between
+/// them, as a share of that between pairs, times the mean step from one pair to the next. Of the noise of repeats the
+/// first and the last pair bring theirs into that step, which adds to the error. Where the machine wanders instead, the
+/// ratios themselves show how far.
+fn steadied(measured: Mean, spread: f64, pairs: &[Pair]) -> Mean {
+    let [first, .., last] = pairs else {
+        return measured;
+    };
+    let level = |pair: &Pair| f64::midpoint(pair.base.ln(), pair.value.ln());
+    let middle = |pair: &Pair| f64::midpoint(pair.base_at, pair.at);
+    let count = pairs.len() as f64;
+    let steps = count - 1.0;
+    let between = (middle(last) - middle(first)) / steps;
+    if between <= 0.0 {
+        return measured;
+    }
+    let within = pairs.iter().map(|pair| pair.at - pair.base_at).sum::<f64>() / count;
+    let share = within / between;
+    let drift = share * (level(last) - level(first)) / steps;
+    // A pair's mean varies by half of what the logarithm of its ratio does.
+    let factor = 1.0 / count + share * share / (2.0 * steps * steps);
+    Mean::new(
+        measured.centre - drift,
+        spread * spread * factor,
+        measured.freedom,
+    )
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Of a sample; zero with fewer than two values.
+fn variance(values: &[f64]) -> f64 {
+    if values.len() < 2 {
+        return 0.0;
+    }
+    let mean = mean(values);
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    squares / (values.len() as f64 - 1.0)
+}
+
+/// The mean of a sample of two values or more.
+pub(super) fn mean_of(values: &[f64]) -> Mean {
+    let count = values.len() as f64;
+    Mean::new(mean(values), variance(values) / count, count - 1.0)
+}
+
+/// The difference of two means, with degrees of freedom for unequal variances (Welch 1947).
+fn difference_of(base: &[f64], values: &[f64]) -> Mean {
+    let part = |sample: &[f64]| variance(sample) / sample.len() as f64;
+    let (of_base, of_values) = (part(base), part(values));
+    let variance = of_base + of_values;
+    let share = |part: f64, sample: &[f64]| part * part / (sample.len() as f64 - 1.0);
+    let freedom = variance * variance / (share(of_base, base) + share(of_values, values));
+    // Without any spread there is nothing to weigh; the smaller sample decides.
+    let least = (base.len().min(values.len()) as f64 - 1.0).max(1.0);
+    Mean::new(
+        mean(values) - mean(base),
+        variance,
+        if freedom.is_finite() {
+            freedom.max(least)
+        } else {
+            least
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(values: &[(f64, f64)]) -> Vec<Pair> {
+        let pair = |(index, &(base, value)): (usize, &(f64, f64))| Pair {
+            base,
+            value,
+            base_at: 2.0 * index as f64,
+            at: 2.0 * index as f64 + 1.0,
+        };
+        values.iter().enumerate().map(pair).collect()
+    }
+
+    fn steady(values: &[(f64, f64)]) -> Vec<Pair> {
+        let mut pairs = pairs(values);
+        for pair in &mut pairs {
+            pair.at = pair.base_at;
+        }
+        pairs
+    }
+
+    /// ln 1.1, ln 1.2, ln 1.3: mean 0.179999, standard deviation 0.083551, t(0.05, 2) = 4.302653.
+    #[test]
+    fn the_interval_of_pairs_is_students_by_hand() {
+        let pairs = steady(&[(100.0, 110.0), (100.0, 120.0), (100.0, 130.0)]);
+        let estimate = Estimate::of_pairs(&pairs, 99, 1);
+        let (low, high) = estimate.interval(0.05);
+        let reach = 4.302_653 * 0.083_551 / 3.0_f64.sqrt();
+        assert!((estimate.ratio() - 1.716_f64.cbrt()).abs() < 1e-12);
+        assert!((low.ln() - (0.179_999 - reach)).abs() < 1e-5, "{low}");
+        assert!((high.ln() - (0.179_999 + reach)).abs() < 1e-5, "{high}");
+        assert!((estimate.spread - 0.083_551).abs() < 1e-6);
+    }
+
+    /// Of e^(1, 2, 3) against e^(2, 4, 6, 8): variances 1 and 20/3, error sqrt(1/3 + 5/3), degrees of freedom 4 / (1/18 + 25/27).
+    #[test]
+    fn two_samples_are_welchs() {
+        let base = [1.0, 2.0, 3.0].map(f64::exp);
+        let values = [2.0, 4.0, 6.0, 8.0].map(f64::exp);
+        let estimate = Estimate::of_samples(&base, &values, 99, 1);
+        let mean = estimate.measured;
+        assert!((mean.centre - 3.0).abs() < 1e-12);
+        assert!((mean.error - 2.0_f64.sqrt()).abs() < 1e-12);
+        assert!((mean.freedom - 4.0 / (1.0 / 18.0 + 25.0 / 27.0)).abs() < 1e-9);
+        assert_eq!(estimate.measured, estimate.steadied);
+    }
+
+    #[test]
+    fn an_interval_is_without_1_exactly_where_p_is_at_most_the_level() {
+        let mut random = 1_u64;
+        let mut next = || {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (random >> 40) as f64 / (1_u64 << 24) as f64
+        };
+        let (mut without, mut with) = (0, 0);
+        for count in [2, 3, 5, 8, 12] {
+            for _ in 0..40 {
+                let shift = 1.0 + 0.05 * next();
+                let values: Vec<(f64, f64)> = (0..count)
+                    .map(|_| (100.0 + next(), (100.0 + 4.0 * next()) * shift))
+                    .collect();
+                let (base, value): (Vec<f64>, Vec<f64>) = values.iter().copied().unzip();
+                for estimate in [
+                    Estimate::of_pairs(&pairs(&values), 499, 3),
+                    Estimate::of_samples(&base, &value, 499, 3),
+                ] {
+                    for level in [0.05, 0.01, 0.002, 0.0005] {
+                        let (low, high) = estimate.interval(level);
+                        let excluded = low > 1.0 || high < 1.0;
+                        assert_eq!(excluded, estimate.p_value() <= level, "{values:?} {level}");
+                        assert!(low <= estimate.ratio() && estimate.ratio() <= high);
+                        if excluded {
+                            without += 1;
+                        } else {
+                            with += 1;
+                        }
+                    }
+                }
+            }
+        }
+        assert!(without > 100 && with > 100, "{without} {with}");
+    }
+
+    #[test]
+    fn a_steady_drift_alone_is_no_change() {
+        // 1 % from each slot to the next, and nothing else: without noise both means have no error to speak of.
+        let values: Vec<(f64, f64)> = (0..5)
+            .map(|i| {
+                (
+                    100.0 * 1.01_f64.powi(2 * i),
+                    100.0 * 1.01_f64.powi(2 * i + 1),
+                )
+            })
+            .collect();
+        let estimate = Estimate::of_pairs(&pairs(&values), 99, 1);
+        assert!((estimate.ratio() - 1.01).abs() < 1e-12);
+        assert!(estimate.steadied.centre.abs() < 1e-12);
+        assert!(estimate.p_value() > 0.5);
+        let (low, high) = estimate.interval(0.05);
+        assert!(low <= 1.0 && high >= 1.01);
+    }
+
+    #[test]
+    fn equal_values_show_nothing_and_a_change_without_noise_is_sure() {
+        let equal = Estimate::of_pairs(&pairs(&[(7.3, 7.3), (7.1, 7.1), (7.2, 7.2)]), 99, 1);
+        assert_eq!(equal.ratio(), 1.0);
+        assert!(equal.p_value() > 0.5);
+        let (low, high) = equal.interval(0.05);
+        assert!((0.99..=1.0).contains(&low) && (1.0..1.01).contains(&high));
+        let halved = Estimate::of_pairs(&pairs(&[(8.0, 4.0), (8.0, 4.0), (8.0, 4.0)]), 99, 1);
+        assert!(halved.p_value() < 1e-12);
+    }
+
+    #[test]
+    fn turning_the_comparison_round_turns_its_interval_round() {
+        let values = [(100.0, 103.0), (101.0, 103.5), (99.0, 104.0)];
+        let back: Vec<Pair> = pairs(&values)
+            .iter()
+            .map(|pair| Pair {
+                base: pair.value,
+                value: pair.base,
+                base_at: pair.at,
+                at: pair.base_at,
+            })
+            .collect();
+        let (a, b) = (
+            Estimate::of_pairs(&pairs(&values), 99, 1),
+            Estimate::of_pairs(&back, 99, 1),
+        );
+        let ((low, high), (back_low, back_high)) = (a.interval(0.05), b.interval(0.05));
+        assert!((low * back_high - 1.0).abs() < 1e-12 && (high * back_low - 1.0).abs() < 1e-12);
+        assert!((a.p_value() - b.p_value()).abs() < 1e-12);
+    }
+}

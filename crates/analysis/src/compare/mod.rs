@@ -1,0 +1,197 @@
+//! Targets against a base: by how much each step changed, how sure that is, and what can't be said. Pure, and seeded: the
+//! same figures always come to the same verdicts. What is computed and why is in `docs/statistics.md`.
+
+mod bootstrap;
+mod estimate;
+mod family;
+mod gate;
+mod metric;
+mod noise;
+mod power;
+mod samples;
+mod student;
+mod verdict;
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::Figures;
+
+pub use gate::{Gate, Thresholds, gate};
+pub use metric::{THROUGHPUT, more_is_better, throughput};
+pub use noise::{NoiseFloor, Seen, StepNoise, noise_floor};
+pub use power::{POWER, REPEATS_CAP};
+
+/// What is compared, and how sure a verdict has to be.
+#[derive(Clone, Debug)]
+pub struct CompareOptions {
+    /// The target that others are compared to: `build.config`.
+    pub base: String,
+    /// The least relative change that matters: 0.03 is 3 %.
+    pub effect: f64,
+    /// The rate of errors over all comparisons of a family: of what is called faster or slower, at most this share is
+    /// expected to be no change, and where nothing changed anything is called so at most this often.
+    pub error_rate: f64,
+    /// Resamples of each bootstrap.
+    pub resamples: u32,
+    /// The seed of the resamples.
+    pub seed: u64,
+    /// Metrics to compare besides throughput: names of [`crate::METRICS`].
+    pub metrics: Vec<&'static str>,
+}
+
+impl Default for CompareOptions {
+    fn default() -> Self {
+        Self {
+            base: String::new(),
+            effect: 0.03,
+            error_rate: 0.05,
+            resamples: 1999,
+            seed: 1,
+            metrics: vec!["cpupq"],
+        }
+    }
+}
+
+/// All comparisons with one base.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Compared {
+    /// The target that others are compared to.
+    pub base: String,
+    /// The least relative change that matters.
+    pub effect: f64,
+    /// The rate of errors over all comparisons of a family: throughput is one, all other metrics together are another.
+    pub error_rate: f64,
+    /// One for each target but the base, step and metric: by variant and clients, then target, then step, then metric, in
+    /// the order of the figures.
+    pub rows: Vec<ComparedStep>,
+    /// Comparisons of throughput that a verdict could be had for: the family that error rates are of.
+    pub comparison_count: usize,
+    /// What should be known about all of them.
+    pub notes: Vec<String>,
+}
+
+/// One metric of one step of a target, against the same of the base.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ComparedStep {
+    /// The target.
+    pub target: String,
+    /// The workload.
+    pub workload: String,
+    /// Its variant, where there are several.
+    pub variant: Option<String>,
+    /// Clients.
+    pub clients: u32,
+    /// The step.
+    pub step: String,
+    /// Which of its benchmark's groups it is shown in.
+    pub group: Option<String>,
+    /// [`THROUGHPUT`], or one of [`crate::METRICS`].
+    pub metric: String,
+    /// Whether a larger value is the better one.
+    pub more_is_better: bool,
+    /// The base's values that count, by run and repeat.
+    pub base_values: Vec<Sample>,
+    /// The target's.
+    pub values: Vec<Sample>,
+    /// Target / base: of pairs the geometric mean of their ratios, else the ratio of the geometric means.
+    pub ratio: Option<f64>,
+    /// Where the true ratio is; `None` without repeats.
+    pub interval: Option<Interval>,
+    /// What is compared with what.
+    pub pairing: Pairing,
+    /// What can be said.
+    pub verdict: Verdict,
+    /// How often chance alone would show a change at least as large, before the number of comparisons is taken into
+    /// account.
+    pub p_value: Option<f64>,
+    /// What repeats differ by: the standard deviation of the logarithm of one repeat's ratio (0.01 is about 1 %).
+    pub spread: Option<f64>,
+    /// Repeats per target, in all, with which a change of `effect` would be shown in [`POWER`] of all cases; at most
+    /// [`REPEATS_CAP`], which means that or more. `None`: not known.
+    pub repeats_needed: Option<u32>,
+    /// What was left out and why there is no ratio, interval or verdict.
+    pub reasons: Vec<String>,
+}
+
+/// One value of a target in one repeat.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Sample {
+    /// Which of the runs that were given, from 0.
+    pub run: usize,
+    /// Which repeat of it, from 1.
+    pub repeat: u32,
+    /// In the metric's unit.
+    pub value: f64,
+}
+
+/// Where a ratio is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Interval {
+    /// From.
+    pub low: f64,
+    /// To.
+    pub high: f64,
+    /// How sure: 1 less the error rate, or more. It takes the number of comparisons into account, so that the interval is without 1
+    /// exactly where the verdict is faster or slower.
+    pub confidence: f64,
+}
+
+impl Interval {
+    /// Whether `ratio` is in it.
+    pub fn contains(&self, ratio: f64) -> bool {
+        self.low <= ratio && ratio <= self.high
+    }
+}
+
+/// What is compared with what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pairing {
+    /// Each repeat of the target with that of the base that ran beside it.
+    Paired,
+    /// All repeats of the target with all of the base: they did not take turns.
+    Independent,
+    /// One of the two was measured once.
+    Single,
+}
+
+/// What can be said of a comparison. Of costs, less is faster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// A change for the better is shown.
+    Faster,
+    /// A change for the worse is shown.
+    Slower,
+    /// None is shown, and one that matters is ruled out.
+    NoChangeShown,
+    /// None is shown, and one that matters may be there.
+    TooNoisy,
+    /// There is no second repeat to tell a change from noise.
+    Single,
+    /// No repeat of the base, or of the target, is valid.
+    Invalid,
+    /// There is nothing to compare, or no ratio.
+    NotComparable,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Faster => "faster",
+            Self::Slower => "slower",
+            Self::NoChangeShown => "no change shown",
+            Self::TooNoisy => "too noisy to say",
+            Self::Single => "single run",
+            Self::Invalid => "invalid",
+            Self::NotComparable => "not comparable",
+        })
+    }
+}
+
+/// Compares every target with the base, step by step. Several runs may be in the figures: a repeat is one of a run.
+pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
+    verdict::compare(figures, options)
+}

@@ -1,0 +1,128 @@
+//! What a machine shows where nothing changed: a target against itself.
+
+use serde::Serialize;
+
+use super::metric::THROUGHPUT;
+use super::power::Sight;
+use super::{Compared, Pairing, Verdict};
+
+/// Repeats for which it is told what change would be seen.
+const REPEATS: [u32; 6] = [2, 3, 5, 7, 10, 20];
+
+/// The noise floor of a machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct NoiseFloor {
+    /// Every step whose throughput was compared, in the order of the rows.
+    pub steps: Vec<StepNoise>,
+    /// Changes that were shown, though there are none: to be expected at the error rate.
+    pub shown: usize,
+    /// The step of which a single pair of repeats was furthest from no change, by index in `steps`.
+    pub worst_step: Option<usize>,
+    /// The median spread of the steps; `None` without repeats.
+    pub spread_median: Option<f64>,
+    /// What change would be seen in the step of median spread, by repeats.
+    pub seen: Vec<Seen>,
+}
+
+/// The noise of one step.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StepNoise {
+    /// Its row in [`Compared::rows`].
+    pub row: usize,
+    /// The target that was compared with itself.
+    pub target: String,
+    /// The workload's variant, where there are several.
+    pub variant: Option<String>,
+    /// Clients.
+    pub clients: u32,
+    /// The step.
+    pub step: String,
+    /// Pairs of repeats, or repeats of the one that has fewer.
+    pub repeats: usize,
+    /// The apparent change: the ratio as compared.
+    pub ratio: f64,
+    /// What one repeat's ratio varies by: the standard deviation of its logarithm; `None` with a single one.
+    pub spread: Option<f64>,
+    /// The ratio of the single repeat that was furthest from 1.
+    pub largest: f64,
+    /// What change would be seen in this step, by repeats; empty without repeats.
+    pub seen: Vec<Seen>,
+}
+
+/// What can be seen with so many repeats.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Seen {
+    /// Repeats per target.
+    pub repeats: u32,
+    /// The least relative change that is shown in four of five cases, if it is the only one of all steps: 0.03 is 3 %.
+    pub effect: f64,
+}
+
+/// The noise floor from a run in which targets were measured against themselves, under two names.
+pub fn noise_floor(compared: &Compared) -> NoiseFloor {
+    let level = compared.error_rate / compared.comparison_count.max(1) as f64;
+    let mut paired = Sight::new(level, Pairing::Paired);
+    let mut independent = Sight::new(level, Pairing::Independent);
+    let seen_by = |sight: &mut Sight, spread: f64| -> Vec<Seen> {
+        let seen = |repeats| {
+            let effect = sight.effect(repeats, spread)?;
+            Some(Seen { repeats, effect })
+        };
+        REPEATS.into_iter().filter_map(seen).collect()
+    };
+    let mut floor = NoiseFloor::default();
+    for (index, row) in compared.rows.iter().enumerate() {
+        let (THROUGHPUT, Some(ratio)) = (row.metric.as_str(), row.ratio) else {
+            continue;
+        };
+        let sight = match row.pairing {
+            Pairing::Independent => &mut independent,
+            Pairing::Paired | Pairing::Single => &mut paired,
+        };
+        // Of samples that are no pairs, each with the base's of the same number: as good as any other.
+        let ratios = row.values.iter().zip(&row.base_values);
+        let ratios = ratios.map(|(value, base)| value.value / base.value);
+        let largest = ratios
+            .filter(|ratio| ratio.is_finite())
+            .max_by(|a, b| away(*a).total_cmp(&away(*b)));
+        floor.shown += usize::from(matches!(row.verdict, Verdict::Faster | Verdict::Slower));
+        floor.steps.push(StepNoise {
+            row: index,
+            target: row.target.clone(),
+            variant: row.variant.clone(),
+            clients: row.clients,
+            step: row.step.clone(),
+            repeats: row.values.len().min(row.base_values.len()),
+            ratio,
+            spread: row.spread,
+            largest: largest.unwrap_or(ratio),
+            seen: row
+                .spread
+                .map(|spread| seen_by(sight, spread))
+                .unwrap_or_default(),
+        });
+    }
+    let worst = floor.steps.iter().enumerate();
+    floor.worst_step = worst
+        .max_by(|(_, a), (_, b)| away(a.largest).total_cmp(&away(b.largest)))
+        .map(|(index, _)| index);
+    floor.spread_median = median(floor.steps.iter().filter_map(|step| step.spread));
+    floor.seen = floor
+        .spread_median
+        .map(|spread| seen_by(&mut paired, spread))
+        .unwrap_or_default();
+    floor
+}
+
+/// How far a ratio is from no change, to either side.
+fn away(ratio: f64) -> f64 {
+    ratio.ln().abs()
+}
+
+fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let upper = *values.get(values.len() / 2)?;
+    let lower = values[(values.len() - 1) / 2];
+    Some(f64::midpoint(lower, upper))
+}

@@ -1,0 +1,342 @@
+//! Which values are compared with which: those of valid steps, and the repeats that ran beside each other.
+
+use std::collections::BTreeMap;
+
+use record::{Status, StepKind};
+
+use super::estimate::Pair;
+use super::metric::{THROUGHPUT, value};
+use super::{Pairing, Sample};
+use crate::{Figures, Row, Unfinished};
+
+/// Where a comparison is made: everything but the target and the metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place<'a> {
+    pub workload: &'a str,
+    pub variant: Option<&'a str>,
+    pub clients: u32,
+    pub step: &'a str,
+}
+
+/// The figures, sorted for comparing.
+pub(super) struct Samples<'a> {
+    figures: &'a Figures,
+    rows: BTreeMap<(Place<'a>, &'a str), Vec<(usize, &'a Row)>>,
+    /// The sitting in which a cell was begun, and when.
+    begun: BTreeMap<CellKey<'a>, (u32, u64)>,
+    /// By target, variant and clients.
+    unfinished: BTreeMap<(&'a str, Option<&'a str>, u32), Vec<&'a Unfinished>>,
+    many_runs: bool,
+}
+
+/// Run, target, variant, clients, repeat.
+type CellKey<'a> = (usize, &'a str, Option<&'a str>, u32, u32);
+
+/// What a target has of one metric of one step.
+#[derive(Debug, Default)]
+pub(super) struct Side {
+    /// The values that count, by run and repeat.
+    pub values: Vec<Taken>,
+    /// Repeats that don't, and why.
+    pub reasons: Vec<String>,
+    /// Repeats that are invalid or did not get so far.
+    pub invalid: usize,
+    /// Repeats in which the metric is not applicable.
+    pub not_applicable: usize,
+}
+
+/// A value with when it was measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taken {
+    pub sample: Sample,
+    /// Its place among all rows of the figures.
+    index: usize,
+    /// The sitting, and when the cell was begun; `None`: the record does not say.
+    begun: Option<(u32, u64)>,
+}
+
+/// What is compared with what.
+pub(super) struct Matched {
+    pub pairing: Pairing,
+    /// Those of [`Pairing::Paired`], in the order of time.
+    pub pairs: Vec<Pair>,
+    pub base: Vec<Sample>,
+    pub values: Vec<Sample>,
+    pub reasons: Vec<String>,
+}
+
+impl<'a> Samples<'a> {
+    pub fn new(figures: &'a Figures) -> Self {
+        let mut samples = Self {
+            figures,
+            rows: BTreeMap::new(),
+            begun: BTreeMap::new(),
+            unfinished: BTreeMap::new(),
+            many_runs: figures.rows.iter().any(|row| row.run > 0),
+        };
+        for (index, row) in figures.rows.iter().enumerate() {
+            let of_place = samples.rows.entry((place(row), &row.target)).or_default();
+            of_place.push((index, row));
+        }
+        for cell in &figures.begun {
+            let key = (
+                cell.run,
+                cell.target.as_str(),
+                cell.variant.as_deref(),
+                cell.clients,
+                cell.repeat,
+            );
+            if cell.started_unix_ns > 0 {
+                let begun = (cell.sitting, cell.started_unix_ns);
+                samples.begun.insert(key, begun);
+            }
+        }
+        for cell in &figures.unfinished {
+            let key = (cell.target.as_str(), cell.variant.as_deref(), cell.clients);
+            samples.unfinished.entry(key).or_default().push(cell);
+        }
+        samples
+    }
+
+    /// Every step of every target but the base, in the order of the figures: by variant and clients, then target, then
+    /// step. Steps that are not among the results are left out, unless there are no others.
+    pub fn comparisons(&self, base: &str) -> Vec<(Place<'a>, &'a str)> {
+        let measured = || {
+            let rows = self.figures.rows.iter();
+            rows.filter(|row| row.kind != StepKind::Settle)
+        };
+        let has_results = measured().any(|row| row.reported);
+        let shown = || measured().filter(|row| row.reported || !has_results);
+        let circles = distinct(shown().map(|row| place(row).around()));
+        let targets = distinct(shown().map(|row| row.target.as_str()));
+        let steps = distinct(shown().map(|row| row.step.as_str()));
+        let mut comparisons = Vec::new();
+        for circle in circles {
+            for &target in targets.iter().filter(|target| **target != base) {
+                let places = steps.iter().map(|step| Place { step, ..circle });
+                let made = places.filter(|place| {
+                    let has = |target: &str| !self.of(*place, target).is_empty();
+                    has(target) || (has(base) && self.takes_part(*place, target))
+                });
+                comparisons.extend(made.map(|place| (place, target)));
+            }
+        }
+        comparisons
+    }
+
+    /// Whether a target was to be measured with these clients.
+    fn takes_part(&self, place: Place<'a>, target: &'a str) -> bool {
+        let key = (target, place.variant, place.clients);
+        self.unfinished.contains_key(&key)
+            || self
+                .rows
+                .keys()
+                .any(|(other, name)| *name == target && other.around() == place.around())
+    }
+
+    /// The rows of a target.
+    pub fn rows(&self, place: Place<'a>, target: &str) -> impl Iterator<Item = &'a Row> + '_ {
+        self.of(place, target).iter().map(|(_, row)| *row)
+    }
+
+    fn of(&self, place: Place<'a>, target: &str) -> &[(usize, &'a Row)] {
+        // The key borrows from the figures; the base's name may come from elsewhere.
+        self.rows
+            .range((place, "")..)
+            .take_while(|((at, _), _)| *at == place)
+            .find(|((_, name), _)| *name == target)
+            .map_or(&[], |(_, rows)| rows)
+    }
+
+    /// What a target has of a metric.
+    pub fn side(&self, place: Place<'a>, target: &str, metric: &str) -> Side {
+        let mut side = Side::default();
+        for &(index, row) in self.of(place, target) {
+            let found = value(row, metric);
+            let valid = row.valid && row.status == Status::Complete;
+            if !valid && (found.is_some() || metric == THROUGHPUT) {
+                side.invalid += 1;
+                let why = if row.reasons.is_empty() {
+                    ended(Some(row.status)).to_owned()
+                } else {
+                    row.reasons.join("; ")
+                };
+                let which = self.which(target, row.run, row.repeat);
+                side.reasons.push(format!("{which} is left out: {why}"));
+            } else if let Some(value) = found {
+                let (run, repeat) = (row.run, row.repeat);
+                let key: CellKey<'_> = (run, &row.target, place.variant, place.clients, repeat);
+                side.values.push(Taken {
+                    sample: Sample { run, repeat, value },
+                    index,
+                    begun: self.begun.get(&key).copied(),
+                });
+            } else {
+                side.not_applicable += 1;
+            }
+        }
+        let of_target = self
+            .unfinished
+            .iter()
+            .find(|((name, variant, clients), _)| {
+                (*name, *variant, *clients) == (target, place.variant, place.clients)
+            });
+        for cell in of_target.map(|(_, cells)| cells).into_iter().flatten() {
+            let has_row = self
+                .rows(place, target)
+                .any(|row| (row.run, row.repeat) == (cell.run, cell.repeat));
+            if !has_row {
+                side.invalid += 1;
+                let which = self.which(target, cell.run, cell.repeat);
+                let ended = ended(cell.status);
+                side.reasons
+                    .push(format!("{which} has no such step: its cell {ended}"));
+            }
+        }
+        side.values
+            .sort_by_key(|taken| (taken.sample.run, taken.sample.repeat));
+        side
+    }
+
+    /// A repeat in words: `pg17.base, repeat 2`.
+    fn which(&self, target: &str, run: usize, repeat: u32) -> String {
+        if self.many_runs {
+            format!("{target}, run {}, repeat {repeat}", run + 1)
+        } else {
+            format!("{target}, repeat {repeat}")
+        }
+    }
+
+    /// Pairs what ran side by side. Pairs are used when the two took turns: each pair was over before the next began.
+    pub fn matched(&self, base_name: &str, base: &Side, target: &str, side: &Side) -> Matched {
+        let all = |side: &Side| side.values.iter().map(|taken| taken.sample).collect();
+        let mut matched = Matched {
+            pairing: Pairing::Independent,
+            pairs: Vec::new(),
+            base: all(base),
+            values: all(side),
+            reasons: Vec::new(),
+        };
+        if base.values.len().min(side.values.len()) < 2 {
+            matched.pairing = Pairing::Single;
+            return matched;
+        }
+        let Some((pairs, alone)) = take_turns(&base.values, &side.values) else {
+            return matched;
+        };
+        // Half of the repeats are not thrown away for the sake of pairs.
+        if pairs.len() < 3 && (pairs.len() < 2 || !alone.is_empty()) {
+            return matched;
+        }
+        matched.pairing = Pairing::Paired;
+        let partners: Vec<(usize, u32)> = pairs
+            .iter()
+            .map(|(base, _)| (base.sample.run, base.sample.repeat))
+            .collect();
+        let paired = |sample: &Sample| partners.contains(&(sample.run, sample.repeat));
+        matched.base.retain(paired);
+        matched.values.retain(paired);
+        for (of_base, sample) in alone {
+            let name = if of_base { base_name } else { target };
+            let which = self.which(name, sample.run, sample.repeat);
+            matched
+                .reasons
+                .push(format!("{which} is left out: nothing ran beside it"));
+        }
+        matched.pairs = in_time(&pairs);
+        matched
+    }
+}
+
+fn place(row: &Row) -> Place<'_> {
+    Place {
+        workload: &row.workload,
+        variant: row.variant.as_deref(),
+        clients: row.clients,
+        step: &row.step,
+    }
+}
+
+impl Place<'_> {
+    /// The same for all steps.
+    fn around(self) -> Self {
+        Self { step: "", ..self }
+    }
+}
+
+/// How a cell ended that did not end as planned.
+fn ended(status: Option<Status>) -> &'static str {
+    match status {
+        None => "was never begun",
+        Some(Status::Failed) => "failed",
+        Some(Status::Interrupted) => "was interrupted",
+        Some(Status::Incomplete) => "did not end",
+        Some(Status::Complete) => "is not valid",
+    }
+}
+
+/// Each key once, in the order in which they come.
+fn distinct<K: PartialEq>(keys: impl Iterator<Item = K>) -> Vec<K> {
+    let mut seen: Vec<K> = Vec::new();
+    for key in keys {
+        if !seen.contains(&key) {
+            seen.push(key);
+        }
+    }
+    seen
+}
+
+/// The pairs, and the samples without a partner: whether it is the base's, and which.
+type Turns = (Vec<(Taken, Taken)>, Vec<(bool, Sample)>);
+
+/// The pairs in the order of time; `None` when the two did not take turns.
+fn take_turns(base: &[Taken], values: &[Taken]) -> Option<Turns> {
+    let beside = |a: &Taken, b: &Taken| {
+        let sitting = |taken: &Taken| taken.begun.map(|(sitting, _)| sitting);
+        (a.sample.run, a.sample.repeat, sitting(a)) == (b.sample.run, b.sample.repeat, sitting(b))
+    };
+    let mut pairs: Vec<(Taken, Taken)> = Vec::new();
+    let mut alone = Vec::new();
+    for of_base in base {
+        match values.iter().find(|value| beside(of_base, value)) {
+            Some(value) => pairs.push((*of_base, *value)),
+            None => alone.push((true, of_base.sample)),
+        }
+    }
+    let unpaired = values.iter().filter(|value| {
+        let has_pair = |(_, paired): &(Taken, Taken)| paired.index == value.index;
+        !pairs.iter().any(has_pair)
+    });
+    alone.extend(unpaired.map(|value| (false, value.sample)));
+
+    let timed = pairs
+        .iter()
+        .all(|(base, value)| base.begun.is_some() && value.begun.is_some());
+    let at = |taken: &Taken| match taken.begun.filter(|_| timed) {
+        Some((_, ns)) => ns,
+        None => taken.index as u64,
+    };
+    pairs.sort_by_key(|(base, value)| at(base).min(at(value)));
+    let turns = pairs.windows(2).all(|two| {
+        let (before, after) = (&two[0], &two[1]);
+        at(&before.0).max(at(&before.1)) < at(&after.0).min(at(&after.1))
+    });
+    turns.then_some((pairs, alone))
+}
+
+/// Pairs with the times at which their cells were begun, or where the record does not say with their places.
+fn in_time(pairs: &[(Taken, Taken)]) -> Vec<Pair> {
+    let both = || pairs.iter().flat_map(|(base, value)| [base, value]);
+    let start = both().map(|taken| taken.begun.map(|(_, ns)| ns)).min();
+    let at = |taken: &Taken| match (start.flatten(), taken.begun) {
+        (Some(start), Some((_, ns))) => (ns - start) as f64 / 1e9,
+        _ => taken.index as f64,
+    };
+    let pair = |(base, value): &(Taken, Taken)| Pair {
+        base: base.sample.value,
+        value: value.sample.value,
+        base_at: at(base),
+        at: at(value),
+    };
+    pairs.iter().map(pair).collect()
+}

@@ -1,0 +1,329 @@
+//! From figures to verdicts: each comparison by itself, then all of a family together.
+
+use super::estimate::Estimate;
+use super::family;
+use super::metric::{THROUGHPUT, more_is_better};
+use super::power::{REPEATS_CAP, Sight};
+use super::samples::{Place, Samples, Side};
+use super::{CompareOptions, Compared, ComparedStep, Interval, Pairing, Sample, Verdict};
+use crate::Figures;
+
+/// See [`super::compare()`].
+pub(super) fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
+    let samples = Samples::new(figures);
+    let mut drafts = Vec::new();
+    for (place, target) in samples.comparisons(&options.base) {
+        let others = options.metrics.iter().copied();
+        for metric in std::iter::once(THROUGHPUT).chain(others.filter(|name| *name != THROUGHPUT)) {
+            drafts.extend(draft(&samples, place, target, metric, options));
+        }
+    }
+    let [throughput, costs] = [true, false].map(|of_throughput| {
+        let in_family = |draft: &&mut Draft| (draft.row.metric == THROUGHPUT) == of_throughput;
+        decide(drafts.iter_mut().filter(in_family).collect(), options)
+    });
+    let rows: Vec<ComparedStep> = drafts.into_iter().map(|draft| draft.row).collect();
+    let mut notes = notes(&rows, options);
+    notes.extend(throughput.note("comparisons of throughput"));
+    notes.extend(costs.note("comparisons of other metrics"));
+    Compared {
+        base: options.base.clone(),
+        effect: options.effect,
+        error_rate: options.error_rate,
+        comparison_count: throughput.count,
+        rows,
+        notes,
+    }
+}
+
+/// A row of which the verdict may depend on those of others.
+struct Draft {
+    row: ComparedStep,
+    estimate: Option<Estimate>,
+}
+
+/// How the comparisons of a family were decided.
+struct Decided {
+    count: usize,
+    shown: usize,
+    level: f64,
+}
+
+/// One comparison by itself; `None` where neither of the two has the metric.
+fn draft(
+    samples: &Samples<'_>,
+    place: Place<'_>,
+    target: &str,
+    metric: &str,
+    options: &CompareOptions,
+) -> Option<Draft> {
+    let base = samples.side(place, &options.base, metric);
+    let side = samples.side(place, target, metric);
+    let nothing = |side: &Side| side.values.is_empty() && side.invalid == 0;
+    if nothing(&base) && nothing(&side) {
+        return None;
+    }
+    let of_base = samples.rows(place, &options.base);
+    let group = samples.rows(place, target).chain(of_base);
+    let group = group.filter_map(|row| row.group.clone()).next();
+    let row = ComparedStep {
+        target: target.to_owned(),
+        workload: place.workload.to_owned(),
+        variant: place.variant.map(str::to_owned),
+        clients: place.clients,
+        step: place.step.to_owned(),
+        group,
+        metric: metric.to_owned(),
+        more_is_better: more_is_better(metric),
+        base_values: Vec::new(),
+        values: Vec::new(),
+        ratio: None,
+        interval: None,
+        pairing: Pairing::Single,
+        verdict: Verdict::NotComparable,
+        p_value: None,
+        spread: None,
+        repeats_needed: None,
+        reasons: Vec::new(),
+    };
+    let mut draft = Draft {
+        row,
+        estimate: None,
+    };
+    draft.fill(samples, [(&options.base, &base), (target, &side)], options);
+    Some(draft)
+}
+
+impl Draft {
+    /// Its values, ratio and estimate; the verdict where that is all that can be had.
+    fn fill(&mut self, samples: &Samples<'_>, sides: [(&str, &Side); 2], options: &CompareOptions) {
+        let row = &mut self.row;
+        let [(base_name, base), (target, side)] = sides;
+        for (_, side) in sides {
+            row.reasons.extend(side.reasons.iter().cloned());
+        }
+        let matched = samples.matched(base_name, base, target, side);
+        row.pairing = matched.pairing;
+        row.base_values = matched.base;
+        row.values = matched.values;
+        row.reasons.extend(matched.reasons);
+        for (name, side) in sides.iter().filter(|(_, side)| side.values.is_empty()) {
+            if side.invalid == 0 {
+                row.reasons.push(if side.not_applicable > 0 {
+                    format!("{name}: not applicable")
+                } else {
+                    format!("{name} has no such step")
+                });
+            } else {
+                row.verdict = Verdict::Invalid;
+            }
+        }
+        if row.base_values.is_empty() || row.values.is_empty() {
+            return;
+        }
+        let values = |samples: &[Sample]| samples.iter().map(|s| s.value).collect::<Vec<f64>>();
+        let (base, values) = (values(&row.base_values), values(&row.values));
+        let mut all = base.iter().chain(&values);
+        if !all.clone().all(|value| *value > 0.0) {
+            // A quotient of zeros says nothing, but that both have none of it does.
+            if all.all(|value| *value == 0.0) {
+                row.ratio = Some(1.0);
+                row.verdict = if row.pairing == Pairing::Single {
+                    Verdict::Single
+                } else {
+                    Verdict::NoChangeShown
+                };
+                row.reasons.push("zero in all repeats of both".to_owned());
+            } else {
+                row.reasons
+                    .push("not above zero in every repeat: there is no ratio".to_owned());
+            }
+            return;
+        }
+        let (resamples, seed) = (options.resamples, options.seed);
+        let estimate = match row.pairing {
+            Pairing::Paired => Estimate::of_pairs(&matched.pairs, resamples, seed),
+            Pairing::Independent => Estimate::of_samples(&base, &values, resamples, seed),
+            Pairing::Single => {
+                let ln_mean = |values: &[f64]| {
+                    values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64
+                };
+                row.ratio = Some((ln_mean(&values) - ln_mean(&base)).exp());
+                row.verdict = Verdict::Single;
+                // Where both are, the verdict says it.
+                for (name, values, other) in [(base_name, &base, &values), (target, &values, &base)]
+                {
+                    if values.len() == 1 && other.len() > 1 {
+                        row.reasons
+                            .push(format!("{name} has one repeat that counts"));
+                    }
+                }
+                return;
+            }
+        };
+        row.ratio = Some(estimate.ratio());
+        row.p_value = Some(estimate.p_value());
+        row.spread = Some(estimate.spread);
+        self.estimate = Some(estimate);
+    }
+
+    /// The verdict at the level of its family.
+    fn judge(&mut self, level: f64, sights: &mut Sights, options: &CompareOptions) {
+        let (row, Some(estimate)) = (&mut self.row, &self.estimate) else {
+            return;
+        };
+        let (low, high) = estimate.interval(level);
+        row.interval = Some(Interval {
+            low,
+            high,
+            confidence: 1.0 - level,
+        });
+        let more = low > 1.0;
+        row.verdict = if more || high < 1.0 {
+            if more == row.more_is_better {
+                Verdict::Faster
+            } else {
+                Verdict::Slower
+            }
+        } else if low >= 1.0 - options.effect && high <= 1.0 + options.effect {
+            Verdict::NoChangeShown
+        } else {
+            Verdict::TooNoisy
+        };
+        let mut needed = sights
+            .of(row.pairing)
+            .repeats(options.effect, estimate.spread);
+        if row.verdict == Verdict::TooNoisy {
+            // Those that there are did not do, whatever their spread promises.
+            let there = row.values.len().max(row.base_values.len()) as u32;
+            needed = needed.max(there + 1).min(REPEATS_CAP);
+        }
+        row.repeats_needed = Some(needed);
+    }
+}
+
+/// How far repeats see, at the level of a family.
+struct Sights {
+    paired: Sight,
+    independent: Sight,
+}
+
+impl Sights {
+    fn of(&mut self, pairing: Pairing) -> &mut Sight {
+        match pairing {
+            Pairing::Independent => &mut self.independent,
+            Pairing::Paired | Pairing::Single => &mut self.paired,
+        }
+    }
+}
+
+/// The verdicts of a family.
+fn decide(family: Vec<&mut Draft>, options: &CompareOptions) -> Decided {
+    let p_values: Vec<f64> = family
+        .iter()
+        .filter_map(|draft| draft.row.p_value)
+        .collect();
+    let level = family::level(&p_values, options.error_rate);
+    let mut decided = Decided {
+        count: p_values.len(),
+        shown: 0,
+        level,
+    };
+    if p_values.is_empty() {
+        return decided;
+    }
+    let mut sights = Sights {
+        paired: Sight::new(level, Pairing::Paired),
+        independent: Sight::new(level, Pairing::Independent),
+    };
+    for draft in family {
+        draft.judge(level, &mut sights, options);
+        decided.shown += usize::from(matches!(
+            draft.row.verdict,
+            Verdict::Faster | Verdict::Slower
+        ));
+    }
+    decided
+}
+
+impl Decided {
+    fn note(&self, what: &str) -> Option<String> {
+        (self.count > 0).then(|| {
+            format!(
+                "{} {what}: a change is shown in {}, each with a chance of error of at most {} %; intervals hold {} %",
+                self.count,
+                self.shown,
+                percent(self.level),
+                percent(1.0 - self.level)
+            )
+        })
+    }
+}
+
+/// What should be known about all comparisons.
+fn notes(rows: &[ComparedStep], options: &CompareOptions) -> Vec<String> {
+    let mut notes = Vec::new();
+    let has_base = rows.iter().any(|row| !row.base_values.is_empty());
+    if !rows.is_empty() && !has_base {
+        notes.push(format!(
+            "nothing of the base {} counts: there is nothing to compare with",
+            options.base
+        ));
+    }
+    let count = |verdict: Verdict| rows.iter().filter(|row| row.verdict == verdict).count();
+    if count(Verdict::Single) > 0 {
+        notes.push(
+            "a single run has no interval: the seconds within it depend on each other and are no repeats"
+                .to_owned(),
+        );
+    }
+    let alone = rows
+        .iter()
+        .any(|row| row.pairing == Pairing::Independent && row.p_value.is_some());
+    if alone {
+        notes.push(
+            "where base and target did not take turns, or too few of their repeats are pairs, what the machine did \
+             differently meanwhile counts as a change"
+                .to_owned(),
+        );
+    }
+    let twice = rows
+        .iter()
+        .any(|row| row.p_value.is_some() && row.values.len().min(row.base_values.len()) == 2);
+    if twice {
+        notes.push(
+            "two repeats tell little about noise: a change must be many times what they differ by, and noise with two \
+             modes can pass for one"
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+/// A share in percent, to three significant digits but with all of its nines: `5`, `0.152`, `99.848`.
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    let small = percent.min(100.0 - percent);
+    let decimals = if small > 0.0 {
+        (2.0 - small.log10().floor()).clamp(0.0, 9.0) as usize
+    } else {
+        0
+    };
+    let text = format!("{percent:.decimals$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::percent;
+
+    #[test]
+    fn percentages_keep_their_digits() {
+        let levels = [0.05, 0.05 / 33.0, 1.0 - 0.05 / 33.0, 0.95, 0.03, 1.0].map(percent);
+        assert_eq!(levels, ["5", "0.152", "99.848", "95", "3", "100"]);
+    }
+}

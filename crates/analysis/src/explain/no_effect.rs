@@ -1,0 +1,133 @@
+//! Settings that differ and change nothing that can be seen.
+
+use super::apart::{Apart, Setting};
+use super::thresholds::SINGLE_CHANGE;
+use super::words::{counted, distinct, list, times};
+use super::{Evidence, Finding, FindingKind};
+use crate::{Compared, ComparedStep, Figures, Pairing, THROUGHPUT, Verdict};
+
+/// What a finding weighs that says that nothing is to be seen: it comes last, but it is an answer.
+const WEIGHT: f64 = 0.03;
+
+/// A target that differs from the base in one setting, with its steps, in none of which a change is shown.
+struct Without<'a> {
+    setting: Setting,
+    steps: Vec<&'a ComparedStep>,
+}
+
+/// One finding for each setting, over all targets that differ in it alone.
+pub(super) fn findings(figures: &Figures, compared: &Compared) -> Vec<Finding> {
+    let throughput: Vec<&ComparedStep> = compared
+        .rows
+        .iter()
+        .filter(|row| row.metric == THROUGHPUT)
+        .collect();
+    let targets = distinct(throughput.iter().map(|row| row.target.as_str()));
+    let mut by_setting: Vec<Vec<Without<'_>>> = Vec::new();
+    for target in &targets {
+        let Apart::One(setting) = Apart::of(figures, &compared.base, target) else {
+            continue;
+        };
+        let of_target = throughput.iter().filter(|row| row.target == *target);
+        // Of what is invalid or was not measured nothing is said.
+        let steps: Vec<&ComparedStep> = of_target
+            .filter(|row| !matches!(row.verdict, Verdict::Invalid | Verdict::NotComparable))
+            .copied()
+            .collect();
+        if steps.is_empty() || !steps.iter().all(|row| is_same(row)) {
+            continue;
+        }
+        let without = Without { setting, steps };
+        let same = by_setting
+            .iter_mut()
+            .find(|group| group[0].setting.name == without.setting.name);
+        match same {
+            Some(group) => group.push(without),
+            None => by_setting.push(vec![without]),
+        }
+    }
+    by_setting
+        .iter()
+        .filter_map(|group| finding(compared, group))
+        .collect()
+}
+
+/// No change is shown, and one that matters is ruled out; of single runs: they differ by little.
+fn is_same(row: &ComparedStep) -> bool {
+    match row.verdict {
+        Verdict::NoChangeShown => true,
+        Verdict::Single => row
+            .ratio
+            .is_some_and(|ratio| ratio.max(1.0 / ratio) < 1.0 + SINGLE_CHANGE),
+        _ => false,
+    }
+}
+
+fn finding(compared: &Compared, group: &[Without<'_>]) -> Option<Finding> {
+    let first = group.first()?;
+    let name = &first.setting.name;
+    let rows: Vec<&ComparedStep> = group
+        .iter()
+        .flat_map(|one| one.steps.iter().copied())
+        .collect();
+    let ratios = || rows.iter().filter_map(|row| row.ratio);
+    let (low, high) = (
+        ratios().fold(f64::INFINITY, f64::min),
+        ratios().fold(0.0, f64::max),
+    );
+    let targets = distinct(rows.iter().map(|row| row.target.as_str()));
+    let steps = distinct(rows.iter().map(|row| row.step.as_str()));
+    let is_single = rows.iter().any(|row| row.pairing == Pairing::Single);
+    let what: Vec<String> = group
+        .iter()
+        .map(|one| format!("{} in {}", one.steps[0].target, one.setting.text()))
+        .collect();
+    let within = match is_single {
+        true => format!(
+            "{:.0}%, as single runs may by chance",
+            100.0 * SINGLE_CHANGE
+        ),
+        false => format!("{:.0}%", 100.0 * compared.effect),
+    };
+    let text = format!(
+        "{} from {}, and in nothing else that is known. No change of throughput is shown in any of {}: the ratios are \
+         {} to {}, within {within}. That holds for this load on this machine.",
+        list(&what).replacen(" in ", " differs in ", 1),
+        compared.base,
+        counted(rows.len(), "comparison"),
+        times(low),
+        times(high),
+    );
+    let against = is_single.then(|| {
+        "a single run has no interval: a small change may be there and not be seen".to_owned()
+    });
+    let evidence = rows.iter().map(|row| Evidence {
+        name: format!("throughput of {} in {}", row.target, row.step),
+        unit: "/s".to_owned(),
+        base: row.base_values.first().map(|sample| sample.value),
+        value: row.values.first().map(|sample| sample.value),
+        ratio: row.ratio,
+    });
+    Some(Finding {
+        kind: FindingKind::NoEffect,
+        target: first.steps[0].target.clone(),
+        base: Some(compared.base.clone()),
+        workload: first.steps[0].workload.clone(),
+        variant: None,
+        clients: None,
+        step: (steps.len() == 1).then(|| steps[0].clone()),
+        title: format!(
+            "{name} changes nothing that can be seen in {}",
+            match steps.as_slice() {
+                [one] => one.clone(),
+                many => counted(many.len(), "step"),
+            }
+        ),
+        text,
+        evidence: evidence.collect(),
+        against: against.into_iter().collect(),
+        weight: WEIGHT,
+        targets,
+        steps,
+    })
+}

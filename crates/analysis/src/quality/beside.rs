@@ -1,0 +1,276 @@
+//! What host and engine did in the seconds of a stall, or after a shift, that they did not do around it.
+
+use std::ops::Range;
+use std::slice::from_ref;
+
+use record::HostSeries;
+
+use super::rates::Rates;
+use super::{Moved, Shift, median, scale};
+use crate::Series;
+
+/// Seconds before and after that are looked at.
+const AROUND: usize = 60;
+
+/// The fewest samples around that say what is usual.
+const SAMPLES_MIN: usize = 5;
+
+/// The most that are told of.
+const MOVED_MAX: usize = 5;
+
+/// How many times the usual deviation is unusual.
+const UNUSUAL_MIN: f64 = 3.0;
+
+/// Deviations beyond this are not told apart.
+const UNUSUAL_MAX: f64 = 100.0;
+
+/// How near to the change of the rate another change is in proportion to it, as a share of that; and where next to
+/// nothing is left of both.
+const PROPORTION: f64 = 0.2;
+const NEARLY_NONE: f64 = 0.02;
+
+/// One in so many seconds around may be as far off on the same side.
+const COMMON: usize = 10;
+
+/// The least change, as a share of what is usual.
+const CHANGE_MIN: f64 = 0.2;
+
+/// The least deviation that is taken for usual: as a share of what is usual, and of the largest value around.
+const USUAL_SHARE: f64 = 0.02;
+const LARGEST_SHARE: f64 = 0.01;
+
+/// Times since something was opened: they only say that time passes.
+const CLOCKS: [&str; 1] = ["uptime_seconds"];
+
+/// How many clients were still at work.
+const AT_WORK: &str = "clients_at_work";
+
+/// One thing, second by second.
+struct Line<'a> {
+    name: &'a str,
+    of_engine: bool,
+    is_growth: bool,
+    values: &'a [Option<f64>],
+}
+
+/// All that was sampled in a step.
+pub(super) struct Beside<'a> {
+    lines: Vec<Line<'a>>,
+    rates: &'a Rates<'a>,
+    is_stalled: &'a [bool],
+}
+
+/// The seconds that others are compared with.
+struct Usual<'r> {
+    seconds: &'r [Range<usize>],
+    /// What the rate was in those that are looked at, over what it was in these.
+    rate_ratio: f64,
+}
+
+impl<'a> Beside<'a> {
+    pub(super) fn new(
+        series: &'a Series,
+        host: &HostSeries,
+        rates: &'a Rates<'a>,
+        is_stalled: &'a [bool],
+    ) -> Self {
+        let of_host = series.host.iter().map(|(name, values)| Line {
+            name,
+            of_engine: false,
+            is_growth: host.column(name).is_some_and(|column| column.cumulative),
+            values,
+        });
+        let of_engine = series.engine.iter().map(|(name, counter)| Line {
+            name,
+            of_engine: true,
+            is_growth: counter.cumulative,
+            values: &counter.values,
+        });
+        let lines = of_host
+            .chain(of_engine)
+            .filter(|line| !CLOCKS.contains(&line.name) && has_moved(line.values))
+            .collect();
+        Self {
+            lines,
+            rates,
+            is_stalled,
+        }
+    }
+
+    /// What was unusual in the seconds of a stall.
+    pub(super) fn stall(&self, from: usize, seconds: usize) -> Vec<Moved> {
+        let end = from + seconds;
+        let around = [from.saturating_sub(AROUND)..from, end..end + AROUND];
+        let rates = &self.rates.values;
+        let around_rates = around.iter().flat_map(Clone::clone);
+        let around_rates = around_rates.filter_map(|second| rates.get(second).copied());
+        let usual_rate = median(around_rates).unwrap_or(0.0);
+        let usual = Usual {
+            seconds: &around,
+            rate_ratio: ratio(mean(&rates[from..end]).unwrap_or(0.0), usual_rate).unwrap_or(0.0),
+        };
+        let moved = self.lines.iter().filter_map(|line| {
+            let during: Vec<f64> = sampled(line.values, from..end).collect();
+            self.moved(line, mean(&during)?, &usual)
+        });
+        ranked(moved.collect(), false)
+    }
+
+    /// What was unusual after a shift.
+    pub(super) fn shift(&self, shift: &Shift) -> Vec<Moved> {
+        let at = shift.second;
+        let before = at.saturating_sub(AROUND)..at;
+        let after = at..at + AROUND;
+        let usual = Usual {
+            seconds: from_ref(&before),
+            rate_ratio: ratio(shift.after, shift.before).unwrap_or(0.0),
+        };
+        let moved = self.lines.iter().filter_map(|line| {
+            let during = median(self.usual(line.values, from_ref(&after)))?;
+            self.moved(line, during, &usual)
+        });
+        let mut moved = ranked(moved.collect(), shift.after > shift.before);
+        // Who works no more explains it better than anything else.
+        if let Some(clients) = self.clients(at) {
+            moved.insert(0, clients);
+            moved.truncate(MOVED_MAX);
+        }
+        moved
+    }
+
+    fn clients(&self, at: usize) -> Option<Moved> {
+        let before = *self
+            .rates
+            .at_work
+            .get(at.saturating_sub(super::SECONDS_MIN))?;
+        let later = (at + super::SECONDS_MIN).min(self.rates.at_work.len().checked_sub(1)?);
+        let after = *self.rates.at_work.get(later)?;
+        (after < before).then(|| Moved {
+            name: AT_WORK.to_owned(),
+            of_engine: false,
+            unit: String::new(),
+            during: after,
+            otherwise: before,
+            ratio: ratio(after, before),
+            unusual: UNUSUAL_MAX,
+        })
+    }
+
+    /// The samples of some seconds that were not stalled.
+    fn usual<'v>(
+        &'v self,
+        values: &'v [Option<f64>],
+        ranges: &'v [Range<usize>],
+    ) -> impl Iterator<Item = f64> + 'v {
+        let seconds = ranges.iter().flat_map(Clone::clone);
+        seconds
+            .take_while(|&second| second < values.len())
+            .filter(|&second| self.is_stalled.get(second) == Some(&false))
+            .filter_map(|second| values[second])
+    }
+
+    fn moved(&self, line: &Line<'_>, during: f64, than: &Usual<'_>) -> Option<Moved> {
+        let mut usual: Vec<f64> = self.usual(line.values, than.seconds).collect();
+        if usual.len() < SAMPLES_MIN {
+            return None;
+        }
+        usual.sort_unstable_by(f64::total_cmp);
+        let few = usual.len() / COMMON;
+        // What comes and goes is often far from its median.
+        if (usual[few]..=usual[usual.len() - 1 - few]).contains(&during) {
+            return None;
+        }
+        let otherwise = median(usual.iter().copied())?;
+        let largest = usual
+            .iter()
+            .fold(during.abs(), |most, value| most.max(value.abs()));
+        let deviation = scale(usual.iter().copied(), otherwise)?
+            .max(USUAL_SHARE * otherwise.abs())
+            .max(LARGEST_SHARE * largest);
+        let change = (during - otherwise).abs();
+        if deviation <= 0.0 || change < CHANGE_MIN * otherwise.abs() {
+            return None;
+        }
+        let ratio = ratio(during, otherwise);
+        let is_rate = |ratio: f64| {
+            (ratio - than.rate_ratio).abs() <= (PROPORTION * than.rate_ratio).max(NEARLY_NONE)
+        };
+        // What is done for each operation is done as often as these are.
+        if line.is_growth && ratio.is_some_and(is_rate) {
+            return None;
+        }
+        let unusual = (change / deviation).min(UNUSUAL_MAX);
+        (unusual >= UNUSUAL_MIN).then(|| Moved {
+            name: line.name.to_owned(),
+            of_engine: line.of_engine,
+            unit: unit(line.name, line.is_growth),
+            during,
+            otherwise,
+            ratio,
+            unusual,
+        })
+    }
+}
+
+fn ratio(value: f64, to: f64) -> Option<f64> {
+    (to > 0.0).then(|| value / to)
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// Whether it was ever another value than the one it began with.
+fn has_moved(values: &[Option<f64>]) -> bool {
+    let mut known = values.iter().flatten();
+    known
+        .next()
+        .is_some_and(|first| known.any(|value| value != first))
+}
+
+fn sampled(values: &[Option<f64>], seconds: Range<usize>) -> impl Iterator<Item = f64> {
+    let end = seconds.end.min(values.len());
+    values[seconds.start.min(end)..end]
+        .iter()
+        .flatten()
+        .copied()
+}
+
+/// The most unusual first; but before those that moved with the rate, which mostly follow from it, those that moved
+/// against it.
+fn ranked(mut moved: Vec<Moved>, rate_rose: bool) -> Vec<Moved> {
+    let is_with = |one: &Moved| (one.during > one.otherwise) == rate_rose;
+    let times = |one: &Moved| {
+        one.ratio
+            .map_or(f64::INFINITY, |ratio| ratio.max(1.0 / ratio))
+    };
+    moved.sort_by(|a, b| {
+        is_with(a)
+            .cmp(&is_with(b))
+            .then(b.unusual.total_cmp(&a.unusual))
+            .then(times(b).total_cmp(&times(a)))
+            .then(a.name.cmp(&b.name))
+    });
+    moved.truncate(MOVED_MAX);
+    moved
+}
+
+/// What a thing is counted in, by the last part of its name before its table or level.
+fn unit(name: &str, is_growth: bool) -> String {
+    let whole = name.split_once('.').map_or(name, |(whole, _)| whole);
+    let last = whole
+        .trim_end_matches("_max")
+        .rsplit_once('_')
+        .map_or("", |(_, last)| last);
+    let unit = match last {
+        "bytes" | "ns" | "us" | "ms" => last,
+        "seconds" => "s",
+        "pages" | "rows" => last,
+        _ => "",
+    };
+    if is_growth {
+        format!("{unit}/s")
+    } else {
+        unit.to_owned()
+    }
+}

@@ -1,0 +1,112 @@
+//! What it took to bring an engine to rest after what a step left behind.
+
+use std::collections::BTreeMap;
+
+use record::{Counter, Step, StepKind};
+use serde::Serialize;
+
+use crate::metrics::GIB;
+
+/// The work that was put off until an engine was brought to rest: in a step of its own, or at the end of a measured one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Settled {
+    /// How long all of it took, in seconds.
+    pub seconds: f64,
+    /// What the engine says that it wrote meanwhile, in bytes; `None` where it does not say.
+    pub written_bytes: Option<f64>,
+    /// What was done, in order.
+    pub actions: Vec<SettleAction>,
+    /// What was pending, as the engine tells: names as recorded.
+    pub pending: Vec<Pending>,
+}
+
+/// One thing that was done.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct SettleAction {
+    /// What: `CHECKPOINT`.
+    pub what: String,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+/// Something that was to be done.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Pending {
+    /// Its name, with the unit: `dirty_page_count`.
+    pub name: String,
+    /// How much there was before; `None`: the engine did not tell.
+    pub before: Option<f64>,
+    /// How much was left.
+    pub after: Option<f64>,
+}
+
+/// What settling a step took; `None` where that was not done. `metrics` are those of the step.
+pub(crate) fn settled(
+    step: &Step,
+    metrics: &BTreeMap<&'static str, Option<f64>>,
+) -> Option<Settled> {
+    let settle = step.settle.as_ref()?;
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let mut pending: Vec<Pending> = Vec::new();
+    for counter in &settle.pending_before {
+        pending.push(Pending {
+            name: counter.name.clone(),
+            before: Some(counter.value),
+            after: None,
+        });
+    }
+    for counter in &settle.pending_after {
+        match pending.iter_mut().find(|known| known.name == counter.name) {
+            Some(known) => known.after = Some(counter.value),
+            None => pending.push(Pending {
+                name: counter.name.clone(),
+                before: None,
+                after: Some(counter.value),
+            }),
+        }
+    }
+    Some(Settled {
+        seconds: settle.actions.iter().map(|(_, ns)| seconds(*ns)).sum(),
+        written_bytes: written_bytes(step, metrics),
+        actions: settle
+            .actions
+            .iter()
+            .map(|(what, ns)| SettleAction {
+                what: what.clone(),
+                seconds: seconds(*ns),
+            })
+            .collect(),
+        pending,
+    })
+}
+
+/// Bytes that the engine says it wrote while it settled: of a tree what flushes and compactions wrote, else what InnoDB
+/// wrote, or what PostgreSQL's checkpoints and log did.
+fn written_bytes(step: &Step, metrics: &BTreeMap<&'static str, Option<f64>>) -> Option<f64> {
+    let metric = |name: &str| metrics.get(name).copied().flatten();
+    // At the end of a measured step, the counters of settling go on from those of the step.
+    let (from, to) = match step.kind {
+        StepKind::Settle => (&step.counters_before, &step.counters_after),
+        _ => (&step.counters_after, &step.counters_end),
+    };
+    let grown = |name: &str| growth(from, to, name);
+    if metric("c_wgb").is_some() {
+        let gb = match step.kind {
+            StepKind::Settle => metric("c_wgb"),
+            _ => metric("c_wgb_settled")
+                .zip(metric("c_wgb"))
+                .map(|(all, own)| all - own),
+        };
+        return gb.map(|gb| (gb * GIB).max(0.0));
+    }
+    grown("innodb_written_bytes")
+        .or_else(|| Some(grown("buffer_checkpoint_write_bytes")? + grown("wal_bytes")?))
+}
+
+fn growth(from: &[Counter], to: &[Counter], name: &str) -> Option<f64> {
+    let of = |counters: &[Counter]| {
+        let counter = counters.iter().find(|counter| counter.name == name)?;
+        counter.cumulative.then_some(counter.value)
+    };
+    Some(of(to)? - of(from)?).filter(|&grown| grown >= 0.0)
+}

@@ -1,0 +1,84 @@
+//! Whether a rate of writes was had, second by second.
+
+use std::collections::BTreeMap;
+
+use record::Step;
+use serde::Serialize;
+
+use super::WorstResponse;
+use super::rates::longest_response;
+use crate::operation::role_of;
+use crate::{OpSeries, SLA_SHARE, Sla};
+
+/// In which seconds the rate of writes was had that was asked for. A second has it with [`SLA_SHARE`] of the rate, less
+/// one operation for each connection: that may end in the second before or after.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct SlaHistory {
+    /// Whole seconds within the time that the step was given.
+    pub seconds: usize,
+    /// Those in which the rate was had.
+    pub met_seconds: usize,
+    /// The same in percent.
+    pub met_pct: f64,
+    /// The lowest rate of a second, in rows or keys per second.
+    pub worst_second: f64,
+    /// The first second in which it was not had, from 0; `None`: there is none.
+    pub first_missed_second: Option<usize>,
+    /// Consecutive seconds in which it was not had, at most.
+    pub longest_miss_seconds: usize,
+    /// The first of these, from 0.
+    pub longest_miss_from: Option<usize>,
+    /// The longest response time: how far writes were behind their schedule, and their reply.
+    pub worst_response: Option<WorstResponse>,
+}
+
+/// The history of a rate that was asked for; `None` in steps of less than a second, and where operations are too rare
+/// for a second to say anything.
+pub(crate) fn history(
+    step: &Step,
+    sla: &Sla,
+    ops: &BTreeMap<String, OpSeries>,
+) -> Option<SlaHistory> {
+    let series = ops.get(&sla.kind)?;
+    let length_ns = step
+        .time_given_ns
+        .map_or(step.elapsed_ns, |given| given.min(step.elapsed_ns));
+    let whole = usize::try_from(length_ns / 1_000_000_000)
+        .ok()?
+        .min(series.rows.len());
+    let (rows, ok) = step.ops.get(&sla.kind).map(|ops| (ops.rows, ops.ok))?;
+    let role = role_of(&sla.kind);
+    let writers = step
+        .connections
+        .iter()
+        .filter(|connection| connection.role == role)
+        .count();
+    // Without any success nobody knows how large an operation is: every second is missed in any case.
+    let rows_each = if ok > 0 { rows as f64 / ok as f64 } else { 0.0 };
+    let wanted = SLA_SHARE * sla.target - writers as f64 * rows_each;
+    if whole == 0 || wanted <= 0.0 {
+        return None;
+    }
+    let mut history = SlaHistory {
+        seconds: whole,
+        worst_second: series.rows[..whole].iter().copied().min()? as f64,
+        worst_response: longest_response(&series.response_us_max),
+        ..SlaHistory::default()
+    };
+    let mut missed_from = None;
+    for (second, &rows) in series.rows[..whole].iter().enumerate() {
+        if rows as f64 >= wanted {
+            history.met_seconds += 1;
+            missed_from = None;
+            continue;
+        }
+        let from = *missed_from.get_or_insert(second);
+        history.first_missed_second.get_or_insert(second);
+        if second - from + 1 > history.longest_miss_seconds {
+            history.longest_miss_seconds = second - from + 1;
+            history.longest_miss_from = Some(from);
+        }
+    }
+    history.met_pct = 100.0 * history.met_seconds as f64 / whole as f64;
+    Some(history)
+}

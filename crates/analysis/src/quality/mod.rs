@@ -1,0 +1,225 @@
+//! How evenly a step went: its worst seconds, its stalls, the seconds at which its level changed, and what host and
+//! engine did then. Everything is of the step's main operation, over all clients, second by second; the rules and what
+//! they leave out are in `docs/metrics.md`.
+
+mod beside;
+mod debt;
+mod history;
+mod rates;
+mod shifts;
+mod spread;
+mod stalls;
+
+use record::{HostSeries, Step};
+use serde::Serialize;
+
+use crate::Series;
+use beside::Beside;
+use rates::Rates;
+
+pub use debt::{Pending, SettleAction, Settled};
+pub use history::SlaHistory;
+pub use shifts::SHIFT_SECONDS_MIN;
+
+pub(crate) use debt::settled;
+pub(crate) use history::history;
+
+/// Whole seconds below which a spread or a level says nothing.
+pub(crate) const SECONDS_MIN: usize = 10;
+
+/// The share of the median below which a second is part of a stall.
+pub const STALL_SHARE: f64 = 0.1;
+
+/// The most stalls, and the most shifts, that are listed: the worst.
+pub const LISTED_MAX: usize = 10;
+
+/// How evenly one step went. Rates are what the step's throughput is of: rows in load steps, queries in query steps.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Quality {
+    /// The kind of operation: `insert`.
+    pub kind: String,
+    /// Whole seconds within the time that the step was given: all figures here are of these.
+    pub seconds: usize,
+    /// Seconds in which nothing was completed.
+    pub zero_seconds: usize,
+    /// The lowest rate of a second, per second.
+    pub worst_second: f64,
+    /// The median rate of a second, per second.
+    pub median: f64,
+    /// Coefficient of variation: standard deviation over mean of the rates; `None` with fewer than 10 seconds, or
+    /// without any progress.
+    pub cv: Option<f64>,
+    /// How thick the line of a chart is: (95th - 5th percentile of the rates) / median; `None` likewise.
+    pub thickness: Option<f64>,
+    /// The rate that all but 1 % of the seconds had, over the median; `None` likewise.
+    pub p1_of_median: Option<f64>,
+    /// Seconds with less than half the median, in proportion to the clients that were still at work.
+    pub below_half_median_seconds: usize,
+    /// Seconds of the longest stall, 0 without one; `None` where operations are too rare for stalls to be told.
+    pub longest_stall_seconds: Option<usize>,
+    /// Seconds of all stalls; `None` likewise.
+    pub stalled_seconds: Option<usize>,
+    /// For how much of the step the engine says that it held writes up, in percent: the metric `stall%`; `None` where
+    /// it does not say.
+    pub stalled_pct: Option<f64>,
+    /// The longest response time; `None` without any progress.
+    pub worst_response: Option<WorstResponse>,
+    /// Stalls that were found; at most [`LISTED_MAX`] are in `stalls`.
+    pub stall_count: usize,
+    /// The longest stalls, in the order of time.
+    pub stalls: Vec<Stall>,
+    /// Shifts that were found; at most [`LISTED_MAX`] are in `shifts`. Many are not levels, but a rate that swings. Zero
+    /// with fewer than [`SHIFT_SECONDS_MIN`] seconds, of which nothing is said.
+    pub shift_count: usize,
+    /// The largest shifts, in the order of time.
+    pub shifts: Vec<Shift>,
+}
+
+/// The longest response time of a step.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct WorstResponse {
+    /// The second in which the operation ended, from 0.
+    pub second: usize,
+    /// How long it took, in microseconds.
+    pub us: f64,
+}
+
+/// Consecutive seconds with less than [`STALL_SHARE`] of the median.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Stall {
+    /// The first of them, from 0.
+    pub from_second: usize,
+    /// How many.
+    pub seconds: usize,
+    /// The lowest rate of one, per second.
+    pub lowest: f64,
+    /// The longest response time that ended in these seconds or in the one after, in microseconds; `None` without one.
+    pub response_us_max: Option<f64>,
+    /// What host and engine did in these seconds that they did not around them, most unusual first.
+    pub beside: Vec<Moved>,
+}
+
+/// A second at which the rate changed its level.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Shift {
+    /// The first second of the new level, from 0.
+    pub second: usize,
+    /// The median rate of the level before, per second; stalls don't count.
+    pub before: f64,
+    /// The median rate of the level that begins.
+    pub after: f64,
+    /// What host and engine did differently after it, most unusual first.
+    pub beside: Vec<Moved>,
+}
+
+/// Something that was counted and was not as usual.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Moved {
+    /// The column of the host, or the engine's counter, as recorded; `clients_at_work`.
+    pub name: String,
+    /// The engine counted it, not the host.
+    pub of_engine: bool,
+    /// What it is counted in: `bytes/s`, `ns/s`, `/s`, `bytes`; empty for a number.
+    pub unit: String,
+    /// In these seconds: their mean. After a shift: the median.
+    pub during: f64,
+    /// The median of the seconds around it that were not stalled; of a shift, of those before.
+    pub otherwise: f64,
+    /// `during / otherwise`; `None` where the latter is nothing.
+    pub ratio: Option<f64>,
+    /// How many times its usual deviation it is away, at most 100.
+    pub unusual: f64,
+}
+
+/// How evenly a step went; `None` where nothing is counted second by second, and in steps of less than a second.
+pub(crate) fn quality(
+    step: &Step,
+    series: &Series,
+    host: &HostSeries,
+    stalled_pct: Option<f64>,
+) -> Option<Quality> {
+    let rates = Rates::of(step, &series.ops)?;
+    let spread = spread::spread(&rates);
+    let found = stalls::stalls(&rates);
+    let is_stalled = stalls::marked(rates.values.len(), found.as_deref().unwrap_or_default());
+    let levels = shifts::shifts(&rates.values, &is_stalled);
+    let beside = Beside::new(series, host, &rates, &is_stalled);
+
+    let longest = found.as_ref().map(|stalls| {
+        let lengths = stalls.iter().map(|stall| stall.seconds);
+        lengths.max().unwrap_or(0)
+    });
+    let stalled_seconds = found
+        .as_ref()
+        .map(|stalls| stalls.iter().map(|stall| stall.seconds).sum());
+    let found = found.unwrap_or_default();
+    let stall_count = found.len();
+    let shift_count = levels.len();
+    let mut stalls = worst(found, |stall| (stall.seconds as f64, -stall.lowest));
+    for stall in &mut stalls {
+        stall.beside = beside.stall(stall.from_second, stall.seconds);
+    }
+    let mut shifts = worst(levels, |shift| ((shift.after - shift.before).abs(), 0.0));
+    for shift in &mut shifts {
+        shift.beside = beside.shift(shift);
+    }
+    Some(Quality {
+        kind: rates.kind.to_owned(),
+        seconds: rates.values.len(),
+        zero_seconds: spread.zero_seconds,
+        worst_second: spread.worst_second,
+        median: spread.median,
+        cv: spread.cv,
+        thickness: spread.thickness,
+        p1_of_median: spread.p1_of_median,
+        below_half_median_seconds: spread.below_half_median_seconds,
+        longest_stall_seconds: longest,
+        stalled_seconds,
+        stalled_pct,
+        worst_response: rates.worst_response(),
+        stall_count,
+        stalls,
+        shift_count,
+        shifts,
+    })
+}
+
+/// The [`LISTED_MAX`] worst, in the order in which they were.
+fn worst<T>(found: Vec<T>, badness: impl Fn(&T) -> (f64, f64)) -> Vec<T> {
+    let mut numbered: Vec<(usize, T)> = found.into_iter().enumerate().collect();
+    numbered.sort_by(|(_, a), (_, b)| {
+        let (a, b) = (badness(a), badness(b));
+        b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1))
+    });
+    numbered.truncate(LISTED_MAX);
+    numbered.sort_by_key(|(number, _)| *number);
+    numbered.into_iter().map(|(_, one)| one).collect()
+}
+
+/// The median, between the two middle values where their number is even; `None` of nothing.
+pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    let middle = values.len() / 2;
+    if values.is_empty() {
+        return None;
+    }
+    let is_even = values.len().is_multiple_of(2);
+    let (below, &mut upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
+    let lower = below.iter().copied().max_by(f64::total_cmp);
+    Some(match lower {
+        Some(lower) if is_even => (lower + upper) / 2.0,
+        _ => upper,
+    })
+}
+
+/// What a normal distribution's standard deviation is of its median absolute deviation.
+const NORMAL: f64 = 1.4826;
+
+/// The robust scale of values around `centre`: their median absolute deviation, as a standard deviation.
+pub(crate) fn scale(values: impl IntoIterator<Item = f64>, centre: f64) -> Option<f64> {
+    let away = values.into_iter().map(|value| (value - centre).abs());
+    Some(NORMAL * median(away)?)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+//! The whole seconds of a step, of its main operation.
+
+use std::collections::BTreeMap;
+
+use record::{Step, StepKind};
+
+use super::WorstResponse;
+use crate::operation::{queries_each, role_of};
+use crate::{OpSeries, fairness};
+
+/// What was done in each whole second, and by how many.
+pub(super) struct Rates<'a> {
+    /// The kind of operation.
+    pub kind: &'a str,
+    /// What was done in each second: rows, operations or queries.
+    pub values: Vec<f64>,
+    /// Operations that succeeded in each second.
+    pub ok: &'a [u64],
+    /// The longest response time that ended in each second, in microseconds; those after the last whole one too.
+    pub response_us_max: &'a [f64],
+    /// Clients whose work was not over in each second.
+    pub at_work: Vec<f64>,
+    /// Clients.
+    pub clients: f64,
+}
+
+impl<'a> Rates<'a> {
+    /// `None` where nothing is counted second by second, and in steps of less than a second.
+    pub(super) fn of(step: &'a Step, ops: &'a BTreeMap<String, OpSeries>) -> Option<Self> {
+        let kind = step.main_operation()?;
+        let series = ops.get(kind)?;
+        let role = role_of(kind);
+        let ends = fairness::ends(step, |connection| connection.role == role);
+        // After its time nothing is sent, and only what is under way still ends; what ends with its work may go on with
+        // other work.
+        let limit_ns = step
+            .time_given_ns
+            .or_else(|| ends.values().copied().max())
+            .unwrap_or(u64::MAX);
+        let length_ns = limit_ns.min(step.elapsed_ns);
+        let whole = usize::try_from(length_ns / 1_000_000_000)
+            .ok()?
+            .min(series.ok.len());
+        if whole == 0 {
+            return None;
+        }
+        let each = queries_each(step);
+        let values: Vec<f64> = match step.kind {
+            StepKind::Load => series.rows[..whole].iter().map(|&n| n as f64).collect(),
+            StepKind::Query => series.ok[..whole]
+                .iter()
+                .map(|&n| n as f64 * each)
+                .collect(),
+            // Rows are not indexed second by second, and settling does nothing that is counted.
+            StepKind::Index | StepKind::Settle => return None,
+        };
+        let at_work = |second: usize| {
+            let working = ends
+                .values()
+                .filter(|&&end| end > second as u64 * 1_000_000_000);
+            working.count() as f64
+        };
+        let clients = ends.len() as f64;
+        Some(Self {
+            kind,
+            values,
+            ok: &series.ok[..whole],
+            response_us_max: &series.response_us_max,
+            at_work: (0..whole).map(at_work).collect(),
+            clients,
+        })
+    }
+
+    /// The share of the clients that was still at work in a second; all of them where nobody says.
+    pub(super) fn share_at_work(&self, second: usize) -> f64 {
+        match self.at_work.get(second) {
+            Some(&working) if self.clients > 0.0 => working / self.clients,
+            _ => 1.0,
+        }
+    }
+
+    /// The longest response time of all, those after the last whole second included.
+    pub(super) fn worst_response(&self) -> Option<WorstResponse> {
+        longest_response(self.response_us_max)
+    }
+}
+
+/// The longest response time and its second, the first of equals; `None` where none ended.
+pub(crate) fn longest_response(us_max: &[f64]) -> Option<WorstResponse> {
+    let mut worst: Option<WorstResponse> = None;
+    for (second, &us) in us_max.iter().enumerate() {
+        if us > worst.as_ref().map_or(0.0, |worst| worst.us) {
+            worst = Some(WorstResponse { second, us });
+        }
+    }
+    worst
+}

@@ -1,0 +1,53 @@
+//! How far the seconds of a step are apart.
+
+use super::rates::Rates;
+use super::{SECONDS_MIN, median};
+
+/// Figures of all seconds of a step: see [`super::Quality`].
+pub(super) struct Spread {
+    pub zero_seconds: usize,
+    pub worst_second: f64,
+    pub median: f64,
+    pub cv: Option<f64>,
+    pub thickness: Option<f64>,
+    pub p1_of_median: Option<f64>,
+    pub below_half_median_seconds: usize,
+}
+
+pub(super) fn spread(rates: &Rates<'_>) -> Spread {
+    let values = &rates.values;
+    let median = median(values.iter().copied()).unwrap_or(0.0);
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count.max(1.0);
+    let variance = values
+        .iter()
+        .map(|value| (value - mean).powi(2))
+        .sum::<f64>()
+        / (count - 1.0).max(1.0);
+    let enough = values.len() >= SECONDS_MIN;
+    let mut sorted = values.clone();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let of_median = |value: f64| (enough && median > 0.0).then(|| value / median);
+    let is_below_half =
+        |&(second, &value): &(usize, &f64)| value < 0.5 * median * rates.share_at_work(second);
+    Spread {
+        zero_seconds: rates.ok.iter().filter(|&&ok| ok == 0).count(),
+        worst_second: sorted.first().copied().unwrap_or(0.0),
+        median,
+        cv: (enough && mean > 0.0).then(|| variance.sqrt() / mean),
+        thickness: of_median(exceeded_by(&sorted, 0.05) - exceeded_by(&sorted, 0.95)),
+        p1_of_median: of_median(exceeded_by(&sorted, 0.99)),
+        below_half_median_seconds: values.iter().enumerate().filter(is_below_half).count(),
+    }
+}
+
+/// The value, of those that are sorted from low to high, that at least `share` of them met or exceeded: as the metrics
+/// `p50` and `p99`.
+fn exceeded_by(sorted: &[f64], share: f64) -> f64 {
+    let position = ((share * sorted.len() as f64).ceil() as usize).clamp(1, sorted.len().max(1));
+    let index = sorted.len().checked_sub(position);
+    index
+        .and_then(|index| sorted.get(index))
+        .copied()
+        .unwrap_or(0.0)
+}

@@ -1,0 +1,51 @@
+//! Seconds in which next to nothing was done.
+
+use super::rates::Rates;
+use super::{STALL_SHARE, Stall, median};
+
+/// Operations per second, in the median, below which a second without one is no stall: they are that rare.
+const OPERATIONS_MIN: f64 = 5.0;
+
+/// Every stall in the order of time, without what is beside it; `None` where operations are too rare to tell.
+pub(super) fn stalls(rates: &Rates<'_>) -> Option<Vec<Stall>> {
+    let usual_operations = median(rates.ok.iter().map(|&ok| ok as f64))?;
+    if usual_operations < OPERATIONS_MIN {
+        return None;
+    }
+    let usual = median(rates.values.iter().copied())?;
+    let mut stalls: Vec<Stall> = Vec::new();
+    for (second, &rate) in rates.values.iter().enumerate() {
+        // When the last clients work alone, they are not slow.
+        if rate >= STALL_SHARE * usual * rates.share_at_work(second) {
+            continue;
+        }
+        match stalls.last_mut() {
+            Some(stall) if stall.from_second + stall.seconds == second => {
+                stall.seconds += 1;
+                stall.lowest = stall.lowest.min(rate);
+            }
+            _ => stalls.push(Stall {
+                from_second: second,
+                seconds: 1,
+                lowest: rate,
+                ..Stall::default()
+            }),
+        }
+    }
+    for stall in &mut stalls {
+        let times = rates.response_us_max.iter().copied();
+        let around = times.skip(stall.from_second).take(stall.seconds + 1);
+        stall.response_us_max = around.filter(|&us| us > 0.0).max_by(f64::total_cmp);
+    }
+    Some(stalls)
+}
+
+/// Which of `seconds` seconds are part of a stall.
+pub(super) fn marked(seconds: usize, stalls: &[Stall]) -> Vec<bool> {
+    let mut marks = vec![false; seconds];
+    for stall in stalls {
+        let end = (stall.from_second + stall.seconds).min(seconds);
+        marks[stall.from_second.min(end)..end].fill(true);
+    }
+    marks
+}

@@ -1,0 +1,184 @@
+//! A machine of which the truth is known: what it would measure, with noise and drift that the tests choose.
+
+use std::collections::BTreeMap;
+
+use analysis::{Figures, Row};
+use record::{Status, StepKind};
+
+pub const BASE: &str = "old.base";
+
+/// SplitMix64, of the tests alone.
+pub struct Random(pub u64);
+
+impl Random {
+    fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// In (0, 1).
+    pub fn uniform(&mut self) -> f64 {
+        ((self.bits() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+    }
+
+    /// Box and Muller.
+    pub fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * self.uniform().ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+
+    /// Student's t with three degrees of freedom.
+    fn student3(&mut self) -> f64 {
+        let squares: f64 = (0..3).map(|_| self.normal().powi(2)).sum();
+        self.normal() / (squares / 3.0).sqrt()
+    }
+}
+
+/// What each value varies by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Noise {
+    /// 1 %.
+    Normal,
+    /// Student's t with three degrees of freedom, times 1 %.
+    HeavyTailed,
+    /// A delay that is 1 % at the median and 3 % or more in one of eight.
+    Skewed,
+    /// 1 %, and one value of ten is 30 % less.
+    Outliers,
+    /// 0.2 %, and half of the values are 5 % less.
+    TwoModes,
+}
+
+/// Those that repeats can cope with, also few.
+pub const NOISES: [Noise; 4] = [
+    Noise::Normal,
+    Noise::HeavyTailed,
+    Noise::Skewed,
+    Noise::Outliers,
+];
+
+impl Noise {
+    fn factor(self, random: &mut Random) -> f64 {
+        match self {
+            Noise::Normal => (0.01 * random.normal()).exp(),
+            Noise::HeavyTailed => (0.01 * random.student3()).exp(),
+            Noise::Skewed => 1.0 / (1.0 + 0.01 * random.normal().exp()),
+            Noise::Outliers => {
+                let outlier = if random.uniform() < 0.1 { 0.7 } else { 1.0 };
+                outlier * (0.01 * random.normal()).exp()
+            }
+            Noise::TwoModes => {
+                let mode = if random.uniform() < 0.5 { 0.95 } else { 1.0 };
+                mode * (0.002 * random.normal()).exp()
+            }
+        }
+    }
+}
+
+/// What the machine does over the run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Drift {
+    None,
+    /// From the first to the last slot it gets 10 % slower.
+    Linear,
+    /// A random walk whose end has a standard deviation of 10 %.
+    Wandering,
+    /// Each repeat has a level of its own, with a standard deviation of 5 %.
+    Levels,
+}
+
+pub const DRIFTS: [Drift; 4] = [Drift::None, Drift::Linear, Drift::Wandering, Drift::Levels];
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Order {
+    Interleaved,
+    Grouped,
+}
+
+/// A run of one or several targets against the base.
+#[derive(Clone, Copy, Debug)]
+pub struct Truth {
+    pub order: Order,
+    pub noise: Noise,
+    pub drift: Drift,
+    pub repeats: u32,
+    /// Target / base, by target.
+    pub ratios: &'static [f64],
+    pub steps: usize,
+}
+
+impl Default for Truth {
+    fn default() -> Self {
+        Self {
+            order: Order::Interleaved,
+            noise: Noise::Normal,
+            drift: Drift::None,
+            repeats: 5,
+            ratios: &[1.0],
+            steps: 1,
+        }
+    }
+}
+
+pub fn row(target: &str, repeat: u32, step: &str, value: f64) -> Row {
+    Row {
+        target: target.to_owned(),
+        workload: "sysbench".to_owned(),
+        clients: 1,
+        repeat,
+        step: step.to_owned(),
+        kind: StepKind::Query,
+        reported: true,
+        status: Status::Complete,
+        seconds: 10.0,
+        valid: true,
+        metrics: BTreeMap::from([("qps", Some(value)), ("cpupq", Some(1e6 / value))]),
+        ..Row::default()
+    }
+}
+
+impl Truth {
+    /// What is measured once.
+    pub fn measure(&self, random: &mut Random) -> Figures {
+        let targets = self.ratios.len() + 1;
+        let slots: Vec<(usize, u32)> = match self.order {
+            Order::Interleaved => (1..=self.repeats)
+                .flat_map(|repeat| (0..targets).map(move |target| (target, repeat)))
+                .collect(),
+            Order::Grouped => (0..targets)
+                .flat_map(|target| (1..=self.repeats).map(move |repeat| (target, repeat)))
+                .collect(),
+        };
+        let between = (slots.len() - 1) as f64;
+        let mut level = 0.0;
+        let mut rows = Vec::new();
+        for (slot, &(target, repeat)) in slots.iter().enumerate() {
+            match self.drift {
+                Drift::None => {}
+                Drift::Linear => level = -0.1 * slot as f64 / between,
+                Drift::Wandering if slot > 0 => level += 0.1 / between.sqrt() * random.normal(),
+                Drift::Levels if slot % targets == 0 => level = 0.05 * random.normal(),
+                Drift::Wandering | Drift::Levels => {}
+            }
+            let ratio = match target.checked_sub(1) {
+                None => 1.0,
+                Some(target) => self.ratios[target],
+            };
+            let name = match target {
+                0 => BASE.to_owned(),
+                target => format!("new{target}.base"),
+            };
+            for step in 0..self.steps {
+                let value = 1000.0 * ratio * f64::exp(level) * self.noise.factor(random);
+                rows.push(row(&name, repeat, &format!("s{step}"), value));
+            }
+        }
+        Figures {
+            rows,
+            ..Figures::default()
+        }
+    }
+}

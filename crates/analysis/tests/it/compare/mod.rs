@@ -1,0 +1,5 @@
+//! Comparisons: by hand, and on machines of which the truth is known.
+
+mod machine;
+mod simulated;
+mod verdicts;

@@ -1,0 +1,252 @@
+//! How often verdicts are right where the truth is known. The figures are in `docs/statistics.md`.
+
+use analysis::{CompareOptions, Compared, Pairing, Verdict, compare};
+
+use super::machine::{BASE, DRIFTS, Drift, NOISES, Noise, Order, Random, Truth};
+
+/// The figures of `docs/statistics.md`: `cargo test -p analysis simulated -- --nocapture` shows them.
+macro_rules! tell {
+    ($($text:tt)*) => {{
+        #[allow(clippy::print_stdout, reason = "the figures of docs/statistics.md")]
+        {
+            println!($($text)*);
+        }
+    }};
+}
+
+fn options() -> CompareOptions {
+    CompareOptions {
+        base: BASE.to_owned(),
+        resamples: 499,
+        metrics: Vec::new(),
+        ..CompareOptions::default()
+    }
+}
+
+fn shown(compared: &Compared) -> usize {
+    let rows = compared.rows.iter();
+    rows.filter(|row| matches!(row.verdict, Verdict::Faster | Verdict::Slower))
+        .count()
+}
+
+/// In how many of `times` runs `found` holds.
+fn share(truth: Truth, times: u32, found: impl Fn(&Compared) -> bool) -> f64 {
+    let mut random = Random(u64::from(truth.repeats) * 1000 + truth.steps as u64);
+    let hits = (0..times).filter(|_| {
+        let figures = truth.measure(&mut random);
+        found(&compare(&figures, &options()))
+    });
+    hits.count() as f64 / f64::from(times)
+}
+
+/// How often anything is called different.
+fn called_different(truth: Truth, times: u32) -> f64 {
+    share(truth, times, |compared| shown(compared) > 0)
+}
+
+/// Equal targets: they may be called different at most at the error rate.
+fn check_equal(truth: Truth, times: u32) {
+    let share = called_different(truth, times);
+    let Truth {
+        noise,
+        drift,
+        repeats,
+        steps,
+        ..
+    } = truth;
+    tell!(
+        "equal: {repeats} repeats, {steps} steps, {noise:?}, {drift:?}: {:.1} % of {times}",
+        share * 100.0
+    );
+    assert!(share <= 0.05, "{truth:?}: {share}");
+}
+
+#[test]
+fn equal_targets_are_called_different_at_most_as_often_as_the_error_rate() {
+    for noise in NOISES {
+        // Pairs have nothing of the level of their repeat, whatever the noise.
+        let of_pairs = |drift: &Drift| *drift != Drift::Levels || noise == Noise::Normal;
+        for drift in DRIFTS.into_iter().filter(of_pairs) {
+            let truth = Truth {
+                noise,
+                drift,
+                ..Truth::default()
+            };
+            check_equal(truth, 1000);
+        }
+    }
+}
+
+#[test]
+fn neither_do_few_repeats_call_them_different_nor_many() {
+    for (repeats, times) in [(2, 400), (3, 400), (10, 200)] {
+        for noise in NOISES {
+            for drift in [Drift::None, Drift::Linear] {
+                let truth = Truth {
+                    noise,
+                    drift,
+                    repeats,
+                    ..Truth::default()
+                };
+                check_equal(truth, times);
+            }
+        }
+    }
+}
+
+#[test]
+fn in_a_family_of_equal_targets_anything_is_called_different_at_most_as_often_as_the_error_rate() {
+    let steady = NOISES.map(|noise| (noise, Drift::None));
+    for (noise, drift) in steady.into_iter().chain([(Noise::Normal, Drift::Linear)]) {
+        let truth = Truth {
+            noise,
+            drift,
+            ratios: &[1.0, 1.0],
+            steps: 5,
+            ..Truth::default()
+        };
+        check_equal(truth, 1000);
+    }
+}
+
+#[test]
+fn noise_of_two_modes_deceives_two_repeats_and_not_five() {
+    let [two, five] = [2, 5].map(|repeats| {
+        let truth = Truth {
+            noise: Noise::TwoModes,
+            repeats,
+            ..Truth::default()
+        };
+        called_different(truth, 400)
+    });
+    tell!("two modes: with 2 repeats {two}, with 5 {five}");
+    assert!(two > 0.1 && five < 0.02, "{two} {five}");
+}
+
+#[test]
+fn three_percent_less_is_shown_in_the_noise_of_one_percent_with_five_repeats() {
+    let truth = Truth {
+        ratios: &[0.97],
+        ..Truth::default()
+    };
+    let slower = |compared: &Compared| compared.rows[0].verdict == Verdict::Slower;
+    for (drift, least) in [
+        (Drift::None, 0.8),
+        (Drift::Linear, 0.8),
+        (Drift::Levels, 0.8),
+    ] {
+        let share = share(Truth { drift, ..truth }, 200, slower);
+        tell!("power {drift:?}: {:.1} %", share * 100.0);
+        assert!(share >= least, "{drift:?}: {share}");
+    }
+}
+
+#[test]
+fn intervals_hold_the_true_ratio_as_often_as_they_say() {
+    let holds = |compared: &Compared| {
+        let interval = compared.rows[0].interval;
+        interval.is_some_and(|interval| interval.contains(0.97))
+    };
+    for (repeats, times) in [(3, 100), (5, 200), (10, 100)] {
+        for noise in NOISES {
+            for drift in [Drift::None, Drift::Linear] {
+                let truth = Truth {
+                    noise,
+                    drift,
+                    repeats,
+                    ratios: &[0.97],
+                    ..Truth::default()
+                };
+                let share = share(truth, times, holds);
+                tell!(
+                    "holds {repeats} {noise:?} {drift:?}: {:.1} %",
+                    share * 100.0
+                );
+                assert!(share >= 0.93, "{truth:?}: {share}");
+            }
+        }
+    }
+}
+
+#[test]
+fn drift_breaks_repeats_that_did_not_take_turns_and_not_those_that_did() {
+    for drift in [Drift::Linear, Drift::Wandering] {
+        let interleaved = Truth {
+            drift,
+            ..Truth::default()
+        };
+        let grouped = Truth {
+            order: Order::Grouped,
+            ..interleaved
+        };
+        let (turns, groups) = (
+            called_different(interleaved, 400),
+            called_different(grouped, 400),
+        );
+        tell!("order {drift:?}: {turns} {groups}");
+        assert!(turns <= 0.05, "{drift:?}: {turns}");
+        assert!(groups >= 0.3, "{drift:?}: {groups}");
+    }
+    let steady = Truth {
+        order: Order::Grouped,
+        ..Truth::default()
+    };
+    assert!(called_different(steady, 1000) <= 0.06);
+    let compared = compare(&steady.measure(&mut Random(1)), &options());
+    assert_eq!(compared.rows[0].pairing, Pairing::Independent);
+}
+
+#[test]
+fn of_what_is_called_different_at_most_the_error_rate_is_not() {
+    // Of two targets one is slower by 4 % in all of three steps.
+    let mut random = Random(11);
+    let (mut all, mut wrong, mut found) = (0, 0.0, 0);
+    for _ in 0..200 {
+        let truth = Truth {
+            ratios: &[1.0, 0.96],
+            steps: 3,
+            ..Truth::default()
+        };
+        let compared = compare(&truth.measure(&mut random), &options());
+        let called = shown(&compared);
+        let equal = compared.rows.iter().filter(|row| {
+            row.target == "new1.base" && matches!(row.verdict, Verdict::Faster | Verdict::Slower)
+        });
+        let mistaken = equal.count();
+        all += 1;
+        found += called - mistaken;
+        if called > 0 {
+            wrong += mistaken as f64 / called as f64;
+        }
+    }
+    tell!(
+        "of those called different {:.1} % are not; {:.1} % of those that are were found",
+        wrong / f64::from(all) * 100.0,
+        found as f64 / f64::from(all * 3) * 100.0
+    );
+    assert!(wrong / f64::from(all) <= 0.05);
+    assert!(found as f64 / f64::from(all * 3) > 0.8);
+}
+
+#[test]
+fn repeats_that_are_said_to_be_needed_do() {
+    let noisy = Truth {
+        noise: Noise::HeavyTailed,
+        ratios: &[0.97],
+        repeats: 3,
+        ..Truth::default()
+    };
+    let mut needed: Vec<u32> = (0..101)
+        .filter_map(|seed| {
+            let compared = compare(&noisy.measure(&mut Random(seed)), &options());
+            compared.rows[0].repeats_needed
+        })
+        .collect();
+    needed.sort_unstable();
+    let repeats = needed[needed.len() / 2];
+    let slower = |compared: &Compared| compared.rows[0].verdict == Verdict::Slower;
+    let share = share(Truth { repeats, ..noisy }, 200, slower);
+    tell!("needed {repeats}: {share}");
+    assert!((3..=15).contains(&repeats), "{repeats}");
+    assert!(share >= 0.75, "{repeats}: {share}");
+}

@@ -1,0 +1,479 @@
+//! What is compared with what, and what is said where something is missing.
+
+use analysis::{
+    Begun, CompareOptions, Compared, ComparedStep, Figures, Pairing, Row, Unfinished, Verdict,
+    compare, noise_floor,
+};
+use record::{Status, StepKind};
+
+use super::machine::{BASE, Noise, Random, Truth, row};
+
+const TARGET: &str = "new1.base";
+
+fn options() -> CompareOptions {
+    CompareOptions {
+        base: BASE.to_owned(),
+        resamples: 499,
+        ..CompareOptions::default()
+    }
+}
+
+fn figures(rows: Vec<Row>) -> Figures {
+    Figures {
+        rows,
+        ..Figures::default()
+    }
+}
+
+/// Repeats of base and target in turns.
+fn in_turns(values: &[(f64, f64)]) -> Vec<Row> {
+    let repeats = (1..).zip(values);
+    repeats
+        .flat_map(|(repeat, &(base, value))| {
+            [
+                row(BASE, repeat, "scan", base),
+                row(TARGET, repeat, "scan", value),
+            ]
+        })
+        .collect()
+}
+
+fn compared(rows: Vec<Row>) -> Compared {
+    compare(&figures(rows), &options())
+}
+
+#[track_caller]
+fn of<'a>(compared: &'a Compared, metric: &str) -> &'a ComparedStep {
+    let mut rows = compared.rows.iter().filter(|row| row.metric == metric);
+    let row = rows.next().unwrap();
+    assert!(rows.next().is_none());
+    row
+}
+
+const SLOWER: [(f64, f64); 4] = [
+    (1000.0, 900.0),
+    (1010.0, 905.0),
+    (990.0, 895.0),
+    (1000.0, 902.0),
+];
+
+#[test]
+fn a_change_is_told_for_throughput_and_turned_round_for_cost() {
+    let compared = compared(in_turns(&SLOWER));
+    let throughput = of(&compared, "throughput");
+    assert_eq!(throughput.verdict, Verdict::Slower);
+    assert_eq!(throughput.pairing, Pairing::Paired);
+    let product: f64 = SLOWER.iter().map(|(base, value)| value / base).product();
+    assert!((throughput.ratio.unwrap() - product.powf(0.25)).abs() < 1e-12);
+    let cost = of(&compared, "cpupq");
+    assert_eq!(cost.verdict, Verdict::Slower);
+    assert!(!cost.more_is_better);
+    assert!(cost.ratio.unwrap() > 1.1);
+    assert_eq!(compared.comparison_count, 1);
+    assert_eq!(compared.rows.len(), 2);
+}
+
+#[test]
+fn a_single_run_has_a_ratio_and_no_interval() {
+    let compared = compared(in_turns(&SLOWER[..1]));
+    let row = of(&compared, "throughput");
+    assert_eq!(
+        (row.verdict, row.pairing),
+        (Verdict::Single, Pairing::Single)
+    );
+    assert!((row.ratio.unwrap() - 0.9).abs() < 1e-12);
+    assert_eq!(
+        (row.interval, row.p_value, row.repeats_needed),
+        (None, None, None)
+    );
+    assert!(
+        compared
+            .notes
+            .iter()
+            .any(|note| note.contains("no interval"))
+    );
+    assert_eq!(compared.comparison_count, 0);
+}
+
+#[test]
+fn a_side_with_one_repeat_is_named() {
+    let mut rows = in_turns(&SLOWER);
+    rows.retain(|row| row.target == BASE || row.repeat == 1);
+    let compared = compared(rows);
+    let row = of(&compared, "throughput");
+    assert_eq!(row.verdict, Verdict::Single);
+    assert_eq!(row.base_values.len(), 4);
+    assert_eq!(row.reasons, ["new1.base has one repeat that counts"]);
+}
+
+#[test]
+fn repeats_that_did_not_take_turns_are_independent_samples() {
+    let mut rows = in_turns(&SLOWER);
+    rows.sort_by_key(|row| row.target != BASE);
+    let compared = compared(rows);
+    let row = of(&compared, "throughput");
+    assert_eq!(row.pairing, Pairing::Independent);
+    assert!(
+        compared
+            .notes
+            .iter()
+            .any(|note| note.contains("take turns"))
+    );
+}
+
+/// The cells of [`in_turns`] with the sitting and the time at which they were begun.
+fn begun(rows: &[Row], at: impl Fn(usize) -> (u32, u64)) -> Vec<Begun> {
+    let cells = rows.iter().enumerate().map(|(index, row)| {
+        let (sitting, started_unix_ns) = at(index);
+        Begun {
+            run: row.run,
+            target: row.target.clone(),
+            variant: None,
+            clients: row.clients,
+            repeat: row.repeat,
+            sitting,
+            started_unix_ns,
+        }
+    });
+    cells.collect()
+}
+
+#[test]
+fn a_repeat_that_was_made_up_for_later_has_no_partner() {
+    let rows = in_turns(&SLOWER);
+    // The last cell, the fourth of the target, was measured again in another sitting.
+    let begun = begun(&rows, |index| match index {
+        7 => (2, 9000),
+        index => (1, 100 + index as u64),
+    });
+    let figures = Figures {
+        begun,
+        ..figures(rows)
+    };
+    let compared = compare(&figures, &options());
+    let row = of(&compared, "throughput");
+    assert_eq!(row.pairing, Pairing::Paired);
+    assert_eq!((row.values.len(), row.base_values.len()), (3, 3));
+    assert_eq!(row.reasons.len(), 2, "{:?}", row.reasons);
+}
+
+#[test]
+fn times_tell_the_order_where_the_rows_do_not() {
+    let rows = in_turns(&SLOWER);
+    // All of the base first, whatever the order of the plan.
+    let begun = begun(&rows, |index| {
+        (1, 1000 + (index as u64 % 2) * 100 + index as u64)
+    });
+    let figures = Figures {
+        begun,
+        ..figures(rows)
+    };
+    let compared = compare(&figures, &options());
+    assert_eq!(of(&compared, "throughput").pairing, Pairing::Independent);
+}
+
+#[test]
+fn repeats_of_several_runs_are_pairs_within_their_run() {
+    let mut rows = Vec::new();
+    for (run, pair) in SLOWER.iter().enumerate() {
+        let mut of_run = in_turns(&[*pair]);
+        for row in &mut of_run {
+            row.run = run;
+        }
+        rows.append(&mut of_run);
+    }
+    let paired = compared(rows);
+    assert_eq!(of(&paired, "throughput").pairing, Pairing::Paired);
+    assert_eq!(of(&paired, "throughput").verdict, Verdict::Slower);
+
+    // The base in one run, the target in another: there are no pairs.
+    let mut rows = in_turns(&SLOWER);
+    for row in &mut rows {
+        row.run = usize::from(row.target != BASE);
+    }
+    assert_eq!(
+        of(&compared(rows), "throughput").pairing,
+        Pairing::Independent
+    );
+}
+
+#[test]
+fn an_invalid_repeat_is_left_out_and_told() {
+    let mut rows = in_turns(&SLOWER);
+    rows[3].valid = false;
+    rows[3].reasons = vec!["row count differs".into()];
+    let compared = compared(rows);
+    let row = of(&compared, "throughput");
+    assert_eq!(row.values.len(), 3);
+    assert_eq!(row.base_values.len(), 3);
+    assert_eq!(row.verdict, Verdict::Slower);
+    assert_eq!(
+        row.reasons,
+        [
+            "new1.base, repeat 2 is left out: row count differs",
+            "old.base, repeat 2 is left out: nothing ran beside it"
+        ]
+    );
+}
+
+#[test]
+fn where_all_repeats_are_invalid_so_is_the_comparison() {
+    let mut rows = in_turns(&SLOWER[..2]);
+    for row in rows.iter_mut().filter(|row| row.target == TARGET) {
+        row.status = Status::Interrupted;
+        row.valid = false;
+    }
+    let compared = compared(rows);
+    let row = of(&compared, "throughput");
+    assert_eq!(row.verdict, Verdict::Invalid);
+    assert_eq!((row.ratio, row.interval), (None, None));
+    assert_eq!(row.reasons.len(), 2);
+    assert_eq!(
+        row.reasons[0],
+        "new1.base, repeat 1 is left out: was interrupted"
+    );
+}
+
+#[test]
+fn a_cell_that_never_got_so_far_makes_the_comparison_invalid_not_absent() {
+    let mut rows = in_turns(&SLOWER[..2]);
+    rows.retain(|row| row.target == BASE);
+    rows.push(row(TARGET, 1, "load", 10.0));
+    let unfinished = [(1, Some(Status::Failed)), (2, None)].map(|(repeat, status)| Unfinished {
+        run: 0,
+        target: TARGET.into(),
+        variant: None,
+        clients: 1,
+        repeat,
+        status,
+        causes: Vec::new(),
+    });
+    let figures = Figures {
+        unfinished: unfinished.into(),
+        ..figures(rows)
+    };
+    let compared = compare(&figures, &options());
+    let scan = compared.rows.iter().find(|row| row.step == "scan").unwrap();
+    assert_eq!(scan.verdict, Verdict::Invalid);
+    assert_eq!(
+        scan.reasons,
+        [
+            "new1.base, repeat 1 has no such step: its cell failed",
+            "new1.base, repeat 2 has no such step: its cell was never begun"
+        ]
+    );
+    let load = compared.rows.iter().find(|row| row.step == "load").unwrap();
+    assert_eq!(load.verdict, Verdict::NotComparable);
+    assert!(
+        load.reasons
+            .contains(&"old.base has no such step".to_owned())
+    );
+}
+
+#[test]
+fn metrics_that_one_lacks_are_not_comparable_and_those_that_both_lack_are_absent() {
+    let mut rows = in_turns(&SLOWER);
+    for row in rows.iter_mut().filter(|row| row.target == TARGET) {
+        row.metrics.insert("cpupq", None);
+    }
+    let mut with_more = options();
+    with_more.metrics = vec!["cpupq", "rpq"];
+    let compared = compare(&figures(rows), &with_more);
+    let cost = of(&compared, "cpupq");
+    assert_eq!(cost.verdict, Verdict::NotComparable);
+    assert_eq!(cost.reasons, ["new1.base: not applicable"]);
+    assert!(compared.rows.iter().all(|row| row.metric != "rpq"));
+}
+
+#[test]
+fn zeros_have_no_ratio_unless_both_have_nothing_else() {
+    let with_reads = |reads: [f64; 2]| {
+        let mut rows = in_turns(&SLOWER);
+        for row in &mut rows {
+            let of_target = usize::from(row.target == TARGET);
+            row.metrics.insert("cpupq", Some(reads[of_target]));
+        }
+        compared(rows)
+    };
+    let none = with_reads([0.0, 0.0]);
+    assert_eq!(of(&none, "cpupq").ratio, Some(1.0));
+    assert_eq!(of(&none, "cpupq").verdict, Verdict::NoChangeShown);
+    let some = with_reads([0.0, 1.0]);
+    assert_eq!(of(&some, "cpupq").ratio, None);
+    assert_eq!(of(&some, "cpupq").verdict, Verdict::NotComparable);
+}
+
+#[test]
+fn settling_and_what_is_not_reported_are_not_compared() {
+    let mut rows = in_turns(&SLOWER);
+    for (kind, reported) in [(StepKind::Settle, true), (StepKind::Query, false)] {
+        for (base, step) in [(BASE, "other"), (TARGET, "other")] {
+            rows.push(Row {
+                kind,
+                reported,
+                ..row(base, 1, step, 5.0)
+            });
+        }
+    }
+    assert!(compared(rows).rows.iter().all(|row| row.step == "scan"));
+}
+
+#[test]
+fn what_noise_can_hide_is_too_noisy_and_what_it_cannot_is_no_change() {
+    let near = [(1000.0, 1001.0), (1002.0, 1000.0), (999.0, 1000.0)];
+    let near = compared(in_turns(&near));
+    assert_eq!(of(&near, "throughput").verdict, Verdict::NoChangeShown);
+    let far = [(1000.0, 1040.0), (1020.0, 990.0), (990.0, 1010.0)];
+    let far = compared(in_turns(&far));
+    let row = of(&far, "throughput");
+    assert_eq!(row.verdict, Verdict::TooNoisy);
+    assert!(row.repeats_needed.unwrap() > 3);
+}
+
+#[test]
+fn more_comparisons_need_more_certainty() {
+    let alone = compared(in_turns(&SLOWER));
+    let mut rows = in_turns(&SLOWER);
+    let mut random = Random(3);
+    for step in 0..20 {
+        for repeat in 1..=4 {
+            for target in [BASE, TARGET] {
+                let value = 1000.0 * (0.01 * random.normal()).exp();
+                rows.push(row(target, repeat, &format!("s{step}"), value));
+            }
+        }
+    }
+    let among = compared(rows);
+    let scan = |compared: &Compared| {
+        let mut rows = compared.rows.iter();
+        let row = rows.find(|row| row.step == "scan").unwrap();
+        row.interval.unwrap()
+    };
+    let (alone, among) = (scan(&alone), scan(&among));
+    assert!(among.confidence > alone.confidence);
+    assert!(among.low < alone.low && among.high > alone.high);
+}
+
+#[test]
+fn neither_the_order_of_the_rows_nor_their_unit_matters_and_the_estimate_is_in_its_interval() {
+    let mut random = Random(5);
+    for repeats in [2, 3, 6, 9] {
+        let truth = Truth {
+            noise: Noise::HeavyTailed,
+            repeats,
+            steps: 4,
+            ratios: &[0.98, 1.1],
+            ..Truth::default()
+        };
+        let mut measured = truth.measure(&mut random);
+        measured.begun = Vec::new();
+        // Cells are begun one after the other, whatever order their rows are in.
+        let mut cells: Vec<(String, u32)> = Vec::new();
+        for row in &measured.rows {
+            let cell = (row.target.clone(), row.repeat);
+            if !cells.contains(&cell) {
+                cells.push(cell);
+            }
+        }
+        measured.begun = (0..)
+            .zip(&cells)
+            .map(|(index, (target, repeat))| Begun {
+                target: target.clone(),
+                clients: 1,
+                repeat: *repeat,
+                sitting: 1,
+                started_unix_ns: 1_000_000_000 * (index + 1),
+                ..Begun::default()
+            })
+            .collect();
+        let first = compare(&measured, &options());
+        let mut turned = measured.clone();
+        turned.rows.reverse();
+        for row in &mut turned.rows {
+            for value in row.metrics.values_mut().flatten() {
+                *value *= 1024.0;
+            }
+        }
+        let second = compare(&turned, &options());
+        assert_eq!(first.rows.len(), second.rows.len());
+        for row in &first.rows {
+            let same = second.rows.iter().find(|other| {
+                (&other.target, &other.step, &other.metric) == (&row.target, &row.step, &row.metric)
+            });
+            let same = same.unwrap();
+            let (interval, other) = (row.interval.unwrap(), same.interval.unwrap());
+            let near = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-9, "{a} {b}");
+            near(interval.low, other.low);
+            near(interval.high, other.high);
+            near(row.p_value.unwrap(), same.p_value.unwrap());
+            assert_eq!((row.verdict, row.pairing), (same.verdict, same.pairing));
+            assert!(interval.contains(row.ratio.unwrap()));
+            let changed = matches!(row.verdict, Verdict::Faster | Verdict::Slower);
+            assert_eq!(changed, !interval.contains(1.0));
+        }
+    }
+}
+
+#[test]
+fn the_same_figures_always_give_the_same_comparison() {
+    let figures = Truth {
+        repeats: 10,
+        steps: 3,
+        ..Truth::default()
+    }
+    .measure(&mut Random(9));
+    assert_eq!(compare(&figures, &options()), compare(&figures, &options()));
+}
+
+#[test]
+fn a_target_against_itself_gives_the_noise_floor() {
+    let figures = Truth {
+        repeats: 6,
+        steps: 8,
+        ..Truth::default()
+    }
+    .measure(&mut Random(4));
+    let compared = compare(&figures, &options());
+    let floor = noise_floor(&compared);
+    assert_eq!(floor.steps.len(), 8);
+    assert_eq!(floor.shown, 0);
+    // Two values with 1 % each.
+    let spread = floor.spread_median.unwrap();
+    assert!((0.009..0.02).contains(&spread), "{spread}");
+    let worst = &floor.steps[floor.worst_step.unwrap()];
+    let away = |ratio: f64| ratio.ln().abs();
+    assert!(
+        floor
+            .steps
+            .iter()
+            .all(|step| away(step.largest) <= away(worst.largest))
+    );
+    assert!(
+        floor
+            .steps
+            .iter()
+            .all(|step| away(step.ratio) <= away(step.largest))
+    );
+    let effects: Vec<f64> = floor.seen.iter().map(|seen| seen.effect).collect();
+    assert!(effects.is_sorted_by(|a, b| a > b), "{effects:?}");
+}
+
+#[test]
+fn without_a_base_nothing_is_compared_and_that_is_told() {
+    let mut without = options();
+    without.base = "absent.base".into();
+    let compared = compare(&figures(in_turns(&SLOWER)), &without);
+    assert!(
+        compared
+            .rows
+            .iter()
+            .all(|row| row.verdict == Verdict::NotComparable)
+    );
+    assert!(
+        compared
+            .notes
+            .iter()
+            .any(|note| note.contains("absent.base"))
+    );
+    assert!(compare(&Figures::default(), &without).rows.is_empty());
+}

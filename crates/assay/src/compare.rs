@@ -1,0 +1,230 @@
+//! `assay compare`: which targets are faster or slower than a base, how surely, and why; from run directories alone.
+
+mod by_run;
+mod gate;
+mod same;
+
+use std::path::PathBuf;
+
+use analysis::{CompareOptions, Figures};
+use record::{CellRef, Run, RunDir};
+use report::{ComparedRun, Comparison};
+
+use crate::cli::{CompareArgs, Format};
+use crate::outcome::{Exit, UsageError};
+use crate::results::{json_text, keep_steps, print, style};
+
+/// What an operation costs, as far as a workload has it: compared beside throughput.
+const COSTS: [&str; 13] = [
+    "cpupq",
+    "client_cpu_us_per_op",
+    "server_cpu_us_per_op",
+    "cs/o",
+    "rpq",
+    "rkbpq",
+    "wpi",
+    "wkbpi",
+    "r/o",
+    "rKB/o",
+    "wKB/o",
+    "fsyncs_per_commit",
+    "w_amp",
+];
+
+/// Of these, the names of reads and writes in the Insert Benchmark, and those in the other workloads.
+const OF_INSERT: [&str; 4] = ["rpq", "rkbpq", "wpi", "wkbpi"];
+const OF_OTHERS: [&str; 3] = ["r/o", "rKB/o", "wKB/o"];
+
+/// Runs that are compared.
+struct Runs {
+    paths: Vec<PathBuf>,
+    records: Vec<Run>,
+}
+
+/// Where the figures of a line come from.
+struct Line<'a> {
+    /// What it is shown as.
+    target: String,
+    variant: Option<String>,
+    /// Which run has the cell, and the cell.
+    run: usize,
+    cell: &'a CellRef,
+}
+
+/// Compares the targets of some runs.
+pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
+    let (directories, runs) = open(args)?;
+    same::refuse_other_work(&runs.records)?;
+    if !args.by_run {
+        same::refuse_other_targets(&runs.records)?;
+    }
+    let mut figures = analysis::figures(&directories)?;
+    if !args.steps.is_empty() {
+        keep_steps(&mut figures, &args.steps)?;
+    }
+    let shown = if args.by_run {
+        by_run::tell_apart(&runs.records, &directories, &mut figures)?
+    } else {
+        together(&runs.records, args.base.as_deref())?
+    };
+    let mut compared = analysis::compare(&figures, &options(args, &shown.base, &figures));
+    if args.by_run {
+        by_run::say_once(&mut compared);
+    }
+    compared.notes.extend(same::notes(&runs.records));
+    let findings = analysis::explain(&figures, &compared);
+    let names = runs.paths.iter().map(|path| path.display().to_string());
+    let sources: Vec<ComparedRun<'_>> = names
+        .zip(&runs.records)
+        .map(|(name, run)| ComparedRun { name, run })
+        .collect();
+    let comparison = Comparison {
+        run: &shown,
+        runs: &sources,
+        figures: &figures,
+        compared: &compared,
+        findings: &findings,
+    };
+    let text = match args.format {
+        Format::Table => report::compared(&comparison, style()),
+        Format::Markdown => report::compared_markdown(&comparison),
+        Format::Csv => report::compared_csv(&compared),
+        Format::Json => json_text(&report::compared_json(&comparison))?,
+    };
+    print(&text)?;
+    if args.gate {
+        let lines = lines(&runs.records, args.by_run);
+        return Ok(gate::judge(args, &runs, &figures, &compared, &lines));
+    }
+    Ok(Exit::Ok)
+}
+
+/// What a run of a target against itself says of the machine.
+pub fn noise(run: &Run, figures: &Figures) -> String {
+    let options = CompareOptions {
+        base: run.base.clone(),
+        metrics: Vec::new(),
+        ..CompareOptions::default()
+    };
+    let compared = analysis::compare(figures, &options);
+    format!("\n{}", report::noise_floor(&compared, style()))
+}
+
+fn open(args: &CompareArgs) -> anyhow::Result<(Vec<RunDir>, Runs)> {
+    let mut known: Vec<PathBuf> = Vec::new();
+    let mut directories = Vec::new();
+    let mut records = Vec::new();
+    for path in &args.runs {
+        let directory = RunDir::open(path)?;
+        let full = fs_err::canonicalize(path)?;
+        if known.contains(&full) {
+            let message = format!("`{}` is there twice", path.display());
+            let help = "a run is no repeat of itself: give each once";
+            return Err(UsageError::new(message, Some(help.into())).into());
+        }
+        known.push(full);
+        records.push(directory.read_run()?);
+        directories.push(directory);
+    }
+    if args.by_run && directories.len() < 2 {
+        let help = "give the run that others are compared to first, then these";
+        return Err(UsageError::new("`--by-run` takes two runs or more", Some(help.into())).into());
+    }
+    let paths = args.runs.clone();
+    Ok((directories, Runs { paths, records }))
+}
+
+/// The targets of all runs, of which those of one name are one, and the base.
+fn together(runs: &[Run], base: Option<&str>) -> anyhow::Result<Run> {
+    let mut shown = runs[0].clone();
+    for target in runs[1..].iter().flat_map(|run| &run.targets) {
+        if shown.targets.iter().all(|known| known.name != target.name) {
+            shown.targets.push(target.clone());
+        }
+    }
+    if let Some(base) = base {
+        shown.base = base.to_owned();
+    }
+    let cells = || runs.iter().flat_map(|run| &run.cells);
+    let mut names: Vec<&str> = shown.targets.iter().map(|it| it.name.as_str()).collect();
+    names.retain(|name| cells().any(|cell| cell.target == *name));
+    if !names.contains(&shown.base.as_str()) {
+        let mut alike = names.clone();
+        let likeness = |name: &str| strsim::normalized_damerau_levenshtein(name, &shown.base);
+        alike.sort_by(|a, b| likeness(b).total_cmp(&likeness(a)));
+        let alike = alike.join(", ");
+        let (message, help) = match base {
+            Some(base) => (
+                format!("`--base {base}` is no target of these runs"),
+                format!("targets here, the nearest first: {alike}"),
+            ),
+            None => (
+                format!(
+                    "the plan's base, `{}`, is in none of these runs",
+                    shown.base
+                ),
+                format!("give another with `--base`: {alike}"),
+            ),
+        };
+        return Err(UsageError::new(message, Some(help)).into());
+    }
+    if names.len() == 1 {
+        let message = format!(
+            "there is one target, `{}`, and nothing to compare it with",
+            names[0]
+        );
+        let help = "give a run of another target as well, or two runs of this one and `--by-run`";
+        return Err(UsageError::new(message, Some(help.into())).into());
+    }
+    Ok(shown)
+}
+
+fn options(args: &CompareArgs, base: &str, figures: &Figures) -> CompareOptions {
+    let is_there = |metric: &&'static str| {
+        let mut rows = figures.rows.iter();
+        rows.any(|row| row.metrics.get(*metric).copied().flatten().is_some())
+    };
+    let is_insert = figures.rows.iter().any(|row| row.workload == "insert");
+    let others: &[&str] = if is_insert { &OF_OTHERS } else { &OF_INSERT };
+    let mut metrics: Vec<&'static str> = COSTS
+        .into_iter()
+        .filter(|metric| !others.contains(metric) && is_there(metric))
+        .collect();
+    for threshold in &args.thresholds {
+        let mut all = analysis::METRICS.into_iter();
+        let named = all.find(|metric| Some(*metric) == threshold.metric.as_deref());
+        metrics.extend(named.filter(|metric| !metrics.contains(metric)));
+    }
+    CompareOptions {
+        base: base.to_owned(),
+        effect: args.effect / 100.0,
+        error_rate: args.error_rate / 100.0,
+        metrics,
+        ..CompareOptions::default()
+    }
+}
+
+/// Which cells stand behind which line.
+fn lines(runs: &[Run], by_run: bool) -> Vec<Line<'_>> {
+    let mut lines = Vec::new();
+    for (run, record) in runs.iter().enumerate() {
+        for cell in &record.cells {
+            let (target, variant) = if by_run {
+                let variant = cell.variant.as_deref();
+                (
+                    by_run::label(run),
+                    Some(by_run::variant(&cell.target, variant)),
+                )
+            } else {
+                (cell.target.clone(), cell.variant.clone())
+            };
+            lines.push(Line {
+                target,
+                variant,
+                run,
+                cell,
+            });
+        }
+    }
+    lines
+}

@@ -1,0 +1,55 @@
+//! `--aa`: a target against itself. What the two differ by is what this machine calls a change where there is none.
+
+use plan::{Order, Plan};
+use record::CellRef;
+
+use super::only::Only;
+use crate::cli::PlanArgs;
+use crate::plan_file::{self, PlanFile};
+
+/// Repeats of a plan that has fewer: with less there is no spread to speak of.
+const REPEATS: u32 = 5;
+
+/// The plan of `file` for one of its targets against itself: the first of `planned` that `only` matches. What is changed is
+/// changed as by `--set`, so that the record has it and the run can be gone on with.
+pub fn plan(
+    file: &PlanFile,
+    args: &PlanArgs,
+    planned: &[CellRef],
+    only: &Only,
+) -> anyhow::Result<PlanFile> {
+    let mut sets = Vec::new();
+    if let Some(cell) = planned.iter().find(|cell| only.matches(cell))
+        && !file.plan.against_itself
+    {
+        sets.push(format!("against-itself=\"{}\"", cell.target));
+    }
+    let is_asked_for = |key: &str| {
+        let keys = args.sets.iter().filter_map(|set| set.split_once('='));
+        keys.into_iter().any(|(given, _)| given.trim() == key)
+    };
+    if file.plan.repeats < REPEATS && !is_asked_for("repeats") {
+        sets.push(format!("repeats={REPEATS}"));
+    }
+    if file.plan.order != Order::Interleaved && !is_asked_for("order") {
+        sets.push("order=\"interleaved\"".to_owned());
+    }
+    plan_file::with_sets(file, sets)
+}
+
+/// Whether `only` matches a cell of a target against itself: filters name the target, and mean its twin too.
+pub fn matches(only: &Only, plan: &Plan, cell: &CellRef) -> bool {
+    let [target, twin] = plan.targets.as_slice() else {
+        return only.matches(cell);
+    };
+    let is_of_twin = cell.target == twin.name;
+    let variant = cell.variant.as_deref();
+    let original = CellRef::new(
+        &target.name,
+        &cell.workload,
+        variant,
+        cell.clients,
+        cell.repeat,
+    );
+    only.matches(cell) || is_of_twin && only.matches(&original)
+}

@@ -1,0 +1,319 @@
+//! `assay compare`, its gate, more repeats, and a target against itself: on runs that were measured.
+
+use serde_json::Value;
+
+use crate::place::{Ended, Place, SQLITE, workload};
+use crate::share_the_machine;
+
+/// A load that waits for the disk at every commit, and one that does not: nobody can mistake them.
+const FULL_AND_OFF: &str = r#"
+[config.sqlite.full]
+set = { journal_mode = "delete", synchronous = "extra" }
+"#;
+
+/// A small load, so many times.
+fn load(repeats: u32, rows: u32, configs: &str) -> String {
+    let steps = "steps = [\"l.i0\"]\ntransactions = \"small\"";
+    format!(
+        "repeats = {repeats}\n{}{SQLITE}{configs}",
+        workload(rows, 1, 1, steps)
+    )
+}
+
+/// The same config twice.
+const TWICE: &str = "[config.sqlite.next]\nextends = \"base\"\n";
+
+fn measured(place: &Place, plan: &str) -> String {
+    let ended = place.run(plan, &["--quiet"]).expect_code(0);
+    ended.run_directory().to_str().unwrap().to_owned()
+}
+
+fn compared(place: &Place, args: &[&str]) -> Ended {
+    let mut all = vec!["compare"];
+    all.extend(args);
+    place.assay(&all)
+}
+
+fn rows(place: &Place, args: &[&str]) -> Vec<Value> {
+    let mut all = args.to_vec();
+    all.extend(["--format", "json"]);
+    let ended = compared(place, &all).expect_code(0);
+    let json: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let rows = json["compared"]["rows"].as_array().unwrap().iter();
+    rows.filter(|row| row["metric"] == "throughput")
+        .cloned()
+        .collect()
+}
+
+#[test]
+fn a_slower_config_is_shown_and_fails_the_gate() {
+    let _machine = share_the_machine();
+    let place = Place::new();
+    let run = measured(&place, &load(5, 3_000, FULL_AND_OFF));
+    let row = &rows(&place, &[&run])[0];
+    assert_eq!(row["verdict"], "slower", "{row}");
+    assert_eq!(row["pairing"], "paired", "{row}");
+    assert!(row["interval"]["high"].as_f64().unwrap() < 1.0, "{row}");
+    assert_eq!(row["values"].as_array().unwrap().len(), 5);
+
+    let table = compared(&place, &[&run]).expect_code(0);
+    assert!(
+        table.stdout.contains("lite.full compared with lite.base"),
+        "{table}"
+    );
+    assert!(
+        table
+            .stdout
+            .contains("5 repeats of each target and of the base, in pairs"),
+        "{table}"
+    );
+    assert!(table.stdout.contains('▼'), "{table}");
+    assert!(table.stderr.is_empty(), "{table}");
+
+    let gate = compared(&place, &[&run, "--gate"]).expect_code(3);
+    gate.expect_in_stderr(&[
+        "regressed: 1 of 1 comparison",
+        "lite.full c1 l.i0: slower, 0.",
+    ]);
+    // The other way round it is faster, and what is faster passes.
+    let gate = compared(&place, &[&run, "--gate", "--base", "lite.full"]).expect_code(0);
+    gate.expect_in_stderr(&["no regression is shown in 1 comparison"]);
+    // So does what is slower by no more than is allowed.
+    compared(&place, &[&run, "--gate", "--threshold", "99.99"]).expect_code(0);
+
+    let markdown = compared(&place, &[&run, "--format", "markdown"]).expect_code(0);
+    assert!(markdown.stdout.contains("| target | l.i0 |"), "{markdown}");
+    let csv = compared(&place, &[&run, "--format", "csv"]).expect_code(0);
+    let mut lines = csv.stdout.lines();
+    assert!(
+        lines.next().unwrap().starts_with("base,target,workload,"),
+        "{csv}"
+    );
+    assert!(
+        lines
+            .next()
+            .unwrap()
+            .starts_with("lite.base,lite.full,insert,"),
+        "{csv}"
+    );
+    let shown = place
+        .assay(&["show", &run, "--format", "markdown"])
+        .expect_code(0);
+    assert!(shown.stdout.starts_with("## test: complete"), "{shown}");
+    assert!(shown.stdout.contains("### Throughput"), "{shown}");
+}
+
+#[test]
+fn equal_configs_are_not_called_different() {
+    let _machine = share_the_machine();
+    let place = Place::new();
+    let run = measured(&place, &load(5, 2_000, TWICE));
+    // So wide that no noise of the machine reaches it: what is tested is not the machine.
+    let gate = compared(
+        &place,
+        &[&run, "--gate", "--effect", "95", "--error-rate", "0.01"],
+    );
+    assert!(gate.code == Some(0) || gate.code == Some(4), "{gate}");
+    assert!(!gate.stderr.contains("regressed"), "{gate}");
+}
+
+#[test]
+fn single_runs_are_in_doubt_until_there_are_repeats() {
+    let _machine = share_the_machine();
+    let place = Place::new();
+    let run = measured(&place, &load(1, 2_000, FULL_AND_OFF));
+    let table = compared(&place, &[&run]).expect_code(0);
+    assert!(table.stdout.contains("Compared are single runs"), "{table}");
+    let gate = compared(&place, &[&run, "--gate"]).expect_code(4);
+    let command = gate
+        .stderr
+        .lines()
+        .find_map(|line| line.split_once("measure just these again: assay "));
+    let (_, command) = command.unwrap_or_else(|| panic!("no command in {gate}"));
+    assert_eq!(
+        command,
+        format!("run --resume {run} --repeats 5 --only 'lite.base/c1/*' --only 'lite.full/c1/*'")
+    );
+
+    // The command as a shell would read it.
+    let args: Vec<&str> = command
+        .split(' ')
+        .map(|arg| arg.trim_matches('\''))
+        .collect();
+    let more = place.assay(&args).expect_code(0);
+    assert!(
+        more.stderr
+            .contains("10 cells; 2 complete; 8 to be measured"),
+        "{more}"
+    );
+    let row = &rows(&place, &[&run])[0];
+    assert_eq!(row["values"].as_array().unwrap().len(), 5, "{row}");
+    compared(&place, &[&run, "--gate"]).expect_code(3);
+    // What is there is enough; what is recorded is untouched and known without the option.
+    let again = place.assay(&args).expect_code(0);
+    assert!(
+        again.stderr.contains("nothing is left to be measured"),
+        "{again}"
+    );
+    let again = place.assay(&["run", "--resume", &run]).expect_code(0);
+    assert!(again.stderr.contains("all 10 cells"), "{again}");
+    let other = place.assay(&["run", "--repeats", "5"]).expect_code(2);
+    assert!(other.stderr.contains("--resume"), "{other}");
+}
+
+#[test]
+fn the_same_plan_run_again_is_more_repeats_and_by_run_it_is_compared() {
+    let _machine = share_the_machine();
+    let place = Place::new();
+    let plan = load(2, 2_000, FULL_AND_OFF);
+    let (first, second) = (measured(&place, &plan), measured(&place, &plan));
+    let together = rows(&place, &[&first, &second]);
+    assert_eq!(together.len(), 1);
+    let values = together[0]["values"].as_array().unwrap();
+    assert_eq!(values.len(), 4, "{}", together[0]);
+    assert!(values.iter().any(|value| value["run"] == 1));
+
+    let apart = rows(&place, &[&first, &second, "--by-run"]);
+    let named: Vec<(&str, &str)> = apart
+        .iter()
+        .map(|row| {
+            (
+                row["target"].as_str().unwrap(),
+                row["variant"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(named, [("run 2", "lite.base"), ("run 2", "lite.full")]);
+    assert!(
+        apart.iter().all(|row| row["pairing"] == "independent"),
+        "{apart:?}"
+    );
+    let only_full = "[[target]]\nbuilds = [\"lite\"]\nconfigs = [\"full\"]\n";
+    let third = measured(&place, &(plan.clone() + only_full));
+    let only_base = only_full.replace("full", "base");
+    let fourth = measured(&place, &(plan + &only_base));
+    let across = rows(&place, &[&third, &fourth, "--base", "lite.base"]);
+    assert_eq!(across.len(), 1);
+    assert_eq!(across[0]["target"], "lite.full");
+    assert_eq!(across[0]["pairing"], "independent");
+    let refused = compared(&place, &[&third]).expect_code(2);
+    refused.expect_in_stderr(&["there is one target, `lite.full`", "--by-run"]);
+    let refused = compared(&place, &[&third, &fourth, "--by-run"]).expect_code(2);
+    refused.expect_in_stderr(&["no target of the first run is in another"]);
+
+    // Of single runs nothing is known, and each has its own command.
+    let once = load(1, 500, TWICE);
+    let (yesterday, today) = (measured(&place, &once), measured(&place, &once));
+    let gate = compared(&place, &[&yesterday, &today, "--by-run", "--gate"]).expect_code(4);
+    for run in [yesterday, today] {
+        let command = format!(
+            "run --resume {run} --repeats 5 --only 'lite.base/c1/*' --only 'lite.next/c1/*'"
+        );
+        assert!(gate.stderr.contains(&command), "{command}\n{gate}");
+    }
+}
+
+#[test]
+fn what_can_not_be_compared_is_refused_with_the_way_out() {
+    let _machine = share_the_machine();
+    let place = Place::new();
+    let run = measured(&place, &load(1, 500, TWICE));
+    let other_work = measured(&place, &load(1, 600, TWICE));
+    let other_config = load(1, 500, TWICE).replace("\"wal\"", "\"memory\"");
+    let other_config = measured(&place, &other_config);
+    for (args, texts) in [
+        (
+            &[run.as_str(), &other_work][..],
+            &[
+                "did not do the same work",
+                "initial-rows` was `500` in run 1, and is `600` in run 2",
+            ][..],
+        ),
+        (
+            &[&run, &other_config],
+            &[
+                "target `lite.base` is not the same in runs 1 and 2",
+                "--by-run",
+            ],
+        ),
+        (&[&run, &run], &["is there twice"]),
+        (&[&run, "--by-run"], &["takes two runs or more"]),
+        (
+            &[&run, "--base", "lite.nxt"],
+            &["is no target of these runs", "lite.next"],
+        ),
+        (&[&run, "--step", "l.i9"], &["no step `l.i9`"]),
+        (
+            &[&run, "--threshold", "cpuqp=5"],
+            &["`cpuqp` is no metric", "`cpupq`"],
+        ),
+        (&[&run, "--threshold", "x%"], &["is no percentage"]),
+        (&[&run, "--effect", "0"], &["above 0"]),
+        (&["nowhere"], &["does not exist"]),
+    ] {
+        let ended = compared(&place, args);
+        assert_ne!(ended.code, Some(0), "{ended}");
+        ended.expect_in_stderr(texts);
+    }
+    let apart = rows(&place, &[&run, &other_config, "--by-run"]);
+    assert_eq!(apart.len(), 2);
+}
+
+#[test]
+fn a_cell_that_failed_is_no_pass() {
+    let _machine = share_the_machine();
+    let place = Place::new();
+    let broken = "[build.other]\nnull = \"bundled\"\n[[target]]\nbuilds = [\"lite\"]\n[[target]]\nbuilds = [\"other\"]\n";
+    let run = measured(&place, &load(2, 500, broken));
+    let record = std::path::Path::new(&run).join("cells/other.default/c1/r2");
+    fs_err::rename(&record, record.with_extension("gone")).unwrap();
+    let gate = compared(&place, &[&run, "--gate", "--base", "lite.base"]).expect_code(4);
+    gate.expect_in_stderr(&["1 cell is not complete", "run --resume"]);
+}
+
+#[test]
+fn a_target_against_itself_tells_the_noise() {
+    let _machine = share_the_machine();
+    let place = Place::new();
+    let plan = load(1, 500, TWICE);
+    let ended = place
+        .run(&plan, &["--aa", "--only", "lite.next"])
+        .expect_code(0);
+    assert!(
+        ended.stderr.contains("2 targets x 5 repeats = 10 cells"),
+        "{ended}"
+    );
+    assert!(
+        ended
+            .stdout
+            .contains("Noise of this machine: throughput of lite.next against itself"),
+        "{ended}"
+    );
+    let run = ended.run_directory().to_str().unwrap().to_owned();
+    let row = &rows(&place, &[&run])[0];
+    assert_eq!(row["target"], "lite.next-again");
+    assert_eq!(row["pairing"], "paired");
+    assert_eq!(row["values"].as_array().unwrap().len(), 5);
+    let table = compared(&place, &[&run]).expect_code(0);
+    assert!(table.stdout.contains("Noise of this machine"), "{table}");
+    // The record says it all: the run is gone on with as any other.
+    let more = place
+        .assay(&["run", "--resume", &run, "--repeats", "6", "--quiet"])
+        .expect_code(0);
+    assert!(more.stdout.contains("results/"), "{more}");
+    let value = &rows(&place, &[&run])[0]["base_values"];
+    assert_eq!(value.as_array().unwrap().len(), 6, "{value}");
+    // As many repeats as are asked for.
+    let two = place
+        .run(&plan, &["--aa", "--set", "repeats=2"])
+        .expect_code(0);
+    assert!(
+        two.stderr.contains("2 targets x 2 repeats = 4 cells"),
+        "{two}"
+    );
+    assert!(
+        two.stdout
+            .contains("throughput of lite.base against itself"),
+        "{two}"
+    );
+}

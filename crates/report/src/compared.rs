@@ -1,0 +1,93 @@
+//! What a comparison comes to: how it was made, throughput relative to the base with intervals and verdicts, what an
+//! operation costs beside the base's, and the findings. Repeats of a target are one line here.
+
+mod board;
+mod costs;
+mod csv;
+mod json;
+mod noise;
+mod relative;
+mod words;
+
+use analysis::{Compared, Figures, Finding};
+use record::Run;
+
+use crate::findings;
+use crate::table::Table;
+use crate::terminal::{TableStyle, Text};
+use board::Board;
+
+pub use csv::compared_csv;
+pub use json::compared_json;
+pub use noise::noise_floor;
+
+/// One of the runs that are compared.
+#[derive(Clone, Debug)]
+pub struct ComparedRun<'a> {
+    /// What it is called: its directory.
+    pub name: String,
+    /// Its record.
+    pub run: &'a Run,
+}
+
+/// A comparison with all that it is shown with.
+#[derive(Clone, Copy, Debug)]
+pub struct Comparison<'a> {
+    /// The targets of all runs, in the order in which they are shown, and the base.
+    pub run: &'a Run,
+    /// The runs, in the order in which rows count them.
+    pub runs: &'a [ComparedRun<'a>],
+    /// The figures that were compared.
+    pub figures: &'a Figures,
+    /// What came of it.
+    pub compared: &'a Compared,
+    /// What explains it, what matters most first.
+    pub findings: &'a [Finding],
+}
+
+/// A comparison as tables for a terminal.
+pub fn compared(comparison: &Comparison<'_>, style: TableStyle) -> String {
+    let mut out = Text::new(style);
+    write(&mut out, comparison);
+    out.finish()
+}
+
+/// The same as Markdown, for a page of GitHub.
+pub fn compared_markdown(comparison: &Comparison<'_>) -> String {
+    let mut out = Text::markdown(TableStyle::default());
+    write(&mut out, comparison);
+    out.finish()
+}
+
+/// The tables of a comparison, what matters most first.
+pub(crate) fn tables(comparison: &Comparison<'_>) -> Vec<Table> {
+    let board = Board::new(comparison);
+    let mut tables = relative::tables(&board);
+    tables.extend(costs::tables(&board));
+    tables.retain(Table::has_figures);
+    tables
+}
+
+/// How a comparison was made and what its verdicts mean, a paragraph each.
+pub(crate) fn method(comparison: &Comparison<'_>) -> Vec<String> {
+    words::method(comparison.compared)
+}
+
+fn write(out: &mut Text, comparison: &Comparison<'_>) {
+    out.first(&words::title(comparison.compared));
+    for line in words::runs(comparison.runs) {
+        out.wrapped("  ", &line);
+    }
+    for line in method(comparison) {
+        out.line(&line);
+    }
+    out.tables(tables(comparison));
+    if comparison
+        .runs
+        .iter()
+        .all(|it| noise::is_against_itself(it.run))
+    {
+        noise::write(out, comparison.compared);
+    }
+    findings::write(out, comparison.findings);
+}

@@ -1,0 +1,180 @@
+//! What an operation costs, of every target and beside it relative to the base: one row for each step and target.
+
+use analysis::{ComparedStep, THROUGHPUT};
+
+use super::board::{Board, Folded, remarks};
+use super::relative::tone;
+use crate::classic::{Footnotes, anchor, not_compared};
+use crate::matrix::StepHead;
+use crate::metrics::{short, unit as unit_of};
+use crate::number::{Figure, fixed};
+use crate::operations::{noun, unit};
+use crate::table::{Cell, STEP, TEST, Table, TableRow, Tone};
+
+/// What rounds to nothing in the field's tables: its ratio is shown and not judged.
+const LEAST: f64 = 0.0005;
+
+/// A table of the steps that belong to no group, and one for each group.
+pub(super) fn tables(board: &Board<'_>) -> Vec<Table> {
+    let metrics = board.metrics();
+    let by_group = board.matrix.measured_by_group().into_iter();
+    by_group
+        .map(|(group, steps)| table(board, group, &steps, &metrics))
+        .collect()
+}
+
+fn table(
+    board: &Board<'_>,
+    group: Option<&str>,
+    steps: &[StepHead<'_>],
+    metrics: &[&str],
+) -> Table {
+    let groups: Vec<&[Folded<'_>]> = board
+        .groups()
+        .filter(|lines| board.has_others(lines))
+        .collect();
+    let means = |metric: &str| -> Vec<f64> {
+        let mut means = Vec::new();
+        for step in steps {
+            for lines in &groups {
+                let of = |line| board.mean(line, lines, step.name, metric);
+                means.extend(lines.iter().filter_map(of));
+            }
+        }
+        means
+    };
+    let columns: Vec<(&str, usize)> = std::iter::once(THROUGHPUT)
+        .chain(metrics.iter().copied())
+        .map(|metric| (metric, means(metric)))
+        .filter(|(_, means)| !means.is_empty())
+        .map(|(metric, means)| (metric, Figure::of_metric(metric).decimals(means)))
+        .collect();
+    let is_of_one = steps.windows(2).all(|two| unit(two[0]) == unit(two[1]));
+    let rate = match steps.first() {
+        Some(step) if is_of_one => unit(*step),
+        _ => String::new(),
+    };
+
+    let mut reasons = Footnotes::default();
+    let mut rows = Vec::new();
+    for step in steps {
+        for lines in &groups {
+            let here = lines
+                .iter()
+                .filter(|line| is_told(board, line, lines, step));
+            for line in here {
+                let mut lead = vec![step.name.to_string()];
+                lead.extend((!is_of_one).then(|| unit(*step)));
+                lead.extend(board.lead_of(line));
+                rows.push(TableRow {
+                    lead,
+                    cells: cells(board, line, lines, *step, &columns, &mut reasons),
+                    target: false,
+                });
+            }
+        }
+    }
+    let mut lead = vec![if group.is_some() { TEST } else { STEP }.to_string()];
+    lead.extend((!is_of_one).then(|| "counts".to_string()));
+    lead.extend(board.lead());
+    let (id, prefix) = match group {
+        Some(group) => (format!("-{}", anchor(group)), format!("{group}: w")),
+        None => (String::new(), "W".to_string()),
+    };
+    let of = steps.first().map_or("operation", |step| {
+        if is_of_one { noun(*step) } else { "operation" }
+    });
+    let mut table = Table {
+        id: format!("compared-costs{id}"),
+        title: format!(
+            "{prefix}hat a {of} costs, beside it relative to {}",
+            board.base
+        ),
+        lead,
+        columns: heads(&columns, &rate),
+        rows,
+        ..Table::default()
+    };
+    if of.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        table.title = table.title.replacen("hat a ", "hat an ", 1);
+    }
+    table.notes.extend(reasons.notes_in("[", "]"));
+    table.with_legend()
+}
+
+/// Throughput stands there once; of metrics beside each figure its ratio.
+fn heads(columns: &[(&str, usize)], rate: &str) -> Vec<String> {
+    let mut heads = Vec::new();
+    for (metric, _) in columns {
+        if *metric == THROUGHPUT {
+            heads.push(format!("throughput\n{rate}").trim_end().to_string());
+        } else {
+            let head = format!("{}\n{}", short(metric), unit_of(metric));
+            heads.push(head.trim_end().to_string());
+            heads.push("\n/base".to_string());
+        }
+    }
+    heads
+}
+
+/// Whether there is anything of a line in a step.
+fn is_told(
+    board: &Board<'_>,
+    line: &Folded<'_>,
+    lines: &[Folded<'_>],
+    step: &StepHead<'_>,
+) -> bool {
+    let is_base = line.target == board.base;
+    let mut others = lines
+        .iter()
+        .filter(|other| is_base || other.target == line.target);
+    others.any(|other| board.row(other, step.name, THROUGHPUT).is_some())
+}
+
+fn cells(
+    board: &Board<'_>,
+    line: &Folded<'_>,
+    lines: &[Folded<'_>],
+    step: StepHead<'_>,
+    columns: &[(&str, usize)],
+    reasons: &mut Footnotes,
+) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for (metric, decimals) in columns {
+        let row = board.row(line, step.name, metric);
+        let mean = board.mean(line, lines, step.name, metric);
+        let mut cell = match (mean, row) {
+            (Some(mean), _) => Cell::plain(fixed(mean, *decimals)),
+            (None, Some(row)) if row.verdict == analysis::Verdict::Invalid => not_compared(),
+            (None, _) => Cell::not_applicable(),
+        };
+        if *metric == THROUGHPUT {
+            let remarks = row.map(remarks).unwrap_or_default();
+            if !remarks.is_empty() {
+                let place = format!("{} {}", board.label(line), step.name);
+                let letter = reasons.letter_of(&remarks, place);
+                cell.mark.push_str(&format!("[{letter}]"));
+            }
+            cells.push(cell);
+            continue;
+        }
+        cells.push(cell);
+        cells.push(row.map_or_else(Cell::default, |row| relative(row, mean)));
+    }
+    cells
+}
+
+/// The ratio of a cost, without its interval: there are many of them, and the files have it.
+fn relative(row: &ComparedStep, mean: Option<f64>) -> Cell {
+    let Some(ratio) = row.ratio else {
+        return Cell::default();
+    };
+    let is_least = |value: Option<f64>| value.is_none_or(|value| value < LEAST);
+    let base = super::board::mean(row.base_values.iter().map(|sample| sample.value));
+    let tone = if is_least(mean) && is_least(base) {
+        Tone::Plain
+    } else {
+        tone(row, ratio)
+    };
+    Cell::toned(fixed(ratio, 2), tone)
+}

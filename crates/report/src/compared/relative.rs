@@ -1,0 +1,212 @@
+//! Throughput relative to the base: each ratio with its interval, and the verdict as a mark and a colour.
+
+use analysis::{ComparedStep, THROUGHPUT, Verdict, shade_relative};
+
+use super::board::{Board, Folded, remarks};
+use super::words;
+use crate::classic::{Footnotes, anchor, not_compared};
+use crate::matrix::StepHead;
+use crate::number::fixed;
+use crate::operations::step_head;
+use crate::table::{Cell, TEST, Table, TableRow, Tone};
+
+/// Other targets that always have a column each where rows are tests.
+const ACROSS_MAX: usize = 8;
+
+/// An interval of this width needs a third decimal to be one.
+const NARROW: f64 = 0.02;
+
+/// A table of the steps that belong to no group, and those of each group.
+pub(super) fn tables(board: &Board<'_>) -> Vec<Table> {
+    let mut tables = Vec::new();
+    let others = board.groups().map(<[_]>::len).max().unwrap_or(1) - 1;
+    let by_group = board.matrix.measured_by_group();
+    let tests = by_group
+        .iter()
+        .filter(|(group, _)| group.is_some())
+        .map(|(_, steps)| steps.len())
+        .sum::<usize>();
+    let are_rows = others <= ACROSS_MAX.max(tests);
+    for (group, steps) in by_group {
+        match group {
+            Some(group) if are_rows => tables.extend(of_tests(board, group, &steps)),
+            group => tables.push(of_steps(board, group, &steps)),
+        }
+    }
+    if let Some(first) = tables.iter_mut().find(|table| table.has_figures()) {
+        first.notes.extend(words::repeats_needed(board));
+    }
+    tables
+}
+
+/// A row for each target and a column for each step.
+fn of_steps(board: &Board<'_>, group: Option<&str>, steps: &[StepHead<'_>]) -> Table {
+    let mut reasons = Footnotes::default();
+    let decimals = decimals(board, steps);
+    let mut rows = Vec::new();
+    for lines in board.groups().filter(|lines| board.has_others(lines)) {
+        for line in lines {
+            let cells = steps
+                .iter()
+                .map(|step| cell(board, line, *step, decimals, &mut reasons));
+            rows.push(TableRow {
+                lead: board.lead_of(line),
+                cells: cells.collect(),
+                target: false,
+            });
+        }
+    }
+    let id = group.map_or(String::new(), |group| format!("-{}", anchor(group)));
+    let of = group.map_or("Throughput".to_string(), |group| {
+        format!("{group}: throughput")
+    });
+    finished(
+        Table {
+            id: format!("compared{id}"),
+            title: format!("{of} relative to {}", board.base),
+            lead: board.lead(),
+            columns: steps.iter().map(|step| step_head(step.name)).collect(),
+            rows,
+            ..Table::default()
+        },
+        reasons,
+    )
+}
+
+/// A row for each test and a column for each target but the base; a table for each variant and number of clients.
+fn of_tests(board: &Board<'_>, group: &str, steps: &[StepHead<'_>]) -> Vec<Table> {
+    let decimals = decimals(board, steps);
+    let tables = board
+        .groups()
+        .filter(|lines| board.has_others(lines))
+        .enumerate()
+        .map(|(number, lines)| {
+            let mut reasons = Footnotes::default();
+            let others: Vec<&Folded<'_>> = lines
+                .iter()
+                .filter(|line| line.target != board.base)
+                .collect();
+            let rows = steps
+                .iter()
+                .map(|step| TableRow {
+                    lead: vec![step.name.to_string()],
+                    cells: others
+                        .iter()
+                        .map(|line| cell(board, line, *step, decimals, &mut reasons))
+                        .collect(),
+                    target: false,
+                })
+                .collect();
+            let id = match number {
+                0 => String::new(),
+                _ => format!("-{}", number + 1),
+            };
+            finished(
+                Table {
+                    id: format!("compared-{}{id}", anchor(group)),
+                    title: format!(
+                        "{group}{}: throughput relative to {}",
+                        board.group_label(lines),
+                        board.base
+                    ),
+                    lead: vec![TEST.to_string()],
+                    columns: others.iter().map(|line| line.target.to_string()).collect(),
+                    rows,
+                    across: true,
+                    ..Table::default()
+                },
+                reasons,
+            )
+        });
+    tables.collect()
+}
+
+fn finished(mut table: Table, reasons: Footnotes) -> Table {
+    table.notes.extend(reasons.notes_in("[", "]"));
+    table.with_legend()
+}
+
+/// Decimals of all ratios of a table.
+fn decimals(board: &Board<'_>, steps: &[StepHead<'_>]) -> usize {
+    let mut intervals = board.lines.iter().flat_map(|line| {
+        steps
+            .iter()
+            .filter_map(|step| board.row(line, step.name, THROUGHPUT)?.interval)
+    });
+    2 + usize::from(intervals.any(|interval| interval.high - interval.low < NARROW))
+}
+
+/// The ratio of a line's throughput in a step, or why there is none.
+fn cell(
+    board: &Board<'_>,
+    line: &Folded<'_>,
+    step: StepHead<'_>,
+    decimals: usize,
+    reasons: &mut Footnotes,
+) -> Cell {
+    let missed = board.missed_sla(line, step.name);
+    if line.target == board.base {
+        let mut cell = Cell::plain(fixed(1.0, decimals));
+        cell.mark = if missed { Tone::SlaMissed.mark() } else { "" }.to_string();
+        return cell;
+    }
+    let Some(row) = board.row(line, step.name, THROUGHPUT) else {
+        return board.nothing(line, step);
+    };
+    let mut cell = match row.verdict {
+        Verdict::NotComparable if row.values.is_empty() || row.base_values.is_empty() => {
+            board.nothing(line, step)
+        }
+        _ => ratio_cell(row, decimals),
+    };
+    if missed {
+        cell.mark.push_str(Tone::SlaMissed.mark());
+    }
+    let remarks = remarks(row);
+    if !remarks.is_empty() {
+        let place = format!("{} {}", board.label(line), step.name);
+        let letter = reasons.letter_of(&remarks, place);
+        cell.mark.push_str(&format!("[{letter}]"));
+    }
+    cell
+}
+
+/// A ratio with its interval and what it is worth.
+pub(super) fn ratio_cell(row: &ComparedStep, decimals: usize) -> Cell {
+    let Some(ratio) = row.ratio else {
+        return match row.verdict {
+            Verdict::Invalid => not_compared(),
+            _ => Cell::not_applicable(),
+        };
+    };
+    let mut text = fixed(ratio, decimals);
+    if let Some(interval) = row.interval {
+        let (low, high) = (
+            fixed(interval.low, decimals),
+            fixed(interval.high, decimals),
+        );
+        text += &format!(" ({low}-{high})");
+    }
+    Cell::toned(text, tone(row, ratio))
+}
+
+/// What a ratio is worth. Without a verdict that of the field: more than 5 % or not.
+pub(super) fn tone(row: &ComparedStep, ratio: f64) -> Tone {
+    match (row.verdict, row.more_is_better) {
+        (Verdict::Faster, true) => Tone::Faster,
+        (Verdict::Slower, true) => Tone::Slower,
+        (Verdict::Faster, false) => Tone::CostsLess,
+        (Verdict::Slower, false) => Tone::CostsMore,
+        (Verdict::NoChangeShown, _) => Tone::Plain,
+        (Verdict::TooNoisy, _) => Tone::Noisy,
+        (Verdict::Invalid, _) => Tone::Invalid,
+        (Verdict::NotComparable, _) => Tone::Absent,
+        (Verdict::Single, more_is_better) => {
+            match (Tone::from(shade_relative(ratio)), more_is_better) {
+                (Tone::Better, false) => Tone::Dearer,
+                (Tone::Worse, false) => Tone::Cheaper,
+                (tone, _) => tone,
+            }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! What a comparison is, in sentences: what is compared, over how many repeats, how sure, and what would make it surer.
+
+use std::collections::BTreeMap;
+
+use analysis::{Compared, ComparedStep, Pairing, REPEATS_CAP, THROUGHPUT, Verdict};
+
+use super::ComparedRun;
+use super::board::Board;
+use crate::number::{fixed, moment};
+use crate::problems::{counted, ended};
+
+/// Places of which the repeats that they need are told one by one.
+const PLACES_MAX: usize = 4;
+
+/// What the comparison is of.
+pub(super) fn title(compared: &Compared) -> String {
+    let mut targets: Vec<&str> = Vec::new();
+    for row in &compared.rows {
+        if !targets.contains(&row.target.as_str()) {
+            targets.push(&row.target);
+        }
+    }
+    match targets[..] {
+        [one] => format!("{one} compared with {}", compared.base),
+        _ => format!("{} targets compared with {}", targets.len(), compared.base),
+    }
+}
+
+/// The runs, a line each.
+pub(super) fn runs<'a>(runs: &'a [ComparedRun<'a>]) -> impl Iterator<Item = String> + 'a {
+    runs.iter()
+        .enumerate()
+        .map(move |(index, ComparedRun { name, run })| {
+            let number = match runs.len() {
+                1 => String::new(),
+                _ => format!("run {}: ", index + 1),
+            };
+            format!(
+                "{number}{}, {}, {} ({name})",
+                run.name,
+                moment(run.started_unix_ns),
+                ended(run)
+            )
+        })
+}
+
+/// How it was made, a paragraph each.
+pub(super) fn method(compared: &Compared) -> Vec<String> {
+    let rows = || compared.rows.iter().filter(|row| is_compared(row));
+    let mut forms: BTreeMap<(u8, usize, usize), usize> = BTreeMap::new();
+    for row in rows() {
+        let pairing = match row.pairing {
+            Pairing::Paired => 0,
+            Pairing::Independent => 1,
+            Pairing::Single => 2,
+        };
+        let form = (pairing, row.base_values.len(), row.values.len());
+        *forms.entry(form).or_default() += 1;
+    }
+    let mut texts = Vec::new();
+    let has_several = forms.len() > 1;
+    let forms: Vec<String> = forms
+        .into_iter()
+        .map(|((pairing, base, other), count)| {
+            let text = form(pairing, base, other);
+            if has_several {
+                format!("{text} ({})", counted(count, "comparison"))
+            } else {
+                text
+            }
+        })
+        .collect();
+    if forms.is_empty() {
+        texts.push("Nothing could be compared.".to_string());
+    } else {
+        texts.push(format!("Compared are {}.", forms.join("; ")));
+    }
+    if rows().any(|row| row.interval.is_some()) {
+        texts.push(format!(
+            "Beside a ratio is the interval in which it is. Of what is called faster or slower, at most {} is expected to \
+             be no change. No change shown means that the interval is within {} of 1.",
+            percent(compared.error_rate),
+            percent(compared.effect),
+        ));
+    }
+    texts.extend(compared.notes.iter().map(|note| sentence(note)));
+    if rows().any(|row| row.pairing == Pairing::Single) {
+        texts.push(
+            "`repeats = 5` with `order = \"interleaved\"` in the plan gives intervals and verdicts, as does `assay run --resume \
+             RUN --repeats 5` of a run that is there."
+                .to_string(),
+        );
+    }
+    texts
+}
+
+/// A remark as a sentence.
+fn sentence(note: &str) -> String {
+    let mut letters = note.chars();
+    let first = letters.next().map(char::to_uppercase);
+    let text: String = first.into_iter().flatten().chain(letters).collect();
+    if text.ends_with('.') {
+        text
+    } else {
+        text + "."
+    }
+}
+
+fn form(pairing: u8, base: usize, other: usize) -> String {
+    match (pairing, base == other) {
+        (0, _) => format!(
+            "{} of each target and of the base, in pairs",
+            repeats(other.min(base))
+        ),
+        (1, true) => format!(
+            "{} of each target and of the base, not in pairs",
+            repeats(base)
+        ),
+        (1, false) => format!(
+            "{} of a target and {base} of the base, not in pairs",
+            repeats(other)
+        ),
+        (_, true) => "single runs".to_string(),
+        (_, false) => format!("{} of a target and {base} of the base", repeats(other)),
+    }
+}
+
+fn repeats(count: usize) -> String {
+    counted(count, "repeat")
+}
+
+/// A share in percent, without needless decimals.
+pub(super) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    let decimals = usize::from((percent - percent.round()).abs() > 0.005);
+    format!("{}%", fixed(percent, decimals))
+}
+
+/// Whether there is anything on both sides, of throughput.
+fn is_compared(row: &ComparedStep) -> bool {
+    row.metric == THROUGHPUT && !row.values.is_empty() && !row.base_values.is_empty()
+}
+
+/// How many repeats would show a change as small as is looked for, where there are not as many.
+pub(super) fn repeats_needed(board: &Board<'_>) -> Option<String> {
+    let compared = board.comparison.compared;
+    let mut needs: Vec<(u32, String)> = board
+        .lines
+        .iter()
+        .flat_map(|line| {
+            board.matrix.measured().filter_map(move |step| {
+                let row = board.row(line, step.name, THROUGHPUT)?;
+                let needed = row
+                    .repeats_needed
+                    .filter(|_| row.verdict == Verdict::TooNoisy)?;
+                Some((needed, format!("{} {}", board.label(line), step.name)))
+            })
+        })
+        .collect();
+    if needs.is_empty() {
+        return None;
+    }
+    let all = needs.len();
+    needs.retain(|(needed, _)| *needed < REPEATS_CAP);
+    let hopeless = all - needs.len();
+    // Those that need the most first, else as in the tables.
+    needs.sort_by_key(|(needed, _)| std::cmp::Reverse(*needed));
+    let mut texts: Vec<String> = needs
+        .iter()
+        .take(PLACES_MAX)
+        .map(|(needed, place)| format!("{needed} of {place}"))
+        .collect();
+    let fewer = needs.len().saturating_sub(PLACES_MAX);
+    texts.extend((fewer > 0).then(|| format!("fewer of {fewer} more")));
+    texts.extend((hopeless > 0).then(|| {
+        let steps = counted(hopeless, "step");
+        format!("{REPEATS_CAP} or more of {steps}, which are too noisy for changes as small")
+    }));
+    Some(format!(
+        "repeats in all that would show a change of {}: {}",
+        percent(compared.effect),
+        texts.join(", ")
+    ))
+}

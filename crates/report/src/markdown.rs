@@ -1,0 +1,158 @@
+//! Tables and text as GitHub's Markdown. It has no colours: marks say all of it.
+
+use crate::table::Table;
+use crate::terminal::printable;
+
+/// A heading.
+pub(crate) fn heading(level: usize, text: &str) -> String {
+    format!("\n{} {}\n\n", "#".repeat(level), escaped(text))
+}
+
+/// A paragraph, or an item of a list. What stands in backticks is code.
+pub(crate) fn paragraph(text: &str, is_item: bool) -> String {
+    let text = escaped(text);
+    if text.is_empty() {
+        return String::new();
+    }
+    if is_item {
+        format!("- {text}\n")
+    } else {
+        // Else it would go on with the list before it, or begin one.
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, rest) = text.split_at(digits);
+        let begins = match number {
+            "" => text.starts_with(['-', '+']),
+            _ => rest.starts_with(['.', ')']),
+        };
+        format!("\n{number}{}{rest}\n\n", if begins { "\\" } else { "" })
+    }
+}
+
+/// A table without its title and notes.
+pub(crate) fn table(table: &Table) -> String {
+    let mut out = String::from("\n");
+    let heads = table.lead.iter().chain(&table.columns);
+    let heads: Vec<String> = heads.map(|head| in_cell(head)).collect();
+    line(&mut out, &heads);
+    let mut rules = vec!["---".to_string(); table.lead.len()];
+    rules.resize(heads.len(), "---:".to_string());
+    line(&mut out, &rules);
+    for row in &table.rows {
+        let mut cells: Vec<String> = row.lead.iter().map(|text| in_cell(text)).collect();
+        let figures = row.cells.iter();
+        cells.extend(figures.map(|cell| in_cell(&format!("{}{}", cell.text, cell.mark))));
+        cells.resize(heads.len(), String::new());
+        line(&mut out, &cells);
+    }
+    out.push('\n');
+    out
+}
+
+fn line(out: &mut String, cells: &[String]) {
+    out.push_str(&format!("| {} |\n", cells.join(" | ")));
+}
+
+/// Text in a cell: a line break in it is one there.
+fn in_cell(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(escaped).collect();
+    lines.join("<br>")
+}
+
+/// Text of which nothing is taken for Markdown but what stands in backticks, and nothing for HTML.
+fn escaped(text: &str) -> String {
+    let text: String = text
+        .chars()
+        .filter_map(|letter| match letter {
+            '\n' | '\t' => Some(' '),
+            letter => printable(letter),
+        })
+        .collect();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let parts: Vec<String> = words.join(" ").split('`').map(str::to_string).collect();
+    // A backtick without its fellow is one.
+    let has_open = parts.len().is_multiple_of(2);
+    let last = parts.len() - 1;
+    let mut out = String::new();
+    for (index, part) in parts.iter().enumerate() {
+        let is_unpaired = has_open && index == last;
+        if index > 0 {
+            out.push_str(if is_unpaired { "\\`" } else { "`" });
+        }
+        let is_code = index % 2 == 1 && !is_unpaired;
+        for letter in part.chars() {
+            let commands = match letter {
+                '|' => true,
+                '\\' | '*' | '_' | '<' | '>' | '[' | ']' | '~' | '#' | '&' | '$' => !is_code,
+                _ => false,
+            };
+            if commands {
+                out.push('\\');
+            }
+            out.push(letter);
+        }
+    }
+    out
+}
+
+/// The text with one empty line where there are several, and none at its ends.
+pub(crate) fn squeezed(text: &str) -> String {
+    let mut out = String::new();
+    let mut empty = 0;
+    for line in text.trim().lines() {
+        empty = if line.is_empty() { empty + 1 } else { 0 };
+        if empty < 2 {
+            out.push_str(line);
+            out.push('\n');
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::{Cell, TableRow};
+
+    #[test]
+    fn nothing_of_a_name_is_taken_for_markdown() {
+        assert_eq!(
+            escaped("a_b*c|d <img> [x](y) #1 ~z~"),
+            "a\\_b\\*c\\|d \\<img\\> \\[x\\](y) \\#1 \\~z\\~"
+        );
+        assert_eq!(
+            escaped("set `a_b = 1` or `x|y`"),
+            "set `a_b = 1` or `x\\|y`"
+        );
+        assert_eq!(escaped("one ` alone_"), "one \\` alone\\_");
+        assert_eq!(escaped("a\u{1b}[31m\n\nb"), "a\\[31m b");
+    }
+
+    #[test]
+    fn a_paragraph_begins_no_list() {
+        assert_eq!(paragraph("- a", false), "\n\\- a\n\n");
+        assert_eq!(paragraph("12. a", false), "\n12\\. a\n\n");
+        assert_eq!(paragraph("5 repeats", false), "\n5 repeats\n\n");
+        assert_eq!(paragraph("a", true), "- a\n");
+        assert_eq!(paragraph("  ", false), "");
+    }
+
+    #[test]
+    fn a_table_has_as_many_cells_in_every_line() {
+        let of = Table {
+            lead: vec!["target".into()],
+            columns: vec!["l.i0\nrows/s".into(), "l.x".into()],
+            rows: vec![TableRow {
+                lead: vec!["pg.a|b".into()],
+                cells: vec![Cell::plain("12")],
+                target: false,
+            }],
+            ..Table::default()
+        };
+        let expected =
+            "\n| target | l.i0<br>rows/s | l.x |\n| --- | ---: | ---: |\n| pg.a\\|b | 12 |  |\n\n";
+        assert_eq!(table(&of), expected);
+        let text = format!("# a\n\n\n{}\n\nb\n\n", table(&of));
+        assert!(!squeezed(&text).contains("\n\n\n"));
+        assert!(squeezed(&text).ends_with("|\n\nb\n"));
+    }
+}

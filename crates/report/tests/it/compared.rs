@@ -1,0 +1,527 @@
+//! Comparisons that were never measured: each sort of verdict once.
+
+use analysis::{
+    Compared, ComparedStep, Figures, Finding, FindingKind, Interval, Pairing, Row, Sample, Sla,
+    THROUGHPUT, Verdict,
+};
+use record::{ResolvedValue, Run, Status, StepKind, Target};
+use report::{
+    ComparedRun, Comparison, TableStyle, compared, compared_csv, compared_json, compared_markdown,
+    noise_floor,
+};
+
+const PLAIN: TableStyle = TableStyle {
+    colour: false,
+    width: Some(100),
+    all_settings: false,
+};
+
+const BASE: &str = "pg15.base";
+const TARGETS: [&str; 3] = [BASE, "pg17.base", "pg17.big_wal"];
+
+/// Name, kind, group, throughput of the base.
+type Steps = &'static [(&'static str, StepKind, Option<&'static str>, f64)];
+
+const INSERT: Steps = &[
+    ("l.i0", StepKind::Load, None, 35_000.0),
+    ("l.x", StepKind::Index, None, 1_250_000.0),
+    ("l.i1", StepKind::Load, None, 7_200.0),
+    ("qr100", StepKind::Query, None, 9_000.0),
+    ("qp100", StepKind::Query, None, 11_000.0),
+];
+
+const SYSBENCH: Steps = &[
+    ("load", StepKind::Load, None, 80_000.0),
+    ("point-query", StepKind::Query, Some("point"), 54_321.0),
+    ("hot-points", StepKind::Query, Some("point"), 1_234.5),
+    ("scan", StepKind::Query, Some("range-1"), 2.5),
+];
+
+fn figures(steps: Steps, repeats: u32) -> Figures {
+    let mut figures = Figures::default();
+    for target in TARGETS {
+        let (build, config) = target.split_once('.').unwrap();
+        for repeat in 1..=repeats {
+            for &(step, kind, group, _) in steps {
+                figures.rows.push(Row {
+                    target: target.into(),
+                    build: build.into(),
+                    config: config.into(),
+                    engine: "postgres".into(),
+                    workload: "insert".into(),
+                    clients: 1,
+                    repeat,
+                    step: step.into(),
+                    kind,
+                    main_op: Some(
+                        if kind == StepKind::Query {
+                            "query"
+                        } else {
+                            "insert"
+                        }
+                        .into(),
+                    ),
+                    group: group.map(str::to_owned),
+                    reported: true,
+                    status: Status::Complete,
+                    valid: true,
+                    sla: (step == "qr100").then(|| Sla {
+                        kind: "insert".into(),
+                        target: 100.0,
+                        achieved: 90.0,
+                        met: target != "pg17.big_wal",
+                        ..Sla::default()
+                    }),
+                    ..Row::default()
+                });
+            }
+        }
+    }
+    figures
+}
+
+fn run() -> Run {
+    let target = |name: &&str| {
+        let (build, config) = name.split_once('.').unwrap();
+        Target {
+            name: name.to_string(),
+            build: build.into(),
+            config: config.into(),
+            engine: "postgres".into(),
+            declared: Vec::new(),
+            files: Vec::new(),
+        }
+    };
+    Run {
+        name: "round-6".into(),
+        assay_version: "0.1.0".into(),
+        status: Status::Complete,
+        started_unix_ns: 1_795_287_731_000_000_000,
+        targets: TARGETS.iter().map(target).collect(),
+        base: BASE.into(),
+        ..Run::default()
+    }
+}
+
+fn samples(value: f64, repeats: u32) -> Vec<Sample> {
+    let sample = |repeat| Sample {
+        run: 0,
+        repeat,
+        // The mean stays what it is.
+        value: value * [1.0, 1.02, 1.0 / 1.02][(repeat as usize - 1) % 3],
+    };
+    (1..=repeats).map(sample).collect()
+}
+
+/// A comparison by its ratio, with an interval so wide to both sides.
+fn row(
+    steps: Steps,
+    (target, step, metric, base): (&str, &str, &str, f64),
+    (ratio, half, verdict): (f64, f64, Verdict),
+    repeats: u32,
+) -> ComparedStep {
+    let (.., group, _) = steps.iter().find(|known| known.0 == step).unwrap();
+    let is_single = repeats == 1;
+    ComparedStep {
+        target: target.into(),
+        workload: "insert".into(),
+        variant: None,
+        clients: 1,
+        step: step.into(),
+        group: group.map(str::to_owned),
+        metric: metric.into(),
+        more_is_better: metric == THROUGHPUT,
+        base_values: samples(base, repeats),
+        values: samples(base * ratio, repeats),
+        ratio: Some(ratio),
+        interval: (!is_single).then_some(Interval {
+            low: ratio - half,
+            high: ratio + half,
+            confidence: 0.98,
+        }),
+        pairing: if is_single {
+            Pairing::Single
+        } else {
+            Pairing::Paired
+        },
+        verdict,
+        p_value: (!is_single).then_some(0.25),
+        spread: (!is_single).then_some(0.0125),
+        repeats_needed: (verdict == Verdict::TooNoisy).then_some(14),
+        reasons: Vec::new(),
+    }
+}
+
+fn comparison_of(rows: Vec<ComparedStep>) -> Compared {
+    Compared {
+        base: BASE.into(),
+        effect: 0.03,
+        error_rate: 0.05,
+        comparison_count: rows.iter().filter(|row| row.metric == THROUGHPUT).count(),
+        rows,
+        notes: vec!["the machine of run 2 is not that of run 1".into()],
+    }
+}
+
+/// Two targets, of which one has every sort of verdict.
+fn with_repeats() -> Compared {
+    use Verdict::{Faster, Invalid, NoChangeShown, NotComparable, Slower, TooNoisy};
+    let mut rows = Vec::new();
+    for (target, verdicts) in [
+        (
+            TARGETS[1],
+            [
+                (0.943, 0.02, Slower),
+                (1.08, 0.03, Faster),
+                (1.002, 0.012, NoChangeShown),
+                (0.97, 0.08, TooNoisy),
+                (1.0, 0.0, Invalid),
+            ],
+        ),
+        (
+            TARGETS[2],
+            [
+                (0.961, 0.03, Slower),
+                (0.999, 0.02, NoChangeShown),
+                (1.01, 0.02, NoChangeShown),
+                (1.2, 0.05, Faster),
+                (1.0, 0.0, NotComparable),
+            ],
+        ),
+    ] {
+        for (&(step, .., base), (ratio, half, verdict)) in INSERT.iter().zip(verdicts) {
+            let mut of = row(
+                INSERT,
+                (target, step, THROUGHPUT, base),
+                (ratio, half, verdict),
+                3,
+            );
+            if matches!(verdict, Invalid | NotComparable) {
+                (of.ratio, of.interval) = (None, None);
+                of.values.clear();
+                of.reasons = vec![match verdict {
+                    Invalid => {
+                        format!("{target}, repeat 1 is left out: rows of pi1: 9 found, 10 expected")
+                    }
+                    _ => format!("{target}: not applicable"),
+                }];
+            }
+            if step == "l.i1" && target == TARGETS[1] {
+                of.reasons = vec![format!("{target}, repeat 3 is left out: the server ended")];
+            }
+            rows.push(of);
+            let cost = match verdict {
+                Slower => (1.2, 0.03, Slower),
+                Faster => (0.9, 0.03, Faster),
+                verdict => (1.01, 0.05, verdict),
+            };
+            if !matches!(verdict, Invalid | NotComparable) {
+                rows.push(row(INSERT, (target, step, "cpupq", 41.2), cost, 3));
+                rows.push(row(
+                    INSERT,
+                    (target, step, "wpi", 0.000_2),
+                    (1.5, 0.1, Slower),
+                    3,
+                ));
+            }
+        }
+    }
+    comparison_of(rows)
+}
+
+fn shown<T>(
+    run: &Run,
+    figures: &Figures,
+    compared: &Compared,
+    findings: &[Finding],
+    show: impl FnOnce(&Comparison<'_>) -> T,
+) -> T {
+    let runs = [ComparedRun {
+        name: "results/20261121T190211Z-round-6".into(),
+        run,
+    }];
+    show(&Comparison {
+        run,
+        runs: &runs,
+        figures,
+        compared,
+        findings,
+    })
+}
+
+fn finding() -> Finding {
+    Finding {
+        kind: FindingKind::Cpu,
+        target: TARGETS[1].into(),
+        targets: vec![TARGETS[1].into()],
+        base: Some(BASE.into()),
+        workload: "insert".into(),
+        variant: None,
+        clients: None,
+        step: Some("l.i0".into()),
+        steps: vec!["l.i0".into()],
+        title: "pg17.base is slower in l.i0: more CPU per operation".into(),
+        text: "It has 0.94 of the throughput, and takes 41.2 -> 49.4 us of CPU per row.".into(),
+        evidence: Vec::new(),
+        against: vec!["the versions differ as well".into()],
+        weight: 0.06,
+    }
+}
+
+#[test]
+fn every_verdict_has_its_mark() {
+    let (run, figures, of) = (run(), figures(INSERT, 3), with_repeats());
+    let text = shown(&run, &figures, &of, &[finding()], |it| compared(it, PLAIN));
+    insta::assert_snapshot!(text);
+    assert!(text.lines().all(|line| line.chars().count() <= 100));
+}
+
+/// The terminal is told so.
+const YELLOW: &str = "\u{1b}[38;5;11m";
+const CYAN: &str = "\u{1b}[38;5;14m";
+
+#[test]
+fn verdicts_have_the_colours_of_better_and_worse() {
+    let (run, figures, of) = (run(), figures(INSERT, 3), with_repeats());
+    let style = TableStyle {
+        colour: true,
+        ..PLAIN
+    };
+    let text = shown(&run, &figures, &of, &[], |it| compared(it, style));
+    // Better is cyan, also where it is a lower cost; worse is yellow.
+    let line_of = |start: &str| {
+        let mut lines = text.lines().filter(|line| line.contains(start));
+        lines.next().unwrap().to_owned()
+    };
+    let line = line_of("0.94 (");
+    let (slower, rest) = line.split_once("0.94 (").unwrap();
+    assert!(slower.trim_end().ends_with(YELLOW), "{line:?}");
+    let (faster, _) = rest.split_once("1.08 (").unwrap();
+    assert!(faster.trim_end().ends_with(CYAN), "{line:?}");
+    for (cost, colour) in [("1.20▲", YELLOW), ("0.90▼", CYAN)] {
+        let line = line_of(cost);
+        let (before, _) = line.split_once(cost).unwrap();
+        assert!(before.trim_end().ends_with(colour), "{line:?}");
+    }
+}
+
+#[test]
+fn a_comparison_as_markdown() {
+    let (run, figures, of) = (run(), figures(INSERT, 3), with_repeats());
+    let text = shown(&run, &figures, &of, &[finding()], compared_markdown);
+    insta::assert_snapshot!(text);
+    // Every line of a table has as many cells as its head.
+    let cells = |line: &str| line.replace("\\|", "").matches('|').count();
+    let mut head = 0;
+    for line in text.lines() {
+        if line.starts_with('|') {
+            head = if head == 0 { cells(line) } else { head };
+            assert_eq!(cells(line), head, "{line}");
+        } else {
+            head = 0;
+        }
+    }
+}
+
+#[test]
+fn tests_are_rows_and_targets_columns() {
+    let mut rows = Vec::new();
+    for target in &TARGETS[1..] {
+        for (&(step, .., base), ratio) in SYSBENCH.iter().zip([1.0, 0.83, 0.98, 1.2]) {
+            let verdict = match ratio {
+                0.83 => Verdict::Slower,
+                1.2 => Verdict::Faster,
+                _ => Verdict::NoChangeShown,
+            };
+            rows.push(row(
+                SYSBENCH,
+                (target, step, THROUGHPUT, base),
+                (ratio, 0.025, verdict),
+                5,
+            ));
+            rows.push(row(
+                SYSBENCH,
+                (target, step, "cpupq", 12.5),
+                (1.0 / ratio, 0.025, verdict),
+                5,
+            ));
+        }
+    }
+    let (run, figures, of) = (run(), figures(SYSBENCH, 5), comparison_of(rows));
+    insta::assert_snapshot!(shown(&run, &figures, &of, &[], |it| compared(it, PLAIN)));
+}
+
+#[test]
+fn single_runs_have_no_interval_and_no_verdict() {
+    let mut rows = Vec::new();
+    for target in &TARGETS[1..] {
+        for (&(step, .., base), ratio) in INSERT.iter().zip([1.0, 0.83, 0.98, 1.2, 1.06]) {
+            rows.push(row(
+                INSERT,
+                (target, step, THROUGHPUT, base),
+                (ratio, 0.0, Verdict::Single),
+                1,
+            ));
+            rows.push(row(
+                INSERT,
+                (target, step, "cpupq", 9.5),
+                (1.0 / ratio, 0.0, Verdict::Single),
+                1,
+            ));
+        }
+    }
+    let (run, figures, of) = (run(), figures(INSERT, 1), comparison_of(rows));
+    let text = shown(&run, &figures, &of, &[], |it| compared(it, PLAIN));
+    insta::assert_snapshot!(text);
+    assert!(!text.contains('▲') && !text.contains('▼') && !text.contains("(0."));
+}
+
+#[test]
+fn lines_of_a_comparison_have_every_figure() {
+    let of = with_repeats();
+    let text = compared_csv(&of);
+    let mut reader = text.lines();
+    let head: Vec<&str> = reader.next().unwrap().split(',').collect();
+    assert_eq!(text.lines().count(), 1 + of.rows.len());
+    let first = reader.next().unwrap();
+    let value = |name: &str| {
+        let at = head.iter().position(|known| *known == name).unwrap();
+        first.split(',').nth(at).unwrap()
+    };
+    for (name, expected) in [
+        ("base", BASE),
+        ("target", "pg17.base"),
+        ("step", "l.i0"),
+        ("metric", "throughput"),
+        ("unit", "/s"),
+        ("ratio", "0.943"),
+        ("verdict", "slower"),
+        ("pairing", "paired"),
+        ("base_repeat_count", "3"),
+        ("confidence_pct", "98"),
+        ("needed_repeat_count", ""),
+        ("reasons", ""),
+    ] {
+        assert_eq!(value(name), expected, "{name}");
+    }
+    let mean: f64 = value("base_mean").parse().unwrap();
+    assert!((mean - 35_000.0).abs() < 1e-6, "{mean}");
+    assert_eq!(value("base_values").split(' ').count(), 3);
+}
+
+#[test]
+fn scripts_get_what_is_promised() {
+    let (run, figures, of) = (run(), figures(INSERT, 3), with_repeats());
+    let json = shown(&run, &figures, &of, &[finding()], compared_json);
+    let compared = &json["compared"];
+    assert_eq!(compared["base"], BASE);
+    assert_eq!(compared["comparison_count"], 10);
+    assert_eq!(
+        compared["runs"][0]["directory"],
+        "results/20261121T190211Z-round-6"
+    );
+    let row = &compared["rows"][0];
+    assert_eq!(row["verdict"], "slower");
+    assert_eq!(row["interval"]["confidence"], 0.98);
+    assert_eq!(row["values"][2]["repeat"], 3);
+    assert_eq!(json["findings"][0]["kind"], "cpu");
+    assert!(json["noise_floor"].is_null());
+    let invalid = compared["rows"].as_array().unwrap().iter();
+    let invalid: Vec<_> = invalid.filter(|row| row["verdict"] == "invalid").collect();
+    assert_eq!(invalid.len(), 1);
+    assert!(invalid[0]["ratio"].is_null() && invalid[0]["interval"].is_null());
+}
+
+#[test]
+fn the_noise_of_a_target_against_itself() {
+    let verdicts = [Verdict::NoChangeShown, Verdict::Slower, Verdict::TooNoisy];
+    let rows = INSERT.iter().zip(verdicts).zip([1.001, 0.96, 1.02]);
+    let rows = rows.map(|((&(step, .., base), verdict), ratio)| {
+        let mut row = row(
+            INSERT,
+            (TARGETS[1], step, THROUGHPUT, base),
+            (ratio, 0.02, verdict),
+            5,
+        );
+        row.values[1].value *= 1.04;
+        row
+    });
+    let of = comparison_of(rows.collect());
+    insta::assert_snapshot!(noise_floor(&of, PLAIN));
+
+    let mut run = run();
+    run.plan.resolved.push(ResolvedValue {
+        key: "against-itself".into(),
+        value: "\"pg15.base\"".into(),
+        origin: "--set".into(),
+    });
+    let figures = figures(INSERT, 5);
+    let text = shown(&run, &figures, &of, &[], |it| compared(it, PLAIN));
+    assert!(text.contains("Noise of this machine"), "{text}");
+    let json = shown(&run, &figures, &of, &[], compared_json);
+    assert_eq!(json["noise_floor"]["shown"], 1);
+}
+
+#[test]
+fn what_has_no_base_or_failed_is_said() {
+    let mut of = with_repeats();
+    of.rows
+        .retain(|row| row.step != "l.x" && row.step != "qr100");
+    let mut figures = figures(INSERT, 1);
+    figures
+        .rows
+        .retain(|row| row.step != "qr100" || row.target != BASE);
+    for row in &mut figures.rows {
+        if row.step == "l.x" && row.target == TARGETS[1] {
+            row.status = Status::Failed;
+            row.valid = false;
+        }
+    }
+    let run = run();
+    let text = shown(&run, &figures, &of, &[], |it| compared(it, PLAIN));
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("pg17.base"))
+        .unwrap();
+    let words: Vec<&str> = line.split_whitespace().collect();
+    assert!(
+        words.contains(&"failed") && line.contains("no base"),
+        "{line}"
+    );
+}
+
+#[test]
+fn the_repeats_that_noise_needs_are_told_where_it_can_be_helped() {
+    let mut of = with_repeats();
+    let mut noisy = of.rows.iter_mut().filter(|row| row.metric == THROUGHPUT);
+    for needed in [100, 9, 100, 14, 8, 20, 7] {
+        let row = noisy.next().unwrap();
+        (row.verdict, row.repeats_needed) = (Verdict::TooNoisy, Some(needed));
+        row.reasons = match needed {
+            100 => vec!["to see a change of 3 % would take 100 repeats or more".into()],
+            _ => Vec::new(),
+        };
+    }
+    let (run, figures) = (run(), figures(INSERT, 3));
+    let text = shown(&run, &figures, &of, &[], |it| {
+        compared(
+            it,
+            TableStyle {
+                width: None,
+                ..PLAIN
+            },
+        )
+    });
+    let note = text
+        .lines()
+        .find(|line| line.contains("repeats in all"))
+        .unwrap_or_else(|| panic!("{text}"));
+    let (_, needs) = note.split_once(": ").unwrap();
+    assert_eq!(
+        needs,
+        "20 of pg17.big_wal l.i0, 14 of pg17.base qr100, 9 of pg17.base l.x, 8 of pg17.base qp100, fewer of 1 more, \
+         100 or more of 2 steps, which are too noisy for changes as small"
+    );
+    // It is said once, and no remark of each.
+    assert!(!text.contains("would take 100"), "{text}");
+}
