@@ -19,7 +19,7 @@ pub use figures::*;
 pub use json::{json, settings_json};
 pub use latency::{BUCKET_NS_LIMITS, buckets, percentiles};
 pub use metrics::{METRICS, metrics};
-pub use rows::figures;
+pub use rows::{each_row, figures};
 pub use series::{per_second, rate_exceeded_in};
 pub use settings::{
     Comparison, Declared, Difference, Fate, Ignored, Mark, OneSided, PlanTarget, RunSettings,

@@ -10,6 +10,7 @@
 mod builds;
 mod check;
 mod cli;
+mod export;
 mod fetch;
 mod host;
 mod library;
@@ -55,6 +56,7 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
         Command::Check(args) => check::check(&args),
         Command::Show(args) => results::show(&args),
         Command::Report(args) => results::report(&args),
+        Command::Export(args) => export::export(&args),
         Command::Fetch(args) => fetch::fetch(&args),
         Command::Builds(args) => fetch::builds(&args),
         Command::Host(args) => host::host(&args),

@@ -4,6 +4,7 @@
 
 mod html;
 mod kv;
+mod published;
 mod synthetic;
 mod sysbench;
 mod terminal;
