@@ -22,7 +22,9 @@ pub fn export(args: &ExportArgs) -> anyhow::Result<Exit> {
         (ExportFormat::Csv, false) => asked.write_steps(Form::Csv, output, "steps.csv"),
         (ExportFormat::Csv, true) => asked.write_seconds(Form::Csv, output, "seconds.csv"),
         (ExportFormat::Parquet, false) => asked.write_steps(Form::Parquet, output, "steps.parquet"),
-        (ExportFormat::Parquet, true) => asked.write_seconds(Form::Parquet, output, "seconds.parquet"),
+        (ExportFormat::Parquet, true) => {
+            asked.write_seconds(Form::Parquet, output, "seconds.parquet")
+        }
         (_, true) => Err(UsageError::new(
             "only tables are written second by second",
             Some("leave out `--seconds`, or use `--format csv` or `--format parquet`".into()),
@@ -232,7 +234,10 @@ impl Logs<'_> {
             log.say_invalid(&row.step, &row.reasons)?;
             let cell = &row.target;
             let reasons = row.reasons.join("; ");
-            complain!("warning: `{}` of {cell} is invalid, as its tags say: {reasons}", row.step);
+            complain!(
+                "warning: `{}` of {cell} is invalid, as its tags say: {reasons}",
+                row.step
+            );
         }
         step.latencies()?
             .each_line(|line| {
@@ -317,15 +322,13 @@ fn write_to(
             )
             .into());
         }
-        let written = write(Box::new(BufWriter::new(io::stdout())))
-            .and_then(|mut sink| Ok(sink.flush()?));
+        let written =
+            write(Box::new(BufWriter::new(io::stdout()))).and_then(|mut sink| Ok(sink.flush()?));
         return match written {
             // A reader that has gone is no error.
             Err(error) if is_broken_pipe(&error) => Ok(()),
             // Others say what they are about.
-            Err(error) if error.is::<io::Error>() => {
-                Err(error.context("stdout can't be written"))
-            }
+            Err(error) if error.is::<io::Error>() => Err(error.context("stdout can't be written")),
             written => written,
         };
     };

@@ -162,9 +162,9 @@ fn result(row: &Row, processors: u32) -> Result<(String, Vec<(String, bool)>), S
         ("ns/op".to_owned(), 1e9 / rate, false),
         (throughput, rate, true),
     ];
-    let metrics = METRICS.iter().filter_map(|&(name, unit, each)| {
-        Some((unit.to_owned(), metric(name)? * each, false))
-    });
+    let metrics = METRICS
+        .iter()
+        .filter_map(|&(name, unit, each)| Some((unit.to_owned(), metric(name)? * each, false)));
     figures.extend(metrics);
     let main = row.main_op.as_ref().and_then(|kind| row.ops.get(kind));
     if let Some(op) = main.filter(|op| op.count > 0) {
@@ -175,7 +175,8 @@ fn result(row: &Row, processors: u32) -> Result<(String, Vec<(String, bool)>), S
             ("p99.9", times.p99_9),
             ("max", times.max),
         ];
-        figures.extend(percentiles.map(|(name, us)| (format!("{name}-response-ns"), us * 1e3, false)));
+        figures
+            .extend(percentiles.map(|(name, us)| (format!("{name}-response-ns"), us * 1e3, false)));
     }
     let done = (rate * row.seconds).round().max(1.0) as u64;
     let mut line = format!("{} {done}", name(row, processors));
@@ -222,7 +223,9 @@ fn one_line(text: &str) -> String {
 /// Which step of which cell, for people.
 fn place(row: &Row) -> String {
     let variant = row.variant.as_ref();
-    let variant = variant.map(|variant| format!("{variant}, ")).unwrap_or_default();
+    let variant = variant
+        .map(|variant| format!("{variant}, "))
+        .unwrap_or_default();
     format!(
         "{} of {} ({variant}c{}, r{})",
         row.step, row.target, row.clients, row.repeat

@@ -83,11 +83,7 @@ pub(super) struct ParquetSheet<W: Write + Send> {
 
 impl<W: Write + Send> ParquetSheet<W> {
     /// Begins a file with these columns; the notes are its metadata.
-    pub(super) fn new(
-        columns: &[Column],
-        notes: &[(String, String)],
-        sink: W,
-    ) -> io::Result<Self> {
+    pub(super) fn new(columns: &[Column], notes: &[(String, String)], sink: W) -> io::Result<Self> {
         let fields: Result<Vec<_>, _> = columns.iter().map(field).collect();
         let schema = Type::group_type_builder("assay")
             .with_fields(fields.map_err(io_error)?)
@@ -114,9 +110,8 @@ impl<W: Write + Send> ParquetSheet<W> {
                 Holds::Number | Holds::Boolean => properties,
             };
         }
-        let file =
-            SerializedFileWriter::new(sink, Arc::new(schema), Arc::new(properties.build()))
-                .map_err(io_error)?;
+        let file = SerializedFileWriter::new(sink, Arc::new(schema), Arc::new(properties.build()))
+            .map_err(io_error)?;
         Ok(Self {
             file,
             columns: columns

@@ -55,7 +55,10 @@ impl About<'_> {
         vec![
             ("assay.table".into(), table.into()),
             ("assay.version".into(), self.assay_version.into()),
-            ("assay.runs".into(), serde_json::Value::from(runs).to_string()),
+            (
+                "assay.runs".into(),
+                serde_json::Value::from(runs).to_string(),
+            ),
         ]
     }
 
@@ -221,7 +224,10 @@ mod tests {
     fn what_is_not_a_number_is_absent_and_others_have_all_their_digits() {
         assert_eq!(Value::number(Some(f64::NAN)), Value::Absent);
         assert_eq!(Value::number(None).written(), "");
-        assert_eq!(Value::number(Some(0.1 + 0.2)).written(), "0.30000000000000004");
+        assert_eq!(
+            Value::number(Some(0.1 + 0.2)).written(),
+            "0.30000000000000004"
+        );
         assert_eq!(Value::Number(12.0).written(), "12");
         assert_eq!(Value::text("").written(), "");
     }

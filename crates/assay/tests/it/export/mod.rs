@@ -87,6 +87,14 @@ impl Exported {
     }
 }
 
+/// Whether two values are equal: numbers but for the last digit, of which the reader of JSON is not sure.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a.as_f64(), b.as_f64()) {
+        (Some(a), Some(b)) => (a - b).abs() <= 1e-15 * a.abs(),
+        _ => a == b,
+    }
+}
+
 /// A value of a table in CSV as what it is in Parquet.
 fn typed(text: &str, of_type: &str) -> Value {
     match of_type {
@@ -110,7 +118,10 @@ fn lines_of(exported: &Exported, tool: &Path, name: &str, options: &[&str]) -> V
     assert_eq!(columns["notes"]["assay.version"], env!("CARGO_PKG_VERSION"));
     let runs: Value =
         serde_json::from_str(columns["notes"]["assay.runs"].as_str().unwrap()).unwrap();
-    assert_eq!((&runs[0]["name"], &runs[0]["base"]), (&"known".into(), &BASE.into()));
+    assert_eq!(
+        (&runs[0]["name"], &runs[0]["base"]),
+        (&"known".into(), &BASE.into())
+    );
     let types = columns["types"].as_object().unwrap();
     let lines = columns["rows"].as_array().unwrap().clone();
     let text = text.as_array().unwrap();
@@ -120,7 +131,7 @@ fn lines_of(exported: &Exported, tool: &Path, name: &str, options: &[&str]) -> V
         assert_eq!(text.len(), types.len());
         for (name, of_type) in types {
             let text = typed(text[name].as_str().unwrap(), of_type.as_str().unwrap());
-            assert_eq!(line[name], text, "{name} in {line}");
+            assert!(same(&line[name], &text), "{name}, {text}, in {line}");
         }
     }
     lines
@@ -141,9 +152,15 @@ fn a_table_of_steps_is_what_show_says_with_units_and_reasons() {
         for key in ["target", "step", "clients", "repeat", "valid", "main_op"] {
             assert_eq!(line[key], row[key], "{key}");
         }
-        assert_eq!((&line["run"], &line["run_name"]), (&1.into(), &"known".into()));
-        assert_eq!(line["ips_rows_per_s"], row["metrics"]["ips"]);
-        assert_eq!(line["cs/o_per_op"], row["metrics"]["cs/o"]);
+        assert_eq!(
+            (&line["run"], &line["run_name"]),
+            (&1.into(), &"known".into())
+        );
+        for (head, metric) in [("ips_rows_per_s", "ips"), ("cs/o_per_op", "cs/o")] {
+            let shown = &row["metrics"][metric];
+            assert!(same(&line[head], shown), "{head}, {shown}, in {line}");
+        }
+        assert_eq!(line["sla_met"], row["sla"]["met"]);
         // Nothing was read from disks that nobody looked at: that is not zero.
         assert_eq!(line["rps_per_s"], Value::Null);
         for kind in ["insert", "query"] {
@@ -173,7 +190,12 @@ fn a_table_of_seconds_has_every_second_and_whether_it_counts() {
         return;
     };
     let exported = Exported::new();
-    let lines = lines_of(&exported, &tool, "seconds", &["--seconds", "--step", "qr100"]);
+    let lines = lines_of(
+        &exported,
+        &tool,
+        "seconds",
+        &["--seconds", "--step", "qr100"],
+    );
     // Two kinds of operation.
     assert_eq!(lines.len() as u32, 2 * REPEATS * 2 * SECONDS);
     for line in &lines {
@@ -182,7 +204,8 @@ fn a_table_of_seconds_has_every_second_and_whether_it_counts() {
         assert_eq!(line["step"], "qr100");
         assert_eq!(line["length_s"], 1.0);
         let second = line["second"].as_u64().unwrap();
-        assert_eq!(line["unix_s"], 1_795_287_751.25 + second as f64);
+        let began = Value::from(1_795_287_751.25 + second as f64);
+        assert!(same(&line["unix_s"], &began), "{line}");
         let is_invalid = target == OTHER && repeat == REPEATS;
         assert_eq!(line["valid"], !is_invalid);
         assert_eq!(line["reasons"].as_str(), is_invalid.then_some(REASON));
@@ -190,7 +213,7 @@ fn a_table_of_seconds_has_every_second_and_whether_it_counts() {
             assert_eq!(line["ok_count"], queries_per_second(target, repeat));
             let slow = second == 2;
             let us = if slow { LONGEST_NS as f64 / 1e3 } else { 1e3 };
-            assert_eq!(line["response_us_max"], us);
+            assert!(same(&line["response_us_max"], &us.into()), "{line}");
         }
     }
     let total: u64 = lines
@@ -236,7 +259,11 @@ fn benchstat_compares_the_targets_and_never_sees_what_is_invalid() {
         .unwrap_or_else(|| panic!("{text}"));
     let fields: Vec<&str> = result.split(',').collect();
     assert_eq!((fields[1], fields[3]), ("1035", "930"), "{text}");
-    assert_eq!((fields[5], fields[6]), ("-10.14%", "p=0.004 n=6+5"), "{text}");
+    assert_eq!(
+        (fields[5], fields[6]),
+        ("-10.14%", "p=0.004 n=6+5"),
+        "{text}"
+    );
     // Times get their unit's prefix by benchstat itself: it knows them as seconds.
     let text = compare("max-response-sec");
     assert!(text.contains(",0.25,"), "{text}");
@@ -332,7 +359,10 @@ fn hdrhistogram_reads_the_latencies_of_each_cell() {
     assert!(!tags.contains("invalid"), "{tags}");
     let text = processed(&jar, &log, &["-tag", "qr100.query.response"]);
     let count = queries_per_second(BASE, 3) * u64::from(SECONDS);
-    assert!(text.contains(&format!("Total count    = {count:>12}")), "{text}");
+    assert!(
+        text.contains(&format!("Total count    = {count:>12}")),
+        "{text}"
+    );
     // In milliseconds, to three digits.
     assert!(text.contains("#[Max     =      250.0"), "{text}");
 
@@ -340,10 +370,10 @@ fn hdrhistogram_reads_the_latencies_of_each_cell() {
     let tags = processed(&jar, &log, &["-listtags"]);
     assert!(tags.contains("invalid.qr100.query.response"), "{tags}");
     let text = processed(&jar, &log, &["-tag", "qr100.query.response"]);
-    assert!(text.contains("Total count    =            0"), "{text}");
+    assert!(text.is_empty(), "{text}");
 }
 
-/// What a real run wrote: every second of every step, from both steps and both targets.
+/// What a real run wrote, all seconds together.
 #[test]
 fn a_real_run_comes_out_whole() {
     let _machine = share_the_machine();
@@ -351,7 +381,7 @@ fn a_real_run_comes_out_whole() {
         return;
     };
     let place = Place::new();
-    let plan = workload(1_000, 500, 2, "steps = [\"l.i0\", \"qr100\"]") + NULL;
+    let plan = workload(1_000, 500, 2, "steps = [\"l.i0\", \"l.x\", \"qr100\"]") + NULL;
     let run = place.run(&plan, &["--quiet"]).run_directory();
     let run = run.to_str().unwrap();
     place
@@ -371,7 +401,10 @@ fn a_real_run_comes_out_whole() {
 fn an_export_says_what_it_cannot_do() {
     let exported = Exported::new();
     let check = |options: &[&str], told: &[&str]| {
-        exported.export(options).expect_code(2).expect_in_stderr(told);
+        exported
+            .export(options)
+            .expect_code(2)
+            .expect_in_stderr(told);
     };
     check(&["--format", "hdr"], &["one file for each cell", "-o DIR"]);
     check(

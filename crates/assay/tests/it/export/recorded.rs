@@ -130,7 +130,11 @@ fn write_step(cell: &CellDir, number: u32, name: &str, kinds: &[(&str, u64, u64)
     }
     let ops = kinds.iter().map(|&(kind, per_second, rows_each)| {
         let ok = per_second * u64::from(SECONDS);
-        let max_ns = if kind == "query" { LONGEST_NS } else { 1_000_000 };
+        let max_ns = if kind == "query" {
+            LONGEST_NS
+        } else {
+            1_000_000
+        };
         let latency = Latency {
             count: ok,
             mean_ns: 1e6,
@@ -171,6 +175,8 @@ fn write_step(cell: &CellDir, number: u32, name: &str, kinds: &[(&str, u64, u64)
         reasons: invalid.then(|| REASON.to_owned()).into_iter().collect(),
         started_unix_ns,
         elapsed_ns: u64::from(SECONDS) * 1_000_000_000,
+        time_given_ns: (!is_load).then_some(u64::from(SECONDS) * 1_000_000_000),
+        insert_rate_target_rows_per_s: (!is_load).then_some(200.0),
         clients: CLIENTS,
         connections: vec![connection(0), connection(1)],
         ops: ops.collect::<BTreeMap<_, _>>(),

@@ -94,7 +94,11 @@ impl Published {
         directory.write_run(&run).unwrap();
         let figures = analysis::figures(&[directory]).unwrap();
         for row in &figures.rows {
-            assert!(row.valid, "{} of {}: {:?}", row.step, row.target, row.reasons);
+            assert!(
+                row.valid,
+                "{} of {}: {:?}",
+                row.step, row.target, row.reasons
+            );
         }
         Self { run, figures }
     }
@@ -121,7 +125,9 @@ impl Published {
             .skip_while(|line| !line.starts_with('─'))
             .skip(1)
             // Notes are indented by two, and rows of a test that is named above by more.
-            .take_while(|line| !line.is_empty() && (line.starts_with("   ") || !line.starts_with(' ')))
+            .take_while(|line| {
+                !line.is_empty() && (line.starts_with("   ") || !line.starts_with(' '))
+            })
             .map(|line| {
                 let mut words = line.split_whitespace().peekable();
                 words.next_if(|word| Some(*word) == test);
@@ -159,9 +165,7 @@ impl Measured {
         writer.host(0, 0, &before).unwrap();
         let after: Vec<_> = self.host.iter().map(|&(_, grown)| Some(grown)).collect();
         let last = (elapsed_ns - 1) / 1_000_000_000;
-        writer
-            .host(last as u32, elapsed_ns as i64, &after)
-            .unwrap();
+        writer.host(last as u32, elapsed_ns as i64, &after).unwrap();
         let interval = Interval {
             kind: self.main_op.to_owned(),
             ok: self.count,

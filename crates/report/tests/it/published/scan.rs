@@ -76,7 +76,10 @@ fn check(processors: u32, clients: u32, absolute: &[Absolute], relative: &[Relat
         }
     }
     let base = absolute[0].1;
-    let costs = published.table(&format!("range-1: cost per query relative to {base}"), Some("scan"));
+    let costs = published.table(
+        &format!("range-1: cost per query relative to {base}"),
+        Some("scan"),
+    );
     assert_eq!(costs.len(), relative.len(), "{costs:?}");
     let throughput = published.table(&format!("range-1: throughput relative to {base}"), None);
     for (column, (printed, target)) in relative.iter().enumerate() {
@@ -117,7 +120,10 @@ fn ax162_s() {
         ],
         &[
             (["1.20", "1.45", "1", "1", "0.25", "0.83"], "my8040"),
-            (["1.20", "1.46", "1", "inf", "0.65", "0.83"], "my8040adv_pre"),
+            (
+                ["1.20", "1.46", "1", "inf", "0.65", "0.83"],
+                "my8040adv_pre",
+            ),
             (["1.03", "1.32", "1", "1", "0.58", "0.98"], "my8040adv_post"),
         ],
     );
@@ -135,7 +141,10 @@ fn bee() {
         ],
         &[
             (["1.28", "3.01", "1", "0.00", "1.17", "0.78"], "my8040"),
-            (["1.11", "2.56", "1", "0.00", "1.03", "0.91"], "my8040adv_post"),
+            (
+                ["1.11", "2.56", "1", "0.00", "1.03", "0.91"],
+                "my8040adv_post",
+            ),
         ],
     );
 }

@@ -23,12 +23,7 @@ const REASONS: [&str; 3] = [
 ];
 const ONGOING: &str = "cf-l0-file-count-limit-delays-with-ongoing-compaction";
 
-const fn stalls(
-    target: &'static str,
-    per_second: u64,
-    ongoing: u32,
-    delays: [u32; 4],
-) -> Stalls {
+const fn stalls(target: &'static str, per_second: u64, ongoing: u32, delays: [u32; 4]) -> Stalls {
     Stalls {
         target,
         per_second,
