@@ -11,6 +11,7 @@
 mod bench;
 mod builds;
 mod prepare;
+mod readers;
 mod suite;
 mod tidy;
 mod workspace;
@@ -25,6 +26,7 @@ const USAGE: &str = "\
 usage: cargo xtask test                 install what the tests need, then tidy and all tests
        cargo xtask tidy [CHECK]...      all checks, or those named; `--list` names them
        cargo xtask builds               fetch the builds that tests use beside the system's own
+       cargo xtask readers              fetch the tools that tests read exports with
        cargo xtask bench [NAME]...      all benchmarks, or those named; `--list` names them
                          [--rounds N]   how often each side of a pair runs, default 5
                          [--seconds N]  how long a run of sysbench's tests lasts, default 5";
@@ -64,6 +66,13 @@ fn dispatch(arguments: &[String]) -> Result<bool> {
             let (folder, fetched) = builds::run(&workspace)?;
             println!("{}", folder.display());
             Ok(fetched)
+        }
+        Some(("readers", [])) => {
+            let readers = readers::for_tests(&workspace)?;
+            for (variable, path) in &readers.variables {
+                println!("{variable}={path}");
+            }
+            Ok(readers.there.len() == readers::ALL.len())
         }
         Some(("bench", rest)) => bench::run(&workspace, rest),
         Some(("help" | "--help" | "-h", _)) => {

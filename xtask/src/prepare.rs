@@ -143,7 +143,7 @@ fn debian_server(servers: &Path) -> Option<PathBuf> {
 }
 
 /// Installs packages of Debian, or says on stderr why it can't.
-fn install(packages: &[&str]) -> Result<()> {
+pub fn install(packages: &[&str]) -> Result<()> {
     let list = packages.join(" ");
     if !answers(Command::new("apt-get").arg("--version")) {
         eprintln!("warning: no `apt-get` on this system - install what Debian calls: {list}");

@@ -9,13 +9,14 @@ use fs_err as fs;
 
 use crate::builds::{self, ASSAY_TEST_OTHER_POSTGRES};
 use crate::prepare::{self, Postgres};
+use crate::readers;
 use crate::tidy;
 use crate::workspace::Workspace;
 
 /// The file to which a test that skips itself appends `SKIPPED <test>: <reason>`: libtest calls such a test `ok` and
 /// keeps what it prints to itself.
 const SKIP_LOG: &str = "ASSAY_SKIP_LOG";
-/// Engines whose tests must not be skipped.
+/// Engines, and tools that read what assay writes, whose tests must not be skipped.
 const REQUIRE_ENGINES: &str = "ASSAY_REQUIRE_ENGINES";
 
 /// How many tests, the checks of tidy among them, ended how.
@@ -64,10 +65,13 @@ pub fn run(workspace: &Workspace) -> Result<bool> {
     let postgres = prepare::run(workspace)?;
     let tidy = tidy::run(workspace, &[])?;
     let builds = builds::for_tests(workspace)?;
+    let readers = readers::for_tests(workspace)?;
     let mut required = Vec::new();
     if std::env::var_os("CI").is_some() {
         required = vec!["postgres", "other-postgres", "mysql", "myrocks", "rocksdb"];
+        required.extend(readers::ALL);
     } else {
+        required.extend(&readers.there);
         if postgres == Postgres::Installed {
             required.push("postgres");
         }
@@ -79,6 +83,7 @@ pub fn run(workspace: &Workspace) -> Result<bool> {
         }
     }
     let mut variables = builds.variables.clone();
+    variables.extend(readers.variables);
     if std::env::var_os(REQUIRE_ENGINES).is_none() {
         variables.push((REQUIRE_ENGINES, required.join(",")));
     }

@@ -32,7 +32,7 @@ pub use quality::{
     LISTED_MAX, Moved, Pending, Quality, SHIFT_SECONDS_MIN, STALL_SHARE, SettleAction, Settled,
     Shift, SlaHistory, Stall, WorstResponse,
 };
-pub use rows::figures;
+pub use rows::{each_row, figures};
 pub use series::{per_second, rate_exceeded_in};
 pub use settings::{
     Comparison, Declared, Difference, Fate, Ignored, Mark, OneSided, PlanTarget, RunSettings,

@@ -64,6 +64,31 @@ pub fn figures(runs: &[RunDir]) -> Result<Figures, RecordError> {
     Ok(figures)
 }
 
+/// Hands over the figures of each step that was begun, one after the other, with its record: what is not kept needs no
+/// memory.
+///
+/// # Errors
+/// As [`figures`], and what `take` says.
+pub fn each_row<E: From<RecordError>>(
+    runs: &[RunDir],
+    mut take: impl FnMut(&StepReader, Row) -> Result<(), E>,
+) -> Result<(), E> {
+    for (run, directory) in runs.iter().enumerate() {
+        for reference in &directory.read_run()?.cells {
+            let directory = directory.cell(reference)?;
+            if !directory.exists() {
+                continue;
+            }
+            let cell = directory.read()?;
+            for step in directory.read_steps()? {
+                let row = row(run, &cell, &step)?;
+                take(&step, row)?;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// The figures of one step.
 fn row(run: usize, cell: &Cell, reader: &StepReader) -> Result<Row, RecordError> {
     let step = reader.step();

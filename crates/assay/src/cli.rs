@@ -37,6 +37,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// Writes a run, or several, as one self-contained HTML file
     Report(ReportArgs),
+    /// Writes what a run came to, or several, for other tools: CSV, Parquet, benchstat, HdrHistogram
+    Export(ExportArgs),
     /// Installs builds of engines side by side, without touching the system
     Fetch(FetchArgs),
     /// Lists the builds that were fetched
@@ -248,6 +250,40 @@ pub struct ReportArgs {
     /// The file to write; by default `report.html` in the first run directory
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+/// Arguments of `export`.
+#[derive(Clone, Debug, Args)]
+pub struct ExportArgs {
+    /// The run directories
+    #[arg(required = true, value_name = "RUN")]
+    pub runs: Vec<PathBuf>,
+    /// As what
+    #[arg(long, value_enum)]
+    pub format: ExportFormat,
+    /// One line for each second and kind of operation, instead of one for each step; of `csv` and `parquet`
+    #[arg(long)]
+    pub seconds: bool,
+    /// Exports only this step; may be repeated
+    #[arg(long = "step", value_name = "NAME")]
+    pub steps: Vec<String>,
+    /// The file to write, or the directory to write it in; by default stdout. `hdr` writes a file for each cell and needs
+    /// a directory
+    #[arg(long, short, value_name = "FILE|DIR")]
+    pub output: Option<PathBuf>,
+}
+
+/// What `export` writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// A table with units in its head
+    Csv,
+    /// The same table as columns
+    Parquet,
+    /// The format of Go's benchmarks: one line for each valid step of each repeat
+    Benchstat,
+    /// HdrHistogram interval logs: the latencies of each cell, second by second
+    Hdr,
 }
 
 /// Arguments of `fetch`.

@@ -11,6 +11,7 @@ mod builds;
 mod check;
 mod cli;
 mod compare;
+mod export;
 mod fetch;
 mod host;
 mod library;
@@ -57,6 +58,7 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
         Command::Show(args) => results::show(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Report(args) => results::report(&args),
+        Command::Export(args) => export::export(&args),
         Command::Fetch(args) => fetch::fetch(&args),
         Command::Builds(args) => fetch::builds(&args),
         Command::Host(args) => host::host(&args),

@@ -133,6 +133,21 @@ pub struct LatencySecond {
     pub histogram: Histogram<u64>,
 }
 
+/// One line of the log as it is written: its histogram is not decoded.
+#[derive(Clone, Debug)]
+pub struct LatencyLine {
+    /// When the interval began, since the step did.
+    pub start: Duration,
+    /// How long it was.
+    pub length: Duration,
+    /// The kind of operation and of time: `insert.service`, `insert.response`.
+    pub tag: String,
+    /// The largest value, in nanoseconds.
+    pub largest: f64,
+    /// A V2 histogram of nanoseconds, compressed by DEFLATE, in base 64.
+    pub histogram: String,
+}
+
 /// Reads the log line by line.
 pub struct Latencies {
     path: PathBuf,
@@ -179,16 +194,34 @@ impl Latencies {
         Ok(by_tag)
     }
 
-    fn next_line(&mut self) -> Result<Option<LatencySecond>, RecordError> {
+    /// The lines as they are written, in their order: nothing is decoded.
+    ///
+    /// # Errors
+    /// A line that is damaged, or what `take` says.
+    pub fn each_line<E: From<RecordError>>(
+        mut self,
+        mut take: impl FnMut(LatencyLine) -> Result<(), E>,
+    ) -> Result<(), E> {
+        while let Some(line) = self.next_line(|entry, _| as_written(entry))? {
+            take(line)?;
+        }
+        Ok(())
+    }
+
+    /// What `read` makes of the next line with a histogram.
+    fn next_line<T>(
+        &mut self,
+        read: impl FnOnce(&IntervalLogHistogram<'_>, &mut Deserializer) -> Result<T, String>,
+    ) -> Result<Option<T>, RecordError> {
         let Some(file) = &mut self.file else {
             return Ok(None);
         };
         loop {
             self.line.clear();
-            let read = file
+            let length = file
                 .read_until(b'\n', &mut self.line)
                 .map_err(RecordError::io("read", &self.path))?;
-            if read == 0 {
+            if length == 0 {
                 return Ok(None);
             }
             self.number += 1;
@@ -198,7 +231,7 @@ impl Latencies {
             match IntervalLogIterator::new(&self.line).next() {
                 None | Some(Ok(LogEntry::StartTime(_) | LogEntry::BaseTime(_))) => {}
                 Some(Ok(LogEntry::Interval(entry))) => {
-                    return decode(&entry, &mut self.deserializer)
+                    return read(&entry, &mut self.deserializer)
                         .map(Some)
                         .map_err(|what| damaged(&what));
                 }
@@ -208,11 +241,23 @@ impl Latencies {
     }
 }
 
+const NO_TAG: &str = "a histogram without a tag";
+
+fn as_written(entry: &IntervalLogHistogram<'_>) -> Result<LatencyLine, String> {
+    Ok(LatencyLine {
+        start: entry.start_timestamp(),
+        length: entry.duration(),
+        tag: entry.tag().ok_or(NO_TAG)?.as_str().to_owned(),
+        largest: entry.max(),
+        histogram: entry.encoded_histogram().to_owned(),
+    })
+}
+
 fn decode(
     entry: &IntervalLogHistogram<'_>,
     deserializer: &mut Deserializer,
 ) -> Result<LatencySecond, String> {
-    let tag = entry.tag().ok_or("a histogram without a tag")?;
+    let tag = entry.tag().ok_or(NO_TAG)?;
     let second =
         u32::try_from(entry.start_timestamp().as_secs()).map_err(|error| error.to_string())?;
     let bytes = STANDARD
@@ -232,7 +277,7 @@ impl Iterator for Latencies {
     type Item = Result<LatencySecond, RecordError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let next = self.next_line().transpose();
+        let next = self.next_line(decode).transpose();
         if matches!(next, Some(Err(_))) {
             self.file = None;
         }

@@ -14,7 +14,7 @@ mod table;
 
 pub use directory::{CellDir, RunDir};
 pub use error::RecordError;
-pub use latency_log::{LATENCY_NS_LIMIT, Latencies, LatencySecond, latency_histogram};
+pub use latency_log::{LATENCY_NS_LIMIT, Latencies, LatencyLine, LatencySecond, latency_histogram};
 pub use model::*;
 pub use step_reader::{
     CounterSample, CounterSamples, HostColumnSeries, HostSeries, Intervals, StepReader,

@@ -1,4 +1,5 @@
-//! Figures -> text: tables for a terminal, CSV, and one self-contained HTML file. Pure: it reads and writes nothing.
+//! Figures -> text: tables for a terminal, one self-contained HTML file, and what other tools read. Pure: it opens
+//! nothing, and exports go into what they are given.
 //!
 //! Every table is built once, as data (`table::Table`), and rendered twice; so what a terminal shows and what the
 //! HTML file shows can't differ. What is in which table is said in `classic`,
@@ -26,6 +27,8 @@ mod times;
 pub use compared::{
     ComparedRun, Comparison, compared, compared_csv, compared_json, compared_markdown, noise_floor,
 };
-pub use export::csv;
+pub use export::{
+    About, Benchmarks, ExportedRun, Form, HistogramLog, SecondTable, benchmarks, csv, step_table,
+};
 pub use html::{CellRecord, Source, html};
 pub use terminal::{TableStyle, differences, tables, tables_brief, tables_markdown, terminal_text};

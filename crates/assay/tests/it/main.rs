@@ -16,6 +16,7 @@ mod benchmark;
 mod command_line;
 mod compare;
 mod differences;
+mod export;
 mod faults;
 mod fetch;
 mod foreign_server;

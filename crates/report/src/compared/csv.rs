@@ -3,7 +3,7 @@
 use analysis::{Compared, ComparedStep, Pairing, THROUGHPUT};
 
 use super::board::mean;
-use crate::export::{number, written};
+use crate::export::{Column, Form, Holds, Sheet, Value};
 use crate::metrics::unit;
 
 /// One line per comparison. Units of base and target are in the column `unit`; ratios have none; what is not applicable is
@@ -37,47 +37,55 @@ pub fn compared_csv(compared: &Compared) -> String {
         "target_values",
         "reasons",
     ];
-    let mut lines = vec![head.map(str::to_string).to_vec()];
-    lines.extend(compared.rows.iter().map(|row| line(compared, row)));
-    written(&lines)
+    let columns = head.map(|name| Column::new(name, Holds::Text));
+    let written = || {
+        let mut sheet = Sheet::new(Form::Csv, &columns, &[], Vec::new())?;
+        for row in &compared.rows {
+            sheet.push(&line(compared, row))?;
+        }
+        sheet.finish()
+    };
+    String::from_utf8(written().expect("memory takes what is written"))
+        .expect("only text was written")
 }
 
-fn line(compared: &Compared, row: &ComparedStep) -> Vec<String> {
+fn line(compared: &Compared, row: &ComparedStep) -> Vec<Value> {
     let interval = row.interval;
     let values = |samples: &[analysis::Sample]| {
         let values = samples.iter().map(|sample| sample.value.to_string());
         values.collect::<Vec<_>>().join(" ")
     };
-    let of = |samples: &[analysis::Sample]| number(mean(samples.iter().map(|it| it.value)));
+    let of = |samples: &[analysis::Sample]| Value::number(mean(samples.iter().map(|it| it.value)));
+    let percent = |share: Option<f64>| Value::number(share.map(|share| share * 100.0));
+    let text = Value::text;
     vec![
-        compared.base.clone(),
-        row.target.clone(),
-        row.workload.clone(),
-        row.variant.clone().unwrap_or_default(),
-        row.clients.to_string(),
-        row.group.clone().unwrap_or_default(),
-        row.step.clone(),
-        row.metric.clone(),
-        unit_of(&row.metric).to_string(),
-        row.more_is_better.to_string(),
+        text(&compared.base),
+        text(&row.target),
+        text(&row.workload),
+        text(row.variant.as_deref().unwrap_or_default()),
+        Value::Integer(row.clients.into()),
+        text(row.group.as_deref().unwrap_or_default()),
+        text(&row.step),
+        text(&row.metric),
+        text(unit_of(&row.metric)),
+        Value::Boolean(row.more_is_better),
         of(&row.base_values),
         of(&row.values),
-        number(row.ratio),
-        number(interval.map(|interval| interval.low)),
-        number(interval.map(|interval| interval.high)),
-        number(interval.map(|interval| interval.confidence * 100.0)),
-        row.verdict.to_string(),
-        number(row.p_value),
-        number(row.spread.map(|spread| spread * 100.0)),
-        pairing(row.pairing).to_string(),
-        row.base_values.len().to_string(),
-        row.values.len().to_string(),
+        Value::number(row.ratio),
+        Value::number(interval.map(|interval| interval.low)),
+        Value::number(interval.map(|interval| interval.high)),
+        percent(interval.map(|interval| interval.confidence)),
+        text(&row.verdict.to_string()),
+        Value::number(row.p_value),
+        percent(row.spread),
+        text(pairing(row.pairing)),
+        Value::Integer(row.base_values.len() as u64),
+        Value::Integer(row.values.len() as u64),
         row.repeats_needed
-            .map(|needed| needed.to_string())
-            .unwrap_or_default(),
-        values(&row.base_values),
-        values(&row.values),
-        row.reasons.join("; "),
+            .map_or(Value::Absent, |needed| Value::Integer(needed.into())),
+        text(&values(&row.base_values)),
+        text(&values(&row.values)),
+        text(&row.reasons.join("; ")),
     ]
 }
 

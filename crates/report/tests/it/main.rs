@@ -6,6 +6,7 @@ mod compared;
 mod findings;
 mod html;
 mod kv;
+mod published;
 mod quality;
 mod synthetic;
 mod sysbench;

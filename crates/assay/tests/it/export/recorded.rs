@@ -1,0 +1,185 @@
+//! A run that never was, recorded as one: two targets, some repeats, figures that are known.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use record::{
+    Cell, CellDir, CellRef, Connection, Host, HostColumn, Interval, Latency, Ops, Run, RunDir,
+    Status, Step, StepKind, latency_histogram,
+};
+
+pub(super) const BASE: &str = "old.tuned";
+pub(super) const OTHER: &str = "new.tuned";
+const CLIENTS: u32 = 2;
+pub(super) const SECONDS: u32 = 4;
+const STARTED_UNIX_NS: u64 = 1_795_287_731_250_000_000;
+
+/// Why the queries of the other target's last repeat are invalid: what quoting must survive.
+pub(super) const REASON: &str = "rows of pi1: \"9\" found,\n10 expected";
+
+/// Queries per second: the other target has a tenth less.
+pub(super) fn queries_per_second(target: &str, repeat: u32) -> u64 {
+    u64::from(if target == BASE { 1000 } else { 900 } + 10 * repeat)
+}
+
+/// The longest time of a query in nanoseconds, in the third second of the step.
+pub(super) const LONGEST_NS: u64 = 250_000_000;
+
+/// Writes it with so many repeats, and says where it is.
+pub(super) fn write(results: &Path, repeats: u32) -> PathBuf {
+    // In turn, as they were measured.
+    let cells = (1..=repeats).flat_map(|repeat| {
+        [OTHER, BASE].map(|target| CellRef::new(target, "insert", None, CLIENTS, repeat))
+    });
+    let target = |name: &str| record::Target {
+        name: name.to_owned(),
+        build: name.replace(".tuned", ""),
+        config: "tuned".to_owned(),
+        engine: "some".to_owned(),
+        declared: Vec::new(),
+        files: Vec::new(),
+    };
+    let run = Run {
+        name: "known".to_owned(),
+        assay_version: "0.1.0".to_owned(),
+        status: Status::Complete,
+        base: BASE.to_owned(),
+        started_unix_ns: STARTED_UNIX_NS,
+        host: Host {
+            cpu_count: 2,
+            facts: vec![("cpu_model".to_owned(), "Some CPU @ 2 GHz".to_owned())],
+            ..Host::default()
+        },
+        targets: vec![target(BASE), target(OTHER)],
+        cells: cells.collect(),
+        ..Run::default()
+    };
+    let directory = RunDir::create(results, &run).unwrap();
+    for cell in &run.cells {
+        let invalid = cell.target == OTHER && cell.repeat == repeats;
+        write_cell(&directory, cell, invalid);
+    }
+    directory.write_run(&run).unwrap();
+    directory.path().to_owned()
+}
+
+fn write_cell(directory: &RunDir, reference: &CellRef, invalid: bool) {
+    let begun = directory.begin_cell(reference).unwrap();
+    let cell = Cell {
+        target: reference.target.clone(),
+        build: reference.target.replace(".tuned", ""),
+        config: "tuned".to_owned(),
+        engine: "some".to_owned(),
+        engine_version: "1.2".to_owned(),
+        workload: reference.workload.clone(),
+        clients: CLIENTS,
+        repeat: reference.repeat,
+        status: Status::Complete,
+        steps: vec!["01-l.i0".to_owned(), "02-qr100".to_owned()],
+        ..Cell::default()
+    };
+    begun.write(&cell).unwrap();
+    let queries = queries_per_second(&reference.target, reference.repeat);
+    write_step(&begun, 1, "l.i0", &[("insert", queries, 100)], false);
+    write_step(
+        &begun,
+        2,
+        "qr100",
+        &[("insert", 4, 50), ("query", queries, 10)],
+        invalid,
+    );
+}
+
+/// A step with these kinds of operation: so many per second over all clients, of so many rows.
+fn write_step(cell: &CellDir, number: u32, name: &str, kinds: &[(&str, u64, u64)], invalid: bool) {
+    let columns = [HostColumn {
+        name: "context_switch_count",
+        cumulative: true,
+    }];
+    let mut writer = cell.begin_step(number, name, &columns).unwrap();
+    let started_unix_ns = STARTED_UNIX_NS + u64::from(number) * 10_000_000_000;
+    writer.started(started_unix_ns);
+    writer.host(0, 0, &[Some(0)]).unwrap();
+    for second in 0..SECONDS {
+        for &(kind, per_second, rows_each) in kinds {
+            let is_slow = kind == "query" && second == 2;
+            let longest_ns = if is_slow { LONGEST_NS } else { 1_000_000 };
+            let interval = |client: u32| Interval {
+                second,
+                client,
+                kind: kind.to_owned(),
+                ok: per_second / u64::from(CLIENTS),
+                rows: per_second / u64::from(CLIENTS) * rows_each,
+                service_ns_max: longest_ns,
+                response_ns_max: longest_ns,
+                ..Interval::default()
+            };
+            writer.intervals(&[interval(0), interval(1)]).unwrap();
+            let mut histogram = latency_histogram();
+            histogram.record_n(1_000_000, per_second - 1).unwrap();
+            histogram.record(longest_ns).unwrap();
+            for time in ["service", "response"] {
+                let tag = format!("{kind}.{time}");
+                writer.latency(second, &tag, &histogram).unwrap();
+            }
+        }
+        let at_ns = i64::from(second + 1) * 1_000_000_000;
+        let switches = i64::from(second + 1) * 5000;
+        writer.host(second, at_ns, &[Some(switches)]).unwrap();
+    }
+    let ops = kinds.iter().map(|&(kind, per_second, rows_each)| {
+        let ok = per_second * u64::from(SECONDS);
+        let max_ns = if kind == "query" {
+            LONGEST_NS
+        } else {
+            1_000_000
+        };
+        let latency = Latency {
+            count: ok,
+            mean_ns: 1e6,
+            p50_ns: 1_000_000,
+            p90_ns: 1_000_000,
+            p95_ns: 1_000_000,
+            p99_ns: 1_000_000,
+            p99_9_ns: 1_000_000,
+            p99_99_ns: max_ns,
+            max_ns,
+        };
+        let ops = Ops {
+            offered: ok,
+            ok,
+            rows: ok * rows_each,
+            service: latency.clone(),
+            response: latency,
+            ..Ops::default()
+        };
+        (kind.to_owned(), ops)
+    });
+    let is_load = kinds.len() == 1;
+    let connection = |client: u32| Connection {
+        client,
+        role: if is_load { "insert" } else { "query" }.to_owned(),
+        ended_ns: u64::from(SECONDS) * 1_000_000_000,
+        ..Connection::default()
+    };
+    let step = Step {
+        name: name.to_owned(),
+        kind: if is_load {
+            StepKind::Load
+        } else {
+            StepKind::Query
+        },
+        status: Status::Complete,
+        valid: !invalid,
+        reasons: invalid.then(|| REASON.to_owned()).into_iter().collect(),
+        started_unix_ns,
+        elapsed_ns: u64::from(SECONDS) * 1_000_000_000,
+        time_given_ns: (!is_load).then_some(u64::from(SECONDS) * 1_000_000_000),
+        insert_rate_target_rows_per_s: (!is_load).then_some(200.0),
+        clients: CLIENTS,
+        connections: vec![connection(0), connection(1)],
+        ops: ops.collect::<BTreeMap<_, _>>(),
+        ..Step::default()
+    };
+    writer.finish(&step).unwrap();
+}

@@ -1,0 +1,244 @@
+//! Results in the format of Go's benchmarks, which benchstat reads: one line per step of each cell, so that repeats are
+//! samples of one benchmark.
+//!
+//! benchstat makes a table of its own for each combination of configuration lines. So that targets stand side by side,
+//! `target` is the only such line that differs within a file; what else differs between targets is a remark, which
+//! readers of the format skip.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use analysis::Row;
+use record::{Status, StepKind};
+
+use super::sheet::ExportedRun;
+use crate::matrix::StepHead;
+use crate::operations;
+
+/// Metrics that stand beside throughput: which, the unit there, how many of that unit one is. Less is better of each.
+/// benchstat knows `ns` and `B`, and writes them with the prefix that fits.
+const METRICS: [(&str, &str, f64); 13] = [
+    ("cpupq", "cpu-ns/op", 1e3),
+    ("client_cpu_us_per_op", "client-cpu-ns/op", 1e3),
+    ("server_cpu_us_per_op", "server-cpu-ns/op", 1e3),
+    ("cs/o", "switches/op", 1.0),
+    ("r/o", "reads/op", 1.0),
+    ("rKB/o", "read-B/op", 1024.0),
+    ("wpi", "writes/row", 1.0),
+    ("wKB/o", "written-B/op", 1024.0),
+    ("fsyncs_per_commit", "fsyncs/commit", 1.0),
+    ("w_amp", "write-amp", 1.0),
+    ("stall%", "stall-pct", 1.0),
+    ("dbgb1", "data-B", 1_073_741_824.0),
+    ("rss", "rss-B", 1_073_741_824.0),
+];
+
+/// The text, and what could not be in it.
+#[derive(Clone, Debug, Default)]
+pub struct Benchmarks {
+    /// In the format of Go's benchmarks.
+    pub text: String,
+    /// How many lines have a result.
+    pub result_count: usize,
+    /// Steps that were left out since the format can't say that a result is invalid, each with why.
+    pub left_out: Vec<String>,
+}
+
+/// The valid results of all steps that are reported and measure something. A row's `run` counts into `runs`.
+pub fn benchmarks(runs: &[ExportedRun], rows: &[Row]) -> Benchmarks {
+    let mut out = Benchmarks::default();
+    let mut lines: Vec<(&Row, String)> = Vec::new();
+    let mut units: BTreeSet<(String, bool)> = BTreeSet::new();
+    for row in rows {
+        if row.kind == StepKind::Settle || !row.reported {
+            continue;
+        }
+        let processors = runs.get(row.run).map_or(0, |run| run.run.host.cpu_count);
+        match result(row, processors) {
+            Ok((line, used)) => {
+                units.extend(used);
+                lines.push((row, line));
+            }
+            Err(why) => out.left_out.push(format!("{}: {why}", place(row))),
+        }
+    }
+    out.result_count = lines.len();
+
+    let of = |value: fn(&ExportedRun) -> String| -> Vec<String> {
+        lines
+            .iter()
+            .filter_map(|(row, _)| runs.get(row.run).map(value))
+            .collect()
+    };
+    let fact = |run: &ExportedRun, name: &str| {
+        let facts = &run.run.host.facts;
+        let fact = facts.iter().find(|(known, _)| known == name);
+        fact.map(|(_, value)| value.clone()).unwrap_or_default()
+    };
+    let head = [
+        ("run", of(|run| run.run.name.clone())),
+        ("assay-version", of(|run| run.run.assay_version.clone())),
+        (
+            "cpu",
+            lines
+                .iter()
+                .filter_map(|(row, _)| Some(fact(runs.get(row.run)?, "cpu_model")))
+                .collect(),
+        ),
+        (
+            "engine",
+            lines.iter().map(|(row, _)| row.engine.clone()).collect(),
+        ),
+    ];
+    for (key, values) in head {
+        let first = values.first().map(|value| one_line(value));
+        if let Some(value) = first.filter(|value| !value.is_empty())
+            && values.iter().all(|other| *other == values[0])
+        {
+            let _ = writeln!(out.text, "{key}: {value}");
+        }
+    }
+    for (unit, more_is_better) in units {
+        let better = if more_is_better { "higher" } else { "lower" };
+        let _ = writeln!(out.text, "Unit {unit} better={better}");
+    }
+    // benchstat compares with the first: that is the base, others follow as they come.
+    let mut targets: Vec<&str> = Vec::new();
+    for (row, _) in &lines {
+        if !targets.contains(&row.target.as_str()) {
+            targets.push(&row.target);
+        }
+    }
+    if let Some(first) = runs.first() {
+        targets.sort_by_key(|target| *target != first.run.base);
+    }
+    for target in targets {
+        let of_target = || lines.iter().filter(|(row, _)| row.target == target);
+        let what: BTreeSet<String> = of_target()
+            .map(|(row, _)| {
+                let Row {
+                    build,
+                    config,
+                    engine,
+                    engine_version,
+                    ..
+                } = row;
+                format!("build {build}, config {config}, {engine} {engine_version}")
+            })
+            .collect();
+        let _ = writeln!(out.text, "\ntarget: {}", one_line(target));
+        for what in what {
+            let _ = writeln!(out.text, "# {}", one_line(&what));
+        }
+        for (_, line) in of_target() {
+            out.text.push_str(line);
+        }
+    }
+    out
+}
+
+/// The line of a step, and its units with whether more of them is better; or why it has none.
+fn result(row: &Row, processors: u32) -> Result<(String, Vec<(String, bool)>), String> {
+    if !row.valid || row.status != Status::Complete {
+        return Err(if row.reasons.is_empty() {
+            "it is not valid".to_owned()
+        } else {
+            row.reasons.join("; ")
+        });
+    }
+    let metric = |name: &str| row.metrics.get(name).copied().flatten();
+    let rate = metric("o/s").filter(|&rate| rate > 0.0);
+    let Some(rate) = rate else {
+        return Err("nothing was done in it".to_owned());
+    };
+    let throughput = operations::unit(StepHead {
+        name: &row.step,
+        kind: row.kind,
+        main_op: row.main_op.as_deref(),
+        group: None,
+        reported: true,
+    });
+    let mut figures = vec![
+        ("ns/op".to_owned(), 1e9 / rate, false),
+        (throughput, rate, true),
+    ];
+    let metrics = METRICS
+        .iter()
+        .filter_map(|&(name, unit, each)| Some((unit.to_owned(), metric(name)? * each, false)));
+    figures.extend(metrics);
+    let main = row.main_op.as_ref().and_then(|kind| row.ops.get(kind));
+    if let Some(op) = main.filter(|op| op.count > 0) {
+        let times = &op.response_us;
+        let percentiles = [
+            ("p50", times.p50),
+            ("p99", times.p99),
+            ("p99.9", times.p99_9),
+            ("max", times.max),
+        ];
+        figures
+            .extend(percentiles.map(|(name, us)| (format!("{name}-response-ns"), us * 1e3, false)));
+    }
+    let done = (rate * row.seconds).round().max(1.0) as u64;
+    let mut line = format!("{} {done}", name(row, processors));
+    for (unit, value, _) in &figures {
+        let _ = write!(line, " {value} {unit}");
+    }
+    line.push('\n');
+    let units = figures.into_iter().map(|(unit, _, better)| (unit, better));
+    Ok((line, units.collect()))
+}
+
+/// `BenchmarkInsert/step=l.i0/clients=8-2`: the last number is that of processors, as in Go.
+fn name(row: &Row, processors: u32) -> String {
+    let mut letters = row.workload.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    let workload: String = first.into_iter().chain(letters).collect();
+    let mut name = format!("Benchmark{}/step={}", part(&workload), part(&row.step));
+    if let Some(variant) = &row.variant {
+        let _ = write!(name, "/variant={}", part(variant));
+    }
+    let _ = write!(name, "/clients={}", row.clients);
+    if processors > 1 {
+        let _ = write!(name, "-{processors}");
+    }
+    name
+}
+
+/// A part of a name: no blanks, and no slash, which would begin the next.
+fn part(text: &str) -> String {
+    text.chars()
+        .map(|letter| match letter {
+            '/' => '_',
+            letter if letter.is_whitespace() || letter.is_control() => '_',
+            letter => letter,
+        })
+        .collect()
+}
+
+/// A value that ends with its line.
+fn one_line(text: &str) -> String {
+    text.replace(char::is_control, " ").trim().to_owned()
+}
+
+/// Which step of which cell, for people.
+fn place(row: &Row) -> String {
+    let variant = row.variant.as_ref();
+    let variant = variant
+        .map(|variant| format!("{variant}, "))
+        .unwrap_or_default();
+    format!(
+        "{} of {} ({variant}c{}, r{})",
+        row.step, row.target, row.clients, row.repeat
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_name_has_no_blank_and_no_slash() {
+        assert_eq!(part("a b/c\td"), "a_b_c_d");
+        assert_eq!(one_line("Some\nCPU @ 3 GHz \n"), "Some CPU @ 3 GHz");
+    }
+}

@@ -1,0 +1,84 @@
+//! The latencies of a cell, second by second, as one HdrHistogram interval log (version 1.3, V2 histograms of
+//! nanoseconds). The record has such a log for each step: their histograms are copied as they are, with tags that also
+//! name the step, and times since the cell's first step.
+
+use std::io::{self, Write};
+
+use record::LatencyLine;
+
+/// The log of a cell that is being written.
+pub struct HistogramLog<W: Write> {
+    sink: W,
+    started_unix_ns: u64,
+}
+
+impl<W: Write> HistogramLog<W> {
+    /// Begins a log whose times count from that moment.
+    ///
+    /// # Errors
+    /// The sink can't be written.
+    pub fn new(mut sink: W, title: &str, started_unix_ns: u64) -> io::Result<Self> {
+        let seconds = format!(
+            "{}.{:03}",
+            started_unix_ns / 1_000_000_000,
+            started_unix_ns / 1_000_000 % 1000
+        );
+        writeln!(sink, "#[Histogram log format version 1.3]")?;
+        writeln!(sink, "#[{}]", one_line(title))?;
+        writeln!(
+            sink,
+            "#[Values and Interval_Max are nanoseconds; tags are STEP.KIND.service and STEP.KIND.response]"
+        )?;
+        writeln!(sink, "#[StartTime: {seconds} (seconds since epoch)]")?;
+        writeln!(sink, "#[BaseTime: {seconds} (seconds since epoch)]")?;
+        writeln!(
+            sink,
+            "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\""
+        )?;
+        Ok(Self {
+            sink,
+            started_unix_ns,
+        })
+    }
+
+    /// Says that a step's latencies, which follow, are those of an invalid step.
+    ///
+    /// # Errors
+    /// The sink can't be written.
+    pub fn say_invalid(&mut self, step: &str, reasons: &[String]) -> io::Result<()> {
+        let reasons = reasons.join("; ");
+        writeln!(self.sink, "#[{step} is invalid: {}]", one_line(&reasons))
+    }
+
+    /// Adds a line of a step that began at that time. The tags of an invalid step say so.
+    ///
+    /// # Errors
+    /// The sink can't be written.
+    pub fn add(
+        &mut self,
+        (step, is_valid): (&str, bool),
+        started_unix_ns: u64,
+        line: &LatencyLine,
+    ) -> io::Result<()> {
+        let since_ns = started_unix_ns.saturating_sub(self.started_unix_ns);
+        let start = since_ns as f64 / 1e9 + line.start.as_secs_f64();
+        let mark = if is_valid { "" } else { "invalid." };
+        writeln!(
+            self.sink,
+            "Tag={mark}{step}.{},{start:.3},{:.3},{:.3},{}",
+            line.tag,
+            line.length.as_secs_f64(),
+            line.largest,
+            line.histogram
+        )
+    }
+
+    /// What it was written into.
+    pub fn finish(self) -> W {
+        self.sink
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}

@@ -1,0 +1,120 @@
+//! The table of seconds: one line for each second of each step of each cell and each kind of operation.
+
+use std::io::{self, Write};
+
+use analysis::Row;
+
+use super::sheet::{About, Column, Form, Holds, Sheet, Value, kind_name, status_name};
+
+/// The columns: names with their units, and what they hold.
+const COLUMNS: [(&str, Holds); 26] = [
+    ("run", Holds::Integer),
+    ("run_name", Holds::Text),
+    ("target", Holds::Text),
+    ("build", Holds::Text),
+    ("config", Holds::Text),
+    ("engine", Holds::Text),
+    ("engine_version", Holds::Text),
+    ("workload", Holds::Text),
+    ("variant", Holds::Text),
+    ("clients", Holds::Integer),
+    ("repeat", Holds::Integer),
+    ("step", Holds::Text),
+    ("kind", Holds::Text),
+    ("reported", Holds::Boolean),
+    ("status", Holds::Text),
+    ("valid", Holds::Boolean),
+    ("reasons", Holds::Text),
+    ("op", Holds::Text),
+    ("second", Holds::Integer),
+    ("length_s", Holds::Number),
+    ("unix_s", Holds::Number),
+    ("ok_count", Holds::Integer),
+    ("failed_count", Holds::Integer),
+    ("row_count", Holds::Integer),
+    ("service_us_max", Holds::Number),
+    ("response_us_max", Holds::Number),
+];
+
+/// A table of seconds that is being written, step by step.
+pub struct SecondTable<'a, W: Write + Send> {
+    sheet: Sheet<W>,
+    about: About<'a>,
+}
+
+impl<'a, W: Write + Send> SecondTable<'a, W> {
+    /// Begins it.
+    ///
+    /// # Errors
+    /// The sink can't be written.
+    pub fn new(form: Form, about: About<'a>, sink: W) -> io::Result<Self> {
+        let columns = COLUMNS.map(|(name, holds)| Column::new(name, holds));
+        let sheet = Sheet::new(form, &columns, &about.notes("seconds"), sink)?;
+        Ok(Self { sheet, about })
+    }
+
+    /// Adds the seconds of a step, which began at that time: of one kind of operation after the other.
+    ///
+    /// # Errors
+    /// The sink can't be written.
+    pub fn add(&mut self, row: &Row, started_unix_ns: u64) -> io::Result<()> {
+        let started = started_unix_ns as f64 / 1e9;
+        let mut line = vec![
+            Value::Integer(row.run as u64 + 1),
+            self.about.run_name(row.run),
+            Value::text(&row.target),
+            Value::text(&row.build),
+            Value::text(&row.config),
+            Value::text(&row.engine),
+            Value::text(&row.engine_version),
+            Value::text(&row.workload),
+            Value::text(row.variant.as_deref().unwrap_or_default()),
+            Value::Integer(row.clients.into()),
+            Value::Integer(row.repeat.into()),
+            Value::text(&row.step),
+            Value::text(kind_name(row.kind)),
+            Value::Boolean(row.reported),
+            Value::text(status_name(row.status)),
+            Value::Boolean(row.valid),
+            Value::text(&row.reasons.join("; ")),
+        ];
+        let of_step = line.len();
+        for (kind, series) in &row.series.ops {
+            for (second, &ok) in series.ok.iter().enumerate() {
+                let since = second as f64;
+                // A second in which nothing succeeded has no longest time.
+                let longest = |times: &[f64]| {
+                    let time = times.get(second).copied().filter(|_| ok > 0);
+                    Value::number(time)
+                };
+                let count = |counts: &[u64]| {
+                    let count = counts.get(second).copied();
+                    count.map_or(Value::Absent, Value::Integer)
+                };
+                line.truncate(of_step);
+                line.extend([
+                    Value::text(kind),
+                    Value::Integer(second as u64),
+                    // The last second is seldom whole: who makes rates of counts must know.
+                    Value::Number((row.seconds - since).clamp(0.0, 1.0)),
+                    Value::Number(started + since),
+                    Value::Integer(ok),
+                    count(&series.failed),
+                    count(&series.rows),
+                    longest(&series.service_us_max),
+                    longest(&series.response_us_max),
+                ]);
+                self.sheet.push(&line)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what is left; what it was written into.
+    ///
+    /// # Errors
+    /// The sink can't be written.
+    pub fn finish(self) -> io::Result<W> {
+        self.sheet.finish()
+    }
+}

@@ -1,0 +1,244 @@
+//! The table of steps: one line per step of each cell.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+use analysis::{Figures, OpFigures, Percentiles, Row};
+
+use super::sheet::{About, Column, Form, Holds, Sheet, Value, kind_name, status_name};
+
+/// The table as CSV, as `assay show` prints it: without the runs' names.
+pub fn csv(figures: &Figures) -> String {
+    let about = About {
+        runs: &[],
+        assay_version: "",
+    };
+    let bytes = step_table(&figures.rows, &about, Form::Csv, Vec::new())
+        .expect("memory takes what is written");
+    String::from_utf8(bytes).expect("only text was written")
+}
+
+/// Writes one line per step of each cell, settle steps included; what it was written into. Units are in the names of the
+/// columns. Which columns there are depends on the kinds of operation and metrics that occur.
+///
+/// # Errors
+/// The sink can't be written.
+pub fn step_table<W: Write + Send>(
+    rows: &[Row],
+    about: &About<'_>,
+    form: Form,
+    sink: W,
+) -> io::Result<W> {
+    let parts = Parts::of(rows);
+    let has_names = !about.runs.is_empty();
+    let columns = parts.columns(has_names);
+    let mut sheet = Sheet::new(form, &columns, &about.notes("steps"), sink)?;
+    for row in rows {
+        let name = has_names.then(|| about.run_name(row.run));
+        sheet.push(&parts.line(row, name))?;
+    }
+    sheet.finish()
+}
+
+/// What columns depend on.
+struct Parts<'a> {
+    /// Kinds of operation.
+    kinds: BTreeSet<&'a str>,
+    metrics: Vec<&'static str>,
+    /// Reasons of write stalls.
+    stalls: BTreeSet<&'a str>,
+}
+
+impl<'a> Parts<'a> {
+    fn of(rows: &'a [Row]) -> Self {
+        let present: BTreeSet<&str> = rows
+            .iter()
+            .flat_map(|row| row.metrics.keys().copied())
+            .collect();
+        let of_trees = rows.iter().filter_map(|row| row.lsm.as_ref());
+        Self {
+            kinds: rows
+                .iter()
+                .flat_map(|row| row.ops.keys().map(String::as_str))
+                .collect(),
+            metrics: analysis::METRICS
+                .into_iter()
+                .filter(|name| present.contains(name))
+                .collect(),
+            stalls: of_trees
+                .flat_map(|lsm| lsm.stalls.keys().map(String::as_str))
+                .collect(),
+        }
+    }
+
+    fn columns(&self, has_names: bool) -> Vec<Column> {
+        use Holds::{Boolean, Integer, Number, Text};
+        let mut columns = vec![Column::new("run", Integer)];
+        columns.extend(has_names.then(|| Column::new("run_name", Text)));
+        let fixed = [
+            ("target", Text),
+            ("build", Text),
+            ("config", Text),
+            ("engine", Text),
+            ("engine_version", Text),
+            ("workload", Text),
+            ("variant", Text),
+            ("clients", Integer),
+            ("repeat", Integer),
+            ("step", Text),
+            ("kind", Text),
+            ("main_op", Text),
+            ("queries_per_event", Number),
+            ("group", Text),
+            ("reported", Boolean),
+            ("status", Text),
+            ("valid", Boolean),
+            ("reasons", Text),
+            ("elapsed_s", Number),
+            ("sla_target_rows_per_s", Number),
+            ("sla_achieved_rows_per_s", Number),
+            ("sla_met", Boolean),
+            ("fairness_fastest_s", Number),
+            ("fairness_slowest_s", Number),
+            ("fairness_apart_s", Number),
+            ("fairness_apart_pct", Number),
+        ];
+        columns.extend(fixed.map(|(name, holds)| Column::new(name, holds)));
+        let metrics = self.metrics.iter().map(|name| with_unit(name));
+        let stalls = self.stalls.iter();
+        let stalls = stalls.map(|reason| format!("write_stall_{reason}_count"));
+        columns.extend(metrics.chain(stalls).map(|name| Column::new(name, Number)));
+        for kind in &self.kinds {
+            for count in ["offered", "skipped", "ok", "failed", "retried", "row"] {
+                columns.push(Column::new(format!("{kind}_{count}_count"), Integer));
+            }
+            for rate in ["per_s", "rows_per_s"] {
+                columns.push(Column::new(format!("{kind}_{rate}"), Number));
+            }
+            for time in ["service", "response"] {
+                for name in PERCENTILES {
+                    columns.push(Column::new(format!("{kind}_{time}_us_{name}"), Number));
+                }
+            }
+        }
+        columns
+    }
+
+    /// The line of a step; with the run's name, if there is such a column.
+    fn line(&self, row: &Row, run_name: Option<Value>) -> Vec<Value> {
+        let sla = row.sla.as_ref();
+        let fairness = row.fairness.as_ref();
+        let mut line = vec![Value::Integer(row.run as u64 + 1)];
+        line.extend(run_name);
+        line.extend([
+            Value::text(&row.target),
+            Value::text(&row.build),
+            Value::text(&row.config),
+            Value::text(&row.engine),
+            Value::text(&row.engine_version),
+            Value::text(&row.workload),
+            Value::text(row.variant.as_deref().unwrap_or_default()),
+            Value::Integer(row.clients.into()),
+            Value::Integer(row.repeat.into()),
+            Value::text(&row.step),
+            Value::text(kind_name(row.kind)),
+            Value::text(row.main_op.as_deref().unwrap_or_default()),
+            Value::number(row.queries_per_event),
+            Value::text(row.group.as_deref().unwrap_or_default()),
+            Value::Boolean(row.reported),
+            Value::text(status_name(row.status)),
+            Value::Boolean(row.valid),
+            Value::text(&row.reasons.join("; ")),
+            Value::number(Some(row.seconds)),
+            Value::number(sla.map(|sla| sla.target)),
+            Value::number(sla.map(|sla| sla.achieved)),
+            sla.map_or(Value::Absent, |sla| Value::Boolean(sla.met)),
+            Value::number(fairness.map(|fairness| fairness.fastest_seconds)),
+            Value::number(fairness.map(|fairness| fairness.slowest_seconds)),
+            Value::number(fairness.map(|fairness| fairness.abs_seconds)),
+            Value::number(fairness.map(|fairness| fairness.pct)),
+        ]);
+        let metrics = self.metrics.iter();
+        line.extend(metrics.map(|name| Value::number(row.metrics.get(name).copied().flatten())));
+        line.extend(self.stalls.iter().map(|reason| {
+            let lsm = row.lsm.as_ref();
+            Value::number(lsm.and_then(|lsm| lsm.stalls.get(*reason).copied()))
+        }));
+        for kind in &self.kinds {
+            match row.ops.get(*kind) {
+                Some(op) => line.extend(of_kind(op)),
+                None => line.extend(vec![Value::Absent; COLUMNS_OF_KIND]),
+            }
+        }
+        line
+    }
+}
+
+/// Columns of each kind of operation.
+const COLUMNS_OF_KIND: usize = 8 + 2 * PERCENTILES.len();
+
+fn of_kind(op: &OpFigures) -> impl Iterator<Item = Value> {
+    let counts = [
+        op.offered, op.skipped, op.count, op.failed, op.retried, op.rows,
+    ];
+    let rates = [op.per_second, op.rows_per_second];
+    let times = [&op.service_us, &op.response_us].map(percentiles);
+    let succeeded = op.count > 0;
+    counts
+        .map(Value::Integer)
+        .into_iter()
+        .chain(rates.map(|rate| Value::number(Some(rate))))
+        .chain(
+            times
+                .into_iter()
+                .flatten()
+                .map(move |time| Value::number(succeeded.then_some(time))),
+        )
+}
+
+const PERCENTILES: [&str; 8] = ["p50", "p90", "p95", "p99", "p99_9", "p99_99", "max", "mean"];
+
+fn percentiles(times: &Percentiles) -> [f64; 8] {
+    [
+        times.p50,
+        times.p90,
+        times.p95,
+        times.p99,
+        times.p99_9,
+        times.p99_99,
+        times.max,
+        times.mean,
+    ]
+}
+
+/// The field's names have no units: here they get one.
+fn with_unit(name: &str) -> String {
+    let unit = match name {
+        "ips" | "dps" => "rows_per_s",
+        "qps" | "rps" | "wps" | "csps" | "o/s" => "per_s",
+        "p50" | "p99" => "rate_per_s",
+        "rmbps" | "wmbps" => "mib_per_s",
+        "rpq" | "cspq" | "cs/o" | "r/o" => "per_op",
+        "wpi" => "per_insert",
+        "rkbpq" | "rKB/o" | "wKB/o" => "kib_per_op",
+        "wkbpi" => "kib_per_insert",
+        "cpups" => "pct",
+        "stall%" => return "stall_pct".to_string(),
+        "cache_hit%" => return "cache_hit_pct".to_string(),
+        "Nstall" | "l0_files_begin" | "l0_files" | "l0_files_max" | "levels_begin" | "levels"
+        | "lsm_files" => "count",
+        "mb_sec" | "c_mbps" => "mib_per_s",
+        "lsm_sz" | "blob_sz" | "c_wgb" | "c_wgb_settled" | "b_rgb" | "b_wgb" => "gib",
+        "c_wsecs" | "c_csecs" | "c_wsecs_settled" | "c_csecs_settled" | "uptime" | "u_cpu"
+        | "s_cpu" => "s",
+        "usec_op" => "us_per_op",
+        "w_amp" | "w_amp_settled" | "wal_amp" | "s_amp" => "bytes_per_byte",
+        "r_amp" => "blocks_per_key",
+        "cpupq" => "us_per_op",
+        "cpu/o" => "pct_s_per_op",
+        "dbgb1" | "dbgb2" | "rss" => "gib",
+        "maxop" => "s",
+        _ => return name.to_string(),
+    };
+    format!("{name}_{unit}")
+}

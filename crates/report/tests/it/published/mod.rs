@@ -1,0 +1,235 @@
+//! Tables that were published, made again from their inputs: these are recorded as a run that measured them, read back,
+//! and come out of the report's tables to the digits that were printed. Figures are those of the pages that each test
+//! names by title.
+
+mod fairness;
+mod scan;
+mod stalls;
+mod writes;
+
+use std::collections::BTreeMap;
+
+use analysis::Figures;
+use record::{
+    Cell, CellRef, Connection, Counter, HostColumn, Interval, Latency, Ops, Run, RunDir, Status,
+    Step, StepKind, latency_histogram,
+};
+use report::{TableStyle, tables};
+
+const WIDE: TableStyle = TableStyle {
+    colour: false,
+    width: None,
+    all_settings: false,
+};
+
+/// What was measured in a step, as a record has it.
+#[derive(Default)]
+struct Measured {
+    step: &'static str,
+    kind: StepKind,
+    main_op: &'static str,
+    group: Option<&'static str>,
+    seconds: f64,
+    /// Operations that succeeded.
+    count: u64,
+    /// How much columns of the host's samples grew.
+    host: Vec<(&'static str, i64)>,
+    /// When each client had done its work, in seconds.
+    ends: Vec<f64>,
+    /// Counters of the engine that grew from nothing to this.
+    counters: Vec<(String, f64)>,
+    /// What the engine's gauges were at the end.
+    gauges: Vec<(&'static str, f64)>,
+}
+
+/// A target's name without its config, and what was measured of it.
+type Target<'a> = (&'a str, Vec<Measured>);
+
+/// A published run: its record was written and read again.
+struct Published {
+    run: Run,
+    figures: Figures,
+}
+
+impl Published {
+    /// Records a run in which these were measured, the base first, and reads it.
+    fn new(workload: &str, clients: u32, targets: Vec<Target<'_>>) -> Self {
+        let cell = |target: &str| CellRef::new(&full(target), workload, None, clients, 1);
+        let target = |name: &str| record::Target {
+            name: full(name),
+            build: name.to_owned(),
+            config: "as".to_owned(),
+            engine: "some".to_owned(),
+            declared: Vec::new(),
+            files: Vec::new(),
+        };
+        let run = Run {
+            name: "published".to_owned(),
+            status: Status::Complete,
+            base: full(targets[0].0),
+            targets: targets.iter().map(|(name, _)| target(name)).collect(),
+            cells: targets.iter().map(|(name, _)| cell(name)).collect(),
+            ..Run::default()
+        };
+        let results = tempfile::tempdir().unwrap();
+        let directory = RunDir::create(results.path(), &run).unwrap();
+        for (reference, (name, steps)) in run.cells.iter().zip(&targets) {
+            let begun = directory.begin_cell(reference).unwrap();
+            let cell = Cell {
+                target: full(name),
+                build: (*name).to_owned(),
+                config: "as".to_owned(),
+                engine: "some".to_owned(),
+                workload: workload.to_owned(),
+                clients,
+                repeat: 1,
+                status: Status::Complete,
+                ..Cell::default()
+            };
+            begun.write(&cell).unwrap();
+            for (number, measured) in (1..).zip(steps) {
+                measured.write(&begun, number, clients);
+            }
+        }
+        directory.write_run(&run).unwrap();
+        let figures = analysis::figures(&[directory]).unwrap();
+        for row in &figures.rows {
+            assert!(
+                row.valid,
+                "{} of {}: {:?}",
+                row.step, row.target, row.reasons
+            );
+        }
+        Self { run, figures }
+    }
+
+    /// A metric of a step as the analysis has it.
+    #[track_caller]
+    fn metric(&self, target: &str, step: &str, name: &str) -> f64 {
+        let target = full(target);
+        let mut rows = self.figures.rows.iter();
+        let row = rows.find(|row| row.target == target && row.step == step);
+        row.unwrap().metrics[name].unwrap()
+    }
+
+    /// The cells of a table of the report, whose title begins so: each row's, without the marks of colours, by its first
+    /// word. Where that is a test's name, which stands once above its targets, it is passed over.
+    #[track_caller]
+    fn table(&self, title: &str, test: Option<&str>) -> BTreeMap<String, Vec<String>> {
+        let text = tables(&self.run, &self.figures, WIDE);
+        let from = text
+            .find(&format!("\n{title}"))
+            .unwrap_or_else(|| panic!("no `{title}` in {text}"));
+        text[from..]
+            .lines()
+            .skip_while(|line| !line.starts_with('─'))
+            .skip(1)
+            // Notes are indented by two, and rows of a test that is named above by more.
+            .take_while(|line| {
+                !line.is_empty() && (line.starts_with("   ") || !line.starts_with(' '))
+            })
+            .map(|line| {
+                let mut words = line.split_whitespace().peekable();
+                words.next_if(|word| Some(*word) == test);
+                let name = words.next().unwrap().trim_end_matches(".as");
+                let cells = words.map(|cell| cell.trim_end_matches(['+', '-']));
+                (name.to_owned(), cells.map(str::to_owned).collect())
+            })
+            .collect()
+    }
+
+    /// Has another base: the figures stay what they are.
+    fn relative_to(mut self, base: &str) -> Self {
+        self.run.base = full(base);
+        self
+    }
+}
+
+fn full(target: &str) -> String {
+    format!("{target}.as")
+}
+
+impl Measured {
+    fn write(&self, cell: &record::CellDir, number: u32, clients: u32) {
+        let columns: Vec<HostColumn<'_>> = self
+            .host
+            .iter()
+            .map(|&(name, _)| HostColumn {
+                name,
+                cumulative: true,
+            })
+            .collect();
+        let mut writer = cell.begin_step(number, self.step, &columns).unwrap();
+        let elapsed_ns = (self.seconds * 1e9).round() as u64;
+        let before = vec![Some(0); columns.len()];
+        writer.host(0, 0, &before).unwrap();
+        let after: Vec<_> = self.host.iter().map(|&(_, grown)| Some(grown)).collect();
+        let last = (elapsed_ns - 1) / 1_000_000_000;
+        writer.host(last as u32, elapsed_ns as i64, &after).unwrap();
+        let interval = Interval {
+            kind: self.main_op.to_owned(),
+            ok: self.count,
+            rows: self.count,
+            ..Interval::default()
+        };
+        writer.intervals(&[interval]).unwrap();
+        let mut histogram = latency_histogram();
+        histogram.record_n(1_000_000, self.count).unwrap();
+        for time in ["service", "response"] {
+            let tag = format!("{}.{time}", self.main_op);
+            writer.latency(0, &tag, &histogram).unwrap();
+        }
+        writer.finish(&self.step(elapsed_ns, clients)).unwrap();
+    }
+
+    fn step(&self, elapsed_ns: u64, clients: u32) -> Step {
+        let latency = Latency {
+            count: self.count,
+            max_ns: 1_000_000,
+            ..Latency::default()
+        };
+        let ops = Ops {
+            offered: self.count,
+            ok: self.count,
+            rows: self.count,
+            service: latency.clone(),
+            response: latency,
+            ..Ops::default()
+        };
+        let connection = |(client, &end): (u32, &f64)| Connection {
+            client,
+            role: self.main_op.to_owned(),
+            ended_ns: (end * 1e9).round() as u64,
+            ..Connection::default()
+        };
+        let counters = |share: f64| -> Vec<Counter> {
+            let grown = self.counters.iter().map(|(name, value)| Counter {
+                name: name.clone(),
+                value: value * share,
+                cumulative: true,
+            });
+            let gauges = self.gauges.iter().map(|&(name, value)| Counter {
+                name: name.to_owned(),
+                value,
+                cumulative: false,
+            });
+            grown.chain(gauges).collect()
+        };
+        Step {
+            name: self.step.to_owned(),
+            kind: self.kind,
+            main_op: Some(self.main_op.to_owned()),
+            queries_per_event: (self.kind == StepKind::Query).then_some(1.0),
+            group: self.group.map(str::to_owned),
+            status: Status::Complete,
+            valid: true,
+            elapsed_ns,
+            clients,
+            connections: (0..).zip(&self.ends).map(connection).collect(),
+            ops: BTreeMap::from([(self.main_op.to_owned(), ops)]),
+            counters_before: counters(0.0),
+            counters_after: counters(1.0),
+            ..Step::default()
+        }
+    }
+}
