@@ -129,6 +129,12 @@ pub struct OpFigures {
     pub service_buckets: Buckets,
     /// The same for response times.
     pub response_buckets: Buckets,
+    /// Service times as a curve: see [`crate::curve`]. Left out of JSON, which has percentiles.
+    #[serde(skip)]
+    pub service_curve: Vec<(f64, f64)>,
+    /// The same for response times.
+    #[serde(skip)]
+    pub response_curve: Vec<(f64, f64)>,
 }
 
 /// Percentiles of a latency in microseconds.

@@ -17,9 +17,9 @@ mod sla;
 pub use fairness::fairness;
 pub use figures::*;
 pub use json::{json, settings_json};
-pub use latency::{BUCKET_NS_LIMITS, buckets, percentiles};
+pub use latency::{BUCKET_NS_LIMITS, buckets, curve, percentiles};
 pub use metrics::{METRICS, metrics};
-pub use rows::figures;
+pub use rows::{figures, figures_and};
 pub use series::{per_second, rate_exceeded_in};
 pub use settings::{
     Comparison, Declared, Difference, Fate, Ignored, Mark, OneSided, PlanTarget, RunSettings,

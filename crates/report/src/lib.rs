@@ -20,5 +20,5 @@ mod terminal;
 mod times;
 
 pub use export::csv;
-pub use html::{CellRecord, Source, html};
+pub use html::{CellRecord, Curves, Page, Passage, Source, html, html_page};
 pub use terminal::{TableStyle, differences, tables, tables_brief, terminal_text};

@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+mod browser;
 mod html;
 mod kv;
 mod synthetic;
 mod sysbench;
 mod terminal;
+mod written;
