@@ -62,7 +62,7 @@
         turns.set(line, turn + 1);
         return { line, dash: part === undefined ? Math.floor(line / COLOUR_COUNT) : turn, label: part === undefined ? labels[line] : `${labels[line]} ${part}` };
       });
-      return { below, columns: data.s.map((curve) => decode(curve, data.w, length)), curves };
+      return { at: below, columns: data.s.map((curve) => decode(curve, data.w, length)), curves };
     },
     // Times at a sixteenth of a nine from each other; the last is that of the slowest operation.
     nines: (data) => {
@@ -76,9 +76,9 @@
         for (let at = place.get(end) + 1; at < below.length; at++) column[at] = null;
         return column;
       });
-      return { below, columns, curves: times(data) };
+      return { at: below, columns, curves: times(data) };
     },
-    buckets: (data) => ({ below: BUCKETS.map((_, at) => at), columns: data.s.map(([, , shares]) => shares), curves: times(data) }),
+    buckets: (data) => ({ at: BUCKETS.map((_, at) => at), columns: data.s.map(([, , shares]) => shares), curves: times(data) }),
   };
   const times = (data) => {
     const two = data.s.some(([, dash]) => dash > 0);
@@ -97,6 +97,9 @@
     buckets: { head: (value) => (value < 9 ? `up to ${BUCKETS[value]}` : "more than 16s"), mark: (value) => BUCKETS[value] || "", range: (least, most) => [least - 0.3, most + 0.3] },
   };
 
+  // Marks on an axis of seconds are whole.
+  const SECONDS = [1, 10, 100, 1e3, 1e4, 1e5, 1e6].flatMap((unit) => [unit, 2 * unit, 5 * unit]);
+
   // A value between two gaps is no part of a line: it is drawn as a point.
   const lonely = (chart, index, all) => {
     if (all) return null;
@@ -107,6 +110,13 @@
     });
     return points.length ? points : null;
   };
+
+  // The next of 1, 2, 5, 10 below or above: where a logarithmic scale begins or ends.
+  const below = (value) => [5, 2, 1].map((digit) => digit * 10 ** Math.floor(Math.log10(value))).find((mark) => mark <= value * 1.0001);
+  const above = (value) => [1, 2, 5, 10].map((digit) => digit * 10 ** Math.floor(Math.log10(value))).find((mark) => mark >= value * 0.9999);
+
+  // A line for each power of ten is enough where there are many.
+  const decades = (log, marks) => (log && marks[marks.length - 1] > 1000 * marks[0] ? marks.map((mark) => (Math.abs(Math.log10(mark) - Math.round(Math.log10(mark))) < 1e-9 ? mark : null)) : marks);
 
   // One section: the charts of a step.
   const steps = new Map();
@@ -124,20 +134,22 @@
     const data = JSON.parse(views[inParts ? 1 : 0].textContent);
     const kind = data.x || "seconds";
     const log = "log" in figure.dataset;
-    const { below, columns, curves } = KINDS[kind](data);
+    const { at, columns, curves } = KINDS[kind](data);
     // Zero has no place on a logarithmic scale.
     if (log) columns.forEach((column) => column.forEach((value, at) => { if (value <= 0 && value !== null && value !== undefined) column[at] = null; }));
     const colour = palette();
-    const few = below.length < 3 || kind === "buckets";
+    const few = at.length < 3 || kind === "buckets";
     const axis = { stroke: colour.ink, grid: { stroke: colour.grid, width: 1 }, ticks: { stroke: colour.grid, width: 1, size: 4 }, font: "11px system-ui, sans-serif" };
     const { mark, range } = AXIS[kind];
     const limits = (_, least, most) => {
       if (least == null) return log ? [0.1, 1] : [0, 1];
-      if (log) return [least / 1.2, most * 1.2];
+      if (log) return [below(least), Math.max(above(most), below(least) * 10)];
       return [Math.min(0, least), most > 0 ? most * 1.06 : most < 0 ? 0 : 1];
     };
     const options = {
       width: widthOf(plot), height: height(), legend: { show: false },
+      // The last mark of a chart without time is wide.
+      padding: [null, kind === "seconds" ? null : 26, null, null],
       cursor: {
         focus: { prox: 24 }, points: { size: 6 },
         sync: kind === "seconds" ? { key: step.key, setSeries: false, filters: { pub: (type) => type === "mousemove" || type === "mouseleave" } } : undefined,
@@ -146,8 +158,8 @@
       focus: { alpha: curves.length > 1 ? 0.25 : 1 },
       scales: { x: { time: false, range: (_, least, most) => range(least, most) }, y: { distr: log ? 3 : 1, range: limits } },
       axes: [
-        { ...axis, size: 30, values: (_, marks) => marks.map(mark), ...(kind === "buckets" && { splits: () => below }), ...(kind === "nines" && { incrs: [1] }) },
-        { ...axis, size: 52, values: (_, marks) => marks.map((value) => (value == null ? "" : short(value))) },
+        { ...axis, size: 30, values: (_, marks) => marks.map(mark), ...(kind === "buckets" && { splits: () => at }), ...(kind !== "buckets" && { incrs: kind === "nines" ? [1] : SECONDS }) },
+        { ...axis, size: 52, grid: { ...axis.grid, filter: (_, marks) => decades(log, marks) }, values: (_, marks) => marks.map((value) => (value == null ? "" : short(value))) },
       ],
       series: [{}, ...curves.map(({ line, dash, label }) => ({
         label, show: !step.hidden.has(line), width: 1.25, dash: DASHES[dash % DASHES.length], spanGaps: false,
@@ -159,7 +171,7 @@
         setCursor: [(chart) => tell(figure, chart)],
       },
     };
-    const chart = new uPlot(options, [below, ...columns], plot);
+    const chart = new uPlot(options, [at, ...columns], plot);
     chart.root.setAttribute("aria-hidden", "true");
     chart.curves = curves;
     chart.kind = kind;
