@@ -21,7 +21,7 @@ fn main() {
         let figures = "document.querySelectorAll('section.step figure')";
         browser.value("window.begun = performance.now()");
         browser.value(&format!(
-            "window.aim = [...{figures}].filter((figure) => figure.offsetParent);
+            "window.aim = [...{figures}].filter((figure) => !figure.closest('details:not([open])'));
              window.aim = aim[Math.floor(aim.length * {share})]; aim.scrollIntoView()"
         ));
         browser.wait_for("aim.chart && aim.chart.ready");

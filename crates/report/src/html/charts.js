@@ -335,11 +335,30 @@
     }
   };
 
+  // One at a time, so that the page answers in between, and those in view first.
+  const waiting = new Set();
+  const far = (figure) => {
+    const { top, bottom } = figure.getBoundingClientRect();
+    return Math.abs((top + bottom - innerHeight) / 2);
+  };
+  const next = () => {
+    let [nearest] = waiting;
+    if (!nearest) return;
+    for (const figure of waiting) if (far(figure) < far(nearest)) nearest = figure;
+    waiting.delete(nearest);
+    if (!nearest.chart) draw(nearest);
+    if (waiting.size) setTimeout(next);
+  };
   const sight = new IntersectionObserver((entries) => {
+    const idle = waiting.size === 0;
     for (const { target, isIntersecting } of entries) {
-      if (isIntersecting && !target.chart) draw(target);
-      else if (!isIntersecting && target.chart && !printing && !target.contains(document.activeElement)) forget(target);
+      if (isIntersecting && !target.chart) waiting.add(target);
+      else if (!isIntersecting) {
+        waiting.delete(target);
+        if (target.chart && !printing && !target.contains(document.activeElement)) forget(target);
+      }
     }
+    if (idle && waiting.size) setTimeout(next);
   }, { rootMargin: "800px" });
   const sizes = new ResizeObserver((entries) => {
     for (const { target } of entries) {
@@ -382,7 +401,7 @@
   addEventListener("beforeprint", () => {
     printing = true;
     root.dataset.print = "";
-    figures.filter((figure) => figure.offsetParent).forEach(draw);
+    figures.filter((figure) => !figure.closest("details:not([open])")).forEach(draw);
   });
   addEventListener("afterprint", () => {
     printing = false;

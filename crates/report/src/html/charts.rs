@@ -69,13 +69,16 @@ fn key(row: &Row) -> Key<'_> {
     )
 }
 
+/// What each line adds to one chart.
+type OfLines<'c> = Vec<(usize, &'c Drawn)>;
+
 /// The charts of a step, place by place.
 pub(crate) fn of_step<'c>(
     matrix: &Matrix<'c>,
     index: &Index<'c>,
     step: StepHead<'c>,
 ) -> Vec<Chart<'c>> {
-    let mut charts: BTreeMap<(Place, usize, &str), Vec<(usize, &Drawn)>> = BTreeMap::new();
+    let mut charts: BTreeMap<(Place, usize, &str), OfLines<'_>> = BTreeMap::new();
     for (number, line) in matrix.lines.iter().enumerate() {
         let curves = line.row(step.name).and_then(|row| index.of(row));
         for drawn in curves.iter().flat_map(|curves| &curves.drawn) {

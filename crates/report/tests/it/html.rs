@@ -177,12 +177,13 @@ fn curves_are_thinned_until_a_report_can_be_mailed() {
 
 #[test]
 fn a_report_of_a_record_that_was_read_once_has_its_curves() {
-    let size = Size {
+    const READ: Size = Size {
         targets: 2,
         clients: 2,
         seconds: 30,
         steps: &[ALL_STEPS[0], ALL_STEPS[5]],
     };
+    let size = READ;
     let folder = tempfile::tempdir().unwrap();
     let directory = written::write(folder.path(), size);
     let (figures, curves) = analysis::figures_and(&[directory], Curves::take).unwrap();
@@ -202,7 +203,10 @@ fn a_report_of_a_record_that_was_read_once_has_its_curves() {
         "{:?}",
         figures.rows[0].reasons
     );
-    assert!(figures.rows[0].series.host.is_empty(), "the host is dropped");
+    assert!(
+        figures.rows[0].series.host.is_empty(),
+        "the host is dropped"
+    );
     assert_eq!(figures.rows[0].series.ops["insert"].ok.len(), 30);
     let page = Page {
         sources: &[source(size)],

@@ -286,7 +286,7 @@ fn before_it_is_printed_all_charts_that_are_unfolded_are_drawn() {
     };
     browser.value(
         "addEventListener('beforeprint', () => {
-            const figures = [...document.querySelectorAll('section.step figure')].filter((figure) => figure.offsetParent);
+            const figures = [...document.querySelectorAll('section.step figure')].filter((figure) => !figure.closest('details:not([open])'));
             window.printed = [figures.filter((figure) => figure.chart).length, figures.length];
         })",
     );
