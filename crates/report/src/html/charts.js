@@ -339,7 +339,7 @@
   const waiting = new Set();
   const far = (figure) => {
     const { top, bottom } = figure.getBoundingClientRect();
-    return Math.abs((top + bottom - innerHeight) / 2);
+    return Math.max(0, top - innerHeight, -bottom);
   };
   const next = () => {
     let [nearest] = waiting;
