@@ -1,4 +1,5 @@
-//! What the tests need beyond Rust: a C compiler for the bundled SQLite, rustfmt and clippy, and a PostgreSQL server.
+//! What the tests need beyond Rust: a C compiler for the bundled SQLite, rustfmt and clippy, a PostgreSQL server, and
+//! Chromium for the HTML report.
 //!
 //! Only what is missing is installed, and only by the system's own package manager. Debian's packages would make a
 //! cluster and start it. A file in the folder that they read says not to; it is there only while they are installed,
@@ -50,9 +51,9 @@ impl Privilege {
     }
 }
 
-/// What was found, or made to be there.
+/// Whether a program that tests run was found, or made to be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Postgres {
+pub enum Presence {
     /// It was there.
     Present,
     /// It is there now.
@@ -61,17 +62,44 @@ pub enum Postgres {
     Missing,
 }
 
+impl Presence {
+    /// What it is after an installation was tried, and the tests of what are skipped without it.
+    fn of(before: bool, after: bool, what: &str) -> Self {
+        match (before, after) {
+            (true, _) => Self::Present,
+            (false, true) => Self::Installed,
+            (false, false) => {
+                eprintln!("warning: no {what} - the tests that need one are skipped");
+                Self::Missing
+            }
+        }
+    }
+}
+
+/// The programs that only some tests need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// A PostgreSQL server.
+    pub postgres: Presence,
+    /// Chromium.
+    pub chromium: Presence,
+}
+
 /// Makes sure of all that the tests need; says on stderr what it does and what it can't.
-pub fn run(workspace: &Workspace) -> Result<Postgres> {
+pub fn run(workspace: &Workspace) -> Result<Found> {
     components(workspace)?;
     let compiler = has_compiler();
     let server = has_server();
+    let browser = has_browser();
     let mut packages = Vec::new();
     if !compiler {
         packages.extend(["gcc", "libc6-dev"]);
     }
     if !server {
         packages.push("postgresql");
+    }
+    if !browser {
+        packages.push("chromium");
     }
     if !packages.is_empty() {
         install(&packages)?;
@@ -81,13 +109,9 @@ pub fn run(workspace: &Workspace) -> Result<Postgres> {
             "warning: no C compiler, neither `cc` nor what `CC` names - the bundled SQLite can't be built"
         );
     }
-    Ok(match (server, has_server()) {
-        (true, _) => Postgres::Present,
-        (false, true) => Postgres::Installed,
-        (false, false) => {
-            eprintln!("warning: no PostgreSQL server - the tests that need one are skipped");
-            Postgres::Missing
-        }
+    Ok(Found {
+        postgres: Presence::of(server, has_server(), "PostgreSQL server"),
+        chromium: Presence::of(browser, has_browser(), "Chromium"),
     })
 }
 
@@ -121,6 +145,13 @@ fn has_compiler() -> bool {
 fn has_server() -> bool {
     debian_server(Path::new(DEBIAN_SERVERS)).is_some()
         || answers(Command::new("postgres").arg("--version"))
+}
+
+/// The names under which the report's tests look for it.
+fn has_browser() -> bool {
+    ["chromium", "chromium-browser", "google-chrome"]
+        .iter()
+        .any(|name| answers(Command::new(name).arg("--version")))
 }
 
 /// Makes sure of a program that is needed now and then, which Debian has in that package; false, and a reason on stderr,

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use fs_err as fs;
 
 use crate::builds::{self, ASSAY_TEST_OTHER_POSTGRES};
-use crate::prepare::{self, Postgres};
+use crate::prepare::{self, Presence};
 use crate::readers;
 use crate::tidy;
 use crate::workspace::Workspace;
@@ -16,7 +16,7 @@ use crate::workspace::Workspace;
 /// The file to which a test that skips itself appends `SKIPPED <test>: <reason>`: libtest calls such a test `ok` and
 /// keeps what it prints to itself.
 const SKIP_LOG: &str = "ASSAY_SKIP_LOG";
-/// Engines, and tools that read what assay writes, whose tests must not be skipped.
+/// Engines and programs, such as `chromium`, whose tests must not be skipped.
 const REQUIRE_ENGINES: &str = "ASSAY_REQUIRE_ENGINES";
 
 /// How many tests, the checks of tidy among them, ended how.
@@ -62,18 +62,27 @@ const ENGINE_TESTS: [&str; 7] = [
 
 /// Runs everything; false when something failed.
 pub fn run(workspace: &Workspace) -> Result<bool> {
-    let postgres = prepare::run(workspace)?;
+    let found = prepare::run(workspace)?;
     let tidy = tidy::run(workspace, &[])?;
     let builds = builds::for_tests(workspace)?;
     let readers = readers::for_tests(workspace)?;
     let mut required = Vec::new();
     if std::env::var_os("CI").is_some() {
-        required = vec!["postgres", "other-postgres", "mysql", "myrocks", "rocksdb"];
+        required = vec![
+            "postgres",
+            "other-postgres",
+            "mysql",
+            "myrocks",
+            "rocksdb",
+            "chromium",
+        ];
         required.extend(readers::ALL);
     } else {
         required.extend(&readers.there);
-        if postgres == Postgres::Installed {
-            required.push("postgres");
+        for (presence, name) in [(found.postgres, "postgres"), (found.chromium, "chromium")] {
+            if presence == Presence::Installed {
+                required.push(name);
+            }
         }
         if builds.servers {
             required.extend(["other-postgres", "mysql", "myrocks"]);

@@ -117,6 +117,8 @@ pub struct Row {
     pub settled: Option<Settled>,
     /// What the engine's counters did in the step: differences of cumulative ones, final values of gauges.
     pub counters: BTreeMap<String, f64>,
+    /// By column of `host.parquet`: the sum of its values over all seconds. Of a cumulative one that is its growth.
+    pub host_sums: BTreeMap<String, f64>,
     /// Every second, over all clients.
     pub series: Series,
     /// What should be known about it.
@@ -154,6 +156,12 @@ pub struct OpFigures {
     pub service_buckets: Buckets,
     /// The same for response times.
     pub response_buckets: Buckets,
+    /// Service times as a curve: see [`crate::curve`]. Left out of JSON, which has percentiles.
+    #[serde(skip)]
+    pub service_curve: Vec<(f64, f64)>,
+    /// The same for response times.
+    #[serde(skip)]
+    pub response_curve: Vec<(f64, f64)>,
 }
 
 /// Percentiles of a latency in microseconds.

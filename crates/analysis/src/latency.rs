@@ -38,6 +38,38 @@ pub fn buckets(histogram: Option<&Histogram<u64>>, ns_max: u64) -> Buckets {
     }
 }
 
+/// Points of a curve for each factor of ten that fewer operations take longer.
+const POINTS_PER_NINE: f64 = 16.0;
+
+/// A merged histogram as a curve for charts: how many nines, and the time in microseconds. `nines` is
+/// `-log10(1 - p)` of a share `p` of all operations, so 1 is 90 % and 2 is 99 %; the time is what that share took at
+/// most. Points are about a sixteenth of a nine apart, the last one is the largest time at `log10(count)`.
+pub fn curve(histogram: Option<&Histogram<u64>>) -> Vec<(f64, f64)> {
+    let Some(histogram) = histogram.filter(|histogram| !histogram.is_empty()) else {
+        return Vec::new();
+    };
+    let total = histogram.len() as f64;
+    let us = |ns: u64| ns as f64 / 1e3;
+    let mut points = Vec::new();
+    let (mut seen, mut step) = (0_u64, 0.0);
+    for recorded in histogram.iter_recorded() {
+        seen += recorded.count_at_value();
+        let slower = total - seen as f64;
+        // All steps whose share this value completes.
+        let reached = if slower > 0.0 {
+            -(slower / total).log10()
+        } else {
+            f64::INFINITY
+        };
+        while step / POINTS_PER_NINE <= reached && step / POINTS_PER_NINE < total.log10() {
+            points.push((step / POINTS_PER_NINE, us(recorded.value_iterated_to())));
+            step += 1.0;
+        }
+    }
+    points.push((total.log10(), us(histogram.max())));
+    points
+}
+
 /// A recorded distribution in microseconds.
 pub fn percentiles(latency: &Latency) -> Percentiles {
     let us = |ns: u64| ns as f64 / 1e3;
@@ -77,6 +109,33 @@ mod tests {
     #[test]
     fn no_operations_are_no_counts() {
         assert_eq!(buckets(None, 0).counts, [0; 10]);
+    }
+
+    #[test]
+    fn a_curve_goes_from_the_fastest_to_the_slowest_by_nines() {
+        let mut histogram = record::latency_histogram();
+        for value in 1..=1000 {
+            histogram.record(value * 1000).unwrap();
+        }
+        let points = curve(Some(&histogram));
+        let at = |nines: f64| {
+            let (_, us) = points.iter().find(|(at, _)| *at == nines).unwrap();
+            *us
+        };
+        assert!((at(1.0) / 900.0 - 1.0).abs() < 0.002, "{}", at(1.0));
+        assert!((at(2.0) / 990.0 - 1.0).abs() < 0.002, "{}", at(2.0));
+        let &(nines, us) = points.last().unwrap();
+        assert!((nines - 3.0).abs() < 1e-9 && (us / 1000.0 - 1.0).abs() < 0.001);
+        assert!(points.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1));
+        assert_eq!(points.len(), 49);
+    }
+
+    #[test]
+    fn one_operation_is_one_point_and_none_is_no_curve() {
+        let mut histogram = record::latency_histogram();
+        assert!(curve(Some(&histogram)).is_empty() && curve(None).is_empty());
+        histogram.record(5000).unwrap();
+        assert_eq!(curve(Some(&histogram)).len(), 1);
     }
 
     #[test]

@@ -26,13 +26,13 @@ pub use explain::{Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind, explain};
 pub use fairness::fairness;
 pub use figures::*;
 pub use json::{json, settings_json};
-pub use latency::{BUCKET_NS_LIMITS, buckets, percentiles};
+pub use latency::{BUCKET_NS_LIMITS, buckets, curve, percentiles};
 pub use metrics::{METRICS, metrics};
 pub use quality::{
     LISTED_MAX, Moved, Pending, Quality, SHIFT_SECONDS_MIN, STALL_SHARE, SettleAction, Settled,
     Shift, SlaHistory, Stall, WorstResponse,
 };
-pub use rows::{each_row, figures};
+pub use rows::{each_row, figures, figures_and};
 pub use series::{per_second, rate_exceeded_in};
 pub use settings::{
     Comparison, Declared, Difference, Fate, Ignored, Mark, OneSided, PlanTarget, RunSettings,

@@ -1,13 +1,15 @@
 //! Runs -> rows of figures, one for each step that was begun.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use record::{Cell, Counter, RecordError, RunDir, Status, StepReader, Warning};
 
 use crate::consistency::contradictions;
+use crate::series::{CountersReader, OpsReader};
 use crate::{
-    Begun, Figures, OpFigures, Row, RunSettings, Sla, Unfinished, buckets, fairness, metrics,
-    percentiles, quality, series, sla,
+    Begun, Figures, OpFigures, Row, RunSettings, Series, Sla, Unfinished, buckets, curve, fairness,
+    metrics, percentiles, quality, series, sla,
 };
 
 /// All figures of some runs, in the order of their plans.
@@ -15,7 +17,22 @@ use crate::{
 /// # Errors
 /// A record that can't be read. One that can be read and contradicts itself is an invalid row instead.
 pub fn figures(runs: &[RunDir]) -> Result<Figures, RecordError> {
+    figures_and(runs, |_| ()).map(|(figures, _)| figures)
+}
+
+/// The same, and what `take` makes of each row, in the order of the rows. It is called once for each, by several
+/// threads, while all seconds of the row are in memory. A hundred long steps take gigabytes: `take` should leave of
+/// `Row::series` what is needed later.
+///
+/// # Errors
+/// As [`figures`].
+pub fn figures_and<T: Send>(
+    runs: &[RunDir],
+    take: impl Fn(&mut Row) -> T + Sync,
+) -> Result<(Figures, Vec<T>), RecordError> {
     let mut figures = Figures::default();
+    let mut runs_read = Vec::new();
+    let mut steps = Vec::new();
     for (run, directory) in runs.iter().enumerate() {
         let mut cells = Vec::new();
         let record = directory.read_run()?;
@@ -44,9 +61,8 @@ pub fn figures(runs: &[RunDir]) -> Result<Figures, RecordError> {
                 sitting: cell.sitting,
                 started_unix_ns: cell.started_unix_ns,
             });
-            for step in cell_directory.read_steps()? {
-                figures.rows.push(row(run, &cell, &step)?);
-            }
+            let read = cell_directory.read_steps()?;
+            steps.extend(read.into_iter().map(|step| (run, cells.len(), step)));
             if cell.status != Status::Complete {
                 let failure = cell.failure.as_ref();
                 let causes = failure
@@ -58,10 +74,65 @@ pub fn figures(runs: &[RunDir]) -> Result<Figures, RecordError> {
             }
             cells.push(cell);
         }
+        runs_read.push((record, cells));
+    }
+    let read = |(run, cell, step): &(usize, usize, StepReader)| {
+        let mut row = row(*run, &runs_read[*run].1[*cell], step)?;
+        let taken = take(&mut row);
+        Ok((row, taken))
+    };
+    let mut all_taken = Vec::with_capacity(steps.len());
+    for result in side_by_side(&steps, read) {
+        let (row, taken) = result?;
+        figures.rows.push(row);
+        all_taken.push(taken);
+    }
+    for (run, (record, cells)) in runs_read.into_iter().enumerate() {
         let settings = RunSettings::new(record, cells).all(run);
         figures.settings.extend(settings);
     }
-    Ok(figures)
+    Ok((figures, all_taken))
+}
+
+/// The most threads that read: each holds a step in memory.
+const THREADS_MAX: usize = 8;
+
+/// The results of `work` on each item, in their order, by as many threads as there are processors. After an error the
+/// items that nobody has begun are left out.
+fn side_by_side<I: Sync, T: Send, E: Send>(
+    items: &[I],
+    work: impl Fn(&I) -> Result<T, E> + Sync,
+) -> Vec<Result<T, E>> {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = processors.min(THREADS_MAX).min(items.len()).max(1);
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let mut done = Vec::new();
+        while let Some(at) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).filter(|at| *at < items.len())
+        {
+            let result = work(&items[at]);
+            let failed = result.is_err();
+            done.push((at, result));
+            if failed {
+                next.store(items.len(), Ordering::Relaxed);
+            }
+        }
+        done
+    };
+    let mut done = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(worker)).collect();
+        let mut done = worker();
+        for other in others {
+            match other.join() {
+                Ok(theirs) => done.extend(theirs),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        done
+    });
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, result)| result).collect()
 }
 
 /// Hands over the figures of each step that was begun, one after the other, with its record: what is not kept needs no
@@ -94,13 +165,10 @@ fn row(run: usize, cell: &Cell, reader: &StepReader) -> Result<Row, RecordError>
     let step = reader.step();
     let host = reader.host()?;
     let histograms = reader.histograms()?;
-    let series = series::series(
-        step.elapsed_ns,
-        step.clients,
-        reader.intervals()?,
-        &host,
-        reader.counters()?,
-    )?;
+    let (mut ops, mut engine) = (OpsReader::default(), CountersReader::default());
+    reader.each_interval(|interval| ops.add(interval))?;
+    reader.each_counter(|counter| engine.add(counter))?;
+    let series = series::series(step.elapsed_ns, step.clients, ops, &host, engine);
 
     let mut reasons = step.reasons.clone();
     reasons.extend(contradictions(step, &series.ops, &histograms));
@@ -140,6 +208,8 @@ fn row(run: usize, cell: &Cell, reader: &StepReader) -> Result<Row, RecordError>
             response_us: percentiles(&ops.response),
             service_buckets: buckets(histogram("service"), ops.service.max_ns),
             response_buckets: buckets(histogram("response"), ops.response.max_ns),
+            service_curve: curve(histogram("service")),
+            response_curve: curve(histogram("response")),
         };
         (kind.clone(), figures)
     });
@@ -178,9 +248,23 @@ fn row(run: usize, cell: &Cell, reader: &StepReader) -> Result<Row, RecordError>
         settled: quality::settled(step, &metrics),
         metrics,
         counters,
+        host_sums: host_sums(&series),
         series,
         warnings,
     })
+}
+
+/// The sum of each column of the host that was sampled at all.
+fn host_sums(series: &Series) -> BTreeMap<String, f64> {
+    let sum = |values: &Vec<Option<f64>>| {
+        let mut values = values.iter().flatten().peekable();
+        values.peek()?;
+        Some(values.sum())
+    };
+    let columns = series.host.iter();
+    columns
+        .filter_map(|(name, values)| Some((name.clone(), sum(values)?)))
+        .collect()
 }
 
 /// Differences of cumulative counters and final values of gauges; and the names of cumulative ones that fell, which
@@ -217,6 +301,18 @@ mod tests {
             value,
             cumulative,
         }
+    }
+
+    #[test]
+    fn results_come_in_the_order_of_the_items_and_the_first_error_is_among_them() {
+        let items: Vec<u32> = (0..100).collect();
+        let doubled = side_by_side(&items, |item| Ok::<u32, ()>(item * 2));
+        let doubled: Result<Vec<u32>, ()> = doubled.into_iter().collect();
+        assert_eq!(doubled.unwrap(), (0..200).step_by(2).collect::<Vec<u32>>());
+        let failing = side_by_side(&items, |item| if *item == 40 { Err(40) } else { Ok(()) });
+        let failing: Result<Vec<()>, u32> = failing.into_iter().collect();
+        assert_eq!(failing, Err(40));
+        assert!(side_by_side(&[], |_: &u32| Ok::<(), ()>(())).is_empty());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use record::{CounterSample, HostSeries, Interval, RecordError};
+use record::{CounterRow, HostSeries, IntervalRow};
 
 use crate::{CounterSeries, OpSeries, Series};
 
@@ -11,60 +11,115 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Values of one thing over a step: when each was read, and what it was.
 pub(crate) type Samples = Vec<(i64, Option<f64>)>;
 
+/// The rows of a step's intervals, added up as they are read.
+#[derive(Default)]
+pub(crate) struct OpsReader {
+    /// A step has few kinds: they are looked for one after the other.
+    kinds: Vec<(String, OpSeries)>,
+    /// Which of them the last row was of.
+    last: usize,
+    /// One more than the last second of any row.
+    seconds: usize,
+}
+
+impl OpsReader {
+    /// Adds one row.
+    pub(crate) fn add(&mut self, interval: &IntervalRow<'_>) {
+        self.seconds = self.seconds.max(interval.second as usize + 1);
+        let is_it = |(kind, _): &(String, OpSeries)| kind == interval.kind;
+        if !self.kinds.get(self.last).is_some_and(is_it) {
+            self.last = self.kinds.iter().position(is_it).unwrap_or_else(|| {
+                let kind = interval.kind.to_owned();
+                self.kinds.push((kind, OpSeries::default()));
+                self.kinds.len() - 1
+            });
+        }
+        add(&mut self.kinds[self.last].1, interval);
+    }
+}
+
+/// The rows of a step's counters, sorted by their names as they are read.
+#[derive(Default)]
+pub(crate) struct CountersReader {
+    counters: Vec<CounterRead>,
+    by_name: BTreeMap<String, usize>,
+    /// Where the next row is looked for first: counters are read in the same order again and again.
+    next: usize,
+}
+
+struct CounterRead {
+    name: String,
+    cumulative: bool,
+    samples: Samples,
+}
+
+impl CountersReader {
+    /// Adds one row.
+    pub(crate) fn add(&mut self, row: &CounterRow<'_>) {
+        let expected = self.counters.get(self.next);
+        let at = match expected.filter(|counter| counter.name == row.name) {
+            Some(_) => self.next,
+            None => match self.by_name.get(row.name) {
+                Some(&at) => at,
+                None => {
+                    let at = self.counters.len();
+                    self.by_name.insert(row.name.to_owned(), at);
+                    self.counters.push(CounterRead {
+                        name: row.name.to_owned(),
+                        cumulative: row.cumulative,
+                        samples: Samples::new(),
+                    });
+                    at
+                }
+            },
+        };
+        let counter = &mut self.counters[at];
+        counter.cumulative = row.cumulative;
+        counter.samples.push((row.at_ns, Some(row.value)));
+        self.next = (at + 1) % self.counters.len();
+    }
+}
+
 /// All seconds of a step that lasted `elapsed_ns`. A second without a row is a second of zeros; a second without a
 /// sample of the host or the engine is not applicable.
 pub(crate) fn series(
     elapsed_ns: u64,
     clients: u32,
-    intervals: impl Iterator<Item = Result<Interval, RecordError>>,
+    ops: OpsReader,
     host: &HostSeries,
-    counters: impl Iterator<Item = Result<CounterSample, RecordError>>,
-) -> Result<Series, RecordError> {
-    let mut seconds = usize::try_from(elapsed_ns.div_ceil(SECOND_NS)).unwrap_or(usize::MAX);
-    let mut ops: BTreeMap<String, OpSeries> = BTreeMap::new();
-    for interval in intervals {
-        let interval = interval?;
-        seconds = seconds.max(interval.second as usize + 1);
-        // A step has few kinds: looking first spares a copy of the name for each row.
-        if !ops.contains_key(&interval.kind) {
-            ops.insert(interval.kind.clone(), OpSeries::default());
-        }
-        if let Some(series) = ops.get_mut(&interval.kind) {
-            add(series, &interval);
-        }
-    }
-    for series in ops.values_mut() {
-        fill(series, seconds, clients);
-    }
-    let mut engine: BTreeMap<String, (bool, Samples)> = BTreeMap::new();
-    for sample in counters {
-        let CounterSample { at_ns, counter, .. } = sample?;
-        let (cumulative, samples) = engine.entry(counter.name).or_default();
-        *cumulative = counter.cumulative;
-        samples.push((at_ns, Some(counter.value)));
-    }
+    counters: CountersReader,
+) -> Series {
+    let seconds = usize::try_from(elapsed_ns.div_ceil(SECOND_NS)).unwrap_or(usize::MAX);
+    let seconds = seconds.max(ops.seconds);
+    let filled = |(kind, mut series)| {
+        fill(&mut series, seconds, clients);
+        (kind, series)
+    };
     let line = |cumulative, samples: &Samples| per_second(elapsed_ns, seconds, cumulative, samples);
-    Ok(Series {
-        ops,
+    Series {
+        ops: ops.kinds.into_iter().map(filled).collect(),
         host: host
             .columns
             .iter()
             .map(|column| {
-                (
-                    column.name.clone(),
-                    line(column.cumulative, &samples(host, &column.values)),
-                )
+                let samples = samples(host, &column.values);
+                (column.name.clone(), line(column.cumulative, &samples))
             })
             .collect(),
-        engine: engine
-            .iter()
-            .map(|(name, (cumulative, samples))| {
-                let values = line(*cumulative, samples);
-                let cumulative = *cumulative;
-                (name.clone(), CounterSeries { cumulative, values })
+        engine: counters
+            .counters
+            .into_iter()
+            .map(|counter| {
+                let CounterRead {
+                    name,
+                    cumulative,
+                    samples,
+                } = counter;
+                let values = line(cumulative, &samples);
+                (name, CounterSeries { cumulative, values })
             })
             .collect(),
-    })
+    }
 }
 
 /// The samples of one column of the host.
@@ -76,7 +131,7 @@ pub(crate) fn samples(host: &HostSeries, values: &[Option<i64>]) -> Samples {
         .collect()
 }
 
-fn add(series: &mut OpSeries, interval: &Interval) {
+fn add(series: &mut OpSeries, interval: &IntervalRow<'_>) {
     let second = interval.second as usize;
     let client = interval.client as usize;
     if series.rows.len() <= second {
@@ -184,29 +239,54 @@ pub fn rate_exceeded_in(share: f64, elapsed_ns: u64, per_second: &[u64]) -> Opti
 mod tests {
     use super::*;
 
-    fn interval(second: u32, client: u32, ok: u64, response_ns_max: u64) -> Interval {
-        Interval {
+    fn interval(second: u32, client: u32, ok: u64, response_ns_max: u64) -> IntervalRow<'static> {
+        IntervalRow {
             second,
             client,
-            kind: "insert".into(),
+            kind: "insert",
             ok,
+            failed: 0,
             rows: ok * 50,
+            service_ns_max: 0,
             response_ns_max,
-            ..Interval::default()
         }
     }
 
-    fn of_intervals(elapsed_ns: u64, clients: u32, rows: &[Interval]) -> OpSeries {
-        let rows = rows.iter().cloned().map(Ok);
-        let series = series(
-            elapsed_ns,
-            clients,
-            rows,
-            &HostSeries::default(),
-            std::iter::empty(),
-        )
-        .unwrap();
+    fn of_intervals(elapsed_ns: u64, clients: u32, rows: &[IntervalRow<'_>]) -> OpSeries {
+        let mut ops = OpsReader::default();
+        rows.iter().for_each(|row| ops.add(row));
+        let (host, counters) = (HostSeries::default(), CountersReader::default());
+        let series = series(elapsed_ns, clients, ops, &host, counters);
         series.ops["insert"].clone()
+    }
+
+    #[test]
+    fn counters_that_come_late_or_out_of_order_keep_their_values() {
+        let mut counters = CountersReader::default();
+        for (second, names) in [["a", "b"].as_slice(), &["b", "c"], &["c", "a", "b"]]
+            .into_iter()
+            .enumerate()
+        {
+            for &name in names {
+                counters.add(&CounterRow {
+                    at_ns: second as i64 * 1_000_000_000 + 1,
+                    name,
+                    value: second as f64 + f64::from(name.as_bytes()[0]),
+                    cumulative: false,
+                });
+            }
+        }
+        let of = series(
+            3_000_000_000,
+            1,
+            OpsReader::default(),
+            &HostSeries::default(),
+            counters,
+        );
+        let values = |name: &str| of.engine[name].values.clone();
+        assert_eq!(values("a"), [Some(97.0), None, Some(99.0)]);
+        assert_eq!(values("b"), [Some(98.0), Some(99.0), Some(100.0)]);
+        assert_eq!(values("c"), [None, Some(100.0), Some(101.0)]);
     }
 
     #[test]

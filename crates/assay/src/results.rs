@@ -6,7 +6,7 @@ use std::path::Path;
 use analysis::{Figures, RunSettings};
 use anyhow::Context;
 use record::{Run, RunDir, Status};
-use report::{CellRecord, Source, TableStyle};
+use report::{CellRecord, Curves, Page, Source, TableStyle};
 
 use crate::cli::{Format, ReportArgs, ShowArgs};
 use crate::outcome::{Exit, UsageError};
@@ -124,22 +124,29 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
         Some(output) => output.clone(),
         None => directories[0].path().join("report.html"),
     };
-    write_report(&directories, &analysis::figures(&directories)?, &output)?;
+    let (figures, curves) = analysis::figures_and(&directories, Curves::take)?;
+    write_report(&directories, &figures, &curves, &output)?;
     print(&format!("{}\n", output.display()))?;
     Ok(Exit::Ok)
 }
 
-/// Writes the report of `directories`, whose figures these are, to the file `output`.
+/// Writes the report of `directories`, whose figures these are, with the curves of their rows, to the file `output`.
 pub fn write_report(
     directories: &[RunDir],
     figures: &Figures,
+    curves: &[Curves],
     output: &Path,
 ) -> anyhow::Result<()> {
     let sources = directories
         .iter()
         .map(source)
         .collect::<anyhow::Result<Vec<_>>>()?;
-    fs_err::write(output, report::html(&sources, figures)).context("the report can't be written")
+    let page = Page {
+        sources: &sources,
+        figures,
+        curves,
+    };
+    fs_err::write(output, report::html_page(&page)).context("the report can't be written")
 }
 
 fn source(directory: &RunDir) -> anyhow::Result<Source> {

@@ -17,7 +17,8 @@ pub use error::RecordError;
 pub use latency_log::{LATENCY_NS_LIMIT, Latencies, LatencyLine, LatencySecond, latency_histogram};
 pub use model::*;
 pub use step_reader::{
-    CounterSample, CounterSamples, HostColumnSeries, HostSeries, Intervals, StepReader,
+    CounterRow, CounterSample, CounterSamples, HostColumnSeries, HostSeries, IntervalRow,
+    Intervals, StepReader,
 };
 pub use step_writer::{HostColumn, StepWriter};
 

@@ -6,8 +6,13 @@
 //! anything.
 
 mod charts;
+mod curve;
+mod distributions;
+mod encode;
 mod engine;
-mod series;
+mod host;
+mod load;
+mod seconds;
 mod tree;
 
 use std::collections::BTreeSet;
@@ -30,25 +35,17 @@ use crate::quality;
 use crate::table::{Table, Tone};
 use crate::terminal::printable;
 use crate::times;
-use series::Chart;
+use charts::{Budget, Chart, Index};
+use curve::Place;
+use distributions::Distribution;
+
+pub use curve::Curves;
 
 const STYLE: &str = include_str!("html/style.css");
 const SCRIPT: &str = include_str!("html/charts.js");
 const UPLOT_SCRIPT: &str = include_str!("html/uplot/uPlot.iife.min.js");
 const UPLOT_STYLE: &str = include_str!("html/uplot/uPlot.min.css");
 const UPLOT_LICENCE: &str = include_str!("html/uplot/LICENSE");
-
-/// The most points of a curve.
-const POINTS_MAX: usize = 2000;
-
-/// The fewest: with less a curve says too little.
-const POINTS_MIN: usize = 200;
-
-/// What all curves together should not much exceed, so that a report of many targets can still be mailed.
-const CURVE_BYTES_MAX: usize = 16_000_000;
-
-/// What a point takes, roughly: four digits and a comma.
-const POINT_BYTES: usize = 5;
 
 /// What a report needs beside the figures: a run as it was recorded.
 #[derive(Clone, Debug, Default)]
@@ -68,25 +65,42 @@ pub struct CellRecord {
     pub steps: Vec<Step>,
 }
 
-/// A report of one or several runs as one HTML file. The base and the order of targets are those of the first run;
-/// without a run the report is empty.
+/// All that a report shows.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'a> {
+    /// The runs. The base and the order of targets are those of the first; without one the report is empty.
+    pub sources: &'a [Source],
+    /// Their figures.
+    pub figures: &'a Figures,
+    /// The curves of the figures' rows, in their order.
+    pub curves: &'a [Curves],
+}
+
+/// A report of one or several runs as one HTML file, with charts of the figures' own seconds. Of many long steps the
+/// seconds take gigabytes: [`html_page`] takes curves that were made while the record was read.
 pub fn html(sources: &[Source], figures: &Figures) -> String {
+    let curves: Vec<Curves> = figures.rows.iter().map(Curves::of).collect();
+    html_page(&Page {
+        sources,
+        figures,
+        curves: &curves,
+    })
+}
+
+/// A report as one HTML file.
+pub fn html_page(page: &Page<'_>) -> String {
+    let Page {
+        sources, figures, ..
+    } = *page;
     let nothing = Run::default();
     let run = sources.first().map_or(&nothing, |source| &source.run);
     let matrix = Matrix::new(run, figures);
+    let index = Index::new(figures, page.curves);
     let steps: Vec<_> = matrix
         .measured()
-        .map(|step| StepCharts::of(&matrix, step))
+        .map(|step| StepCharts::of(&matrix, &index, step))
         .collect();
-    let curves = steps.iter().flat_map(|step| {
-        let beside = step.tree.iter().chain(&step.host).chain(&step.engine);
-        step.load.iter().chain(beside)
-    });
-    let curve_count: usize = curves
-        .map(|chart| chart.curves.len() + chart.parts.len())
-        .sum();
-    let points_max =
-        (CURVE_BYTES_MAX / POINT_BYTES / curve_count.max(1)).clamp(POINTS_MIN, POINTS_MAX);
+    let budget = Budget::of(steps.iter().flat_map(|step| &step.charts));
     let title = sources
         .iter()
         .map(|source| clean(&source.run.name))
@@ -138,11 +152,15 @@ pub fn html(sources: &[Source], figures: &Figures) -> String {
                         p.note {
                             "In charts, time is the second of the step. A second in which nothing was completed is drawn "
                             "as zero; it has no response time, which is a gap. A last second that is not whole is scaled "
-                            "to one, or left out if it is shorter than a tenth. Drag to zoom, double click to zoom out. A click in the legend hides a line, "
-                            "with Ctrl it hides all others."
+                            "to one, or left out if it is shorter than a tenth."
+                        }
+                        p.note {
+                            "Above the charts of a step stand its lines: a click hides one, with Ctrl all others. Drag in a chart to "
+                            "zoom all charts of the step, double click to see all of it again. With the keyboard: Tab to a chart, arrows "
+                            "to move along it, " kbd { "+" } " and " kbd { "\u{2212}" } " to zoom, " kbd { "Esc" } " to see all."
                         }
                         noscript { p.note { "Charts need JavaScript; the tables don't." } }
-                        @for step in &steps { (step_section(&matrix, step, points_max)) }
+                        @for step in &steps { (step_section(&matrix, step, budget)) }
                         (settling(sources))
                     }
                     section id="host" {
@@ -164,6 +182,7 @@ pub fn html(sources: &[Source], figures: &Figures) -> String {
                         (method())
                     }
                 }
+                (labels(&matrix))
                 script { (PreEscaped(UPLOT_SCRIPT)) }
                 script { (PreEscaped(SCRIPT)) }
             }
@@ -175,22 +194,34 @@ pub fn html(sources: &[Source], figures: &Figures) -> String {
 /// The charts of one step.
 struct StepCharts<'a> {
     step: StepHead<'a>,
-    load: Vec<Chart>,
-    /// What stands beside throughput, since it explains it.
-    tree: Vec<Chart>,
-    host: Vec<Chart>,
-    engine: Vec<Chart>,
+    charts: Vec<Chart<'a>>,
+    distributions: Vec<Distribution>,
 }
 
 impl<'a> StepCharts<'a> {
-    fn of(matrix: &Matrix<'a>, step: StepHead<'a>) -> Self {
+    fn of(matrix: &Matrix<'a>, index: &Index<'a>, step: StepHead<'a>) -> Self {
         Self {
             step,
-            load: charts::of_load(matrix, step),
-            tree: tree::of_tree(matrix, step),
-            host: charts::of_host(matrix, step),
-            engine: engine::of_engine(matrix, step),
+            charts: charts::of_step(matrix, index, step),
+            distributions: distributions::of_step(matrix, step),
         }
+    }
+
+    fn at<'s>(&'s self, places: &'s [Place]) -> impl Iterator<Item = &'s Chart<'a>> {
+        let charts = self.charts.iter();
+        charts.filter(|chart| places.contains(&chart.place))
+    }
+}
+
+/// What the lines are called, for the script that draws them.
+fn labels(matrix: &Matrix<'_>) -> Markup {
+    let labels: Vec<String> = matrix
+        .lines
+        .iter()
+        .map(|line| encode::text(&clean(&matrix.label(line))))
+        .collect();
+    markup! {
+        script type="application/json" id="lines" { (PreEscaped(format!("[{}]", labels.join(",")))) }
     }
 }
 
@@ -461,25 +492,49 @@ fn failure(record: &CellRecord) -> Markup {
     }
 }
 
-fn step_section(matrix: &Matrix<'_>, charts: &StepCharts<'_>, points_max: usize) -> Markup {
+fn step_section(matrix: &Matrix<'_>, charts: &StepCharts<'_>, budget: Budget) -> Markup {
     let step = charts.step;
     let (kinds, others) = kinds_apart(matrix, step);
     let beside = |mut table: Table| {
         table.id += "-beside";
         table
     };
+    let figures = |places: &[Place]| {
+        markup! {
+            div.charts { @for chart in charts.at(places) { (figure(chart, step, budget)) } }
+        }
+    };
+    let folded = |place: Place, what: &str| {
+        let count = charts.at(&[place]).count();
+        markup! {
+            @if count > 0 {
+                details {
+                    summary { (what) " (" (count) ")" }
+                    (figures(&[place]))
+                }
+            }
+        }
+    };
+    let load = [Place::Load, Place::Beside];
     markup! {
-        section id={ "step-" (classic::anchor(step.name)) } {
+        section.step id={ "step-" (classic::anchor(step.name)) } {
             h3 { (clean(step.name)) }
             (table(&metrics::metrics(matrix, step)))
             (table(&metrics::costs(matrix, step)))
             @if let Some(upkeep) = metrics::upkeep(matrix, step) { (table(&upkeep)) }
-            @if charts.load.is_empty() {
-                p.note { "No charts: it was over in its first second." }
+            @if charts.at(&load).next().is_none() {
+                p.note { "No charts by second: it was over in its first." }
             }
-            div.charts {
-                @for chart in charts.load.iter().chain(&charts.tree) { (figure(chart, step, points_max)) }
+            @if !charts.charts.is_empty() || !charts.distributions.is_empty() { (lines(matrix, step)) }
+            (figures(&load))
+            @if !charts.distributions.is_empty() {
+                div.charts {
+                    @for chart in &charts.distributions { (distribution(chart, step)) }
+                }
             }
+            (folded(Place::Cost, "what an operation cost, second by second"))
+            (folded(Place::Host, "host and server, second by second"))
+            (folded(Place::Engine, "counters of the engine that moved, second by second"))
             @for quality in quality::tables(matrix, step) { (table(&quality)) }
             @for lsm in lsm::tables(matrix, step) { (table(&lsm)) }
             (table(&times::buckets(matrix, step, &kinds)))
@@ -492,18 +547,6 @@ fn step_section(matrix: &Matrix<'_>, charts: &StepCharts<'_>, points_max: usize)
                     (table(&beside(times::percentiles(matrix, step, &others))))
                 }
             }
-            @if !charts.host.is_empty() {
-                details {
-                    summary { "host and server, second by second (" (charts.host.len()) ")" }
-                    div.charts { @for chart in &charts.host { (figure(chart, step, points_max)) } }
-                }
-            }
-            @if !charts.engine.is_empty() {
-                details {
-                    summary { "counters of the engine that moved, second by second (" (charts.engine.len()) ")" }
-                    div.charts { @for chart in &charts.engine { (figure(chart, step, points_max)) } }
-                }
-            }
             @if let Some(counters) = classic::counters(matrix, step) {
                 details { summary { "counters of the engine (" (counters.rows.len()) ")" } (table(&counters)) }
             }
@@ -511,25 +554,71 @@ fn step_section(matrix: &Matrix<'_>, charts: &StepCharts<'_>, points_max: usize)
     }
 }
 
-fn figure(chart: &Chart, step: StepHead<'_>, points_max: usize) -> Markup {
-    let bucket = series::bucket_seconds(&chart.curves, points_max);
-    let parts = !chart.parts.is_empty();
+/// Colours of lines, after which they begin anew with other dashes.
+const COLOUR_COUNT: usize = 10;
+
+/// How lines of one colour are told apart.
+const DASHES: [&str; 4] = ["", "7 3", "2 3", "9 3 2 3"];
+
+/// The lines of a step's charts: which is which, and which are shown.
+fn lines(matrix: &Matrix<'_>, step: StepHead<'_>) -> Markup {
+    let rows = matrix.lines.iter().enumerate();
+    let rows = rows.filter_map(|(number, line)| Some((number, line, line.row(step.name)?)));
+    let rows: Vec<_> = rows.collect();
     markup! {
-        figure data-step=(classic::anchor(step.name)) {
-            figcaption {
-                span { (clean(step.name)) " " (clean(&chart.title)) }
-                @if parts { button type="button" aria-pressed="false" { (chart.parts_are) } }
-                @if bucket > 1 { span.note { "smallest and largest second of every " (bucket) } }
-            }
-            div.plot {}
-            script type="application/json" data-view="targets" {
-                (PreEscaped(series::json(&chart.curves, points_max)))
-            }
-            @if parts {
-                script type="application/json" data-view="parts" {
-                    (PreEscaped(series::json(&chart.parts, points_max)))
+        div.lines role="toolbar" aria-label={ "lines of the charts of " (clean(step.name)) } {
+            @for (number, line, row) in &rows {
+                @let invalid = !classic::comparable(row);
+                button.line.invalid[invalid] type="button" aria-pressed="true" data-line=(number)
+                    title=[invalid.then(|| clean(&row.reasons.join("; ")))] {
+                    svg class={ "c" (number % COLOUR_COUNT) } width="24" height="8" aria-hidden="true" {
+                        line x1="0" y1="4" x2="24" y2="4"
+                            stroke-dasharray=(DASHES[number / COLOUR_COUNT % DASHES.len()]) {}
+                    }
+                    (clean(&matrix.label(line)))
+                    @if invalid { " ! invalid" }
                 }
             }
+            @if rows.len() > 3 {
+                button.all type="button" { "all" }
+                button.none type="button" { "none" }
+            }
+            button.whole type="button" hidden { "show all seconds" }
+        }
+    }
+}
+
+fn figure(chart: &Chart<'_>, step: StepHead<'_>, budget: Budget) -> Markup {
+    let bucket = budget.fineness(chart).bucket;
+    let parts = !chart.parts.is_empty();
+    markup! {
+        figure data-log[chart.logarithmic] {
+            figcaption {
+                span { span.of { (clean(step.name)) " " } (clean(chart.title)) }
+                @if parts { button.parts type="button" aria-pressed="false" { (chart.parts_are) } }
+                button.log type="button" aria-pressed=(chart.logarithmic) title="logarithmic scale" { "log" }
+                @if bucket > 1 { span.note { "smallest and largest second of every " (bucket) } }
+            }
+            div.plot tabindex="0" role="group" aria-label={ "chart: " (clean(step.name)) " " (clean(chart.title)) } {}
+            script type="application/json" { (PreEscaped(charts::json(chart, budget))) }
+            @if parts {
+                script type="application/json" { (PreEscaped(charts::json_of_parts(chart, budget))) }
+            }
+        }
+    }
+}
+
+/// A chart without time.
+fn distribution(chart: &Distribution, step: StepHead<'_>) -> Markup {
+    markup! {
+        figure data-log {
+            figcaption {
+                span { span.of { (clean(step.name)) " " } (clean(&chart.title)) }
+                button.log type="button" aria-pressed="true" title="logarithmic scale" { "log" }
+                @if !chart.note.is_empty() { span.note { (chart.note) } }
+            }
+            div.plot tabindex="0" role="group" aria-label={ "chart: " (clean(step.name)) " " (clean(&chart.title)) } {}
+            script type="application/json" { (PreEscaped(&chart.json)) }
         }
     }
 }

@@ -30,5 +30,5 @@ pub use compared::{
 pub use export::{
     About, Benchmarks, ExportedRun, Form, HistogramLog, SecondTable, benchmarks, csv, step_table,
 };
-pub use html::{CellRecord, Source, html};
+pub use html::{CellRecord, Curves, Page, Source, html, html_page};
 pub use terminal::{TableStyle, differences, tables, tables_brief, tables_markdown, terminal_text};

@@ -116,6 +116,17 @@ pub(crate) fn rate_title(kind: &str) -> String {
     }
 }
 
+/// Whether a kind is of those.
+pub(crate) fn is_bookkeeping(kind: &str) -> bool {
+    BOOKKEEPING.contains(&kind)
+}
+
+/// Where a kind stands among the others; those of one place stand by their names.
+pub(crate) fn place(kind: &str) -> usize {
+    let known = ORDER.iter().position(|known| *known == kind);
+    known.unwrap_or(ORDER.len() + usize::from(is_bookkeeping(kind)))
+}
+
 /// The kinds of operation of a step, those that write first.
 pub(crate) fn kinds<'a>(matrix: &Matrix<'a>, step: StepHead<'a>) -> Vec<&'a str> {
     let mut kinds: Vec<&str> = Vec::new();
@@ -123,10 +134,6 @@ pub(crate) fn kinds<'a>(matrix: &Matrix<'a>, step: StepHead<'a>) -> Vec<&'a str>
         kinds.extend(row.ops.keys().map(String::as_str));
         kinds.extend(row.series.ops.keys().map(String::as_str));
     }
-    let place = |kind: &str| {
-        let known = ORDER.iter().position(|known| *known == kind);
-        known.unwrap_or(ORDER.len() + usize::from(BOOKKEEPING.contains(&kind)))
-    };
     kinds.sort_by_key(|kind| (place(kind), *kind));
     kinds.dedup();
     kinds
@@ -139,7 +146,7 @@ pub(crate) fn kinds_apart<'a>(
 ) -> (Vec<&'a str>, Vec<&'a str>) {
     kinds(matrix, step)
         .into_iter()
-        .partition(|kind| !BOOKKEEPING.contains(kind))
+        .partition(|kind| !is_bookkeeping(kind))
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod noise;
 mod null_loop;
 mod pair;
 mod pgbench;
+mod report;
 mod steps;
 mod sysbench;
 
@@ -122,6 +123,12 @@ const BENCHMARKS: &[Benchmark] = &[
         about: "the key-value sequence on RocksDB against db_bench, 1 and 2 clients, and outside of the library",
         needs_assay: false,
         run: kv::run,
+    },
+    Benchmark {
+        name: "report",
+        about: "the HTML report of 28 targets x 10 steps x 8 clients x 3600 s: made, and opened in Chromium",
+        needs_assay: true,
+        run: report::run,
     },
 ];
 
@@ -260,7 +267,7 @@ mod tests {
         for (line, part) in [
             (
                 "speed",
-                "expected one of `noise`, `null-loop`, `postgres-lookup`, `mysql-lookup`, `insert-benchmark`, `mysql-insert`, `postgres-sysbench`, `mysql-sysbench`, `kv`",
+                "expected one of `noise`, `null-loop`, `postgres-lookup`, `mysql-lookup`, `insert-benchmark`, `mysql-insert`, `postgres-sysbench`, `mysql-sysbench`, `kv`, `report`",
             ),
             ("--rounds", "no number given"),
             ("--rounds 0", "got `0`"),

@@ -97,8 +97,11 @@ impl<'a> Side<'a> {
 
     /// The sum of a column of the host over all seconds of all runs; of cumulative columns their growth.
     pub(super) fn host_sum(&self, name: &str) -> Option<f64> {
-        let columns = self.rows.iter().filter_map(|row| row.series.host.get(name));
-        let mut values = columns.flatten().flatten().peekable();
+        let mut values = self
+            .rows
+            .iter()
+            .filter_map(|row| row.host_sums.get(name))
+            .peekable();
         values.peek()?;
         Some(values.sum())
     }

@@ -28,6 +28,7 @@ use anyhow::Context;
 use load::SystemClock;
 use plan::Plan;
 use record::{CellRef, Run, RunDir, Status, Target};
+use report::Curves;
 
 use crate::cli::RunArgs;
 use crate::host::Needs;
@@ -206,8 +207,8 @@ fn already_complete(args: &RunArgs, directory: &RunDir, mut run: Run) -> anyhow:
         }
         (run.status, run.ended_unix_ns) = (Status::Complete, ended_unix_ns);
         directory.write_run(&run)?;
-        match analysis::figures(std::slice::from_ref(directory)) {
-            Ok(figures) => write_report(directory, &figures),
+        match analysis::figures_and(std::slice::from_ref(directory), Curves::take) {
+            Ok((figures, curves)) => write_report(directory, &figures, &curves),
             Err(error) => {
                 report_error(&error.into());
             }
@@ -279,8 +280,8 @@ fn conduct(
     result?;
     counted?;
     written?;
-    let figures = analysis::figures(std::slice::from_ref(directory))?;
-    write_report(directory, &figures);
+    let (figures, curves) = analysis::figures_and(std::slice::from_ref(directory), Curves::take)?;
+    write_report(directory, &figures, &curves);
     if !args.quiet {
         results::print(&results::brief(&run, &figures))?;
         if file.plan.against_itself {
@@ -298,10 +299,10 @@ fn conduct(
 }
 
 /// The record is complete: a report that can't be written now can be made again.
-fn write_report(directory: &RunDir, figures: &Figures) {
+fn write_report(directory: &RunDir, figures: &Figures, curves: &[Curves]) {
     let output = directory.path().join("report.html");
     let directories = std::slice::from_ref(directory);
-    if let Err(error) = results::write_report(directories, figures, &output) {
+    if let Err(error) = results::write_report(directories, figures, curves, &output) {
         report_error(&error);
     }
 }

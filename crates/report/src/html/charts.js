@@ -1,38 +1,104 @@
-// Draws a chart when it comes into view, and all of them before the page is printed.
+// Draws a chart when it comes near to view, forgets it when it is far away again, and draws all before the page is
+// printed. The lines of a step are shown and hidden, and its seconds zoomed, in all its charts together.
 (() => {
   "use strict";
+  const root = document.documentElement;
+  root.classList.add("js");
+  const labels = JSON.parse(document.getElementById("lines").textContent);
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  let printing = false;
-  // Told apart also by those who don't see red and green alike; from the eleventh line on the dashes differ.
-  const LIGHT = {
-    lines: ["#0b62a4", "#d1600a", "#1d8348", "#9b3fb5", "#b8860b", "#c2185b", "#00838f", "#6d4c41", "#5c6bc0", "#444b52"],
-    ink: "#57606a", grid: "#e4e8ec",
-  };
-  const DARK = {
-    lines: ["#6cb4f5", "#ff9a4d", "#5ccb8a", "#d493ea", "#e6c04b", "#ff7fae", "#4dd0da", "#c7a79a", "#a3aef5", "#c3cad2"],
-    ink: "#97a1ac", grid: "#2a3037",
-  };
   const DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
-  const colours = () => (dark.matches && !printing ? DARK : LIGHT);
-  const drawn = new Map();
+  const COLOUR_COUNT = 10;
+  const TIP_ROWS = 12;
+  const BUCKETS = ["256us", "1ms", "4ms", "16ms", "64ms", "256ms", "1s", "4s", "16s", "more"];
+  let printing = false;
+
+  const palette = () => {
+    const style = getComputedStyle(root);
+    const of = (name) => style.getPropertyValue(name).trim();
+    return { lines: Array.from({ length: COLOUR_COUNT }, (_, at) => of(`--c${at}`)), ink: of("--soft"), grid: of("--grid") };
+  };
 
   const short = (value) => {
     const size = Math.abs(value);
-    const trim = (number, unit) => String(+number.toPrecision(4)) + unit;
+    const trim = (number, unit) => String(+number.toPrecision(3)) + unit;
     if (size >= 1e9) return trim(value / 1e9, "G");
     if (size >= 1e6) return trim(value / 1e6, "M");
     if (size >= 1e4) return trim(value / 1e3, "k");
-    return String(+value.toPrecision(4));
+    if (size >= 1e3) return String(Math.round(value));
+    return size > 0 && size < 1e-4 ? value.toExponential(1) : String(+value.toPrecision(3));
   };
 
-  // Curves share one axis of time. A bucket of k seconds is two points, half a bucket apart.
-  const columns = (data) => {
-    const length = Math.max(0, ...data.s.map(([, , values]) => values.length));
-    const step = data.k === 1 ? 1 : data.k / 2;
-    const seconds = Array.from({ length }, (_, index) => index * step);
-    const pad = (values) => values.concat(new Array(length - values.length).fill(null));
-    return [seconds, ...data.s.map(([, , values]) => pad(values))];
+  // What the page holds of a curve: see where it is written, in encode.rs.
+  const DIGITS = new Uint8Array(128);
+  [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"].forEach((letter, at) => { DIGITS[letter.charCodeAt(0)] = at; });
+  const decode = ([, count, scale, low, high, text], width, length) => {
+    const gap = 64 ** width - 1;
+    const value = (level) => {
+      if (level === gap) return null;
+      if (scale === 0) return low + ((high - low) * level) / (gap - 1);
+      return level === 0 ? 0 : low * (high / low) ** ((level - 1) / (gap - 2));
+    };
+    const at = (point) => {
+      let level = 0;
+      for (let digit = point * width; digit < (point + 1) * width; digit++) level = level * 64 + DIGITS[text.charCodeAt(digit)];
+      return value(level);
+    };
+    const points = new Array(length).fill(null);
+    const one = text.length === width ? at(0) : undefined;
+    for (let point = 0; point < count; point++) points[point] = one === undefined ? at(point) : one;
+    return points;
   };
+
+  // What uPlot draws: the values below, a column for each curve, and what each curve is.
+  const KINDS = {
+    // A bucket of k seconds is two points, half a bucket apart.
+    seconds: (data) => {
+      const length = Math.max(0, ...data.s.map(([, count]) => count));
+      const step = data.k === 1 ? 1 : data.k / 2;
+      const below = Array.from({ length }, (_, at) => at * step);
+      const turns = new Map();
+      const curves = data.s.map(([line, , , , , , part]) => {
+        const turn = turns.get(line) || 0;
+        turns.set(line, turn + 1);
+        return { line, dash: part === undefined ? Math.floor(line / COLOUR_COUNT) : turn, label: part === undefined ? labels[line] : `${labels[line]} ${part}` };
+      });
+      return { at: below, columns: data.s.map((curve) => decode(curve, data.w, length)), curves };
+    },
+    // Times at a sixteenth of a nine from each other; the last is that of the slowest operation.
+    nines: (data) => {
+      const ends = data.s.map(([, , end]) => end);
+      const inner = Math.max(0, ...data.s.map(([, , , values]) => values.length - 1));
+      const below = [...new Set([...Array.from({ length: inner }, (_, at) => at / 16), ...ends])].sort((a, b) => a - b);
+      const place = new Map(below.map((nines, at) => [nines, at]));
+      const columns = data.s.map(([, , end, values]) => {
+        const column = new Array(below.length).fill(undefined);
+        values.forEach((value, at) => { column[place.get(at === values.length - 1 ? end : at / 16)] = value; });
+        for (let at = place.get(end) + 1; at < below.length; at++) column[at] = null;
+        return column;
+      });
+      return { at: below, columns, curves: times(data) };
+    },
+    buckets: (data) => ({ at: BUCKETS.map((_, at) => at), columns: data.s.map(([, , shares]) => shares), curves: times(data) }),
+  };
+  const times = (data) => {
+    const two = data.s.some(([, dash]) => dash > 0);
+    return data.s.map(([line, dash]) => ({
+      line, dash: two ? dash : Math.floor(line / COLOUR_COUNT), label: labels[line] + (two ? [" response", " service"][dash] : ""),
+    }));
+  };
+
+  const percentile = (nines) => {
+    const share = 100 * (1 - 10 ** -nines);
+    return `${+share.toFixed(Math.max(1, Math.ceil(nines) - 1))}%`;
+  };
+  const AXIS = {
+    seconds: { head: (value) => `second ${Math.floor(value)}`, mark: String, range: (least, most) => [least, most > least ? most : least + 1] },
+    nines: { head: percentile, mark: (value) => (value % 1 === 0 ? percentile(value) : ""), range: (least, most) => [0, Math.max(most, 1)] },
+    buckets: { head: (value) => (value < 9 ? `up to ${BUCKETS[value]}` : "more than 16s"), mark: (value) => BUCKETS[value] || "", range: (least, most) => [least - 0.3, most + 0.3] },
+  };
+
+  // Marks on an axis of seconds are whole.
+  const SECONDS = [1, 10, 100, 1e3, 1e4, 1e5, 1e6].flatMap((unit) => [unit, 2 * unit, 5 * unit]);
 
   // A value between two gaps is no part of a line: it is drawn as a point.
   const lonely = (chart, index, all) => {
@@ -45,86 +111,301 @@
     return points.length ? points : null;
   };
 
+  // The next of 1, 2, 5, 10 below or above: where a logarithmic scale begins or ends.
+  const below = (value) => [5, 2, 1].map((digit) => digit * 10 ** Math.floor(Math.log10(value))).find((mark) => mark <= value * 1.0001);
+  const above = (value) => [1, 2, 5, 10].map((digit) => digit * 10 ** Math.floor(Math.log10(value))).find((mark) => mark >= value * 0.9999);
+
+  // A line for each power of ten is enough where there are many.
+  const decades = (log, marks) => (log && marks[marks.length - 1] > 1000 * marks[0] ? marks.map((mark) => (Math.abs(Math.log10(mark) - Math.round(Math.log10(mark))) < 1e-9 ? mark : null)) : marks);
+
+  // One section: the charts of a step.
+  const steps = new Map();
+  const stepOf = (figure) => steps.get(figure.closest("section.step"));
+
+  const height = () => (innerWidth < 640 ? 200 : 240);
+  const widthOf = (plot) => Math.max(plot.clientWidth, 200);
+
   const draw = (figure) => {
+    const step = stepOf(figure);
     const plot = figure.querySelector(".plot");
-    const before = drawn.get(figure);
-    const hidden = before ? new Set(before.series.filter((line) => !line.show).map((line) => line.label)) : new Set();
-    if (before) before.destroy();
-    const view = figure.dataset.view || "targets";
-    const data = JSON.parse(figure.querySelector(`script[data-view="${view}"]`).textContent);
-    const colour = colours();
-    const values = columns(data);
-    const few = values[0].length < 3;
+    forget(figure);
+    const views = figure.querySelectorAll("script");
+    const inParts = figure.dataset.view === "parts" && views.length > 1;
+    const data = JSON.parse(views[inParts ? 1 : 0].textContent);
+    const kind = data.x || "seconds";
+    const log = "log" in figure.dataset;
+    const { at, columns, curves } = KINDS[kind](data);
+    // Zero has no place on a logarithmic scale.
+    if (log) columns.forEach((column) => column.forEach((value, at) => { if (value <= 0 && value !== null && value !== undefined) column[at] = null; }));
+    const colour = palette();
+    const few = at.length < 3 || kind === "buckets";
     const axis = { stroke: colour.ink, grid: { stroke: colour.grid, width: 1 }, ticks: { stroke: colour.grid, width: 1, size: 4 }, font: "11px system-ui, sans-serif" };
-    const seen = new Map();
-    const line = ([label, index]) => {
-      // Parts of one target have its colour and differ in their dashes.
-      const turn = view === "parts" ? seen.get(index) || 0 : Math.floor(index / colour.lines.length);
-      seen.set(index, turn + 1);
-      return {
-        label, show: !hidden.has(label), width: 1.25, dash: DASHES[turn % DASHES.length],
-        stroke: colour.lines[index % colour.lines.length], points: { show: few, size: 5, filter: lonely },
-        value: (_, value) => (value == null ? "–" : short(value)),
-      };
+    const { mark, range } = AXIS[kind];
+    const limits = (_, least, most) => {
+      if (least == null) return log ? [0.1, 1] : [0, 1];
+      if (log) return [below(least), Math.max(above(most), below(least) * 10)];
+      return [Math.min(0, least), most > 0 ? most * 1.06 : most < 0 ? 0 : 1];
     };
     const options = {
-      width: Math.max(plot.clientWidth, 200), height: 220,
-      cursor: { sync: { key: figure.dataset.step }, focus: { prox: 24 }, points: { size: 6 } },
-      focus: { alpha: data.s.length > 1 ? 0.25 : 1 },
-      scales: { x: { time: false, range: (_, least, most) => (most > least ? [least, most] : [least, least + 1]) }, y: { range: (_, least, most) => [0, most > 0 ? most * 1.06 : 1] } },
+      width: widthOf(plot), height: height(), legend: { show: false },
+      // The last mark of a chart without time is wide.
+      padding: [null, kind === "seconds" ? null : 26, null, null],
+      cursor: {
+        focus: { prox: 24 }, points: { size: 6 },
+        sync: kind === "seconds" ? { key: step.key, setSeries: false, filters: { pub: (type) => type === "mousemove" || type === "mouseleave" } } : undefined,
+        drag: { x: kind !== "buckets", y: false },
+      },
+      focus: { alpha: curves.length > 1 ? 0.25 : 1 },
+      scales: { x: { time: false, range: (_, least, most) => range(least, most) }, y: { distr: log ? 3 : 1, range: limits } },
       axes: [
-        { ...axis, size: 30, values: (_, marks) => marks.map(String) },
-        { ...axis, size: 52, values: (_, marks) => marks.map(short) },
+        { ...axis, size: 30, values: (_, marks) => marks.map(mark), ...(kind === "buckets" && { splits: () => at }), ...(kind !== "buckets" && { incrs: kind === "nines" ? [1] : SECONDS }) },
+        { ...axis, size: 52, grid: { ...axis.grid, filter: (_, marks) => decades(log, marks) }, values: (_, marks) => marks.map((value) => (value == null ? "" : short(value))) },
       ],
-      series: [{ label: "second", value: (_, value) => (value == null ? "–" : String(Math.floor(value))) }, ...data.s.map(line)],
+      series: [{}, ...curves.map(({ line, dash, label }) => ({
+        label, show: !step.hidden.has(line), width: 1.25, dash: DASHES[dash % DASHES.length], spanGaps: false,
+        stroke: colour.lines[line % COLOUR_COUNT], points: { show: few, size: 5, filter: few ? undefined : lonely },
+      }))],
+      hooks: {
+        ready: [(chart) => { chart.ready = true; }],
+        setScale: [(chart, key) => { if (key === "x" && chart.ready && kind === "seconds") zoomed(step, chart); }],
+        setCursor: [(chart) => tell(figure, chart)],
+      },
     };
-    const chart = new uPlot(options, values, plot);
-    drawn.set(figure, chart);
-    figure.querySelectorAll(".u-series th").forEach((head, index) => {
-      if (index === 0) return;
-      const entry = head.parentElement;
-      head.tabIndex = 0;
-      head.setAttribute("role", "button");
-      const tell = () => head.setAttribute("aria-pressed", String(!entry.classList.contains("u-off")));
-      tell();
-      head.addEventListener("click", () => requestAnimationFrame(() => figure.querySelectorAll(".u-series th[role]").forEach((other) =>
-        other.setAttribute("aria-pressed", String(!other.parentElement.classList.contains("u-off"))))));
-      head.addEventListener("keydown", (event) => {
-        if (event.key !== "Enter" && event.key !== " ") return;
-        event.preventDefault();
-        head.dispatchEvent(new MouseEvent("click", { bubbles: true, ctrlKey: event.ctrlKey }));
-      });
-    });
+    const chart = new uPlot(options, [at, ...columns], plot);
+    chart.root.setAttribute("aria-hidden", "true");
+    chart.curves = curves;
+    chart.kind = kind;
+    figure.chart = chart;
+    step.drawn.add(figure);
+    if (step.zoom && kind === "seconds") chart.setScale("x", { min: step.zoom[0], max: step.zoom[1] });
   };
 
-  const figures = [...document.querySelectorAll("figure[data-step]")];
-  const sight = new IntersectionObserver((entries) => {
-    for (const entry of entries) {
-      if (!entry.isIntersecting) continue;
-      sight.unobserve(entry.target);
-      if (!drawn.has(entry.target)) draw(entry.target);
+  const forget = (figure) => {
+    if (!figure.chart) return;
+    stepOf(figure).drawn.delete(figure);
+    figure.chart.destroy();
+    figure.chart = null;
+    const tip = figure.querySelector(".tip");
+    if (tip) tip.remove();
+  };
+
+  // Zooming one chart zooms those beside it.
+  const ends = (chart) => [chart.data[0][0], chart.data[0][chart.data[0].length - 1]];
+  const zoomed = (step, chart) => {
+    const { min, max } = chart.scales.x;
+    const [first, last] = ends(chart);
+    const whole = min <= first && max >= last;
+    const before = step.zoom;
+    if (whole ? !before : before && before[0] === min && before[1] === max) return;
+    step.zoom = whole ? null : [min, max];
+    step.all.hidden = whole;
+    for (const figure of step.drawn) if (figure.chart !== chart && figure.chart.kind === "seconds") show(step, figure.chart);
+  };
+  const show = (step, chart) => {
+    const [min, max] = step.zoom || ends(chart);
+    chart.setScale("x", { min, max });
+  };
+  const unzoom = (step) => {
+    step.zoom = null;
+    step.all.hidden = true;
+    for (const figure of step.drawn) {
+      const [min, max] = ends(figure.chart);
+      figure.chart.setScale("x", { min, max });
     }
-  }, { rootMargin: "600px" });
-  const widths = new ResizeObserver((entries) => {
-    for (const entry of entries) {
-      const chart = drawn.get(entry.target.parentElement);
-      const width = Math.floor(entry.contentRect.width);
-      if (chart && width > 0 && width !== chart.width) chart.setSize({ width, height: 220 });
+  };
+
+  // The values at the cursor, beside it: those nearest to it where there are many.
+  const tell = (figure, chart) => {
+    let tip = figure.querySelector(".tip");
+    const { idx, left, top } = chart.cursor;
+    if (idx == null || left < 0 || !figure.matches(":hover, :focus-within")) {
+      if (tip) tip.hidden = true;
+      return;
+    }
+    if (!tip) {
+      tip = document.createElement("div");
+      tip.className = "tip";
+      tip.setAttribute("role", "status");
+      chart.over.append(tip);
+    }
+    let rows = [];
+    chart.series.forEach((series, index) => {
+      const value = index > 0 && series.show ? chart.data[index][idx] : null;
+      if (value != null) rows.push({ value, curve: chart.curves[index - 1], far: Math.abs(chart.valToPos(value, "y") - top) });
+    });
+    const all = rows.length;
+    if (all > TIP_ROWS) rows = rows.sort((a, b) => a.far - b.far).slice(0, TIP_ROWS);
+    rows.sort((a, b) => b.value - a.value);
+    const head = document.createElement("b");
+    head.textContent = AXIS[chart.kind].head(chart.data[0][idx]) + (all > rows.length ? `, ${rows.length} of ${all} lines` : "");
+    tip.replaceChildren(head, ...rows.map(({ value, curve }) => {
+      const row = document.createElement("div");
+      const key = document.createElement("i");
+      key.className = `c${curve.line % COLOUR_COUNT}`;
+      const number = document.createElement("span");
+      number.textContent = short(value);
+      row.append(key, curve.label, number);
+      return row;
+    }));
+    tip.hidden = false;
+    const right = left > chart.over.clientWidth / 2;
+    tip.style.left = right ? "" : `${left + 14}px`;
+    tip.style.right = right ? `${chart.over.clientWidth - left + 14}px` : "";
+  };
+
+  const KEYS = {
+    ArrowLeft: (at) => at - 1, ArrowRight: (at) => at + 1, PageUp: (at) => at - 10, PageDown: (at) => at + 10,
+    Home: () => -Infinity, End: () => Infinity,
+  };
+  const key = (figure, event) => {
+    const { chart } = figure;
+    if (!chart || event.ctrlKey || event.metaKey || event.altKey) return;
+    const step = stepOf(figure);
+    if (event.key === "Escape") {
+      unzoom(step);
+      chart.setCursor({ left: -10, top: -10 });
+    } else if (event.key in KEYS) {
+      const { min, max } = chart.scales.x;
+      const below = chart.data[0];
+      const first = below.findIndex((value) => value >= min);
+      const last = below.findLastIndex((value) => value <= max);
+      const now = chart.cursor.idx ?? (event.key === "ArrowLeft" ? last + 1 : first - 1);
+      const at = Math.min(last, Math.max(first, KEYS[event.key](now)));
+      chart.setCursor({ left: chart.valToPos(below[at], "x"), top: chart.over.clientHeight / 2 }, true, true);
+    } else if ((event.key === "+" || event.key === "-") && chart.kind === "seconds") {
+      const { min, max } = chart.scales.x;
+      const [first, last] = ends(chart);
+      const middle = chart.cursor.idx == null ? (min + max) / 2 : chart.data[0][chart.cursor.idx];
+      const half = ((max - min) / 2) * (event.key === "+" ? 0.5 : 2);
+      const least = Math.max(first, Math.min(middle - half, last - 2 * half));
+      chart.setScale("x", { min: least, max: Math.min(last, least + 2 * half) });
+    } else return;
+    event.preventDefault();
+  };
+
+  // The buttons above the charts.
+  const hide = (step, hidden) => {
+    step.hidden = hidden;
+    for (const button of step.buttons) button.setAttribute("aria-pressed", String(!hidden.has(+button.dataset.line)));
+    for (const { chart } of step.drawn) chart.batch(() => chart.curves.forEach(({ line }, at) => {
+      if (chart.series[at + 1].show === hidden.has(line)) chart.setSeries(at + 1, { show: !hidden.has(line) });
+    }));
+  };
+  const toolbar = (step, bar) => {
+    const lines = step.buttons.map((button) => +button.dataset.line);
+    const tools = [...bar.querySelectorAll("button")];
+    const focus = (button) => {
+      for (const tool of tools) tool.tabIndex = tool === button ? 0 : -1;
+    };
+    focus(tools[0]);
+    bar.addEventListener("click", (event) => {
+      const button = event.target.closest("button");
+      if (!button) return;
+      focus(button);
+      if (button.classList.contains("all")) hide(step, new Set());
+      else if (button.classList.contains("none")) hide(step, new Set(lines));
+      else if (button === step.all) { unzoom(step); tools[0].tabIndex = 0; }
+      else {
+        const line = +button.dataset.line;
+        const hidden = event.ctrlKey || event.metaKey ? new Set(lines) : new Set(step.hidden);
+        if (!hidden.delete(line)) hidden.add(line);
+        hide(step, hidden);
+      }
+    });
+    bar.addEventListener("keydown", (event) => {
+      const move = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
+      const shown = tools.filter((tool) => !tool.hidden);
+      const at = shown.indexOf(document.activeElement);
+      if (event.key === "Escape") unzoom(step);
+      if (!move || at < 0) return;
+      const next = shown[(at + move + shown.length) % shown.length];
+      focus(next);
+      next.focus();
+      event.preventDefault();
+    });
+    const point = (line) => {
+      for (const { chart } of step.drawn) {
+        const at = line === null ? -1 : chart.curves.findIndex((curve) => curve.line === line);
+        chart.setSeries(at < 0 ? null : at + 1, { focus: at >= 0 });
+      }
+    };
+    for (const button of step.buttons) {
+      button.addEventListener("pointerenter", () => point(+button.dataset.line));
+      button.addEventListener("pointerleave", () => point(null));
+    }
+  };
+
+  // One at a time, so that the page answers in between, and those in view first.
+  const waiting = new Set();
+  const far = (figure) => {
+    const { top, bottom } = figure.getBoundingClientRect();
+    return Math.max(0, top - innerHeight, -bottom);
+  };
+  const next = () => {
+    let [nearest] = waiting;
+    if (!nearest) return;
+    for (const figure of waiting) if (far(figure) < far(nearest)) nearest = figure;
+    waiting.delete(nearest);
+    if (!nearest.chart) draw(nearest);
+    if (waiting.size) setTimeout(next);
+  };
+  const sight = new IntersectionObserver((entries) => {
+    const idle = waiting.size === 0;
+    for (const { target, isIntersecting } of entries) {
+      if (isIntersecting && !target.chart) waiting.add(target);
+      else if (!isIntersecting) {
+        waiting.delete(target);
+        if (target.chart && !printing && !target.contains(document.activeElement)) forget(target);
+      }
+    }
+    if (idle && waiting.size) setTimeout(next);
+  }, { rootMargin: "800px" });
+  const sizes = new ResizeObserver((entries) => {
+    for (const { target } of entries) {
+      const { chart } = target.parentElement;
+      if (chart && !printing && target.clientWidth > 0 && widthOf(target) !== chart.width) chart.setSize({ width: widthOf(target), height: height() });
     }
   });
-  for (const figure of figures) {
-    sight.observe(figure);
-    widths.observe(figure.querySelector(".plot"));
-    const button = figure.querySelector("button");
-    if (button) button.addEventListener("click", () => {
-      const parts = figure.dataset.view !== "parts";
-      figure.dataset.view = parts ? "parts" : "targets";
-      button.setAttribute("aria-pressed", String(parts));
-      draw(figure);
-    });
-  }
-  const again = () => [...drawn.keys()].forEach(draw);
+
+  document.querySelectorAll("section.step").forEach((section, number) => {
+    const bar = section.querySelector(".lines");
+    if (!bar) return;
+    const buttons = [...bar.querySelectorAll("button[data-line]")];
+    const step = { key: `step-${number}`, buttons, hidden: new Set(), zoom: null, drawn: new Set(), all: bar.querySelector(".whole") };
+    steps.set(section, step);
+    toolbar(step, bar);
+    for (const figure of section.querySelectorAll("figure")) {
+      sight.observe(figure);
+      const plot = figure.querySelector(".plot");
+      sizes.observe(plot);
+      plot.addEventListener("keydown", (event) => key(figure, event));
+      plot.addEventListener("blur", () => { if (figure.chart) figure.chart.setCursor({ left: -10, top: -10 }); });
+      for (const [name, press] of [
+        ["parts", (on) => { figure.dataset.view = on ? "parts" : "lines"; }],
+        ["log", (on) => { if (on) figure.dataset.log = ""; else delete figure.dataset.log; }],
+      ]) {
+        const button = figure.querySelector(`button.${name}`);
+        if (button) button.addEventListener("click", () => {
+          const on = button.getAttribute("aria-pressed") !== "true";
+          button.setAttribute("aria-pressed", String(on));
+          press(on);
+          draw(figure);
+        });
+      }
+    }
+  });
+
+  const figures = [...document.querySelectorAll("section.step figure")];
+  const again = () => figures.filter((figure) => figure.chart).forEach(draw);
   dark.addEventListener("change", again);
-  addEventListener("beforeprint", () => { printing = true; figures.forEach(draw); });
-  addEventListener("afterprint", () => { printing = false; again(); });
+  addEventListener("beforeprint", () => {
+    printing = true;
+    root.dataset.print = "";
+    figures.filter((figure) => !figure.closest("details:not([open])")).forEach(draw);
+  });
+  addEventListener("afterprint", () => {
+    printing = false;
+    delete root.dataset.print;
+    again();
+  });
 })();

@@ -1,360 +1,292 @@
-//! The charts of the load and of the host.
+//! The charts of a step, put together from the curves of its rows.
 
-use analysis::{OpSeries, Row};
+use std::collections::BTreeMap;
 
-use crate::html::series::{Chart, Curve};
-use crate::matrix::{Line, Matrix, StepHead};
-use crate::operations::{counts_rows, kinds_apart, rate_title};
-use crate::times;
+use analysis::{Figures, Row};
 
-/// Bytes in a megabyte, as the metrics count them.
-pub(super) const MIB: f64 = 1_048_576.0;
+use crate::html::curve::{Curve, Curves, Drawn, Place, bucket_of};
+use crate::html::encode::{self, Fineness};
+use crate::matrix::{Matrix, StepHead};
 
-/// What the load did, second by second: throughput and the worst times of each kind of operation.
-pub(crate) fn of_load(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Chart> {
-    let mut charts = Vec::new();
-    for kind in kinds_apart(matrix, step).0 {
-        let rows = counts_rows(kind);
-        let done = |op: &OpSeries| {
-            if rows {
-                counts(&op.rows)
-            } else {
-                counts(&op.ok)
-            }
-        };
-        charts.push(Chart {
-            title: rate_title(kind),
-            curves: op_curves(matrix, step, kind, |row, op| rates(row, done(op))),
-            parts: by_client(matrix, step, kind, rows),
-            parts_are: "each client",
+/// What all curves together should not exceed, so that a report of many targets can still be mailed.
+const BYTES_MAX: usize = 16_000_000;
+
+/// The most points of curves: of the load, of the host, of the engine's counters, of parts; and the letters of a point.
+/// The first of these that keeps a report small enough is taken.
+const LADDER: [([usize; 4], usize); 7] = [
+    ([2000, 2000, 2000, 2000], 3),
+    ([2000, 1000, 1000, 500], 3),
+    ([2000, 1000, 500, 500], 2),
+    ([1000, 500, 500, 250], 2),
+    ([1000, 500, 250, 130], 2),
+    ([500, 250, 130, 130], 2),
+    ([250, 130, 70, 70], 2),
+];
+
+/// One chart.
+#[derive(Clone, Debug)]
+pub(crate) struct Chart<'c> {
+    /// Where it stands.
+    pub place: Place,
+    /// What it shows, with the unit.
+    pub title: &'c str,
+    /// Its scale is logarithmic, unless the reader wants it otherwise.
+    pub logarithmic: bool,
+    /// A curve for each line, which has the same colour in the whole report.
+    pub curves: Vec<(usize, &'c Curve)>,
+    /// The same taken apart; empty where that is the same or not known.
+    pub parts: Vec<(usize, &'c str, &'c Curve)>,
+    /// What the parts are: `each client`.
+    pub parts_are: &'static str,
+}
+
+/// Finds the curves of a row.
+pub(crate) struct Index<'c>(BTreeMap<Key<'c>, &'c Curves>);
+
+/// What tells rows apart: run, target, variant, clients, repeat, step.
+type Key<'c> = (usize, &'c str, Option<&'c str>, u32, u32, &'c str);
+
+impl<'c> Index<'c> {
+    /// `curves` are those of the figures' rows, in their order.
+    pub(crate) fn new(figures: &'c Figures, curves: &'c [Curves]) -> Self {
+        let keys = figures.rows.iter().map(key);
+        Self(keys.zip(curves).collect())
+    }
+
+    fn of(&self, row: &'c Row) -> Option<&'c Curves> {
+        self.0.get(&key(row)).copied()
+    }
+}
+
+fn key(row: &Row) -> Key<'_> {
+    (
+        row.run,
+        &row.target,
+        row.variant.as_deref(),
+        row.clients,
+        row.repeat,
+        &row.step,
+    )
+}
+
+/// What each line adds to one chart.
+type OfLines<'c> = Vec<(usize, &'c Drawn)>;
+
+/// The charts of a step, place by place.
+pub(crate) fn of_step<'c>(
+    matrix: &Matrix<'c>,
+    index: &Index<'c>,
+    step: StepHead<'c>,
+) -> Vec<Chart<'c>> {
+    let mut charts: BTreeMap<(Place, usize, &str), OfLines<'_>> = BTreeMap::new();
+    for (number, line) in matrix.lines.iter().enumerate() {
+        let curves = line.row(step.name).and_then(|row| index.of(row));
+        for drawn in curves.iter().flat_map(|curves| &curves.drawn) {
+            let chart = charts.entry((drawn.place, drawn.order, drawn.title.as_str()));
+            chart.or_default().push((number, drawn));
+        }
+    }
+    let mut made: Vec<Chart<'_>> = Vec::new();
+    for ((place, _, title), drawn) in charts {
+        // One second makes no line, and its figure is in the tables.
+        let has_line = drawn.iter().any(|(_, drawn)| drawn.whole.seconds > 1);
+        if !has_line || !drawn.iter().any(|(_, drawn)| drawn.moved) {
+            continue;
+        }
+        let curves = drawn.iter().map(|(line, drawn)| (*line, &drawn.whole));
+        let parts = drawn.iter().flat_map(|(line, drawn)| {
+            let parts = drawn.parts.iter();
+            parts.map(|(name, curve)| (*line, name.as_str(), curve))
         });
-        charts.push(Chart::whole(
-            format!("{kind}: longest response time in each second, ms"),
-            op_curves(matrix, step, kind, |_, op| longest(op, &op.response_us_max)),
-        ));
-        if times::has_schedule(matrix, step, kind) {
-            charts.push(Chart::whole(
-                format!("{kind}: longest service time in each second, ms"),
-                op_curves(matrix, step, kind, |_, op| longest(op, &op.service_us_max)),
-            ));
-        }
-        let failed = op_curves(matrix, step, kind, |_, op| counts(&op.failed));
-        if failed
-            .iter()
-            .any(|curve| curve.values.iter().flatten().any(|value| *value > 0.0))
+        let (curves, parts) = (curves.collect(), parts.collect());
+        // Engines that call one thing by two names share a chart.
+        match made
+            .iter_mut()
+            .find(|chart| (chart.place, chart.title) == (place, title))
         {
-            let title = format!("{kind}: operations that failed in each second");
-            charts.push(Chart::whole(title, failed));
+            Some(chart) => chart.curves.extend::<Vec<_>>(curves),
+            None => made.push(Chart {
+                place,
+                title,
+                logarithmic: drawn.iter().any(|(_, drawn)| drawn.logarithmic),
+                curves,
+                parts,
+                parts_are: drawn.first().map_or("", |(_, drawn)| drawn.parts_are),
+            }),
         }
     }
-    charts.retain(|chart| !chart.is_empty());
-    charts
+    made
 }
 
-/// What the host did, second by second.
-pub(crate) fn of_host(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Chart> {
-    let mut charts = vec![
-        host_chart(
-            matrix,
-            step,
-            "host: CPU busy, percent of all CPUs",
-            host_busy_pct,
-        ),
-        host_chart(matrix, step, "server: CPU, percent of one CPU", |row| {
-            sum(row, &["server_cpu_user_ns", "server_cpu_system_ns"], 1e7)
-        }),
-        host_chart(matrix, step, "assay: CPU, percent of one CPU", |row| {
-            sum(row, &["assay_cpu_ns"], 1e7)
-        }),
-        host_chart(matrix, step, "read, MB per second", |row| {
-            sum(row, &["disk_read_bytes"], MIB)
-        }),
-        host_chart(matrix, step, "written, MB per second", |row| {
-            sum(row, &["disk_write_bytes"], MIB)
-        }),
-        host_chart(matrix, step, "reads per second", |row| {
-            sum(row, &["disk_read_count"], 1.0)
-        }),
-        host_chart(matrix, step, "writes per second", |row| {
-            sum(row, &["disk_write_count"], 1.0)
-        }),
-        host_chart(matrix, step, "context switches per second", |row| {
-            sum(row, &["context_switch_count"], 1.0)
-        }),
-        host_chart(matrix, step, "cache flushes per second", |row| {
-            sum(row, &["disk_flush_count"], 1.0)
-        }),
-        host_chart(
-            matrix,
-            step,
-            "host: some thread waited for I/O, percent of time",
-            |row| sum(row, &["pressure_io_some_ns"], 1e7),
-        ),
-        host_chart(
-            matrix,
-            step,
-            "host: page cache to be written back, MB",
-            |row| sum(row, &["memory_dirty_bytes", "memory_writeback_bytes"], MIB),
-        ),
-        host_chart(matrix, step, "server: memory, MB", |row| {
-            sum(row, &["server_rss_bytes"], MIB)
-        }),
-        host_chart(matrix, step, "data and logs on disk, MB", |row| {
-            sum(row, &["data_bytes", "log_bytes"], MIB)
-        }),
-    ];
-    charts.retain(|chart| !chart.is_empty());
-    charts
+/// How many points the curves of a report may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Budget {
+    points_max: [usize; 4],
+    width: usize,
 }
 
-/// The longest time of each second in milliseconds. A second in which nothing was completed has none: zero would look
-/// like the best.
-fn longest(op: &OpSeries, us_max: &[f64]) -> Vec<Option<f64>> {
-    op.ok
-        .iter()
-        .zip(us_max)
-        .map(|(ok, us)| (*ok > 0).then_some(us / 1e3))
-        .collect()
-}
-
-/// The shortest last second that is drawn: of a shorter one a rate says nothing.
-const LAST_SECOND_MIN: f64 = 0.1;
-
-/// How much of its last second a step lasted, if that was not the whole.
-fn last_second(row: &Row, seconds: usize) -> Option<f64> {
-    let part = row.seconds - (seconds.checked_sub(1)? as f64);
-    (part > 0.0 && part < 1.0).then_some(part)
-}
-
-/// What was done in each second, as rates: a last second that is not whole is scaled to one, so that the end of a step
-/// doesn't look like a drop.
-fn rates(row: &Row, mut done: Vec<Option<f64>>) -> Vec<Option<f64>> {
-    let part = last_second(row, done.len());
-    if let (Some(part), Some(last)) = (part, done.last_mut()) {
-        let long_enough = part >= LAST_SECOND_MIN;
-        *last = last.filter(|_| long_enough).map(|count| count / part);
-    }
-    done
-}
-
-/// What was sampled in each second, without a last second that is too short.
-pub(super) fn sampled(row: &Row, mut values: Vec<Option<f64>>) -> Vec<Option<f64>> {
-    let short = last_second(row, values.len()).is_some_and(|part| part < LAST_SECOND_MIN);
-    if let (true, Some(last)) = (short, values.last_mut()) {
-        *last = None;
-    }
-    values
-}
-
-fn counts(values: &[u64]) -> Vec<Option<f64>> {
-    values.iter().map(|value| Some(*value as f64)).collect()
-}
-
-/// The lines that did the step, each with the colour that it has in the whole report.
-pub(super) fn rows<'m, 'a>(
-    matrix: &'m Matrix<'a>,
-    step: StepHead<'a>,
-) -> impl Iterator<Item = (usize, &'m Line<'a>, &'a Row)> {
-    matrix
-        .lines
-        .iter()
-        .enumerate()
-        .filter_map(move |(colour, line)| Some((colour, line, line.row(step.name)?)))
-}
-
-fn op_curves<'a>(
-    matrix: &Matrix<'a>,
-    step: StepHead<'a>,
-    kind: &str,
-    values: impl Fn(&Row, &OpSeries) -> Vec<Option<f64>>,
-) -> Vec<Curve> {
-    rows(matrix, step)
-        .filter_map(|(colour, line, row)| {
-            let values = values(row, row.series.ops.get(kind)?);
-            Some(Curve {
-                label: matrix.label(line),
-                colour,
-                values,
-            })
-        })
-        .collect()
-}
-
-/// Rows or operations of each client of each line, where there are several clients.
-fn by_client<'a>(matrix: &Matrix<'a>, step: StepHead<'a>, kind: &str, of_rows: bool) -> Vec<Curve> {
-    let mut curves = Vec::new();
-    for (colour, line, row) in rows(matrix, step) {
-        let Some(op) = row.series.ops.get(kind) else {
-            continue;
-        };
-        let clients = if of_rows {
-            &op.rows_by_client
-        } else {
-            &op.ok_by_client
-        };
-        // One connection alone may do what is not divided among clients, such as write beside their reads.
-        let busy = clients
+impl Budget {
+    /// The most with which these charts stay small enough.
+    pub(crate) fn of<'c>(charts: impl Iterator<Item = &'c Chart<'c>> + Clone) -> Self {
+        let rungs = LADDER
             .iter()
-            .filter(|done| done.iter().any(|&done| done > 0));
-        if busy.count() < 2 {
-            continue;
-        }
-        let label = matrix.label(line);
-        curves.extend(clients.iter().enumerate().map(|(client, done)| Curve {
-            label: format!("{label} client {}", client + 1),
-            colour,
-            values: rates(row, counts(done)),
-        }));
+            .map(|&(points_max, width)| Self { points_max, width });
+        let fits = |budget: &Self| {
+            let size: usize = charts.clone().map(|chart| budget.size(chart)).sum();
+            size <= BYTES_MAX
+        };
+        let (points_max, width) = LADDER[LADDER.len() - 1];
+        rungs
+            .into_iter()
+            .find(fits)
+            .unwrap_or(Self { points_max, width })
     }
-    curves
+
+    fn size(&self, chart: &Chart<'_>) -> usize {
+        let (wholes, parts) = (self.fineness(chart), self.fineness_of_parts(chart));
+        let curves = chart.curves.iter();
+        let curves = curves.map(|(_, curve)| encode::size(curve, wholes));
+        let of_parts = chart.parts.iter();
+        let of_parts = of_parts.map(|(_, name, curve)| name.len() + encode::size(curve, parts));
+        curves.sum::<usize>() + of_parts.sum::<usize>()
+    }
+
+    /// How finely the curves of a chart are written.
+    pub(crate) fn fineness(&self, chart: &Chart<'_>) -> Fineness {
+        let points_max = match chart.place {
+            Place::Load | Place::Beside | Place::Cost => self.points_max[0],
+            Place::Host => self.points_max[1],
+            Place::Engine => self.points_max[2],
+        };
+        self.with(points_max, chart.curves.iter().map(|(_, curve)| *curve))
+    }
+
+    /// The same of their parts.
+    pub(crate) fn fineness_of_parts(&self, chart: &Chart<'_>) -> Fineness {
+        self.with(
+            self.points_max[3],
+            chart.parts.iter().map(|(_, _, curve)| *curve),
+        )
+    }
+
+    fn with<'c>(&self, points_max: usize, curves: impl Iterator<Item = &'c Curve>) -> Fineness {
+        let bucket = curves
+            .map(|curve| bucket_of(curve.seconds, points_max).max(curve.bucket))
+            .max();
+        Fineness {
+            bucket: bucket.unwrap_or(1),
+            width: self.width,
+        }
+    }
 }
 
-fn host_chart<'a>(
-    matrix: &Matrix<'a>,
-    step: StepHead<'a>,
-    title: &str,
-    values: impl Fn(&Row) -> Vec<Option<f64>>,
-) -> Chart {
-    let curves = rows(matrix, step)
-        .map(|(colour, line, row)| Curve {
-            label: matrix.label(line),
-            colour,
-            values: sampled(row, values(row)),
-        })
-        .filter(|curve| curve.values.iter().any(Option::is_some))
-        .collect();
-    Chart::whole(title, curves)
+/// The curves of a chart as JSON for a script element: `k` seconds in a bucket, `w` letters for a point, the curves.
+pub(crate) fn json(chart: &Chart<'_>, budget: Budget) -> String {
+    let wholes = chart
+        .curves
+        .iter()
+        .map(|(line, curve)| (*line, None, *curve));
+    list(wholes, budget.fineness(chart))
 }
 
-/// The sum of columns that are there, divided; a second in which one of them is missing has no value.
-fn sum(row: &Row, names: &[&str], divisor: f64) -> Vec<Option<f64>> {
-    let columns = names.iter().filter_map(|name| row.series.host.get(*name));
-    added(columns.collect(), divisor)
+/// The same of their parts.
+pub(crate) fn json_of_parts(chart: &Chart<'_>, budget: Budget) -> String {
+    let parts = chart
+        .parts
+        .iter()
+        .map(|(line, name, curve)| (*line, Some(*name), *curve));
+    list(parts, budget.fineness_of_parts(chart))
 }
 
-pub(super) fn added(columns: Vec<&Vec<Option<f64>>>, divisor: f64) -> Vec<Option<f64>> {
-    let Some(seconds) = columns.iter().map(|column| column.len()).max() else {
-        return Vec::new();
-    };
-    (0..seconds)
-        .map(|second| {
-            let values = columns
-                .iter()
-                .map(|column| column.get(second).copied().flatten());
-            values.sum::<Option<f64>>().map(|value| value / divisor)
-        })
-        .collect()
-}
-
-/// Busy is user and system, as in the metric `cpups`: not idle, not waiting for IO, not stolen by a hypervisor.
-fn host_busy_pct(row: &Row) -> Vec<Option<f64>> {
-    const BUSY: [&str; 5] = [
-        "cpu_user_ns",
-        "cpu_nice_ns",
-        "cpu_system_ns",
-        "cpu_irq_ns",
-        "cpu_softirq_ns",
-    ];
-    const REST: [&str; 3] = ["cpu_idle_ns", "cpu_iowait_ns", "cpu_steal_ns"];
-    let busy = sum(row, &BUSY, 1.0);
-    let rest = sum(row, &REST, 1.0);
-    busy.iter()
-        .zip(&rest)
-        .map(|(busy, rest)| match ((*busy)?, (*rest)?) {
-            (busy, rest) if busy + rest > 0.0 => Some(busy / (busy + rest) * 100.0),
-            _ => None,
-        })
-        .collect()
+fn list<'c>(
+    curves: impl Iterator<Item = (usize, Option<&'c str>, &'c Curve)>,
+    fineness: Fineness,
+) -> String {
+    let Fineness { bucket, width } = fineness;
+    let mut out = format!("{{\"k\":{bucket},\"w\":{width},\"s\":[");
+    for (at, (line, part, curve)) in curves.enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        encode::curve(&mut out, line, part, curve, fineness);
+    }
+    out.push_str("]}");
+    out
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
+    use crate::html::seconds::tests::row;
 
-    pub(in crate::html) fn row(columns: &[(&str, &[Option<f64>])]) -> Row {
-        Row {
-            run: 0,
-            target: "a.b".into(),
-            build: "a".into(),
-            config: "b".into(),
-            engine: "null".into(),
-            engine_version: "1".into(),
-            workload: "insert".into(),
-            variant: None,
-            clients: 1,
-            repeat: 1,
-            step: "l.i0".into(),
-            kind: record::StepKind::Load,
-            main_op: Some("insert".into()),
-            queries_per_event: None,
-            group: None,
-            reported: true,
-            status: record::Status::Complete,
-            seconds: 2.0,
-            valid: true,
-            reasons: Vec::new(),
-            ops: Default::default(),
-            metrics: Default::default(),
-            lsm: None,
-            sla: None,
-            fairness: None,
-            quality: None,
-            settled: None,
-            counters: Default::default(),
-            series: analysis::Series {
-                host: columns
-                    .iter()
-                    .map(|(name, values)| (name.to_string(), values.to_vec()))
-                    .collect(),
-                ..Default::default()
-            },
-            warnings: Vec::new(),
+    fn figures() -> Figures {
+        let mut figures = Figures::default();
+        for (target, values) in [("a.b", [1.0, 2.0]), ("c.d", [3.0, 4.0])] {
+            let mut row = row(&[("disk_read_count", &values.map(Some))]);
+            row.target = target.into();
+            figures.rows.push(row);
         }
+        figures
     }
 
     #[test]
-    fn busy_is_a_share_of_all_time_of_all_cpus() {
-        let row = row(&[
-            ("cpu_user_ns", &[Some(3e8), None]),
-            ("cpu_system_ns", &[Some(1e8), Some(1e8)]),
-            ("cpu_idle_ns", &[Some(1.2e9), Some(1.0)]),
-        ]);
-        assert_eq!(host_busy_pct(&row), [Some(25.0), None]);
-    }
-
-    #[test]
-    fn a_last_second_that_is_not_whole_is_no_drop() {
-        let mut row = row(&[]);
-        let of = |row: &Row| rates(row, counts(&[100, 0, 25]));
-        row.seconds = 3.0;
-        assert_eq!(of(&row), [Some(100.0), Some(0.0), Some(25.0)]);
-        row.seconds = 2.25;
-        assert_eq!(of(&row), [Some(100.0), Some(0.0), Some(100.0)]);
-        assert_eq!(sampled(&row, counts(&[1, 2, 3])), counts(&[1, 2, 3]));
-        row.seconds = 2.0625;
-        assert_eq!(of(&row), [Some(100.0), Some(0.0), None]);
+    fn lines_share_a_chart_and_keep_their_numbers() {
+        let figures = figures();
+        let curves: Vec<Curves> = figures.rows.iter().map(Curves::of).collect();
+        let run = record::Run::default();
+        let matrix = Matrix::new(&run, &figures);
+        let index = Index::new(&figures, &curves);
+        let charts = of_step(&matrix, &index, matrix.steps[0]);
+        assert_eq!(charts.len(), 1);
+        assert_eq!(charts[0].title, "reads per second");
+        let budget = Budget::of(charts.iter());
+        assert_eq!((budget.points_max, budget.width), LADDER[0]);
         assert_eq!(
-            sampled(&row, counts(&[1, 2, 3])),
-            [Some(1.0), Some(2.0), None]
+            json(&charts[0], budget),
+            r#"{"k":1,"w":3,"s":[[0,2,0,1,262143,"AAAAAB"],[1,2,0,3,262145,"AAAAAB"]]}"#
         );
     }
 
     #[test]
-    fn a_second_without_work_has_no_longest_time() {
-        let op = OpSeries {
-            ok: vec![2, 0, 1],
-            response_us_max: vec![1500.0, 0.0, 2000.0],
-            ..OpSeries::default()
+    fn many_curves_have_fewer_points() {
+        let values: Vec<Option<f64>> = (0..3600)
+            .map(|second| Some(f64::from(second % 7)))
+            .collect();
+        let curve = Curve::new(&values);
+        let chart = |place| Chart {
+            place,
+            title: "t",
+            logarithmic: false,
+            curves: (0..28).map(|line| (line, &curve)).collect(),
+            parts: (0..224)
+                .map(|part| (part / 8, "client 1", &curve))
+                .collect(),
+            parts_are: "each client",
         };
-        assert_eq!(
-            longest(&op, &op.response_us_max),
-            [Some(1.5), None, Some(2.0)]
+        let charts: Vec<Chart<'_>> = (0..10)
+            .flat_map(|_| {
+                let counters = std::iter::repeat_n(Place::Engine, 40);
+                [Place::Load; 6].into_iter().chain(counters)
+            })
+            .map(|place| Chart {
+                parts: if place == Place::Load {
+                    chart(place).parts
+                } else {
+                    Vec::new()
+                },
+                ..chart(place)
+            })
+            .collect();
+        let budget = Budget::of(charts.iter());
+        let size: usize = charts.iter().map(|chart| json(chart, budget).len()).sum();
+        let parts: usize = charts
+            .iter()
+            .map(|chart| json_of_parts(chart, budget).len())
+            .sum();
+        assert!(size + parts <= BYTES_MAX, "{size} {parts}");
+        assert!(
+            size + parts > BYTES_MAX / 8,
+            "{size} {parts}: thinned more than needed"
         );
-    }
-
-    #[test]
-    fn a_column_that_is_not_there_is_no_curve_and_not_zero() {
-        assert!(sum(&row(&[]), &["disk_read_bytes"], 1.0).is_empty());
-        assert!(host_busy_pct(&row(&[("cpu_user_ns", &[Some(1.0)])])).is_empty());
     }
 }

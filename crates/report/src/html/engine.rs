@@ -1,13 +1,12 @@
 //! The charts of what the engine counted.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use analysis::Row;
 
-use crate::html::charts::{MIB, added, rows, sampled};
-use crate::html::series::{Chart, Curve};
+use crate::html::curve::{Curve, Drawn, Place};
+use crate::html::seconds::{MIB, added, sampled};
 use crate::html::tree;
-use crate::matrix::{Matrix, StepHead};
 
 /// Times and shares since the database was opened: they say nothing of a second.
 const SINCE_OPENED: [&str; 2] = ["uptime_seconds", "stall_percent"];
@@ -54,93 +53,78 @@ impl Parts {
     }
 }
 
-/// What the engine counted, second by second: each counter that moved in some line. Those of one name that differ in
-/// their table are made one, and shown one by one on request.
-pub(super) fn of_engine(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Chart> {
-    let mut counters: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for name in rows(matrix, step).flat_map(|(_, _, row)| row.series.engine.keys()) {
+/// What the engine counted, second by second. Counters of one name that differ in their table are made one, and shown one
+/// by one on request.
+pub(super) fn of_row(row: &Row) -> Vec<Drawn> {
+    let mut counters: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for name in row.series.engine.keys() {
         let whole = name
             .split_once('.')
             .map_or(name.as_str(), |(whole, _)| whole);
         if !tree::is_drawn(name) && !SINCE_OPENED.contains(&name.as_str()) {
-            counters.entry(whole).or_default().insert(name);
+            counters.entry(whole).or_default().push(name);
         }
     }
-    let mut charts = Vec::new();
-    for (whole, names) in counters {
-        let cumulative = rows(matrix, step)
-            .flat_map(|(_, _, row)| names.iter().filter_map(|name| row.series.engine.get(*name)))
-            .any(|series| series.cumulative);
-        let (unit, divisor) = match (whole.rsplit_once('_'), cumulative) {
-            (Some((_, "bytes")), _) => ("MB", MIB),
-            (Some((_, "ns")), _) => ("ms", 1e6),
-            (Some((_, "ms")), _) => ("ms", 1.0),
-            _ => ("", 1.0),
+    counters
+        .into_iter()
+        .map(|(whole, names)| of_counter(row, whole, &names))
+        .collect()
+}
+
+/// One chart: counters that share a name up to its first dot.
+fn of_counter(row: &Row, whole: &str, names: &[&str]) -> Drawn {
+    let series = |name: &&str| row.series.engine.get(*name);
+    let cumulative = names
+        .iter()
+        .filter_map(series)
+        .any(|series| series.cumulative);
+    let (unit, divisor) = match whole.rsplit_once('_') {
+        Some((_, "bytes")) => ("MB", MIB),
+        Some((_, "ns")) => ("ms", 1e6),
+        Some((_, "ms")) => ("ms", 1.0),
+        _ => ("", 1.0),
+    };
+    let parts_of = Parts::of(whole);
+    let whole = match parts_of {
+        Parts::Scores => "level_score, largest",
+        _ => whole,
+    };
+    let title = match (unit, cumulative) {
+        ("", false) => whole.to_string(),
+        ("", true) => format!("{whole} per second"),
+        (unit, false) => format!("{whole}, {unit}"),
+        (unit, true) => format!("{whole}, {unit} per second"),
+    };
+    let whole_of = parts_of.whole(names);
+    let columns = whole_of.iter().filter_map(series);
+    let columns = columns.map(|series| &series.values).collect();
+    let values = match parts_of {
+        Parts::Scores => largest(columns),
+        _ => added(columns, divisor),
+    };
+    let values = sampled(row, values);
+    let mut has_moved = moved(&values, cumulative);
+    let mut parts = Vec::new();
+    for name in names.iter().filter(|_| names.len() > 1) {
+        let Some(series) = series(name) else {
+            continue;
         };
-        let parts_of = Parts::of(whole);
-        let whole = match parts_of {
-            Parts::Scores => "level_score, largest",
-            _ => whole,
-        };
-        let title = match (unit, cumulative) {
-            ("", false) => whole.to_string(),
-            ("", true) => format!("{whole} per second"),
-            (unit, false) => format!("{whole}, {unit}"),
-            (unit, true) => format!("{whole}, {unit} per second"),
-        };
-        let values = |row: &Row, names: &[&str]| {
-            let columns = names.iter().filter_map(|name| row.series.engine.get(*name));
-            let columns = columns.map(|series| &series.values).collect();
-            let values = match parts_of {
-                Parts::Scores => largest(columns),
-                _ => added(columns, divisor),
-            };
-            sampled(row, values)
-        };
-        let names: Vec<&str> = names.into_iter().collect();
-        let curve = |label: String, colour, values| Curve {
-            label,
-            colour,
-            values,
-        };
-        let whole_of = parts_of.whole(&names);
-        let curves: Vec<Curve> = rows(matrix, step)
-            .map(|(colour, line, row)| curve(matrix.label(line), colour, values(row, &whole_of)))
-            .filter(|curve| curve.values.iter().any(Option::is_some))
-            .collect();
-        let parts: Vec<Curve> = rows(matrix, step)
-            .filter(|_| names.len() > 1)
-            .flat_map(|(colour, line, row)| {
-                let label = matrix.label(line);
-                names.iter().filter_map(move |name| {
-                    let series = row.series.engine.get(*name)?;
-                    let part = name.split_once('.').map_or(*name, |(_, part)| part);
-                    let values = sampled(row, added(vec![&series.values], divisor));
-                    Some(curve(format!("{label} {part}"), colour, values))
-                })
-            })
-            .collect();
-        if curves
-            .iter()
-            .chain(&parts)
-            .any(|curve| moved(curve, cumulative))
-        {
-            let parts_are = parts_of.name();
-            charts.push(Chart {
-                title,
-                curves,
-                parts,
-                parts_are,
-            });
-        }
+        let part = name.split_once('.').map_or(*name, |(_, part)| part);
+        let values = sampled(row, added(vec![&series.values], divisor));
+        has_moved |= moved(&values, cumulative);
+        parts.push((part.to_string(), Curve::new(&values)));
     }
-    charts.retain(|chart| !chart.is_empty());
-    charts
+    Drawn {
+        moved: has_moved,
+        parts,
+        parts_are: parts_of.name(),
+        ..Drawn::whole(Place::Engine, 0, title, &values)
+    }
 }
 
 /// Whether a counter did anything: its growth was more than nothing, or a gauge changed.
-fn moved(curve: &Curve, cumulative: bool) -> bool {
-    let mut values = curve.values.iter().flatten();
+fn moved(values: &[Option<f64>], cumulative: bool) -> bool {
+    let mut values = values.iter().flatten();
     if cumulative {
         return values.any(|value| *value > 0.0);
     }
@@ -163,7 +147,7 @@ fn largest(columns: Vec<&Vec<Option<f64>>>) -> Vec<Option<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::html::charts::tests::row;
+    use crate::html::seconds::tests::row;
 
     #[test]
     fn only_counters_that_moved_are_drawn_and_tables_are_added_up() {
@@ -181,20 +165,17 @@ mod tests {
         ]
         .map(|(name, series)| (name.to_string(), series))
         .into();
-        let figures = analysis::Figures {
-            rows: vec![row],
-            ..Default::default()
-        };
-        let run = record::Run::default();
-        let matrix = Matrix::new(&run, &figures);
-        let charts = of_engine(&matrix, matrix.steps[0]);
+        let charts: Vec<Drawn> = of_row(&row)
+            .into_iter()
+            .filter(|drawn| drawn.moved)
+            .collect();
         let drawn: Vec<_> = charts
             .iter()
             .map(|chart| (chart.title.as_str(), chart.parts.len()))
             .collect();
         assert_eq!(drawn, [("dead_rows", 2), ("wal_bytes, MB per second", 0)]);
-        assert_eq!(charts[0].curves[0].values, [Some(10.0), Some(12.0)]);
-        assert_eq!(charts[1].curves[0].values, [Some(1.0), Some(2.0)]);
+        assert_eq!(charts[0].whole.points, [10.0, 12.0]);
+        assert_eq!(charts[1].whole.points, [1.0, 2.0]);
     }
 
     #[test]
@@ -227,24 +208,15 @@ mod tests {
         ]
         .map(|(name, series)| (name.to_string(), series))
         .into();
-        let figures = analysis::Figures {
-            rows: vec![row],
-            ..Default::default()
-        };
-        let run = record::Run::default();
-        let matrix = Matrix::new(&run, &figures);
-        let charts = of_engine(&matrix, matrix.steps[0]);
+        let charts: Vec<Drawn> = of_row(&row)
+            .into_iter()
+            .filter(|drawn| drawn.moved)
+            .collect();
         let drawn: Vec<_> = charts
             .iter()
-            .map(|chart| {
-                (
-                    chart.title.as_str(),
-                    chart.parts_are,
-                    &chart.curves[0].values,
-                )
-            })
+            .map(|chart| (chart.title.as_str(), chart.parts_are, &chart.whole.points))
             .collect();
-        let values = |first, second| vec![Some(first), Some(second)];
+        let values = |first: f32, second: f32| vec![first, second];
         assert_eq!(
             drawn,
             [

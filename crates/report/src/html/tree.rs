@@ -1,8 +1,9 @@
 //! The charts of a log-structured merge tree that explain those of throughput: they stand beside them.
 
-use crate::html::charts::{MIB, rows, sampled};
-use crate::html::series::{Chart, Curve};
-use crate::matrix::{Matrix, StepHead};
+use analysis::Row;
+
+use crate::html::curve::{Drawn, Place};
+use crate::html::seconds::{MIB, sampled};
 
 /// What is drawn: the title, the engine's counter, what it is divided by.
 const DRAWN: [(&str, &str, f64); 4] = [
@@ -22,40 +23,34 @@ pub(super) fn is_drawn(name: &str) -> bool {
     name != "level_file_count.0" && drawn.any(|counter| counter == name)
 }
 
-/// What the tree did, second by second: one chart of each thing that any line's engine tells, unless it was nothing in
-/// every second.
-pub(super) fn of_tree(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Chart> {
-    let mut charts: Vec<Chart> = Vec::new();
-    for (title, counter, divisor) in DRAWN {
-        let curves = rows(matrix, step).filter_map(|(colour, line, row)| {
+/// What the tree did, second by second; engines that call one thing by two names share a chart.
+pub(super) fn of_row(row: &Row) -> Vec<Drawn> {
+    let drawn = DRAWN
+        .iter()
+        .enumerate()
+        .filter_map(|(order, (title, counter, divisor))| {
             row.lsm.as_ref()?;
-            let series = row.series.engine.get(counter)?;
+            let series = row.series.engine.get(*counter)?;
             let values = series.values.iter();
-            let values = values.map(|value| value.map(|value| value / divisor));
-            Some(Curve {
-                label: matrix.label(line),
-                colour,
-                values: sampled(row, values.collect()),
+            let values: Vec<_> = values
+                .map(|value| value.map(|value| value / divisor))
+                .collect();
+            // What was nothing in every second of every row says nothing.
+            let moved = values.iter().flatten().any(|value| *value > 0.0);
+            Some(Drawn {
+                moved,
+                ..Drawn::whole(Place::Beside, order, *title, &sampled(row, values))
             })
         });
-        let curves: Vec<Curve> = curves.collect();
-        // Engines that call one thing by two names share a chart.
-        match charts.iter_mut().find(|chart| chart.title == title) {
-            Some(chart) => chart.curves.extend(curves),
-            None => charts.push(Chart::whole(title, curves)),
-        }
-    }
-    charts.retain(|chart| {
-        let mut values = chart.curves.iter().flat_map(|curve| &curve.values);
-        !chart.is_empty() && values.any(|value| value.is_some_and(|value| value > 0.0))
-    });
-    charts
+    let mut drawn: Vec<Drawn> = drawn.collect();
+    drawn.dedup_by(|second, first| second.title == first.title);
+    drawn
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::html::charts::tests::row;
+    use crate::html::seconds::tests::row;
 
     #[test]
     fn what_held_writes_up_is_drawn_and_nothing_is_not() {
@@ -72,36 +67,20 @@ mod tests {
         ]
         .map(|(name, series)| (name.to_string(), series))
         .into();
-        let mut other = row(&[]);
-        other.target = "c.d".into();
-        other.series.engine = [("pending_compaction_bytes".to_string(), gauge([1.0, 1.0]))].into();
-        let figures = analysis::Figures {
-            rows: vec![of_tree_row, other],
-            ..Default::default()
-        };
-        let run = record::Run::default();
-        let matrix = Matrix::new(&run, &figures);
-        let charts = of_tree(&matrix, matrix.steps[0]);
-        let drawn: Vec<_> = charts
+        let drawn = of_row(&of_tree_row);
+        let drawn: Vec<_> = drawn
             .iter()
-            .map(|chart| {
-                (
-                    chart.title.as_str(),
-                    chart.curves.len(),
-                    &chart.curves[0].values,
-                )
-            })
+            .map(|drawn| (drawn.title.as_str(), drawn.moved, &drawn.whole.points))
             .collect();
         assert_eq!(
             drawn,
             [
-                (
-                    "writes held up, seconds per second",
-                    1,
-                    &vec![Some(0.25), Some(0.0)]
-                ),
-                ("compaction pending, MB", 1, &vec![Some(1.0), Some(2.0)]),
+                ("writes held up, seconds per second", true, &vec![0.25, 0.0]),
+                ("compaction pending, MB", true, &vec![1.0, 2.0]),
+                ("files in the first level", false, &vec![0.0]),
             ]
         );
+        of_tree_row.lsm = None;
+        assert!(of_row(&of_tree_row).is_empty());
     }
 }

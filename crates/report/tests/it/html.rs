@@ -1,6 +1,7 @@
-use report::{Source, html};
+use report::{Curves, Page, Source, html, html_page};
 
 use crate::synthetic::{ALL_STEPS, SMALL, Size, figures, source};
+use crate::written;
 
 /// The report without the library that draws its charts.
 fn own(report: &str) -> String {
@@ -126,7 +127,7 @@ fn text_from_outside_stays_text() {
     assert!(report.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
     assert!(
         report.contains(r#"\u003cscript>alert"#),
-        "labels of charts are JSON"
+        "the names of lines are JSON"
     );
     assert!(
         report
@@ -147,7 +148,7 @@ fn a_second_without_work_is_drawn_as_zero() {
     insert.rows = vec![700, 0, 650];
     let report = html(&[source(SMALL)], &figures);
     assert!(
-        report.contains("[[\"pg15.base\",0,[700,0,650]]"),
+        report.contains("\"s\":[[0,3,0,0,262142,\"AK8AAAAKK\"],"),
         "{}",
         &report[report.find("\"k\"").unwrap()..][..120]
     );
@@ -166,12 +167,60 @@ fn curves_are_thinned_until_a_report_can_be_mailed() {
     let size = Size {
         targets: 27,
         clients: 8,
-        seconds: 1800,
+        seconds: 2500,
         steps: &ALL_STEPS[5..7],
     };
     let report = html(&[source(size)], &figures(size));
-    assert!(report.contains("\"k\":3,"), "nothing was thinned");
+    assert!(report.contains("\"k\":4,"), "nothing was thinned");
     assert!(report.len() < 20_000_000, "{}", report.len());
+}
+
+#[test]
+fn a_report_of_a_record_that_was_read_once_has_its_curves() {
+    const READ: Size = Size {
+        targets: 2,
+        clients: 2,
+        seconds: 30,
+        steps: &[ALL_STEPS[0], ALL_STEPS[5]],
+    };
+    let size = READ;
+    let folder = tempfile::tempdir().unwrap();
+    let directory = written::write(folder.path(), size);
+    let (figures, curves) = analysis::figures_and(&[directory], Curves::take).unwrap();
+    let whole: Vec<(&str, &str, bool)> = figures
+        .rows
+        .iter()
+        .map(|row| (row.target.as_str(), row.step.as_str(), row.valid))
+        .collect();
+    assert_eq!(
+        whole,
+        [
+            ("pg15.base", "l.i0", true),
+            ("pg15.base", "qr100", true),
+            ("pg15.embedded", "l.i0", true),
+            ("pg15.embedded", "qr100", true),
+        ],
+        "{:?}",
+        figures.rows[0].reasons
+    );
+    assert!(
+        figures.rows[0].series.host.is_empty(),
+        "the host is dropped"
+    );
+    assert_eq!(figures.rows[0].series.ops["insert"].ok.len(), 30);
+    let page = Page {
+        sources: &[source(size)],
+        figures: &figures,
+        curves: &curves,
+    };
+    let report = html_page(&page);
+    for part in [
+        "insert: percentiles of response time, ms",
+        "table_0_bytes, MB",
+        "context switches for each query",
+    ] {
+        assert!(report.contains(part), "{part}");
+    }
 }
 
 #[test]

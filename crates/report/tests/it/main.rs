@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+mod browser;
 mod compared;
 mod findings;
 mod html;
@@ -11,3 +12,4 @@ mod quality;
 mod synthetic;
 mod sysbench;
 mod terminal;
+mod written;

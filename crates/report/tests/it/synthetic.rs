@@ -50,7 +50,7 @@ pub const SMALL: Size = Size {
 };
 
 /// A reproducible fraction of one.
-fn noise(seed: u64) -> f64 {
+pub fn noise(seed: u64) -> f64 {
     let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -158,9 +158,40 @@ fn op(series: &OpSeries, rows_each: u64, scheduled: bool) -> OpFigures {
         errors: BTreeMap::from([("busy".to_string(), 2)]),
         service_buckets: buckets(slow, service_us.max),
         response_buckets: buckets(if scheduled { slow * 2 } else { slow }, response_us.max),
+        service_curve: curve(&service_us, count),
+        response_curve: curve(&response_us, count),
         service_us,
         response_us,
     }
+}
+
+/// A curve through the percentiles: a point for each sixteenth of a nine.
+fn curve(times: &Percentiles, count: u64) -> Vec<(f64, f64)> {
+    let end = (count as f64).log10();
+    let known = [
+        (0.0, times.p50 / 3.0),
+        (0.3, times.p50),
+        (1.0, times.p90),
+        (2.0, times.p99),
+        (3.0, times.p99_9),
+        (end.max(3.5), times.max),
+    ];
+    let at = |nines: f64| {
+        let next = known
+            .iter()
+            .position(|(at, _)| *at > nines)
+            .unwrap_or(known.len() - 1)
+            .max(1);
+        let ((from, low), (to, high)) = (known[next - 1], known[next]);
+        low * (high / low).powf((nines - from) / (to - from))
+    };
+    let inner = (0..)
+        .map(|step| f64::from(step) / 16.0)
+        .take_while(|nines| *nines < end);
+    inner
+        .map(|nines| (nines, at(nines)))
+        .chain([(end, times.max)])
+        .collect()
 }
 
 fn row(
@@ -318,6 +349,7 @@ fn row(
             metrics
         },
         lsm: None,
+        host_sums: BTreeMap::new(),
         sla: (kind == StepKind::Query).then_some(Sla {
             kind: "insert".to_string(),
             target: rows_asked,

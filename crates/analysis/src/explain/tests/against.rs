@@ -60,9 +60,9 @@ fn other_runs_are_doubted() {
 fn other_processes_steal_swap_and_memory_are_told_with_both_figures() {
     let mut figures = single(&costs("q100"));
     figures.rows[1].metrics.insert("cpupq", Some(194.0));
-    let all = |value: f64| vec![Some(value); 100];
+    let all = |value: f64| 100.0 * value;
     for (row, steal, pages, pressure) in [(0, 0.0, 0.0, 0.0), (1, 4e7, 50.0, 2e8)] {
-        figures.rows[row].series.host = BTreeMap::from([
+        figures.rows[row].host_sums = BTreeMap::from([
             ("cpu_user_ns".to_owned(), all(1e9)),
             ("cpu_idle_ns".to_owned(), all(1e9)),
             ("cpu_steal_ns".to_owned(), all(steal)),

@@ -475,9 +475,9 @@ fn processors_that_a_hypervisor_took_away_are_not_the_targets() {
         cost("b.c", "q100", 27_000.0, &[("rpq", 0.0), ("wKB/o", 0.1)]),
     ]);
     for (row, stolen) in [(0, 0.0), (1, 1e9)] {
-        figures.rows[row].series.host = BTreeMap::from([
-            ("cpu_user_ns".to_owned(), vec![Some(10e9 - stolen); 100]),
-            ("cpu_steal_ns".to_owned(), vec![Some(stolen); 100]),
+        figures.rows[row].host_sums = BTreeMap::from([
+            ("cpu_user_ns".to_owned(), 100.0 * (10e9 - stolen)),
+            ("cpu_steal_ns".to_owned(), 100.0 * stolen),
         ]);
     }
     let findings = found(&figures);

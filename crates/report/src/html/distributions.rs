@@ -1,0 +1,166 @@
+//! The charts of how long operations took over a whole step: percentiles, and shares of the buckets.
+
+use std::fmt::Write;
+
+use analysis::{Buckets, OpFigures, Row};
+
+use crate::html::encode::short;
+use crate::matrix::{Matrix, StepHead};
+use crate::operations::kinds_apart;
+use crate::times::has_schedule;
+
+/// One chart, with its curves as JSON for a script element.
+pub(crate) struct Distribution {
+    /// What it shows, with the unit.
+    pub title: String,
+    /// What the curves are.
+    pub note: &'static str,
+    /// `x` says what is on the axis below: `nines` or `buckets`.
+    pub json: String,
+}
+
+/// What a reader is told where there are two curves of a line.
+const TWO_TIMES: &str = "response time, and dashed service time";
+
+/// Which of the two times of an operation a curve is of. They are one where nothing is scheduled.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Time {
+    Response,
+    Service,
+}
+
+/// The charts of the kinds of operation that a step is about.
+pub(crate) fn of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Distribution> {
+    let mut charts = Vec::new();
+    for kind in kinds_apart(matrix, step).0 {
+        let two = has_schedule(matrix, step, kind);
+        let (title, note) = if two {
+            ("response and service time", TWO_TIMES)
+        } else {
+            ("response time", "")
+        };
+        let percentiles = json(matrix, step, kind, "nines", percentiles);
+        let shares = json(matrix, step, kind, "buckets", shares);
+        let titles = [
+            format!("{kind}: percentiles of {title}, ms"),
+            format!("{kind}: {title} by bucket, percent of operations"),
+        ];
+        for (title, json) in titles.into_iter().zip([percentiles, shares]) {
+            charts.extend(json.map(|json| Distribution { title, note, json }));
+        }
+    }
+    charts
+}
+
+/// `{"x":"nines","s":[...]}` with the curves of all lines; `None` without any.
+fn json(
+    matrix: &Matrix<'_>,
+    step: StepHead<'_>,
+    kind: &str,
+    x: &str,
+    curve: fn(&OpFigures, Time) -> Option<String>,
+) -> Option<String> {
+    let of_row = |row: &Row, line: usize| {
+        let op = row.ops.get(kind)?;
+        let times = [Time::Response, Time::Service];
+        let curves = times
+            .into_iter()
+            .enumerate()
+            .filter_map(move |(dash, time)| {
+                let is_other = time == Time::Response || op.scheduled;
+                let curve = curve(op, time).filter(|_| is_other)?;
+                Some(format!("[{line},{dash},{curve}]"))
+            });
+        Some(curves.collect::<Vec<_>>())
+    };
+    let lines = matrix.lines.iter().enumerate();
+    let curves = lines.filter_map(|(number, line)| of_row(line.row(step.name)?, number));
+    let curves: Vec<String> = curves.flatten().collect();
+    (!curves.is_empty()).then(|| format!("{{\"x\":\"{x}\",\"s\":[{}]}}", curves.join(",")))
+}
+
+/// Where the curve ends, in nines, and its times in milliseconds: the last there, the others a sixteenth of a nine apart
+/// from 0 on.
+fn percentiles(op: &OpFigures, time: Time) -> Option<String> {
+    let points = match time {
+        Time::Response => &op.response_curve,
+        Time::Service => &op.service_curve,
+    };
+    let (end, _) = points.last().filter(|_| points.len() > 1)?;
+    let mut out = format!("{},[", digits(*end));
+    for (at, (_, us)) in points.iter().enumerate() {
+        let comma = if at == 0 { "" } else { "," };
+        let _ = write!(out, "{comma}{}", digits(us / 1e3));
+    }
+    out.push(']');
+    Some(out)
+}
+
+/// The percent of operations in each bucket.
+fn shares(op: &OpFigures, time: Time) -> Option<String> {
+    let Buckets { counts, .. } = match time {
+        Time::Response => &op.response_buckets,
+        Time::Service => &op.service_buckets,
+    };
+    let all: u64 = counts.iter().sum();
+    let percent = |count: &u64| digits(*count as f64 / all as f64 * 100.0);
+    let shares: Vec<String> = counts.iter().map(percent).collect();
+    (all > 0).then(|| format!("[{}]", shares.join(",")))
+}
+
+/// Four significant digits, which is more than a chart shows.
+fn digits(value: f64) -> String {
+    short(format!("{value:.3e}").parse().unwrap_or(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::html::seconds::tests::row;
+
+    #[test]
+    fn a_rate_makes_two_curves_and_none_makes_one() {
+        let op = |scheduled| OpFigures {
+            scheduled,
+            response_curve: vec![(0.0, 1500.0), (0.0625, 2000.0), (0.1, 123_456.0)],
+            service_curve: vec![(0.0, 500.0), (0.1, 700.0)],
+            response_buckets: Buckets {
+                counts: [3, 1, 0, 0, 0, 0, 0, 0, 0, 0],
+                max_seconds: 0.1,
+            },
+            ..OpFigures::default()
+        };
+        let mut row = row(&[]);
+        let charts = |row: &Row| {
+            let figures = analysis::Figures {
+                rows: vec![row.clone()],
+                ..Default::default()
+            };
+            let run = record::Run::default();
+            let matrix = Matrix::new(&run, &figures);
+            let charts = of_step(&matrix, matrix.steps[0]);
+            let charts = charts.into_iter().map(|chart| (chart.title, chart.json));
+            charts.collect::<Vec<_>>()
+        };
+        row.ops.insert("insert".into(), op(false));
+        let titled = |title: &str, json: &str| (title.to_string(), json.to_string());
+        assert_eq!(
+            charts(&row),
+            [
+                titled(
+                    "insert: percentiles of response time, ms",
+                    r#"{"x":"nines","s":[[0,0,0.1,[1.5,2,123.5]]]}"#
+                ),
+                titled(
+                    "insert: response time by bucket, percent of operations",
+                    r#"{"x":"buckets","s":[[0,0,[75,25,0,0,0,0,0,0,0,0]]]}"#
+                ),
+            ]
+        );
+        row.ops.insert("insert".into(), op(true));
+        assert_eq!(
+            charts(&row)[0].1,
+            r#"{"x":"nines","s":[[0,0,0.1,[1.5,2,123.5]],[0,1,0.1,[0.5,0.7]]]}"#
+        );
+    }
+}

@@ -1,0 +1,111 @@
+//! Columns of seconds, as charts need them.
+
+use analysis::Row;
+
+/// Bytes in a megabyte, as the metrics count them.
+pub(super) const MIB: f64 = 1_048_576.0;
+
+/// The shortest last second that is drawn: of a shorter one a rate says nothing.
+const LAST_SECOND_MIN: f64 = 0.1;
+
+/// How much of its last second a step lasted, if that was not the whole.
+fn last_second(row: &Row, seconds: usize) -> Option<f64> {
+    let part = row.seconds - (seconds.checked_sub(1)? as f64);
+    (part > 0.0 && part < 1.0).then_some(part)
+}
+
+/// What was done in each second, as rates: a last second that is not whole is scaled to one, so that the end of a step
+/// doesn't look like a drop.
+pub(super) fn rates(row: &Row, mut done: Vec<Option<f64>>) -> Vec<Option<f64>> {
+    let part = last_second(row, done.len());
+    if let (Some(part), Some(last)) = (part, done.last_mut()) {
+        let long_enough = part >= LAST_SECOND_MIN;
+        *last = last.filter(|_| long_enough).map(|count| count / part);
+    }
+    done
+}
+
+/// What was sampled in each second, without a last second that is too short.
+pub(super) fn sampled(row: &Row, mut values: Vec<Option<f64>>) -> Vec<Option<f64>> {
+    let short = last_second(row, values.len()).is_some_and(|part| part < LAST_SECOND_MIN);
+    if let (true, Some(last)) = (short, values.last_mut()) {
+        *last = None;
+    }
+    values
+}
+
+pub(super) fn counts(values: &[u64]) -> Vec<Option<f64>> {
+    values.iter().map(|value| Some(*value as f64)).collect()
+}
+
+/// The sum of columns that are there, divided; a second in which one of them is missing has no value.
+pub(super) fn sum(row: &Row, names: &[&str], divisor: f64) -> Vec<Option<f64>> {
+    let columns = names.iter().filter_map(|name| row.series.host.get(*name));
+    added(columns.collect(), divisor)
+}
+
+/// The sum of columns, divided; a second in which one of them is missing has no value.
+pub(super) fn added(columns: Vec<&Vec<Option<f64>>>, divisor: f64) -> Vec<Option<f64>> {
+    let Some(seconds) = columns.iter().map(|column| column.len()).max() else {
+        return Vec::new();
+    };
+    (0..seconds)
+        .map(|second| {
+            let values = columns
+                .iter()
+                .map(|column| column.get(second).copied().flatten());
+            values.sum::<Option<f64>>().map(|value| value / divisor)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(in crate::html) fn row(columns: &[(&str, &[Option<f64>])]) -> Row {
+        Row {
+            target: "a.b".into(),
+            workload: "insert".into(),
+            clients: 1,
+            repeat: 1,
+            step: "l.i0".into(),
+            kind: record::StepKind::Load,
+            main_op: Some("insert".into()),
+            reported: true,
+            status: record::Status::Complete,
+            seconds: 2.0,
+            valid: true,
+            series: analysis::Series {
+                host: columns
+                    .iter()
+                    .map(|(name, values)| (name.to_string(), values.to_vec()))
+                    .collect(),
+                ..Default::default()
+            },
+            ..Row::default()
+        }
+    }
+
+    #[test]
+    fn a_last_second_that_is_not_whole_is_no_drop() {
+        let mut row = row(&[]);
+        let of = |row: &Row| rates(row, counts(&[100, 0, 25]));
+        row.seconds = 3.0;
+        assert_eq!(of(&row), [Some(100.0), Some(0.0), Some(25.0)]);
+        row.seconds = 2.25;
+        assert_eq!(of(&row), [Some(100.0), Some(0.0), Some(100.0)]);
+        assert_eq!(sampled(&row, counts(&[1, 2, 3])), counts(&[1, 2, 3]));
+        row.seconds = 2.0625;
+        assert_eq!(of(&row), [Some(100.0), Some(0.0), None]);
+        assert_eq!(
+            sampled(&row, counts(&[1, 2, 3])),
+            [Some(1.0), Some(2.0), None]
+        );
+    }
+
+    #[test]
+    fn a_column_that_is_not_there_is_no_curve_and_not_zero() {
+        assert!(sum(&row(&[]), &["disk_read_bytes"], 1.0).is_empty());
+    }
+}

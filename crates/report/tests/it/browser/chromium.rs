@@ -1,0 +1,263 @@
+//! Chromium without a window, driven over a pipe by its DevTools protocol: no port, no other program, no crate.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// Longer than the browser takes for anything that is asked of it here.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Names under which distributions have it.
+const PROGRAMS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+
+/// A page of a browser that ends with this value.
+pub struct Chromium {
+    child: Child,
+    requests: ChildStdin,
+    messages: Receiver<Value>,
+    request_count: u64,
+    session: String,
+    /// What it said without being asked: requests of the network, errors.
+    events: Vec<Value>,
+    _profile: tempfile::TempDir,
+}
+
+/// A browser with an empty page, or none: then the test that asks has been called skipped, or fails where one is
+/// required.
+pub fn chromium_or_test_is_skipped() -> Option<Chromium> {
+    let answers = |program: &&&str| {
+        let mut version = Command::new(program);
+        version.arg("--version").stdin(Stdio::null());
+        let version = version.stdout(Stdio::null()).stderr(Stdio::null()).status();
+        version.is_ok_and(|status| status.success())
+    };
+    let Some(program) = PROGRAMS.iter().find(answers) else {
+        let why = "no Chromium here: install what Debian calls `chromium`";
+        let required = std::env::var("ASSAY_REQUIRE_ENGINES").unwrap_or_default();
+        let is_required = required.split(',').any(|name| name == "chromium");
+        assert!(!is_required, "chromium is required: {why}");
+        say_skipped(why);
+        return None;
+    };
+    Some(Chromium::start(program))
+}
+
+/// Says that the test that calls it does not run: past the capture of a test's output, and in the file that
+/// `ASSAY_SKIP_LOG` names, where such tests are counted.
+fn say_skipped(reason: &str) {
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("a test");
+    let line = format!("SKIPPED {test}: {reason}\n");
+    let _ = std::io::stderr().write_all(line.as_bytes());
+    if let Some(log) = std::env::var_os("ASSAY_SKIP_LOG") {
+        let mut log = fs_err::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(log)
+            .unwrap();
+        log.write_all(line.as_bytes()).unwrap();
+    }
+}
+
+impl Chromium {
+    fn start(program: &str) -> Self {
+        let profile = tempfile::tempdir().unwrap();
+        // The protocol is spoken on descriptors 3 and 4; the shell makes them of its input and output.
+        let mut command = Command::new("sh");
+        command
+            .args([
+                "-c",
+                r#"exec "$@" 3<&0 4>&1 </dev/null >/dev/null 2>&1"#,
+                "sh",
+                program,
+            ])
+            .args([
+                "--headless=new",
+                "--remote-debugging-pipe",
+                // It is started as root in containers, which have little shared memory and no graphics.
+                "--no-sandbox",
+                "--disable-dev-shm-usage",
+                "--disable-gpu",
+                "--no-first-run",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--host-resolver-rules=MAP * ~NOTFOUND",
+                "--window-size=1280,900",
+                "--force-color-profile=srgb",
+            ])
+            .arg(format!("--user-data-dir={}", profile.path().display()))
+            .arg("about:blank")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .process_group(0);
+        let mut child = command.spawn().unwrap();
+        let requests = child.stdin.take().unwrap();
+        let answers = BufReader::new(child.stdout.take().unwrap());
+        let (sender, messages) = channel();
+        // Ends when the browser does.
+        std::thread::spawn(move || {
+            for message in answers.split(0).map_while(Result::ok) {
+                let message = serde_json::from_slice(&message).unwrap();
+                if sender.send(message).is_err() {
+                    return;
+                }
+            }
+        });
+        let mut browser = Self {
+            child,
+            requests,
+            messages,
+            request_count: 0,
+            session: String::new(),
+            events: Vec::new(),
+            _profile: profile,
+        };
+        let target = browser.ask("Target.createTarget", json!({"url": "about:blank"}));
+        let attached = browser.ask(
+            "Target.attachToTarget",
+            json!({"targetId": target["targetId"], "flatten": true}),
+        );
+        browser.session = attached["sessionId"].as_str().unwrap().to_string();
+        for domain in ["Page", "Runtime", "Log", "Network"] {
+            browser.ask(&format!("{domain}.enable"), json!({}));
+        }
+        browser
+    }
+
+    /// Calls a method of the protocol and waits for its answer.
+    pub fn ask(&mut self, method: &str, parameters: Value) -> Value {
+        self.request_count += 1;
+        let mut request = json!({"id": self.request_count, "method": method, "params": parameters});
+        if !self.session.is_empty() {
+            request["sessionId"] = Value::from(self.session.as_str());
+        }
+        let mut bytes = request.to_string().into_bytes();
+        bytes.push(0);
+        self.requests.write_all(&bytes).unwrap();
+        loop {
+            let mut message = self.next(method);
+            if message["id"] == self.request_count {
+                assert!(message["error"].is_null(), "{method}: {}", message["error"]);
+                return message["result"].take();
+            }
+            self.events.push(message);
+        }
+    }
+
+    fn next(&self, waiting_for: &str) -> Value {
+        match self.messages.recv_timeout(PATIENCE) {
+            Ok(message) => message,
+            Err(error) => panic!("Chromium does not answer `{waiting_for}`: {error}"),
+        }
+    }
+
+    /// Opens a file and waits until it is loaded.
+    pub fn open(&mut self, file: &Path) {
+        let is_load = |event: &Value| event["method"] == "Page.loadEventFired";
+        self.events.retain(|event| !is_load(event));
+        self.ask(
+            "Page.navigate",
+            json!({"url": format!("file://{}", file.display())}),
+        );
+        while !self.events.iter().any(is_load) {
+            let event = self.next("Page.loadEventFired");
+            self.events.push(event);
+        }
+    }
+
+    /// The value of an expression of JavaScript; a promise's when it is kept.
+    pub fn value(&mut self, expression: &str) -> Value {
+        let mut answer = self.ask(
+            "Runtime.evaluate",
+            json!({"expression": expression, "returnByValue": true, "awaitPromise": true}),
+        );
+        assert!(
+            answer["exceptionDetails"].is_null(),
+            "{expression}: {}",
+            answer["exceptionDetails"]
+        );
+        answer["result"]["value"].take()
+    }
+
+    /// Waits until an expression is true; fails after a while.
+    pub fn wait_for(&mut self, expression: &str) {
+        let held = self.value(&format!(
+            "new Promise((done) => {{
+               const end = performance.now() + 20000;
+               const look = () => {{
+                 if ({expression}) done(true);
+                 else if (performance.now() > end) done(false);
+                 else setTimeout(look, 10);
+               }};
+               look();
+             }})"
+        ));
+        assert_eq!(held, true, "it does not become true: {expression}");
+    }
+
+    /// An event of the mouse at a place of the window.
+    pub fn mouse(&mut self, kind: &str, (x, y): (f64, f64), clicks: u32) {
+        let button = if clicks > 0 { "left" } else { "none" };
+        self.ask(
+            "Input.dispatchMouseEvent",
+            json!({
+                "type": kind, "x": x, "y": y, "button": button, "clickCount": clicks,
+                "buttons": u32::from(kind != "mouseReleased" && clicks > 0),
+            }),
+        );
+    }
+
+    /// Presses a key and lets it go.
+    pub fn key(&mut self, key: &str) {
+        let text = match key {
+            "Enter" => "\r",
+            key if key.chars().count() == 1 => key,
+            _ => "",
+        };
+        for kind in ["keyDown", "keyUp"] {
+            let mut event = json!({"type": kind, "key": key});
+            if kind == "keyDown" && !text.is_empty() {
+                event["text"] = Value::from(text);
+            }
+            self.ask("Input.dispatchKeyEvent", event);
+        }
+    }
+
+    /// The addresses that were asked for so far.
+    pub fn requested(&self) -> Vec<&str> {
+        let requests = self.events.iter();
+        requests
+            .filter(|event| event["method"] == "Network.requestWillBeSent")
+            .filter_map(|event| event["params"]["request"]["url"].as_str())
+            .collect()
+    }
+
+    /// Errors and warnings so far, of scripts and of the browser.
+    pub fn complaints(&self) -> Vec<String> {
+        let events = self.events.iter();
+        let complaints = events.filter(|event| match event["method"].as_str() {
+            Some("Runtime.exceptionThrown" | "Log.entryAdded") => true,
+            Some("Runtime.consoleAPICalled") => event["params"]["type"] != "log",
+            _ => false,
+        });
+        complaints
+            .map(|event| event["params"].to_string())
+            .collect()
+    }
+}
+
+impl Drop for Chromium {
+    fn drop(&mut self) {
+        // Its own children are in its group.
+        let group = format!("-{}", self.child.id());
+        let _ = Command::new("kill").args(["-9", "--", &group]).status();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
