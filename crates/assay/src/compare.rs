@@ -6,7 +6,7 @@ mod same;
 
 use std::path::PathBuf;
 
-use analysis::{CompareOptions, Figures};
+use analysis::{CompareOptions, Figures, Series};
 use record::{CellRef, Run, RunDir};
 use report::{ComparedRun, Comparison};
 
@@ -58,7 +58,9 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     if !args.by_run {
         same::refuse_other_targets(&runs.records)?;
     }
-    let mut figures = analysis::figures(&directories)?;
+    // Of many long steps the seconds take gigabytes, and what they come to is in the rows.
+    let (mut figures, _) =
+        analysis::figures_and(&directories, |row| row.series = Series::default())?;
     if !args.steps.is_empty() {
         keep_steps(&mut figures, &args.steps)?;
     }
