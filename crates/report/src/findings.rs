@@ -1,18 +1,20 @@
 //! Findings in words, for a terminal, Markdown and HTML: what matters most, and how many more there are.
 
-use analysis::{CompareOptions, FINDINGS_SHOWN_MAX, Figures, Finding, compare, explain};
+use analysis::{CompareOptions, Compared, FINDINGS_SHOWN_MAX, Figures, Finding, compare, explain};
 use maud::{Markup, html as markup};
 use record::Run;
 
 use crate::terminal::{Text, printable};
 
-/// What there is to be said of a run with its own base.
-pub(crate) fn of(run: &Run, figures: &Figures) -> Vec<Finding> {
+/// The targets of a run compared with its own base, and what there is to be said of it.
+pub(crate) fn of(run: &Run, figures: &Figures) -> (Compared, Vec<Finding>) {
     let options = CompareOptions {
         base: run.base.clone(),
         ..CompareOptions::default()
     };
-    explain(figures, &compare(figures, &options))
+    let compared = compare(figures, &options);
+    let findings = explain(figures, &compared);
+    (compared, findings)
 }
 
 /// A paragraph each, with what speaks against it; those that matter least are counted.

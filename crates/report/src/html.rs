@@ -17,11 +17,12 @@ mod tree;
 
 use std::collections::BTreeSet;
 
-use analysis::{Comparison, Figures, Mark, Settings};
+use analysis::{Comparison, Figures, Mark, Pairing, Settings};
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 use record::{Cell, Run, Status, Step};
 
 use crate::classic;
+use crate::compared;
 use crate::differences::{heading, of_targets};
 use crate::findings;
 use crate::grouped;
@@ -95,6 +96,18 @@ pub fn html_page(page: &Page<'_>) -> String {
     let nothing = Run::default();
     let run = sources.first().map_or(&nothing, |source| &source.run);
     let matrix = Matrix::new(run, figures);
+    let (compared, findings) = findings::of(run, figures);
+    let is_repeated = compared
+        .rows
+        .iter()
+        .any(|row| row.pairing != Pairing::Single);
+    let comparison = compared::Comparison {
+        run,
+        runs: &[],
+        figures,
+        compared: &compared,
+        findings: &findings,
+    };
     let index = Index::new(figures, page.curves);
     let steps: Vec<_> = matrix
         .measured()
@@ -132,8 +145,10 @@ pub fn html_page(page: &Page<'_>) -> String {
                     section id="results" {
                         h2 { "Summary" }
                         @for summary in classic::summary(&matrix) { (table(&summary)) }
-                        @for relative in classic::relative(&matrix) { (table(&relative)) }
-                        (findings::section(&findings::of(run, figures)))
+                        @if is_repeated { (compared_tables(&comparison)) } @else {
+                            @for relative in classic::relative(&matrix) { (table(&relative)) }
+                        }
+                        (findings::section(&findings))
                         @if let Some(rate) = classic::insert_rate(&matrix) { (table(&rate)) }
                         @if let Some(stalled) = lsm::stalled(&matrix) { (table(&stalled)) }
                         @if let Some(fairness) = classic::fairness(&matrix) { (table(&fairness)) }
@@ -236,6 +251,14 @@ fn clean(text: &str) -> String {
             }
         })
         .collect()
+}
+
+/// What changed, with intervals and verdicts: repeats are one line there.
+fn compared_tables(comparison: &compared::Comparison<'_>) -> Markup {
+    markup! {
+        @for table in compared::tables(comparison) { (self::table(&table)) }
+        @for text in compared::method(comparison) { p.note { (clean(&text)) } }
+    }
 }
 
 /// Whether the results can be stood behind.

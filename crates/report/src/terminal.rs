@@ -98,7 +98,7 @@ fn write_tables(out: &mut Text, run: &Run, figures: &Figures) {
     out.head(run, figures);
     out.targets(run);
     out.summary(&matrix);
-    findings::write(out, &findings::of(run, figures));
+    findings::write(out, &findings::of(run, figures).1);
     out.tables(classic::fairness(&matrix));
     out.tables(grouped::costs(&matrix));
     out.tables(grouped::times(&matrix));

@@ -1,3 +1,4 @@
+use analysis::Figures;
 use report::{Curves, Page, Source, html, html_page};
 
 use crate::synthetic::{ALL_STEPS, SMALL, Size, figures, source};
@@ -221,6 +222,27 @@ fn a_report_of_a_record_that_was_read_once_has_its_curves() {
     ] {
         assert!(report.contains(part), "{part}");
     }
+}
+
+#[test]
+fn repeats_are_compared_with_intervals() {
+    let once = figures(SMALL);
+    let mut figures = Figures::default();
+    for repeat in 1..=5 {
+        for mut row in once.rows.clone() {
+            row.repeat = repeat;
+            for value in row.metrics.values_mut().flatten() {
+                *value *= 1.0 + f64::from(repeat) / 1000.0;
+            }
+            figures.rows.push(row);
+        }
+    }
+    let page = html(&[source(SMALL)], &figures);
+    assert!(page.contains("id=\"compared\""));
+    assert!(!page.contains("id=\"relative\""));
+    assert!(page.contains("the interval in which it is"));
+    let page = html(&[source(SMALL)], &once);
+    assert!(page.contains("id=\"relative\"") && !page.contains("id=\"compared\""));
 }
 
 #[test]
