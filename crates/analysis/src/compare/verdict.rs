@@ -24,8 +24,8 @@ pub(super) fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
     });
     let rows: Vec<ComparedStep> = drafts.into_iter().map(|draft| draft.row).collect();
     let mut notes = notes(&rows, options);
-    notes.extend(throughput.note("comparisons of throughput"));
-    notes.extend(costs.note("comparisons of other metrics"));
+    notes.extend(throughput.note("throughput"));
+    notes.extend(costs.note("other metrics"));
     Compared {
         base: options.base.clone(),
         effect: options.effect,
@@ -250,8 +250,9 @@ impl Decided {
     fn note(&self, what: &str) -> Option<String> {
         (self.count > 0).then(|| {
             format!(
-                "{} {what}: a change is shown in {}, each with a chance of error of at most {} %; intervals hold {} %",
+                "{} comparison{} of {what}: a change is shown in {}, each with a chance of error of at most {} %; intervals hold {} %",
                 self.count,
+                if self.count == 1 { "" } else { "s" },
                 self.shown,
                 percent(self.level),
                 percent(1.0 - self.level)

@@ -179,9 +179,13 @@ impl Apart {
                     parts.push(format!("in {what} that the plan declares, {}", list(&names)));
                 }
                 if *undeclared > 0 {
-                    let more = if declared.is_empty() { "" } else { " more" };
+                    let what = if declared.is_empty() {
+                        counted(*undeclared, "setting")
+                    } else {
+                        format!("{undeclared} more")
+                    };
                     parts.push(format!(
-                        "in {undeclared}{more} that it does not declare, such as defaults"
+                        "in {what} that the plan does not declare, such as defaults"
                     ));
                 }
                 format!("The two differ {}.", list(&parts))

@@ -145,7 +145,7 @@ fn settings_beside_the_version_make_it_impossible_to_say() {
         &only(&figures),
         &[
             "The two differ in version (17.2 -> 18.1), in 1 setting that the plan declares, io_method (sync -> worker) and \
-             in 1 more that it does not declare",
+             in 1 more that the plan does not declare",
             "2 settings differ beside the version: which of them it is can't be told from this",
         ],
     );
