@@ -185,6 +185,22 @@ pub struct Percentiles {
     pub mean: f64,
 }
 
+impl Percentiles {
+    /// All of them in the order of the fields.
+    pub fn values(&self) -> [f64; 8] {
+        [
+            self.p50,
+            self.p90,
+            self.p95,
+            self.p99,
+            self.p99_9,
+            self.p99_99,
+            self.max,
+            self.mean,
+        ]
+    }
+}
+
 /// Response-time buckets: upper bounds 256us 1ms 4ms 16ms 64ms 256ms 1s 4s 16s and above.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Buckets {

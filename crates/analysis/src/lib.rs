@@ -22,7 +22,7 @@ pub use compare::{
     REPEATS_CAP, Sample, Seen, StepNoise, THROUGHPUT, Thresholds, Verdict, compare, gate,
     more_is_better, noise_floor, throughput,
 };
-pub use explain::{Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind, explain};
+pub use explain::{Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind, counted, explain};
 pub use fairness::fairness;
 pub use figures::*;
 pub use json::{json, settings_json};

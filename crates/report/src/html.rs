@@ -17,7 +17,7 @@ mod tree;
 
 use std::collections::BTreeSet;
 
-use analysis::{Comparison, Figures, Mark, Pairing, Settings};
+use analysis::{Comparison, Figures, Mark, Pairing, Settings, counted};
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 use record::{Cell, Run, Status, Step};
 
@@ -31,7 +31,7 @@ use crate::matrix::{Matrix, StepHead};
 use crate::metrics;
 use crate::number::{duration, moment};
 use crate::operations::kinds_apart;
-use crate::problems::{Weight, counted, ended, problems, targets, verdict};
+use crate::problems::{Weight, ended, problems, targets, verdict};
 use crate::quality;
 use crate::table::{Table, Tone};
 use crate::terminal::printable;

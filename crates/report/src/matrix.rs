@@ -1,9 +1,7 @@
 //! The rows of the figures as the field looks at them: one line per cell of the plan, one column per step.
 
-use analysis::{Figures, Row, Unfinished};
+use analysis::{Figures, Row, Unfinished, counted};
 use record::{Run, Status, StepKind};
-
-use crate::problems::counted;
 
 /// A step, in the order of the plan.
 #[derive(Clone, Copy, Debug)]

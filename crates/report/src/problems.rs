@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use analysis::{Fate, Figures, Row};
+use analysis::{Fate, Figures, Row, counted};
 use record::{Run, Status};
 
 use crate::differences::not_had;
@@ -174,11 +174,6 @@ pub(crate) fn verdict(figures: &Figures) -> (String, bool) {
         texts.push(format!("{} not finished", counted(cells, "cell")));
     }
     (texts.join(", "), false)
-}
-
-/// A number of things.
-pub(crate) fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// What tells the targets of a run apart: the build's version and the settings that not all targets of its engine

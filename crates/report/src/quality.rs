@@ -1,14 +1,15 @@
 //! The tables of how evenly steps went: the spread of their seconds, stalls and shifts with what happened beside them,
 //! the seconds in which a rate of writes was had, when each client ended, and the debt that steps left.
 
-use analysis::{LISTED_MAX, Moved, Pending, Quality, Row, SHIFT_SECONDS_MIN, STALL_SHARE, Settled};
+use analysis::{
+    LISTED_MAX, Moved, Pending, Quality, Row, SHIFT_SECONDS_MIN, STALL_SHARE, Settled, counted,
+};
 
 use crate::classic::{anchor, comparable};
 use crate::matrix::{Line, Matrix, StepHead};
 use crate::metrics::figure_table;
 use crate::number::{Figure, fixed};
 use crate::operations::{step_head, unit};
-use crate::problems::counted;
 use crate::table::{Cell, Table, TableRow, Tone};
 use crate::times::has_schedule;
 

@@ -196,18 +196,6 @@ fn shade_longest(
 
 /// (e) Percentiles of the same times.
 pub(crate) fn percentiles(matrix: &Matrix<'_>, step: StepHead<'_>, kinds: &[&str]) -> Table {
-    let values = |times: &Percentiles| {
-        [
-            times.p50,
-            times.p90,
-            times.p95,
-            times.p99,
-            times.p99_9,
-            times.p99_99,
-            times.max,
-            times.mean,
-        ]
-    };
     let ops = || {
         matrix
             .rows_of(step)
@@ -218,8 +206,8 @@ pub(crate) fn percentiles(matrix: &Matrix<'_>, step: StepHead<'_>, kinds: &[&str
         .map(|column| {
             let both = ops().flat_map(|op| {
                 [
-                    values(&op.service_us)[column],
-                    values(&op.response_us)[column],
+                    op.service_us.values()[column],
+                    op.response_us.values()[column],
                 ]
             });
             Figure::Microseconds.decimals(both)
@@ -229,7 +217,8 @@ pub(crate) fn percentiles(matrix: &Matrix<'_>, step: StepHead<'_>, kinds: &[&str
         if op.count == 0 {
             return vec![Cell::default(); decimals.len()];
         }
-        values(time.percentiles(op))
+        time.percentiles(op)
+            .values()
             .iter()
             .zip(&decimals)
             .map(|(value, decimals)| Cell::plain(fixed(*value, *decimals)))

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::metric::THROUGHPUT;
 use super::power::Sight;
 use super::{Compared, Pairing, Verdict};
+use crate::quality::median;
 
 /// Repeats for which it is told what change would be seen.
 const REPEATS: [u32; 6] = [2, 3, 5, 7, 10, 20];
@@ -117,12 +118,4 @@ pub fn noise_floor(compared: &Compared) -> NoiseFloor {
 /// How far a ratio is from no change, to either side.
 fn away(ratio: f64) -> f64 {
     ratio.ln().abs()
-}
-
-fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    let upper = *values.get(values.len() / 2)?;
-    let lower = values[(values.len() - 1) / 2];
-    Some(f64::midpoint(lower, upper))
 }

@@ -6,7 +6,7 @@ use super::metric::{THROUGHPUT, more_is_better};
 use super::power::{REPEATS_CAP, Sight};
 use super::samples::{Place, Samples, Side};
 use super::{CompareOptions, Compared, ComparedStep, Interval, Pairing, Sample, Verdict};
-use crate::Figures;
+use crate::{Figures, counted};
 
 /// See [`super::compare()`].
 pub(super) fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
@@ -250,9 +250,8 @@ impl Decided {
     fn note(&self, what: &str) -> Option<String> {
         (self.count > 0).then(|| {
             format!(
-                "{} comparison{} of {what}: a change is shown in {}, each with a chance of error of at most {} %; intervals hold {} %",
-                self.count,
-                if self.count == 1 { "" } else { "s" },
+                "{} of {what}: a change is shown in {}, each with a chance of error of at most {} %; intervals hold {} %",
+                counted(self.count, "comparison"),
                 self.shown,
                 percent(self.level),
                 percent(1.0 - self.level)

@@ -3,6 +3,7 @@
 use super::thresholds::{FSYNC_US, NEGLIGIBLE, READ_KB_PER_US, READ_US, SAME, WRITE_KB_PER_US};
 use super::words::{noun, rate};
 use super::{Evidence, words};
+use crate::quality::mean;
 use crate::{ComparedStep, Figures, Row, Sample, Verdict};
 
 /// One target's runs of one step: those rows that were compared.
@@ -162,11 +163,6 @@ impl<'a> Side<'a> {
             .map_or(FSYNC_US, |ns| ns / 1e3);
         Some(commits * per_commit * us / 1e6)
     }
-}
-
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (count, sum) = values.fold((0_u32, 0.0), |(count, sum), value| (count + 1, sum + value));
-    (count > 0).then(|| sum / f64::from(count))
 }
 
 /// One figure on both sides.

@@ -13,6 +13,8 @@ mod no_effect;
 mod thresholds;
 mod words;
 
+pub use words::counted;
+
 use serde::Serialize;
 
 use crate::{Compared, ComparedStep, Figures, THROUGHPUT, Verdict};

@@ -96,7 +96,7 @@ fn unit_of_us(us: f64) -> (&'static str, f64) {
 }
 
 /// A number of things: `1 step`, `3 steps`.
-pub(super) fn counted(count: usize, noun: &str) -> String {
+pub fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 

@@ -6,7 +6,7 @@ use std::slice::from_ref;
 use record::HostSeries;
 
 use super::rates::Rates;
-use super::{Moved, Shift, median, scale};
+use super::{Moved, Shift, mean, median, scale};
 use crate::Series;
 
 /// Seconds before and after that are looked at.
@@ -107,11 +107,15 @@ impl<'a> Beside<'a> {
         let usual_rate = median(around_rates).unwrap_or(0.0);
         let usual = Usual {
             seconds: &around,
-            rate_ratio: ratio(mean(&rates[from..end]).unwrap_or(0.0), usual_rate).unwrap_or(0.0),
+            rate_ratio: ratio(
+                mean(rates[from..end].iter().copied()).unwrap_or(0.0),
+                usual_rate,
+            )
+            .unwrap_or(0.0),
         };
         let moved = self.lines.iter().filter_map(|line| {
             let during: Vec<f64> = sampled(line.values, from..end).collect();
-            self.moved(line, mean(&during)?, &usual)
+            self.moved(line, mean(during)?, &usual)
         });
         ranked(moved.collect(), false)
     }
@@ -214,10 +218,6 @@ impl<'a> Beside<'a> {
 
 fn ratio(value: f64, to: f64) -> Option<f64> {
     (to > 0.0).then(|| value / to)
-}
-
-fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// Whether it was ever another value than the one it began with.

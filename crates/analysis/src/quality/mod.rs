@@ -196,6 +196,13 @@ fn worst<T>(found: Vec<T>, badness: impl Fn(&T) -> (f64, f64)) -> Vec<T> {
     numbered.into_iter().map(|(_, one)| one).collect()
 }
 
+/// The arithmetic mean; `None` of nothing.
+pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let sum_up = |(count, sum), value| (count + 1, sum + value);
+    let (count, sum) = values.into_iter().fold((0_u32, 0.0), sum_up);
+    (count > 0).then(|| sum / f64::from(count))
+}
+
 /// The median, between the two middle values where their number is even; `None` of nothing.
 pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.into_iter().collect();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use analysis::{
-    Compared, ComparedStep, Figures, Gate, REPEATS_CAP, THROUGHPUT, Thresholds, Verdict,
+    Compared, ComparedStep, Figures, Gate, REPEATS_CAP, THROUGHPUT, Thresholds, Verdict, counted,
 };
 use glob::Pattern;
 use report::terminal_text;
@@ -247,10 +247,6 @@ fn tell_unfinished(runs: &Runs, figures: &Figures) {
             );
         }
     }
-}
-
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

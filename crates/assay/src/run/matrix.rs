@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use analysis::counted;
 use anyhow::Context;
 use plan::Plan;
 use record::{CellRef, RunDir, Status};
@@ -174,10 +175,6 @@ pub fn numbered(plan: &Plan, cells: &[CellRef]) -> anyhow::Result<Vec<Task>> {
             })
         })
         .collect()
-}
-
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

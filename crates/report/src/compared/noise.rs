@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use analysis::{Compared, NoiseFloor, Seen};
+use analysis::{Compared, NoiseFloor, Seen, counted};
 use record::Run;
 
 use super::words::percent;
 use crate::number::fixed;
-use crate::problems::counted;
 use crate::table::{Cell, STEP, Table, TableRow};
 use crate::terminal::{TableStyle, Text};
 

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{Compared, ComparedStep, Pairing, REPEATS_CAP, THROUGHPUT, Verdict};
+use analysis::{Compared, ComparedStep, Pairing, REPEATS_CAP, THROUGHPUT, Verdict, counted};
 
 use super::ComparedRun;
 use super::board::Board;
 use crate::number::{fixed, moment};
-use crate::problems::{counted, ended};
+use crate::problems::ended;
 
 /// Places of which the repeats that they need are told one by one.
 const PLACES_MAX: usize = 4;

@@ -4,27 +4,11 @@ use std::io::{self, Write};
 
 use analysis::Row;
 
-use super::sheet::{About, Column, Form, Holds, Sheet, Value, kind_name, status_name};
+use super::sheet::{About, Column, Form, Holds, Sheet, Value};
+use super::steps::{WHICH, WORTH, which, worth};
 
-/// The columns: names with their units, and what they hold.
-const COLUMNS: [(&str, Holds); 26] = [
-    ("run", Holds::Integer),
-    ("run_name", Holds::Text),
-    ("target", Holds::Text),
-    ("build", Holds::Text),
-    ("config", Holds::Text),
-    ("engine", Holds::Text),
-    ("engine_version", Holds::Text),
-    ("workload", Holds::Text),
-    ("variant", Holds::Text),
-    ("clients", Holds::Integer),
-    ("repeat", Holds::Integer),
-    ("step", Holds::Text),
-    ("kind", Holds::Text),
-    ("reported", Holds::Boolean),
-    ("status", Holds::Text),
-    ("valid", Holds::Boolean),
-    ("reasons", Holds::Text),
+/// The columns of a second: names with their units, and what they hold.
+const OF_SECOND: [(&str, Holds); 9] = [
     ("op", Holds::Text),
     ("second", Holds::Integer),
     ("length_s", Holds::Number),
@@ -48,7 +32,14 @@ impl<'a, W: Write + Send> SecondTable<'a, W> {
     /// # Errors
     /// The sink can't be written.
     pub fn new(form: Form, about: About<'a>, sink: W) -> io::Result<Self> {
-        let columns = COLUMNS.map(|(name, holds)| Column::new(name, holds));
+        let run = [("run", Holds::Integer), ("run_name", Holds::Text)];
+        let columns: Vec<Column> = run
+            .into_iter()
+            .chain(WHICH)
+            .chain(WORTH)
+            .chain(OF_SECOND)
+            .map(|(name, holds)| Column::new(name, holds))
+            .collect();
         let sheet = Sheet::new(form, &columns, &about.notes("seconds"), sink)?;
         Ok(Self { sheet, about })
     }
@@ -62,22 +53,9 @@ impl<'a, W: Write + Send> SecondTable<'a, W> {
         let mut line = vec![
             Value::Integer(row.run as u64 + 1),
             self.about.run_name(row.run),
-            Value::text(&row.target),
-            Value::text(&row.build),
-            Value::text(&row.config),
-            Value::text(&row.engine),
-            Value::text(&row.engine_version),
-            Value::text(&row.workload),
-            Value::text(row.variant.as_deref().unwrap_or_default()),
-            Value::Integer(row.clients.into()),
-            Value::Integer(row.repeat.into()),
-            Value::text(&row.step),
-            Value::text(kind_name(row.kind)),
-            Value::Boolean(row.reported),
-            Value::text(status_name(row.status)),
-            Value::Boolean(row.valid),
-            Value::text(&row.reasons.join("; ")),
         ];
+        line.extend(which(row));
+        line.extend(worth(row));
         let of_step = line.len();
         for (kind, series) in &row.series.ops {
             for (second, &ok) in series.ok.iter().enumerate() {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use record::{Run, Status, StepKind};
+use record::Run;
 
 use super::parquet::ParquetSheet;
 
@@ -193,26 +193,6 @@ fn csv_error(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
         other => io::Error::other(format!("{other:?}")),
-    }
-}
-
-/// The kind of a step as the record has it.
-pub(super) fn kind_name(kind: StepKind) -> &'static str {
-    match kind {
-        StepKind::Load => "load",
-        StepKind::Index => "index",
-        StepKind::Query => "query",
-        StepKind::Settle => "settle",
-    }
-}
-
-/// How far a step got as the record has it.
-pub(super) fn status_name(status: Status) -> &'static str {
-    match status {
-        Status::Incomplete => "incomplete",
-        Status::Complete => "complete",
-        Status::Failed => "failed",
-        Status::Interrupted => "interrupted",
     }
 }
 

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use analysis::{Figures, OpFigures, Percentiles, Row};
+use record::{Status, StepKind};
 
-use super::sheet::{About, Column, Form, Holds, Sheet, Value, kind_name, status_name};
+use super::sheet::{About, Column, Form, Holds, Sheet, Value};
 
 /// The table as CSV, as `assay show` prints it: without the runs' names.
 pub fn csv(figures: &Figures) -> String {
@@ -38,6 +39,76 @@ pub fn step_table<W: Write + Send>(
         sheet.push(&parts.line(row, name))?;
     }
     sheet.finish()
+}
+
+/// The columns that say which step of which cell a line is about.
+pub(super) const WHICH: [(&str, Holds); 11] = [
+    ("target", Holds::Text),
+    ("build", Holds::Text),
+    ("config", Holds::Text),
+    ("engine", Holds::Text),
+    ("engine_version", Holds::Text),
+    ("workload", Holds::Text),
+    ("variant", Holds::Text),
+    ("clients", Holds::Integer),
+    ("repeat", Holds::Integer),
+    ("step", Holds::Text),
+    ("kind", Holds::Text),
+];
+
+/// What stands in them.
+pub(super) fn which(row: &Row) -> [Value; 11] {
+    [
+        Value::text(&row.target),
+        Value::text(&row.build),
+        Value::text(&row.config),
+        Value::text(&row.engine),
+        Value::text(&row.engine_version),
+        Value::text(&row.workload),
+        Value::text(row.variant.as_deref().unwrap_or_default()),
+        Value::Integer(row.clients.into()),
+        Value::Integer(row.repeat.into()),
+        Value::text(&row.step),
+        Value::text(kind_name(row.kind)),
+    ]
+}
+
+/// The columns that say what a step's figures are worth.
+pub(super) const WORTH: [(&str, Holds); 4] = [
+    ("reported", Holds::Boolean),
+    ("status", Holds::Text),
+    ("valid", Holds::Boolean),
+    ("reasons", Holds::Text),
+];
+
+/// What stands in them.
+pub(super) fn worth(row: &Row) -> [Value; 4] {
+    [
+        Value::Boolean(row.reported),
+        Value::text(status_name(row.status)),
+        Value::Boolean(row.valid),
+        Value::text(&row.reasons.join("; ")),
+    ]
+}
+
+/// The kind of a step as the record has it.
+fn kind_name(kind: StepKind) -> &'static str {
+    match kind {
+        StepKind::Load => "load",
+        StepKind::Index => "index",
+        StepKind::Query => "query",
+        StepKind::Settle => "settle",
+    }
+}
+
+/// How far a step got as the record has it.
+fn status_name(status: Status) -> &'static str {
+    match status {
+        Status::Incomplete => "incomplete",
+        Status::Complete => "complete",
+        Status::Failed => "failed",
+        Status::Interrupted => "interrupted",
+    }
 }
 
 /// What columns depend on.
@@ -75,25 +146,16 @@ impl<'a> Parts<'a> {
         use Holds::{Boolean, Integer, Number, Text};
         let mut columns = vec![Column::new("run", Integer)];
         columns.extend(has_names.then(|| Column::new("run_name", Text)));
-        let fixed = [
-            ("target", Text),
-            ("build", Text),
-            ("config", Text),
-            ("engine", Text),
-            ("engine_version", Text),
-            ("workload", Text),
-            ("variant", Text),
-            ("clients", Integer),
-            ("repeat", Integer),
-            ("step", Text),
-            ("kind", Text),
+        let named = |(name, holds)| Column::new(name, holds);
+        columns.extend(WHICH.map(named));
+        let about = [
             ("main_op", Text),
             ("queries_per_event", Number),
             ("group", Text),
-            ("reported", Boolean),
-            ("status", Text),
-            ("valid", Boolean),
-            ("reasons", Text),
+        ];
+        columns.extend(about.map(named));
+        columns.extend(WORTH.map(named));
+        let fixed = [
             ("elapsed_s", Number),
             ("sla_target_rows_per_s", Number),
             ("sla_achieved_rows_per_s", Number),
@@ -103,7 +165,7 @@ impl<'a> Parts<'a> {
             ("fairness_apart_s", Number),
             ("fairness_apart_pct", Number),
         ];
-        columns.extend(fixed.map(|(name, holds)| Column::new(name, holds)));
+        columns.extend(fixed.map(named));
         let metrics = self.metrics.iter().map(|name| with_unit(name));
         let stalls = self.stalls.iter();
         let stalls = stalls.map(|reason| format!("write_stall_{reason}_count"));
@@ -130,25 +192,14 @@ impl<'a> Parts<'a> {
         let fairness = row.fairness.as_ref();
         let mut line = vec![Value::Integer(row.run as u64 + 1)];
         line.extend(run_name);
+        line.extend(which(row));
         line.extend([
-            Value::text(&row.target),
-            Value::text(&row.build),
-            Value::text(&row.config),
-            Value::text(&row.engine),
-            Value::text(&row.engine_version),
-            Value::text(&row.workload),
-            Value::text(row.variant.as_deref().unwrap_or_default()),
-            Value::Integer(row.clients.into()),
-            Value::Integer(row.repeat.into()),
-            Value::text(&row.step),
-            Value::text(kind_name(row.kind)),
             Value::text(row.main_op.as_deref().unwrap_or_default()),
             Value::number(row.queries_per_event),
             Value::text(row.group.as_deref().unwrap_or_default()),
-            Value::Boolean(row.reported),
-            Value::text(status_name(row.status)),
-            Value::Boolean(row.valid),
-            Value::text(&row.reasons.join("; ")),
+        ]);
+        line.extend(worth(row));
+        line.extend([
             Value::number(Some(row.seconds)),
             Value::number(sla.map(|sla| sla.target)),
             Value::number(sla.map(|sla| sla.achieved)),
@@ -182,7 +233,7 @@ fn of_kind(op: &OpFigures) -> impl Iterator<Item = Value> {
         op.offered, op.skipped, op.count, op.failed, op.retried, op.rows,
     ];
     let rates = [op.per_second, op.rows_per_second];
-    let times = [&op.service_us, &op.response_us].map(percentiles);
+    let times = [&op.service_us, &op.response_us].map(Percentiles::values);
     let succeeded = op.count > 0;
     counts
         .map(Value::Integer)
@@ -197,19 +248,6 @@ fn of_kind(op: &OpFigures) -> impl Iterator<Item = Value> {
 }
 
 const PERCENTILES: [&str; 8] = ["p50", "p90", "p95", "p99", "p99_9", "p99_99", "max", "mean"];
-
-fn percentiles(times: &Percentiles) -> [f64; 8] {
-    [
-        times.p50,
-        times.p90,
-        times.p95,
-        times.p99,
-        times.p99_9,
-        times.p99_99,
-        times.max,
-        times.mean,
-    ]
-}
 
 /// The field's names have no units: here they get one.
 fn with_unit(name: &str) -> String {
