@@ -245,6 +245,7 @@ mod tests {
             client,
             kind: "insert",
             ok,
+            retried: 0,
             failed: 0,
             rows: ok * 50,
             service_ns_max: 0,
@@ -269,6 +270,7 @@ mod tests {
         {
             for &name in names {
                 counters.add(&CounterRow {
+                    second: 0,
                     at_ns: second as i64 * 1_000_000_000 + 1,
                     name,
                     value: second as f64 + f64::from(name.as_bytes()[0]),

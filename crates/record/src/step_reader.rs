@@ -10,7 +10,7 @@ use crate::step_writer::{
     COUNTERS_FILE, CUMULATIVE_NOTE, HOST_FILE, INTERVALS_FILE, LATENCY_FILE, LATENCY_TOTAL_FILE,
     STEP_FILE, counter_columns, interval_columns, sample_columns,
 };
-use crate::table::{ColumnSpec, ColumnType, TableReader, Values};
+use crate::table::{ColumnType, TableReader, Values};
 use crate::{Counter, Interval, RecordError, Step, checksum, json};
 
 /// A step of a record. A file is compared with its checksum before it is read.
@@ -94,24 +94,30 @@ impl StepReader {
         Ok(Some(path))
     }
 
-    /// The rows of `intervals.parquet` in the order in which they were written.
+    /// All rows of `intervals.parquet`, as [`each_interval`](Self::each_interval) shows them.
     ///
     /// # Errors
-    /// The file is missing or damaged; also each item may say so.
-    pub fn intervals(&self) -> Result<Intervals, RecordError> {
-        let mut table = self.table(INTERVALS_FILE)?;
-        if let Some(table) = &mut table {
-            table.select(&interval_columns())?;
-        }
-        Ok(Intervals {
-            path: self.path.join(INTERVALS_FILE),
-            table,
-            rows: Vec::new().into_iter(),
-        })
+    /// The file is missing or damaged.
+    pub fn intervals(&self) -> Result<Vec<Interval>, RecordError> {
+        let mut rows = Vec::new();
+        self.each_interval(|row| {
+            rows.push(Interval {
+                second: row.second,
+                client: row.client,
+                kind: row.kind.to_owned(),
+                ok: row.ok,
+                failed: row.failed,
+                retried: row.retried,
+                rows: row.rows,
+                service_ns_max: row.service_ns_max,
+                response_ns_max: row.response_ns_max,
+            });
+        })?;
+        Ok(rows)
     }
 
-    /// Shows every row of `intervals.parquet` to `each`, in the order in which they were written. It copies no text, and
-    /// so is many times quicker than [`intervals`](Self::intervals).
+    /// Shows every row of `intervals.parquet` to `each`, in the order in which they were written. It copies no text,
+    /// and holds no more than a batch of them.
     ///
     /// # Errors
     /// The file is missing or damaged.
@@ -120,11 +126,7 @@ impl StepReader {
             return Ok(());
         };
         let path = self.path.join(INTERVALS_FILE);
-        let wanted: Vec<ColumnSpec> = interval_columns()
-            .into_iter()
-            .filter(|column| column.name != "retried")
-            .collect();
-        table.select(&wanted)?;
+        table.select(&interval_columns())?;
         while let Some((count, batch)) = table.next_batch()? {
             let Ok(
                 [
@@ -133,11 +135,12 @@ impl StepReader {
                     Values::Text(kind),
                     Values::Int64(ok),
                     Values::Int64(failed),
+                    Values::Int64(retried),
                     Values::Int64(rows),
                     Values::Int64(service),
                     Values::Int64(response),
                 ],
-            ) = <[Values; 8]>::try_from(batch)
+            ) = <[Values; 9]>::try_from(batch)
             else {
                 unreachable!("a batch has the columns that were selected")
             };
@@ -148,6 +151,7 @@ impl StepReader {
                     kind: text(&path, &kind[row])?,
                     ok: unsigned64(ok[row]),
                     failed: unsigned64(failed[row]),
+                    retried: unsigned64(retried[row]),
                     rows: unsigned64(rows[row]),
                     service_ns_max: unsigned64(service[row]),
                     response_ns_max: unsigned64(response[row]),
@@ -166,25 +170,23 @@ impl StepReader {
             return Ok(());
         };
         let path = self.path.join(COUNTERS_FILE);
-        let wanted: Vec<ColumnSpec> = counter_columns()
-            .into_iter()
-            .filter(|column| column.name != "second")
-            .collect();
-        table.select(&wanted)?;
+        table.select(&counter_columns())?;
         while let Some((count, batch)) = table.next_batch()? {
             let Ok(
                 [
+                    Values::Int32(second),
                     Values::Int64(at_ns),
                     Values::Text(name),
                     Values::Double(value),
                     Values::Boolean(cumulative),
                 ],
-            ) = <[Values; 4]>::try_from(batch)
+            ) = <[Values; 5]>::try_from(batch)
             else {
                 unreachable!("a batch has the columns that were selected")
             };
             for row in 0..count {
                 each(&CounterRow {
+                    second: unsigned32(second[row]),
                     at_ns: at_ns[row],
                     name: text(&path, &name[row])?,
                     value: value[row],
@@ -257,20 +259,24 @@ impl StepReader {
         Ok(series)
     }
 
-    /// The rows of `counters.parquet` in the order in which they were written.
+    /// All rows of `counters.parquet`, as [`each_counter`](Self::each_counter) shows them.
     ///
     /// # Errors
-    /// The file is missing or damaged; also each item may say so.
-    pub fn counters(&self) -> Result<CounterSamples, RecordError> {
-        let mut table = self.table(COUNTERS_FILE)?;
-        if let Some(table) = &mut table {
-            table.select(&counter_columns())?;
-        }
-        Ok(CounterSamples {
-            path: self.path.join(COUNTERS_FILE),
-            table,
-            rows: Vec::new().into_iter(),
-        })
+    /// The file is missing or damaged.
+    pub fn counters(&self) -> Result<Vec<CounterSample>, RecordError> {
+        let mut rows = Vec::new();
+        self.each_counter(|row| {
+            rows.push(CounterSample {
+                second: row.second,
+                at_ns: row.at_ns,
+                counter: Counter {
+                    name: row.name.to_owned(),
+                    value: row.value,
+                    cumulative: row.cumulative,
+                },
+            });
+        })?;
+        Ok(rows)
     }
 
     /// The lines of `latency.hlog`, one for each second and tag.
@@ -327,7 +333,7 @@ pub struct HostColumnSeries {
     pub values: Vec<Option<i64>>,
 }
 
-/// One row of `intervals.parquet` while it is read: the fields of [`Interval`] but for attempts.
+/// One row of `intervals.parquet` while it is read: the fields of [`Interval`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IntervalRow<'a> {
     /// Which second of the step, from 0.
@@ -340,6 +346,8 @@ pub struct IntervalRow<'a> {
     pub ok: u64,
     /// Operations that failed for good.
     pub failed: u64,
+    /// Attempts beyond the first.
+    pub retried: u64,
     /// Rows inserted, changed, deleted or read.
     pub rows: u64,
     /// The longest service time, in nanoseconds; 0 without one.
@@ -351,6 +359,8 @@ pub struct IntervalRow<'a> {
 /// One row of `counters.parquet` while it is read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CounterRow<'a> {
+    /// Which second of the step it belongs to.
+    pub second: u32,
     /// When it was read, on the step's clock.
     pub at_ns: i64,
     /// The counter's name.
@@ -359,23 +369,6 @@ pub struct CounterRow<'a> {
     pub value: f64,
     /// It only grows.
     pub cumulative: bool,
-}
-
-/// Reads `intervals.parquet`.
-pub struct Intervals {
-    path: PathBuf,
-    table: Option<TableReader>,
-    rows: std::vec::IntoIter<Interval>,
-}
-
-impl Iterator for Intervals {
-    type Item = Result<Interval, RecordError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        next_row(&mut self.rows, &mut self.table, |rows, batch| {
-            interval_rows(&self.path, rows, batch)
-        })
-    }
 }
 
 /// A counter of the engine at one moment of a step.
@@ -387,120 +380,6 @@ pub struct CounterSample {
     pub at_ns: i64,
     /// The counter.
     pub counter: Counter,
-}
-
-/// Reads `counters.parquet`.
-pub struct CounterSamples {
-    path: PathBuf,
-    table: Option<TableReader>,
-    rows: std::vec::IntoIter<CounterSample>,
-}
-
-impl Iterator for CounterSamples {
-    type Item = Result<CounterSample, RecordError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        next_row(&mut self.rows, &mut self.table, |rows, batch| {
-            counter_rows(&self.path, rows, batch)
-        })
-    }
-}
-
-/// Takes the next row of a batch, and the next batch when there is none.
-fn next_row<T>(
-    rows: &mut std::vec::IntoIter<T>,
-    table: &mut Option<TableReader>,
-    decode: impl FnOnce(usize, Vec<Values>) -> Result<Vec<T>, RecordError>,
-) -> Option<Result<T, RecordError>> {
-    if let Some(row) = rows.next() {
-        return Some(Ok(row));
-    }
-    let batch = match table.as_mut()?.next_batch() {
-        Ok(batch) => batch.map(|(count, values)| decode(count, values)),
-        Err(error) => Some(Err(error)),
-    };
-    match batch {
-        Some(Ok(next)) => {
-            *rows = next.into_iter();
-            rows.next().map(Ok)
-        }
-        // After an error nothing more can be trusted.
-        Some(Err(error)) => {
-            *table = None;
-            Some(Err(error))
-        }
-        None => None,
-    }
-}
-
-fn interval_rows(
-    path: &Path,
-    count: usize,
-    batch: Vec<Values>,
-) -> Result<Vec<Interval>, RecordError> {
-    let Ok(
-        [
-            Values::Int32(second),
-            Values::Int32(client),
-            Values::Text(kind),
-            Values::Int64(ok),
-            Values::Int64(failed),
-            Values::Int64(retried),
-            Values::Int64(rows),
-            Values::Int64(service),
-            Values::Int64(response),
-        ],
-    ) = <[Values; 9]>::try_from(batch)
-    else {
-        unreachable!("a batch has the columns that were selected")
-    };
-    (0..count)
-        .map(|row| {
-            Ok(Interval {
-                second: unsigned32(second[row]),
-                client: unsigned32(client[row]),
-                kind: text(path, &kind[row])?.to_owned(),
-                ok: unsigned64(ok[row]),
-                failed: unsigned64(failed[row]),
-                retried: unsigned64(retried[row]),
-                rows: unsigned64(rows[row]),
-                service_ns_max: unsigned64(service[row]),
-                response_ns_max: unsigned64(response[row]),
-            })
-        })
-        .collect()
-}
-
-fn counter_rows(
-    path: &Path,
-    count: usize,
-    batch: Vec<Values>,
-) -> Result<Vec<CounterSample>, RecordError> {
-    let Ok(
-        [
-            Values::Int32(second),
-            Values::Int64(at_ns),
-            Values::Text(name),
-            Values::Double(value),
-            Values::Boolean(cumulative),
-        ],
-    ) = <[Values; 5]>::try_from(batch)
-    else {
-        unreachable!("a batch has the columns that were selected")
-    };
-    (0..count)
-        .map(|row| {
-            Ok(CounterSample {
-                second: unsigned32(second[row]),
-                at_ns: at_ns[row],
-                counter: Counter {
-                    name: text(path, &name[row])?.to_owned(),
-                    value: value[row],
-                    cumulative: cumulative[row],
-                },
-            })
-        })
-        .collect()
 }
 
 fn text<'a>(path: &Path, bytes: &'a parquet::data_type::ByteArray) -> Result<&'a str, RecordError> {

@@ -85,7 +85,6 @@ fn a_stall_of_the_server_shows_in_the_response_time_of_all_that_it_delayed() {
     // Every second has its row for every kind, and at least one of the stall has nothing in it.
     let mut ok: BTreeMap<u32, BTreeMap<String, u64>> = BTreeMap::new();
     for row in step.intervals().unwrap() {
-        let row = row.unwrap();
         *ok.entry(row.second)
             .or_default()
             .entry(row.kind)

@@ -66,7 +66,8 @@ fn the_first_format_reads() {
     let rows: u64 = steps[0]
         .intervals()
         .unwrap()
-        .map(|row| row.unwrap().rows)
+        .iter()
+        .map(|row| row.rows)
         .sum();
     assert_eq!(rows, 12_000);
     let host = steps[0].host().unwrap();
@@ -75,7 +76,7 @@ fn the_first_format_reads() {
         Some(11_000_000_000)
     );
     assert_eq!(host.column("server_rss_bytes").unwrap().values[11], None);
-    assert_eq!(steps[0].counters().unwrap().count(), 24);
+    assert_eq!(steps[0].counters().unwrap().len(), 24);
     let histograms = steps[0].histograms().unwrap();
     assert_eq!(histograms["insert.service"].len(), 240);
     assert_eq!(histograms["insert.response"].len(), 252);

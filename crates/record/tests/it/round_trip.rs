@@ -33,7 +33,7 @@ fn what_is_written_is_what_is_read() {
         sample::step()
     );
 
-    let intervals: Vec<Interval> = step.intervals().unwrap().map(Result::unwrap).collect();
+    let intervals = step.intervals().unwrap();
     assert_eq!(
         intervals,
         (0..sample::SECONDS)
@@ -49,7 +49,7 @@ fn what_is_written_is_what_is_read() {
     assert_eq!(rss.values[..3], [Some(1 << 20), None, Some(1 << 20)]);
     assert!(host.column("no_such_bytes").is_none());
 
-    let counters: Vec<_> = step.counters().unwrap().map(Result::unwrap).collect();
+    let counters = step.counters().unwrap();
     assert_eq!(counters.len(), 2 * sample::SECONDS as usize);
     let last = &counters[counters.len() - 2];
     assert_eq!(
@@ -128,8 +128,8 @@ fn many_row_groups_come_back_in_order() {
     writer.finish(&sample::step()).unwrap();
     let steps = cell.read_steps().unwrap();
     let mut read = 0;
-    for (i, interval) in steps[0].intervals().unwrap().enumerate() {
-        assert_eq!(interval.unwrap(), row(i as u32));
+    for (i, interval) in steps[0].intervals().unwrap().into_iter().enumerate() {
+        assert_eq!(interval, row(i as u32));
         read += 1;
     }
     assert_eq!(read, count);
@@ -145,8 +145,8 @@ fn a_step_with_nothing_in_it_reads_as_empty() {
         .finish(&Step::default())
         .unwrap();
     let step = &cell.read_steps().unwrap()[0];
-    assert_eq!(step.intervals().unwrap().count(), 0);
-    assert_eq!(step.counters().unwrap().count(), 0);
+    assert_eq!(step.intervals().unwrap().len(), 0);
+    assert_eq!(step.counters().unwrap().len(), 0);
     assert_eq!(step.host().unwrap().columns.len(), 2);
     assert!(step.host().unwrap().columns[0].values.is_empty());
     assert!(step.histograms().unwrap().is_empty());
@@ -184,7 +184,7 @@ fn a_step_that_was_never_finished_is_incomplete_and_empty() {
         ("l.i1", Status::Incomplete)
     );
     assert!(!steps[0].step().valid && !steps[0].step().reasons.is_empty());
-    assert_eq!(steps[0].intervals().unwrap().count(), 0);
+    assert_eq!(steps[0].intervals().unwrap().len(), 0);
     assert_eq!(steps[0].host().unwrap(), record::HostSeries::default());
     assert!(steps[0].histograms().unwrap().is_empty());
 }
