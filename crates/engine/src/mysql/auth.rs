@@ -75,6 +75,16 @@ impl Plugin {
         }
     }
 
+    /// The nonce in what the server sent with the plugin's name: most plugins put a zero after theirs, and the random
+    /// bytes of a nonce to sign may end in one.
+    pub(super) fn nonce(self, sent: &[u8]) -> &[u8] {
+        let length = match self {
+            Self::Ed25519 => 32,
+            _ => 20,
+        };
+        &sent[..sent.len().min(length)]
+    }
+
     /// The first answer to the server's `nonce`.
     ///
     /// # Errors
@@ -181,6 +191,16 @@ mod tests {
         let stored = sha256(&[&sha256(&[b"secret"])]);
         let once = xor(caching_sha2(b"secret", NONCE), &sha256(&[&stored, NONCE]));
         assert_eq!(sha256(&[&once]), stored);
+    }
+
+    #[test]
+    fn a_nonce_may_end_in_a_zero_of_its_own() {
+        let sent = [NONCE, &[0]].concat();
+        assert_eq!(Plugin::Native.nonce(&sent), NONCE);
+        assert_eq!(Plugin::CachingSha2.nonce(&sent), NONCE);
+        let random = [&[7; 31][..], &[0]].concat();
+        assert_eq!(Plugin::Ed25519.nonce(&random), random);
+        assert!(Plugin::Socket.nonce(b"").is_empty());
     }
 
     #[test]

@@ -205,7 +205,7 @@ impl Connection {
                 [packet::EOF, rest @ ..] => {
                     let mut reader = Reader(rest);
                     plugin = Plugin::named(reader.until_zero())?;
-                    nonce = reader.0.strip_suffix(&[0]).unwrap_or(reader.0).to_vec();
+                    nonce = plugin.nonce(reader.0).to_vec();
                     let answer = plugin.answer(password.as_bytes(), &nonce, self.way())?;
                     self.reply(&answer)?;
                 }
