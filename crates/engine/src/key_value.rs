@@ -44,6 +44,8 @@ pub struct Scan<'a> {
     pub limit: u64,
     /// What it sees.
     pub view: View,
+    /// Whether each key is held against the one before. It need not be where the caller knows which keys there are.
+    pub verifies_order: bool,
 }
 
 /// What a scan read.
@@ -73,6 +75,10 @@ pub struct KeyFacts {
 /// A value that is read belongs to the engine and is borrowed until the session's next call. What the session holds
 /// between calls for that (a pinned block, a kept iterator) goes with [`release`](Self::release).
 pub trait KeyValueSession: Send {
+    /// Called by a thread that is going to use the session, before its operations are measured: what the engine keeps
+    /// for each thread is set here.
+    fn enter_thread(&mut self) {}
+
     /// What the writes that follow leave behind; [`Durability::Log`] to begin with.
     fn set_durability(&mut self, durability: Durability);
 
@@ -123,8 +129,8 @@ pub trait KeyValueSession: Send {
     /// The value of the key at `index` of the last [`multi_get`](Self::multi_get); `None` where it was not there.
     fn found(&self, index: usize) -> Option<&[u8]>;
 
-    /// Seeks, and gives `visit` each entry's key and value in turn. That each key lies on the right side of the one
-    /// before it, and the first one on the right side of where the scan begins, is verified.
+    /// Seeks, and gives `visit` each entry's key and value in turn. Where the scan [verifies](Scan::verifies_order)
+    /// it, each key has to lie on the right side of the one before it, and the first one of where the scan begins.
     ///
     /// # Errors
     /// The engine's own, by class; [`crate::ErrorClass::Protocol`] when keys come out of order.

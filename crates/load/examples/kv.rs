@@ -478,7 +478,7 @@ impl KeyValueSession for Nothing {
             else {
                 break;
             };
-            if !self.order.follows(scan.from, key) {
+            if scan.verifies_order && !self.order.follows(scan.from, key) {
                 return Err(Error::new(ErrorClass::Protocol, "keys are out of order"));
             }
             scanned.entries += 1;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use engine::{Error, ErrorClass, Outcome as Reply};
@@ -41,6 +42,8 @@ struct Simulated {
     quota: Option<u64>,
     number: u64,
     rows: u64,
+    /// Where it was begun.
+    thread: Option<ThreadId>,
 }
 
 #[derive(Clone)]
@@ -61,6 +64,7 @@ impl Simulated {
             quota: None,
             number: 0,
             rows: 1,
+            thread: None,
         }
     }
 
@@ -80,7 +84,12 @@ impl Program for Simulated {
         &[Kind("op")]
     }
 
+    fn begin(&mut self) {
+        assert_eq!(self.thread.replace(thread::current().id()), None);
+    }
+
     fn prepare(&mut self) -> Next {
+        assert_eq!(self.thread, Some(thread::current().id()));
         if self.quota == Some(self.number) {
             return Next::Done;
         }

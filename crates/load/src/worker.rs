@@ -83,6 +83,7 @@ impl<C: Clock> Worker<'_, C> {
         let mut ending = Ending::default();
         let mut index = 0_u64;
         let mut second_end_ns = SECOND_NS;
+        program.begin();
         self.clock.sleep_until(self.start_at);
         let first_ns = self.schedule.due_ns(0).unwrap_or(0);
         (ending.started_ns, ending.ended_ns) = (first_ns, first_ns);

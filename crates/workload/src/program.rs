@@ -25,6 +25,9 @@ pub trait Program: Send {
     /// The kinds of operation that it may do, the main one first: a schedule's rate is that one's.
     fn kinds(&self) -> &'static [Kind];
 
+    /// Called first, and once, by the thread that calls the others.
+    fn begin(&mut self) {}
+
     /// Makes the next operation ready, outside of measured time: draws its values, encodes its message.
     fn prepare(&mut self) -> Next;
 

@@ -219,6 +219,7 @@ impl RocksDb {
             direction: Direction::Forward,
             limit: u64::MAX,
             view: View::Now,
+            verifies_order: true,
         };
         let scanned = self.connect().scan(scan, |key, _| {
             if facts.first.is_none() {

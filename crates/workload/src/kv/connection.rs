@@ -72,6 +72,10 @@ impl<S: KeyValueSession> Program for Connection<S> {
         }
     }
 
+    fn begin(&mut self) {
+        each!(self, inner => inner.session.enter_thread());
+    }
+
     #[inline]
     fn prepare(&mut self) -> Next {
         each!(self, inner => inner.prepare())
@@ -301,6 +305,8 @@ impl<S: KeyValueSession> Scanner<S> {
             direction: self.direction,
             limit: self.limit,
             view: View::Now,
+            // Each entry has to be the next number's, which says more.
+            verifies_order: false,
         };
         let (mut index, mut rows) = (0, 0);
         let (witness, sampled) = (&mut self.witness, self.sampled.unwrap_or(u64::MAX));

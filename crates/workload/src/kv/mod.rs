@@ -357,6 +357,7 @@ impl Kv {
                 direction,
                 limit: 1,
                 view: View::Now,
+                verifies_order: true,
             };
             session.scan(scan, |key, _| *end = Some(key.to_vec()))?;
         }

@@ -82,6 +82,8 @@ functions! {
         flushoptions_set_wait: fn(Opaque, c_uchar);
         flush: fn(Opaque, Opaque, Failure);
 
+        set_perf_level: fn(c_int);
+
         readoptions_create: fn() -> Opaque;
         readoptions_destroy: fn(Opaque);
         writeoptions_create: fn() -> Opaque;

@@ -5,13 +5,16 @@
     reason = "the library's functions are called, and what they pin is lent for as long as it is held"
 )]
 
-use std::ffi::{c_char, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::Arc;
 
 use super::api::{Api, Opaque};
 use super::database::{Database, bytes, check};
 use crate::{Direction, Durability, Error, ErrorClass, KeyOrder, Scan, Scanned, View};
+
+/// The library's name for it is `rocksdb_disable`.
+const PERF_LEVEL_DISABLE: c_int = 1;
 
 /// What several reads at once give and take, kept from call to call.
 #[derive(Debug, Default)]
@@ -99,6 +102,12 @@ impl Client {
             order: KeyOrder::default(),
             database,
         }
+    }
+
+    /// The calling thread's work is not counted for it, as it is by default: that took 15 % of a reader's time.
+    pub(in crate::rocksdb) fn stop_counting(&self) {
+        // SAFETY: sets a variable of the thread.
+        unsafe { (self.api.set_perf_level)(PERF_LEVEL_DISABLE) }
     }
 
     pub(in crate::rocksdb) fn set_durability(&mut self, durability: Durability) {
@@ -352,7 +361,7 @@ impl Client {
                 let value = (api.iter_value)(iterator, &mut value_size);
                 (bytes(key, key_size), bytes(value, value_size))
             };
-            if !self.order.follows(scan.from, key) {
+            if scan.verifies_order && !self.order.follows(scan.from, key) {
                 return Err(out_of_order(key, self.order.before()));
             }
             scanned.entries += 1;

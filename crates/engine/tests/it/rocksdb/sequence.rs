@@ -12,6 +12,7 @@ fn scan(from: &[u8], direction: Direction, limit: u64) -> Scan<'_> {
         direction,
         limit,
         view: View::Now,
+        verifies_order: true,
     }
 }
 

@@ -71,6 +71,16 @@ impl<S: KeyValueSession> Program for Connection<S> {
         }
     }
 
+    fn begin(&mut self) {
+        match self {
+            Self::Inserter(Inserter { session, .. })
+            | Self::Deleter(Deleter { session, .. })
+            | Self::RangeReader(RangeReader { session, .. })
+            | Self::PointReader(PointReader { session, .. }) => session.enter_thread(),
+            Self::Indexer(indexer) => indexer.inserter.session.enter_thread(),
+        }
+    }
+
     #[inline]
     fn prepare(&mut self) -> Next {
         each!(self, inner => inner.prepare())
@@ -130,6 +140,7 @@ pub(super) fn scan_up<S: KeyValueSession>(
         direction: Direction::Forward,
         limit,
         view: View::Now,
+        verifies_order: true,
     };
     session.scan(scan, |key, value| {
         if key.starts_with(id(from)) {
@@ -166,6 +177,7 @@ pub(super) fn largest_key<S: KeyValueSession>(
         direction: Direction::Reverse,
         limit: 1,
         view: View::Now,
+        verifies_order: true,
     };
     session.scan(scan, |key, _| {
         if key.starts_with(layout.start()) {
