@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ffi};
 
 pub use dialect::SqliteDialect;
 pub use session::SqliteSession;
@@ -334,11 +334,16 @@ impl SqliteObserver {
 }
 
 /// What SQLite says when a file is not there for the kind of failure that a full or broken disk makes.
-fn class_of(code: rusqlite::ErrorCode) -> ErrorClass {
+fn class_of(error: &ffi::Error) -> ErrorClass {
     use rusqlite::ErrorCode;
-    match code {
+    const DUPLICATES: [i32; 3] = [
+        ffi::SQLITE_CONSTRAINT_PRIMARYKEY,
+        ffi::SQLITE_CONSTRAINT_ROWID,
+        ffi::SQLITE_CONSTRAINT_UNIQUE,
+    ];
+    match error.code {
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => ErrorClass::Busy,
-        ErrorCode::ConstraintViolation => ErrorClass::DuplicateKey,
+        _ if DUPLICATES.contains(&error.extended_code) => ErrorClass::DuplicateKey,
         ErrorCode::DiskFull => ErrorClass::DiskFull,
         ErrorCode::OperationInterrupted => ErrorClass::Interrupted,
         ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::SystemIoFailure => {

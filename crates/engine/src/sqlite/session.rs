@@ -221,7 +221,7 @@ fn outcome(statement: &mut rusqlite::Statement<'_>) -> rusqlite::Result<Outcome>
 pub(super) fn error(failure: &rusqlite::Error) -> Error {
     match failure.sqlite_error() {
         Some(sqlite) => Error {
-            class: super::class_of(sqlite.code),
+            class: super::class_of(sqlite),
             code: Some(format!("sqlite {}", sqlite.extended_code)),
             message: failure.to_string(),
         },

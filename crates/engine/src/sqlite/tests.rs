@@ -264,13 +264,14 @@ fn a_log_that_a_reader_holds_is_told() {
 #[test]
 fn a_duplicate_key_and_a_full_database_have_their_classes() {
     let (_directory, _sqlite, mut session) = filled(10);
+    session.query("create unique index u on t(at)").unwrap();
+    let mut class = |sql: &str| session.query(sql).unwrap_err().class;
     assert_eq!(
-        session
-            .query("insert into t values (1, 1, 1, '')")
-            .unwrap_err()
-            .class,
+        class("insert into t values (1, 1, 1, '')"),
         ErrorClass::DuplicateKey
     );
+    assert_eq!(class("update t set at = 1000000"), ErrorClass::DuplicateKey);
+    assert_eq!(class("update t set k = null"), ErrorClass::Other);
     session.query("pragma max_page_count = 1").unwrap();
     let error = session
         .query("insert into t(at, k, data) with recursive r(n) as (select 1 union all select n + 1 from r limit 9999) select n, n, 'x' from r")
