@@ -37,6 +37,12 @@ fn counters_grow_with_the_work() {
             .unwrap();
         // Sizes are as old as the statistics.
         session.query("analyze table count1").unwrap();
+        if server.storage_engine == "rocksdb" {
+            // A level that never had a file is none.
+            session
+                .query("set global rocksdb_force_flush_memtable_now = 1")
+                .unwrap();
+        }
         let after = observer.counters().unwrap();
         let grown = |name: &str| value(&after, name) - value(&before, name);
         assert!(grown("handler_commit_count") >= 200.0);
@@ -135,6 +141,18 @@ fn without_a_binary_log_nothing_is_said_of_it() {
     let mysql = place.start(&[("skip_log_bin", "")]).unwrap();
     let counters = mysql.observer(&[]).unwrap().counters().unwrap();
     assert!(!counters.iter().any(|it| it.name.starts_with("binlog_")));
+}
+
+#[test]
+fn an_observer_outlives_the_time_that_sessions_may_be_idle() {
+    if installed().is_none() {
+        return;
+    }
+    let place = Place::new();
+    let mysql = place.start(&[("wait_timeout", "1")]).unwrap();
+    let mut observer = mysql.observer(&[]).unwrap();
+    std::thread::sleep(Duration::from_millis(2500));
+    assert!(!observer.counters().unwrap().is_empty());
 }
 
 #[test]

@@ -167,9 +167,14 @@ fn what_settling_did_not_reach_is_told() {
             write(&database, 100);
             let settled = database.settle_and_empty_l0(no_time, &GO_ON).unwrap();
             assert_eq!(settled.actions[2].what, "compact L0: not begun");
-            assert_eq!(
-                settled.unfinished,
-                ["the first level was to be empty, and holds files: 1"]
+            let (first, others) = settled.unfinished.split_first().unwrap();
+            assert_eq!(first, "the first level was to be empty, and holds files: 1");
+            // The library may still be ending its flush.
+            assert!(
+                others
+                    .iter()
+                    .all(|it| it.ends_with("time was over: 1 flush running")),
+                "{others:?}"
             );
             let settled = database.settle_and_empty_l0(LIMITS, &GO_ON).unwrap();
             assert_eq!(settled.unfinished, [""; 0]);
