@@ -5,12 +5,13 @@ use std::fmt::Write as _;
 use analysis::{Declared, PlanTarget, Settings, declared, declared_differences};
 use plan::Config;
 
-use crate::builds;
+use crate::builds::{self, Located};
 use crate::cli::CheckArgs;
 use crate::outcome::Exit;
 use crate::plan_file::{self, PlanFile, origin};
 use crate::preflight::{LOAD_ROWS_PER_S, WRITE_ROWS_PER_S, estimate, refuse_what_cannot_run};
 use crate::results::{pair_of, print, style};
+use crate::run;
 
 /// Shows what a plan comes to.
 pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
@@ -19,7 +20,10 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
         return check_between(&file, pair);
     }
     refuse_what_cannot_run(&file)?;
-    let located = builds::locate(&file.plan, file.plan.cells().into_iter())?;
+    let Located {
+        builds: located,
+        left_out,
+    } = builds::locate(&file, file.plan.cells().into_iter())?;
     let plan = &file.plan;
     let mut text = String::new();
     let width = plan
@@ -47,6 +51,12 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
             build.name, build.engine, build.version, build.source
         );
     }
+    if !left_out.is_empty() {
+        let _ = writeln!(text, "\nleft out, since versions don't have it:");
+        for (option, targets) in &left_out {
+            let _ = writeln!(text, "  {option}: {}", targets.join(", "));
+        }
+    }
     let cells = plan.cells();
     let _ = writeln!(text, "\ncells, in this order:");
     for cell in &cells {
@@ -58,6 +68,9 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
             "  {target}{variant}  clients {}  repeat {}",
             cell.clients, cell.repeat
         );
+    }
+    for left_out in run::not_applicable(plan, |_| true) {
+        let _ = writeln!(text, "  {left_out}");
     }
     let base = &plan.targets[plan.base].name;
     let differences = declared_differences(&plan_targets(&file, &located)?, base);
@@ -109,7 +122,7 @@ fn plan_targets(file: &PlanFile, located: &[record::Build]) -> anyhow::Result<Ve
             .find(|located| located.name == build.name)
             .map(|located| located.version.clone());
         let files = file.config_texts(config)?;
-        let mut declared = declared(engine, files.iter().map(String::as_str), &config.set);
+        let mut declared = declared(engine, files.iter().map(String::as_str), &config.declared());
         declared.extend(limits(config));
         Ok(PlanTarget {
             name: target.name.clone(),

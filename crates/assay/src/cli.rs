@@ -58,7 +58,8 @@ pub enum Command {
 pub struct PlanArgs {
     /// The plan file (TOML); without one, the built-in plan
     pub plan: Option<PathBuf>,
-    /// Sets one value of the plan, as in `workload.insert.initial-rows=1M`; may be repeated
+    /// Sets one value of the plan, as in `workload.insert.initial-rows=1M`; an option of a config as the engine reads it,
+    /// as in `config.rocksdb.a.set.block_cache={capacity=1G;num_shard_bits=6}`; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
 }
@@ -142,8 +143,8 @@ pub enum Format {
 Targets of one name in several runs are repeats of one target, and must be the same: the same plan run again adds \
 repeats. `--by-run` compares each target with that of its name in the first run: yesterday's run, then today's.
 
-With `--gate`: exit code 0 where no regression is shown, 3 where one is, 4 where a result is invalid or too noisy to \
-judge. What is judged are throughput and the metrics that a threshold names.")]
+With `--gate`: exit code 0 where a regression beyond the threshold is ruled out, 3 where one is shown, 4 where it is \
+not known: invalid, not measured, a single run, too noisy. What is judged are throughput and the metrics that a threshold names.")]
 pub struct CompareArgs {
     /// The run directories
     #[arg(required = true, value_name = "RUN")]

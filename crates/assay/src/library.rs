@@ -1,10 +1,13 @@
-//! Asks a shared library what it is, in a process of its own: this one may meet several, and one that crashes.
+//! Asks a shared library what it is and whether it takes the plan's configs, in a process of its own: this one may meet
+//! several, and one that crashes.
 
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::Context;
-use engine::rocksdb::Library;
+use engine::rocksdb::{self, Library};
+use plan::UnknownOptions;
 use serde::{Deserialize, Serialize};
 
 use crate::cli::LibraryArgs;
@@ -20,57 +23,169 @@ pub struct Identity {
     pub path: String,
 }
 
-#[derive(Debug, Deserialize, Serialize)]
-struct Refusal {
-    causes: Vec<String>,
-    help: Option<String>,
+/// A config for a library.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Trial {
+    file: Option<String>,
+    set: Vec<(String, String)>,
+    skips_unknown: bool,
+    statistics: bool,
 }
 
-/// Loads the library and says what it is, or why it can't be measured.
+/// Why a library or a config can't be measured.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Refusal {
+    /// As [`causes_of`] gives them.
+    pub causes: Vec<String>,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+/// What became of a config: the options that are left out, since the version doesn't have them.
+pub type Tried = Result<Vec<String>, Refusal>;
+
+impl Trial {
+    /// A config of a plan with `set`, and the text of its file.
+    pub fn new(config: &plan::Config, set: Vec<(String, String)>, file: Option<String>) -> Self {
+        Self {
+            file,
+            set,
+            skips_unknown: config.unknown_options == UnknownOptions::Skip,
+            statistics: config.statistics,
+        }
+    }
+
+    /// As the engine takes it.
+    pub fn into_config(self) -> rocksdb::Config {
+        rocksdb::Config {
+            file: self.file,
+            set: self.set,
+            unknown: if self.skips_unknown {
+                rocksdb::UnknownOption::Skip
+            } else {
+                rocksdb::UnknownOption::Refuse
+            },
+            statistics: self.statistics,
+        }
+    }
+}
+
+fn refusal(error: impl Into<anyhow::Error>) -> Refusal {
+    let error = error.into();
+    Refusal {
+        causes: causes_of(&error),
+        help: help_of(&error),
+    }
+}
+
+/// Loads the library and says what it is, or why it can't be measured; then, a line for each, what becomes of the configs
+/// on stdin.
 pub fn main(args: &LibraryArgs) -> anyhow::Result<Exit> {
-    let answer = Library::open(&args.path)
-        .map(|library| Identity {
-            version: library.version_text().to_owned(),
-            path: library.path().display().to_string(),
-        })
-        .map_err(|error| {
-            let error = error.into();
-            Refusal {
-                causes: causes_of(&error),
-                help: help_of(&error),
-            }
-        });
-    results::print(&serde_json::to_string(&answer)?)?;
+    let say = |line: String| results::print(&(line + "\n"));
+    let library = match Library::open(&args.path) {
+        Ok(library) => library,
+        Err(error) => {
+            say(serde_json::to_string(&Err::<Identity, _>(refusal(error)))?)?;
+            return Ok(Exit::Ok);
+        }
+    };
+    let identity = Identity {
+        version: library.version_text().to_owned(),
+        path: library.path().display().to_string(),
+    };
+    say(serde_json::to_string(&Ok::<_, Refusal>(identity))?)?;
+    let trials: Vec<Trial> =
+        serde_json::from_reader(std::io::stdin()).context("the configs can't be read")?;
+    for trial in trials {
+        let tried: Tried = rocksdb::try_config(&library, &trial.into_config()).map_err(refusal);
+        say(serde_json::to_string(&tried)?)?;
+    }
     Ok(Exit::Ok)
 }
 
-/// Asks another process what the library at `path` is.
-pub fn identify(path: &Path) -> anyhow::Result<Identity> {
+/// Asks another process what the library at `path` is, and what becomes of the configs with it, each in its turn.
+pub fn identify(path: &Path, trials: &[Trial]) -> anyhow::Result<(Identity, Vec<Tried>)> {
     let executable = std::env::current_exe().context("this program's own path is not known")?;
-    let output = Command::new(&executable)
+    let cannot = || format!("`{}` can't be started", executable.display());
+    let mut child = Command::new(&executable)
         .arg("library")
         .arg(path)
-        .stdin(Stdio::null())
-        .output()
-        .with_context(|| format!("`{}` can't be started", executable.display()))?;
-    let answer: Result<Identity, Refusal> =
-        serde_json::from_slice(&output.stdout).map_err(|_| {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let last = said
-                .lines()
-                .last()
-                .map_or(String::new(), |line| format!(": {line}"));
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(cannot)?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // One that ended without reading them says why, or how it ended does.
+        let _ = stdin.write_all(&serde_json::to_vec(trials)?);
+    }
+    let output = child.wait_with_output().with_context(cannot)?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let last = said.lines().last();
+    let last = last.map_or(String::new(), |line| format!(": {line}"));
+    let ended = format!("{}{last}", output.status);
+    Ok(answers(path, &output.stdout, trials.len(), &ended)?)
+}
+
+/// What the other process said of the library at `path` and of so many configs, until it ended in some way.
+fn answers(
+    path: &Path,
+    stdout: &[u8],
+    trials: usize,
+    ended: &str,
+) -> Result<(Identity, Vec<Tried>), UsageError> {
+    let mut lines = stdout.split(|&byte| byte == b'\n');
+    let identity: Result<Identity, Refusal> =
+        serde_json::from_slice(lines.next().unwrap_or_default()).map_err(|_| {
+            let path = path.display();
             UsageError::new(
-                format!(
-                    "the library `{}` ended the process that loaded it, by {}{last}",
-                    path.display(),
-                    output.status
-                ),
+                format!("the library `{path}` ended the process that loaded it, by {ended}"),
                 Some(
                     "it may need another processor or another C library; try another build of it"
                         .into(),
                 ),
             )
         })?;
-    answer.map_err(|refusal| UsageError::new(refusal.causes.join(": "), refusal.help).into())
+    let identity =
+        identity.map_err(|refusal| UsageError::new(refusal.causes.join(": "), refusal.help))?;
+    let mut tried: Vec<Tried> = lines
+        .map_while(|line| serde_json::from_slice(line).ok())
+        .take(trials)
+        .collect();
+    if tried.len() < trials {
+        // Those after it were not tried.
+        tried.push(Err(Refusal {
+            causes: vec![format!(
+                "{} ended the process that opened a database with it, by {ended}",
+                identity.version
+            )],
+            help: Some("options may contradict each other: leave some out".into()),
+        }));
+    }
+    Ok((identity, tried))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_config_that_ends_the_process_is_told_from_a_library_that_does() {
+        let said = concat!(
+            r#"{"Ok":{"version":"RocksDB 9.9.3","path":"/x.so"}}"#,
+            "\n",
+            r#"{"Ok":["y"]}"#,
+            "\n"
+        );
+        let path = Path::new("x.so");
+        let (identity, tried) = answers(path, said.as_bytes(), 1, "exit status: 0").unwrap();
+        assert_eq!(identity.version, "RocksDB 9.9.3");
+        assert_eq!(tried, [Ok(vec!["y".to_owned()])]);
+        let (_, tried) = answers(path, said.as_bytes(), 3, "signal: 6 (SIGABRT)").unwrap();
+        assert_eq!(tried.len(), 2, "{tried:?}");
+        let crashed = tried[1].clone().unwrap_err();
+        assert!(crashed.causes[0].contains("opened a database with it, by signal: 6"));
+        let crashed = answers(path, b"", 1, "signal: 6 (SIGABRT)").unwrap_err();
+        assert!(crashed.to_string().contains("that loaded it, by signal: 6"));
+    }
 }

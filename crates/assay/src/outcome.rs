@@ -74,6 +74,28 @@ impl std::fmt::Display for PlanRefused {
 
 impl std::error::Error for PlanRefused {}
 
+/// Several errors, each of which is told.
+#[derive(Debug)]
+pub struct Several(Vec<anyhow::Error>);
+
+impl Several {
+    /// The error that `errors` are together; `Ok` where there is none.
+    pub fn of(mut errors: Vec<anyhow::Error>) -> anyhow::Result<()> {
+        if errors.len() > 1 {
+            return Err(Self(errors).into());
+        }
+        errors.pop().map_or(Ok(()), Err)
+    }
+}
+
+impl std::fmt::Display for Several {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} errors", self.0.len())
+    }
+}
+
+impl std::error::Error for Several {}
+
 /// What to do about an error, where one of its causes knows.
 pub fn help_of(error: &anyhow::Error) -> Option<String> {
     error.chain().find_map(|cause| {
@@ -113,6 +135,10 @@ pub fn causes_of(error: &anyhow::Error) -> Vec<String> {
 pub fn report_error(error: &anyhow::Error) -> Exit {
     if error.is::<PlanRefused>() {
         return Exit::Usage;
+    }
+    if let Some(Several(errors)) = error.downcast_ref() {
+        let exits: Vec<Exit> = errors.iter().map(report_error).collect();
+        return exits.into_iter().min().unwrap_or(Exit::Failed);
     }
     print_failure(
         &causes_of(error),

@@ -35,6 +35,8 @@ pub struct Estimate {
     pub disk_bytes: u64,
     /// Connections at a time, at most.
     pub connections: u32,
+    /// Those of them that work at a time in a measured step, at most.
+    pub working: u32,
 }
 
 /// Connections that a cell opens at a time, those that observe included.
@@ -52,6 +54,15 @@ pub fn connections(variant: &Variant, clients: u32) -> u32 {
     }
 }
 
+/// Connections that work at a time in a measured step: not those that load, observe, or only hold a transaction open.
+fn working(variant: &Variant, clients: u32) -> u32 {
+    match &variant.workload {
+        Workload::Insert(insert) => clients * (2 + u32::from(insert.delete_per_insert)),
+        Workload::Kv(_) => clients + 1,
+        Workload::Sysbench(_) => clients,
+    }
+}
+
 /// What a run of `plan` will take.
 pub fn estimate(plan: &Plan) -> Estimate {
     sum(plan.cells().iter().map(|cell| cell_estimate(plan, cell)))
@@ -63,11 +74,13 @@ pub fn sum(cells: impl IntoIterator<Item = Estimate>) -> Estimate {
         time: Duration::ZERO,
         disk_bytes: 0,
         connections: 0,
+        working: 0,
     };
     cells.into_iter().fold(nothing, |sum, cell| Estimate {
         time: sum.time + cell.time,
         disk_bytes: sum.disk_bytes.max(cell.disk_bytes),
         connections: sum.connections.max(cell.connections),
+        working: sum.working.max(cell.working),
     })
 }
 
@@ -97,6 +110,7 @@ pub fn cell_estimate(plan: &Plan, cell: &plan::Cell) -> Estimate {
         },
         disk_bytes: stored_bytes + server_bytes,
         connections: connections(variant, cell.clients),
+        working: working(variant, cell.clients),
     }
 }
 

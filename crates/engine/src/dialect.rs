@@ -65,6 +65,12 @@ pub trait Dialect: Sync {
     /// Creates the table without its secondary indexes; its partitions with it.
     fn create_table(&self, table: &Table) -> Vec<String>;
 
+    /// Lists the columns of the table's indexes, of those that find any row of it: the index's name, the column's place in it
+    /// from 1, and its name. Empty where there is no such listing.
+    fn list_indexes(&self, _table: &Table) -> String {
+        String::new()
+    }
+
     /// Whether the server assigns keys only where they are the primary key.
     fn assigned_keys_are_primary(&self) -> bool {
         false

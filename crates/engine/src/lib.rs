@@ -14,6 +14,7 @@ pub mod postgres;
 pub mod rocksdb;
 pub mod sqlite;
 
+mod catalogue;
 mod data_dir;
 mod dialect;
 mod error;
@@ -26,6 +27,7 @@ mod schema;
 mod session;
 mod waiting;
 
+pub use catalogue::index_on;
 pub use data_dir::{DataDir, MARKER};
 pub use dialect::{BulkLoad, Dialect, IndexStatements, RangeScan};
 pub use error::{Error, ErrorClass, SetupError};
@@ -35,7 +37,7 @@ pub use local::log::tail as log_tail;
 pub use local::server::StartOptions;
 pub use net::Password;
 pub use running::{
-    Action, Capabilities, Counter, CounterKind, Engine, Observer, ServerEngine, Setting,
+    Action, Capabilities, Counter, CounterKind, Engine, IndexRows, Observer, ServerEngine, Setting,
     SettleLimits, Settled, SqlEngine, Storage, TableFacts,
 };
 pub use schema::{Column, ColumnType, Comparison, Index, Partitions, Table};

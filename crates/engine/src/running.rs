@@ -140,8 +140,20 @@ pub struct TableFacts {
     pub key_min: Option<i64>,
     /// The largest key; `None` in an empty table.
     pub key_max: Option<i64>,
-    /// Rows by way of each index that was counted, by the index's name.
-    pub index_rows: Vec<(String, u64)>,
+    /// Rows by way of each index that the table should have, by the index's name in it; none where they were not to be
+    /// counted.
+    pub index_rows: Vec<(String, IndexRows)>,
+}
+
+/// Rows by way of an index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IndexRows {
+    /// So many.
+    Counted(u64),
+    /// There is no index on those columns.
+    NoIndex,
+    /// They can't be counted by way of it alone, for this reason.
+    NotCounted(String),
 }
 
 /// A target that is up. Dropping it takes down what assay started.
@@ -245,7 +257,7 @@ pub trait SqlEngine: Engine {
         let mut index_rows = Vec::new();
         for index in table.indexes.iter().filter(|_| indexes) {
             if let Some(rows) = count(&dialect.count_rows(table, Some(index)))? {
-                index_rows.push((index.name.to_string(), rows as u64));
+                index_rows.push((index.name.to_string(), IndexRows::Counted(rows as u64)));
             }
         }
         Ok(TableFacts {

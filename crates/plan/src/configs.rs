@@ -9,10 +9,11 @@ use crate::tree::{Entry, Node, Table, Value};
 use crate::wording::{code, did_you_mean, key_part, list, quoted};
 
 const KEYS: [&str; 5] = ["extends", "file", "set", "memory", "cpus"];
-const ROCKSDB_KEYS: [&str; 7] = [
+const ROCKSDB_KEYS: [&str; 8] = [
     "extends",
     "file",
     "set",
+    "load",
     "unknown-options",
     "statistics",
     "memory",
@@ -45,6 +46,7 @@ struct Written {
     extends: Option<(String, Place)>,
     file: Option<String>,
     set: Vec<(String, String)>,
+    load: Vec<(String, String)>,
     limits: Limits,
     unknown_options: Option<UnknownOptions>,
     statistics: Option<bool>,
@@ -93,6 +95,7 @@ pub(crate) fn read(
                 engine,
                 files: Vec::new(),
                 set: Vec::new(),
+                load: Vec::new(),
                 limits: Limits::default(),
                 unknown_options: UnknownOptions::default(),
                 statistics: false,
@@ -157,13 +160,15 @@ fn config(
     };
     let unknown_options = given(cx, &mut section, "unknown-options", &UNKNOWN_OPTIONS);
     let statistics = given(cx, &mut section, "statistics", &Flag);
-    let set_path = section.name_of("set");
-    let table = section
-        .take("set")
-        .and_then(|entry| table_of(cx, &set_path, entry.node))
-        .unwrap_or_default();
-    let set = options(cx, engine, &set_path, table);
-    let is_plain = extends.is_none() && file.is_none() && set.is_empty();
+    let [set, load] = ["set", "load"].map(|key| {
+        let path = section.name_of(key);
+        let table = section
+            .take(key)
+            .and_then(|entry| table_of(cx, &path, entry.node))
+            .unwrap_or_default();
+        options(cx, engine, &path, table)
+    });
+    let is_plain = extends.is_none() && file.is_none() && set.is_empty() && load.is_empty();
     let is_bare = limits == Limits::default() && unknown_options.is_none() && statistics.is_none();
     if is_plain && is_bare {
         cx.resolve(path, "{}".to_owned(), place);
@@ -175,6 +180,7 @@ fn config(
         extends,
         file,
         set,
+        load,
         limits,
         unknown_options,
         statistics,
@@ -362,7 +368,7 @@ fn extend(cx: &mut Context<'_>, written: &[Written]) -> Vec<Declared> {
             line.push(parent);
         }
         let mut files = Vec::new();
-        let mut set: Vec<(String, String)> = Vec::new();
+        let (mut set, mut load) = (Vec::new(), Vec::new());
         let mut limits = Limits::default();
         let (mut unknown_options, mut statistics) = (None, None);
         for &ancestor in line.iter().rev() {
@@ -372,15 +378,8 @@ fn extend(cx: &mut Context<'_>, written: &[Written]) -> Vec<Declared> {
             limits.memory_bytes = own.memory_bytes.or(limits.memory_bytes);
             limits.cpus = own.cpus.clone().or(limits.cpus);
             files.extend(written[ancestor].file.clone());
-            for (name, value) in &written[ancestor].set {
-                match set
-                    .iter_mut()
-                    .find(|(other, _)| other.eq_ignore_ascii_case(name))
-                {
-                    Some(earlier) => *earlier = (name.clone(), value.clone()),
-                    None => set.push((name.clone(), value.clone())),
-                }
-            }
+            merge(&mut set, &written[ancestor].set);
+            merge(&mut load, &written[ancestor].load);
         }
         let is_extended = written.iter().any(|other| parent_of(other) == Some(index));
         let config = Config {
@@ -388,6 +387,7 @@ fn extend(cx: &mut Context<'_>, written: &[Written]) -> Vec<Declared> {
             engine: config.engine,
             files,
             set,
+            load,
             limits,
             unknown_options: unknown_options.unwrap_or_default(),
             statistics: statistics.unwrap_or(false),
@@ -399,6 +399,19 @@ fn extend(cx: &mut Context<'_>, written: &[Written]) -> Vec<Declared> {
         });
     }
     declared
+}
+
+/// Puts options over those of the config that is extended.
+fn merge(options: &mut Vec<(String, String)>, over: &[(String, String)]) {
+    for (name, value) in over {
+        match options
+            .iter_mut()
+            .find(|(other, _)| other.eq_ignore_ascii_case(name))
+        {
+            Some(earlier) => *earlier = (name.clone(), value.clone()),
+            None => options.push((name.clone(), value.clone())),
+        }
+    }
 }
 
 fn report_circle(cx: &mut Context<'_>, written: &[Written], line: &[usize]) {

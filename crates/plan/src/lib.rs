@@ -204,17 +204,13 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
         targets::report_unused(cx, &parts, &targets.value);
     }
     check_engines(cx, variants.as_deref(), &builds.value);
-    let (targets, base) = match twin_entry {
-        Some(entry) => {
-            let twins = targets::against_itself(cx, &entry, &targets, base_at);
-            let base = base(cx, None, &twins, base_at);
-            (twins, base)
-        }
-        None => {
-            let base = base(cx, base_entry, &targets, base_at);
-            (targets, base)
-        }
+    let targets = match &twin_entry {
+        Some(entry) => targets::against_itself(cx, entry, &targets, base_at),
+        None => targets,
     };
+    let measured = measured(cx, variants.as_deref(), &builds.value, &targets.value);
+    let base_entry = base_entry.filter(|_| !against_itself);
+    let base = base(cx, base_entry, &targets, measured, base_at);
 
     Some(Plan {
         name: name.value,
@@ -347,15 +343,47 @@ fn check_engines(cx: &mut Context<'_>, variants: Option<&[Variant]>, builds: &[(
     }
 }
 
-/// The index of the base target, noted at `at`.
+/// The index of the first target that has cells; 0 where none has any, which is reported.
+fn measured(
+    cx: &mut Context<'_>,
+    variants: Option<&[Variant]>,
+    builds: &[(Build, Place)],
+    targets: &[Target],
+) -> usize {
+    let mut refused = None;
+    for (index, target) in targets.iter().enumerate() {
+        let (build, place) = &builds[target.build];
+        for variant in variants.unwrap_or_default() {
+            match variant.workload.not_applicable_to(build.engine) {
+                None => return index,
+                Some(why) => refused = refused.or(Some((*place, why))),
+            }
+        }
+    }
+    if let Some((place, why)) = refused {
+        cx.report(
+            Diagnostic::error(
+                "plan::conflict",
+                place,
+                "no target's engine can run the workload: nothing would be measured",
+            )
+            .label(why)
+            .help("leave out what it can't do, or add a target that can"),
+        );
+    }
+    0
+}
+
+/// The index of the base target, noted at `at`; that of `first` where the plan does not say.
 fn base(
     cx: &mut Context<'_>,
     entry: Option<tree::Entry>,
     targets: &Field<Vec<Target>>,
+    first: usize,
     at: usize,
 ) -> Option<usize> {
     let (index, place) = match entry {
-        None => (0, Place::Nowhere),
+        None => (first, Place::Nowhere),
         Some(entry) => {
             let index = targets::named(cx, "base", &entry, targets)?;
             (index, entry.node.place)

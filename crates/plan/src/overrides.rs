@@ -55,9 +55,10 @@ impl Override {
         let start = equals + 1 + (after.len() - after.trim_start().len());
         let raw = after.trim();
         let place = at(start, start + raw.len());
+        let is_option = is_of_option(&path);
         Ok(Self {
             path,
-            node: value_of(index, raw, start, place)?,
+            node: value_of(index, raw, start, place, is_option)?,
         })
     }
 
@@ -200,6 +201,12 @@ fn path_of(index: usize, key: &str) -> Read<Vec<(String, Place)>> {
     }
 }
 
+/// Whether a key is that of one option in the engine's notation: `config.ENGINE.NAME.set.OPTION`.
+fn is_of_option(path: &[(String, Place)]) -> bool {
+    let name = |at: usize| path.get(at).map(|(name, _)| name.as_str());
+    path.len() > 4 && name(0) == Some("config") && matches!(name(3), Some("set" | "load"))
+}
+
 /// Step names and the names of options may hold dots. A shell takes the quotes away that say so, and there is only
 /// one way to read such a key without them.
 fn join_names(path: Vec<(String, Place)>) -> Vec<(String, Place)> {
@@ -226,7 +233,7 @@ fn join_names(path: Vec<(String, Place)>) -> Vec<(String, Place)> {
                 path.len()
             },
         )
-    } else if (name(0), name(3)) == ("config", "set") {
+    } else if is_of_option(&path) {
         (4, path.len())
     } else {
         return path;
@@ -255,13 +262,17 @@ fn join_names(path: Vec<(String, Place)>) -> Vec<(String, Place)> {
     short
 }
 
-/// A TOML value, or else the bare text.
-fn value_of(index: usize, raw: &str, start: usize, place: Place) -> Read<Node> {
+/// A TOML value, or else the bare text. The value of an option is no table: `{capacity=1G;num_shard_bits=6}` is RocksDB's
+/// notation.
+fn value_of(index: usize, raw: &str, start: usize, place: Place, is_option: bool) -> Read<Node> {
     let text = || Node {
         value: Value::String(raw.to_owned()),
         place,
         bare: Some(raw.to_owned()),
     };
+    if is_option && raw.starts_with('{') {
+        return Ok(text());
+    }
     let (value, errors) = DeValue::parse_recoverable(raw);
     if let Some(error) = errors.first() {
         return if raw.starts_with(['[', '{', '"', '\'']) {

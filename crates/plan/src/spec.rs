@@ -406,15 +406,28 @@ pub struct Test {
     pub transaction: bool,
     /// Drawn once per event, in this order.
     pub parameters: Vec<Parameter>,
-    /// The statements of an event, in their order; at least one.
+    /// The statements of an event, in their order; at least one. Of those with a weight an event runs one.
     pub statements: Vec<TestStatement>,
 }
 
 impl Test {
-    /// Queries per event as sysbench counts them: each execution of a statement, `begin` and `commit`.
-    pub fn queries(&self) -> u64 {
-        let statements: u64 = self.statements.iter().map(|it| u64::from(it.repeat)).sum();
-        statements + if self.transaction { 2 } else { 0 }
+    /// Queries per event as sysbench counts them: each execution of a statement, `begin` and `commit`. Of statements with
+    /// a weight, as many as one of them has on average.
+    pub fn queries(&self) -> f64 {
+        let (mut queries, mut weighted, mut weights) = (0.0, 0.0, 0.0);
+        for statement in &self.statements {
+            let repeat = f64::from(statement.repeat);
+            match statement.weight.map(f64::from) {
+                None => queries += repeat,
+                Some(weight) => {
+                    (weighted, weights) = (weighted + weight * repeat, weights + weight)
+                }
+            }
+        }
+        if weights > 0.0 {
+            queries += weighted / weights;
+        }
+        queries + if self.transaction { 2.0 } else { 0.0 }
     }
 }
 
@@ -457,8 +470,11 @@ pub enum TableChoice {
 /// A statement of a test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestStatement {
-    /// Its text, with `{table}` and `{parameter}`.
+    /// Its text, with `{table}` and `{parameter}`; `{{` and `}}` are one brace each.
     pub sql: String,
+    /// How often it is the one statement with a weight that an event runs, relative to the others' weights and above 0;
+    /// `None`: every event runs it.
+    pub weight: Option<u32>,
     /// How often an event executes it, with new draws each time.
     pub repeat: u32,
     /// Whether it is prepared; otherwise it is sent as text.
@@ -613,6 +629,8 @@ pub struct Config {
     pub files: Vec<String>,
     /// Options, in the engine's notation; a later one wins over an earlier one of the same name.
     pub set: Vec<(String, String)>,
+    /// Options of RocksDB for the first step, which loads, over those of `set`: the database is opened anew after it.
+    pub load: Vec<(String, String)>,
     /// What its server may use of the machine.
     pub limits: Limits,
     /// What becomes of options that a version of RocksDB doesn't know.
@@ -620,6 +638,23 @@ pub struct Config {
     /// RocksDB counts and times what it does, which costs some of its speed.
     pub statistics: bool,
 }
+
+impl Config {
+    /// The options that it declares; those of the load alone are called `load.NAME`.
+    pub fn declared(&self) -> Vec<(String, String)> {
+        let of_load = |(name, value): &(String, String)| {
+            let name = name.strip_prefix(TABLE_OPTION).unwrap_or(name);
+            (format!("{LOAD_OPTION}{name}"), value.clone())
+        };
+        let of_load = self.load.iter().map(of_load);
+        self.set.iter().cloned().chain(of_load).collect()
+    }
+}
+
+/// How the names of options of the load alone begin, where they stand beside others.
+pub const LOAD_OPTION: &str = "load.";
+/// How the names of RocksDB's options of tables may begin.
+const TABLE_OPTION: &str = "block_based_table_factory.";
 
 /// What becomes of an option that a version of RocksDB doesn't know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -711,18 +746,64 @@ impl Workload {
     }
 }
 
+impl Workload {
+    /// Why it is not applicable to an engine; `None` where it is.
+    pub(crate) fn not_applicable_to(&self, engine: Engine) -> Option<&'static str> {
+        match self {
+            Self::Sysbench(sysbench) if engine == Engine::Sqlite && !sysbench.primary_key => Some(
+                "SQLite assigns keys only where they are the primary key, and `primary-key` is false",
+            ),
+            _ => None,
+        }
+    }
+}
+
+/// A target with a variant of the workload that its engine can't run: it has no cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotApplicable {
+    /// Index in the plan's targets.
+    pub target: usize,
+    /// Index in the plan's variants.
+    pub variant: usize,
+    /// Why.
+    pub why: &'static str,
+}
+
 impl Plan {
+    /// What of the matrix has no cells.
+    pub fn not_applicable(&self) -> Vec<NotApplicable> {
+        let mut pairs = Vec::new();
+        for variant in 0..self.variants.len() {
+            for target in 0..self.targets.len() {
+                let of = |why| NotApplicable {
+                    target,
+                    variant,
+                    why,
+                };
+                pairs.extend(self.why_not_applicable(target, variant).map(of));
+            }
+        }
+        pairs
+    }
+
+    fn why_not_applicable(&self, target: usize, variant: usize) -> Option<&'static str> {
+        let engine = self.builds[self.targets[target].build].engine;
+        self.variants[variant].workload.not_applicable_to(engine)
+    }
+
     /// The cells in the order in which they are run.
     pub fn cells(&self) -> Vec<Cell> {
         let (targets, variants) = (0..self.targets.len(), 0..self.variants.len());
         let mut cells = Vec::new();
         let mut add = |target: usize, variant: usize, clients: u32, repeat: u32| {
-            cells.push(Cell {
-                target,
-                variant,
-                clients,
-                repeat,
-            });
+            if self.why_not_applicable(target, variant).is_none() {
+                cells.push(Cell {
+                    target,
+                    variant,
+                    clients,
+                    repeat,
+                });
+            }
         };
         match self.order {
             Order::Interleaved => {

@@ -347,6 +347,13 @@ pub struct Step {
     /// not told, and each write is one.
     #[serde(default)]
     pub commits_per_event: Option<f64>,
+    /// Rows that one operation of that kind deletes if all that it looks for are there, where it does nothing else. `None`:
+    /// it does something else, or is not told.
+    #[serde(default)]
+    pub deletes_per_event: Option<f64>,
+    /// Rows of the table that one operation of that kind goes through from end to end, where that is what it is about.
+    #[serde(default)]
+    pub scanned_rows_per_event: Option<u64>,
     /// Which of its benchmark's groups it belongs to: `point`, `range-1`, `range-2`, `write`. Steps of one group are
     /// shown together; `None`: there are no groups.
     #[serde(default)]
@@ -391,6 +398,9 @@ pub struct Step {
     pub connections: Vec<Connection>,
     /// Totals of each kind of operation, over all connections.
     pub ops: BTreeMap<String, Ops>,
+    /// The same of the warm-up that ran before, which no figure has in it; empty without one.
+    #[serde(default)]
+    pub warm_up_ops: BTreeMap<String, Ops>,
     /// The process times of the step.
     pub cpu: Cpu,
     /// Counters of the engine when the step began.
@@ -558,8 +568,11 @@ pub struct Check {
     pub expected: String,
     /// What the engine says.
     pub found: String,
-    /// Whether they agree.
+    /// Whether they agree; also where they were not compared.
     pub holds: bool,
+    /// Why they were not compared, where that is so: then nothing was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<String>,
 }
 
 /// The evidence of settling.

@@ -1,8 +1,11 @@
 //! One cell: brings its target up, makes the tables, runs the steps, and takes the target down.
 
+mod keyed;
+
+use std::ops::Range;
+
 use anyhow::Context;
 use engine::limits::Applied;
-use engine::rocksdb::RocksDb;
 use engine::{DataDir, Engine, ServerEngine, SqlEngine, Table};
 use plan::Workload;
 use record::{Cell, CellDir, CellRef, Failure, RecordError, Setting, Status, Warning};
@@ -11,8 +14,6 @@ use workload::sysbench::Sysbench;
 
 use super::step::{Bench, Remarks};
 use super::subject::insert::SqlInsert;
-use super::subject::keyed_insert::KeyedInsert;
-use super::subject::kv::KvSequence;
 use super::subject::sysbench::SqlSysbench;
 use super::subject::{self, Planned, Subject};
 use super::target::{self, Up};
@@ -139,11 +140,7 @@ impl Running<'_> {
             }
             Up::Postgres(engine) => self.measure_server(*engine, cell),
             Up::Mysql(engine) => self.measure_server(*engine, cell),
-            Up::RocksDb(database, data_dir) => {
-                self.note_left_out(&database);
-                let result = self.measure(*database, |this, database| this.keyed(database, cell));
-                self.leave(Some(data_dir), result)
-            }
+            Up::RocksDb(rocks) => self.rocksdb(*rocks, cell),
         }
     }
 
@@ -172,29 +169,20 @@ impl Running<'_> {
         }
     }
 
-    /// Says which options of the config this version of RocksDB does not have.
-    fn note_left_out(&mut self, database: &RocksDb) {
-        let left_out = database.not_applicable();
-        if !left_out.is_empty() {
-            let text = format!(
-                "not applicable to {}: `{}`",
-                database.version(),
-                left_out.join("`, `")
-            );
-            self.note("rocksdb::options", &[text]);
-        }
-    }
-
     /// Says what a server has to say of its config, and keeps it for every step.
     fn note(&mut self, code: &str, notes: &[String]) {
         for text in notes {
-            self.conductor
-                .display
-                .warn(&format!("warning[{code}]: {text}"));
-            self.notes.push(Warning {
+            let note = Warning {
                 code: code.into(),
                 text: text.clone(),
-            });
+            };
+            // An engine that is brought up twice may have the same to say.
+            if !self.notes.contains(&note) {
+                self.conductor
+                    .display
+                    .warn(&format!("warning[{code}]: {text}"));
+                self.notes.push(note);
+            }
         }
     }
 
@@ -243,6 +231,7 @@ impl Running<'_> {
 
     /// Records what the engine says of itself.
     fn describe(&mut self, engine: &impl Engine) -> anyhow::Result<()> {
+        let is_first = self.record.engine_version.is_empty();
         self.record.engine_version = engine.version().into();
         self.record.embedded = engine.capabilities().embedded;
         self.record.settings = engine
@@ -254,8 +243,10 @@ impl Running<'_> {
                 source: setting.source,
             })
             .collect();
-        record_limits(self.record, engine.limits());
-        self.note_limits(&limits(self.record));
+        if is_first {
+            record_limits(self.record, engine.limits());
+            self.note_limits(&limits(self.record));
+        }
         self.directory.write(self.record)?;
         Ok(())
     }
@@ -277,7 +268,8 @@ impl Running<'_> {
                 let create = workload.create_statements(engine.dialect());
                 self.with_tables(engine, &tables, &create, foreign, |this| {
                     let subject = SqlInsert::new(engine, &mut workload, insert, clients);
-                    this.each_step(subject, &subject::insert::steps(insert), cell)
+                    let steps = subject::insert::steps(insert);
+                    this.each_step(subject, &steps, 0..steps.len(), cell)
                 })
             }
             Workload::Sysbench(sysbench) => {
@@ -292,13 +284,17 @@ impl Running<'_> {
                 let create = workload.create_statements(engine.dialect())?;
                 let steps = subject::sysbench::steps(sysbench);
                 if foreign && !sysbench.loads() {
-                    workload.assume_loaded(!sysbench.makes_indexes());
+                    let wanted = subject::sysbench::wanted(sysbench);
+                    let differences = workload
+                        .take_over(engine, wanted)
+                        .context("the tables that are there are not what the plan needs")?;
+                    self.note("sysbench::tables", &differences);
                     let subject = SqlSysbench::new(engine, &mut workload, sysbench, clients);
-                    return self.each_step(subject, &steps, cell);
+                    return self.each_step(subject, &steps, 0..steps.len(), cell);
                 }
                 self.with_tables(engine, &tables, &create, foreign, |this| {
                     let subject = SqlSysbench::new(engine, &mut workload, sysbench, clients);
-                    this.each_step(subject, &steps, cell)
+                    this.each_step(subject, &steps, 0..steps.len(), cell)
                 })
             }
             Workload::Kv(_) => {
@@ -327,10 +323,22 @@ impl Running<'_> {
         };
         others.drop_what_was_left(&self.record.build, &mut session)?;
         let made = others.make(self.record, engine, tables, &mut session);
+        // A server may end a session that is idle for as long as the steps take.
+        drop(session);
         let result = made.and_then(|()| steps(self));
         if !self.keep {
-            tables::drop_all(&mut session, &mut self.record.tables_left)?;
-        } else if result
+            let dropped = engine
+                .connect()
+                .context("the tables can't be dropped")
+                .and_then(|mut session| {
+                    tables::drop_all(&mut session, &mut self.record.tables_left)
+                });
+            // What failed before is not hidden by what fails here.
+            let status = result?;
+            dropped?;
+            return Ok(status);
+        }
+        if result
             .as_ref()
             .is_ok_and(|&status| status == Status::Complete)
         {
@@ -340,40 +348,24 @@ impl Running<'_> {
         result
     }
 
-    /// Either workload on RocksDB.
-    fn keyed(&mut self, database: &RocksDb, cell: plan::Cell) -> anyhow::Result<Status> {
-        let plan = self.conductor.plan();
-        match &plan.variants[cell.variant].workload {
-            Workload::Kv(kv) => {
-                let subject = KvSequence::new(database, kv, cell.clients, plan.seed);
-                self.each_step(subject, &subject::kv::steps(kv), cell)
-            }
-            Workload::Insert(insert) => {
-                let subject = KeyedInsert::new(database, insert, cell.clients, plan.seed);
-                self.each_step(subject, &subject::insert::steps(insert), cell)
-            }
-            Workload::Sysbench(_) => {
-                anyhow::bail!("the sysbench microbenchmarks do not run on an engine without SQL")
-            }
-        }
-    }
-
+    /// Runs those of the workload's `steps` that `part` says.
     fn each_step<S: Subject>(
         &mut self,
         subject: S,
         steps: &[Planned<S::Step>],
+        part: Range<usize>,
         cell: plan::Cell,
     ) -> anyhow::Result<Status> {
         let remarks = Remarks {
-            warnings: std::mem::take(&mut self.notes),
-            shortfalls: std::mem::take(&mut self.shortfalls),
+            warnings: self.notes.clone(),
+            shortfalls: self.shortfalls.clone(),
         };
         let terms = self.conductor.plan().variants[cell.variant]
             .workload
             .terms();
         let mut bench = Bench::new(self.conductor, subject, terms, cell.clients, remarks)?;
-        for (number, planned) in (1..).zip(steps) {
-            let step = bench.run(self.directory, number, planned)?;
+        for index in part {
+            let step = bench.run(self.directory, index as u32 + 1, &steps[index])?;
             match step.status {
                 Status::Complete => {}
                 Status::Interrupted => return Ok(Status::Interrupted),

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use load::Progress;
+use load::{Amount, Progress};
 use record::{CellRef, Status, Step, StepKind};
 
 use super::pace::about;
@@ -59,10 +59,51 @@ pub struct Shown<'a> {
     display: &'a Display,
     label: String,
     goal: Goal,
-    /// The kind of operation whose rate is shown.
-    kind: Option<String>,
-    worst: Option<u64>,
+    /// What is counted of it; `None`: nothing comes by the second.
+    throughput: Option<Throughput>,
+    worst: Option<f64>,
     second: u64,
+}
+
+/// What a step's throughput counts, as tables show it.
+struct Throughput {
+    /// The kind of operation.
+    kind: String,
+    /// Its rows are counted, not its operations.
+    is_of_rows: bool,
+    /// What one counts for: an event for its queries.
+    each: f64,
+    /// What is counted.
+    unit: String,
+}
+
+impl Throughput {
+    /// Of a step that loads or queries.
+    fn of(step: &Step) -> Option<Self> {
+        if matches!(step.kind, StepKind::Index | StepKind::Settle) {
+            return None;
+        }
+        let kind = step.main_op.clone()?;
+        Some(Self {
+            is_of_rows: step.kind == StepKind::Load,
+            each: step.queries_per_event.unwrap_or(1.0),
+            unit: match kind.as_str() {
+                "insert" => "rows".into(),
+                "query" | "event" => "queries".into(),
+                kind => format!("{kind}s"),
+            },
+            kind,
+        })
+    }
+
+    fn count(&self, amount: Amount) -> f64 {
+        let count = if self.is_of_rows {
+            amount.rows
+        } else {
+            amount.ok
+        };
+        count as f64 * self.each
+    }
 }
 
 impl Display {
@@ -198,11 +239,7 @@ impl Display {
             display: self,
             label: format!("  {:8}", step.name),
             goal: Goal::Rows(0),
-            kind: match step.kind {
-                StepKind::Load | StepKind::Query => step.main_op.clone(),
-                // Nothing comes by the second.
-                StepKind::Index | StepKind::Settle => None,
-            },
+            throughput: Throughput::of(step),
             worst: None,
             second: 0,
         }
@@ -261,20 +298,6 @@ impl Outlook {
     }
 }
 
-/// The operations whose rate is the step's throughput.
-fn main_op(step: &Step) -> Option<&record::Ops> {
-    step.ops.get(step.main_op.as_deref()?)
-}
-
-/// What its throughput counts.
-fn unit(step: &Step) -> String {
-    match step.main_op.as_deref() {
-        Some("insert") => "rows".into(),
-        Some("query") | None => "queries".into(),
-        Some(kind) => format!("{kind}s"),
-    }
-}
-
 /// A line cut to the terminal's width: one that wraps is not taken back.
 fn fitting(line: &str) -> String {
     let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
@@ -298,9 +321,10 @@ impl Shown<'_> {
     /// How it is doing.
     pub fn progress(&mut self, progress: &Progress) {
         let seconds = progress.elapsed_ns / 1_000_000_000;
-        let rate = progress.rows_last_second.as_ref().map(|rows| {
-            let kind = self.kind.as_deref();
-            kind.map_or(0, |kind| rows.get(kind).copied().unwrap_or(0))
+        let rate = progress.last_second.as_ref().and_then(|done| {
+            let throughput = self.throughput.as_ref()?;
+            let amount = done.get(throughput.kind.as_str()).copied();
+            Some(throughput.count(amount.unwrap_or_default()))
         });
         if seconds > self.second {
             self.worst = match (self.worst, rate) {
@@ -322,22 +346,30 @@ impl Shown<'_> {
         }
     }
 
-    fn line(&self, progress: &Progress, rate: Option<u64>) -> String {
+    fn line(&self, progress: &Progress, rate: Option<f64>) -> String {
         let seconds = progress.elapsed_ns as f64 / 1e9;
+        let done = self.throughput.as_ref().map(|throughput| {
+            let amount = progress.total.get(throughput.kind.as_str()).copied();
+            amount.unwrap_or_default()
+        });
         let left = match self.goal {
             Goal::Time(time) => Some(time.as_secs_f64() - seconds),
             Goal::Rows(goal) => {
-                let kind = self.kind.as_deref().unwrap_or_default();
-                let done = progress.rows_total.get(kind).copied().unwrap_or(0);
+                let done = done.map_or(0, |done| done.rows);
                 (done > 0 && goal > 0).then(|| seconds * (goal as f64 / done as f64 - 1.0))
             }
         };
         let left = left.map_or(String::new(), |left| {
             format!(", {:.0} s left", left.max(0.0))
         });
-        let rate = match (&self.kind, rate, self.worst) {
-            (Some(kind), Some(rate), Some(worst)) => {
-                format!(": {rate} rows/s of {kind}, worst second {worst}")
+        let rate = match (&self.throughput, rate, self.worst) {
+            (Some(throughput), Some(rate), Some(worst)) => {
+                let mean = throughput.count(done.unwrap_or_default()) / seconds.max(1e-9);
+                format!(
+                    ": {} {}/s, last second {rate:.0}, worst second {worst:.0}",
+                    report::rate_text(mean),
+                    throughput.unit
+                )
             }
             _ => String::new(),
         };
@@ -347,23 +379,21 @@ impl Shown<'_> {
     /// It ended.
     pub fn end(&self, step: &Step) {
         let seconds = step.elapsed_ns as f64 / 1e9;
-        let per_second = |count: u64| count as f64 / seconds.max(1e-9);
-        let what = match step.kind {
-            StepKind::Settle => "settled".to_owned(),
-            StepKind::Index => {
+        let per_second = |count: f64| report::rate_text(count / seconds.max(1e-9));
+        let what = match (step.kind, &self.throughput) {
+            (StepKind::Index, _) => {
                 let rows = step.rows_before + step.ops.get("insert").map_or(0, |ops| ops.rows);
-                format!("{:.0} rows/s indexed", per_second(rows))
+                format!("{} rows/s indexed", per_second(rows as f64))
             }
-            StepKind::Load => format!(
-                "{:.0} {}/s",
-                per_second(main_op(step).map_or(0, |ops| ops.rows)),
-                unit(step)
-            ),
-            StepKind::Query => format!(
-                "{:.0} {}/s",
-                per_second(main_op(step).map_or(0, |ops| ops.ok)),
-                unit(step)
-            ),
+            (_, Some(throughput)) => {
+                let amount = step.ops.get(&throughput.kind).map(|ops| Amount {
+                    ok: ops.ok,
+                    rows: ops.rows,
+                });
+                let count = throughput.count(amount.unwrap_or_default());
+                format!("{} {}/s", per_second(count), throughput.unit)
+            }
+            (_, None) => "settled".to_owned(),
         };
         let verdict = match step.status {
             Status::Complete if step.valid => String::new(),
@@ -380,5 +410,46 @@ impl Shown<'_> {
             "{} {seconds:8.1} s  {what}{verdict}",
             self.label
         )));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn line(queries_per_event: f64, total: u64, last_second: u64) -> String {
+        let display = Display::new(true);
+        let step = Step {
+            name: "scan".into(),
+            kind: StepKind::Query,
+            main_op: Some("event".into()),
+            queries_per_event: Some(queries_per_event),
+            ..Step::default()
+        };
+        let of = |ok| BTreeMap::from([("event", Amount { ok, rows: 700 * ok })]);
+        let progress = Progress {
+            elapsed_ns: 34_000_000_000,
+            last_second: Some(of(last_second)),
+            total: of(total),
+        };
+        let mut shown = display
+            .begin_step(&step)
+            .towards(Goal::Time(Duration::from_secs(60)));
+        shown.progress(&progress);
+        shown.line(&progress, shown.worst)
+    }
+
+    #[test]
+    fn progress_counts_what_tables_count_and_a_slow_scan_is_not_nothing() {
+        assert_eq!(
+            line(16.0, 3400, 99),
+            "  scan        34 s, 26 s left: 1600 queries/s, last second 1584, worst second 1584"
+        );
+        assert_eq!(
+            line(1.0, 1, 0),
+            "  scan        34 s, 26 s left: 0.0294 queries/s, last second 0, worst second 0"
+        );
     }
 }

@@ -35,6 +35,30 @@ pub struct Matrix {
     pub pace: Pace,
 }
 
+/// What of a plan's matrix has no cells, and why, in words; of what `is_wanted` would have had some.
+pub fn not_applicable(plan: &Plan, is_wanted: impl Fn(&CellRef) -> bool) -> Vec<String> {
+    let mut said = Vec::new();
+    for pair in plan.not_applicable() {
+        let variant = &plan.variants[pair.variant];
+        let (target, name) = (&plan.targets[pair.target].name, variant.name.as_deref());
+        let cell = |clients| CellRef::new(target, variant.workload.name(), name, clients, 1);
+        if !plan
+            .clients
+            .iter()
+            .any(|&clients| is_wanted(&cell(clients)))
+        {
+            continue;
+        }
+        let variant = name.map(|name| format!(" with variant `{name}`"));
+        said.push(format!(
+            "`{target}`{} is not applicable, and left out: {}",
+            variant.unwrap_or_default(),
+            pair.why
+        ));
+    }
+    said
+}
+
 /// The cells of a plan in their order, as they are recorded.
 pub fn references(plan: &Plan) -> Vec<CellRef> {
     let reference = |cell: &plan::Cell| {
@@ -135,6 +159,10 @@ impl Matrix {
             .collect();
         let product = plan.cells().len();
         let mut text = format!("{} = {}", factors.join(" x "), counted(product, "cell"));
+        let left_out = plan.not_applicable().len() * plan.clients.len() * plan.repeats as usize;
+        if left_out > 0 {
+            text += &format!(" without {left_out} that are not applicable");
+        }
         if self.cell_count != product {
             text += &format!(", {} of them in this run", self.cell_count);
         }
@@ -214,6 +242,51 @@ mod tests {
         assert!(
             one.starts_with("1 target = 1 cell; 1 to be measured, about "),
             "{one}"
+        );
+    }
+
+    #[test]
+    fn what_an_engine_cannot_do_has_no_cells() {
+        let plan = plan(
+            r#"
+            clients = [1, 2]
+            [workload.sysbench.variant.keyed]
+            [workload.sysbench.variant.keyless]
+            primary-key = false
+            [build.lite]
+            sqlite = "bundled"
+            [build.pg]
+            postgres = "15"
+            [config.sqlite.a]
+            [config.postgres.a]
+            "#,
+        );
+        let cells = references(&plan);
+        let of = |target: &str, variant: &str| {
+            let variant = Some(variant.to_owned());
+            let those = cells
+                .iter()
+                .filter(|cell| cell.target == target && cell.variant == variant);
+            those.count()
+        };
+        assert_eq!((of("lite.a", "keyed"), of("lite.a", "keyless")), (2, 0));
+        assert_eq!((of("pg.a", "keyed"), of("pg.a", "keyless")), (2, 2));
+        let said = not_applicable(&plan, |_| true);
+        let [said] = &said[..] else {
+            panic!("{said:?}");
+        };
+        assert!(
+            said.starts_with(
+                "`lite.a` with variant `keyless` is not applicable, and left out: SQLite "
+            ),
+            "{said}"
+        );
+        assert!(not_applicable(&plan, |cell| cell.target == "pg.a").is_empty());
+        let picture = Matrix::begin(&plan, &cells).unwrap().picture(&plan);
+        assert!(
+            picture
+                .contains("2 client counts = 6 cells without 2 that are not applicable; 6 to be"),
+            "{picture}"
         );
     }
 

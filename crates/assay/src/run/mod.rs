@@ -37,6 +37,7 @@ use crate::plan_file::{self, PlanFile};
 use crate::{builds, preflight, results};
 use display::{Display, Outlook};
 use matrix::Matrix;
+pub use matrix::not_applicable;
 use only::Only;
 pub use only::name as cell_name;
 pub use resume::change as build_change;
@@ -92,14 +93,18 @@ fn begin(args: &RunArgs) -> anyhow::Result<Exit> {
         false => only.matches(cell),
     });
     let matrix = Matrix::begin(&file.plan, &cells)?;
-    let located = builds::locate(&file.plan, matrix.tasks.iter().map(|task| task.cell))?;
+    let located = builds::locate(&file, matrix.tasks.iter().map(|task| task.cell))?.builds;
     target::refuse_limits(&file.plan, matrix.tasks.iter().map(|task| task.cell))?;
     let data_root = match (&args.data, &file.plan.data_dir) {
         (Some(given), _) => given.clone(),
         (None, Some(planned)) => PathBuf::from(planned),
         (None, None) => args.results.join("data"),
     };
-    let place = Workplace::take(args, &data_root, &args.results, needs(&file.plan, &matrix))?;
+    let needs = needs(&file.plan, &matrix);
+    let mut place = Workplace::take(args, &data_root, &args.results, needs)?;
+    for text in matrix::not_applicable(&file.plan, |cell| only.matches(cell)) {
+        place.warn("target::not-applicable", text);
+    }
     let mut run = describe(&file, located, cells, started_unix_ns);
     run.host = place.host.clone();
     run.warnings.clone_from(&place.warnings);
@@ -146,7 +151,7 @@ fn go_on(args: &RunArgs, path: &Path) -> anyhow::Result<Exit> {
         return Ok(Exit::Ok);
     }
     target::refuse_limits(&file.plan, matrix.tasks.iter().map(|task| task.cell))?;
-    let located = builds::locate(&file.plan, matrix.tasks.iter().map(|task| task.cell))?;
+    let located = builds::locate(&file, matrix.tasks.iter().map(|task| task.cell))?.builds;
     resume::refuse_other_builds(&run.builds, &located)?;
     let before = run.sittings.last().cloned();
     let data_root = match (&args.data, &before) {
@@ -231,8 +236,9 @@ fn needs(plan: &Plan, matrix: &Matrix) -> Needs {
     let estimate = matrix.estimate();
     Needs {
         disk_bytes: Some(estimate.disk_bytes),
-        local_server: builds::has_local_server(plan),
+        local_server: builds::has_local_server(plan, matrix.tasks.iter().map(|task| task.cell)),
         connections: estimate.connections,
+        working: estimate.working,
     }
 }
 
@@ -302,7 +308,7 @@ fn conduct(
 fn write_report(directory: &RunDir, figures: &Figures, curves: &[Curves]) {
     let output = directory.path().join("report.html");
     let directories = std::slice::from_ref(directory);
-    if let Err(error) = results::write_report(directories, figures, curves, &output) {
+    if let Err(error) = results::write_report(directories, figures, curves, &[], &output) {
         report_error(&error);
     }
 }
@@ -440,7 +446,7 @@ fn describe(
                 build: plan.builds[target.build].name.clone(),
                 config: plan.configs[target.config].name.clone(),
                 engine: builds::engine_name(plan.builds[target.build].engine).into(),
-                declared: plan.configs[target.config].set.clone(),
+                declared: plan.configs[target.config].declared(),
                 files: plan.configs[target.config].files.clone(),
             })
             .collect(),

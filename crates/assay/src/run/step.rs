@@ -182,6 +182,9 @@ impl<'a, S: Subject> Bench<'a, S> {
             |_| {},
             &mut Discard,
         );
+        for (kind, totals) in &outcome.totals {
+            record.warm_up_ops.insert((*kind).into(), ops(totals));
+        }
         let done = Done {
             worked: &mut outcome.worked,
             totals: &outcome.totals,
@@ -361,10 +364,10 @@ impl<'a, S: Subject> Bench<'a, S> {
 
     /// Says what in the step's own doing spoils it.
     fn remark(&self, record: &mut Step, outcome: &load::Outcome<S::Program>) {
-        for (kind, ops) in &record.ops {
-            if ops.unexpected_rows > 0 {
+        for (all, when) in [(&record.ops, ""), (&record.warm_up_ops, " of the warm-up")] {
+            for (kind, ops) in all.iter().filter(|(_, ops)| ops.unexpected_rows > 0) {
                 record.reasons.push(format!(
-                    "{} operations of kind `{kind}` had another number of rows than the data says",
+                    "{} operations of kind `{kind}`{when} had another number of rows than the data says",
                     ops.unexpected_rows
                 ));
             }
@@ -457,7 +460,7 @@ impl<'a, S: Subject> Bench<'a, S> {
     }
 }
 
-/// Takes what a warm-up counts.
+/// Takes the seconds of a warm-up, of which its totals alone are kept.
 struct Discard;
 
 impl Sink for Discard {

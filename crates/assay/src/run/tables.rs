@@ -33,7 +33,9 @@ impl Foreign<'_> {
             for sql in engine.dialect().create_table(table) {
                 session.query(&sql).with_context(|| {
                     format!(
-                        "`{sql}`: a table of that name that assay did not make is left as it is"
+                        "`{sql}`: a table of that name that this run did not make is left as it is; where an earlier \
+                         run was killed and left it, `assay run --resume` of that one drops it, or `drop table {}`",
+                        table.name
                     )
                 })?;
             }

@@ -10,10 +10,11 @@ use engine::postgres::Postgres;
 use engine::rocksdb::{self, Library, RocksDb};
 use engine::sqlite::Sqlite;
 use engine::{DataDir, ServerEngine, SetupError};
-use plan::{BuildSource, Engine, Plan, UnknownOptions};
+use plan::{BuildSource, Engine, Plan};
 use record::CellDir;
 
 use super::Conductor;
+use crate::library::Trial;
 use crate::outcome::UsageError;
 use crate::{builds, preflight};
 
@@ -27,8 +28,18 @@ pub enum Up {
     Postgres(Box<Postgres>),
     /// A server of MySQL or MariaDB.
     Mysql(Box<Mysql>),
-    /// A database of a library in this process, and its directory.
-    RocksDb(Box<RocksDb>, DataDir),
+    /// A database of a library in this process.
+    RocksDb(Box<Rocks>),
+}
+
+/// A database of RocksDB that is open.
+pub struct Rocks {
+    /// The database.
+    pub database: RocksDb,
+    /// Its directory.
+    pub data_dir: DataDir,
+    /// What it is opened anew with after the load, where that has options of its own.
+    pub after_load: Option<rocksdb::Config>,
 }
 
 /// Brings up the target of a cell, which is recorded in `directory`.
@@ -48,18 +59,15 @@ pub(super) fn bring_up(
             let library = Library::open(Path::new(&place))?;
             let data_dir = DataDir::create(&home, ROCKSDB)?;
             data_dir.wipe()?;
-            let config = rocksdb::Config {
-                // One at most: more are refused before the run.
-                file: conductor.file.config_texts(config)?.pop(),
-                set: config.set.clone(),
-                unknown: match config.unknown_options {
-                    UnknownOptions::Refuse => rocksdb::UnknownOption::Refuse,
-                    UnknownOptions::Skip => rocksdb::UnknownOption::Skip,
-                },
-                statistics: config.statistics,
-            };
-            match RocksDb::create(&library, data_dir.path(), &config) {
-                Ok(database) => Ok(Up::RocksDb(Box::new(database), data_dir)),
+            let openings = builds::openings(conductor.file, config)?;
+            let mut openings = openings.into_iter().map(Trial::into_config);
+            let first = openings.next().unwrap_or_default();
+            match RocksDb::create(&library, data_dir.path(), &first) {
+                Ok(database) => Ok(Up::RocksDb(Box::new(Rocks {
+                    database,
+                    data_dir,
+                    after_load: openings.next(),
+                }))),
                 Err(error) => {
                     if let Some(log) = rocksdb_log(&home) {
                         keep_log(directory, &log)?;

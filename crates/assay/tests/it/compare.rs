@@ -1,5 +1,7 @@
 //! `assay compare`, its gate, more repeats, and a target against itself: on runs that were measured.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use crate::place::{Ended, Place, SQLITE, workload};
@@ -134,6 +136,7 @@ fn single_runs_are_in_doubt_until_there_are_repeats() {
         command,
         format!("run --resume {run} --repeats 5 --only 'lite.base/c1/*' --only 'lite.full/c1/*'")
     );
+    assert!(gate.stderr.contains("help: once, and then judge"), "{gate}");
 
     // The command as a shell would read it.
     let args: Vec<&str> = command
@@ -221,6 +224,8 @@ fn what_can_not_be_compared_is_refused_with_the_way_out() {
     let other_work = measured(&place, &load(1, 600, TWICE));
     let other_config = load(1, 500, TWICE).replace("\"wal\"", "\"memory\"");
     let other_config = measured(&place, &other_config);
+    let copy = place.path().join("copy").display().to_string();
+    copy_directory(run.as_ref(), copy.as_ref());
     for (args, texts) in [
         (
             &[run.as_str(), &other_work][..],
@@ -236,7 +241,15 @@ fn what_can_not_be_compared_is_refused_with_the_way_out() {
                 "--by-run",
             ],
         ),
-        (&[&run, &run], &["is there twice"]),
+        (
+            &[&run, &run],
+            &[
+                "runs 1 and 2 are one: `lite.base/c1/r1`",
+                "give each run once",
+            ],
+        ),
+        (&[&run, &copy], &["runs 1 and 2 are one"]),
+        (&[&run, &copy, "--by-run"], &["runs 1 and 2 are one"]),
         (&[&run, "--by-run"], &["takes two runs or more"]),
         (
             &[&run, "--base", "lite.nxt"],
@@ -257,6 +270,98 @@ fn what_can_not_be_compared_is_refused_with_the_way_out() {
     }
     let apart = rows(&place, &[&run, &other_config, "--by-run"]);
     assert_eq!(apart.len(), 2);
+
+    // A report takes runs of one target for repeats as well.
+    for (other, text) in [
+        (&other_work, "did not do the same work"),
+        (&other_config, "`assay compare --by-run` compares the runs"),
+        (&run, "runs 1 and 2 are one"),
+        (&copy, "runs 1 and 2 are one"),
+    ] {
+        let output = place.path().join("both.html");
+        let report = place.assay(&["report", &run, other, "-o", output.to_str().unwrap()]);
+        report.expect_code(2).expect_in_stderr(&[text]);
+        assert!(!output.exists());
+    }
+}
+
+fn copy_directory(from: &Path, to: &Path) {
+    fs_err::create_dir(to).unwrap();
+    for entry in fs_err::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let copy = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy_directory(&entry.path(), &copy),
+            false => drop(fs_err::copy(entry.path(), copy).unwrap()),
+        }
+    }
+}
+
+#[test]
+fn by_run_it_is_said_which_target_has_changed_and_how() {
+    let _machine = share_the_machine();
+    let place = Place::new();
+    let before = load(1, 3_000, FULL_AND_OFF);
+    let after = before.replace(
+        "\"delete\", synchronous = \"extra\"",
+        "\"wal\", synchronous = \"off\"",
+    );
+    assert_ne!(before, after);
+    let (before, after) = (measured(&place, &before), measured(&place, &after));
+    let ended = compared(&place, &[&before, &after, "--by-run", "--format", "json"]);
+    let json: Value = serde_json::from_str(&ended.expect_code(0).stdout).unwrap();
+    let notes = json["compared"]["notes"].as_array().unwrap();
+    let changed: Vec<&str> = notes
+        .iter()
+        .filter_map(Value::as_str)
+        .filter(|note| note.contains("the same in run 2"))
+        .collect();
+    assert_eq!(
+        changed,
+        [
+            "Target `lite.full` is not the same in run 2 as in run 1: its config had `journal_mode = delete`, \
+             `synchronous = extra`, and has `journal_mode = wal`, `synchronous = off`."
+        ]
+    );
+    let findings = json["findings"].as_array().unwrap().iter();
+    let texts: Vec<&str> = findings.filter_map(|it| it["text"].as_str()).collect();
+    let of_full = texts
+        .iter()
+        .find(|text| text.contains("run 2 runs l.i0 of lite.full"));
+    let of_full = of_full.unwrap_or_else(|| panic!("{texts:#?}"));
+    assert!(
+        of_full.contains(
+            "two differ in 2 settings that the plan declares, journal_mode (delete -> wal)"
+        ),
+        "{of_full}"
+    );
+}
+
+#[test]
+fn what_was_not_measured_is_no_pass() {
+    let _machine = share_the_machine();
+    let place = Place::new();
+    let plan = load(2, 500, TWICE);
+    let only_base = "[[target]]\nbuilds = [\"lite\"]\nconfigs = [\"base\"]\n";
+    let (yesterday, today) = (
+        measured(&place, &plan),
+        measured(&place, &(plan.clone() + only_base)),
+    );
+    // Nothing is beyond such a threshold, so that all which is compared passes.
+    let gate = ["--gate", "--threshold", "100"];
+    let by_run = [&[&yesterday, &today, "--by-run"][..], &gate].concat();
+    let doubtful = compared(&place, &by_run).expect_code(4);
+    doubtful.expect_in_stderr(&[
+        "not known: no regression is shown in 1 comparison, but not all was compared",
+        "run 2 lite.next c1: was not measured, and run 1 was",
+    ]);
+    // A target that is new today has nothing to have become worse than.
+    let new = [&[&today, &yesterday, "--by-run"][..], &gate].concat();
+    compared(&place, &new).expect_code(0);
+
+    let with = |metric| [&[yesterday.as_str()][..], &gate, &["--threshold", metric]].concat();
+    let doubtful = compared(&place, &with("w_amp=10")).expect_code(4);
+    doubtful.expect_in_stderr(&["w_amp: has a threshold, and no step that is compared has it"]);
 }
 
 #[test]

@@ -595,6 +595,23 @@ fn a_plan_that_names_what_was_not_fetched_says_how_to_fetch_it() {
         &[],
         &["was not fetched", "`assay fetch postgres@16.4`"],
     );
+    // What lacks in all builds is told at once, with what else is wrong of them.
+    let builds = "[build.a]\nrocksdb = \"rocksdb@6.10\"\n[build.b]\nrocksdb = \"rocksdb@6.20\"\n\
+                  [build.c]\nrocksdb = \"/nowhere/librocksdb.so\"\n[build.d]\nrocksdb = \"rocksdb@6.10\"\n";
+    let plan = format!("[workload.kv]\nkeys = 10\n{builds}");
+    shop.place.write("plan.toml", &plan);
+    for command in ["check", "run"] {
+        shop.assay(&[command, "plan.toml"]).expect(
+            2,
+            &[],
+            &[
+                "2 builds were not fetched: `rocksdb@6.10`, `rocksdb@6.20`",
+                "`assay fetch rocksdb@6.10 rocksdb@6.20` gets them",
+                "build `c`",
+                "/nowhere/librocksdb.so",
+            ],
+        );
+    }
 }
 
 #[test]

@@ -16,14 +16,14 @@ use crate::show_json::Shown;
 use crate::{postgres_is_here_or_test_is_skipped, share_the_machine};
 
 /// A server on 127.0.0.1 that wants a password: user `me`, password `right`, database `ib`.
-struct Foreign {
+pub(crate) struct Foreign {
     guarded: Guarded,
     port: u16,
     _place: Place,
 }
 
 impl Foreign {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let place = Place::new();
         let log = place.join("server.log");
         let data = place.join("data");
@@ -90,7 +90,7 @@ impl Foreign {
         foreign
     }
 
-    fn url(&self, password: &str) -> String {
+    pub(crate) fn url(&self, password: &str) -> String {
         format!("postgresql://me:{password}@127.0.0.1:{}/ib", self.port)
     }
 
@@ -151,13 +151,42 @@ fn a_server_with_a_password_is_measured_and_left_as_it_was() {
     place
         .run(&server.plan("right"), &[])
         .expect_code(1)
-        .expect_in_stderr(&["a table of that name that assay did not make is left as it is"]);
+        .expect_in_stderr(&["a table of that name that this run did not make is left as it is"]);
     assert_eq!(server.tables(), ["pi1"]);
     assert_eq!(
         session.query("select precious from pi1").unwrap(),
         [[Some("data".to_owned())]]
     );
     drop(session);
+    server
+        .guarded
+        .stop(&[(Ending::Interrupt, Duration::from_secs(20))])
+        .unwrap();
+}
+
+#[test]
+fn a_role_whose_sessions_may_be_idle_for_less_than_a_step_takes_loses_neither_the_step_nor_the_tables_end()
+ {
+    let _machine = share_the_machine();
+    if !postgres_is_here_or_test_is_skipped() {
+        return;
+    }
+    let mut server = Foreign::start();
+    let postgres = Postgres::attach(&server.url("right")).unwrap();
+    let mut session = postgres.connect().unwrap();
+    if session
+        .query("alter role me set idle_session_timeout = '2s'")
+        .is_ok()
+    {
+        drop(session);
+        let place = Place::new();
+        let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\"]";
+        let url = server.url("right");
+        let plan = workload(2_000, 1_000, 5, steps) + &format!("[build.theirs]\nurl = \"{url}\"\n");
+        let ended = place.run(&plan, &[]).expect_code(0);
+        Shown::read(&place, &ended.run_directory()).assert_all_valid();
+        assert_eq!(server.tables(), Vec::<String>::new());
+    }
     server
         .guarded
         .stop(&[(Ending::Interrupt, Duration::from_secs(20))])

@@ -22,6 +22,8 @@ mod fetch;
 mod foreign_server;
 mod full_disk;
 mod place;
+mod prepared_tables;
+mod remarks;
 mod resume;
 mod rocksdb;
 mod scale;

@@ -45,6 +45,21 @@ fn counter<'a>(step: &'a Value, when: &str, name: &str) -> Option<&'a Value> {
     Some(&found["value"])
 }
 
+/// Files of the first level when the step began.
+fn files_of_first_level(step: &Value) -> Option<f64> {
+    counter(step, "counters_before", "level_file_count.0").map(number)
+}
+
+/// The value of a setting of a cell, and where it came from.
+fn setting(cell: &Path, name: &str) -> (String, String) {
+    let record = json(&cell.join("cell.json"));
+    let settings = record["settings"].as_array().unwrap();
+    let found = settings.iter().find(|it| it["name"] == name);
+    let found = found.unwrap_or_else(|| panic!("no `{name}` in {settings:#?}"));
+    let text = |key: &str| found[key].as_str().unwrap_or_default().to_owned();
+    (text("value"), text("source"))
+}
+
 fn json(path: &Path) -> Value {
     serde_json::from_slice(&fs_err::read(path).unwrap()).unwrap()
 }
@@ -72,12 +87,12 @@ fn each_library_runs_the_whole_sequence_and_is_checked() {
     };
     let steps = [
         "fillseq",
-        "drain",
+        "flush",
         "readrandom",
         "fwdrange",
         "multireadrandom",
         "overwritesome",
-        "flush",
+        "flush.2",
         "revrangewhilewriting",
         "fwdrangewhilewriting",
         "readwhilewriting",
@@ -97,17 +112,10 @@ fn each_library_runs_the_whole_sequence_and_is_checked() {
         let directory = cell(&run, &target);
         let record = json(&directory.join("cell.json"));
         versions.push(record["engine_version"].as_str().unwrap().to_owned());
-        let settings = record["settings"].as_array().unwrap();
-        let memtable = settings
-            .iter()
-            .find(|it| {
-                it["name"]
-                    .as_str()
-                    .unwrap()
-                    .ends_with("] write_buffer_size")
-            })
-            .unwrap();
-        assert!(memtable["value"] == "262144" && memtable["source"] == "config");
+        let setting = |name| setting(&directory, name);
+        let memtable = setting("[CFOptions] write_buffer_size");
+        assert_eq!(memtable, ("262144".into(), "config".into()));
+        assert_eq!(setting("perf_level"), ("disable".into(), "assay".into()));
         assert!(
             directory.join("server.log").is_file(),
             "the library's log is kept"
@@ -123,9 +131,15 @@ fn each_library_runs_the_whole_sequence_and_is_checked() {
             "{found}"
         );
         // The tree that the reads begin with has nothing in its first level, in every version.
-        let read = step("revrangewhilewriting");
-        let files = counter(&read, "counters_before", "level_file_count.0");
-        assert_eq!(files.map(number), Some(0.0), "{target}");
+        for name in [
+            "readrandom",
+            "fwdrange",
+            "multireadrandom",
+            "revrangewhilewriting",
+        ] {
+            let files = files_of_first_level(&step(name));
+            assert_eq!(files, Some(0.0), "{target} {name}");
+        }
         let overwritten = step("overwrite");
         let waited = overwritten["settle"]["actions"].to_string();
         assert!(waited.contains("wait for compaction"), "{waited}");
@@ -156,8 +170,12 @@ fn the_insert_benchmark_runs_on_a_library_and_is_checked() {
         "l.i0", "l.x", "l.i1", "l.i2", "settle", "qr100", "qp100", "qr500",
     ];
     let more = format!("delete-per-insert = true\nsteps = {steps:?}");
-    let plan =
-        "clients = [2]\n".to_owned() + &workload(4_000, 2_000, 1, &more) + &builds(&libraries[..1]);
+    // More files in the first level are needed than settling would compact by itself.
+    let plan = "clients = [2]\n".to_owned()
+        + &workload(4_000, 2_000, 1, &more)
+        + &builds(&libraries[..1])
+            .replace("num_compaction_trigger = 2", "num_compaction_trigger = 8")
+        + "[config.rocksdb.small.load]\nwrite_buffer_size = 131072\n";
     let place = Place::new();
     let ended = place.run(&plan, &[]).expect_code(0);
     let run = ended.run_directory();
@@ -165,12 +183,74 @@ fn the_insert_benchmark_runs_on_a_library_and_is_checked() {
     shown.assert_all_valid();
     let names: Vec<&str> = shown.steps("b0.small").iter().map(|step| step.0).collect();
     assert_eq!(names, steps);
+    let of_cell = cell(&run, "b0.small");
+    let read = json(&of_cell.join("steps/06-qr100/step.json"));
+    assert_eq!(files_of_first_level(&read), Some(0.0));
+    let of_load = setting(&of_cell, "[CFOptions] load.write_buffer_size");
+    assert_eq!(of_load.0, "131072");
     let found = json(&cell(&run, "b0.small").join("steps/04-l.i2/step.json"))["checks"].to_string();
     for what in ["rows of pi1", "rows of pi2", "smallest key", "largest key"] {
         assert!(found.contains(what), "{what}: {found}");
     }
     let deleted = &shown.row("b0.small", "l.i1")["ops"]["delete"];
     assert_eq!(number(&deleted["rows"]), 3_200.0);
+}
+
+#[test]
+fn the_load_has_options_of_its_own_and_the_database_is_opened_anew_after_it() {
+    let _machine = share_the_machine();
+    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+        return;
+    };
+    let place = Place::new();
+    let steps = [
+        "fillseq",
+        "readrandom",
+        "overwritesome",
+        "flush",
+        "fwdrange",
+    ];
+    let plan = sequence(30_000, &steps, "")
+        + &builds(&libraries)
+        + "[config.rocksdb.packed]\nextends = \"small\"\n[config.rocksdb.packed.load]\n\
+           compression = \"kLZ4Compression\"\nmemtable = \"vector\"\nallow_concurrent_memtable_write = false\n\
+           \"block_based_table_factory.block_size\" = 16384\n";
+    let ended = place.run(&plan, &[]).expect_code(0);
+    let run = ended.run_directory();
+    let shown = Shown::read(&place, &run);
+    shown.assert_all_valid();
+    for number_of_build in 0..libraries.len() {
+        let target = format!("b{number_of_build}.packed");
+        let names: Vec<&str> = shown.steps(&target).iter().map(|step| step.0).collect();
+        assert_eq!(names, steps, "{target}");
+        let directory = cell(&run, &target);
+        for (name, value) in [
+            ("[CFOptions] compression", "kNoCompression"),
+            ("[CFOptions] load.compression", "kLZ4Compression"),
+            ("[CFOptions] load.memtable", "vector"),
+            ("[TableOptions/BlockBasedTable] block_size", "4096"),
+            ("[TableOptions/BlockBasedTable] load.block_size", "16384"),
+        ] {
+            let expected = (value.to_owned(), "config".to_owned());
+            assert_eq!(setting(&directory, name), expected, "{target}");
+        }
+        for log in ["load.log", "server.log"] {
+            assert!(directory.join(log).is_file(), "{log}");
+        }
+        // What was loaded is smaller than what is written without it.
+        let stored = |target: &str| {
+            let step = json(&cell(&run, target).join("steps/01-fillseq/step.json"));
+            number(&step["storage"]["data_bytes"])
+        };
+        let plain = stored(&format!("b{number_of_build}.small"));
+        assert!(stored(&target) < 0.8 * plain, "{} {plain}", stored(&target));
+    }
+    // It is told what the configs differ in, and each target has what it declares.
+    let run = run.to_str().unwrap();
+    let shown = place.assay(&["show", run, "--between", "b0.small", "b0.packed"]);
+    let shown = shown.expect_code(0).stdout;
+    assert!(shown.contains("load.compression"), "{shown}");
+    assert!(!shown.contains("not had as declared"), "{shown}");
 }
 
 #[test]
@@ -364,7 +444,7 @@ fn a_full_disk_fails_the_step_that_compacts() {
 }
 
 #[test]
-fn an_option_that_a_version_does_not_know_is_an_error_or_is_left_out_as_the_plan_says() {
+fn an_option_that_a_version_does_not_know_is_left_out_where_the_plan_says_so() {
     let _machine = share_the_machine();
     let Some(libraries) = rocksdb_or_test_is_skipped() else {
         return;
@@ -372,14 +452,51 @@ fn an_option_that_a_version_does_not_know_is_an_error_or_is_left_out_as_the_plan
     let place = Place::new();
     let plan = sequence(500, &["fillseq"], "")
         + &builds(&libraries[..1])
-        + "no_such_option = 3\n[config.rocksdb.skip]\nextends = \"small\"\nunknown-options = \"skip\"\n";
-    let ended = place
-        .run(&plan, &[])
-        .expect_code(1)
-        .expect_in_stderr(&["does not know the option `no_such_option`"]);
+        + "no_such_option = 3\n[config.rocksdb.skip]\nextends = \"small\"\nunknown-options = \"skip\"\n\
+           [[target]]\nconfigs = [\"skip\"]\n";
+    place.write("plan.toml", &plan);
+    let checked = place.assay(&["check", "plan.toml"]).expect_code(0);
+    assert!(
+        checked.stdout.contains("no_such_option: b0.skip\n"),
+        "{checked}"
+    );
+    let ended = place.run(&plan, &[]).expect_code(0);
     let shown = Shown::read(&place, &ended.run_directory());
     assert_eq!(shown.steps("b0.skip"), [("fillseq", "complete", true)]);
     assert!(ended.stderr.contains("not applicable to"), "{ended}");
+}
+
+#[test]
+fn configs_that_a_library_does_not_take_are_refused_all_at_once_before_the_run() {
+    let _machine = share_the_machine();
+    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+        return;
+    };
+    let place = Place::new();
+    let plan = sequence(500, &["fillseq"], "")
+        + &builds(&libraries)
+        + "write_bufer_size = 1\n[config.rocksdb.packed]\nextends = \"small\"\nunknown-options = \"skip\"\n\
+           set.compression = \"kLZ5Compression\"\n[config.rocksdb.load]\nextends = \"small\"\n\
+           unknown-options = \"skip\"\nload.no_such_size = 1\nload.max_background_jobs = \"many\"\n";
+    place.write("plan.toml", &plan);
+    for command in ["check", "run"] {
+        let ended = match command {
+            "check" => place.assay(&["check", "plan.toml"]),
+            _ => place.run(&plan, &[]),
+        };
+        let ended = ended.expect_code(2).expect_in_stderr(&[
+            "`b0.small`",
+            "does not know the option `write_bufer_size`",
+            "`b0.packed`",
+            "kLZ5Compression",
+            "`b0.load`",
+            "`max_background_jobs = many`",
+        ]);
+        // A mistake in a config is told once, whatever the number of versions.
+        let times = ended.stderr.matches("write_bufer_size").count();
+        assert_eq!(times, 1, "{ended}");
+        assert!(entries(&place.join("results")).is_empty(), "{ended}");
+    }
 }
 
 #[test]

@@ -270,3 +270,74 @@ fn mysql_executes_the_statements_that_were_published() {
         .collect();
     hold_to_shapes(&shown, "my.base", &executed);
 }
+
+#[test]
+fn what_an_engine_cannot_do_is_left_out_and_no_failure() {
+    let _machine = share_the_machine();
+    let place = Place::new();
+    let plan = format!(
+        "name = \"test\"\nclients = [1, 2]\n[workload.sysbench]\nrows = 500\nwarmup = \"0s\"\nread-time = \"1s\"\n\
+         steps = [\"load\", \"index\", \"point-query\"]\n[workload.sysbench.variant.keyed]\n\
+         [workload.sysbench.variant.keyless]\nprimary-key = false\n{SQLITE}\n"
+    );
+    const SAID: &str =
+        "`lite.base` with variant `keyless` is not applicable, and left out: SQLite ";
+    let ended = place.run(&plan, &[]).expect_code(0);
+    let run = ended.run_directory();
+    let ended = ended.expect_in_stderr(&[SAID, "2 cells without 2 that are not applicable"]);
+    assert!(!ended.stderr.contains("failed"), "{ended}");
+    assert!(ended.stdout.contains(&SAID.replace('`', "")), "{ended}");
+    let shown = Shown::read(&place, &run);
+    shown.assert_all_valid();
+    assert_eq!(shown.rows().len(), 2 * 3);
+    let resumed = place.assay(&["run", "--resume", run.to_str().unwrap()]);
+    resumed.expect_code(0);
+}
+
+#[test]
+fn a_mix_of_statements_and_literals_with_braces_run_as_the_plan_says() {
+    let _machine = share_the_machine();
+    let place = Place::new();
+    let plan = format!(
+        r#"
+        name = "test"
+        clients = [2]
+        [workload.sysbench]
+        rows = 500
+        warmup = "0s"
+        write-time = "1s"
+        rate = 200
+        steps = ["load", "index", "mixed.writes50"]
+        [workload.sysbench.test.mixed]
+        group = "write"
+        arguments = {{ writes = 5 }}
+        [[workload.sysbench.test.mixed.statement]]
+        sql = "SELECT c FROM {{table}} WHERE id = {{id}}"
+        weight = "100 - writes"
+        rows = 1
+        parameters = {{ id = "id" }}
+        [[workload.sysbench.test.mixed.statement]]
+        sql = """INSERT INTO {{table}} (k, c) VALUES ({{k}}, '{{{{"on": {{{{}}}}}}}}')"""
+        weight = "writes"
+        rows = 1
+        parameters = {{ k = "uniform(-5, 3)" }}
+        {SQLITE}
+        "#
+    );
+    let ended = place.run(&plan, &[]).expect_code(0);
+    let shown = Shown::read(&place, &ended.run_directory());
+    shown.assert_all_valid();
+    let row = shown.row("lite.base", "mixed.writes50");
+    assert_eq!(number(&row["queries_per_event"]), 1.0);
+    let run = record::RunDir::open(ended.run_directory()).unwrap();
+    let steps = run.begun_cells().unwrap()[0].read_steps().unwrap();
+    let step = steps[2].step();
+    let inserted = step.checks[0].found.parse::<u64>().unwrap() - 500;
+    let events = step.ops["event"].ok;
+    // A half, within six standard deviations.
+    let share = inserted as f64 / events as f64;
+    assert!(
+        (share - 0.5).abs() < 3.0 / (events as f64).sqrt(),
+        "{inserted} of {events}"
+    );
+}

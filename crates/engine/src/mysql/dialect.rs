@@ -60,6 +60,15 @@ impl Dialect for MysqlDialect {
         format!(" force index ({})", index.name)
     }
 
+    fn list_indexes(&self, table: &Table) -> String {
+        format!(
+            "select index_name, seq_in_index, column_name from information_schema.statistics \
+             where table_schema = database() and table_name = '{}' and sub_part is null \
+             and index_type not in ('HASH', 'FULLTEXT', 'SPATIAL', 'RTREE') order by index_name, seq_in_index",
+            table.name
+        )
+    }
+
     fn create_table(&self, table: &Table) -> Vec<String> {
         let key = table.key();
         let partitions = table.partitions.map_or(String::new(), |partitions| {
@@ -127,7 +136,7 @@ impl Dialect for MysqlDialect {
             }
             // No index is to be used, so that the table is read.
             None => format!("select count(*) from {} use index ()", table.name),
-            Some(index) => count_by_index(table, index),
+            Some(index) => count_by_index(table, index, index.name),
         }]
     }
 
@@ -137,9 +146,9 @@ impl Dialect for MysqlDialect {
     }
 }
 
-/// Counts rows through one index. A condition that every row meets but the server can't know to be met keeps it from
-/// counting in another way, where the index begins with a number.
-pub(super) fn count_by_index(table: &Table, index: &Index) -> String {
+/// Counts rows through one index, which the server knows by `name`. A condition that every row meets but the server can't
+/// know to be met keeps it from counting in another way, where the index begins with a number.
+pub(super) fn count_by_index(table: &Table, index: &Index, name: &str) -> String {
     let first = index.columns.first().copied().unwrap_or_default();
     let is_int = table.columns.iter().any(|column| {
         column.name == first && matches!(column.kind, ColumnType::Int4 | ColumnType::Int4OrZero)
@@ -151,8 +160,9 @@ pub(super) fn count_by_index(table: &Table, index: &Index) -> String {
         String::new()
     };
     format!(
-        "select count(*) from {} force index ({}){condition}",
-        table.name, index.name
+        "select count(*) from {} force index (`{}`){condition}",
+        table.name,
+        name.replace('`', "``")
     )
 }
 

@@ -2,9 +2,9 @@
 
 use super::MysqlSession;
 use super::dialect::{MysqlDialect, count_by_index};
-use crate::{Dialect, Error, Session, Table, TableFacts};
+use crate::{Dialect, Error, Index, IndexRows, Session, Table, TableFacts, index_on};
 
-/// The server's answer for an index that is not there.
+/// The server's answer for an index that is not there, or that it does not use.
 const NO_SUCH_INDEX: &str = "1176";
 
 pub(super) fn inspect(
@@ -21,17 +21,8 @@ pub(super) fn inspect(
     }
     let mut index_rows = Vec::new();
     for index in table.indexes.iter().filter(|_| indexes) {
-        let sql = count_by_index(table, index);
-        match reads_index(session, &sql, index.name) {
-            Ok(true) => {
-                let rows = session.query_i64(&sql)?.unwrap_or(0);
-                index_rows.push((index.name.to_string(), rows.cast_unsigned()));
-            }
-            // A count by another way would say nothing about this index: then there is none.
-            Ok(false) => {}
-            Err(error) if error.code.as_deref() == Some(NO_SUCH_INDEX) => {}
-            Err(error) => return Err(error),
-        }
+        let rows = by_index(session, dialect, table, index)?;
+        index_rows.push((index.name.to_string(), rows));
     }
     Ok(TableFacts {
         rows: rows.cast_unsigned(),
@@ -39,6 +30,30 @@ pub(super) fn inspect(
         key_max,
         index_rows,
     })
+}
+
+fn by_index(
+    session: &mut MysqlSession,
+    dialect: &MysqlDialect,
+    table: &Table,
+    index: &Index,
+) -> Result<IndexRows, Error> {
+    let Some(name) = index_on(session, dialect, table, &index.columns)? else {
+        return Ok(IndexRows::NoIndex);
+    };
+    let sql = count_by_index(table, index, &name);
+    match reads_index(session, &sql, &name) {
+        Ok(true) => {
+            let rows = session.query_i64(&sql)?.unwrap_or(0);
+            Ok(IndexRows::Counted(rows.cast_unsigned()))
+        }
+        // A count by another way would say nothing about this index.
+        Ok(false) => Ok(IndexRows::NotCounted(format!(
+            "the server does not count by way of `{name}` alone"
+        ))),
+        Err(error) if error.code.as_deref() == Some(NO_SUCH_INDEX) => Ok(IndexRows::NoIndex),
+        Err(error) => Err(error),
+    }
 }
 
 /// Whether the plan reads that index alone. The columns of a plan differ from version to version, their order does not:

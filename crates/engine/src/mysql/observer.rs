@@ -443,6 +443,8 @@ pub(super) fn open(mysql: &Mysql, tables: &[Table]) -> Result<Box<dyn Observer>,
         // Sizes of tables are otherwise a day old.
         session.query("set session information_schema_stats_expiry = 0")?;
     }
+    // It is idle for as long as a step lasts, which may be more than sessions are left: the longest that can be set.
+    session.query("set session wait_timeout = 31536000")?;
     let has_binlog = session.variable("log_bin")?.as_deref() == Some("ON");
     Ok(Box::new(MysqlObserver {
         has_binlog,

@@ -10,7 +10,7 @@ const SEQUENCE_CACHE: u32 = 1000;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PostgresDialect;
 
-/// Counts rows through one index: the order can be had without sorting only from it.
+/// Counts rows through an index: the order can be had without sorting only from one on those columns.
 pub(super) fn count_by_index(table: &Table, index: &Index) -> String {
     let columns = index.columns.join(", ");
     format!(
@@ -34,6 +34,18 @@ impl Dialect for PostgresDialect {
             ColumnType::Text(length) => format!("varchar({length}) not null"),
             ColumnType::Char(length) => format!("char({length}) not null default ''"),
         }
+    }
+
+    fn list_indexes(&self, table: &Table) -> String {
+        format!(
+            "select i.indexrelid::regclass, k.place, a.attname from pg_index i \
+             join pg_class c on c.oid = i.indexrelid join pg_am m on m.oid = c.relam and m.amname = 'btree' \
+             cross join lateral unnest(i.indkey::int2[]) with ordinality k(attribute, place) \
+             join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attribute \
+             where i.indrelid = to_regclass('{}') and i.indisvalid and i.indpred is null and k.place <= i.indnkeyatts \
+             order by i.indexrelid, k.place",
+            table.name
+        )
     }
 
     fn create_table(&self, table: &Table) -> Vec<String> {

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use super::PostgresSession;
 use super::dialect::{PostgresDialect, count_by_index};
-use crate::dialect::global_index_name;
-use crate::{Dialect, Error, Session, Table, TableFacts};
+use crate::{Dialect, Error, Index, IndexRows, Session, Table, TableFacts, index_on};
 
 pub(super) fn inspect(
     session: &mut PostgresSession,
@@ -19,26 +18,8 @@ pub(super) fn inspect(
     let rows = run(session, &dialect.count_rows(table, None))?;
     let mut index_rows = Vec::new();
     for index in table.indexes.iter().filter(|_| indexes) {
-        let statements = dialect.count_rows(table, Some(index));
-        let Some((count, settings)) = statements.split_last() else {
-            continue;
-        };
-        for sql in settings {
-            session.query(sql)?;
-        }
-        let parts = parts(session, &global_index_name(table, index))?;
-        let plan = session.query(&format!("explain {}", count_by_index(table, index)))?;
-        let lines: Vec<String> = plan
-            .into_iter()
-            .filter_map(|row| row.into_iter().next().flatten())
-            .collect();
-        // A count by another way would say nothing about this index: then there is none.
-        if reads_only(&lines, &parts) {
-            index_rows.push((
-                index.name.to_string(),
-                session.query_i64(count)?.unwrap_or(0) as u64,
-            ));
-        }
+        let rows = by_index(session, table, index)?;
+        index_rows.push((index.name.to_string(), rows));
     }
     Ok(TableFacts {
         rows,
@@ -46,6 +27,38 @@ pub(super) fn inspect(
         key_max,
         index_rows,
     })
+}
+
+fn by_index(
+    session: &mut PostgresSession,
+    table: &Table,
+    index: &Index,
+) -> Result<IndexRows, Error> {
+    let dialect = PostgresDialect;
+    let Some(name) = index_on(session, &dialect, table, &index.columns)? else {
+        return Ok(IndexRows::NoIndex);
+    };
+    let statements = dialect.count_rows(table, Some(index));
+    let Some((count, settings)) = statements.split_last() else {
+        return Ok(IndexRows::NotCounted("there is no way to".into()));
+    };
+    for sql in settings {
+        session.query(sql)?;
+    }
+    let parts = parts(session, &name)?;
+    let plan = session.query(&format!("explain {}", count_by_index(table, index)))?;
+    let lines: Vec<String> = plan
+        .into_iter()
+        .filter_map(|row| row.into_iter().next().flatten())
+        .collect();
+    // A count by another way would say nothing about this index.
+    if !reads_only(&lines, &parts) {
+        return Ok(IndexRows::NotCounted(format!(
+            "the server does not count by way of `{name}` alone"
+        )));
+    }
+    let rows = session.query_i64(count)?.unwrap_or(0);
+    Ok(IndexRows::Counted(rows as u64))
 }
 
 fn run(session: &mut PostgresSession, statements: &[String]) -> Result<u64, Error> {
@@ -58,6 +71,7 @@ fn run(session: &mut PostgresSession, statements: &[String]) -> Result<u64, Erro
 
 /// The index, and on a partitioned table those of its partitions, as a plan names them.
 fn parts(session: &mut PostgresSession, index: &str) -> Result<BTreeSet<String>, Error> {
+    let index = index.replace('\'', "''");
     let sql = format!(
         "select c.oid::regclass from pg_class c where c.oid = to_regclass('{index}') \
          union select p.relid::regclass from pg_partition_tree(to_regclass('{index}')) p"

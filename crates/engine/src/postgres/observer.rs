@@ -463,6 +463,10 @@ pub(super) fn open(postgres: &Postgres, tables: &[Table]) -> Result<Box<dyn Obse
     let mut session = PostgresSession::connect(&address)?;
     // What is observed must not be changed by observing it more than need be.
     session.query("set jit = off")?;
+    // It is idle for as long as a step lasts, which may be more than a role's idle sessions are left.
+    if postgres.version_num >= 140_000 {
+        session.query("set idle_session_timeout = 0")?;
+    }
     Ok(Box::new(PostgresObserver {
         session,
         tables: tables.to_vec(),

@@ -12,6 +12,7 @@ mod options;
 mod session;
 mod settle;
 mod statistics;
+mod trial;
 mod version;
 
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ use std::sync::atomic::AtomicBool;
 
 pub use library::{Library, LibraryCapabilities, Product};
 pub use session::RocksSession;
+pub use trial::try_config;
 pub use version::Version;
 
 use crate::{
@@ -111,14 +113,7 @@ impl RocksDb {
     ) -> Result<Self, SetupError> {
         let database = directory.join(DATABASE);
         let wal = directory.join(WAL);
-        let file = config.file.as_deref().map(OptionsFile::parse);
-        let mut entries =
-            options::entries(file.as_ref(), &config.set, &library.defaults).map_err(|what| {
-                SetupError::Config {
-                    what,
-                    help: "give options as RocksDB writes them into its own OPTIONS file".into(),
-                }
-            })?;
+        let mut entries = entries_of(library, config)?;
         let place = wal.display().to_string();
         if place.contains([';', '{', '}', '=']) || wal.to_str().is_none() {
             return Err(SetupError::Directory {
@@ -175,6 +170,15 @@ impl RocksDb {
     /// Opens what reads counters beside the load.
     pub fn observer(&self) -> Box<dyn Observer> {
         Box::new(RocksObserver::new(Arc::clone(&self.database)))
+    }
+
+    /// Writes what is in memtables to files. Of what is read then nothing is sorted first, as memtables that are vectors
+    /// are for each read.
+    ///
+    /// # Errors
+    /// The library's own.
+    pub fn flush(&self) -> Result<(), Error> {
+        self.database.flush()
     }
 
     /// Flushes the memtables and waits for compaction, both within `limits`.
@@ -290,15 +294,18 @@ impl Engine for RocksDb {
                 });
             }
         }
-        // What the file leaves out is known only as it was set.
+        // What the file leaves out, or has under another name, is known only as it was set.
         for entry in &self.set {
-            if entry.name == "block_cache" {
-                settings.push(Setting {
-                    name: "[TableOptions/BlockBasedTable] block_cache".into(),
-                    value: entry.value.clone(),
-                    source: Some("config".into()),
-                });
-            }
+            let section = match entry.name.as_str() {
+                "block_cache" => "TableOptions/BlockBasedTable",
+                "memtable" => "CFOptions",
+                _ => continue,
+            };
+            settings.push(Setting {
+                name: format!("[{section}] {}", entry.name),
+                value: entry.value.clone(),
+                source: Some("config".into()),
+            });
         }
         if let Some(capacity) = self.database.number(c"rocksdb.block-cache-capacity") {
             settings.push(Setting {
@@ -307,6 +314,12 @@ impl Engine for RocksDb {
                 source: None,
             });
         }
+        // No option of the library's: how assay's own connections use it.
+        settings.push(Setting {
+            name: PERF_LEVEL.into(),
+            value: "disable".into(),
+            source: Some("assay".into()),
+        });
         settings.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(settings)
     }
@@ -339,6 +352,8 @@ impl Engine for RocksDb {
     }
 }
 
+/// What the library counts of each connection's own work, which its thread turns off.
+const PERF_LEVEL: &str = "perf_level";
 /// The database's folder in a data directory: apart from the marker, which is not the library's.
 const DATABASE: &str = "db";
 /// The folder of its write-ahead log.
@@ -367,6 +382,17 @@ fn refuse_newer(library: &Library, database: &Path) -> Result<(), SetupError> {
     }
 }
 
+/// The options of the config, of which the library has seen none yet.
+fn entries_of(library: &Library, config: &Config) -> Result<Vec<Entry>, SetupError> {
+    let file = config.file.as_deref().map(OptionsFile::parse);
+    options::entries(file.as_ref(), &config.set, &library.defaults).map_err(|what| {
+        SetupError::Config {
+            what,
+            help: "give options as RocksDB writes them into its own OPTIONS file".into(),
+        }
+    })
+}
+
 /// The options of the config as the library's, and those that it doesn't know; they are taken out of `entries`.
 fn prepare(
     library: &Library,
@@ -374,6 +400,8 @@ fn prepare(
     config: &Config,
 ) -> Result<(Options, Vec<String>), SetupError> {
     let mut not_applicable = Vec::new();
+    // All that is wrong is said at once.
+    let mut wrong = Vec::new();
     let refused = |what: String| SetupError::Config {
         what,
         help: format!(
@@ -401,12 +429,12 @@ fn prepare(
                 } else if config.unknown == UnknownOption::Skip {
                     not_applicable.push(format!("{}={}", entry.full_name(), entry.value));
                 } else {
-                    return Err(refused(format!(
-                        "`{} = {}`: {} has no such cache",
+                    wrong.push(format!(
+                        "{} has no such cache as `{} = {}`",
+                        library.version_text(),
                         entry.full_name(),
-                        entry.value,
-                        library.version_text()
-                    )));
+                        entry.value
+                    ));
                 }
             }
             None => {
@@ -420,11 +448,11 @@ fn prepare(
     if answer.is_err() {
         // The library names one culprit, and not always the right one: each is tried alone.
         let mut unknown = Vec::new();
-        let mut wrong = Vec::new();
+        let mut not_taken = Vec::new();
         for entry in &text {
             if let Err(error) = base.with(&entry.text()) {
                 if library.defaults.knows(entry) {
-                    wrong.push(format!(
+                    not_taken.push(format!(
                         "`{} = {}`: {}",
                         entry.full_name(),
                         entry.value,
@@ -435,32 +463,33 @@ fn prepare(
                 }
             }
         }
-        if !wrong.is_empty() {
-            return Err(refused(format!(
+        if !not_taken.is_empty() {
+            wrong.push(format!(
                 "{} does not take {}",
                 library.version_text(),
-                wrong.join("; ")
-            )));
+                not_taken.join("; ")
+            ));
         }
-        if unknown.is_empty() || config.unknown == UnknownOption::Refuse {
+        if !unknown.is_empty() && config.unknown == UnknownOption::Refuse {
             let names: Vec<String> = unknown
                 .iter()
                 .map(|entry| format!("`{}`", entry.full_name()))
                 .collect();
-            let what = match (names.is_empty(), answer) {
-                (true, Err(error)) => format!("{}: {}", library.version_text(), error.message),
-                _ => format!(
-                    "{} does not know the option {}",
-                    library.version_text(),
-                    names.join(", ")
-                ),
-            };
-            return Err(refused(what));
+            wrong.push(format!(
+                "{} does not know the option {}",
+                library.version_text(),
+                names.join(", ")
+            ));
         }
-        not_applicable.extend(unknown.iter().map(Entry::full_name));
-        text.retain(|entry| !unknown.contains(entry));
-        entries.retain(|entry| !unknown.contains(entry));
-        answer = base.with(&options::join(&text));
+        if wrong.is_empty() && !unknown.is_empty() {
+            not_applicable.extend(unknown.iter().map(Entry::full_name));
+            text.retain(|entry| !unknown.contains(entry));
+            entries.retain(|entry| !unknown.contains(entry));
+            answer = base.with(&options::join(&text));
+        }
+    }
+    if !wrong.is_empty() {
+        return Err(refused(wrong.join("; ")));
     }
     match answer {
         Ok(options) => Ok((options, not_applicable)),

@@ -22,6 +22,16 @@ impl Dialect for SqliteDialect {
         format!(" indexed by {}", global_index_name(table, index))
     }
 
+    /// With the primary key, which is the table itself.
+    fn list_indexes(&self, table: &Table) -> String {
+        format!(
+            "select l.name, i.seqno + 1, i.name from pragma_index_list('{0}') l, pragma_index_info(l.name) i \
+             where not l.partial union all select 'primary key', 1, name from pragma_table_info('{0}') where pk = 1 \
+             order by 1, 2",
+            table.name
+        )
+    }
+
     fn create_table(&self, table: &Table) -> Vec<String> {
         let columns = self.column_definitions(table);
         vec![format!("create table {} ({columns})", table.name)]
@@ -45,10 +55,11 @@ impl Dialect for SqliteDialect {
             None => format!("select count(*) from {} not indexed", table.name),
             // `indexed by` fails rather than use another; the condition holds for every row and needs the index.
             Some(index) => format!(
-                "select count(*) from {}{} where {} >= 0",
+                "select count(*) from {}{} where {} >= {}",
                 table.name,
                 self.index_hint(table, index),
-                index.columns[0]
+                index.columns[0],
+                i64::MIN
             ),
         }]
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Index, ParamType, RangeScan, Session};
+use crate::{Index, IndexRows, ParamType, RangeScan, Session, index_on};
 
 fn table() -> Table {
     use crate::{Column, ColumnType};
@@ -121,7 +121,10 @@ fn every_statement_does_what_it_says() {
         (facts.rows, facts.key_min, facts.key_max),
         (80, Some(21), Some(100))
     );
-    assert_eq!(facts.index_rows, [("k".to_string(), 80)]);
+    assert_eq!(
+        facts.index_rows,
+        [("k".to_string(), IndexRows::Counted(80))]
+    );
 }
 
 #[test]
@@ -137,6 +140,29 @@ fn an_index_is_counted_by_reading_it() {
         plan[0][3].as_deref().unwrap().contains("INDEX t_k"),
         "{plan:?}"
     );
+}
+
+#[test]
+fn an_index_counts_rows_with_any_number() {
+    let (_directory, sqlite, mut session) = filled(100);
+    for (id, k) in [(1, "-1"), (2, "-9223372036854775808"), (3, "1e300")] {
+        let sql = format!("update t set k = {k} where id = {id}");
+        session.query(&sql).unwrap();
+    }
+    let facts = sqlite.inspect(&table(), true).unwrap();
+    let counted = ("k".to_string(), IndexRows::Counted(100));
+    assert_eq!(facts.index_rows, [counted]);
+}
+
+#[test]
+fn an_index_is_found_by_its_columns() {
+    let (_directory, _sqlite, mut session) = filled(1);
+    let mut on =
+        |columns: &[&str]| index_on(&mut session, &SqliteDialect, &table(), columns).unwrap();
+    assert_eq!(on(&["k"]).as_deref(), Some("t_k"));
+    assert_eq!(on(&["k", "at"]).as_deref(), Some("t_k"));
+    assert_eq!(on(&["at"]), None);
+    assert_eq!(on(&["id"]).as_deref(), Some("primary key"));
 }
 
 #[test]

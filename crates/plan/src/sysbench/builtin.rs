@@ -272,7 +272,7 @@ mod tests {
         let (_, sysbench) = plan(&steps);
         let got: Vec<_> = runs(&sysbench)
             .iter()
-            .map(|(_, test)| (test.name.as_str(), test.queries(), test.group))
+            .map(|(_, test)| (test.name.as_str(), test.queries() as u64, test.group))
             .collect();
         let expected: Vec<_> = PUBLISHED.to_vec();
         assert_eq!(got, expected);
@@ -307,7 +307,7 @@ mod tests {
         ));
         let got: Vec<_> = runs(&sysbench)
             .iter()
-            .map(|(_, test)| (test.name.as_str(), test.queries()))
+            .map(|(_, test)| (test.name.as_str(), test.queries() as u64))
             .collect();
         assert_eq!(got, own);
         let runs = runs(&sysbench);

@@ -2,6 +2,7 @@
 
 mod builtin;
 mod expression;
+mod placeholder;
 mod test;
 
 use std::ops::RangeInclusive;

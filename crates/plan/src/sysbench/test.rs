@@ -1,5 +1,7 @@
 //! A test as a plan writes it: its statements with their parameters, and arguments that a step may set.
 
+use std::ops::RangeInclusive;
+
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::kinds::{Choice, Flag, Optional};
 use crate::reader::{Context, Fault, Kind, Section, table_of, text_of, wrong_type};
@@ -8,6 +10,7 @@ use crate::tree::{Entry, Node, Value};
 use crate::wording::{code, did_you_mean, list, quoted};
 
 use super::expression::{self, Bounds, Holds, NoValue, Scope, Sizes, VARIABLES};
+use super::placeholder::{Placeholder, filled, placeholders};
 
 const KEYS: [&str; 7] = [
     "group",
@@ -18,10 +21,11 @@ const KEYS: [&str; 7] = [
     "parameters",
     "statement",
 ];
-const STATEMENT_KEYS: [&str; 7] = [
+const STATEMENT_KEYS: [&str; 8] = [
     "sql",
     "values",
     "count",
+    "weight",
     "repeat",
     "prepared",
     "parameters",
@@ -37,6 +41,7 @@ const VALUES: &str = "values";
 /// SQLite takes 32766 parameters, servers take 65535.
 const PARAMETERS_MOST: i64 = 32_000;
 const REPEAT_MOST: i64 = 100_000;
+const WEIGHT_MOST: i64 = 1_000_000;
 
 /// Which of the workload's times a test runs for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +85,7 @@ struct StatementText {
     sql: String,
     sql_place: Place,
     values: Option<Values>,
+    weight: Option<(Expression, Place)>,
     repeat: (Expression, Place),
     prepared: Option<bool>,
     rows: Option<(Expression, Expression)>,
@@ -404,6 +410,10 @@ fn statement(
         let place = entry.node.place;
         (expression_of(cx, section, "count", &entry, scope), place)
     });
+    let weight = section.take("weight").map(|entry| {
+        let place = entry.node.place;
+        (expression_of(cx, section, "weight", &entry, scope), place)
+    });
     let repeat = match section.take("repeat") {
         None => {
             cx.resolve(section.name_of("repeat"), "1".to_owned(), Place::Nowhere);
@@ -457,6 +467,7 @@ fn statement(
         sql: sql_text?,
         sql_place: sql.node.place,
         values,
+        weight: weight.and_then(|(weight, place)| Some((weight?, place))),
         repeat,
         prepared: prepared.value,
         rows,
@@ -601,73 +612,6 @@ impl Kind for Sql {
     }
 }
 
-/// A name in braces, with the bytes of all of it.
-struct Placeholder<'a> {
-    name: &'a str,
-    start: usize,
-    end: usize,
-}
-
-/// Why braces in SQL are none of a placeholder's, and where.
-struct BadBrace {
-    start: usize,
-    end: usize,
-    message: &'static str,
-    label: &'static str,
-}
-
-/// The placeholders of a statement, or the first brace that is not one's.
-fn placeholders(sql: &str) -> Result<Vec<Placeholder<'_>>, BadBrace> {
-    let mut placeholders = Vec::new();
-    let mut open: Option<usize> = None;
-    let mut is_quoted = false;
-    for (at, c) in sql.char_indices() {
-        let bad = |start, message, label| BadBrace {
-            start,
-            end: at + c.len_utf8(),
-            message,
-            label,
-        };
-        match (c, open) {
-            ('{', Some(start)) => {
-                return Err(bad(start, "a `{` follows a `{`", "two `{` before a `}`"));
-            }
-            ('{', None) if is_quoted => {
-                return Err(bad(at, "a parameter within quotes", "takes no quotes"));
-            }
-            ('{', None) => open = Some(at),
-            ('}', None) => return Err(bad(at, "a `}` without its `{`", "nothing is open")),
-            ('}', Some(start)) => {
-                let name = &sql[start + 1..at];
-                if !expression::is_identifier(name) {
-                    return Err(bad(
-                        start,
-                        "braces without a name in them",
-                        "expected a name",
-                    ));
-                }
-                placeholders.push(Placeholder {
-                    name,
-                    start,
-                    end: at + 1,
-                });
-                open = None;
-            }
-            ('\'', None) => is_quoted = !is_quoted,
-            _ => {}
-        }
-    }
-    match open {
-        None => Ok(placeholders),
-        Some(start) => Err(BadBrace {
-            start,
-            end: start + 1,
-            message: "a `{` without its `}`",
-            label: "never closed",
-        }),
-    }
-}
-
 /// Reports placeholders that stand for nothing. Those of `hidden` may only be in the rows of a statement with several.
 fn check_sql(
     cx: &mut Context<'_>,
@@ -692,7 +636,9 @@ fn check_sql(
                     format!("{} in {}", brace.message, code(sql)),
                 )
                 .label(brace.label)
-                .help("braces hold the name of a parameter: `WHERE id = {id}`"),
+                .help(
+                    "braces hold the name of a parameter: `WHERE id = {id}`; `{{` and `}}` are one brace each",
+                ),
             );
             return;
         }
@@ -784,17 +730,29 @@ impl TestText {
         };
         let mut known = Vec::new();
         let parameters = filler.parameters(&self.parameters, &mut known)?;
-        let statements: Result<Vec<_>, _> = self
-            .statements
-            .iter()
-            .map(|it| filler.statement(it, &parameters, &known))
-            .collect();
+        let mut statements = Vec::new();
+        for text in &self.statements {
+            let statement = filler.statement(text, &parameters, &known)?;
+            if statement.weight != Some(0) {
+                statements.push(statement);
+            }
+        }
+        let weighted = self.statements.iter().find_map(|it| it.weight.as_ref());
+        if let Some((_, place)) = weighted
+            && statements.iter().all(|it| it.weight.is_none())
+        {
+            return Err(Meaningless {
+                place: *place,
+                message: "has weights that are all 0".to_owned(),
+                label: "an event runs one of the statements with a weight".to_owned(),
+            });
+        }
         Ok(Test {
             name: self.name.clone(),
             group: self.group,
             table: self.table,
             transaction: self.transaction,
-            statements: statements?,
+            statements,
             parameters,
         })
     }
@@ -837,24 +795,24 @@ impl Filler {
         Ok((folded, bounds))
     }
 
-    /// A number that has to be known before anything is drawn, up to `most`.
+    /// A number that has to be known before anything is drawn, within `allowed`.
     fn count(
         &self,
         expression: &Expression,
         place: Place,
         what: &str,
-        most: i64,
+        allowed: RangeInclusive<i64>,
     ) -> Result<i64, Meaningless> {
         let wrong = |message: String| Meaningless {
             place,
             message,
-            label: format!("allowed: 1 to {most}"),
+            label: format!("allowed: {} to {}", allowed.start(), allowed.end()),
         };
         let folded = self.fold(expression, place)?;
         let count = self
             .constant(&folded)
             .ok_or_else(|| wrong(format!("has {what} that depends on what is drawn")))?;
-        if (1..=most).contains(&count) {
+        if allowed.contains(&count) {
             Ok(count)
         } else {
             Err(wrong(format!("has {what} of {count}")))
@@ -862,7 +820,7 @@ impl Filler {
     }
 
     fn list(&self, count: &Expression, place: Place) -> Result<Expression, Meaningless> {
-        self.count(count, place, "a list", PARAMETERS_MOST)
+        self.count(count, place, "a list", 1..=PARAMETERS_MOST)
             .map(Expression::Integer)
     }
 
@@ -947,7 +905,14 @@ impl Filler {
         known: &Known,
     ) -> Result<TestStatement, Meaningless> {
         let (repeat, repeat_place) = (&text.repeat.0, text.repeat.1);
-        let repeat = self.count(repeat, repeat_place, "a `repeat`", REPEAT_MOST)?;
+        let repeat = self.count(repeat, repeat_place, "a `repeat`", 1..=REPEAT_MOST)?;
+        let weight = match &text.weight {
+            None => None,
+            Some((weight, place)) => {
+                let weight = self.count(weight, *place, "a `weight`", 0..=WEIGHT_MOST)?;
+                Some(u32::try_from(weight).unwrap_or(u32::MAX))
+            }
+        };
         let mut known = known.to_vec();
         let mut sql = text.sql.clone();
         let mut parameters = self.parameters(&text.parameters, &mut known)?;
@@ -955,7 +920,12 @@ impl Filler {
         let mut bound = bound_by(&sql);
         let mut count = 0;
         if let Some(values) = &text.values {
-            count = self.count(&values.count, values.place, "a `count`", PARAMETERS_MOST)?;
+            count = self.count(
+                &values.count,
+                values.place,
+                "a `count`",
+                1..=PARAMETERS_MOST,
+            )?;
             bound += count.saturating_mul(bound_by(&values.text));
         }
         if bound > PARAMETERS_MOST {
@@ -967,7 +937,7 @@ impl Filler {
         }
         if let Some(values) = &text.values {
             let (texts, own) = rows_of_values(&values.text, &parameters, count);
-            sql = sql.replace("{values}", &texts);
+            sql = filled(&sql, |name| (name == VALUES).then(|| texts.clone()));
             parameters = own;
         }
         let rows = match &text.rows {
@@ -975,11 +945,13 @@ impl Filler {
             Some((least, most)) => Some(self.ends(least, most, text.rows_place, &known)?.0),
         };
         // Arguments are constants of the text.
-        for (name, value) in &self.arguments {
-            sql = sql.replace(&format!("{{{name}}}"), &value.to_string());
-        }
+        let sql = filled(&sql, |name| {
+            let argument = self.arguments.iter().find(|(known, _)| known == name);
+            argument.map(|(_, value)| value.to_string())
+        });
         Ok(TestStatement {
             sql,
+            weight,
             repeat: u32::try_from(repeat).unwrap_or(u32::MAX),
             prepared: text.prepared.unwrap_or(self.setting.prepared),
             rows,
@@ -1032,16 +1004,15 @@ fn rows_of_values(text: &str, own: &[Parameter], count: i64) -> (String, Vec<Par
             let is_own = own.iter().any(|it| it.name == name);
             is_own.then(|| format!("{name}__{number}"))
         };
-        let mut row = text.to_owned();
         for Parameter { name, draw } in own {
-            let new = format!("{name}__{number}");
-            row = row.replace(&format!("{{{name}}}"), &format!("{{{new}}}"));
             parameters.push(Parameter {
-                name: new,
+                name: format!("{name}__{number}"),
                 draw: draw.renamed(&renamed),
             });
         }
-        rows.push(row);
+        rows.push(filled(text, |name| {
+            renamed(name).map(|new| format!("{{{new}}}"))
+        }));
     }
     (rows.join(", "), parameters)
 }

@@ -69,10 +69,11 @@ fn listing(plan: &Plan) -> String {
     for target in &plan.targets {
         let config = &plan.configs[target.config];
         lines.push_str(&format!(
-            "{} files {:?} set {:?}{}\n",
+            "{} files {:?} set {:?}{}{}\n",
             target.name,
             config.files,
             config.set,
+            load(config),
             limits(config)
         ));
     }
@@ -80,6 +81,13 @@ fn listing(plan: &Plan) -> String {
         lines.push_str(&format!("{variant:?}\n"));
     }
     lines
+}
+
+fn load(config: &plan::Config) -> String {
+    match config.load.as_slice() {
+        [] => String::new(),
+        load => format!(" load {load:?}"),
+    }
 }
 
 fn limits(config: &plan::Config) -> String {

@@ -194,6 +194,38 @@ fn options_of_a_config_can_be_set() {
 }
 
 #[test]
+fn the_value_of_an_option_may_stand_in_braces_without_quotes() {
+    let plan = with(&[
+        "build.rocks.rocksdb=rocksdb@9.9.3",
+        "config.rocksdb.small.set.block_based_table_factory.block_cache={id=AutoHyperClockCache;capacity=64M}",
+        "config.rocksdb.small.set.block_based_table_factory={block_size=8192}",
+        "config.rocksdb.small.load.compaction_options_universal={size_ratio=10;}",
+        "target=[{ builds = [\"pg\"] }, { builds = [\"rocks\"] }]",
+        "base=rocks.small",
+    ]);
+    let small = plan.configs.iter().find(|it| it.name == "small").unwrap();
+    let value = |options: &[(String, String)], name: &str| {
+        let option = options.iter().find(|(other, _)| other == name);
+        option.map(|(_, value)| value.clone()).unwrap()
+    };
+    assert_eq!(
+        value(&small.set, "block_based_table_factory.block_cache"),
+        "{id=AutoHyperClockCache;capacity=64M}"
+    );
+    assert_eq!(
+        value(&small.set, "block_based_table_factory"),
+        "{block_size=8192}"
+    );
+    assert_eq!(
+        value(&small.load, "compaction_options_universal"),
+        "{size_ratio=10;}"
+    );
+    // All options of a config are still a table.
+    let whole = with(&["config.postgres.base.set={ jit = false }"]);
+    assert_eq!(value(&whole.configs[0].set, "jit"), "off");
+}
+
+#[test]
 fn what_looks_like_a_number_is_text_where_text_is_wanted() {
     let plan = with(&[
         "build.pg.postgres=17.2",

@@ -91,6 +91,7 @@ fn the_example_of_a_test_is_understood() {
             kind => panic!("{kind:?}"),
         }
     };
-    assert_eq!(queries("inbox"), 5);
-    assert_eq!(queries("archive"), 1);
+    assert_eq!(queries("inbox"), 5.0);
+    assert_eq!(queries("archive"), 1.0);
+    assert_eq!(queries("mixed"), 1.0);
 }

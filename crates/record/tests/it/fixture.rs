@@ -51,6 +51,8 @@ fn the_first_format_reads() {
     );
     // Nor of which group it is, nor what was done after it had ended.
     assert_eq!((step.queries_per_event, &step.group), (None, &None));
+    let told = (step.deletes_per_event, step.scanned_rows_per_event);
+    assert_eq!((told, step.warm_up_ops.len()), ((None, None), 0));
     assert!(!step.unreported);
     assert!(step.counters_end.is_empty() && !step.counters_after.is_empty());
     let insert = &step.ops["insert"];

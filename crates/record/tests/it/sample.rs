@@ -204,6 +204,8 @@ pub fn step() -> Step {
         main_op: Some("insert".into()),
         queries_per_event: Some(14.5),
         commits_per_event: Some(1.0),
+        deletes_per_event: Some(1.0),
+        scanned_rows_per_event: Some(30_000_000),
         group: Some("write".into()),
         unreported: true,
         status: Status::Complete,
@@ -220,7 +222,8 @@ pub fn step() -> Step {
         data_bytes: Some(611_000),
         insert_rate_target_rows_per_s: Some(1012.5),
         connections: vec![connection(0), connection(1)],
-        ops: BTreeMap::from([("insert".into(), insert)]),
+        ops: BTreeMap::from([("insert".into(), insert.clone())]),
+        warm_up_ops: BTreeMap::from([("insert".into(), insert)]),
         cpu: Cpu {
             client_user_ns: 200,
             client_system_ns: 100,
@@ -240,6 +243,7 @@ pub fn step() -> Step {
             expected: "13000".into(),
             found: "13000".into(),
             holds: true,
+            left_out: None,
         }],
         checks_ns: 5,
         settle: Some(Settle {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use engine::{Table, TableFacts};
+use engine::{IndexRows, Table, TableFacts};
 
 /// One comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,8 +13,10 @@ pub struct Check {
     pub expected: String,
     /// What the engine says.
     pub found: String,
-    /// Whether they agree.
+    /// Whether they agree; also where they were not compared.
     pub holds: bool,
+    /// Why they were not compared, where that is so: then nothing was found.
+    pub left_out: Option<String>,
 }
 
 impl Check {
@@ -24,6 +26,32 @@ impl Check {
             holds: expected == found,
             expected: expected.to_string(),
             found: found.to_string(),
+            left_out: None,
+        }
+    }
+
+    /// What could not be compared, and why.
+    pub(crate) fn left_out(what: String, why: impl Into<String>) -> Self {
+        Self {
+            what,
+            expected: String::new(),
+            found: String::new(),
+            holds: true,
+            left_out: Some(why.into()),
+        }
+    }
+
+    /// The rows of `table` by way of its index `index`.
+    pub(crate) fn of_index(table: &Table, index: &str, expected: u64, found: &IndexRows) -> Self {
+        let what = format!("rows in index {index} of {}", table.name);
+        match found {
+            IndexRows::Counted(rows) => Self::equal(what, expected, *rows),
+            IndexRows::NoIndex => Self {
+                found: "no such index".into(),
+                holds: false,
+                ..Self::equal(what, expected, expected)
+            },
+            IndexRows::NotCounted(why) => Self::left_out(what, why),
         }
     }
 
@@ -43,6 +71,7 @@ impl Check {
             expected: "0 wrong".into(),
             found,
             holds: wrong == 0,
+            left_out: None,
         }
     }
 }
@@ -184,11 +213,7 @@ impl Ledger {
         )];
         checks.extend(self.check_keys(table, facts.key_min, facts.key_max));
         for (index, rows) in &facts.index_rows {
-            checks.push(Check::equal(
-                format!("rows in index {index} of {}", table.name),
-                self.rows,
-                *rows,
-            ));
+            checks.push(Check::of_index(table, index, self.rows, rows));
         }
         checks
     }
@@ -214,6 +239,7 @@ impl Ledger {
                 expected: format!(">= {bound}"),
                 found: text(key_min),
                 holds: key_min.is_none_or(|key| key >= bound),
+                left_out: None,
             }),
             (None, None) => {}
         }
@@ -311,7 +337,7 @@ mod tests {
             rows,
             key_min: Some(1),
             key_max: Some(key_max),
-            index_rows: vec![("pdc".into(), index_rows)],
+            index_rows: vec![("pdc".into(), IndexRows::Counted(index_rows))],
         };
         let broken = |facts: &TableFacts| -> Vec<String> {
             ledger
@@ -325,5 +351,13 @@ mod tests {
         assert_eq!(broken(&facts(99, 100, 100)), ["rows of pi1"]);
         assert_eq!(broken(&facts(100, 101, 100)), ["largest key of pi1"]);
         assert_eq!(broken(&facts(100, 100, 101)), ["rows in index pdc of pi1"]);
+        let mut without = facts(100, 100, 100);
+        without.index_rows[0].1 = IndexRows::NoIndex;
+        assert_eq!(broken(&without), ["rows in index pdc of pi1"]);
+        without.index_rows[0].1 = IndexRows::NotCounted("it is not asked".into());
+        assert!(broken(&without).is_empty());
+        let checks = ledger.check(&table, &without);
+        let left_out = checks.last().and_then(|check| check.left_out.as_deref());
+        assert_eq!(left_out, Some("it is not asked"));
     }
 }

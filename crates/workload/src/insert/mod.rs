@@ -524,6 +524,7 @@ impl Insert {
             expected: format!(">= {least:.2}"),
             found: format!("{found:.2}"),
             holds: found >= least,
+            left_out: None,
         })
     }
 

@@ -387,6 +387,7 @@ impl Kv {
                 expected: shown(expected.as_deref()),
                 found: shown(found),
                 holds: expected.as_deref() == found,
+                left_out: None,
             }
         };
         ends.into_iter().map(check).collect()
@@ -459,6 +460,7 @@ fn check_reads<S>(done: &[Done<'_, S>], writers: &[Written]) -> Vec<Check> {
             expected: format!("<= {}", writer.begun),
             found: seen.to_string(),
             holds: seen <= writer.begun,
+            left_out: None,
         });
     }
     checks
@@ -475,6 +477,7 @@ fn equal(what: &str, expected: u64, found: u64) -> Check {
         expected: expected.to_string(),
         found: found.to_string(),
         holds: expected == found,
+        left_out: None,
     }
 }
 

@@ -8,6 +8,7 @@ use engine::{Dialect, ParamType, Session};
 use super::data::k_most;
 use super::distribution::{Distribution, Sampler};
 use super::expression::{self, Bounds, Code, Environment, Expression, Names, Place};
+use super::mix::Mix;
 use super::test::{Draw, Parameter, Test, TestStatement};
 use super::text::{self, C_LENGTH, PAD_LENGTH};
 use crate::Random;
@@ -49,7 +50,7 @@ enum Step {
 impl Step {
     #[inline]
     fn run(&self, random: &mut Random, drawn: &mut Drawn, base: usize, text_base: usize) {
-        let Drawn { values, texts } = drawn;
+        let Drawn { values, texts, .. } = drawn;
         match self {
             Self::Samples { at, count, sampler } => {
                 for value in &mut values[base + at..][..*count] {
@@ -116,6 +117,9 @@ pub(super) enum Effect {
 
 impl Effect {
     pub(super) fn of(sql: &str) -> Self {
+        // What is within quotes says nothing.
+        let sql: Vec<&str> = sql.split('\'').step_by(2).collect();
+        let sql = sql.join(" ");
         let mut words = sql
             .split(|letter: char| !letter.is_ascii_alphanumeric())
             .filter(|word| !word.is_empty());
@@ -154,6 +158,8 @@ pub(super) struct Ready {
     is_plain: bool,
     pub(super) types: Vec<ParamType>,
     pub(super) repeat: u32,
+    /// It is one of those of which an event runs one.
+    is_weighted: bool,
     steps: Vec<Step>,
     sent: Vec<Sent>,
     /// Where the values of the first execution begin, and how many each has.
@@ -289,6 +295,8 @@ fn write_integer(value: i64, written: &mut String) {
 pub(super) struct Drawn {
     values: Vec<i64>,
     texts: Vec<u8>,
+    /// The place of the statement with a weight that it runs, if there are any.
+    chosen: usize,
 }
 
 /// A test made ready for one connection.
@@ -296,6 +304,7 @@ pub(super) struct Drawn {
 pub(super) struct Event {
     steps: Vec<Step>,
     pub(super) statements: Vec<Ready>,
+    mix: Option<Mix>,
     pub(super) transaction: bool,
     values: usize,
     text_bytes: usize,
@@ -341,6 +350,7 @@ impl Event {
         let mut event = Self {
             steps,
             statements,
+            mix: Mix::new(&test.statements),
             transaction: test.transaction,
             values,
             text_bytes,
@@ -369,16 +379,23 @@ impl Event {
         Drawn {
             values: vec![0; self.values],
             texts: vec![0; self.text_bytes],
+            chosen: 0,
         }
     }
 
-    /// Draws the values of an event.
+    /// Draws which statements an event runs, and their values.
     #[inline]
     pub(super) fn draw(&self, random: &mut Random, drawn: &mut Drawn) {
+        if let Some(mix) = &self.mix {
+            drawn.chosen = mix.draw(random);
+        }
         for step in &self.steps {
             step.run(random, drawn, 0, 0);
         }
-        for statement in &self.statements {
+        for (place, statement) in self.statements.iter().enumerate() {
+            if statement.is_weighted && place != drawn.chosen {
+                continue;
+            }
             for execution in 0..statement.repeat {
                 let base = statement.base(execution);
                 let text_base = statement.text_base(execution);
@@ -389,6 +406,19 @@ impl Event {
         }
     }
 
+    /// The place of the first statement from `from` on that the event runs; how many there are, if there is none.
+    #[inline]
+    pub(super) fn next(&self, from: usize, drawn: &Drawn) -> usize {
+        let mut place = from;
+        while let Some(statement) = self.statements.get(place)
+            && statement.is_weighted
+            && place != drawn.chosen
+        {
+            place += 1;
+        }
+        place
+    }
+
     /// Whether all of its statements are sent as text.
     pub(super) fn is_plain(&self) -> bool {
         self.statements.iter().all(|statement| statement.is_plain)
@@ -397,6 +427,20 @@ impl Event {
     pub(super) fn writes(&self) -> bool {
         let mut effects = self.statements.iter().map(|statement| statement.effect);
         effects.any(|effect| effect != Effect::Reads)
+    }
+
+    /// Whether some events may write and others only read, by the statement that they run of those with a weight.
+    pub(super) fn writes_sometimes(&self) -> bool {
+        let reads = |it: &Ready| it.effect == Effect::Reads;
+        let mut weighted = self.statements.iter().filter(|it| it.is_weighted);
+        let mut always = self.statements.iter().filter(|it| !it.is_weighted);
+        self.writes() && always.all(reads) && weighted.any(reads)
+    }
+
+    /// Whether the statement with a weight that the event runs may write.
+    #[inline]
+    pub(super) fn choice_writes(&self, drawn: &Drawn) -> bool {
+        self.statements[drawn.chosen].effect != Effect::Reads
     }
 
     fn deletes(&self) -> bool {
@@ -410,7 +454,8 @@ impl Event {
         effects.all(|effect| matches!(effect, Effect::Reads | Effect::Changes))
     }
 
-    /// Each row that it deletes it inserts again, in one transaction: both are told the same value of the event's.
+    /// Each row that it deletes it inserts again, in one transaction and in every event: both are told the same value of
+    /// the event's.
     pub(super) fn puts_back(&self) -> bool {
         let with = |effect| {
             self.statements
@@ -427,7 +472,9 @@ impl Event {
             ] => with(Effect::Inserts).any(|inserts| inserts.sent.contains(sent)),
             _ => false,
         };
+        let mut ends = with(Effect::Deletes).chain(with(Effect::Inserts));
         self.transaction
+            && ends.all(|statement| !statement.is_weighted)
             && with(Effect::Deletes).next().is_some()
             && with(Effect::Deletes).all(is_put_back)
     }
@@ -662,6 +709,7 @@ impl<'a> Scope<'a> {
             is_plain,
             types,
             repeat: statement.repeat,
+            is_weighted: statement.weight.is_some(),
             steps,
             sent,
             values: (0, 0),
@@ -686,12 +734,22 @@ impl<'a> Scope<'a> {
         let (mut pieces, mut sent, mut types) = (Vec::new(), Vec::new(), Vec::new());
         let mut text = String::new();
         let mut rest = sql;
-        while let Some((before, after)) = rest.split_once('{') {
+        while let Some(at) = rest.find(['{', '}']) {
+            text.push_str(&rest[..at]);
+            let (brace, after) = rest[at..].split_at(1);
+            // Doubled it is one of the text's own.
+            if let Some(after) = after.strip_prefix(brace) {
+                text.push_str(brace);
+                rest = after;
+                continue;
+            }
+            if brace == "}" {
+                return Err(format!("`}}` without `{{` in `{sql}`"));
+            }
             let (name, after) = after
                 .split_once('}')
                 .ok_or_else(|| format!("`{{` without `}}` in `{sql}`"))?;
             rest = after;
-            text.push_str(before);
             if name == "table" {
                 pieces.push(Piece::Text(std::mem::take(&mut text)));
                 pieces.push(Piece::Table);

@@ -250,6 +250,8 @@ impl Control {
 /// How a connection begins and ends transactions.
 pub(super) struct Transactions {
     pub(super) begin: Control,
+    /// For those events of a test that writes which only read.
+    pub(super) begin_reading: Option<Control>,
     pub(super) commit: Control,
     pub(super) rollback: Control,
 }
@@ -328,11 +330,20 @@ impl<S: Session> Runner<S> {
     fn prepare(&mut self) -> Next {
         self.table = self.random.below(self.changes.len() as u64) as usize;
         self.event.draw(&mut self.random, &mut self.drawn);
-        self.progress = Progress::default();
+        self.progress = self.beginning();
         if self.transactions.is_none() {
             self.start_next();
         }
         Next::Ready(0)
+    }
+
+    /// Before the first statement of the event that was drawn.
+    #[inline]
+    fn beginning(&self) -> Progress {
+        Progress {
+            statement: self.event.next(0, &self.drawn),
+            ..Progress::default()
+        }
     }
 
     /// Gives the next statement to the session.
@@ -374,7 +385,11 @@ impl<S: Session> Runner<S> {
         if let Some(transactions) = &self.transactions
             && !self.progress.is_open
         {
-            transactions.begin.run(&mut self.session)?;
+            let begin = match &transactions.begin_reading {
+                Some(reading) if !self.event.choice_writes(&self.drawn) => reading,
+                _ => &transactions.begin,
+            };
+            begin.run(&mut self.session)?;
             self.progress.is_open = true;
         }
         while self.progress.statement < self.event.statements.len() {
@@ -412,7 +427,7 @@ impl<S: Session> Runner<S> {
         progress.execution += 1;
         if progress.execution == statement.repeat {
             progress.execution = 0;
-            progress.statement += 1;
+            progress.statement = self.event.next(progress.statement + 1, &self.drawn);
         }
         if self.transactions.is_none() {
             self.settle_changes();
@@ -446,7 +461,7 @@ impl<S: Session> Runner<S> {
             // The server may have rolled back by itself, and some then refuse to.
             let _ = transactions.rollback.run(&mut self.session);
         }
-        self.progress = Progress::default();
+        self.progress = self.beginning();
     }
 
     #[inline]

@@ -5,6 +5,9 @@ use engine::{Table, TableFacts};
 use super::connection::Changes;
 use crate::insert::Check;
 
+/// Why nothing is compared any more.
+const UNSURE: &str = "a statement whose effect is not known may have changed the number of rows";
+
 /// What is known of one table.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ledger {
@@ -14,15 +17,34 @@ pub(super) struct Ledger {
     pub(super) is_indexed: bool,
     /// The number of rows is not known: a server didn't answer, or did what can't be counted.
     is_unsure: bool,
-    /// The largest key that was loaded; `None` before the end of the load, or when not all rows were.
-    loaded: Option<u64>,
-    /// Rows were inserted after the load.
+    /// The smallest and the largest key when the tests began; `None` before the end of the load, or when not all rows were
+    /// loaded.
+    keys: Option<(i64, i64)>,
+    /// All ids that tests draw were there then.
+    has_all: bool,
+    /// Rows were inserted since.
     has_inserts: bool,
     /// Rows were deleted.
     has_deletes: bool,
 }
 
 impl Ledger {
+    /// A table with rows that the workload did not load.
+    pub(super) fn found(
+        rows: u64,
+        keys: Option<(i64, i64)>,
+        has_all: bool,
+        is_indexed: bool,
+    ) -> Self {
+        Self {
+            rows,
+            is_indexed,
+            keys,
+            has_all,
+            ..Self::default()
+        }
+    }
+
     /// Takes in what the connections did together.
     pub(super) fn apply(&mut self, changes: Changes) {
         self.rows = (self.rows + changes.inserted).saturating_sub(changes.deleted);
@@ -33,34 +55,27 @@ impl Ledger {
 
     /// So many rows should have been loaded, and nothing else has been done.
     pub(super) fn end_load(&mut self, rows: u64) {
-        self.loaded = (self.rows == rows && !self.is_unsure).then_some(rows);
+        self.has_all = self.rows == rows && !self.is_unsure;
+        let last = i64::try_from(rows).unwrap_or(i64::MAX);
+        self.keys = self.has_all.then_some((1, last));
         self.has_inserts = false;
     }
 
     /// All rows that are to be loaded are there.
     pub(super) fn is_whole(&self) -> bool {
-        self.loaded.is_some() && !self.has_deletes && !self.is_unsure
+        self.has_all && !self.has_deletes && !self.is_unsure
     }
 
     /// Compares with what the engine counted.
     pub(super) fn check(&self, table: &Table, facts: &TableFacts) -> Vec<Check> {
-        let mut checks = Vec::new();
-        if !self.is_unsure {
-            checks.push(compared(
-                format!("rows of {}", table.name),
-                "",
-                self.rows,
-                facts.rows,
-            ));
-        }
+        let what = format!("rows of {}", table.name);
+        let mut checks = vec![match self.is_unsure {
+            false => compared(what, "", self.rows, facts.rows),
+            true => Check::left_out(what, UNSURE),
+        }];
         checks.extend(self.check_keys(table, facts.key_min, facts.key_max));
         for (index, rows) in &facts.index_rows {
-            checks.push(compared(
-                format!("rows in index {index} of {}", table.name),
-                "",
-                facts.rows,
-                *rows,
-            ));
+            checks.push(Check::of_index(table, index, facts.rows, rows));
         }
         checks
     }
@@ -72,10 +87,6 @@ impl Ledger {
         key_min: Option<i64>,
         key_max: Option<i64>,
     ) -> Vec<Check> {
-        let (Some(loaded), false) = (self.loaded, self.is_unsure) else {
-            return Vec::new();
-        };
-        let mut checks = Vec::new();
         let smallest = if self.has_deletes { ">= " } else { "" };
         let largest = match (self.has_inserts, self.has_deletes) {
             (false, false) => Some(""),
@@ -83,31 +94,43 @@ impl Ledger {
             (false, true) => Some("<= "),
             (true, true) => None,
         };
-        let ends = [
-            ("smallest", Some(smallest), 1, key_min),
-            ("largest", largest, loaded, key_max),
-        ];
-        for (end, relation, expected, found) in ends {
-            if let (Some(relation), true) = (relation, self.rows > 0) {
-                let found = found.and_then(|key| u64::try_from(key).ok()).unwrap_or(0);
-                let what = format!("{end} key of {}", table.name);
-                checks.push(compared(what, relation, expected, found));
-            }
+        let (first, last) = self.keys.unzip();
+        let mut checks = Vec::new();
+        for (end, relation, expected, found) in [
+            ("smallest", Some(smallest), first, key_min),
+            ("largest", largest, last, key_max),
+        ] {
+            let what = format!("{end} key of {}", table.name);
+            checks.push(match (relation, expected) {
+                _ if self.is_unsure => Check::left_out(what, UNSURE),
+                _ if self.rows == 0 => Check::left_out(what, "the table is empty"),
+                (_, None) => Check::left_out(what, "not all rows were loaded"),
+                (None, _) => Check::left_out(what, "rows were inserted and deleted"),
+                (Some(relation), Some(expected)) => {
+                    compared(what, relation, expected, found.unwrap_or(0))
+                }
+            });
         }
         checks
     }
 }
 
 /// Compares: equal, or as `relation` says.
-fn compared(what: String, relation: &str, expected: u64, found: u64) -> Check {
+fn compared<T: PartialOrd + ToString>(
+    what: String,
+    relation: &str,
+    expected: T,
+    found: T,
+) -> Check {
     Check {
         what,
-        expected: format!("{relation}{expected}"),
+        expected: format!("{relation}{}", expected.to_string()),
         found: found.to_string(),
         holds: match relation {
             ">= " => found >= expected,
             "<= " => found <= expected,
             _ => found == expected,
         },
+        left_out: None,
     }
 }

@@ -10,7 +10,9 @@ mod compile;
 mod data;
 mod distribution;
 mod expression;
+mod found;
 mod ledger;
+mod mix;
 mod text;
 
 #[cfg(test)]
@@ -31,6 +33,7 @@ use connection::{
 };
 use data::Rows;
 use expression::Environment;
+pub use found::{Wanted, WantedIndex};
 use ledger::Ledger;
 use test::{Distribution, TableChoice, Test};
 
@@ -163,20 +166,6 @@ impl Sysbench {
             .iter()
             .flat_map(|table| dialect.create_table(table))
             .collect())
-    }
-
-    /// Takes it that the tables are there with all their rows, and with their index if `is_indexed`: as `sysbench
-    /// prepare` leaves them.
-    pub fn assume_loaded(&mut self, is_indexed: bool) {
-        for ledger in &mut self.ledgers {
-            *ledger = Ledger::default();
-            ledger.apply(Changes {
-                inserted: self.options.rows,
-                ..Changes::default()
-            });
-            ledger.end_load(self.options.rows);
-            ledger.is_indexed = is_indexed;
-        }
     }
 
     /// Rows that should be in all tables now.
@@ -394,6 +383,10 @@ impl Sysbench {
             false => None,
             true => Some(Transactions {
                 begin: control(dialect.begin_transaction(event.writes()))?,
+                begin_reading: match event.writes_sometimes() {
+                    false => None,
+                    true => Some(control(dialect.begin_transaction(false))?),
+                },
                 commit: control(dialect.commit())?,
                 rollback: control(dialect.rollback())?,
             }),

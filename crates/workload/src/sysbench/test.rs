@@ -17,34 +17,57 @@ pub struct Test {
     pub transaction: bool,
     /// Parameters that are drawn once per event.
     pub parameters: Vec<Parameter>,
-    /// What is executed, in this order.
+    /// What is executed, in this order; of the statements with a weight, one.
     pub statements: Vec<TestStatement>,
 }
 
 impl Test {
-    /// Queries per event as sysbench counts them: begin and commit are queries too.
-    pub fn queries_per_event(&self) -> u64 {
-        let statements: u64 = self
-            .statements
-            .iter()
-            .map(|statement| u64::from(statement.repeat))
-            .sum();
-        statements + if self.transaction { 2 } else { 0 }
+    /// Queries per event as sysbench counts them, on average: begin and commit are queries too.
+    pub fn queries_per_event(&self) -> f64 {
+        self.mean(|statement| statement.repeat) + if self.transaction { 2.0 } else { 0.0 }
     }
 
-    /// Commits per event that have something to make durable: of a transaction one, else one for each statement that
-    /// is executed and may write.
-    pub fn commits_per_event(&self) -> u64 {
-        let writing = self
-            .statements
-            .iter()
-            .filter(|statement| Effect::of(&statement.sql) != Effect::Reads);
-        let writes: u64 = writing.map(|statement| u64::from(statement.repeat)).sum();
+    /// Commits per event that have something to make durable, on average: of a transaction one, else one for each
+    /// statement that is executed and may write.
+    pub fn commits_per_event(&self) -> f64 {
+        let writes = self.mean(|statement| match Effect::of(&statement.sql) {
+            Effect::Reads => 0,
+            // Of a transaction it matters only whether there is any.
+            _ if self.transaction => 1,
+            _ => statement.repeat,
+        });
         if self.transaction {
-            writes.min(1)
+            writes.min(1.0)
         } else {
             writes
         }
+    }
+
+    /// What the statements of an event add up to, on average over which of those with a weight it runs.
+    fn mean(&self, of: impl Fn(&TestStatement) -> u32) -> f64 {
+        let (mut always, mut weighted, mut weights) = (0.0, 0.0, 0.0);
+        for statement in &self.statements {
+            let value = f64::from(of(statement));
+            match statement.weight.map(f64::from) {
+                None => always += value,
+                Some(weight) => (weighted, weights) = (weighted + weight * value, weights + weight),
+            }
+        }
+        if weights > 0.0 {
+            always += weighted / weights;
+        }
+        always
+    }
+
+    /// Rows that an event deletes if it finds all that it looks for: of a test of nothing but deletes, each of a row by its
+    /// key. `None` for any other.
+    pub fn deletes_per_event(&self) -> Option<f64> {
+        let is_of_one_row = |statement: &TestStatement| {
+            let most = statement.rows.as_ref().map(|(_, most)| most);
+            Effect::of(&statement.sql) == Effect::Deletes && most == Some(&Expression::Integer(1))
+        };
+        let are_all = !self.statements.is_empty() && self.statements.iter().all(is_of_one_row);
+        are_all.then(|| self.mean(|statement| statement.repeat))
     }
 }
 
@@ -75,8 +98,11 @@ pub enum TableChoice {
 /// One statement of a test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestStatement {
-    /// Its text, in which `{table}` is the table's name and `{p}` the parameter `p`.
+    /// Its text, in which `{table}` is the table's name, `{p}` the parameter `p`, and `{{` and `}}` one brace each.
     pub sql: String,
+    /// How often it is the one statement with a weight that an event runs, relative to the others' weights; `None`:
+    /// every event runs it.
+    pub weight: Option<u32>,
     /// How often it is executed per event, each time with new parameters.
     pub repeat: u32,
     /// Prepared once; otherwise its text is sent each time.

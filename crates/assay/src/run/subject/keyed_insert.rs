@@ -17,7 +17,9 @@ use crate::run::display::Goal;
 /// The Insert Benchmark on an engine of keys and values.
 pub struct KeyedInsert<'a> {
     database: &'a RocksDb,
-    workload: Insert,
+    /// It is open for the load alone, and flushed when it is closed: checks may as well read what is flushed.
+    is_loading: bool,
+    workload: &'a mut Insert,
     plan: &'a plan::Insert,
     clients: u32,
     /// The table of each connection of the current step.
@@ -25,11 +27,18 @@ pub struct KeyedInsert<'a> {
 }
 
 impl<'a> KeyedInsert<'a> {
-    /// The benchmark, on an empty database.
-    pub fn new(database: &'a RocksDb, plan: &'a plan::Insert, clients: u32, seed: u64) -> Self {
+    /// The benchmark, on a database that holds what the workload says.
+    pub fn new(
+        database: &'a RocksDb,
+        is_loading: bool,
+        workload: &'a mut Insert,
+        plan: &'a plan::Insert,
+        clients: u32,
+    ) -> Self {
         Self {
             database,
-            workload: Insert::new(super::insert::options(plan, clients, seed)),
+            is_loading,
+            workload,
             plan,
             clients,
             tables: Vec::new(),
@@ -54,11 +63,11 @@ impl Subject for KeyedInsert<'_> {
     }
 
     fn data_bytes(&self) -> Option<u64> {
-        Some(super::insert::data_bytes(&self.workload))
+        Some(super::insert::data_bytes(self.workload))
     }
 
     fn describe(&self, step: &insert::Step, record: &mut Step) {
-        super::insert::describe(&self.workload, step, self.clients, record);
+        super::insert::describe(self.workload, step, self.clients, record);
         let not_applicable = self.workload.keyed_not_applicable();
         if !not_applicable.is_empty() {
             let names = not_applicable.join("`, `");
@@ -70,7 +79,7 @@ impl Subject for KeyedInsert<'_> {
     }
 
     fn goal(&self, step: &insert::Step) -> Goal {
-        super::insert::goal(&self.workload, step)
+        super::insert::goal(self.workload, step)
     }
 
     fn tasks(&mut self, step: &insert::Step) -> anyhow::Result<Vec<Task<Self::Program>>> {
@@ -91,10 +100,13 @@ impl Subject for KeyedInsert<'_> {
         step: &insert::Step,
         done: Done<'_, Self::Program>,
     ) -> anyhow::Result<Vec<Check>> {
-        super::insert::apply(&mut self.workload, self.plan, step, &self.tables, done)
+        super::insert::apply(self.workload, self.plan, step, &self.tables, done)
     }
 
     fn check(&self) -> anyhow::Result<Vec<Check>> {
+        if self.is_loading && self.plan.terms.checks != Checks::Off {
+            self.database.flush()?;
+        }
         let mut session = self.database.connect();
         let mut checks = Vec::new();
         for table in 0..self.workload.tables().len() {
@@ -110,7 +122,8 @@ impl Subject for KeyedInsert<'_> {
         Ok(checks.into_iter().map(recorded).collect())
     }
 
+    /// As MyRocks is brought to rest: with nothing in the first level.
     fn settle(&self, _: Rest, limits: SettleLimits, stop: &AtomicBool) -> Result<Settled, Error> {
-        self.database.settle(limits, stop)
+        self.database.settle_and_empty_l0(limits, stop)
     }
 }

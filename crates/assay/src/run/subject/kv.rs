@@ -20,32 +20,45 @@ const SAMPLES: u64 = 1000;
 /// The key-value sequence on a database.
 pub struct KvSequence<'a> {
     database: &'a RocksDb,
-    workload: Kv,
+    /// It is open for the load alone, and flushed when it is closed: checks may as well read what is flushed.
+    is_loading: bool,
+    workload: &'a mut Kv,
     plan: &'a plan::Kv,
-    /// Steps that were checked: each check looks at other values.
-    checked: u64,
+    /// The step that was done last, from 1: the check of each looks at other values.
+    done: u64,
 }
 
 impl<'a> KvSequence<'a> {
-    /// The sequence, on an empty database.
-    pub fn new(database: &'a RocksDb, plan: &'a plan::Kv, clients: u32, seed: u64) -> Self {
+    /// The sequence, on a database that holds what the workload says.
+    pub fn new(
+        database: &'a RocksDb,
+        is_loading: bool,
+        workload: &'a mut Kv,
+        plan: &'a plan::Kv,
+    ) -> Self {
         Self {
             database,
-            workload: Kv::new(kv::Options {
-                seed,
-                clients,
-                keys: plan.keys,
-                key_size: plan.key_size,
-                value_size: plan.value_size,
-                compression_ratio: plan.compression_ratio,
-                scan_length: plan.scan_length,
-                multiget_keys: plan.multiget_keys,
-                verify_share: plan.verify_share,
-            }),
+            is_loading,
+            workload,
             plan,
-            checked: 0,
+            done: 0,
         }
     }
+}
+
+/// The workload of the plan, on an empty database.
+pub fn workload(plan: &plan::Kv, clients: u32, seed: u64) -> Kv {
+    Kv::new(kv::Options {
+        seed,
+        clients,
+        keys: plan.keys,
+        key_size: plan.key_size,
+        value_size: plan.value_size,
+        compression_ratio: plan.compression_ratio,
+        scan_length: plan.scan_length,
+        multiget_keys: plan.multiget_keys,
+        verify_share: plan.verify_share,
+    })
 }
 
 impl Subject for KvSequence<'_> {
@@ -138,21 +151,27 @@ impl Subject for KvSequence<'_> {
                 flawless,
             })
             .collect();
-        self.checked += 1;
+        self.done = u64::from(step.number) + 1;
         let checks = self.workload.apply(step, &of_connections);
         Ok(checks.into_iter().map(recorded).collect())
     }
 
     fn check(&self) -> anyhow::Result<Vec<Check>> {
+        if self.plan.terms.checks == Checks::Off {
+            return Ok(Vec::new());
+        }
+        if self.is_loading {
+            self.database.flush()?;
+        }
         let mut session = self.database.connect();
         let mut checks = match self.plan.terms.checks {
-            Checks::Off => return Ok(Vec::new()),
+            Checks::Off => Vec::new(),
             Checks::Keys => self.workload.check_keys(&mut session)?,
             Checks::Full => self.workload.check(&self.database.inspect()?),
         };
         let values = self
             .workload
-            .check_values(&mut session, SAMPLES, self.checked)?;
+            .check_values(&mut session, SAMPLES, self.done)?;
         checks.push(values);
         Ok(checks.into_iter().map(recorded).collect())
     }

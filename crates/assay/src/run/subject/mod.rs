@@ -132,5 +132,6 @@ fn recorded(check: workload::insert::Check) -> Check {
         expected: check.expected,
         found: check.found,
         holds: check.holds,
+        left_out: check.left_out,
     }
 }

@@ -8,7 +8,7 @@ use load::{Schedule, Task};
 use plan::{Checks, SysbenchStep, SysbenchStepKind};
 use record::{Check, Step, StepKind};
 use workload::sysbench::connection::Connection;
-use workload::sysbench::{self, Sysbench, test};
+use workload::sysbench::{self, Sysbench, Wanted, WantedIndex, test};
 
 use super::{Done, Planned, Rest, Subject, recorded};
 use crate::run::display::Goal;
@@ -73,9 +73,11 @@ impl<E: SqlEngine> Subject for SqlSysbench<'_, E> {
             }
             sysbench::StepKind::Index => (StepKind::Index, "insert"),
             sysbench::StepKind::Run { test, .. } => {
-                record.queries_per_event = Some(test.queries_per_event() as f64);
-                record.commits_per_event = Some(test.commits_per_event() as f64);
+                record.queries_per_event = Some(test.queries_per_event());
+                record.commits_per_event = Some(test.commits_per_event());
                 record.group = Some(group_name(test.group).into());
+                record.deletes_per_event = test.deletes_per_event();
+                record.scanned_rows_per_event = (test.name == "scan").then_some(self.plan.rows);
                 (StepKind::Query, "event")
             }
         };
@@ -170,6 +172,18 @@ pub fn options(
     }
 }
 
+/// What the plan wants of tables that it does not load.
+pub fn wanted(plan: &plan::Sysbench) -> Wanted {
+    Wanted {
+        index: match (plan.makes_indexes(), plan.secondary_index) {
+            (true, _) => WantedIndex::Made,
+            (false, true) => WantedIndex::There,
+            (false, false) => WantedIndex::Absent,
+        },
+        counted: plan.terms.checks == Checks::Full,
+    }
+}
+
 /// The steps of the plan.
 pub fn steps(plan: &plan::Sysbench) -> Vec<Planned<sysbench::Step>> {
     let numbered = plan.steps.iter().enumerate();
@@ -250,6 +264,7 @@ fn test_of(planned: &plan::Test) -> test::Test {
             .iter()
             .map(|statement| test::TestStatement {
                 sql: statement.sql.clone(),
+                weight: statement.weight,
                 repeat: statement.repeat,
                 prepared: statement.prepared,
                 rows: statement

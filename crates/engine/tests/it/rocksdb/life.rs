@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use engine::Engine as _;
-use engine::rocksdb::{Config, Library, Product, RocksDb, UnknownOption};
+use engine::rocksdb::{Config, Library, Product, RocksDb, UnknownOption, try_config};
 use engine::{DataDir, KeyValueSession, SetupError};
 use fs_err as fs;
 
@@ -90,6 +90,7 @@ fn options_are_read_back_as_the_library_has_them() {
             );
             assert_eq!(get("[TableOptions/BlockBasedTable] block_size").0, "4096");
             assert_eq!(get("block_cache_capacity_bytes").0, (1 << 20).to_string());
+            assert_eq!(get("perf_level"), ("disable".into(), "assay".into()));
             let filter = get("[TableOptions/BlockBasedTable] filter_policy").0;
             assert!(!filter.contains("nullptr"), "{filter}");
             database.stop().unwrap();
@@ -172,6 +173,51 @@ fn an_unknown_option_is_refused_or_left_out() {
                 .to_string();
             assert!(text.contains("`write_buffer_size = much`"), "{text}");
             assert!(!text.contains("`compression"), "{text}");
+        },
+    );
+}
+
+#[test]
+fn a_config_is_tried_without_a_database_and_all_that_is_wrong_is_said() {
+    on_each(
+        "rocksdb::life::a_config_is_tried_without_a_database_and_all_that_is_wrong_is_said",
+        |library| {
+            let mut tried = config(&SMALL);
+            tried
+                .set
+                .extend(config(&[("use_direct_reads", "true")]).set);
+            assert_eq!(try_config(library, &tried).unwrap(), [""; 0]);
+            tried.set.extend(config(&[("no_such_option", "1")]).set);
+            tried.unknown = UnknownOption::Skip;
+            assert_eq!(try_config(library, &tried).unwrap(), ["no_such_option"]);
+            tried.unknown = UnknownOption::Refuse;
+            let wrong = config(&[
+                ("write_buffer_size", "much"),
+                ("use_direct_reads", "perhaps"),
+                (
+                    "block_cache",
+                    "{id=HyperClockCache;capacity=8M;estimated_entry_charge=4K}",
+                ),
+            ]);
+            tried.set.extend(wrong.set);
+            let text = try_config(library, &tried).unwrap_err().to_string();
+            for part in [
+                "`write_buffer_size = much`",
+                "`use_direct_reads = perhaps`",
+                "`no_such_option`",
+            ] {
+                assert!(text.contains(part), "{part}: {text}");
+            }
+            let lacks = text.contains("has no such cache");
+            assert_eq!(lacks, !library.capabilities().hyper_clock_cache, "{text}");
+            // What the library takes and can't open.
+            let contradiction = config(&[
+                ("use_direct_reads", "false"),
+                ("allow_mmap_reads", "true"),
+                ("allow_concurrent_memtable_write", "true"),
+                ("inplace_update_support", "true"),
+            ]);
+            assert!(try_config(library, &contradiction).is_err());
         },
     );
 }

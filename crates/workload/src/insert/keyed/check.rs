@@ -1,6 +1,6 @@
 //! Compares what is there with what was written.
 
-use engine::{Error, KeyValueSession, TableFacts};
+use engine::{Error, IndexRows, KeyValueSession, TableFacts};
 
 use super::connection::{largest_key, scan_up, smallest_key};
 use super::encoding::{ROW_KEY_BYTES, columns, primary_key, push_value};
@@ -158,7 +158,7 @@ impl Insert {
                     sampled.push(key.to_vec());
                 }
             })?;
-            index_rows.push((named.name.to_string(), count));
+            index_rows.push((named.name.to_string(), IndexRows::Counted(count)));
             let mut entries = Compared::default();
             let mut expected = Vec::with_capacity(index.key_bytes);
             for entry in sampled {

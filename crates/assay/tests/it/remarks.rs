@@ -1,0 +1,84 @@
+//! What the figures of a step say by themselves: a rate that was not kept, deletes that found nothing, events that
+//! failed, those of a warm-up too.
+
+use serde_json::Value;
+
+use crate::place::{Place, SQLITE};
+use crate::share_the_machine;
+use crate::show_json::{Shown, number};
+
+/// A test that inserts rows that are there, and one that asks for more than can be had.
+const PLAN: &str = r#"
+name = "test"
+clients = [1]
+[workload.sysbench]
+tables = 1
+rows = 1000
+load-batch = 100
+warmup = "1s"
+read-time = "1s"
+write-time = "1s"
+error-limit = 1_000_000_000
+steps = ["load", "point-query", "point-query.fast", "scan", "twice", "delete"]
+step."point-query.fast".rate = 9_000_000
+[workload.sysbench.test.twice]
+group = "write"
+[[workload.sysbench.test.twice.statement]]
+sql = "INSERT INTO {table} (id, k, c, pad) VALUES ({id}, {k}, {c}, {pad})"
+parameters = { id = "id", k = "k", c = "c", pad = "pad" }
+"#;
+
+fn remarks<'s>(row: &'s Value, code: &str) -> Vec<&'s str> {
+    let remarks = row["remarks"].as_array().unwrap().iter();
+    let of_code = remarks.filter(|remark| remark["code"] == code);
+    of_code
+        .map(|remark| remark["here"].as_str().unwrap())
+        .collect()
+}
+
+#[test]
+fn rates_that_are_not_kept_and_work_that_was_not_done_are_told() {
+    let _machine = share_the_machine();
+    let place = Place::new();
+    let ended = place.run(&format!("{PLAN}{SQLITE}"), &[]).expect_code(0);
+    assert!(!ended.stderr.contains("events/s"), "{}", ended.stderr);
+    let directory = ended.run_directory();
+    let shown = Shown::read(&place, &directory);
+    shown.assert_all_valid();
+    let row = |step| shown.row("lite.base", step);
+
+    assert_eq!(row("point-query")["sla"], Value::Null);
+    let sla = &row("point-query.fast")["sla"];
+    assert_eq!(
+        (&sla["kind"], &sla["met"]),
+        (&"event".into(), &false.into())
+    );
+    assert_eq!(number(&sla["target"]), 9e6);
+
+    let scans = number(&row("scan")["metrics"]["qps"]);
+    let krows = number(&row("scan")["metrics"]["krows_sec"]);
+    assert!((krows - scans).abs() < 1e-6 * scans, "{krows} {scans}");
+
+    let failures = remarks(row("twice"), "step::failures");
+    assert_eq!(failures.len(), 2, "{failures:?}");
+    assert!(failures[1].starts_with("warm-up: "), "{failures:?}");
+    assert_eq!(remarks(row("point-query"), "step::failures"), [""; 0]);
+
+    // A second of warm-up and one of deletes at random leave next to nothing of a thousand rows.
+    assert_eq!(remarks(row("delete"), "step::nothing-to-delete").len(), 1);
+    assert!(number(&row("delete")["metrics"]["rows/event"]) < 0.8);
+
+    let text = place
+        .assay(&["show", directory.to_str().unwrap()])
+        .expect_code(0)
+        .stdout;
+    for told in [
+        "target rate",
+        "Krows/s",
+        "[step::failures]",
+        "[step::nothing-to-delete]",
+        "†",
+    ] {
+        assert!(text.contains(told), "no `{told}` in {text}");
+    }
+}

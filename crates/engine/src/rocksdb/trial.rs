@@ -1,0 +1,34 @@
+//! Whether a library can open a database with a config, found out before anything is measured.
+
+use std::sync::Arc;
+
+use super::{Config, Library, RocksDb, entries_of, prepare};
+use crate::{Engine as _, SetupError};
+
+/// What the directory for temporary files may not be able to do, or has no room for. It says nothing of the library.
+const OF_THE_DIRECTORY: [(&str, &str); 3] = [
+    ("use_direct_reads", "false"),
+    ("use_direct_io_for_flush_and_compaction", "false"),
+    ("allow_fallocate", "false"),
+];
+
+/// Opens an empty database with a config, in the directory for temporary files, and removes it again. Returns the options
+/// that the version doesn't know, where the config allows that.
+///
+/// # Errors
+/// As [`RocksDb::create`].
+pub fn try_config(library: &Arc<Library>, config: &Config) -> Result<Vec<String>, SetupError> {
+    let place = tempfile::tempdir().map_err(|source| SetupError::Io {
+        action: "make a temporary directory to try a config in".into(),
+        source,
+    })?;
+    // As it is, to see that the library takes it; then without what is of another directory.
+    prepare(library, &mut entries_of(library, config)?, config)?;
+    let mut there = config.clone();
+    let others = OF_THE_DIRECTORY.map(|(name, value)| (name.into(), value.into()));
+    there.set.extend(others);
+    let database = RocksDb::create(library, place.path(), &there)?;
+    let not_applicable = database.not_applicable().to_vec();
+    database.stop()?;
+    Ok(not_applicable)
+}
