@@ -2,7 +2,7 @@
 
 mod by_run;
 mod gate;
-mod same;
+pub mod same;
 
 use std::path::PathBuf;
 
@@ -13,27 +13,6 @@ use report::{ComparedRun, Comparison};
 use crate::cli::{CompareArgs, Format};
 use crate::outcome::{Exit, UsageError};
 use crate::results::{json_text, keep_steps, print, style};
-
-/// What an operation costs, as far as a workload has it: compared beside throughput.
-const COSTS: [&str; 13] = [
-    "cpupq",
-    "client_cpu_us_per_op",
-    "server_cpu_us_per_op",
-    "cs/o",
-    "rpq",
-    "rkbpq",
-    "wpi",
-    "wkbpi",
-    "r/o",
-    "rKB/o",
-    "wKB/o",
-    "fsyncs_per_commit",
-    "w_amp",
-];
-
-/// Of these, the names of reads and writes in the Insert Benchmark, and those in the other workloads.
-const OF_INSERT: [&str; 4] = ["rpq", "rkbpq", "wpi", "wkbpi"];
-const OF_OTHERS: [&str; 3] = ["r/o", "rKB/o", "wKB/o"];
 
 /// Runs that are compared.
 struct Runs {
@@ -54,10 +33,10 @@ struct Line<'a> {
 /// Compares the targets of some runs.
 pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     let (directories, runs) = open(args)?;
-    same::refuse_other_work(&runs.records)?;
-    if !args.by_run {
-        same::refuse_other_targets(&runs.records)?;
-    }
+    let notes = match args.by_run {
+        true => same::refuse_no_partners(&directories, &runs.records)?,
+        false => same::refuse_no_repeats(&directories, &runs.records)?,
+    };
     // Of many long steps the seconds take gigabytes, and what they come to is in the rows.
     let (mut figures, _) =
         analysis::figures_and(&directories, |row| row.series = Series::default())?;
@@ -73,7 +52,7 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     if args.by_run {
         by_run::say_once(&mut compared);
     }
-    compared.notes.extend(same::notes(&runs.records));
+    compared.notes.extend(notes);
     let findings = analysis::explain(&figures, &compared);
     let names = runs.paths.iter().map(|path| path.display().to_string());
     let sources: Vec<ComparedRun<'_>> = names
@@ -90,7 +69,7 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     let text = match args.format {
         Format::Table => report::compared(&comparison, style()),
         Format::Markdown => report::compared_markdown(&comparison),
-        Format::Csv => report::compared_csv(&compared),
+        Format::Csv => report::compared_csv(&comparison),
         Format::Json => json_text(&report::compared_json(&comparison))?,
     };
     print(&text)?;
@@ -113,18 +92,10 @@ pub fn noise(run: &Run, figures: &Figures) -> String {
 }
 
 fn open(args: &CompareArgs) -> anyhow::Result<(Vec<RunDir>, Runs)> {
-    let mut known: Vec<PathBuf> = Vec::new();
     let mut directories = Vec::new();
     let mut records = Vec::new();
     for path in &args.runs {
         let directory = RunDir::open(path)?;
-        let full = fs_err::canonicalize(path)?;
-        if known.contains(&full) {
-            let message = format!("`{}` is there twice", path.display());
-            let help = "a run is no repeat of itself: give each once";
-            return Err(UsageError::new(message, Some(help.into())).into());
-        }
-        known.push(full);
         records.push(directory.read_run()?);
         directories.push(directory);
     }
@@ -182,16 +153,7 @@ fn together(runs: &[Run], base: Option<&str>) -> anyhow::Result<Run> {
 }
 
 fn options(args: &CompareArgs, base: &str, figures: &Figures) -> CompareOptions {
-    let is_there = |metric: &&'static str| {
-        let mut rows = figures.rows.iter();
-        rows.any(|row| row.metrics.get(*metric).copied().flatten().is_some())
-    };
-    let is_insert = figures.rows.iter().any(|row| row.workload == "insert");
-    let others: &[&str] = if is_insert { &OF_OTHERS } else { &OF_INSERT };
-    let mut metrics: Vec<&'static str> = COSTS
-        .into_iter()
-        .filter(|metric| !others.contains(metric) && is_there(metric))
-        .collect();
+    let mut metrics = analysis::costs(figures);
     for threshold in &args.thresholds {
         let mut all = analysis::METRICS.into_iter();
         let named = all.find(|metric| Some(*metric) == threshold.metric.as_deref());

@@ -32,6 +32,8 @@ pub struct Needs {
     pub local_server: bool,
     /// Connections at a time.
     pub connections: u32,
+    /// Those of them that work at a time.
+    pub working: u32,
 }
 
 /// Looks at the machine and measures the flush latency in `directory`, which must exist.
@@ -44,6 +46,7 @@ pub fn look(directory: &Path, needs: Needs) -> anyhow::Result<Findings> {
         needed_bytes: needs.disk_bytes,
         local_server: needs.local_server,
         connections: needs.connections,
+        working: needs.working,
         fsync: Some(fsync),
     };
     let warnings = probe::warnings(&facts, context);

@@ -9,6 +9,7 @@ use record::{Run, RunDir, Status};
 use report::{CellRecord, Curves, Page, Source, TableStyle};
 
 use crate::cli::{Format, ReportArgs, ShowArgs};
+use crate::compare::same;
 use crate::outcome::{Exit, UsageError};
 
 /// Prints the tables of a run.
@@ -120,21 +121,28 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
         .iter()
         .map(RunDir::open)
         .collect::<Result<Vec<_>, _>>()?;
+    let runs = directories
+        .iter()
+        .map(RunDir::read_run)
+        .collect::<Result<Vec<_>, _>>()?;
+    let notes = same::refuse_no_repeats(&directories, &runs)?;
     let output = match &args.output {
         Some(output) => output.clone(),
         None => directories[0].path().join("report.html"),
     };
     let (figures, curves) = analysis::figures_and(&directories, Curves::take)?;
-    write_report(&directories, &figures, &curves, &output)?;
+    write_report(&directories, &figures, &curves, &notes, &output)?;
     print(&format!("{}\n", output.display()))?;
     Ok(Exit::Ok)
 }
 
-/// Writes the report of `directories`, whose figures these are, with the curves of their rows, to the file `output`.
+/// Writes the report of `directories`, whose figures these are, with the curves of their rows, to the file `output`. `notes`
+/// are what should be known of several runs.
 pub fn write_report(
     directories: &[RunDir],
     figures: &Figures,
     curves: &[Curves],
+    notes: &[String],
     output: &Path,
 ) -> anyhow::Result<()> {
     let sources = directories
@@ -145,6 +153,7 @@ pub fn write_report(
         sources: &sources,
         figures,
         curves,
+        notes,
     };
     fs_err::write(output, report::html_page(&page)).context("the report can't be written")
 }

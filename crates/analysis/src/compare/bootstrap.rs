@@ -1,7 +1,7 @@
 //! The studentised bootstrap, symmetric (Hall 1988): what t comes to in resamples of what was measured. Where values are
 //! skewed or have long tails it needs more than Student's t allows for.
 
-use super::estimate::{Mean, mean_of};
+use super::estimate::{Mean, mean, mean_of};
 
 /// SplitMix64 (Steele, Lea, Flood 2014): written down here because the same record must give the same figures with every
 /// version of assay.
@@ -22,6 +22,9 @@ impl Random {
 }
 
 /// |t| of every resample, in ascending order. `difference` says how the samples make a mean; each is drawn from anew.
+///
+/// Resamples of values that are nearly all alike have next to no error of their own, and so a |t| without bounds: no
+/// mean is said to be further off than the value that is the furthest.
 pub(super) fn studentised(
     samples: &[&[f64]],
     difference: impl Fn(&[Vec<f64>]) -> Mean,
@@ -37,7 +40,8 @@ pub(super) fn studentised(
             sample
         })
         .collect();
-    let measured = difference(&sorted).centre;
+    let measured = difference(&sorted);
+    let most = sorted.iter().map(|sample| furthest(sample)).sum::<f64>() / measured.error;
     let mut random = Random(seed);
     let mut drawn = sorted.clone();
     let mut all: Vec<f64> = (0..resamples)
@@ -48,16 +52,25 @@ pub(super) fn studentised(
                 }
             }
             let mean = difference(&drawn);
-            ((mean.centre - measured) / mean.error).abs()
+            let t = ((mean.centre - measured.centre) / mean.error).abs();
+            t.min(most)
         })
         .collect();
     all.sort_by(f64::total_cmp);
     all
 }
 
-/// The same of one sample.
-pub(super) fn of_one(values: &[f64], resamples: u32, seed: u64) -> Vec<f64> {
-    studentised(&[values], |drawn| mean_of(&drawn[0]), resamples, seed)
+/// The same of one sample, whose mean has an error of at least `floor`.
+pub(super) fn of_one(values: &[f64], floor: f64, resamples: u32, seed: u64) -> Vec<f64> {
+    let difference = |drawn: &[Vec<f64>]| mean_of(&drawn[0], floor);
+    studentised(&[values], difference, resamples, seed)
+}
+
+/// How far the furthest value of a sample is from its mean.
+fn furthest(sample: &[f64]) -> f64 {
+    let mean = mean(sample);
+    let distances = sample.iter().map(|value| (value - mean).abs());
+    distances.fold(0.0, f64::max)
 }
 
 #[cfg(test)]
@@ -82,8 +95,8 @@ mod tests {
     #[test]
     fn the_same_seed_gives_the_same_resamples_in_any_order_of_the_values() {
         let (values, turned) = ([0.1, -0.2, 0.05, 0.3], [0.3, 0.05, -0.2, 0.1]);
-        assert_eq!(of_one(&values, 200, 7), of_one(&turned, 200, 7));
-        assert_ne!(of_one(&values, 200, 7), of_one(&values, 200, 8));
+        assert_eq!(of_one(&values, 0.0, 200, 7), of_one(&turned, 0.0, 200, 7));
+        assert_ne!(of_one(&values, 0.0, 200, 7), of_one(&values, 0.0, 200, 8));
     }
 
     /// Why percentiles of the resampled means are not used: of normal values with a mean of zero.
@@ -105,7 +118,7 @@ mod tests {
                     .collect();
                 means.sort_by(f64::total_cmp);
                 percentile += usize::from(means[4] > 0.0 || means[194] < 0.0);
-                let mean = mean_of(&values);
+                let mean = mean_of(&values, 0.0);
                 let reach = crate::compare::student::quantile(0.05, mean.freedom) * mean.error;
                 students += usize::from(mean.centre.abs() > reach);
             }
@@ -119,7 +132,7 @@ mod tests {
     fn a_skewed_sample_needs_more_than_students_quantile() {
         let even: Vec<f64> = (0..20).map(|i| f64::from(i) - 9.5).collect();
         let skewed: Vec<f64> = (0..20).map(|i| f64::from(i).exp2()).collect();
-        let upper = |values: &[f64]| of_one(values, 2000, 1)[1899];
+        let upper = |values: &[f64]| of_one(values, 0.0, 2000, 1)[1899];
         let students = crate::compare::student::quantile(0.05, 19.0);
         assert!((upper(&even) / students - 1.0).abs() < 0.15);
         assert!(upper(&skewed) > 2.0 * students);

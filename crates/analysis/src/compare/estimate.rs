@@ -1,6 +1,7 @@
 //! One ratio from repeats: its logarithm, how sure it is, and what chance alone would make of it.
 
 use super::bootstrap;
+use super::drift;
 use super::student;
 
 /// Repeats of each target from which on the bootstrap has a say: with fewer, its resamples are too few and too much
@@ -21,10 +22,11 @@ pub(super) struct Mean {
 }
 
 impl Mean {
-    fn new(centre: f64, variance: f64, freedom: f64) -> Self {
+    /// With an error of at least `floor`.
+    pub fn new(centre: f64, variance: f64, freedom: f64, floor: f64) -> Self {
         Self {
             centre,
-            error: variance.sqrt().max(RESOLUTION),
+            error: variance.sqrt().max(floor),
             freedom,
         }
     }
@@ -43,6 +45,8 @@ pub(super) struct Pair {
     /// When each was begun, in any unit, from any start.
     pub base_at: f64,
     pub at: f64,
+    /// The run and the sitting in which they were.
+    pub block: (usize, u32),
 }
 
 /// The logarithm of a ratio.
@@ -56,43 +60,57 @@ pub(super) struct Estimate {
     resampled: Vec<f64>,
     /// The standard deviation of the logarithm of one repeat's ratio.
     pub spread: f64,
+    /// Repeats differ by less than the figures are rounded by, which more repeats don't mend.
+    pub is_coarse: bool,
 }
 
 impl Estimate {
-    /// Of pairs, which are in the order of time.
-    pub fn of_pairs(pairs: &[Pair], resamples: u32, seed: u64) -> Self {
+    /// Of pairs, which are in the order of time, block after block. By `rounding` the logarithm of any of their ratios
+    /// may be off: its standard deviation.
+    pub fn of_pairs(pairs: &[Pair], rounding: f64, resamples: u32, seed: u64) -> Self {
         let ratios: Vec<f64> = pairs.iter().map(|p| p.value.ln() - p.base.ln()).collect();
-        let measured = mean_of(&ratios);
+        // Repeats with one value were rounded in one way, so that their number does not make it less.
+        let floor = rounding.max(RESOLUTION);
+        let measured = mean_of(&ratios, floor);
         let spread = variance(&ratios).sqrt();
         let bootstrapped = ratios.len() >= BOOTSTRAP_REPEATS;
         Self {
             measured,
-            steadied: steadied(measured, spread, pairs),
+            steadied: drift::steadied(measured, spread, floor, pairs),
             resampled: if bootstrapped {
-                bootstrap::of_one(&ratios, resamples, seed)
+                bootstrap::of_one(&ratios, floor, resamples, seed)
             } else {
                 Vec::new()
             },
             spread,
+            is_coarse: measured.error <= rounding,
         }
     }
 
     /// Of two samples that have nothing to do with each other.
-    pub fn of_samples(base: &[f64], values: &[f64], resamples: u32, seed: u64) -> Self {
+    pub fn of_samples(
+        base: &[f64],
+        values: &[f64],
+        rounding: f64,
+        resamples: u32,
+        seed: u64,
+    ) -> Self {
         let ln = |sample: &[f64]| sample.iter().map(|value| value.ln()).collect::<Vec<f64>>();
         let (base, values) = (ln(base), ln(values));
-        let measured = difference_of(&base, &values);
+        let floor = rounding.max(RESOLUTION);
+        let measured = difference_of(&base, &values, floor);
         let bootstrapped = base.len().min(values.len()) >= BOOTSTRAP_REPEATS;
         Self {
             measured,
             steadied: measured,
             resampled: if bootstrapped {
-                let difference = |drawn: &[Vec<f64>]| difference_of(&drawn[0], &drawn[1]);
+                let difference = |drawn: &[Vec<f64>]| difference_of(&drawn[0], &drawn[1], floor);
                 bootstrap::studentised(&[&base, &values], difference, resamples, seed)
             } else {
                 Vec::new()
             },
             spread: (variance(&base) + variance(&values)).sqrt(),
+            is_coarse: measured.error <= rounding,
         }
     }
 
@@ -151,35 +169,7 @@ impl Estimate {
     }
 }
 
-/// The mean of the ratios less what a steady drift of the machine does between the two of a pair: the time between
-/// them, as a share of that between pairs, times the mean step from one pair to the next. Of the noise of repeats the
-/// first and the last pair bring theirs into that step, which adds to the error. Where the machine wanders instead, the
-/// ratios themselves show how far.
-fn steadied(measured: Mean, spread: f64, pairs: &[Pair]) -> Mean {
-    let [first, .., last] = pairs else {
-        return measured;
-    };
-    let level = |pair: &Pair| f64::midpoint(pair.base.ln(), pair.value.ln());
-    let middle = |pair: &Pair| f64::midpoint(pair.base_at, pair.at);
-    let count = pairs.len() as f64;
-    let steps = count - 1.0;
-    let between = (middle(last) - middle(first)) / steps;
-    if between <= 0.0 {
-        return measured;
-    }
-    let within = pairs.iter().map(|pair| pair.at - pair.base_at).sum::<f64>() / count;
-    let share = within / between;
-    let drift = share * (level(last) - level(first)) / steps;
-    // A pair's mean varies by half of what the logarithm of its ratio does.
-    let factor = 1.0 / count + share * share / (2.0 * steps * steps);
-    Mean::new(
-        measured.centre - drift,
-        spread * spread * factor,
-        measured.freedom,
-    )
-}
-
-fn mean(values: &[f64]) -> f64 {
+pub(super) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
@@ -193,14 +183,16 @@ fn variance(values: &[f64]) -> f64 {
     squares / (values.len() as f64 - 1.0)
 }
 
-/// The mean of a sample of two values or more.
-pub(super) fn mean_of(values: &[f64]) -> Mean {
+/// The mean of a sample of two values or more, with an error of at least `floor`.
+pub(super) fn mean_of(values: &[f64], floor: f64) -> Mean {
     let count = values.len() as f64;
-    Mean::new(mean(values), variance(values) / count, count - 1.0)
+    let variance = variance(values) / count;
+    Mean::new(mean(values), variance, count - 1.0, floor)
 }
 
-/// The difference of two means, with degrees of freedom for unequal variances (Welch 1947).
-fn difference_of(base: &[f64], values: &[f64]) -> Mean {
+/// The difference of two means, with degrees of freedom for unequal variances (Welch 1947), and an error of at least
+/// `floor`.
+fn difference_of(base: &[f64], values: &[f64], floor: f64) -> Mean {
     let part = |sample: &[f64]| variance(sample) / sample.len() as f64;
     let (of_base, of_values) = (part(base), part(values));
     let variance = of_base + of_values;
@@ -216,6 +208,7 @@ fn difference_of(base: &[f64], values: &[f64]) -> Mean {
         } else {
             least
         },
+        floor,
     )
 }
 
@@ -229,6 +222,7 @@ mod tests {
             value,
             base_at: 2.0 * index as f64,
             at: 2.0 * index as f64 + 1.0,
+            block: (0, 1),
         };
         values.iter().enumerate().map(pair).collect()
     }
@@ -245,7 +239,7 @@ mod tests {
     #[test]
     fn the_interval_of_pairs_is_students_by_hand() {
         let pairs = steady(&[(100.0, 110.0), (100.0, 120.0), (100.0, 130.0)]);
-        let estimate = Estimate::of_pairs(&pairs, 99, 1);
+        let estimate = Estimate::of_pairs(&pairs, 0.0, 99, 1);
         let (low, high) = estimate.interval(0.05);
         let reach = 4.302_653 * 0.083_551 / 3.0_f64.sqrt();
         assert!((estimate.ratio() - 1.716_f64.cbrt()).abs() < 1e-12);
@@ -259,7 +253,7 @@ mod tests {
     fn two_samples_are_welchs() {
         let base = [1.0, 2.0, 3.0].map(f64::exp);
         let values = [2.0, 4.0, 6.0, 8.0].map(f64::exp);
-        let estimate = Estimate::of_samples(&base, &values, 99, 1);
+        let estimate = Estimate::of_samples(&base, &values, 0.0, 99, 1);
         let mean = estimate.measured;
         assert!((mean.centre - 3.0).abs() < 1e-12);
         assert!((mean.error - 2.0_f64.sqrt()).abs() < 1e-12);
@@ -285,8 +279,8 @@ mod tests {
                     .collect();
                 let (base, value): (Vec<f64>, Vec<f64>) = values.iter().copied().unzip();
                 for estimate in [
-                    Estimate::of_pairs(&pairs(&values), 499, 3),
-                    Estimate::of_samples(&base, &value, 499, 3),
+                    Estimate::of_pairs(&pairs(&values), 0.0, 499, 3),
+                    Estimate::of_samples(&base, &value, 0.0, 499, 3),
                 ] {
                     for level in [0.05, 0.01, 0.002, 0.0005] {
                         let (low, high) = estimate.interval(level);
@@ -316,7 +310,7 @@ mod tests {
                 )
             })
             .collect();
-        let estimate = Estimate::of_pairs(&pairs(&values), 99, 1);
+        let estimate = Estimate::of_pairs(&pairs(&values), 0.0, 99, 1);
         assert!((estimate.ratio() - 1.01).abs() < 1e-12);
         assert!(estimate.steadied.centre.abs() < 1e-12);
         assert!(estimate.p_value() > 0.5);
@@ -326,12 +320,12 @@ mod tests {
 
     #[test]
     fn equal_values_show_nothing_and_a_change_without_noise_is_sure() {
-        let equal = Estimate::of_pairs(&pairs(&[(7.3, 7.3), (7.1, 7.1), (7.2, 7.2)]), 99, 1);
+        let equal = Estimate::of_pairs(&pairs(&[(7.3, 7.3), (7.1, 7.1), (7.2, 7.2)]), 0.0, 99, 1);
         assert_eq!(equal.ratio(), 1.0);
         assert!(equal.p_value() > 0.5);
         let (low, high) = equal.interval(0.05);
         assert!((0.99..=1.0).contains(&low) && (1.0..1.01).contains(&high));
-        let halved = Estimate::of_pairs(&pairs(&[(8.0, 4.0), (8.0, 4.0), (8.0, 4.0)]), 99, 1);
+        let halved = Estimate::of_pairs(&pairs(&[(8.0, 4.0), (8.0, 4.0), (8.0, 4.0)]), 0.0, 99, 1);
         assert!(halved.p_value() < 1e-12);
     }
 
@@ -345,11 +339,12 @@ mod tests {
                 value: pair.base,
                 base_at: pair.at,
                 at: pair.base_at,
+                block: pair.block,
             })
             .collect();
         let (a, b) = (
-            Estimate::of_pairs(&pairs(&values), 99, 1),
-            Estimate::of_pairs(&back, 99, 1),
+            Estimate::of_pairs(&pairs(&values), 0.0, 99, 1),
+            Estimate::of_pairs(&back, 0.0, 99, 1),
         );
         let ((low, high), (back_low, back_high)) = (a.interval(0.05), b.interval(0.05));
         assert!((low * back_high - 1.0).abs() < 1e-12 && (high * back_low - 1.0).abs() < 1e-12);

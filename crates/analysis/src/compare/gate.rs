@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::metric::THROUGHPUT;
+use super::power::{REPEATS_CAP, Sight};
 use super::{Compared, ComparedStep, Verdict};
 
 /// What counts as a regression.
@@ -32,23 +33,29 @@ impl Thresholds {
         let own = self.by_metric.get(metric).copied();
         own.or((metric == THROUGHPUT).then_some(self.default))
     }
+
+    /// Metrics with a threshold that no comparison has: nobody knows what became of them.
+    pub fn without_rows<'a>(&'a self, compared: &'a Compared) -> impl Iterator<Item = &'a str> {
+        let names = self.by_metric.keys().map(String::as_str);
+        names.filter(|name| compared.rows.iter().all(|row| row.metric != *name))
+    }
 }
 
 /// What the gate says. Rows are named by their index in [`Compared::rows`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gate {
-    /// Changes for the worse beyond the threshold are ruled out everywhere, or are there for the better.
+    /// Changes for the worse beyond the threshold are ruled out everywhere.
     Pass,
     /// These are shown to be worse, by more than the threshold as measured.
     Regressed(Vec<usize>),
-    /// These may be worse by more than the threshold: they are invalid, measured once, or too noisy to say. None of
-    /// them: there was nothing to judge.
+    /// These may be worse by more than the threshold: they are invalid, measured once, or their interval goes beyond it.
+    /// None of them: there was nothing to judge, or nothing of a metric that has a threshold.
     Doubtful(Vec<usize>),
 }
 
-/// Judges a comparison. What is shown to be worse by less than the threshold passes; a regression counts for more than
-/// a doubt.
+/// Judges a comparison. What is shown to be worse passes where it can't be by more than the threshold; a regression
+/// counts for more than a doubt.
 pub fn gate(compared: &Compared, thresholds: &Thresholds) -> Gate {
     let judged: Vec<(usize, Judged)> = compared
         .rows
@@ -63,7 +70,10 @@ pub fn gate(compared: &Compared, thresholds: &Thresholds) -> Gate {
     let (regressed, doubtful) = (those(Judged::Regressed), those(Judged::Doubtful));
     if !regressed.is_empty() {
         Gate::Regressed(regressed)
-    } else if !doubtful.is_empty() || judged.is_empty() {
+    } else if !doubtful.is_empty()
+        || judged.is_empty()
+        || thresholds.without_rows(compared).next().is_some()
+    {
         Gate::Doubtful(doubtful)
     } else {
         Gate::Pass
@@ -85,32 +95,55 @@ fn judge(row: &ComparedStep, threshold: f64) -> Judged {
             ratio - 1.0
         }
     };
+    let is_beyond = |ratio: f64| for_the_worse(ratio) > threshold;
     let worst = row.interval.map(|interval| {
-        for_the_worse(if row.more_is_better {
+        if row.more_is_better {
             interval.low
         } else {
             interval.high
-        })
+        }
     });
     match row.verdict {
         Verdict::Faster => Judged::Passed,
-        Verdict::Slower => match row.ratio.map(for_the_worse) {
-            Some(change) if change <= threshold => Judged::Passed,
-            _ => Judged::Regressed,
-        },
+        Verdict::Slower if row.ratio.is_none_or(is_beyond) => Judged::Regressed,
         // Both without any of it have a ratio of 1 and no interval.
-        Verdict::NoChangeShown | Verdict::TooNoisy => match worst {
-            Some(worst) if worst > threshold => Judged::Doubtful,
+        Verdict::Slower | Verdict::NoChangeShown | Verdict::TooNoisy => match worst {
+            Some(worst) if is_beyond(worst) => Judged::Doubtful,
             _ => Judged::Passed,
         },
         Verdict::Single | Verdict::Invalid | Verdict::NotComparable => Judged::Doubtful,
     }
 }
 
+/// Repeats per target, in all, with which it would be known in [`super::POWER`] of all cases whether a comparison is worse
+/// by more than its threshold, and more than there are; at most [`REPEATS_CAP`], which means that or more. `None`: not
+/// known, for want of an interval, or because the figures are too coarse for any number of repeats.
+///
+/// That many would show a change as large as the threshold. Where a smaller one is shown they have to tell it from the
+/// threshold.
+pub fn repeats_to_judge(row: &ComparedStep, threshold: f64) -> Option<u32> {
+    row.repeats_needed?;
+    let (interval, spread) = (row.interval?, row.spread?);
+    let limit = if row.more_is_better {
+        1.0 - threshold
+    } else {
+        1.0 + threshold
+    };
+    let from = match row.verdict {
+        Verdict::Slower => row.ratio?,
+        _ => 1.0,
+    };
+    // On a logarithmic scale a change has one size in both directions.
+    let apart = (limit.max(0.0).ln() - from.ln()).abs();
+    let there = row.values.len().max(row.base_values.len()) as u32;
+    let needed = Sight::new(1.0 - interval.confidence, row.pairing).repeats(apart.exp_m1(), spread);
+    Some(needed.max(there + 1).min(REPEATS_CAP))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::{Interval, Pairing};
+    use crate::compare::{Interval, Pairing, Sample};
 
     fn row(metric: &str, verdict: Verdict, values: Option<(f64, f64, f64)>) -> ComparedStep {
         ComparedStep {
@@ -158,8 +191,65 @@ mod tests {
             judged(vec![slower(0.90, 0.94, 0.98)], &[]),
             Gate::Regressed(vec![0])
         );
-        // Shown, and small: also where it may be larger.
-        assert_eq!(judged(vec![slower(0.94, 0.96, 0.98)], &[]), Gate::Pass);
+        assert_eq!(judged(vec![slower(0.955, 0.96, 0.98)], &[]), Gate::Pass);
+    }
+
+    #[test]
+    fn what_is_shown_to_be_worse_and_may_be_so_by_more_than_the_threshold_is_as_doubtful_as_noise()
+    {
+        let with = |verdict, high| row(THROUGHPUT, verdict, Some((0.94, 0.96, high)));
+        for row in [with(Verdict::Slower, 0.98), with(Verdict::TooNoisy, 1.02)] {
+            assert_eq!(judged(vec![row], &[]), Gate::Doubtful(vec![0]));
+        }
+        let cost = row("cpupq", Verdict::Slower, Some((1.02, 1.06, 1.11)));
+        assert_eq!(
+            judged(vec![cost], &[("cpupq", 0.1)]),
+            Gate::Doubtful(vec![0])
+        );
+    }
+
+    #[test]
+    fn a_metric_with_a_threshold_that_nothing_has_is_doubtful() {
+        let same = row(THROUGHPUT, Verdict::NoChangeShown, Some((0.99, 1.0, 1.01)));
+        let rows = vec![same, row("cpupq", Verdict::Faster, Some((0.8, 0.9, 0.95)))];
+        assert_eq!(judged(rows.clone(), &[("cpupq", 0.1)]), Gate::Pass);
+        assert_eq!(
+            judged(rows, &[("cpupq", 0.1), ("w_amp", 0.1)]),
+            Gate::Doubtful(Vec::new())
+        );
+    }
+
+    #[test]
+    fn repeats_are_for_the_threshold_and_not_for_the_effect() {
+        let five = |verdict, values| {
+            let value = Sample {
+                run: 0,
+                repeat: 1,
+                value: 1.0,
+            };
+            ComparedStep {
+                values: vec![value; 5],
+                base_values: vec![value; 5],
+                spread: Some(0.1),
+                repeats_needed: Some(REPEATS_CAP),
+                ..row(THROUGHPUT, verdict, Some(values))
+            }
+        };
+        let noisy = five(Verdict::TooNoisy, (0.77, 0.947, 1.14));
+        // Two standard deviations take 5 pairs, as power tables have it: not more than there are. Half of one takes 34.
+        let size = |sizes: f64| 1.0 - (-0.1 * sizes).exp();
+        assert_eq!(repeats_to_judge(&noisy, size(2.0)), Some(6));
+        let half = repeats_to_judge(&noisy, size(0.5)).unwrap();
+        assert!(half.abs_diff(34) <= 1, "{half}");
+        assert_eq!(repeats_to_judge(&noisy, 0.001), Some(REPEATS_CAP));
+        // What is shown has to be told from the threshold, which is half of one further away.
+        let shown = five(Verdict::Slower, (0.7, (-0.2_f64).exp(), 0.95));
+        assert_eq!(repeats_to_judge(&shown, size(2.5)), Some(half));
+        let coarse = ComparedStep {
+            repeats_needed: None,
+            ..noisy
+        };
+        assert_eq!(repeats_to_judge(&coarse, 0.1), None);
     }
 
     #[test]
@@ -211,7 +301,7 @@ mod tests {
             row("rpq", Verdict::TooNoisy, Some((0.5, 1.0, 2.0))),
         ];
         assert_eq!(judged(rows.clone(), &[]), Gate::Pass);
-        assert_eq!(judged(rows.clone(), &[("cpupq", 0.25)]), Gate::Pass);
+        assert_eq!(judged(rows.clone(), &[("cpupq", 0.35)]), Gate::Pass);
         assert_eq!(
             judged(rows.clone(), &[("cpupq", 0.1)]),
             Gate::Regressed(vec![1])

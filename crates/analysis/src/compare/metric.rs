@@ -22,8 +22,41 @@ pub fn throughput(row: &Row) -> Option<f64> {
 pub fn more_is_better(metric: &str) -> bool {
     matches!(
         metric,
-        THROUGHPUT | "ips" | "dps" | "qps" | "o/s" | "mb_sec" | "p50" | "p99" | "cache_hit%"
+        THROUGHPUT
+            | "ips"
+            | "dps"
+            | "qps"
+            | "o/s"
+            | "mb_sec"
+            | "krows_sec"
+            | "rows/event"
+            | "p50"
+            | "p99"
+            | "cache_hit%"
     )
+}
+
+/// The kernel's tick, of which CPU time of processes and of the host is a multiple: `USER_HZ` is 100.
+const TICK_SECONDS: f64 = 0.01;
+
+/// By how much of a value of a metric rounding alone may put it off: the standard deviation as a share of the value, of
+/// what is counted in ticks; zero of all else. A counter is cut to whole ticks where a step begins and where it ends, each
+/// of which has the variance of an even distribution, tick² / 12.
+pub(super) fn rounding(row: &Row, metric: &str, value: f64) -> f64 {
+    let operations = || Some(throughput(row)? * row.seconds);
+    let of_cost = |name: &str| Some(row.metrics.get(name).copied()?? * operations()? / 1e6);
+    let (seconds, counters) = match metric {
+        // User and system.
+        "server_cpu_us_per_op" => (of_cost("server_cpu_us_per_op"), 2.0_f64),
+        // And nice, irq, softirq.
+        "cpupq" | "cpups" | "cpu/o" => (of_cost("cpupq"), 5.0),
+        "u_cpu" | "s_cpu" => (Some(value), 1.0),
+        _ => return 0.0,
+    };
+    let seconds = seconds.filter(|&seconds| seconds > 0.0);
+    seconds.map_or(0.0, |seconds| {
+        TICK_SECONDS * (counters / 6.0).sqrt() / seconds
+    })
 }
 
 /// The value of [`THROUGHPUT`] or of one of [`crate::METRICS`]; `None`: not applicable.
@@ -33,4 +66,50 @@ pub(super) fn value(row: &Row, metric: &str) -> Option<f64> {
         name => row.metrics.get(name).copied().flatten(),
     }
     .filter(|value| value.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// 5000 rows in two seconds, with 50 ms of the server's CPU and 100 ms of the host's.
+    fn row() -> Row {
+        Row {
+            kind: StepKind::Load,
+            seconds: 2.0,
+            metrics: BTreeMap::from([
+                ("ips", Some(2500.0)),
+                ("server_cpu_us_per_op", Some(10.0)),
+                ("client_cpu_us_per_op", Some(10.0)),
+                ("cpupq", Some(20.0)),
+                ("cpups", Some(2.5)),
+                ("u_cpu", Some(0.04)),
+            ]),
+            ..Row::default()
+        }
+    }
+
+    #[test]
+    fn what_is_counted_in_ticks_is_off_by_their_share_of_the_time() {
+        let row = row();
+        let of = |name: &str| rounding(&row, name, value(&row, name).unwrap());
+        let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
+        near(of("server_cpu_us_per_op"), 0.2 / 3.0_f64.sqrt());
+        near(of("cpupq"), 0.1 * (5.0_f64 / 6.0).sqrt());
+        near(of("cpups"), of("cpupq"));
+        near(of("u_cpu"), 0.25 / 6.0_f64.sqrt());
+        near(of("client_cpu_us_per_op"), 0.0);
+        near(of(THROUGHPUT), 0.0);
+    }
+
+    #[test]
+    fn where_the_time_is_not_known_neither_is_its_rounding() {
+        let mut row = row();
+        row.metrics.insert("ips", None);
+        assert_eq!(rounding(&row, "server_cpu_us_per_op", 10.0), 0.0);
+        row.metrics = BTreeMap::from([("ips", Some(1.0)), ("cpupq", Some(0.0))]);
+        assert_eq!(rounding(&row, "cpupq", 0.0), 0.0);
+    }
 }

@@ -2,6 +2,8 @@
 //! same figures always come to the same verdicts. What is computed and why is in `docs/statistics.md`.
 
 mod bootstrap;
+mod costs;
+mod drift;
 mod estimate;
 mod family;
 mod gate;
@@ -18,7 +20,8 @@ use serde::Serialize;
 
 use crate::Figures;
 
-pub use gate::{Gate, Thresholds, gate};
+pub use costs::costs;
+pub use gate::{Gate, Thresholds, gate, repeats_to_judge};
 pub use metric::{THROUGHPUT, more_is_better, throughput};
 pub use noise::{NoiseFloor, Seen, StepNoise, noise_floor};
 pub use power::{POWER, REPEATS_CAP};
@@ -109,9 +112,10 @@ pub struct ComparedStep {
     /// What repeats differ by: the standard deviation of the logarithm of one repeat's ratio (0.01 is about 1 %).
     pub spread: Option<f64>,
     /// Repeats per target, in all, with which a change of `effect` would be shown in [`POWER`] of all cases; at most
-    /// [`REPEATS_CAP`], which means that or more. `None`: not known.
+    /// [`REPEATS_CAP`], which means that or more. `None`: not known, or no number of repeats is enough since the figures
+    /// are too coarse.
     pub repeats_needed: Option<u32>,
-    /// What was left out and why there is no ratio, interval or verdict.
+    /// What was left out, why there is no ratio, interval or verdict, and what was not alike though it was compared.
     pub reasons: Vec<String>,
 }
 

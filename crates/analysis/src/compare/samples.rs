@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use record::{Status, StepKind};
 
 use super::estimate::Pair;
-use super::metric::{THROUGHPUT, value};
+use super::metric::{THROUGHPUT, rounding, value};
 use super::{Pairing, Sample};
 use crate::{Figures, Row, Unfinished};
 
@@ -49,6 +49,8 @@ pub(super) struct Side {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Taken {
     pub sample: Sample,
+    /// The share of it that rounding may put it off by.
+    rounding: f64,
     /// Its place among all rows of the figures.
     index: usize,
     /// The sitting, and when the cell was begun; `None`: the record does not say.
@@ -62,6 +64,8 @@ pub(super) struct Matched {
     pub pairs: Vec<Pair>,
     pub base: Vec<Sample>,
     pub values: Vec<Sample>,
+    /// By how much rounding may put a ratio's logarithm off: its standard deviation.
+    pub rounding: f64,
     pub reasons: Vec<String>,
 }
 
@@ -168,6 +172,7 @@ impl<'a> Samples<'a> {
                 let key: CellKey<'_> = (run, &row.target, place.variant, place.clients, repeat);
                 side.values.push(Taken {
                     sample: Sample { run, repeat, value },
+                    rounding: rounding(row, metric, value),
                     index,
                     begun: self.begun.get(&key).copied(),
                 });
@@ -215,6 +220,7 @@ impl<'a> Samples<'a> {
             pairs: Vec::new(),
             base: all(base),
             values: all(side),
+            rounding: (mean_square(base) + mean_square(side)).sqrt(),
             reasons: Vec::new(),
         };
         if base.values.len().min(side.values.len()) < 2 {
@@ -246,6 +252,12 @@ impl<'a> Samples<'a> {
         matched.pairs = in_time(&pairs);
         matched
     }
+}
+
+/// Of what rounding does to the values.
+fn mean_square(side: &Side) -> f64 {
+    let squares = side.values.iter().map(|taken| taken.rounding.powi(2));
+    squares.sum::<f64>() / side.values.len().max(1) as f64
 }
 
 fn place(row: &Row) -> Place<'_> {
@@ -337,6 +349,10 @@ fn in_time(pairs: &[(Taken, Taken)]) -> Vec<Pair> {
         value: value.sample.value,
         base_at: at(base),
         at: at(value),
+        block: (
+            base.sample.run,
+            base.begun.map_or(0, |(sitting, _)| sitting),
+        ),
     };
     pairs.iter().map(pair).collect()
 }

@@ -1,12 +1,13 @@
 //! From figures to verdicts: each comparison by itself, then all of a family together.
 
+use super::drift;
 use super::estimate::Estimate;
 use super::family;
 use super::metric::{THROUGHPUT, more_is_better};
 use super::power::{REPEATS_CAP, Sight};
 use super::samples::{Place, Samples, Side};
 use super::{CompareOptions, Compared, ComparedStep, Interval, Pairing, Sample, Verdict};
-use crate::{Figures, counted};
+use crate::{Figures, Row, counted, trees};
 
 /// See [`super::compare()`].
 pub(super) fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
@@ -22,8 +23,14 @@ pub(super) fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
         let in_family = |draft: &&mut Draft| (draft.row.metric == THROUGHPUT) == of_throughput;
         decide(drafts.iter_mut().filter(in_family).collect(), options)
     });
+    let has_hidden_drift = drafts.iter().any(|draft| draft.has_hidden_drift);
     let rows: Vec<ComparedStep> = drafts.into_iter().map(|draft| draft.row).collect();
     let mut notes = notes(&rows, options);
+    notes.extend(has_hidden_drift.then(|| {
+        "of runs or sittings with one repeat each, what the machine does in each of them anew, such as slowing down from \
+         its beginning, counts as a change"
+            .to_owned()
+    }));
     notes.extend(throughput.note("throughput"));
     notes.extend(costs.note("other metrics"));
     Compared {
@@ -40,6 +47,7 @@ pub(super) fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
 struct Draft {
     row: ComparedStep,
     estimate: Option<Estimate>,
+    has_hidden_drift: bool,
 }
 
 /// How the comparisons of a family were decided.
@@ -89,8 +97,21 @@ fn draft(
     let mut draft = Draft {
         row,
         estimate: None,
+        has_hidden_drift: false,
     };
     draft.fill(samples, [(&options.base, &base), (target, &side)], options);
+    if metric == THROUGHPUT && draft.row.ratio.is_some() {
+        let rows = |target: &str, values: &[Sample]| -> Vec<&Row> {
+            let counts = |row: &&Row| {
+                let mut samples = values.iter();
+                samples.any(|sample| (sample.run, sample.repeat) == (row.run, row.repeat))
+            };
+            samples.rows(place, target).filter(counts).collect()
+        };
+        let of_base = rows(&options.base, &draft.row.base_values);
+        let of_target = rows(target, &draft.row.values);
+        draft.row.reasons.extend(trees::apart(&of_base, &of_target));
+    }
     Some(draft)
 }
 
@@ -142,8 +163,13 @@ impl Draft {
         }
         let (resamples, seed) = (options.resamples, options.seed);
         let estimate = match row.pairing {
-            Pairing::Paired => Estimate::of_pairs(&matched.pairs, resamples, seed),
-            Pairing::Independent => Estimate::of_samples(&base, &values, resamples, seed),
+            Pairing::Paired => {
+                self.has_hidden_drift = drift::is_hidden(&matched.pairs);
+                Estimate::of_pairs(&matched.pairs, matched.rounding, resamples, seed)
+            }
+            Pairing::Independent => {
+                Estimate::of_samples(&base, &values, matched.rounding, resamples, seed)
+            }
             Pairing::Single => {
                 let ln_mean = |values: &[f64]| {
                     values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64
@@ -164,6 +190,13 @@ impl Draft {
         row.ratio = Some(estimate.ratio());
         row.p_value = Some(estimate.p_value());
         row.spread = Some(estimate.spread);
+        if estimate.is_coarse {
+            row.reasons.push(
+                "repeats differ by less than the ticks of 10 ms in which the kernel counts this: longer steps tell \
+                 more, further repeats don't"
+                    .to_owned(),
+            );
+        }
         self.estimate = Some(estimate);
     }
 
@@ -190,6 +223,9 @@ impl Draft {
         } else {
             Verdict::TooNoisy
         };
+        if estimate.is_coarse {
+            return;
+        }
         let mut needed = sights
             .of(row.pairing)
             .repeats(options.effect, estimate.spread);

@@ -1,12 +1,13 @@
-//! `--gate`: whether a regression is shown, in words and as an exit code; and how to measure just what is in doubt.
+//! `--gate`: whether a regression is shown, in words and as an exit code.
 
-use std::collections::BTreeMap;
+mod again;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::{
-    Compared, ComparedStep, Figures, Gate, REPEATS_CAP, THROUGHPUT, Thresholds, Verdict, counted,
+    Compared, ComparedStep, Figures, Gate, REPEATS_CAP, THROUGHPUT, Thresholds, counted,
 };
-use glob::Pattern;
-use report::terminal_text;
+use report::{bounds, terminal_text};
 
 use super::{Line, Runs};
 use crate::cli::CompareArgs;
@@ -14,9 +15,6 @@ use crate::outcome::{Exit, complain};
 
 /// Comparisons that are told one by one.
 const SHOWN_MAX: usize = 20;
-
-/// Repeats of what was measured once, or is invalid: with less there is no spread to speak of.
-const REPEATS: u32 = 5;
 
 /// Judges a comparison, says on stderr what came of it, and what to do where that is not known.
 pub fn judge(
@@ -27,6 +25,8 @@ pub fn judge(
     lines: &[Line<'_>],
 ) -> Exit {
     let thresholds = thresholds(args);
+    let missing = missing(compared, lines);
+    let without_rows: Vec<&str> = thresholds.without_rows(compared).collect();
     let judged = compared
         .rows
         .iter()
@@ -42,35 +42,84 @@ pub fn judge(
             tell(compared, &rows, &thresholds);
             Exit::Regressed
         }
-        Gate::Doubtful(rows) => {
+        Gate::Doubtful(rows) if !rows.is_empty() => {
             complain!(
                 "not known: {} of {} can't be judged",
                 rows.len(),
                 counted(judged, "comparison")
             );
             tell(compared, &rows, &thresholds);
-            for command in commands(runs, compared, &rows, lines) {
+            tell_missing(&missing, &without_rows);
+            let commands = again::commands(runs, compared, &rows, &thresholds, lines);
+            for command in &commands {
+                complain!("help: measure just these again: {}", terminal_text(command));
+            }
+            if !commands.is_empty() {
                 complain!(
-                    "help: measure just these again: {}",
-                    terminal_text(&command)
+                    "help: once, and then judge: to add repeats until something is shown makes errors more frequent than \
+                     the error rate says"
                 );
             }
-            tell_hopeless(compared, &rows);
+            tell_hopeless(compared, &rows, &thresholds);
             tell_unfinished(runs, figures);
             Exit::Invalid
         }
-        Gate::Pass if !figures.unfinished.is_empty() => {
-            complain!("not known: cells are not complete");
-            tell_unfinished(runs, figures);
-            Exit::Invalid
-        }
-        Gate::Pass => {
+        Gate::Pass
+            if figures.unfinished.is_empty() && missing.is_empty() && without_rows.is_empty() =>
+        {
             complain!(
                 "no regression is shown in {}",
                 counted(judged, "comparison")
             );
             Exit::Ok
         }
+        Gate::Doubtful(_) | Gate::Pass => {
+            complain!(
+                "not known: no regression is shown in {}, but not all was compared",
+                counted(judged, "comparison")
+            );
+            tell_missing(&missing, &without_rows);
+            tell_unfinished(runs, figures);
+            Exit::Invalid
+        }
+    }
+}
+
+/// Where the base was to be measured and a target was not, which no comparison tells of: a sentence each.
+fn missing(compared: &Compared, lines: &[Line<'_>]) -> Vec<String> {
+    let place = |line: &Line<'_>| (line.variant.clone(), line.cell.clients);
+    let of_base: BTreeSet<_> = lines
+        .iter()
+        .filter(|line| line.target == compared.base)
+        .map(place)
+        .collect();
+    let mut targets: BTreeMap<&str, BTreeSet<_>> = BTreeMap::new();
+    for line in lines.iter().filter(|line| line.target != compared.base) {
+        targets.entry(&line.target).or_default().insert(place(line));
+    }
+    let mut missing = Vec::new();
+    for (target, has) in targets {
+        for (variant, clients) in of_base.difference(&has) {
+            let variant = variant.as_ref();
+            let variant = variant.map_or(String::new(), |variant| format!("{variant} "));
+            missing.push(format!(
+                "{target} {variant}c{clients}: was not measured, and {} was",
+                compared.base
+            ));
+        }
+    }
+    missing
+}
+
+fn tell_missing(missing: &[String], without_rows: &[&str]) {
+    for sentence in missing.iter().take(SHOWN_MAX) {
+        complain!("  {}", terminal_text(sentence));
+    }
+    if missing.len() > SHOWN_MAX {
+        complain!("  and {} more", missing.len() - SHOWN_MAX);
+    }
+    for metric in without_rows {
+        complain!("  {metric}: has a threshold, and no step that is compared has it");
     }
 }
 
@@ -115,7 +164,7 @@ fn sentence(row: &ComparedStep, base: &str, limit: f64) -> String {
     if let Some(ratio) = row.ratio {
         text += &format!(", {ratio:.3}");
         if let Some(interval) = row.interval {
-            text += &format!(" ({:.3}-{:.3})", interval.low, interval.high);
+            text += &format!(" ({})", bounds(interval, 3));
         }
         let percent = format!("{:.1}", limit * 100.0);
         let percent = percent.trim_end_matches(".0");
@@ -127,104 +176,16 @@ fn sentence(row: &ComparedStep, base: &str, limit: f64) -> String {
     text
 }
 
-/// The commands that add repeats to the cells behind some comparisons, one for each run.
-fn commands(runs: &Runs, compared: &Compared, rows: &[usize], lines: &[Line<'_>]) -> Vec<String> {
-    let mut by_run: BTreeMap<usize, (u32, Vec<String>)> = BTreeMap::new();
+fn tell_hopeless(compared: &Compared, rows: &[usize], thresholds: &Thresholds) {
     let rows = rows.iter().filter_map(|&row| compared.rows.get(row));
-    // More of what is not there is still nothing, and so many repeats are nobody's way out.
-    for row in rows.filter(|row| row.verdict != Verdict::NotComparable && !is_hopeless(row)) {
-        let of = |target: &str| -> Vec<&Line<'_>> {
-            let lines = lines.iter().filter(|line| {
-                (&line.target, &line.variant, line.cell.clients)
-                    == (&target.to_owned(), &row.variant, row.clients)
-            });
-            lines.collect()
-        };
-        let (base, own) = (of(&compared.base), of(&row.target));
-        // Both are measured again where they were measured together last, so that they take turns.
-        let has = |lines: &[&Line<'_>], run: usize| lines.iter().any(|line| line.run == run);
-        let both = own
-            .iter()
-            .map(|line| line.run)
-            .filter(|&run| has(&base, run))
-            .max();
-        let last = |lines: &[&Line<'_>]| lines.iter().map(|line| line.run).max();
-        for (lines, run) in [(&base, both.or(last(&base))), (&own, both.or(last(&own)))] {
-            let Some(run) = run else { continue };
-            let cells = || {
-                lines
-                    .iter()
-                    .filter(|line| line.run == run)
-                    .map(|line| line.cell)
-            };
-            let have = cells().map(|cell| cell.repeat).max().unwrap_or(0);
-            let (repeats, filters) = by_run.entry(run).or_default();
-            *repeats = (*repeats).max(repeats_for(row, have));
-            for cell in cells().take(1) {
-                let directory = crate::run::cell_name(cell);
-                let above = directory
-                    .rsplit_once('/')
-                    .map_or(directory, |(above, _)| above);
-                let filter = format!("{}/*", Pattern::escape(above));
-                if !filters.contains(&filter) {
-                    filters.push(filter);
-                }
-            }
-        }
-    }
-    let command = |(run, (repeats, filters)): (usize, (u32, Vec<String>))| {
-        let plan = if runs.records[run].plan.password_removed {
-            " PLAN"
-        } else {
-            ""
-        };
-        let only: String = filters
-            .iter()
-            .map(|filter| format!(" --only '{filter}'"))
-            .collect();
-        format!(
-            "assay run --resume {}{plan} --repeats {repeats}{only}",
-            quoted(&runs.paths[run].display().to_string())
-        )
-    };
-    by_run.into_iter().map(command).collect()
-}
-
-/// Whether it would take more repeats than anybody has the time for.
-fn is_hopeless(row: &ComparedStep) -> bool {
-    row.repeats_needed
-        .is_some_and(|needed| needed >= REPEATS_CAP)
-}
-
-fn tell_hopeless(compared: &Compared, rows: &[usize]) {
-    let rows = rows.iter().filter_map(|&row| compared.rows.get(row));
-    let count = rows.filter(|row| is_hopeless(row)).count();
+    let needed = rows.filter_map(|row| again::repeats_needed(row, thresholds));
+    let count = needed.filter(|&needed| needed >= REPEATS_CAP).count();
     if count > 0 {
         complain!(
-            "help: {} would need {REPEATS_CAP} repeats or more: `assay run --aa` tells what this machine can show; give \
-             `--effect` and `--threshold` above that, or a quieter machine",
+            "help: {} would need {REPEATS_CAP} repeats or more at this threshold: `assay run --aa` tells what this \
+             machine can show; give a `--threshold` above that, or a quieter machine",
             counted(count, "comparison")
         );
-    }
-}
-
-/// How many repeats there have to be, where there are `have`.
-fn repeats_for(row: &ComparedStep, have: u32) -> u32 {
-    let needed = match row.verdict {
-        Verdict::Single | Verdict::Invalid => REPEATS.max(have + 1),
-        _ => row.repeats_needed.unwrap_or(REPEATS),
-    };
-    // What a finer threshold than the effect needs is not known: twice as many say more.
-    if needed > have { needed } else { 2 * have }.min(REPEATS_CAP)
-}
-
-/// A path as a shell takes it for one word.
-fn quoted(path: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "./_-+:,@=".contains(letter);
-    if path.chars().all(is_plain) {
-        path.to_owned()
-    } else {
-        format!("'{}'", path.replace('\'', "'\\''"))
     }
 }
 
@@ -251,11 +212,12 @@ fn tell_unfinished(runs: &Runs, figures: &Figures) {
 
 #[cfg(test)]
 mod tests {
-    use analysis::Pairing;
+    use analysis::{Pairing, Verdict};
 
     use super::*;
 
-    fn row(verdict: Verdict, repeats_needed: Option<u32>) -> ComparedStep {
+    /// A comparison of throughput without values.
+    pub fn row(verdict: Verdict, repeats_needed: Option<u32>) -> ComparedStep {
         ComparedStep {
             target: "pg.next".into(),
             workload: "insert".into(),
@@ -279,12 +241,42 @@ mod tests {
     }
 
     #[test]
-    fn there_are_always_more_repeats_than_before() {
-        assert_eq!(repeats_for(&row(Verdict::Single, None), 1), 5);
-        assert_eq!(repeats_for(&row(Verdict::Invalid, None), 7), 8);
-        assert_eq!(repeats_for(&row(Verdict::TooNoisy, Some(14)), 5), 14);
-        assert_eq!(repeats_for(&row(Verdict::NoChangeShown, Some(4)), 5), 10);
-        assert!(is_hopeless(&row(Verdict::TooNoisy, Some(REPEATS_CAP))));
+    fn a_place_that_the_base_has_and_a_target_has_not_is_told() {
+        let cell = |target: &str, variant: Option<&str>, clients| {
+            record::CellRef::new(target, "insert", variant, clients, 1)
+        };
+        let cells = [
+            cell("a", None, 1),
+            cell("a", None, 8),
+            cell("a", Some("cached"), 1),
+            cell("b", None, 1),
+            cell("b", Some("cached"), 1),
+            cell("c", None, 1),
+            cell("c", None, 8),
+            cell("c", None, 64),
+            cell("c", Some("cached"), 1),
+        ];
+        // In which run a cell is does not matter.
+        let mut lines = Vec::new();
+        for (run, cell) in cells.iter().enumerate() {
+            lines.push(Line {
+                target: cell.target.clone(),
+                variant: cell.variant.clone(),
+                run,
+                cell,
+            });
+        }
+        let missing_of = |base: &str| {
+            let base = base.to_owned();
+            let compared = Compared {
+                base,
+                ..Compared::default()
+            };
+            missing(&compared, &lines)
+        };
+        assert_eq!(missing_of("a"), ["b c8: was not measured, and a was"]);
+        assert!(missing_of("b").is_empty());
+        assert_eq!(missing_of("c").len(), 3);
     }
 
     #[test]
@@ -302,14 +294,5 @@ mod tests {
             "pg.next cached c8 l.i1: too noisy to say, 0.971 (0.900-1.050) of pg.base; the threshold is 2.5%; \
              pg.next, repeat 2 is left out: it failed"
         );
-    }
-
-    #[test]
-    fn a_path_is_one_word_of_a_shell() {
-        assert_eq!(
-            quoted("results/20261121T190211Z-a.b"),
-            "results/20261121T190211Z-a.b"
-        );
-        assert_eq!(quoted("my runs/it's"), "'my runs/it'\\''s'");
     }
 }

@@ -1,15 +1,70 @@
-//! Whether runs can be compared: they must have done the same work, and targets of one name must be the same.
+//! Whether runs can be compared: each must be another one, they must have done the same work, and targets of one name must
+//! be the same.
 
-use record::{ResolvedValue, Run, Target};
+use std::collections::HashMap;
+
+use record::{ResolvedValue, Run, RunDir, Target};
 
 use crate::outcome::UsageError;
-use crate::run::{build_change, host_differences};
+use crate::run::{build_change, cell_name, host_differences};
 
-/// Facts of a machine that are told when they differ; more are counted.
+/// Facts of a machine, settings or targets that are told when they differ; more are counted.
 const FACTS_MAX: usize = 4;
 
+/// Refuses runs whose values are no repeats of each other, and says what should be known of those that are.
+pub fn refuse_no_repeats(directories: &[RunDir], runs: &[Run]) -> anyhow::Result<Vec<String>> {
+    refuse_copies(directories, runs)?;
+    refuse_other_work(runs)?;
+    refuse_other_targets(runs)?;
+    Ok(notes(runs))
+}
+
+/// Refuses runs that can't be compared with each other, target by target, and says what should be known of those that can,
+/// what has changed in `targets` first.
+pub fn refuse_no_partners(directories: &[RunDir], runs: &[Run]) -> anyhow::Result<Vec<String>> {
+    refuse_copies(directories, runs)?;
+    refuse_other_work(runs)?;
+    let mut notes = notes(runs);
+    notes.extend(changes(runs));
+    Ok(notes)
+}
+
+/// Refuses a run that has a cell of another run: the same directory, a link to it, or a copy. A measurement that counts twice
+/// makes intervals narrower than they are.
+fn refuse_copies(directories: &[RunDir], runs: &[Run]) -> anyhow::Result<()> {
+    if runs.len() < 2 {
+        return Ok(());
+    }
+    let mut seen = HashMap::new();
+    for (index, (directory, run)) in directories.iter().zip(runs).enumerate() {
+        for reference in &run.cells {
+            let cell = directory.cell(reference)?;
+            if !cell.exists() {
+                continue;
+            }
+            let begun = cell.read()?.started_unix_ns;
+            if begun == 0 {
+                // The record does not say.
+                continue;
+            }
+            let name = cell_name(reference);
+            let first = seen.entry((begun, name)).or_insert(index);
+            if *first != index {
+                let message = format!(
+                    "runs {} and {} are one: `{name}` was begun at the same moment in both",
+                    *first + 1,
+                    index + 1,
+                );
+                let help = "a run is no repeat of itself, and no copy of it is: give each run once";
+                return Err(UsageError::new(message, Some(help.into())).into());
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Refuses runs whose workloads differ: their ratios would be of nothing.
-pub fn refuse_other_work(runs: &[Run]) -> Result<(), UsageError> {
+fn refuse_other_work(runs: &[Run]) -> Result<(), UsageError> {
     for (index, run) in runs.iter().enumerate().skip(1) {
         let Some((key, was, is)) = other_value(&runs[0], run) else {
             continue;
@@ -18,8 +73,7 @@ pub fn refuse_other_work(runs: &[Run]) -> Result<(), UsageError> {
             "the runs did not do the same work: `{key}` was {was} in run 1, and is {is} in run {}",
             index + 1
         );
-        let help =
-            "compare runs of one workload: run one of the plans again with the other's values";
+        let help = "give runs of one workload: run one of the plans again with the other's values";
         return Err(UsageError::new(message, Some(help.into())));
     }
     Ok(())
@@ -47,7 +101,7 @@ fn other_value<'a>(first: &'a Run, run: &'a Run) -> Option<(&'a str, String, Str
 }
 
 /// Refuses targets of one name that are not the same: their values would not be repeats.
-pub fn refuse_other_targets(runs: &[Run]) -> Result<(), UsageError> {
+fn refuse_other_targets(runs: &[Run]) -> Result<(), UsageError> {
     for (index, run) in runs.iter().enumerate() {
         for target in &run.targets {
             for (before, first) in runs[..index].iter().enumerate() {
@@ -62,7 +116,7 @@ pub fn refuse_other_targets(runs: &[Run]) -> Result<(), UsageError> {
                         before + 1,
                         index + 1
                     );
-                    let help = "`--by-run` compares the runs instead of taking them for repeats";
+                    let help = "`assay compare --by-run` compares the runs instead of taking them for repeats";
                     return Err(UsageError::new(message, Some(help.into())));
                 }
             }
@@ -71,28 +125,30 @@ pub fn refuse_other_targets(runs: &[Run]) -> Result<(), UsageError> {
     Ok(())
 }
 
+/// In what a target is not the same in two runs, in words.
 fn difference((first, was): (&Run, &Target), (run, is): (&Run, &Target)) -> Option<String> {
+    let mut parts = Vec::new();
     let build = |run: &Run, target: &Target| {
         let mut builds = run.builds.iter();
         builds.find(|build| build.name == target.build).cloned()
     };
-    if let (Some(was), Some(is)) = (build(first, was), build(run, is))
-        && let Some(what) = build_change(&was, &is)
-    {
-        return Some(what);
+    if let (Some(was), Some(is)) = (build(first, was), build(run, is)) {
+        parts.extend(build_change(&was, &is));
     }
     if was.declared != is.declared {
         let other = |one: &Target, other: &Target| {
-            let mut settings = one.declared.iter();
-            let setting = settings.find(|setting| !other.declared.contains(setting))?;
-            Some(format!("`{} = {}`", setting.0, setting.1))
+            let settings = one.declared.iter();
+            let settings = settings.filter(|setting| !other.declared.contains(setting));
+            let texts = settings.map(|(name, value)| format!("`{name} = {value}`"));
+            let texts: Vec<String> = texts.collect();
+            (!texts.is_empty()).then(|| few(&texts))
         };
-        let nothing = || "nothing in its place".to_owned();
-        return Some(format!(
-            "its config had {}, and has {}",
-            other(was, is).unwrap_or_else(nothing),
-            other(is, was).unwrap_or_else(nothing)
-        ));
+        parts.push(match (other(was, is), other(is, was)) {
+            (Some(had), Some(has)) => format!("its config had {had}, and has {has}"),
+            (Some(had), None) => format!("its config had {had}, and has not any more"),
+            (None, Some(has)) => format!("its config has {has}, and had not"),
+            (None, None) => "the settings of its config have another order".to_owned(),
+        });
     }
     let texts = |run: &Run, target: &Target| -> Vec<String> {
         let text = |name: &String| {
@@ -102,11 +158,52 @@ fn difference((first, was): (&Run, &Target), (run, is): (&Run, &Target)) -> Opti
         };
         target.files.iter().map(text).collect()
     };
-    (texts(first, was) != texts(run, is)).then(|| "the files of its config have changed".to_owned())
+    if texts(first, was) != texts(run, is) {
+        parts.push("the files of its config have changed".to_owned());
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// The first of them, and how many more there are.
+fn few(texts: &[String]) -> String {
+    let shown = texts[..texts.len().min(FACTS_MAX)].join(", ");
+    match texts.len().saturating_sub(FACTS_MAX) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// In what targets of the first run are not the same in the others, a note for each difference.
+fn changes(runs: &[Run]) -> Vec<String> {
+    let first = &runs[0];
+    let mut notes = Vec::new();
+    for (index, run) in runs.iter().enumerate().skip(1) {
+        let mut found: Vec<(String, Vec<String>)> = Vec::new();
+        for was in &first.targets {
+            let mut targets = run.targets.iter();
+            let same = targets.find(|target| target.name == was.name);
+            let Some(what) = same.and_then(|is| difference((first, was), (run, is))) else {
+                continue;
+            };
+            match found.iter_mut().find(|(known, _)| *known == what) {
+                Some((_, names)) => names.push(format!("`{}`", was.name)),
+                None => found.push((what, vec![format!("`{}`", was.name)])),
+            }
+        }
+        let note = |(what, names): (String, Vec<String>)| {
+            let who = match names.as_slice() {
+                [one] => format!("Target {one} is not"),
+                many => format!("None of {} is", few(many)),
+            };
+            format!("{who} the same in run {} as in run 1: {what}.", index + 1)
+        };
+        notes.extend(found.into_iter().map(note));
+    }
+    notes
 }
 
 /// What should be known of runs that are compared all the same.
-pub fn notes(runs: &[Run]) -> Vec<String> {
+fn notes(runs: &[Run]) -> Vec<String> {
     let mut notes = Vec::new();
     let first = &runs[0];
     for (index, run) in runs.iter().enumerate().skip(1) {
@@ -116,7 +213,6 @@ pub fn notes(runs: &[Run]) -> Vec<String> {
             let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".into());
             let texts: Vec<String> = facts
                 .iter()
-                .take(FACTS_MAX)
                 .map(|fact| {
                     format!(
                         "`{}` {} -> {}",
@@ -126,13 +222,9 @@ pub fn notes(runs: &[Run]) -> Vec<String> {
                     )
                 })
                 .collect();
-            let more = match facts.len().saturating_sub(FACTS_MAX) {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
             notes.push(format!(
-                "The machine of run {number} is not that of run 1: {}{more}. What differs may be the machine.",
-                texts.join(", ")
+                "The machine of run {number} is not that of run 1: {}. What differs may be the machine.",
+                few(&texts)
             ));
         }
         if run.assay_version != first.assay_version {
@@ -229,6 +321,40 @@ mod tests {
         let mut other_name = run("1", "default", "17.3", "1GB");
         other_name.targets[0].name = "pg.next".into();
         assert_eq!(refused(other_name), None);
+    }
+
+    #[test]
+    fn between_runs_it_is_told_which_targets_have_changed() {
+        let first = run("1", "default", "17.2", "1GB");
+        assert_eq!(
+            changes(&[first.clone(), first.clone()]),
+            Vec::<String>::new()
+        );
+        let mut first = first;
+        let mut next = first.targets[0].clone();
+        next.name = "pg.next".into();
+        first.targets.push(next);
+        let mut second = first.clone();
+        second.builds[0].version = "17.3".into();
+        let mut third = first.clone();
+        third.targets[1].declared.clear();
+        for setting in ["a", "b", "c", "d", "e", "f"] {
+            let setting = (setting.to_owned(), "1".to_owned());
+            third.targets[0].declared.push(setting);
+        }
+        // What one of them has not is not compared.
+        let mut fourth = second.clone();
+        fourth.targets.remove(0);
+        assert_eq!(
+            changes(&[first, second, third, fourth]),
+            [
+                "None of `pg.base`, `pg.next` is the same in run 2 as in run 1: its version was 17.2, and is 17.3.",
+                "Target `pg.base` is not the same in run 3 as in run 1: its config has `a = 1`, `b = 1`, `c = 1`, `d = 1` and 2 \
+                 more, and had not.",
+                "Target `pg.next` is not the same in run 3 as in run 1: its config had `cache = 1GB`, and has not any more.",
+                "Target `pg.next` is not the same in run 4 as in run 1: its version was 17.2, and is 17.3.",
+            ]
+        );
     }
 
     #[test]

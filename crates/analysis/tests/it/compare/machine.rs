@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{Figures, Row};
+use analysis::{Begun, Figures, Row};
 use record::{Status, StepKind};
 
 pub const BASE: &str = "old.base";
@@ -78,12 +78,14 @@ impl Noise {
     }
 }
 
-/// What the machine does over the run.
+/// What the machine does over a sitting; it begins anew in each.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Drift {
     None,
-    /// From the first to the last slot it gets 10 % slower.
+    /// From the first to the last slot of a sitting it gets 10 % slower.
     Linear,
+    /// The same in odd sittings, and 10 % faster in even ones.
+    ToAndFro,
     /// A random walk whose end has a standard deviation of 10 %.
     Wandering,
     /// Each repeat has a level of its own, with a standard deviation of 5 %.
@@ -105,6 +107,8 @@ pub struct Truth {
     pub noise: Noise,
     pub drift: Drift,
     pub repeats: u32,
+    /// Among how many sittings the repeats are divided, the first of them having the most; a day lies between them.
+    pub sittings: u32,
     /// Target / base, by target.
     pub ratios: &'static [f64],
     pub steps: usize,
@@ -117,6 +121,7 @@ impl Default for Truth {
             noise: Noise::Normal,
             drift: Drift::None,
             repeats: 5,
+            sittings: 1,
             ratios: &[1.0],
             steps: 1,
         }
@@ -140,45 +145,91 @@ pub fn row(target: &str, repeat: u32, step: &str, value: f64) -> Row {
     }
 }
 
+/// A cell, and when it is measured.
+struct Slot {
+    target: usize,
+    repeat: u32,
+    sitting: u32,
+    /// Which one of its sitting, from 0, and of how many.
+    index: usize,
+    of: usize,
+}
+
 impl Truth {
     /// What is measured once.
     pub fn measure(&self, random: &mut Random) -> Figures {
         let targets = self.ratios.len() + 1;
-        let slots: Vec<(usize, u32)> = match self.order {
-            Order::Interleaved => (1..=self.repeats)
-                .flat_map(|repeat| (0..targets).map(move |target| (target, repeat)))
-                .collect(),
-            Order::Grouped => (0..targets)
-                .flat_map(|target| (1..=self.repeats).map(move |repeat| (target, repeat)))
-                .collect(),
-        };
-        let between = (slots.len() - 1) as f64;
         let mut level = 0.0;
-        let mut rows = Vec::new();
-        for (slot, &(target, repeat)) in slots.iter().enumerate() {
+        let mut figures = Figures::default();
+        for slot in self.slots() {
+            let between = (slot.of - 1) as f64;
+            if slot.index == 0 {
+                level = 0.0;
+            }
+            let way = if slot.sitting % 2 == 1 { -0.1 } else { 0.1 };
             match self.drift {
                 Drift::None => {}
-                Drift::Linear => level = -0.1 * slot as f64 / between,
-                Drift::Wandering if slot > 0 => level += 0.1 / between.sqrt() * random.normal(),
-                Drift::Levels if slot % targets == 0 => level = 0.05 * random.normal(),
+                Drift::Linear => level = -0.1 * slot.index as f64 / between,
+                Drift::ToAndFro => level = way * slot.index as f64 / between,
+                Drift::Wandering if slot.index > 0 => {
+                    level += 0.1 / between.sqrt() * random.normal();
+                }
+                Drift::Levels if slot.index % targets == 0 => level = 0.05 * random.normal(),
                 Drift::Wandering | Drift::Levels => {}
             }
-            let ratio = match target.checked_sub(1) {
+            let ratio = match slot.target.checked_sub(1) {
                 None => 1.0,
                 Some(target) => self.ratios[target],
             };
-            let name = match target {
+            let name = match slot.target {
                 0 => BASE.to_owned(),
                 target => format!("new{target}.base"),
             };
             for step in 0..self.steps {
                 let value = 1000.0 * ratio * f64::exp(level) * self.noise.factor(random);
-                rows.push(row(&name, repeat, &format!("s{step}"), value));
+                let row = row(&name, slot.repeat, &format!("s{step}"), value);
+                figures.rows.push(row);
             }
+            let seconds = u64::from(slot.sitting) * 86_400 + 100 * slot.index as u64;
+            figures.begun.push(Begun {
+                target: name,
+                clients: 1,
+                repeat: slot.repeat,
+                sitting: slot.sitting,
+                started_unix_ns: seconds * 1_000_000_000,
+                ..Begun::default()
+            });
         }
-        Figures {
-            rows,
-            ..Figures::default()
+        figures
+    }
+
+    /// The cells in the order in which they are measured.
+    fn slots(&self) -> Vec<Slot> {
+        let targets = self.ratios.len() + 1;
+        let mut slots = Vec::new();
+        let mut done = 0;
+        for sitting in 1..=self.sittings {
+            let left = self.sittings - sitting + 1;
+            let repeats = (self.repeats - done).div_ceil(left);
+            let those = done + 1..=done + repeats;
+            let cells: Vec<(usize, u32)> = match self.order {
+                Order::Interleaved => those
+                    .flat_map(|repeat| (0..targets).map(move |target| (target, repeat)))
+                    .collect(),
+                Order::Grouped => (0..targets)
+                    .flat_map(|target| those.clone().map(move |repeat| (target, repeat)))
+                    .collect(),
+            };
+            let of = cells.len();
+            slots.extend((0..).zip(cells).map(|(index, (target, repeat))| Slot {
+                target,
+                repeat,
+                sitting,
+                index,
+                of,
+            }));
+            done += repeats;
         }
+        slots
     }
 }

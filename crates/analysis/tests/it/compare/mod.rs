@@ -2,4 +2,5 @@
 
 mod machine;
 mod simulated;
+mod trees;
 mod verdicts;

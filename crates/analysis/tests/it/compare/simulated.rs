@@ -51,11 +51,12 @@ fn check_equal(truth: Truth, times: u32) {
         noise,
         drift,
         repeats,
+        sittings,
         steps,
         ..
     } = truth;
     tell!(
-        "equal: {repeats} repeats, {steps} steps, {noise:?}, {drift:?}: {:.1} % of {times}",
+        "equal: {repeats} repeats, {sittings} sittings, {steps} steps, {noise:?}, {drift:?}: {:.1} % of {times}",
         share * 100.0
     );
     assert!(share <= 0.05, "{truth:?}: {share}");
@@ -90,6 +91,21 @@ fn neither_do_few_repeats_call_them_different_nor_many() {
                 };
                 check_equal(truth, times);
             }
+        }
+    }
+}
+
+#[test]
+fn a_drift_that_begins_anew_in_each_sitting_calls_nothing_different() {
+    for (repeats, sittings) in [(4, 2), (5, 2), (10, 2), (15, 3)] {
+        for drift in [Drift::Linear, Drift::ToAndFro] {
+            let truth = Truth {
+                drift,
+                repeats,
+                sittings,
+                ..Truth::default()
+            };
+            check_equal(truth, 300);
         }
     }
 }

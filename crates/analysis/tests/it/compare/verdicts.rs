@@ -303,6 +303,65 @@ fn zeros_have_no_ratio_unless_both_have_nothing_else() {
     assert_eq!(of(&some, "cpupq").verdict, Verdict::NotComparable);
 }
 
+/// So many pairs, whose CPU per operation is that of 1000 operations in a second.
+fn cpu_of(metric: &'static str, repeats: usize, cpu: impl Fn(usize) -> (f64, f64)) -> Compared {
+    let mut rows = in_turns(&vec![(1000.0, 1000.0); repeats]);
+    for (index, row) in rows.iter_mut().enumerate() {
+        let (base, value) = cpu(index / 2);
+        let us = if row.target == BASE { base } else { value };
+        row.metrics.insert(metric, Some(us));
+        row.seconds = 1.0;
+    }
+    let mut with_metric = options();
+    with_metric.metrics = vec![metric];
+    compare(&figures(rows), &with_metric)
+}
+
+#[test]
+fn one_value_that_differs_among_equal_ones_has_an_interval_no_wider_than_it() {
+    // Of the client, whose CPU time is exact.
+    let metric = "client_cpu_us_per_op";
+    let one = |pair| (10.0, if pair == 6 { 10.1 } else { 10.0 });
+    let compared = cpu_of(metric, 10, one);
+    let row = of(&compared, metric);
+    let interval = row.interval.unwrap();
+    assert!(interval.low > 0.99 && interval.high < 1.011, "{interval:?}");
+    assert!(interval.contains(1.0) && interval.contains(1.001));
+    assert_eq!(row.verdict, Verdict::NoChangeShown);
+}
+
+#[test]
+fn a_difference_of_a_tick_is_rounding_however_often_it_is_measured() {
+    // 50 ms against 60 ms, for want of a finer clock.
+    for repeats in [5, 20] {
+        let compared = cpu_of("server_cpu_us_per_op", repeats, |_| (50.0, 60.0));
+        let row = of(&compared, "server_cpu_us_per_op");
+        assert_eq!(row.verdict, Verdict::TooNoisy);
+        assert!((row.ratio.unwrap() - 1.2).abs() < 1e-12);
+        assert_eq!(row.repeats_needed, None);
+        assert!(row.reasons[0].contains("ticks of 10 ms"), "{row:?}");
+    }
+    // What is many times as much is a change all the same, and so is a difference of an exact clock.
+    let twice = cpu_of("server_cpu_us_per_op", 5, |_| (50.0, 150.0));
+    assert_eq!(of(&twice, "server_cpu_us_per_op").verdict, Verdict::Slower);
+    let exact = cpu_of("client_cpu_us_per_op", 5, |_| (50.0, 60.0));
+    assert_eq!(of(&exact, "client_cpu_us_per_op").verdict, Verdict::Slower);
+}
+
+#[test]
+fn runs_with_one_repeat_each_are_told_to_hide_what_begins_anew_in_each() {
+    let is_told = |compared: &Compared| {
+        let mut notes = compared.notes.iter();
+        notes.any(|note| note.contains("one repeat each"))
+    };
+    let mut rows = in_turns(&SLOWER);
+    assert!(!is_told(&compared(rows.clone())));
+    for row in &mut rows {
+        row.run = row.repeat as usize;
+    }
+    assert!(is_told(&compared(rows)));
+}
+
 #[test]
 fn settling_and_what_is_not_reported_are_not_compared() {
     let mut rows = in_turns(&SLOWER);
@@ -390,8 +449,14 @@ fn neither_the_order_of_the_rows_nor_their_unit_matters_and_the_estimate_is_in_i
         let mut turned = measured.clone();
         turned.rows.reverse();
         for row in &mut turned.rows {
-            for value in row.metrics.values_mut().flatten() {
-                *value *= 1024.0;
+            // Operations that are counted in another unit: what one costs is told in it as well.
+            for (metric, value) in &mut row.metrics {
+                let factor = if *metric == "qps" {
+                    1024.0
+                } else {
+                    1.0 / 1024.0
+                };
+                *value = value.map(|value| value * factor);
             }
         }
         let second = compare(&turned, &options());

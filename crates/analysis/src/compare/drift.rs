@@ -1,0 +1,144 @@
+//! The mean of ratios without what a steady drift of the machine does between the two of a pair.
+
+use super::estimate::{Mean, Pair};
+
+/// What the machine did in one sitting of one run, from the first to the last of the pairs there.
+struct Block {
+    /// From the base to the target, over all of its pairs.
+    apart: f64,
+    /// From the first pair to the last; zero where there is one.
+    span: f64,
+    /// The logarithm of the last pair's level over the first one's.
+    rise: f64,
+}
+
+impl Block {
+    fn of(pairs: &[Pair]) -> Self {
+        let (first, last) = (&pairs[0], &pairs[pairs.len() - 1]);
+        let level = |pair: &Pair| f64::midpoint(pair.base.ln(), pair.value.ln());
+        let middle = |pair: &Pair| f64::midpoint(pair.base_at, pair.at);
+        Self {
+            apart: pairs.iter().map(|pair| pair.at - pair.base_at).sum(),
+            span: middle(last) - middle(first),
+            rise: level(last) - level(first),
+        }
+    }
+
+    /// Whether there is a drift to be seen in it.
+    fn has_drift(&self) -> bool {
+        self.span > 0.0
+    }
+}
+
+fn blocks(pairs: &[Pair]) -> Vec<Block> {
+    let blocks = pairs.chunk_by(|a, b| a.block == b.block);
+    blocks.map(Block::of).collect()
+}
+
+/// Whether the pairs are of several blocks with one each, so that a drift that begins anew in each can't be seen.
+pub(super) fn is_hidden(pairs: &[Pair]) -> bool {
+    let blocks = blocks(pairs);
+    blocks.len() > 1 && !blocks.iter().any(Block::has_drift)
+}
+
+/// The mean of the ratios less the drift: of each pair the time between its two, times the rate at which the machine
+/// changed from the first to the last pair of its block. What happens between blocks, a night or another boot, is no
+/// part of it. Where a block has one pair it is the rate of all others together; where all have one, these are taken
+/// for one block. The noise of the first and last pairs is in their rates, which adds to the error. Where the machine
+/// wanders instead, the ratios themselves show how far.
+pub(super) fn steadied(measured: Mean, spread: f64, floor: f64, pairs: &[Pair]) -> Mean {
+    if pairs.len() < 2 {
+        return measured;
+    }
+    let mut blocks = blocks(pairs);
+    if !blocks.iter().any(Block::has_drift) {
+        blocks = vec![Block::of(pairs)];
+    }
+    let (drifting, others): (Vec<Block>, Vec<Block>) =
+        blocks.into_iter().partition(Block::has_drift);
+    let span: f64 = drifting.iter().map(|block| block.span).sum();
+    let apart: f64 = others.iter().map(|block| block.apart).sum();
+    let count = pairs.len() as f64;
+    let (mut drift, mut squares) = (0.0, 0.0);
+    for block in &drifting {
+        let times = (block.apart / block.span + apart / span) / count;
+        drift += times * block.rise;
+        squares += times * times;
+    }
+    // A pair's level varies by a quarter of what the logarithm of its ratio does, and a rise is of two.
+    let variance = spread * spread * (1.0 / count + squares / 2.0);
+    Mean::new(measured.centre - drift, variance, measured.freedom, floor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pairs with so much time between the two, of blocks that begin at a level of 100 and change by `rate` per unit of
+    /// time; a day lies between blocks.
+    fn pairs(blocks: &[(usize, f64, f64)]) -> Vec<Pair> {
+        let mut pairs = Vec::new();
+        for (block, &(count, apart, rate)) in blocks.iter().enumerate() {
+            let level = |at: f64| 100.0 * (rate * at).exp();
+            for index in 0..count {
+                let at = 3.0 * index as f64;
+                let day = 10_000.0 * block as f64;
+                pairs.push(Pair {
+                    base: level(at),
+                    value: level(at + apart),
+                    base_at: day + at,
+                    at: day + at + apart,
+                    block: (0, block as u32),
+                });
+            }
+        }
+        pairs
+    }
+
+    #[track_caller]
+    fn check(pairs: &[Pair], centre: f64, factor: f64) {
+        let measured = Mean::new(0.5, 0.0, 1.0, 0.0);
+        let ratios = pairs.iter().map(|pair| (pair.value / pair.base).ln());
+        let mean = ratios.sum::<f64>() / pairs.len() as f64;
+        let measured = Mean {
+            centre: mean,
+            ..measured
+        };
+        let steadied = steadied(measured, 2.0, 0.0, pairs);
+        assert!((steadied.centre - centre).abs() < 1e-12, "{steadied:?}");
+        let expected = 2.0 * factor.sqrt();
+        assert!((steadied.error - expected).abs() < 1e-12, "{steadied:?}");
+    }
+
+    #[test]
+    fn each_block_is_freed_of_its_own_drift() {
+        // By hand: of one block 1/n + h² / 2(n - 1)², with h = 1/3.
+        check(&pairs(&[(4, 1.0, 0.01)]), 0.0, 0.25 + 1.0 / 162.0);
+        // Each rise counts for apart / span / n: 2 x 1/6 / 4, and 2 x 2/3 / 4.
+        let two = [(2, 1.0, 0.01), (2, 2.0, -0.03)];
+        let (a, b) = (2.0 / 3.0 / 4.0, 4.0 / 3.0 / 4.0);
+        check(&pairs(&two), 0.0, 0.25 + (a * a + b * b) / 2.0);
+    }
+
+    #[test]
+    fn a_block_of_one_pair_drifts_as_the_others_do() {
+        let pairs = pairs(&[(1, 2.0, 0.01), (3, 1.0, 0.01)]);
+        let times = (3.0 / 6.0 + 2.0 / 6.0) / 4.0;
+        check(&pairs, 0.0, 0.25 + times * times / 2.0);
+        assert!(!is_hidden(&pairs));
+    }
+
+    #[test]
+    fn where_every_block_has_one_pair_they_are_taken_for_one() {
+        let single = pairs(&[(1, 1.0, 0.01), (1, 1.0, 0.01), (1, 1.0, 0.01)]);
+        assert!(is_hidden(&single));
+        // Nothing of 0.01 in each of them is seen in what happens from day to day.
+        let times = 3.0 / 20_000.0 / 3.0;
+        check(&single, 0.01, 1.0 / 3.0 + times * times / 2.0);
+    }
+
+    #[test]
+    fn one_pair_has_no_drift() {
+        check(&pairs(&[(1, 1.0, 0.01)]), 0.01, 0.0);
+    }
+}

@@ -1,0 +1,75 @@
+//! Reads of trees that were not alike when the step began.
+
+use std::collections::BTreeMap;
+
+use analysis::{CompareOptions, ComparedStep, Figures, Row, compare};
+use record::{Status, StepKind};
+
+fn row(target: &str, repeat: u32, files: f64) -> Row {
+    Row {
+        target: target.to_owned(),
+        workload: "kv".to_owned(),
+        clients: 1,
+        repeat,
+        step: "readrandom".to_owned(),
+        kind: StepKind::Query,
+        main_op: Some("get".to_owned()),
+        reported: true,
+        status: Status::Complete,
+        seconds: 10.0,
+        valid: true,
+        metrics: BTreeMap::from([
+            ("qps", Some(1000.0 + f64::from(repeat))),
+            ("cpupq", Some(10.0)),
+            ("l0_files_begin", Some(files)),
+            ("levels_begin", Some(4.0)),
+        ]),
+        ..Row::default()
+    }
+}
+
+/// By metric: what is to be known of the comparison.
+fn reasons(figures: &Figures) -> BTreeMap<String, Vec<String>> {
+    let options = CompareOptions {
+        base: "old.c".to_owned(),
+        resamples: 200,
+        ..CompareOptions::default()
+    };
+    let told = |row: ComparedStep| (row.metric, row.reasons);
+    compare(figures, &options)
+        .rows
+        .into_iter()
+        .map(told)
+        .collect()
+}
+
+#[test]
+fn that_the_trees_were_not_alike_is_said_beside_the_throughput() {
+    let mut rows = Vec::new();
+    for repeat in 1..=3 {
+        rows.push(row("old.c", repeat, 0.0));
+        rows.push(row("new.c", repeat, 3.0));
+    }
+    let mut figures = Figures {
+        rows,
+        ..Figures::default()
+    };
+    let told = reasons(&figures);
+    assert_eq!(
+        told["throughput"],
+        [
+            "the trees were not alike when it began, 4 levels with 0 L0 files -> 4 levels with 3 L0 files, and a read looks into each"
+        ]
+    );
+    // Once for each step: what an operation costs stands beside it.
+    let says = |reasons: &[String]| reasons.iter().any(|reason| reason.contains("trees"));
+    assert!(!says(&told["cpupq"]));
+    // A repeat that does not count says nothing of those that do.
+    for row in &mut figures.rows {
+        let is_new = row.target == "new.c";
+        let files = if is_new && row.repeat == 1 { 90.0 } else { 0.0 };
+        row.metrics.insert("l0_files_begin", Some(files));
+        row.valid = row.repeat > 1;
+    }
+    assert!(!says(&reasons(&figures)["throughput"]));
+}
