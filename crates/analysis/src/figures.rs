@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use record::{Status, StepKind, Warning};
 use serde::Serialize;
 
-use crate::{Quality, Settings, Settled, SlaHistory};
+use crate::{Quality, Remark, Settings, Settled, SlaHistory};
 
 /// All figures of one or several runs, in the order of their plans.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -107,7 +107,7 @@ pub struct Row {
     pub metrics: BTreeMap<&'static str, Option<f64>>,
     /// What its log-structured merge tree did; `None` where the engine has none.
     pub lsm: Option<Lsm>,
-    /// The rate of writes asked for and had; `None` without a rate.
+    /// The rate asked for and had: of writes, or of what the step is about; `None` without one.
     pub sla: Option<Sla>,
     /// How far apart the clients ended; `None` with one client, and in steps of given length.
     pub fairness: Option<Fairness>,
@@ -121,8 +121,10 @@ pub struct Row {
     pub host_sums: BTreeMap<String, f64>,
     /// Every second, over all clients.
     pub series: Series,
-    /// What should be known about it.
+    /// What should be known about it, as was noticed while it ran.
     pub warnings: Vec<Warning>,
+    /// The same as its figures say it.
+    pub remarks: Vec<Remark>,
 }
 
 /// One kind of operation in one step, over all clients.
@@ -213,11 +215,11 @@ pub struct Buckets {
 /// Whether a rate that was asked for was had.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Sla {
-    /// The kind of operation that writes: `insert`, `put`.
+    /// The kind of operation that has the rate: `insert`, `put`, `event`.
     pub kind: String,
-    /// Rows, or keys, per second over all clients, as asked for.
+    /// Rows, keys or events per second over all clients, as asked for.
     pub target: f64,
-    /// Rows inserted, or keys put, per second, over all clients.
+    /// Rows inserted, keys put or events completed per second, over all clients.
     pub achieved: f64,
     /// `achieved >= 0.95 * target` (`docs/metrics.md`).
     pub met: bool,

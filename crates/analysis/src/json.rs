@@ -65,5 +65,6 @@ fn row(row: &Row) -> Value {
         "settled": row.settled,
         "counters": row.counters,
         "warnings": row.warnings,
+        "remarks": row.remarks,
     })
 }

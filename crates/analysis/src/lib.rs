@@ -11,16 +11,18 @@ mod latency;
 mod metrics;
 mod operation;
 mod quality;
+mod remarks;
 mod rows;
 mod series;
 mod settings;
 mod shade;
 mod sla;
+mod trees;
 
 pub use compare::{
     CompareOptions, Compared, ComparedStep, Gate, Interval, NoiseFloor, POWER, Pairing,
-    REPEATS_CAP, Sample, Seen, StepNoise, THROUGHPUT, Thresholds, Verdict, compare, gate,
-    more_is_better, noise_floor, throughput,
+    REPEATS_CAP, Sample, Seen, StepNoise, THROUGHPUT, Thresholds, Verdict, compare, costs, gate,
+    more_is_better, noise_floor, repeats_to_judge, throughput,
 };
 pub use explain::{Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind, counted, explain};
 pub use fairness::fairness;
@@ -32,6 +34,7 @@ pub use quality::{
     LISTED_MAX, Moved, Pending, Quality, SHIFT_SECONDS_MIN, STALL_SHARE, SettleAction, Settled,
     Shift, SlaHistory, Stall, WorstResponse,
 };
+pub use remarks::Remark;
 pub use rows::{each_row, figures, figures_and};
 pub use series::{per_second, rate_exceeded_in};
 pub use settings::{
@@ -40,3 +43,4 @@ pub use settings::{
 };
 pub use shade::{Shade, relative, shade_max, shade_relative, shade_share, shade_summary};
 pub use sla::{SLA_SHARE, sla};
+pub use trees::TreeAtBegin;

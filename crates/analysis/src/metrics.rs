@@ -15,7 +15,7 @@ use crate::{CounterSeries, OpSeries, rate_exceeded_in};
 pub(crate) use lsm::lsm;
 
 /// All metrics, in the order in which the field shows them; what it does not have comes last.
-pub const METRICS: [&str; 83] = [
+pub const METRICS: [&str; 86] = [
     "ips",
     "dps",
     "qps",
@@ -43,6 +43,9 @@ pub const METRICS: [&str; 83] = [
     "rKB/o",
     "wKB/o",
     "o/s",
+    "krows_sec",
+    "rows/event",
+    "others%",
     "client_cpu_us_per_op",
     "server_cpu_us_per_op",
     "client_cpu_us_per_row_inserted",
@@ -182,6 +185,9 @@ pub fn metrics(
     set("rKB/o", per_op(scaled(read_bytes, KIB)));
     set("wKB/o", per_op(scaled(written_bytes, KIB)));
     set("o/s", rate);
+    set("krows_sec", thousands_scanned_per_second(step));
+    set("rows/event", rows_deleted_per_event(step));
+    set("others%", others_percent(step, host, embedded));
     set(
         "client_cpu_us_per_op",
         has_clients.then_some(client_cpu_ns).and_then(cpu_us_per_op),
@@ -288,6 +294,38 @@ fn all_cpu_ns_per_second(host: &HostSeries) -> Option<f64> {
         busy_cpu_ns_per_second(host)?
             + sum_of(host, &["cpu_idle_ns", "cpu_iowait_ns", "cpu_steal_ns"])?,
     )
+}
+
+/// The share of all processors' time that was used by what is neither assay's nor the server's, in percent: other
+/// programs, and the kernel's own threads. Interrupts are left out, which mostly serve these two. `None` where the server
+/// is not one that assay can see: it may be on this host.
+fn others_percent(step: &Step, host: &HostSeries, embedded: bool) -> Option<f64> {
+    let working = sum_of(host, &["cpu_user_ns", "cpu_nice_ns", "cpu_system_ns"])?;
+    let assay = growth_per_second(host, "assay_cpu_ns")?;
+    // An embedded engine works in assay's process, which is then measured as the server's too.
+    let server = match embedded {
+        true => 0.0,
+        false => {
+            step.cpu.server_ns?;
+            sum_of(host, &["server_cpu_user_ns", "server_cpu_system_ns"])?
+        }
+    };
+    let others = (working - assay - server).max(0.0);
+    over(100.0 * others, all_cpu_ns_per_second(host)?)
+}
+
+/// Thousands of rows per second that events went through from end to end.
+fn thousands_scanned_per_second(step: &Step) -> Option<f64> {
+    let rows = step.scanned_rows_per_event? as f64;
+    let events = per_second(step, step.main_operation()?, |ops| ops.ok)?;
+    Some(events * rows / 1e3)
+}
+
+/// Rows that an event deleted, on average.
+fn rows_deleted_per_event(step: &Step) -> Option<f64> {
+    step.deletes_per_event?;
+    let ops = step.ops.get(step.main_operation()?)?;
+    over(ops.rows as f64, ops.ok as f64)
 }
 
 /// The largest value of a gauge.

@@ -30,6 +30,11 @@ pub(crate) fn is_key_value(kind: &str) -> bool {
     kind == PUT || reads_keys(kind)
 }
 
+/// Whether a rate of this kind is one of rows, or keys, rather than of operations.
+pub(crate) fn has_rate_in_rows(kind: &str) -> bool {
+    WRITING.contains(&kind)
+}
+
 /// The kind that gives the engine new data in a step: what a load is about, or what runs beside the queries.
 pub(crate) fn writing(step: &Step) -> Option<&str> {
     match step.kind {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use record::{Cell, Counter, RecordError, RunDir, Status, StepReader, Warning};
 
 use crate::consistency::contradictions;
+use crate::remarks::remarks;
 use crate::series::{CountersReader, OpsReader};
 use crate::{
     Begun, Figures, OpFigures, Row, RunSettings, Series, Sla, Unfinished, buckets, curve, fairness,
@@ -244,6 +245,7 @@ fn row(run: usize, cell: &Cell, reader: &StepReader) -> Result<Row, RecordError>
         lsm: metrics::lsm(step),
         sla: sla(step).map(with_history),
         fairness: fairness(step),
+        remarks: remarks(step, &metrics),
         quality: quality::quality(step, &series, &host, stalled_pct),
         settled: quality::settled(step, &metrics),
         metrics,

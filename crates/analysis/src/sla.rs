@@ -1,4 +1,4 @@
-//! Whether the rate of writes that was asked for was had.
+//! Whether the rate that was asked for was had.
 
 use record::Step;
 
@@ -7,28 +7,42 @@ use crate::{Sla, operation};
 /// The share of the rate that must be had.
 pub const SLA_SHARE: f64 = 0.95;
 
-/// The rate of inserts, or of puts, asked for and had, over all clients; `None` in a step without a rate, or without
-/// length. Its history is had from the seconds.
+/// The rate of inserts, or of puts, asked for and had, over all clients; else that of what the step is about, where it
+/// is held to one. `None` in a step without a rate, or without length. Its history is had from the seconds.
 ///
-/// The rate is over the time that the step was given, or to the last write's reply where that came later: not to the
-/// last read's, which says nothing of writes. The field rounds `0.95 * target` to a whole number and the rate to one
-/// decimal first; here neither is rounded.
+/// The rate is over the time that the step was given, or to the last reply to what has the rate where that came later:
+/// not to the last read's, which says nothing of writes. The field rounds `0.95 * target` to a whole number and the rate
+/// to one decimal first; here neither is rounded.
 pub fn sla(step: &Step) -> Option<Sla> {
-    let target = step.insert_rate_target_rows_per_s?;
-    let kind = operation::writing(step).unwrap_or(operation::INSERT);
+    let (kind, target) = match step.insert_rate_target_rows_per_s {
+        Some(target) => (
+            operation::writing(step).unwrap_or(operation::INSERT),
+            target,
+        ),
+        None => {
+            let kind = step.main_operation()?;
+            (kind, step.ops.get(kind)?.rate_target_ops_per_s?)
+        }
+    };
     let role = operation::role_of(kind);
-    let writing = step
+    let connections = step
         .connections
         .iter()
         .filter(|connection| connection.role == role);
     let elapsed_ns = match step.time_given_ns {
-        Some(given_ns) => writing
+        Some(given_ns) => connections
             .map(|connection| connection.ended_ns)
             .fold(given_ns, u64::max),
         None => step.elapsed_ns,
     };
-    let rows = step.ops.get(kind).map_or(0, |ops| ops.rows);
-    let achieved = (elapsed_ns > 0).then(|| rows as f64 / (elapsed_ns as f64 / 1e9))?;
+    let count = step.ops.get(kind).map_or(0, |ops| {
+        if operation::has_rate_in_rows(kind) {
+            ops.rows
+        } else {
+            ops.ok
+        }
+    });
+    let achieved = (elapsed_ns > 0).then(|| count as f64 / (elapsed_ns as f64 / 1e9))?;
     Some(Sla {
         kind: kind.to_owned(),
         target,
@@ -150,5 +164,33 @@ mod tests {
             })
             .is_none()
         );
+    }
+
+    #[test]
+    fn a_step_held_to_a_rate_of_its_own_events_has_it_in_events() {
+        let events = Ops {
+            ok: 940,
+            // What they read says nothing.
+            rows: 94_000,
+            rate_target_ops_per_s: Some(100.0),
+            ..Ops::default()
+        };
+        let mut step = Step {
+            kind: StepKind::Query,
+            main_op: Some("event".into()),
+            elapsed_ns: 10_000_000_000,
+            ops: BTreeMap::from([("event".to_owned(), events)]),
+            ..Step::default()
+        };
+        let had = sla(&step).unwrap();
+        assert_eq!(
+            (had.kind.as_str(), had.target, had.achieved),
+            ("event", 100.0, 94.0)
+        );
+        assert!(!had.met);
+        if let Some(events) = step.ops.get_mut("event") {
+            events.rate_target_ops_per_s = None;
+        }
+        assert!(sla(&step).is_none(), "as fast as they go");
     }
 }

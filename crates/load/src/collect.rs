@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 use workload::Kind;
 
 use crate::new_histogram;
-use crate::tally::Lap;
+use crate::tally::{Lap, Tally};
 
 /// From when a latency is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,11 +56,27 @@ pub struct IntervalRow {
 pub struct Progress {
     /// Since the step began.
     pub elapsed_ns: u64,
-    /// Rows in the last second of which all connections that are at work have told, by kind of operation; `None`
-    /// before there is one.
-    pub rows_last_second: Option<BTreeMap<&'static str, u64>>,
-    /// Rows since the step began, by kind of operation.
-    pub rows_total: BTreeMap<&'static str, u64>,
+    /// What was done in the last second of which all connections that are at work have told, by kind of operation;
+    /// `None` before there is one.
+    pub last_second: Option<BTreeMap<&'static str, Amount>>,
+    /// What was done since the step began, by kind of operation.
+    pub total: BTreeMap<&'static str, Amount>,
+}
+
+/// How much was done of one kind of operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Operations that succeeded.
+    pub ok: u64,
+    /// Their rows.
+    pub rows: u64,
+}
+
+impl Amount {
+    fn add(&mut self, tally: &Tally) {
+        self.ok += tally.ok;
+        self.rows += tally.rows;
+    }
 }
 
 /// Takes what a step measured, as it comes. Called from the thread that called [`crate::run`].
@@ -205,7 +221,7 @@ pub(crate) struct Collector<'a, S> {
     idle: Vec<Histogram<u64>>,
     rows: Vec<IntervalRow>,
     pub(crate) progress: Progress,
-    rows_by_second: BTreeMap<(u32, &'static str), u64>,
+    by_second: BTreeMap<(u32, &'static str), Amount>,
     scratch: Histogram<u64>,
 }
 
@@ -221,7 +237,7 @@ impl<'a, S: Sink> Collector<'a, S> {
             idle: Vec::new(),
             rows: Vec::new(),
             progress: Progress::default(),
-            rows_by_second: BTreeMap::new(),
+            by_second: BTreeMap::new(),
             scratch: new_histogram(),
         }
     }
@@ -310,8 +326,9 @@ impl<'a, S: Sink> Collector<'a, S> {
                 service_ns_max,
                 response_ns_max,
             });
-            *self.progress.rows_total.entry(kind).or_default() += tally.rows;
-            *self.rows_by_second.entry((lap.second, kind)).or_default() += tally.rows;
+            self.progress.total.entry(kind).or_default().add(tally);
+            let second = self.by_second.entry((lap.second, kind));
+            second.or_default().add(tally);
             (tally.sent, tally.ok, tally.failed, tally.retried) = (0, 0, 0, 0);
             (tally.rows, tally.unexpected_rows) = (0, 0);
         }
@@ -340,12 +357,12 @@ impl<'a, S: Sink> Collector<'a, S> {
         let second = (now_ns / 1_000_000_000) as u32;
         self.progress.elapsed_ns = now_ns;
         if let Some(last) = second.checked_sub(1 + SECONDS_KEPT) {
-            let rows = self
-                .rows_by_second
+            let done = self
+                .by_second
                 .range((last, "")..(last + 1, ""))
-                .map(|(&(_, kind), &rows)| (kind, rows));
-            self.progress.rows_last_second = Some(rows.collect());
-            self.rows_by_second = self.rows_by_second.split_off(&(last, ""));
+                .map(|(&(_, kind), &amount)| (kind, amount));
+            self.progress.last_second = Some(done.collect());
+            self.by_second = self.by_second.split_off(&(last, ""));
         }
         self.sink.progress(&self.progress)?;
         self.flush_latencies(second.saturating_sub(SECONDS_KEPT))

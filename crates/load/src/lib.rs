@@ -12,7 +12,7 @@ mod tally;
 mod worker;
 
 pub use clock::{Clock, SystemClock};
-pub use collect::{IntervalRow, KindTotals, Latency, Progress, Sink, Time};
+pub use collect::{Amount, IntervalRow, KindTotals, Latency, Progress, Sink, Time};
 pub use run::{Ended, Limits, Outcome, Task, Worked, run};
 pub use schedule::Schedule;
 pub use tally::{HISTOGRAM_MAX_NS, new_histogram};

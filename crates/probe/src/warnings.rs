@@ -24,6 +24,8 @@ pub struct HostContext<'a> {
     pub local_server: bool,
     /// Connections at a time, at most; 0 if that is not known.
     pub connections: u32,
+    /// Those of them that work at a time, at most; likewise.
+    pub working: u32,
     /// The flush latency in the data directory, if it was measured.
     pub fsync: Option<FsyncSample>,
 }
@@ -209,10 +211,10 @@ pub fn warnings(facts: &HostFacts, context: HostContext<'_>) -> Vec<HostWarning>
         let allowed = facts
             .number("cpu_allowed_count")
             .unwrap_or(u64::from(facts.cpu_count));
-        let crowded = if u64::from(context.connections) >= allowed && context.connections > 0 {
+        let crowded = if u64::from(context.working) >= allowed && context.working > 0 {
             format!(
-                ", and {} connections keep all of them busy",
-                context.connections
+                ", and the {} connections that work at a time keep all of them busy",
+                context.working
             )
         } else {
             String::new()

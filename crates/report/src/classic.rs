@@ -10,8 +10,11 @@ use record::Status;
 use crate::grouped;
 use crate::matrix::{Line, Matrix, StepHead};
 use crate::number::{Figure, fixed};
-use crate::operations::{step_head, throughput_head, throughput_title, written};
-use crate::table::{Cell, Table, TableRow, Tone};
+use crate::operations::{counted, step_head, throughput_head, throughput_title};
+use crate::table::{Cell, FAILURES, Table, TableRow, Tone};
+
+/// The share of operations from which failures are marked.
+const FAILED_SHARE: f64 = 0.01;
 
 /// Why figures are invalid, each reason under a letter.
 #[derive(Default)]
@@ -212,6 +215,12 @@ fn summary_of<'a>(matrix: &Matrix<'a>, group: Option<&str>, steps: &[StepHead<'a
     table.with_legend()
 }
 
+/// Whether more of what the step is about failed than can be overlooked.
+fn has_failures(row: &Row) -> bool {
+    let main = row.main_op.as_deref().and_then(|kind| row.ops.get(kind));
+    main.is_some_and(|ops| ops.failed as f64 > FAILED_SHARE * (ops.count + ops.failed) as f64)
+}
+
 /// Colours the cells of one step among lines that are compared with each other.
 pub(crate) fn shade<'c>(
     cells: impl Iterator<Item = &'c mut Cell>,
@@ -228,6 +237,7 @@ pub(crate) fn shade<'c>(
                 .is_none_or(|sla| sla.met)
         })
         .collect();
+    let has_failures: Vec<bool> = rows().map(|row| row.is_some_and(has_failures)).collect();
     let shades = shade_summary(&values, &sla_met);
     for (index, (cell, shade)) in cells.zip(shades).enumerate() {
         if values[index].is_none() {
@@ -236,6 +246,9 @@ pub(crate) fn shade<'c>(
         *cell = Cell::toned(std::mem::take(&mut cell.text), shade.into());
         if !sla_met[index] && cell.tone != Tone::SlaMissed {
             cell.mark.push_str(Tone::SlaMissed.mark());
+        }
+        if has_failures[index] {
+            cell.mark.push_str(FAILURES);
         }
     }
 }
@@ -318,18 +331,65 @@ fn relative_of<'a>(matrix: &Matrix<'a>, group: Option<&str>, steps: &[StepHead<'
     table.with_legend()
 }
 
-/// (c) The rate of writes in steps that ask for one, and under each group of lines the rate that was asked for.
-pub(crate) fn insert_rate(matrix: &Matrix<'_>) -> Option<Table> {
+/// (c) The rate in steps that ask for one, of writes or of their own operations, and under each group of lines the rate
+/// that was asked for. Where tests are rows they are that here too.
+pub(crate) fn rates(matrix: &Matrix<'_>) -> Vec<Table> {
+    let are_rows = grouped::are_rows(matrix);
     let with_rate = |step: &StepHead<'_>| {
-        matrix
-            .lines
-            .iter()
-            .any(|line| line.row(step.name).is_some_and(|row| row.sla.is_some()))
+        let mut rows = matrix.rows_of(*step);
+        rows.any(|row| row.sla.is_some())
     };
-    let steps: Vec<_> = matrix.measured().filter(with_rate).collect();
-    if steps.is_empty() {
-        return None;
+    let (tests, steps): (Vec<_>, Vec<_>) = matrix
+        .measured()
+        .filter(with_rate)
+        .partition(|step| step.group.is_some() && are_rows);
+    let of_steps = (!steps.is_empty()).then(|| rates_of(matrix, &steps));
+    let of_tests = grouped::rates(matrix, &tests).into_iter();
+    of_steps.into_iter().chain(of_tests).collect()
+}
+
+/// What stands where a line has a rate asked for; `decimals` are those of the step.
+pub(crate) fn rate_cell(
+    matrix: &Matrix<'_>,
+    line: &Line<'_>,
+    step: StepHead<'_>,
+    decimals: usize,
+    footnotes: &mut Footnotes,
+) -> Cell {
+    let Some(row) = line.row(step.name) else {
+        return missing_step(matrix, line, step);
+    };
+    if let Some(cell) = ended_early(row.status) {
+        return cell;
     }
+    let Some(sla) = &row.sla else {
+        return Cell::not_applicable();
+    };
+    let text = fixed(sla.achieved, decimals);
+    let missed = if sla.met { "" } else { Tone::SlaMissed.mark() };
+    if !row.valid {
+        let mark = format!("{missed}!{}", footnotes.letter(matrix, line, row));
+        return Cell {
+            text,
+            mark,
+            tone: Tone::Invalid,
+            share: 0,
+        };
+    }
+    let tone = match sla.met {
+        true => Tone::Plain,
+        false => Tone::SlaMissed,
+    };
+    Cell::toned(text, tone)
+}
+
+/// The rate that a step asks for of the lines of a group.
+pub(crate) fn rate_asked(lines: &[&Line<'_>], step: StepHead<'_>) -> Option<f64> {
+    let mut rows = lines.iter().filter_map(|line| line.row(step.name));
+    rows.find_map(|row| Some(row.sla.as_ref()?.target))
+}
+
+fn rates_of(matrix: &Matrix<'_>, steps: &[StepHead<'_>]) -> Table {
     let decimals: Vec<usize> = steps
         .iter()
         .map(|step| {
@@ -340,14 +400,15 @@ pub(crate) fn insert_rate(matrix: &Matrix<'_>) -> Option<Table> {
             Figure::PerSecond.decimals(slas.flat_map(|sla| [sla.target, sla.achieved]))
         })
         .collect();
-    let written: BTreeSet<&str> = steps
+    let units: BTreeSet<&str> = steps
         .iter()
         .flat_map(|step| matrix.rows_of(*step))
-        .filter_map(|row| Some(written(&row.sla.as_ref()?.kind)))
+        .filter_map(|row| Some(counted(&row.sla.as_ref()?.kind)))
         .collect();
-    let written: Vec<&str> = written.into_iter().collect();
-    let of = match written[..] {
+    let units: Vec<&str> = units.into_iter().collect();
+    let of = match units[..] {
         ["rows"] => "Insert rate",
+        ["events"] => "Rate of events",
         _ => "Rate of writes",
     };
     let mut footnotes = Footnotes::default();
@@ -355,7 +416,7 @@ pub(crate) fn insert_rate(matrix: &Matrix<'_>) -> Option<Table> {
         id: "insert-rate".to_string(),
         title: format!(
             "{of} in steps that ask for one, {}/s over all clients",
-            written.join(" or ")
+            units.join(" or ")
         ),
         lead: matrix.lead(),
         columns: steps.iter().map(|step| step_head(step.name)).collect(),
@@ -363,36 +424,10 @@ pub(crate) fn insert_rate(matrix: &Matrix<'_>) -> Option<Table> {
     };
     for group in matrix.groups() {
         for line in group {
-            let cells = steps.iter().zip(&decimals).map(|(step, decimals)| {
-                let Some(row) = line.row(step.name) else {
-                    return missing_step(matrix, line, *step);
-                };
-                if let Some(cell) = ended_early(row.status) {
-                    return cell;
-                }
-                let Some(sla) = &row.sla else {
-                    return Cell::not_applicable();
-                };
-                let text = fixed(sla.achieved, *decimals);
-                let missed = if sla.met { "" } else { Tone::SlaMissed.mark() };
-                if !row.valid {
-                    let mark = format!("{missed}!{}", footnotes.letter(matrix, line, row));
-                    return Cell {
-                        text,
-                        mark,
-                        tone: Tone::Invalid,
-                        share: 0,
-                    };
-                }
-                Cell::toned(
-                    text,
-                    if sla.met {
-                        Tone::Plain
-                    } else {
-                        Tone::SlaMissed
-                    },
-                )
-            });
+            let cells = steps
+                .iter()
+                .zip(&decimals)
+                .map(|(step, decimals)| rate_cell(matrix, line, *step, *decimals, &mut footnotes));
             table.rows.push(TableRow {
                 lead: matrix.lead_of(line),
                 cells: cells.collect(),
@@ -408,10 +443,8 @@ pub(crate) fn insert_rate(matrix: &Matrix<'_>) -> Option<Table> {
             }
         }
         let cells = steps.iter().zip(&decimals).map(|(step, decimals)| {
-            let target = group
-                .iter()
-                .find_map(|line| Some(line.row(step.name)?.sla.as_ref()?.target));
-            target.map_or_else(Cell::not_run, |target| {
+            let lines: Vec<_> = group.iter().collect();
+            rate_asked(&lines, *step).map_or_else(Cell::not_run, |target| {
                 Cell::plain(fixed(target, *decimals))
             })
         });
@@ -422,7 +455,7 @@ pub(crate) fn insert_rate(matrix: &Matrix<'_>) -> Option<Table> {
         });
     }
     table.notes.extend(footnotes.into_notes());
-    Some(table.with_legend())
+    table.with_legend()
 }
 
 /// (f) How far apart the clients of a step ended.

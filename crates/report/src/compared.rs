@@ -20,6 +20,7 @@ use board::Board;
 pub use csv::compared_csv;
 pub use json::compared_json;
 pub use noise::noise_floor;
+pub use relative::bounds;
 
 /// One of the runs that are compared.
 #[derive(Clone, Debug)]

@@ -1,15 +1,18 @@
 //! Findings in words, for a terminal, Markdown and HTML: what matters most, and how many more there are.
 
-use analysis::{CompareOptions, Compared, FINDINGS_SHOWN_MAX, Figures, Finding, compare, explain};
+use analysis::{
+    CompareOptions, Compared, FINDINGS_SHOWN_MAX, Figures, Finding, compare, costs, explain,
+};
 use maud::{Markup, html as markup};
 use record::Run;
 
 use crate::terminal::{Text, printable};
 
-/// The targets of a run compared with its own base, and what there is to be said of it.
+/// The targets of a run compared with its own base, by what `assay compare` goes by, and what there is to be said of it.
 pub(crate) fn of(run: &Run, figures: &Figures) -> (Compared, Vec<Finding>) {
     let options = CompareOptions {
         base: run.base.clone(),
+        metrics: costs(figures),
         ..CompareOptions::default()
     };
     let compared = compare(figures, &options);

@@ -7,7 +7,7 @@ use analysis::{Row, relative as ratio_to, shade_relative};
 
 use crate::classic::{
     Footnotes, anchor, base_row, comparable, ended_early, has_others, length_cell, not_compared,
-    relative_cell, shade, throughput_cell,
+    rate_asked, rate_cell, relative_cell, shade, throughput_cell,
 };
 use crate::matrix::{Line, Matrix, StepHead};
 use crate::number::{Figure, fixed};
@@ -127,6 +127,58 @@ pub(crate) fn throughput<'a>(
                 row.lead.push(unit(*step));
             }
         }
+        scanned(&mut table, &lines, steps);
+        table.notes.extend(footnotes.into_notes());
+        table.with_legend()
+    });
+    tables.filter(Table::has_figures).collect()
+}
+
+/// Adds, under tests of which one event goes through a whole table, the rows that pass in a second: the field's figure.
+fn scanned(table: &mut Table, lines: &[&Line<'_>], steps: &[StepHead<'_>]) {
+    for (at, step) in steps.iter().enumerate().rev() {
+        let of = |line: &&Line<'_>| {
+            let row = line.row(step.name).filter(|row| comparable(row))?;
+            metric(row, "krows_sec")
+        };
+        let values: Vec<Option<f64>> = lines.iter().map(of).collect();
+        if values.iter().all(Option::is_none) {
+            continue;
+        }
+        let decimals = Figure::PerSecond.decimals(values.iter().copied().flatten());
+        let cells = values.iter().map(|value| match value {
+            Some(value) => Cell::plain(fixed(*value, decimals)),
+            None => Cell::not_run(),
+        });
+        let mut lead = vec![format!("{}, Krows/s", step.name)];
+        lead.resize(table.lead.len(), String::new());
+        let row = TableRow {
+            lead,
+            cells: cells.collect(),
+            target: false,
+        };
+        table.rows.insert(at + 1, row);
+    }
+}
+
+/// The rates of tests that are held to one, and what was asked for; a table for each number of clients and variant.
+pub(crate) fn rates<'a>(matrix: &Matrix<'a>, steps: &[StepHead<'a>]) -> Vec<Table> {
+    let tables = compared(matrix).map(|(_, lines, label, id)| {
+        let mut footnotes = Footnotes::default();
+        let asked: Vec<Option<f64>> = steps.iter().map(|step| rate_asked(&lines, *step)).collect();
+        let decimals = |asked: Option<f64>| Figure::PerSecond.decimals(asked);
+        let mut table = per_test(matrix, &lines, steps, |line, step| {
+            let asked = rate_asked(&lines, step);
+            rate_cell(matrix, line, step, decimals(asked), &mut footnotes)
+        });
+        table.lead.push("target rate".to_string());
+        for (row, asked) in table.rows.iter_mut().zip(asked) {
+            let text = asked.map(|rate| fixed(rate, decimals(Some(rate))));
+            row.lead.push(text.unwrap_or_default());
+        }
+        table.id = format!("rates-of-tests{id}");
+        table.title =
+            format!("Rate of events in tests that ask for one, events/s over all clients{label}");
         table.notes.extend(footnotes.into_notes());
         table.with_legend()
     });

@@ -75,6 +75,8 @@ pub struct Page<'a> {
     pub figures: &'a Figures,
     /// The curves of the figures' rows, in their order.
     pub curves: &'a [Curves],
+    /// What should be known of several runs beside each other, a sentence each.
+    pub notes: &'a [String],
 }
 
 /// A report of one or several runs as one HTML file, with charts of the figures' own seconds. Of many long steps the
@@ -85,6 +87,7 @@ pub fn html(sources: &[Source], figures: &Figures) -> String {
         sources,
         figures,
         curves: &curves,
+        notes: &[],
     })
 }
 
@@ -149,7 +152,7 @@ pub fn html_page(page: &Page<'_>) -> String {
                             @for relative in classic::relative(&matrix) { (table(&relative)) }
                         }
                         (findings::section(&findings))
-                        @if let Some(rate) = classic::insert_rate(&matrix) { (table(&rate)) }
+                        @for rate in classic::rates(&matrix) { (table(&rate)) }
                         @if let Some(stalled) = lsm::stalled(&matrix) { (table(&stalled)) }
                         @if let Some(fairness) = classic::fairness(&matrix) { (table(&fairness)) }
                         @for costs in grouped::costs(&matrix) { (table(&costs)) }
@@ -160,7 +163,7 @@ pub fn html_page(page: &Page<'_>) -> String {
                     }
                     section id="problems" {
                         h2 { "What should be known" }
-                        (problem_list(sources, figures, &matrix))
+                        (problem_list(page, &matrix))
                     }
                     section id="steps" {
                         h2 { "Steps" }
@@ -447,7 +450,10 @@ fn marked(text: &str) -> Markup {
     }
 }
 
-fn problem_list(sources: &[Source], figures: &Figures, matrix: &Matrix<'_>) -> Markup {
+fn problem_list(page: &Page<'_>, matrix: &Matrix<'_>) -> Markup {
+    let Page {
+        sources, figures, ..
+    } = *page;
     let runs: Vec<&Run> = sources.iter().map(|source| &source.run).collect();
     let problems = problems(&runs, figures, matrix);
     markup! {
@@ -473,6 +479,9 @@ fn problem_list(sources: &[Source], figures: &Figures, matrix: &Matrix<'_>) -> M
                         }
                     }
                 }
+            }
+            @for note in page.notes {
+                li class="warning" { span.word { (Weight::Warning.word()) } ": " (marked(note)) }
             }
         }
         @for cell in sources.iter().flat_map(|source| &source.cells) { (failure(cell)) }
@@ -952,7 +961,7 @@ fn method() -> Markup {
             "engine, host or step; " code { "-" } " that the step was not run."
         }
         p {
-            b { "A rate of writes" } " is met when at least 95% of the target was had. A step that asks for a rate and "
+            b { "A rate" } " of writes, or of a test's events, is met when at least 95% of the target was had. A step that asks for a rate and "
             "misses it shows its other figures for less work than it was to do."
         }
         p {

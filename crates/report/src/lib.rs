@@ -23,12 +23,16 @@ mod quality;
 mod table;
 mod terminal;
 mod times;
+mod trees;
+mod uneven;
 
 pub use compared::{
-    ComparedRun, Comparison, compared, compared_csv, compared_json, compared_markdown, noise_floor,
+    ComparedRun, Comparison, bounds, compared, compared_csv, compared_json, compared_markdown,
+    noise_floor,
 };
 pub use export::{
     About, Benchmarks, ExportedRun, Form, HistogramLog, SecondTable, benchmarks, csv, step_table,
 };
 pub use html::{CellRecord, Curves, Page, Source, html, html_page};
+pub use number::rate_text;
 pub use terminal::{TableStyle, differences, tables, tables_brief, tables_markdown, terminal_text};

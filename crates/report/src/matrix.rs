@@ -297,33 +297,106 @@ impl<'a> Matrix<'a> {
 
 /// The union of the steps of all lines: a step that a line lacks keeps its place after the one before it.
 fn steps<'a>(lines: &[Line<'a>]) -> Vec<StepHead<'a>> {
-    let mut steps: Vec<StepHead<'a>> = Vec::new();
+    let mut steps: Vec<(&str, Vec<&Row>)> = Vec::new();
     for line in lines {
         let mut at = 0;
         for row in &line.rows {
-            match steps.iter().position(|step| step.name == row.step) {
+            match steps.iter().position(|(name, _)| *name == row.step) {
                 Some(position) => {
+                    steps[position].1.push(row);
                     at = position + 1;
-                    // A step that failed early may not say to which group it belongs.
-                    let step = &mut steps[position];
-                    step.group = step.group.or(row.group.as_deref());
-                    step.reported |= row.reported;
                 }
                 None => {
-                    steps.insert(
-                        at,
-                        StepHead {
-                            name: &row.step,
-                            kind: row.kind,
-                            main_op: row.main_op.as_deref(),
-                            group: row.group.as_deref(),
-                            reported: row.reported,
-                        },
-                    );
+                    steps.insert(at, (&row.step, vec![row]));
                     at += 1;
                 }
             }
         }
     }
-    steps
+    let heads = steps.iter().map(|(name, rows)| head(name, rows));
+    heads.collect()
+}
+
+/// What the rows of a step say that it is. Of one that was never finished nothing but the name is recorded; one that failed
+/// early may not say to which group it belongs.
+fn head<'a>(name: &'a str, rows: &[&'a Row]) -> StepHead<'a> {
+    let is_told = |row: &&'a Row| row.status != Status::Incomplete;
+    let is_any_told = rows.iter().any(is_told);
+    let rows = || {
+        let rows = rows.iter().copied();
+        rows.filter(|row| is_told(row) || !is_any_told)
+    };
+    StepHead {
+        name,
+        kind: rows().next().map(|row| row.kind).unwrap_or_default(),
+        main_op: rows().find_map(|row| row.main_op.as_deref()),
+        group: rows().find_map(|row| row.group.as_deref()),
+        reported: rows().any(|row| row.reported),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(status: Status) -> Row {
+        Row {
+            step: "readrandom".into(),
+            status,
+            reported: true,
+            ..Row::default()
+        }
+    }
+
+    fn head_of(rows: Vec<&Row>) -> StepHead<'_> {
+        let lines: Vec<Line<'_>> = rows
+            .into_iter()
+            .map(|row| Line {
+                rows: vec![row],
+                ..Line::new("a.b", None, 1, 1, 0)
+            })
+            .collect();
+        let steps = steps(&lines);
+        assert_eq!(steps.len(), 1);
+        steps[0]
+    }
+
+    #[test]
+    fn a_step_is_what_those_say_that_finished_it() {
+        let killed = Row {
+            // As a record is read in which the step has nothing but its name.
+            kind: StepKind::Load,
+            main_op: Some("insert".into()),
+            ..row(Status::Incomplete)
+        };
+        let complete = Row {
+            kind: StepKind::Query,
+            main_op: Some("get".into()),
+            group: Some("point".into()),
+            reported: false,
+            ..row(Status::Complete)
+        };
+        for rows in [vec![&killed, &complete], vec![&complete, &killed]] {
+            let head = head_of(rows);
+            assert_eq!(head.kind, StepKind::Query);
+            assert_eq!(head.main_op, Some("get"));
+            assert_eq!(head.group, Some("point"));
+            assert!(!head.reported);
+        }
+        // Where nobody finished it the name has to do.
+        assert!(head_of(vec![&killed]).reported);
+    }
+
+    #[test]
+    fn a_step_that_failed_early_has_the_group_that_others_say() {
+        let failed = Row {
+            kind: StepKind::Query,
+            ..row(Status::Failed)
+        };
+        let complete = Row {
+            group: Some("point".into()),
+            ..row(Status::Complete)
+        };
+        assert_eq!(head_of(vec![&failed, &complete]).group, Some("point"));
+    }
 }

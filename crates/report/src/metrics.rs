@@ -38,9 +38,9 @@ const FIELD: [(&str, &str); 21] = [
     ("p99", "/s"),
 ];
 
-/// What an operation costs: the metric, its name in this table and its unit. The host's CPU is `cpupq`: client and
+/// What an operation costs, and what that is to be read by: the metric, its name in this table and its unit. The host's CPU is `cpupq`: client and
 /// server are parts of it.
-const COSTS: [(&str, &str, &str); 12] = [
+const COSTS: [(&str, &str, &str); 15] = [
     ("client_cpu_us_per_op", "client_cpu", "us/op"),
     ("server_cpu_us_per_op", "server_cpu", "us/op"),
     ("cpupq", "host_cpu", "us/op"),
@@ -53,6 +53,9 @@ const COSTS: [(&str, &str, &str); 12] = [
     ("client_cpu_us_per_query", "client_cpu", "us/query"),
     ("client_cpu_us_per_read", "client_cpu", "us/read"),
     ("client_cpu_us_per_write", "client_cpu", "us/write"),
+    ("krows_sec", "scanned", "Krows/s"),
+    ("rows/event", "deleted", "rows/event"),
+    ("others%", "others", "% of CPUs"),
 ];
 
 /// It has the field's name wherever nothing is said of client and server.
@@ -112,7 +115,9 @@ pub(crate) fn costs(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let mut columns: Vec<(&str, String)> = COSTS
         .iter()
         .filter(|(name, _, unit)| {
-            *unit == "us/op" || !name.contains("_us_per_") || applies(matrix, step, name)
+            let is_of_all = *unit == "us/op" || !name.contains("_us_per_");
+            let is_of_some = ["krows_sec", "rows/event"].contains(name);
+            (is_of_all && !is_of_some) || applies(matrix, step, name)
         })
         .map(|(name, head, unit)| (*name, format!("{head}\n{unit}")))
         .collect();

@@ -30,7 +30,7 @@ impl Figure {
             "c_wsecs" | "c_csecs" | "c_wsecs_settled" | "c_csecs_settled" => Self::OneDecimal,
             "uptime" | "u_cpu" | "s_cpu" => Self::OneDecimal,
             name if name.ends_with("_mb") => Self::OneDecimal,
-            "p1_of_median%" | "thickness%" | "cv%" => Self::OneDecimal,
+            "others%" | "p1_of_median%" | "thickness%" | "cv%" => Self::OneDecimal,
             "zero_s" | "below_half_s" | "stalls" | "stalled_s" | "longest_stall_s" | "shifts"
             | "max_at_s" => Self::Count,
             "Nstall" | "l0_files_begin" | "l0_files" | "l0_files_max" | "levels_begin"
@@ -38,6 +38,7 @@ impl Figure {
             "w_amp" | "w_amp_settled" | "wal_amp" | "r_amp" | "s_amp" => Self::Amplification,
             name if name.starts_with("debt_") => Self::Count,
             name if name.ends_with("_per_commit") => Self::PerOperation,
+            "rows/event" => Self::PerOperation,
             "rpq" | "rkbpq" | "wpi" | "wkbpi" | "cspq" | "cs/o" | "r/o" | "rKB/o" | "wKB/o" => {
                 Self::PerOperation
             }
@@ -63,7 +64,7 @@ impl Figure {
             .filter(|value| *value > 0.0)
             .fold(f64::INFINITY, f64::min);
         match self {
-            Self::PerSecond => usize::from(least < 10.0),
+            Self::PerSecond => decimals_of_rate(least),
             Self::OneDecimal => 1,
             Self::Count => 0,
             Self::Seconds => 3,
@@ -77,6 +78,19 @@ impl Figure {
             Self::Gigabytes => 3,
         }
     }
+}
+
+/// The decimals of a rate: three digits of a small one count, as many as a full scan of a large table needs.
+fn decimals_of_rate(rate: f64) -> usize {
+    if rate >= 10.0 {
+        return 0;
+    }
+    (2.0 - rate.max(1e-4).log10().floor()) as usize
+}
+
+/// A rate by itself, as tables show it: `22293`, `3.41`, `0.0294`.
+pub fn rate_text(per_second: f64) -> String {
+    fixed(per_second, Figure::PerSecond.decimals([per_second]))
 }
 
 /// A number with so many decimals and without separators; a negative zero loses its sign.
@@ -133,10 +147,14 @@ mod tests {
     }
 
     #[test]
-    fn a_column_with_a_small_rate_gets_a_decimal() {
+    fn a_column_with_a_small_rate_gets_decimals() {
         assert_eq!(Figure::PerSecond.decimals([12_345.6, 99.0]), 0);
-        assert_eq!(Figure::PerSecond.decimals([12_345.6, 0.4]), 1);
         assert_eq!(Figure::PerSecond.decimals([12_345.6, 0.0]), 0);
+        assert_eq!(rate_text(12_345.6), "12346");
+        assert_eq!(rate_text(9.876), "9.88");
+        assert_eq!(rate_text(1.0), "1.00");
+        assert_eq!(rate_text(1.0 / 34.0), "0.0294");
+        assert_eq!(rate_text(0.0), "0");
         assert_eq!(Figure::Microseconds.decimals([2.5, 300.0]), 2);
         assert_eq!(Figure::Microseconds.decimals([]), 0);
         assert_eq!(Figure::PerOperation.decimals([0.0, 0.25]), 3);

@@ -93,11 +93,12 @@ pub(crate) fn step_head(name: &str) -> String {
     )
 }
 
-/// What is written of a kind, many of them.
-pub(crate) fn written(kind: &str) -> &str {
+/// What a rate of a kind counts, many of them.
+pub(crate) fn counted(kind: &str) -> &str {
     match kind {
         "insert" => "rows",
         "put" => "puts",
+        "event" => "events",
         _ => "rows or keys",
     }
 }

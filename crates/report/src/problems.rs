@@ -6,7 +6,8 @@ use analysis::{Fate, Figures, Row, counted};
 use record::{Run, Status};
 
 use crate::differences::not_had;
-use crate::matrix::Matrix;
+use crate::matrix::{Line, Matrix};
+use crate::{trees, uneven};
 
 /// How much a problem weighs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,12 +123,54 @@ pub(crate) fn problems(runs: &[&Run], figures: &Figures, matrix: &Matrix<'_>) ->
             );
         }
     }
+    problems.extend(remarks(matrix, rows()));
+    let places = uneven::places(matrix);
+    if !places.is_empty() {
+        problems.push(Problem {
+            weight: Weight::Warning,
+            places,
+            texts: vec![
+                "other programs used different shares of the processors beside the targets: part of what they differ by \
+                 may be that [host::uneven]"
+                    .to_owned(),
+            ],
+        });
+    }
+    let places = trees::places(matrix);
+    if !places.is_empty() {
+        problems.push(Problem {
+            weight: Weight::Warning,
+            places,
+            texts: vec![
+                "the trees were not alike when the step began, which only reads: a read looks into every file of the \
+                 first level and into each level below [lsm::other-tree]"
+                    .to_owned(),
+            ],
+        });
+    }
     problems.sort_by_key(|problem| match problem.weight {
         Weight::Error => 0,
         Weight::Missing => 1,
         Weight::Invalid => 2,
         Weight::Warning => 3,
     });
+    problems
+}
+
+/// What figures say by themselves: one problem for each sort, its worst place first.
+fn remarks<'r, 'a: 'r>(
+    matrix: &Matrix<'a>,
+    rows: impl Iterator<Item = (&'r Line<'a>, &'r &'a Row)>,
+) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let remarks = rows.flat_map(|(line, row)| row.remarks.iter().map(move |of| (line, row, of)));
+    let mut remarks: Vec<_> = remarks.collect();
+    remarks.sort_by(|(.., a), (.., b)| b.weight.total_cmp(&a.weight));
+    for (line, row, remark) in remarks {
+        let place = format!("{} {}: {}", matrix.label(line), row.step, remark.here);
+        let text = format!("{} [{}]", remark.text, remark.code);
+        add(&mut problems, Weight::Warning, Some(place), vec![text]);
+    }
     problems
 }
 

@@ -207,7 +207,7 @@ fn stalls(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
     let mut table = Table {
         id: format!("stalls-{}", anchor(step.name)),
         title: format!(
-            "Stalls: consecutive seconds with less than {}% of the median",
+            "Stalls: consecutive seconds with less than {}% of the usual rate",
             fixed(100.0 * STALL_SHARE, 0)
         ),
         lead: matrix.lead(),

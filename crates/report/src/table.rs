@@ -12,7 +12,7 @@ pub(crate) enum Tone {
     Good,
     /// In the worst quarter of its column's range.
     Bad,
-    /// The rate of writes that was asked for was not had.
+    /// The rate that was asked for was not had.
     SlaMissed,
     /// More than 5% above the base.
     Better,
@@ -78,7 +78,7 @@ impl Tone {
             Self::Bad if across => Some("in the worst quarter of the row's range"),
             Self::Good => Some("in the best quarter of the column's range"),
             Self::Bad => Some("in the worst quarter of the column's range"),
-            Self::SlaMissed => Some("the rate of writes was below 95% of the target"),
+            Self::SlaMissed => Some("had less than 95% of the rate that was asked for"),
             Self::Better => Some("more than 5% above the base"),
             Self::Worse => Some("more than 5% below the base"),
             Self::Dearer => Some("a cost more than 5% above the base's"),
@@ -151,6 +151,9 @@ pub(crate) struct TableRow {
     pub target: bool,
 }
 
+/// The mark of a figure many of whose operations failed.
+pub(crate) const FAILURES: &str = "†";
+
 /// Heads of the columns on the left whose values rows share that are compared with each other.
 const GROUPING: [&str; 2] = ["variant", "clients"];
 
@@ -171,6 +174,8 @@ pub(crate) struct Table {
     pub lead: Vec<String>,
     /// Heads of the columns of figures; they may have line breaks.
     pub columns: Vec<String>,
+    /// Those of them that say nothing without the one before: ratios beside what they are of.
+    pub beside: Vec<usize>,
     /// The rows.
     pub rows: Vec<TableRow>,
     /// What else is to be known, one remark each.
@@ -180,7 +185,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// The meaning of every tone that occurs, marks first: `* the rate of writes was below 95% of the target`.
+    /// The meaning of every tone that occurs, marks first: `* had less than 95% of the rate that was asked for`.
     pub(crate) fn legend(&self) -> Vec<(Tone, &'static str)> {
         let tones = [
             Tone::Good,
@@ -228,6 +233,7 @@ impl Table {
                     let group = Self {
                         lead: lead.collect(),
                         columns: self.columns.clone(),
+                        beside: self.beside.clone(),
                         rows: vec![bare],
                         ..Self::default()
                     };
@@ -298,6 +304,12 @@ impl Table {
             .collect();
         if !legend.is_empty() {
             self.notes.insert(0, legend.join("; "));
+        }
+        let mut cells = self.rows.iter().flat_map(|row| &row.cells);
+        if cells.any(|cell| cell.mark.contains(FAILURES)) {
+            self.notes.push(format!(
+                "`{FAILURES}` more than 1% of what the step is about failed"
+            ));
         }
         self
     }

@@ -246,7 +246,7 @@ impl Text {
     fn summary(&mut self, matrix: &Matrix<'_>) {
         self.tables(classic::summary(matrix));
         self.tables(classic::relative(matrix));
-        self.tables(classic::insert_rate(matrix));
+        self.tables(classic::rates(matrix));
         self.tables(lsm::stalled(matrix));
     }
 
@@ -496,7 +496,8 @@ fn widths(table: &Table) -> Vec<Width> {
         .collect()
 }
 
-/// The columns of a table in groups that fit beside what the rows are about; at least one in each.
+/// The columns of a table in groups that fit beside what the rows are about; at least one in each, and with it what
+/// stands beside it.
 fn split(table: &Table, width: Option<usize>) -> Vec<std::ops::Range<usize>> {
     let lead_width = |index: usize, head: &String| {
         let texts = table
@@ -513,15 +514,18 @@ fn split(table: &Table, width: Option<usize>) -> Vec<std::ops::Range<usize>> {
         .map(|(index, head)| lead_width(index, head))
         .sum();
     let room = width.map_or(usize::MAX - GAP, |width| width.saturating_sub(lead));
+    let widths = widths(table);
+    let ends = (1..=widths.len()).filter(|index| !table.beside.contains(index));
     let mut groups = Vec::new();
-    let (mut first, mut used) = (0, 0);
-    for (index, column) in widths(table).iter().enumerate() {
-        let wanted = column.total() + GAP;
-        if index > first && used + wanted > room + GAP {
-            groups.push(first..index);
-            (first, used) = (index, 0);
+    let (mut first, mut used, mut begin) = (0, 0, 0);
+    for end in ends {
+        let wanted: usize = widths[begin..end].iter().map(|it| it.total() + GAP).sum();
+        if begin > first && used + wanted > room + GAP {
+            groups.push(first..begin);
+            (first, used) = (begin, 0);
         }
         used += wanted;
+        begin = end;
     }
     groups.push(first..table.columns.len());
     groups

@@ -7,8 +7,8 @@ use super::cause::Diagnosis;
 use super::thresholds::{
     CLIENT_BUSY, DEBT, EXPLAINS, MEMORY_PRESSURE, OTHERS, SPREAD, STEAL, SWAPPED_PAGES,
 };
-use super::words::{change, distinct, figure, list};
-use crate::{Figures, Pairing, Row};
+use super::words::{change, change_us_of, distinct, figure, list};
+use crate::{Figures, Pairing, Row, trees};
 
 /// One doubt: what it is about, so that the same of several steps is told once, and the sentence.
 pub(super) struct Doubt {
@@ -33,6 +33,7 @@ pub(super) fn doubts(
         ("client", client(case)),
         ("sla", sla(case)),
         ("debt", debt(figures, case)),
+        ("trees", trees::apart(&case.base.rows, &case.side.rows)),
         ("others", others(case)),
         ("steal", steal(case)),
         ("swap", swap(case)),
@@ -132,8 +133,8 @@ pub(super) fn client(case: &Case<'_>) -> Option<String> {
             false => format!("client threads are busy {:.0}% of the time", 100.0 * busy),
         };
         return Some(format!(
-            "{much} ({} of CPU per {per}): throughput is then the client's limit, not the server's",
-            change(client.base, client.value, "us")
+            "{much} ({}): throughput is then the client's limit, not the server's",
+            change_us_of(client.base, client.value, &format!("of CPU per {per}"))
         ));
     }
     let is_more = client.base > server.base || client.value > server.value;
@@ -146,11 +147,15 @@ pub(super) fn client(case: &Case<'_>) -> Option<String> {
     })
 }
 
-/// Writes beside the queries were not the same number on both sides.
+/// Writes beside the queries were not the same number on both sides. Of a rate of the queries themselves their throughput
+/// says it.
 fn sla(case: &Case<'_>) -> Option<String> {
     let missed = |side: &Side<'_>| {
-        let mut slas = side.rows.iter().filter_map(|row| row.sla.as_ref());
-        slas.any(|sla| !sla.met)
+        let mut slas = side
+            .rows
+            .iter()
+            .filter_map(|row| Some((row, row.sla.as_ref()?)));
+        slas.any(|(row, sla)| !sla.met && row.main_op.as_ref() != Some(&sla.kind))
     };
     let who = match (missed(&case.base), missed(&case.side)) {
         (false, false) => return None,
@@ -223,11 +228,14 @@ fn others(case: &Case<'_>) -> Option<String> {
     let share = (rest.base / all.base).max(rest.value / all.value);
     (share >= OTHERS).then(|| {
         format!(
-            "up to {:.0}% of the host's CPU was neither the client's nor the server's ({} per {}): the kernel's, or \
-             others were at work",
+            "up to {:.0}% of the host's CPU was neither the client's nor the server's ({}): the kernel's, or others \
+             were at work",
             100.0 * share,
-            change(rest.base.max(0.0), rest.value.max(0.0), "us"),
-            case.noun()
+            change_us_of(
+                rest.base.max(0.0),
+                rest.value.max(0.0),
+                &format!("per {}", case.noun())
+            ),
         )
     })
 }
@@ -236,8 +244,8 @@ fn steal(case: &Case<'_>) -> Option<String> {
     let pair = case.pair(Side::stolen)?;
     (pair.max() >= STEAL).then(|| {
         format!(
-            "the hypervisor took processors away for {} of the time",
-            change(100.0 * pair.base, 100.0 * pair.value, "%")
+            "the hypervisor took processors away for {}",
+            change(100.0 * pair.base, 100.0 * pair.value, "% of the time")
         )
     })
 }
@@ -263,8 +271,8 @@ fn memory(case: &Case<'_>) -> Option<String> {
     let pair = case.pair(share)?;
     (pair.max() >= MEMORY_PRESSURE).then(|| {
         format!(
-            "threads waited for memory in {} of the time",
-            change(100.0 * pair.base, 100.0 * pair.value, "%")
+            "threads waited for memory in {}",
+            change(100.0 * pair.base, 100.0 * pair.value, "% of the time")
         )
     })
 }

@@ -1,7 +1,7 @@
 //! In what two targets differ, as far as their settings and versions tell.
 
 use super::words::{counted, list};
-use crate::{Comparison, Figures, Mark};
+use crate::{Comparison, Figures, Mark, Row};
 
 /// What differs between a target and the base.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,17 +17,60 @@ pub(super) enum Apart {
     Nothing,
     /// One setting that the plan declares, and nothing else but what the server made of it.
     One(Setting),
-    /// The version alone.
-    Version { base: String, target: String },
-    /// Several settings, maybe the version too.
+    /// The build alone.
+    Build(OtherBuild),
+    /// Several settings, maybe the build too.
     Many {
-        /// Both versions, where they differ.
-        versions: Option<(String, String)>,
-        /// Those that the plan declares.
+        /// Both builds, where they differ.
+        build: Option<OtherBuild>,
+        /// Settings that the plan declares.
         declared: Vec<Setting>,
         /// How many more differ: defaults of another version, or what the server derived.
         undeclared: usize,
     },
+}
+
+/// Two builds, of two versions or of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct OtherBuild {
+    /// The versions, or the names of builds of one version.
+    base: String,
+    target: String,
+    has_other_version: bool,
+    /// Settings that only one of the two has, and that the plan does not declare: a part of what its version is.
+    only_base: usize,
+    only_target: usize,
+}
+
+impl OtherBuild {
+    fn what(&self) -> &'static str {
+        match self.has_other_version {
+            true => "version",
+            false => "build",
+        }
+    }
+
+    /// `7 settings are in 15.3 alone and 33 in 17.2 alone`
+    fn own_settings(&self) -> Option<String> {
+        let of = |count: usize, who: &str| (count > 0).then(|| (count, format!("in {who} alone")));
+        let found: Vec<(usize, String)> = [
+            of(self.only_base, &self.base),
+            of(self.only_target, &self.target),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        match found.as_slice() {
+            [] => None,
+            [(1, place)] => Some(format!("1 setting is {place}")),
+            [(count, place)] => Some(format!("{count} settings are {place}")),
+            [(count, place), (other, elsewhere), ..] => Some(format!(
+                "{} {} {place} and {other} {elsewhere}",
+                counted(*count, "setting"),
+                if *count == 1 { "is" } else { "are" }
+            )),
+        }
+    }
 }
 
 /// A setting with its value on both sides; `None`: the side has none of that name.
@@ -54,30 +97,30 @@ impl Setting {
 }
 
 impl Apart {
-    /// Of a target and the base, in whichever run they were compared.
-    pub(super) fn of(figures: &Figures, base: &str, target: &str) -> Self {
-        let row = |name: &str| figures.rows.iter().find(|row| row.target == name);
-        let (a, b) = (row(base), row(target));
-        if let Some((a, b)) = a.zip(b).filter(|(a, b)| a.engine != b.engine) {
+    /// Of a step of the base and one of the target, in whichever run they were compared.
+    pub(super) fn of(figures: &Figures, base: &Row, target: &Row) -> Self {
+        if base.engine != target.engine {
             return Self::Engines {
-                base: format!("{} {}", a.engine, a.engine_version),
-                target: format!("{} {}", b.engine, b.engine_version),
+                base: format!("{} {}", base.engine, base.engine_version),
+                target: format!("{} {}", target.engine, target.engine_version),
             };
         }
-        let comparisons = &figures.settings.differences;
-        let found = comparisons.iter().find_map(|comparison| {
-            match (comparison.a.as_str(), comparison.b.as_str()) {
-                (a, b) if a == base && b == target => Some((comparison, false)),
-                (a, b) if b == base && a == target => Some((comparison, true)),
+        let shared = shared(figures, target);
+        let mut comparisons = figures.settings.differences.iter();
+        let found = comparisons.find_map(|comparison| {
+            if comparison.target.as_deref() != shared {
+                return None;
+            }
+            match (&comparison.a, &comparison.b) {
+                (a, b) if *a == base.target && *b == target.target => Some((comparison, false)),
+                (a, b) if *b == base.target && *a == target.target => Some((comparison, true)),
                 _ => None,
             }
         });
         match found {
             Some((comparison, turned)) => Self::compared(comparison, turned),
             None => Self::Unknown {
-                versions: a
-                    .zip(b)
-                    .and_then(|(a, b)| versions(&a.engine_version, &b.engine_version)),
+                versions: versions(&base.engine_version, &target.engine_version),
             },
         }
     }
@@ -96,59 +139,65 @@ impl Apart {
             }
         };
         let is_declared = |mark: Mark| matches!(mark, Mark::Declared | Mark::Unverified);
-        let both = comparison.settings.iter().map(|difference| {
+        let mut declared = Vec::new();
+        let mut undeclared = 0;
+        for difference in &comparison.settings {
             let (a, b) = (difference.a.as_ref(), difference.b.as_ref());
-            (difference.mark, setting(&difference.name, a, b))
-        });
-        let only_a = comparison
-            .only_a
-            .iter()
-            .map(|only| (only.mark, setting(&only.name, Some(&only.value), None)));
-        let only_b = comparison
-            .only_b
-            .iter()
-            .map(|only| (only.mark, setting(&only.name, None, Some(&only.value))));
-        let (declared, undeclared): (Vec<_>, Vec<_>) = both
-            .chain(only_a)
-            .chain(only_b)
-            .partition(|(mark, _)| is_declared(*mark));
-        let mut declared: Vec<Setting> = declared.into_iter().map(|(_, setting)| setting).collect();
-        let undeclared = undeclared.len();
-
-        let versions = match turned {
-            true => versions(&comparison.b_version, &comparison.a_version),
-            false => versions(&comparison.a_version, &comparison.b_version),
-        };
-        match (&versions, declared.as_mut_slice()) {
+            match is_declared(difference.mark) {
+                true => declared.push(setting(&difference.name, a, b)),
+                false => undeclared += 1,
+            }
+        }
+        let (mut only_a, mut only_b) = (0, 0);
+        for only in &comparison.only_a {
+            match is_declared(only.mark) {
+                true => declared.push(setting(&only.name, Some(&only.value), None)),
+                false => only_a += 1,
+            }
+        }
+        for only in &comparison.only_b {
+            match is_declared(only.mark) {
+                true => declared.push(setting(&only.name, None, Some(&only.value))),
+                false => only_b += 1,
+            }
+        }
+        let build = other_build(comparison, turned, only_a, only_b);
+        if build.is_none() {
+            // One build knows the same settings everywhere: what it has once is of how it runs.
+            undeclared += only_a + only_b;
+        }
+        match (build, declared.as_mut_slice()) {
             (None, [one]) => {
                 one.derived = undeclared;
                 Self::One(one.clone())
             }
-            (Some((base, target)), []) if undeclared == 0 => Self::Version {
-                base: base.clone(),
-                target: target.clone(),
-            },
+            (Some(build), []) if undeclared == 0 => Self::Build(build),
             (None, []) if undeclared == 0 => Self::Nothing,
-            _ => Self::Many {
-                versions,
+            (build, _) => Self::Many {
+                build,
                 declared,
                 undeclared,
             },
         }
     }
 
-    /// What differs, as a sentence of an explanation; `None` where nobody knows.
-    pub(super) fn sentence(&self) -> Option<String> {
+    /// What differs, as a sentence of an explanation that begins with `who`, such as `The two`; `None` where nobody knows.
+    /// `is_sure`: the change is neither chance nor the host's, so that one setting alone is what makes it.
+    pub(super) fn sentence(&self, who: &str, is_sure: bool) -> Option<String> {
         Some(match self {
             Self::Unknown { versions: None } => return None,
             Self::Unknown {
                 versions: Some((base, target)),
-            } => format!("The two differ in version ({base} -> {target}); their settings were not compared."),
+            } => format!(
+                "{who} differ in version ({base} -> {target}); their settings were not compared."
+            ),
             Self::Engines { base, target } => {
-                format!("The two are different engines, {base} and {target}.")
+                format!("{who} are different engines, {base} and {target}.")
             }
             Self::Nothing => {
-                "The two are the same in build and settings: what differs is the machine, or chance.".to_owned()
+                format!(
+                    "{who} are the same in build and settings: what differs is the machine, or chance."
+                )
             }
             Self::One(setting) => {
                 let derived = match setting.derived {
@@ -156,27 +205,40 @@ impl Apart {
                     1 => ", and in one that the server derived".to_owned(),
                     more => format!(", and in {more} that the server derived"),
                 };
+                let cause = match is_sure {
+                    true => ": the difference is this setting",
+                    false => "",
+                };
+                format!("{who} differ in {} alone{derived}{cause}.", setting.text())
+            }
+            Self::Build(build) => {
+                let own = build.own_settings();
+                let own = own.map(|own| format!("; {own}, and none that both have differs"));
                 format!(
-                    "The two differ in {} alone{derived}: the difference is this setting.",
-                    setting.text()
+                    "{who} differ in {} alone: {} -> {}{}.",
+                    build.what(),
+                    build.base,
+                    build.target,
+                    own.unwrap_or_default()
                 )
             }
-            Self::Version { base, target } => {
-                format!("The two differ in version alone: {base} -> {target}.")
-            }
             Self::Many {
-                versions,
+                build,
                 declared,
                 undeclared,
             } => {
                 let mut parts = Vec::new();
-                if let Some((base, target)) = versions {
-                    parts.push(format!("in version ({base} -> {target})"));
+                if let Some(build) = build {
+                    let OtherBuild { base, target, .. } = build;
+                    parts.push(format!("in {} ({base} -> {target})", build.what()));
                 }
                 if !declared.is_empty() {
                     let names: Vec<String> = declared.iter().map(Setting::text).collect();
                     let what = counted(declared.len(), "setting");
-                    parts.push(format!("in {what} that the plan declares, {}", list(&names)));
+                    parts.push(format!(
+                        "in {what} that the plan declares, {}",
+                        list(&names)
+                    ));
                 }
                 if *undeclared > 0 {
                     let what = if declared.is_empty() {
@@ -188,37 +250,76 @@ impl Apart {
                         "in {what} that the plan does not declare, such as defaults"
                     ));
                 }
-                format!("The two differ {}.", list(&parts))
+                let own = build.as_ref().and_then(OtherBuild::own_settings);
+                let own = own.map(|own| format!("; {own}"));
+                format!("{who} differ {}{}.", list(&parts), own.unwrap_or_default())
             }
         })
     }
 
     /// What several differences speak against.
     pub(super) fn against(&self) -> Option<String> {
-        if let Self::Engines { .. } = self {
-            return Some(
-                "two engines do not do the same work for an operation: figures per operation say where it goes, not why"
-                    .to_owned(),
-            );
-        }
-        let Self::Many {
-            versions,
-            declared,
-            undeclared,
-        } = self
-        else {
-            return None;
-        };
-        let what = match (versions, declared.len() + undeclared) {
-            (Some(_), 0) => return None,
-            (Some(_), 1) => "a setting differs beside the version".to_owned(),
-            (Some(_), count) => format!("{count} settings differ beside the version"),
-            (None, count) => format!("{count} settings differ"),
+        let what = match self {
+            Self::Engines { .. } => {
+                return Some(
+                    "two engines do not do the same work for an operation: figures per operation say where it goes, not why"
+                        .to_owned(),
+                );
+            }
+            Self::Many {
+                build: Some(build), ..
+            } => format!("settings differ beside the {}", build.what()),
+            Self::Many {
+                declared,
+                undeclared,
+                ..
+            } if declared.len() + undeclared > 1 => "several settings differ".to_owned(),
+            _ => return None,
         };
         Some(format!(
             "{what}: which of them it is can't be told from this"
         ))
     }
+}
+
+/// The target that a row is of, where runs are compared and its own `target` is the run.
+pub(super) fn shared<'a>(figures: &'a Figures, row: &Row) -> Option<&'a str> {
+    let mut comparisons = figures.settings.differences.iter();
+    comparisons.find_map(|comparison| {
+        let target = comparison.target.as_deref()?;
+        (target == format!("{}.{}", row.build, row.config)).then_some(target)
+    })
+}
+
+/// Both builds, where they differ. `only_a` and `only_b` are the undeclared settings that one side alone has.
+fn other_build(
+    comparison: &Comparison,
+    turned: bool,
+    only_a: usize,
+    only_b: usize,
+) -> Option<OtherBuild> {
+    let other_version = versions(&comparison.a_version, &comparison.b_version);
+    let has_other_version = other_version.is_some();
+    let builds = (comparison.a_build != comparison.b_build)
+        .then(|| (comparison.a_build.clone(), comparison.b_build.clone()));
+    let (a, b) = other_version.or(builds)?;
+    let build = OtherBuild {
+        base: a,
+        target: b,
+        has_other_version,
+        only_base: only_a,
+        only_target: only_b,
+    };
+    Some(match turned {
+        false => build,
+        true => OtherBuild {
+            base: build.target,
+            target: build.base,
+            only_base: only_b,
+            only_target: only_a,
+            has_other_version,
+        },
+    })
 }
 
 /// Both versions, where they differ; a server of MySQL with a binary log says so in its version.

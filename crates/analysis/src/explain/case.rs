@@ -1,5 +1,6 @@
 //! One compared step: both sides of it, what each operation cost there, and how the change divides.
 
+use super::apart::Apart;
 use super::thresholds::{FSYNC_US, NEGLIGIBLE, READ_KB_PER_US, READ_US, SAME, WRITE_KB_PER_US};
 use super::words::{noun, rate};
 use super::{Evidence, words};
@@ -126,6 +127,11 @@ impl<'a> Side<'a> {
         (rest > 0.0).then(|| stolen / (rest + stolen))
     }
 
+    /// The share of all processors that is used by what is neither the engine nor its clients.
+    pub(super) fn others(&self) -> Option<f64> {
+        Some(self.metric("others%")? / 100.0)
+    }
+
     fn host_mean(&self, sum: &str, count: &str) -> Option<f64> {
         let (sum, count) = (self.host_sum(sum)?, self.host_sum(count)?);
         (count > 0.0).then(|| sum / count)
@@ -232,6 +238,11 @@ impl<'a> Case<'a> {
             side,
             ratio,
         })
+    }
+
+    /// In what the two differ.
+    pub(super) fn apart(&self, figures: &Figures) -> Apart {
+        Apart::of(figures, self.base.rows[0], self.side.rows[0])
     }
 
     /// The change is more than chance, as far as the repeats tell.

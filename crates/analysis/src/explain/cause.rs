@@ -4,6 +4,7 @@
 mod cpu;
 mod evenness;
 mod fsyncs;
+mod others;
 mod reads;
 mod stalls;
 mod stolen;
@@ -47,6 +48,7 @@ pub(super) fn diagnose(case: &Case<'_>) -> Diagnosis {
         reads::size,
         reads::count,
         cpu::cause,
+        others::cause,
         stolen::cause,
         writes::cause,
         switches::cause,
@@ -96,11 +98,11 @@ fn unexplained(case: &Case<'_>) -> Cause {
         .filter(|waiting| waiting.grown() / time.grown() >= 0.5);
     let (kind, found, brief) = match waits {
         Some(waiting) => {
-            let both = words::change_us(waiting.base, waiting.value);
+            let both = words::change_us_of(waiting.base, waiting.value, &format!("per {per}"));
             (
                 FindingKind::Waiting,
                 format!(
-                    "what changed is the time that a client waits without CPU, {both} per {per}: for locks, for the \
+                    "what changed is the time that a client waits without CPU, {both}: for locks, for the \
                      device, or for a processor."
                 ),
                 format!("waiting {both}"),

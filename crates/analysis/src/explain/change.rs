@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 
 use super::against::{Doubt, doubts};
-use super::apart::Apart;
+use super::apart::{Apart, shared};
 use super::case::Case;
 use super::cause::{Diagnosis, diagnose, split};
 use super::thresholds::{NAMED, TARGETS_EACH};
 use super::words::{counted, distinct, figure, list, pace, times};
 use super::{Finding, FindingKind, Naming, counters};
-use crate::{Compared, Figures, THROUGHPUT};
+use crate::{Compared, Figures, Pairing, THROUGHPUT};
 
 /// A case with what explains it.
 struct Told<'a> {
@@ -84,7 +84,6 @@ fn finding(
     let (leading, rest) = group.split_first()?;
     let Told { case, diagnosis } = leading;
     let Diagnosis { cause, beside } = diagnosis;
-    let apart = Apart::of(figures, case.base_name, &case.compared.target);
     let targets = distinct(group.iter().map(|told| told.case.compared.target.as_str()));
     let steps = distinct(group.iter().map(|told| told.case.compared.step.as_str()));
 
@@ -115,7 +114,7 @@ fn finding(
         sentences.push(likewise(case, rest, naming, targets.len() > 1));
     }
     if targets.len() == 1 {
-        sentences.extend(apart.sentence());
+        sentences.extend(apart(figures, &group));
     }
 
     let against = against(figures, &group);
@@ -174,7 +173,10 @@ fn title(
     let place = match (group, steps) {
         ([one], _) => format!("in {}", naming.place(one.case.compared)),
         (_, steps) if steps.len() == group.len() && steps.len() <= 3 => {
-            format!("in {}", list(steps))
+            let variant = one(group.iter().map(|told| &told.case.compared.variant)).flatten();
+            let variant = variant.filter(|_| naming.variants);
+            let of = variant.map(|variant| format!(" of {variant}"));
+            format!("in {}{}", list(steps), of.unwrap_or_default())
         }
         (_, steps) if steps.len() <= 3 => {
             format!(
@@ -251,11 +253,43 @@ fn likewise(leading: &Case<'_>, rest: &[Told<'_>], naming: Naming, names_targets
     format!("The same: {}.", cases.join(", "))
 }
 
+/// In what the two differ; of several targets that two runs share each with its name, as far as they don't differ alike.
+fn apart(figures: &Figures, group: &[Told<'_>]) -> Vec<String> {
+    // What the host did, or chance, is no setting's doing.
+    let is_sure = group.iter().all(|told| {
+        let is_host = told.diagnosis.cause.kind == FindingKind::HostBusy;
+        told.case.is_shown() && told.case.compared.pairing == Pairing::Paired && !is_host
+    });
+    let mut found: Vec<(Option<&str>, Apart)> = Vec::new();
+    for case in group.iter().map(|told| &told.case) {
+        let of = (shared(figures, case.side.rows[0]), case.apart(figures));
+        if !found.contains(&of) {
+            found.push(of);
+        }
+    }
+    let (_, first) = &found[0];
+    if found.iter().all(|(_, apart)| apart == first) {
+        return first.sentence("The two", is_sure).into_iter().collect();
+    }
+    let sentence = |(target, apart): &(Option<&str>, Apart)| {
+        let who = target.map_or("The two".to_owned(), |target| {
+            format!("Of {target} the two")
+        });
+        apart.sentence(&who, is_sure)
+    };
+    let mut sentences: Vec<String> = found.iter().take(NAMED).filter_map(sentence).collect();
+    if found.len() > NAMED {
+        let more = counted(found.len() - NAMED, "more target");
+        sentences.push(format!("{more} differ otherwise."));
+    }
+    sentences
+}
+
 /// All that speaks against the group, each once, with how many cases it is of.
 fn against(figures: &Figures, group: &[Told<'_>]) -> Vec<String> {
     let mut found: Vec<(Doubt, usize)> = Vec::new();
     for told in group {
-        let apart = Apart::of(figures, told.case.base_name, &told.case.compared.target);
+        let apart = told.case.apart(figures);
         for doubt in doubts(figures, &told.case, &told.diagnosis, &apart) {
             match found
                 .iter_mut()

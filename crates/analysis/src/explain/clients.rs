@@ -298,8 +298,12 @@ pub(super) fn sla_missed(figures: &Figures, compared: &Compared, naming: Naming)
             clients: (missed.len() == 1).then_some(first.row.clients),
             step: (in_steps.len() == 1).then(|| step.clone()),
             title: format!(
-                "{}: the rate of writes was missed in {place}: {} of {} {}",
+                "{}: the rate of {} was missed in {place}: {} of {} {}",
                 list(&targets),
+                match first.figure.kind.as_str() {
+                    "event" => "events",
+                    _ => "writes",
+                },
                 figure(first.figure.achieved),
                 figure(first.figure.target),
                 unit(first.figure)
@@ -329,6 +333,7 @@ pub(super) fn sla_missed(figures: &Figures, compared: &Compared, naming: Naming)
 fn unit(sla: &Sla) -> &'static str {
     match sla.kind.as_str() {
         "insert" => "rows/s",
+        "event" => "events/s",
         _ => "writes/s",
     }
 }

@@ -1,6 +1,7 @@
 //! Settings that differ and change nothing that can be seen.
 
-use super::apart::{Apart, Setting};
+use super::apart::{Apart, Setting, shared};
+use super::case::Case;
 use super::thresholds::SINGLE_CHANGE;
 use super::words::{counted, distinct, list, times};
 use super::{Evidence, Finding, FindingKind};
@@ -11,33 +12,42 @@ const WEIGHT: f64 = 0.03;
 
 /// A target that differs from the base in one setting, with its steps, in none of which a change is shown.
 struct Without<'a> {
+    /// What it is called: `pg17.base`, or of two runs `run 2 of pg17.base`.
+    who: String,
     setting: Setting,
     steps: Vec<&'a ComparedStep>,
 }
 
 /// One finding for each setting, over all targets that differ in it alone.
 pub(super) fn findings(figures: &Figures, compared: &Compared) -> Vec<Finding> {
-    let throughput: Vec<&ComparedStep> = compared
-        .rows
-        .iter()
-        .filter(|row| row.metric == THROUGHPUT)
-        .collect();
-    let targets = distinct(throughput.iter().map(|row| row.target.as_str()));
-    let mut by_setting: Vec<Vec<Without<'_>>> = Vec::new();
-    for target in &targets {
-        let Apart::One(setting) = Apart::of(figures, &compared.base, target) else {
+    let mut targets: Vec<(String, Apart, Vec<&ComparedStep>)> = Vec::new();
+    for step in compared.rows.iter().filter(|row| row.metric == THROUGHPUT) {
+        // Of what is invalid or was not measured nothing is said.
+        let Some(case) = Case::new(figures, &compared.base, step) else {
             continue;
         };
-        let of_target = throughput.iter().filter(|row| row.target == *target);
-        // Of what is invalid or was not measured nothing is said.
-        let steps: Vec<&ComparedStep> = of_target
-            .filter(|row| !matches!(row.verdict, Verdict::Invalid | Verdict::NotComparable))
-            .copied()
-            .collect();
-        if steps.is_empty() || !steps.iter().all(|row| is_same(row)) {
+        let who = match shared(figures, case.side.rows[0]) {
+            Some(target) => format!("{} of {target}", step.target),
+            None => step.target.clone(),
+        };
+        match targets.iter_mut().find(|(known, ..)| *known == who) {
+            Some((.., steps)) => steps.push(step),
+            None => targets.push((who, case.apart(figures), vec![step])),
+        }
+    }
+    let mut by_setting: Vec<Vec<Without<'_>>> = Vec::new();
+    for (who, apart, steps) in targets {
+        let Apart::One(setting) = apart else {
+            continue;
+        };
+        if !steps.iter().all(|row| is_same(row)) {
             continue;
         }
-        let without = Without { setting, steps };
+        let without = Without {
+            who,
+            setting,
+            steps,
+        };
         let same = by_setting
             .iter_mut()
             .find(|group| group[0].setting.name == without.setting.name);
@@ -80,7 +90,7 @@ fn finding(compared: &Compared, group: &[Without<'_>]) -> Option<Finding> {
     let is_single = rows.iter().any(|row| row.pairing == Pairing::Single);
     let what: Vec<String> = group
         .iter()
-        .map(|one| format!("{} in {}", one.steps[0].target, one.setting.text()))
+        .map(|one| format!("{} in {}", one.who, one.setting.text()))
         .collect();
     let within = match is_single {
         true => format!(

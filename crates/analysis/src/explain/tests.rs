@@ -1,8 +1,10 @@
 //! Findings from figures that are made by hand: what is told, in which words, and what is not.
 
 mod against;
+mod apart;
 mod negative;
 mod seeds;
+mod trees;
 
 use std::collections::BTreeMap;
 
@@ -10,6 +12,9 @@ use record::{Status, StepKind};
 
 use super::*;
 use crate::{CompareOptions, Comparison, Difference, Mark, OpFigures, Row, compare};
+
+/// Those of the host.
+const PROCESSORS: f64 = 4.0;
 
 /// One step of one target, as a page or a test states it.
 struct Cost<'a> {
@@ -43,6 +48,16 @@ fn row(cost: &Cost<'_>, repeat: u32) -> Row {
         .map(|(name, value)| (*name, Some(*value)))
         .collect();
     metrics.insert(throughput, Some(cost.rate));
+    let us = |name: &str| metrics.get(name).copied().flatten();
+    let parts = [
+        us("cpupq"),
+        us("client_cpu_us_per_op"),
+        us("server_cpu_us_per_op"),
+    ];
+    if let [Some(all), Some(client), Some(server)] = parts {
+        let others = (all - client - server).max(0.0) * cost.rate / 1e6;
+        metrics.insert("others%", Some(100.0 * others / PROCESSORS));
+    }
     let per_second = match main_op {
         "insert" => cost.rate / 50.0,
         _ => cost.rate,

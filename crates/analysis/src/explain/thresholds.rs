@@ -88,6 +88,12 @@ pub(super) const STOLEN_POINTS: f64 = 2.0;
 /// How much stolen time counts: it is of all processors, and hits only what had one.
 pub(super) const STOLEN_SURE: f64 = 0.75;
 
+/// Percentage points of all processors by which the CPU of others must differ for it to explain anything.
+pub(super) const OTHERS_POINTS: f64 = 2.0;
+
+/// How much the CPU of others counts: they may have used processors that nobody else wanted.
+pub(super) const OTHERS_SURE: f64 = 0.75;
+
 /// Pages swapped in or out in a step: 4 MB.
 pub(super) const SWAPPED_PAGES: f64 = 1000.0;
 

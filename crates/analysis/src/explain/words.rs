@@ -68,7 +68,7 @@ pub(super) fn change(base: f64, value: f64, unit: &str) -> String {
     };
     let unit = match unit {
         "" => String::new(),
-        "%" => unit.to_owned(),
+        unit if unit.starts_with('%') => unit.to_owned(),
         unit => format!(" {unit}"),
     };
     format!("{} -> {}{unit}{ratio}", figure(base), figure(value))
@@ -78,6 +78,12 @@ pub(super) fn change(base: f64, value: f64, unit: &str) -> String {
 pub(super) fn change_us(base: f64, value: f64) -> String {
     let (unit, size) = unit_of_us(base.max(value));
     change(base / size, value / size, unit)
+}
+
+/// The same, and what it is of: `1.46 -> 2051 us of a client's time, 1405x`.
+pub(super) fn change_us_of(base: f64, value: f64, what: &str) -> String {
+    let (unit, size) = unit_of_us(base.max(value));
+    change(base / size, value / size, &format!("{unit} {what}"))
 }
 
 /// A time that was gained or lost: `+120 us`.

@@ -28,53 +28,45 @@ const COARSE_SHARE: f64 = 0.05;
 
 /// The figures of which more than that may be rounding. Nothing is said of those that are zero.
 fn coarse(step: &Step, tree: &Tree<'_>) -> BTreeSet<&'static str> {
-    let is_coarse = |grown: Option<f64>, rounding: Option<f64>| {
-        let grown = grown.filter(|&grown| grown > 0.0);
-        grown
-            .zip(rounding)
-            .is_some_and(|(grown, rounding)| rounding > COARSE_SHARE * grown)
+    let share = |grown: Option<f64>, rounding: Option<f64>| {
+        Some(rounding.unwrap_or(0.0) / grown.filter(|&grown| grown > 0.0)?)
     };
-    let end = Tree::to_end(step);
-    let end = end.as_ref();
-    let (written, read, log) = (
-        "compaction_and_flush_written_bytes",
-        "compaction_read_bytes",
-        "wal_written_bytes",
-    );
+    // Of what is divided by what was given the shares of both add up.
+    let over_given = |tree: &Tree<'_>, of_bytes: Option<f64>| {
+        let of_given = share(ingested_bytes(step, tree), ingested_rounding(step, tree));
+        Some(of_bytes? + of_given?)
+    };
+    let of_written = |tree: &Tree<'_>| share(tree.written(), tree.written_rounding());
     let compacted_rounding = tree
         .growth("compaction_written_bytes")
         .is_none()
-        .then(|| tree.rounding(written))
+        .then(|| tree.rounding("compaction_and_flush_written_bytes"))
         .flatten();
-    let figures = [
-        (
-            is_coarse(tree.written(), tree.written_rounding()),
-            &["c_wgb", "w_amp", "c_mbps"][..],
-        ),
-        (
-            is_coarse(
-                end.and_then(Tree::written),
-                end.and_then(Tree::written_rounding),
-            ),
-            &["c_wgb_settled", "w_amp_settled"],
-        ),
-        (
-            is_coarse(tree.compacted(), compacted_rounding),
-            &["compaction_write_gb"],
-        ),
-        (
-            is_coarse(tree.compaction_read(), tree.rounding(read)),
-            &["compaction_read_gb"],
-        ),
-        (
-            is_coarse(tree.logged(), tree.rounding(log)),
-            &["wal_gb", "wal_amp"],
-        ),
+    let compacted = share(tree.compacted(), compacted_rounding);
+    let read = share(
+        tree.compaction_read(),
+        tree.rounding("compaction_read_bytes"),
+    );
+    let written = of_written(tree);
+    let logged = share(tree.logged(), tree.rounding("wal_written_bytes"));
+    let mut figures = vec![
+        ("c_wgb", written),
+        ("c_mbps", written),
+        ("w_amp", over_given(tree, written)),
+        ("compaction_write_gb", compacted),
+        ("compaction_read_gb", read),
+        ("wal_gb", logged),
+        ("wal_amp", over_given(tree, logged)),
     ];
+    if let Some(end) = Tree::to_end(step) {
+        let written = of_written(&end);
+        figures.push(("c_wgb_settled", written));
+        figures.push(("w_amp_settled", over_given(&end, written)));
+    }
     figures
         .into_iter()
-        .filter(|(is_coarse, _)| *is_coarse)
-        .flat_map(|(_, names)| names.iter().copied())
+        .filter(|(_, share)| share.is_some_and(|share| share > COARSE_SHARE))
+        .map(|(name, _)| name)
         .collect()
 }
 
@@ -228,11 +220,23 @@ fn of_tree(
 }
 
 /// Bytes that the user gave the engine: rows that were written, at the size that the record says; else what the engine
-/// itself counted, which it rounds, and to which it adds a few bytes for each row.
+/// itself counted, which it rounds, and to which it adds a few bytes for each row. An index is made of rows that were
+/// there, and settling is given nothing: what these write is no multiple of anything.
 fn ingested_bytes(step: &Step, tree: &Tree<'_>) -> Option<f64> {
+    if matches!(step.kind, StepKind::Index | StepKind::Settle) {
+        return None;
+    }
     match step.row_bytes_mean {
         Some(row_bytes) => Some(step.ops.get(operation::writing(step)?)?.rows as f64 * row_bytes),
         None => tree.growth("ingested_bytes"),
+    }
+}
+
+/// How much of these may be rounding: `None` where rows were counted.
+fn ingested_rounding(step: &Step, tree: &Tree<'_>) -> Option<f64> {
+    match step.row_bytes_mean {
+        Some(_) => None,
+        None => tree.rounding("ingested_bytes"),
     }
 }
 

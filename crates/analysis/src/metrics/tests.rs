@@ -378,6 +378,58 @@ fn no_operations_are_no_cost_per_operation() {
     );
 }
 
+/// The same host with what assay and a server used: 2 s, and 1 s in user mode with half a second in the kernel.
+fn shared_host() -> HostSeries {
+    let mut host = busy_host();
+    for (name, tenths) in [
+        ("assay_cpu_ns", 20),
+        ("server_cpu_user_ns", 10),
+        ("server_cpu_system_ns", 5),
+    ] {
+        host.columns.push(HostColumnSeries {
+            name: name.to_owned(),
+            cumulative: true,
+            values: vec![Some(S), None, None, Some(S + tenths * S / 10)],
+        });
+    }
+    host
+}
+
+#[test]
+fn what_others_used_is_what_neither_assay_nor_the_server_did() {
+    let mut step = step(StepKind::Query, &[("query", 2000, 1, 1)]);
+    let of = |step: &Step, embedded| {
+        let metrics = metrics(
+            step,
+            &shared_host(),
+            &BTreeMap::new(),
+            &NO_COUNTERS,
+            embedded,
+        );
+        get(&metrics, "others%")
+    };
+    // Of 20 s 9 s in user mode and in the kernel; interrupts are nobody's.
+    assert_eq!(of(&step, true), Some(35.0));
+    // A server that is not seen may be on this host.
+    assert_eq!(of(&step, false), None);
+    step.cpu.server_ns = Some(1_500_000_000);
+    assert_eq!(of(&step, false), Some(27.5));
+    // A library's process is measured as that of assay and of the server.
+    assert_eq!(of(&step, true), Some(35.0));
+}
+
+#[test]
+fn scans_tell_rows_per_second_and_deletes_those_that_they_found() {
+    let mut step = step(StepKind::Query, &[("event", 5, 2, 1)]);
+    step.main_op = Some("event".into());
+    let of = |step: &Step| metrics(step, &busy_host(), &BTreeMap::new(), &NO_COUNTERS, false);
+    check(&of(&step), &[("krows_sec", None), ("rows/event", None)]);
+    step.scanned_rows_per_event = Some(30_000_000);
+    step.deletes_per_event = Some(1.0);
+    let expected = [("krows_sec", Some(15_000.0)), ("rows/event", Some(0.4))];
+    check(&of(&step), &expected);
+}
+
 #[test]
 fn client_and_server_cpu_are_kept_apart() {
     let mut step = step(

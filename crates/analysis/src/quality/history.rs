@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::WorstResponse;
 use super::rates::longest_response;
-use crate::operation::role_of;
+use crate::operation::{has_rate_in_rows, role_of};
 use crate::{OpSeries, SLA_SHARE, Sla};
 
 /// In which seconds the rate of writes was had that was asked for. A second has it with [`SLA_SHARE`] of the rate, less
@@ -43,9 +43,11 @@ pub(crate) fn history(
     let length_ns = step
         .time_given_ns
         .map_or(step.elapsed_ns, |given| given.min(step.elapsed_ns));
+    let is_of_rows = has_rate_in_rows(&sla.kind);
+    let counts = if is_of_rows { &series.rows } else { &series.ok };
     let whole = usize::try_from(length_ns / 1_000_000_000)
         .ok()?
-        .min(series.rows.len());
+        .min(counts.len());
     let (rows, ok) = step.ops.get(&sla.kind).map(|ops| (ops.rows, ops.ok))?;
     let role = role_of(&sla.kind);
     let writers = step
@@ -54,20 +56,24 @@ pub(crate) fn history(
         .filter(|connection| connection.role == role)
         .count();
     // Without any success nobody knows how large an operation is: every second is missed in any case.
-    let rows_each = if ok > 0 { rows as f64 / ok as f64 } else { 0.0 };
-    let wanted = SLA_SHARE * sla.target - writers as f64 * rows_each;
+    let each = match (is_of_rows, ok) {
+        (true, 0) => 0.0,
+        (true, ok) => rows as f64 / ok as f64,
+        (false, _) => 1.0,
+    };
+    let wanted = SLA_SHARE * sla.target - writers as f64 * each;
     if whole == 0 || wanted <= 0.0 {
         return None;
     }
     let mut history = SlaHistory {
         seconds: whole,
-        worst_second: series.rows[..whole].iter().copied().min()? as f64,
+        worst_second: counts[..whole].iter().copied().min()? as f64,
         worst_response: longest_response(&series.response_us_max),
         ..SlaHistory::default()
     };
     let mut missed_from = None;
-    for (second, &rows) in series.rows[..whole].iter().enumerate() {
-        if rows as f64 >= wanted {
+    for (second, &count) in counts[..whole].iter().enumerate() {
+        if count as f64 >= wanted {
             history.met_seconds += 1;
             missed_from = None;
             continue;

@@ -27,7 +27,7 @@ pub(crate) use history::history;
 /// Whole seconds below which a spread or a level says nothing.
 pub(crate) const SECONDS_MIN: usize = 10;
 
-/// The share of the median below which a second is part of a stall.
+/// The share of the usual rate below which a second is part of a stall.
 pub const STALL_SHARE: f64 = 0.1;
 
 /// The most stalls, and the most shifts, that are listed: the worst.
@@ -46,14 +46,17 @@ pub struct Quality {
     pub worst_second: f64,
     /// The median rate of a second, per second.
     pub median: f64,
+    /// What seconds are held against, per second: the median, or where half of the seconds or more stood still, the median
+    /// of the others.
+    pub usual: f64,
     /// Coefficient of variation: standard deviation over mean of the rates; `None` with fewer than 10 seconds, or
     /// without any progress.
     pub cv: Option<f64>,
-    /// How thick the line of a chart is: (95th - 5th percentile of the rates) / median; `None` likewise.
+    /// How thick the line of a chart is: (95th - 5th percentile of the rates) / usual; `None` likewise.
     pub thickness: Option<f64>,
-    /// The rate that all but 1 % of the seconds had, over the median; `None` likewise.
+    /// The rate that all but 1 % of the seconds had, over the usual; `None` likewise.
     pub p1_of_median: Option<f64>,
-    /// Seconds with less than half the median, in proportion to the clients that were still at work.
+    /// Seconds with less than half the usual rate, in proportion to the clients that were still at work.
     pub below_half_median_seconds: usize,
     /// Seconds of the longest stall, 0 without one; `None` where operations are too rare for stalls to be told.
     pub longest_stall_seconds: Option<usize>,
@@ -84,7 +87,7 @@ pub struct WorstResponse {
     pub us: f64,
 }
 
-/// Consecutive seconds with less than [`STALL_SHARE`] of the median.
+/// Consecutive seconds with less than [`STALL_SHARE`] of the usual rate.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Stall {
     /// The first of them, from 0.
@@ -169,6 +172,7 @@ pub(crate) fn quality(
         zero_seconds: spread.zero_seconds,
         worst_second: spread.worst_second,
         median: spread.median,
+        usual: spread.usual,
         cv: spread.cv,
         thickness: spread.thickness,
         p1_of_median: spread.p1_of_median,

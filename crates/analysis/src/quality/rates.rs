@@ -4,9 +4,16 @@ use std::collections::BTreeMap;
 
 use record::{Step, StepKind};
 
-use super::WorstResponse;
+use super::{STALL_SHARE, WorstResponse, mean, median};
 use crate::operation::{queries_each, role_of};
 use crate::{OpSeries, fairness};
+
+/// Operations per usual second below which a second without one says nothing: they are that rare.
+const OPERATIONS_MIN: f64 = 5.0;
+
+/// The same for each client, where most seconds have none: who ended one may have been at it in all seconds before, and
+/// clients that begin together end together.
+const OPERATIONS_EACH_MIN: f64 = 2.0;
 
 /// What was done in each whole second, and by how many.
 pub(super) struct Rates<'a> {
@@ -22,6 +29,8 @@ pub(super) struct Rates<'a> {
     pub at_work: Vec<f64>,
     /// Clients.
     pub clients: f64,
+    /// The seconds that say what is usual where half or more stood still; `None`: all do.
+    in_progress: Option<Vec<usize>>,
 }
 
 impl<'a> Rates<'a> {
@@ -63,12 +72,32 @@ impl<'a> Rates<'a> {
         let clients = ends.len() as f64;
         Some(Self {
             kind,
+            in_progress: in_progress(&values, &series.ok[..whole], clients),
             values,
             ok: &series.ok[..whole],
             response_us_max: &series.response_us_max,
             at_work: (0..whole).map(at_work).collect(),
             clients,
         })
+    }
+
+    /// The rate that seconds are held against: their median, or where half of them or more stood still, that of
+    /// the others.
+    pub(super) fn usual(&self) -> f64 {
+        self.median_usual(|second| self.values[second])
+    }
+
+    /// Whether a second without an operation says nothing.
+    pub(super) fn are_rare(&self) -> bool {
+        self.median_usual(|second| self.ok[second] as f64) < OPERATIONS_MIN
+    }
+
+    fn median_usual(&self, figure: impl Fn(usize) -> f64) -> f64 {
+        match &self.in_progress {
+            Some(seconds) => median(seconds.iter().map(|&second| figure(second))),
+            None => median((0..self.values.len()).map(figure)),
+        }
+        .unwrap_or(0.0)
     }
 
     /// The share of the clients that was still at work in a second; all of them where nobody says.
@@ -83,6 +112,21 @@ impl<'a> Rates<'a> {
     pub(super) fn worst_response(&self) -> Option<WorstResponse> {
         longest_response(self.response_us_max)
     }
+}
+
+/// Where operations are rare in half of the seconds or more, the others: a tenth of the mean rate at least. `None` where
+/// they are rare in fewer, and where they are in the others too.
+fn in_progress(values: &[f64], ok: &[u64], clients: f64) -> Option<Vec<usize>> {
+    let rare = ok.iter().filter(|&&ok| (ok as f64) < OPERATIONS_MIN);
+    if 2 * rare.count() < ok.len() {
+        return None;
+    }
+    let least = STALL_SHARE * mean(values.iter().copied())?;
+    let seconds = 0..values.len();
+    let seconds: Vec<usize> = seconds.filter(|&second| values[second] >= least).collect();
+    let operations = median(seconds.iter().map(|&second| ok[second] as f64))?;
+    let enough = OPERATIONS_MIN.max(OPERATIONS_EACH_MIN * clients);
+    (operations >= enough).then_some(seconds)
 }
 
 /// The longest response time and its second, the first of equals; `None` where none ended.

@@ -8,6 +8,7 @@ pub(super) struct Spread {
     pub zero_seconds: usize,
     pub worst_second: f64,
     pub median: f64,
+    pub usual: f64,
     pub cv: Option<f64>,
     pub thickness: Option<f64>,
     pub p1_of_median: Option<f64>,
@@ -17,6 +18,7 @@ pub(super) struct Spread {
 pub(super) fn spread(rates: &Rates<'_>) -> Spread {
     let values = &rates.values;
     let median = median(values.iter().copied()).unwrap_or(0.0);
+    let usual = rates.usual();
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count.max(1.0);
     let variance = values
@@ -27,16 +29,17 @@ pub(super) fn spread(rates: &Rates<'_>) -> Spread {
     let enough = values.len() >= SECONDS_MIN;
     let mut sorted = values.clone();
     sorted.sort_unstable_by(f64::total_cmp);
-    let of_median = |value: f64| (enough && median > 0.0).then(|| value / median);
+    let of_usual = |value: f64| (enough && usual > 0.0).then(|| value / usual);
     let is_below_half =
-        |&(second, &value): &(usize, &f64)| value < 0.5 * median * rates.share_at_work(second);
+        |&(second, &value): &(usize, &f64)| value < 0.5 * usual * rates.share_at_work(second);
     Spread {
         zero_seconds: rates.ok.iter().filter(|&&ok| ok == 0).count(),
         worst_second: sorted.first().copied().unwrap_or(0.0),
         median,
+        usual,
         cv: (enough && mean > 0.0).then(|| variance.sqrt() / mean),
-        thickness: of_median(exceeded_by(&sorted, 0.05) - exceeded_by(&sorted, 0.95)),
-        p1_of_median: of_median(exceeded_by(&sorted, 0.99)),
+        thickness: of_usual(exceeded_by(&sorted, 0.05) - exceeded_by(&sorted, 0.95)),
+        p1_of_median: of_usual(exceeded_by(&sorted, 0.99)),
         below_half_median_seconds: values.iter().enumerate().filter(is_below_half).count(),
     }
 }

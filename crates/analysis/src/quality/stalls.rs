@@ -1,18 +1,14 @@
 //! Seconds in which next to nothing was done.
 
 use super::rates::Rates;
-use super::{STALL_SHARE, Stall, median};
-
-/// Operations per second, in the median, below which a second without one is no stall: they are that rare.
-const OPERATIONS_MIN: f64 = 5.0;
+use super::{STALL_SHARE, Stall};
 
 /// Every stall in the order of time, without what is beside it; `None` where operations are too rare to tell.
 pub(super) fn stalls(rates: &Rates<'_>) -> Option<Vec<Stall>> {
-    let usual_operations = median(rates.ok.iter().map(|&ok| ok as f64))?;
-    if usual_operations < OPERATIONS_MIN {
+    if rates.are_rare() {
         return None;
     }
-    let usual = median(rates.values.iter().copied())?;
+    let usual = rates.usual();
     let mut stalls: Vec<Stall> = Vec::new();
     for (second, &rate) in rates.values.iter().enumerate() {
         // When the last clients work alone, they are not slow.

@@ -136,6 +136,67 @@ fn stalls_are_told_with_their_second_and_length() {
 }
 
 #[test]
+fn a_stall_of_more_than_half_of_a_step_is_a_stall() {
+    // One second more, and the median second is one of the stall.
+    for stalled in [8, 9, 13] {
+        let mut ok = vec![1000; 16];
+        ok[3..3 + stalled].fill(0);
+        let quality = of(&ok);
+        assert_eq!(
+            (quality.longest_stall_seconds, quality.stalled_seconds),
+            (Some(stalled), Some(stalled))
+        );
+        assert_eq!(quality.stalls[0].from_second, 3);
+        assert_eq!(quality.below_half_median_seconds, stalled);
+        assert_eq!((quality.usual, quality.p1_of_median), (1000.0, Some(0.0)));
+    }
+    // The median stays what it is; a trickle is no progress.
+    let mut ok = vec![1000; 60];
+    ok[10..45].fill(3);
+    let quality = of(&ok);
+    assert_eq!((quality.median, quality.usual), (3.0, 1000.0));
+    assert_eq!(quality.longest_stall_seconds, Some(35));
+    assert_eq!(quality.thickness, Some(0.997));
+}
+
+#[test]
+fn a_level_that_lasts_for_most_of_a_step_is_no_stall() {
+    // What was cached is read from the device from second 10 on.
+    let mut ok = vec![900; 60];
+    ok[..10].fill(100_000);
+    let quality = of(&ok);
+    assert_eq!(
+        (quality.usual, quality.longest_stall_seconds),
+        (900.0, Some(0))
+    );
+    assert_eq!((quality.shift_count, quality.shifts[0].second), (1, 10));
+}
+
+#[test]
+fn clients_that_begin_and_end_together_do_not_stall() {
+    // Twenty scans of three seconds each.
+    let connection = |client: u32| Connection {
+        client,
+        role: "query".into(),
+        ended_ns: 60 * SECOND_NS,
+        ..Connection::default()
+    };
+    let step = Step {
+        connections: (0..20).map(connection).collect(),
+        ..step(60)
+    };
+    let ok: Vec<u64> = (0..60)
+        .map(|second| if second % 3 == 2 { 20 } else { 0 })
+        .collect();
+    let quality = quality(&step, &series(&ok), &HostSeries::default(), None).unwrap();
+    assert_eq!(
+        (quality.longest_stall_seconds, quality.stall_count),
+        (None, 0)
+    );
+    assert_eq!((quality.zero_seconds, quality.usual), (40, 0.0));
+}
+
+#[test]
 fn the_longest_stalls_are_listed_in_the_order_of_time() {
     let mut ok = vec![1000; 400];
     for number in 0..15 {
@@ -552,6 +613,26 @@ fn the_history_says_in_which_seconds_the_rate_was_had() {
     assert_eq!(history.worst_second, 0.0);
     let worst = history.worst_response.unwrap();
     assert_eq!((worst.second, worst.us), (14, 3_000_000.0));
+}
+
+#[test]
+fn the_history_of_a_rate_of_events_is_of_events_whatever_rows_they_have() {
+    let (mut step, mut sla) = rate_step(2);
+    let ops = step.ops.remove("insert").unwrap();
+    step.ops.insert("event".into(), ops);
+    for connection in &mut step.connections {
+        connection.role = "event".into();
+    }
+    (sla.kind, sla.target) = ("event".into(), 100.0);
+    let mut ok = vec![100; 20];
+    // One of each of two connections may be late.
+    ok[4] = 93;
+    ok[7] = 92;
+    let ops = BTreeMap::from([("event".to_owned(), op_series(&ok))]);
+    let history = history(&step, &sla, &ops).unwrap();
+    assert_eq!((history.seconds, history.met_seconds), (20, 19));
+    assert_eq!(history.first_missed_second, Some(7));
+    assert_eq!(history.worst_second, 92.0);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod declared;
 mod names;
+mod nested;
 mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,6 +13,7 @@ use serde::Serialize;
 
 pub use declared::{Declared, declared};
 use names::{Notation, is_noise, key};
+use nested::{part, parts};
 use value::{holds, same};
 
 /// What is to be said of the settings of a run's targets.
@@ -38,10 +40,17 @@ impl Settings {
 pub struct Comparison {
     /// Which of the runs that were given, from 0.
     pub run: usize,
+    /// The target that both are, where runs are compared: `a` and `b` are then runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
     /// The one that the other is compared with.
     pub a: String,
     /// The other.
     pub b: String,
+    /// The build of `a`.
+    pub a_build: String,
+    /// The build of `b`.
+    pub b_build: String,
     /// The version of `a`, as it reports it; where it never came up, that of its build.
     pub a_version: String,
     /// The version of `b`.
@@ -182,9 +191,15 @@ impl RunSettings {
         self.run.targets.iter().map(|target| target.name.as_str())
     }
 
-    /// All that is to be said, of the run with the number `run`.
+    /// All that is to be said, of the run with the number `run`. Targets of the plan of which the run has no cell are
+    /// left out.
     pub fn all(&self, run: usize) -> Settings {
-        let targets = &self.run.targets;
+        let has_cells = |target: &&record::Target| {
+            let mut cells = self.run.cells.iter();
+            // A record that names no cells says nothing of which there were to be.
+            self.run.cells.is_empty() || cells.any(|cell| cell.target == target.name)
+        };
+        let targets: Vec<_> = self.run.targets.iter().filter(has_cells).collect();
         let sides: Vec<Side<'_>> = targets.iter().map(|target| self.side(target)).collect();
         let names = targets.iter().zip(&sides).map(|(target, side)| {
             let came_up = side.effective().is_some();
@@ -335,25 +350,42 @@ impl<'a> Side<'a> {
         let Some(effective) = self.effective() else {
             return Vec::new();
         };
-        let ignored = self.options().filter_map(|option| {
-            let reported = effective.get(&option.key).map(|(_, value)| *value);
-            let mark = match reported {
-                Some(value) if holds(self.notation, &option.key, &option.value, value) => {
-                    return None;
-                }
-                Some(_) => Fate::Changed,
-                None if option.is_loose => Fate::Unknown,
-                None => Fate::Unreported,
+        let mut ignored = Vec::new();
+        for option in self.options() {
+            let mut add = |path: &str, declared: &str, effective: Option<&str>, mark: Fate| {
+                ignored.push(Ignored {
+                    target: self.target.to_owned(),
+                    name: format!("{}{path}", option.name),
+                    declared: declared.to_owned(),
+                    effective: effective.map(str::to_owned),
+                    mark,
+                });
             };
-            Some(Ignored {
-                target: self.target.to_owned(),
-                name: option.name.clone(),
-                declared: option.value.clone(),
-                effective: reported.map(str::to_owned),
-                mark,
-            })
-        });
-        ignored.collect()
+            let Some((_, effective)) = effective.get(&option.key) else {
+                let is_loose = option.is_loose;
+                let mark = if is_loose {
+                    Fate::Unknown
+                } else {
+                    Fate::Unreported
+                };
+                add("", &option.value, None, mark);
+                continue;
+            };
+            let values = parts(self.notation, Some(&option.value), Some(effective));
+            for (path, declared, effective) in values {
+                match (declared, effective) {
+                    (Some(declared), Some(effective)) => {
+                        if !holds(self.notation, &option.key, declared, effective) {
+                            add(&path, declared, Some(effective), Fate::Changed);
+                        }
+                    }
+                    (Some(declared), None) => add(&path, declared, None, Fate::Unreported),
+                    // Left to the engine.
+                    (None, _) => {}
+                }
+            }
+        }
+        ignored
     }
 
     fn varying(&self) -> Vec<Varying> {
@@ -441,6 +473,8 @@ fn compare(run: usize, a: &Side<'_>, b: &Side<'_>) -> Comparison {
         run,
         a: a.target.to_owned(),
         b: b.target.to_owned(),
+        a_build: a.build.to_owned(),
+        b_build: b.build.to_owned(),
         a_version: a.version.to_owned(),
         b_version: b.version.to_owned(),
         unmeasured: [a, b]
@@ -467,32 +501,38 @@ fn compare(run: usize, a: &Side<'_>, b: &Side<'_>) -> Comparison {
     };
     let keys: BTreeSet<&String> = of_a.keys().chain(of_b.keys()).collect();
     for key in keys {
-        let is_declared = !declared_alike(a, b, key);
-        let mark = if is_declared {
-            Mark::Declared
-        } else {
-            Mark::Undeclared
+        let mark = |path: &str| match declared_alike(a, b, key, path) {
+            true => Mark::Undeclared,
+            false => Mark::Declared,
         };
-        let alone = |(name, value): &(&str, &str)| OneSided {
-            name: (*name).to_owned(),
-            value: (*value).to_owned(),
-            mark,
+        let alone = |name: &str, path: &str, value: &str| OneSided {
+            name: format!("{name}{path}"),
+            value: value.to_owned(),
+            mark: mark(path),
         };
-        match (of_a.get(key), of_b.get(key)) {
-            (Some((name, of_a)), Some((_, of_b))) => {
-                let is_place = !is_declared && a.is_place(key, of_a, of_b);
-                if !same(a.notation, key, of_a, of_b) && !is_place {
-                    comparison.settings.push(Difference {
-                        name: (*name).to_owned(),
-                        a: Some((*of_a).to_owned()),
-                        b: Some((*of_b).to_owned()),
-                        mark,
-                    });
+        let (of_a, of_b) = (of_a.get(key), of_b.get(key));
+        let Some((name, _)) = of_a.or(of_b) else {
+            continue;
+        };
+        let (of_a, of_b) = (of_a.map(|of| of.1), of_b.map(|of| of.1));
+        for (path, of_a, of_b) in parts(a.notation, of_a, of_b) {
+            match (of_a, of_b) {
+                (Some(of_a), Some(of_b)) => {
+                    let mark = mark(&path);
+                    let is_place = mark == Mark::Undeclared && a.is_place(key, of_a, of_b);
+                    if !same(a.notation, key, of_a, of_b) && !is_place {
+                        comparison.settings.push(Difference {
+                            name: format!("{name}{path}"),
+                            a: Some(of_a.to_owned()),
+                            b: Some(of_b.to_owned()),
+                            mark,
+                        });
+                    }
                 }
+                (Some(of_a), None) => comparison.only_a.push(alone(name, &path, of_a)),
+                (None, Some(of_b)) => comparison.only_b.push(alone(name, &path, of_b)),
+                (None, None) => {}
             }
-            (Some(of_a), None) => comparison.only_a.push(alone(of_a)),
-            (None, Some(of_b)) => comparison.only_b.push(alone(of_b)),
-            (None, None) => {}
         }
     }
     // What is declared differently and can't be seen.
@@ -517,11 +557,14 @@ fn one_sided(option: &Declared) -> OneSided {
     }
 }
 
-/// Whether two targets declare an option with the same meaning, or neither does.
-fn declared_alike(a: &Side<'_>, b: &Side<'_>, key: &str) -> bool {
-    match (a.declares(key), b.declares(key)) {
+/// Whether two targets declare a part of an option with the same meaning, or neither does.
+fn declared_alike(a: &Side<'_>, b: &Side<'_>, key: &str, path: &str) -> bool {
+    fn declared<'s>(side: &'s Side<'_>, key: &str, path: &str) -> Option<&'s str> {
+        part(side.notation, &side.declares(key)?.value, path)
+    }
+    match (declared(a, key, path), declared(b, key, path)) {
         (None, None) => true,
-        (Some(of_a), Some(of_b)) => same(a.notation, key, &of_a.value, &of_b.value),
+        (Some(of_a), Some(of_b)) => same(a.notation, key, of_a, of_b),
         _ => false,
     }
 }
@@ -529,7 +572,7 @@ fn declared_alike(a: &Side<'_>, b: &Side<'_>, key: &str) -> bool {
 /// An option that two configs declare differently.
 struct Declaration<'a> {
     key: String,
-    name: &'a str,
+    name: String,
     a: Option<&'a str>,
     b: Option<&'a str>,
 }
@@ -537,7 +580,7 @@ struct Declaration<'a> {
 impl Declaration<'_> {
     fn told(self, mark: Mark) -> Difference {
         Difference {
-            name: self.name.to_owned(),
+            name: self.name,
             a: self.a.map(str::to_owned),
             b: self.b.map(str::to_owned),
             mark,
@@ -556,11 +599,6 @@ fn differing<'a>(notation: Notation, a: &'a [Declared], b: &'a [Declared]) -> Ve
     let mut differing = Vec::new();
     for key in keys {
         let (of_a, of_b) = (find(a, key), find(b, key));
-        if let (Some(of_a), Some(of_b)) = (of_a, of_b)
-            && same(notation, key, &of_a.value, &of_b.value)
-        {
-            continue;
-        }
         let Some(either) = of_a.or(of_b) else {
             continue;
         };
@@ -569,16 +607,25 @@ fn differing<'a>(notation: Notation, a: &'a [Declared], b: &'a [Declared]) -> Ve
             .zip(of_b)
             .is_none_or(|(of_a, of_b)| of_a.name == of_b.name);
         let is_itself = names::switch(notation, &names::key(notation, &either.name)).is_none();
-        differing.push(Declaration {
-            key: key.to_owned(),
-            name: if is_plain && is_itself {
-                &either.name
-            } else {
-                &either.key
-            },
-            a: of_a.map(|option| option.value.as_str()),
-            b: of_b.map(|option| option.value.as_str()),
-        });
+        let name = if is_plain && is_itself {
+            &either.name
+        } else {
+            &either.key
+        };
+        let value = |of: Option<&'a Declared>| of.map(|option| option.value.as_str());
+        for (path, of_a, of_b) in parts(notation, value(of_a), value(of_b)) {
+            let is_same = of_a
+                .zip(of_b)
+                .is_some_and(|(of_a, of_b)| same(notation, key, of_a, of_b));
+            if !is_same {
+                differing.push(Declaration {
+                    key: key.to_owned(),
+                    name: format!("{name}{path}"),
+                    a: of_a,
+                    b: of_b,
+                });
+            }
+        }
     }
     differing
 }

@@ -465,6 +465,20 @@ fn targets_of_which_no_cell_was_measured_are_told_apart_from_those_that_report_n
 }
 
 #[test]
+fn targets_that_a_run_was_not_to_measure_are_not_among_those_that_differ() {
+    let mut settings = Built::new("postgres", &[("pg", "17.2")], &[])
+        .with("pg.a", &[], &[], vec![setting("fsync", "on")])
+        .with_cells("pg.b", &[], &[("fsync", "off")], Vec::new())
+        .settings();
+    let cell = |target: &str| record::CellRef::new(target, "insert", None, 1, 1);
+    settings.run.cells = vec![cell("pg.a")];
+    let all = settings.all(0);
+    assert_eq!((all.differences.len(), all.targets.len()), (0, 0));
+    settings.run.cells.push(cell("pg.b"));
+    assert_eq!(settings.all(0).differences.len(), 1);
+}
+
+#[test]
 fn engines_are_compared_with_the_first_target_of_their_own_that_came_up() {
     let mut built = Built::new("postgres", &[("pg", "17.2")], &[])
         .with("pg.a", &[], &[], vec![setting("fsync", "on")])
@@ -638,5 +652,122 @@ fn an_options_file_of_rocksdb_declares_all_of_its_sections_but_the_first() {
             ("compression", "kNoCompression"),
             ("block_size", "8K"),
         ]
+    );
+}
+
+/// As 6.0 and 10.10 report them: not in one order, and not the same.
+const UNIVERSAL: [&str; 2] = [
+    "{allow_trivial_move=true;stop_style=kCompactionStopStyleTotalSize;compression_size_percent=-1;\
+     max_size_amplification_percent=200;max_merge_width=20;min_merge_width=2;size_ratio=10;}",
+    "{allow_trivial_move=true; incremental=false;stop_style=kCompactionStopStyleTotalSize;\
+     compression_size_percent=-1;max_read_amp=-1;max_size_amplification_percent=50;max_merge_width=20;\
+     min_merge_width=2;size_ratio=10}",
+];
+const UNIVERSAL_NAME: &str = "[CFOptions] compaction_options_universal";
+
+#[test]
+fn of_options_that_an_option_is_made_of_each_is_compared() {
+    let declared = |percent: &str| {
+        format!("{{size_ratio=10;min_merge_width=2;max_size_amplification_percent={percent};x=1}}")
+    };
+    let [old, new] = ["200", "50"].map(declared);
+    let option = "compaction_options_universal";
+    let versions = [("v6", "6.0.1"), ("v10", "10.10.1")];
+    let built = Built::new("rocksdb", &versions, &[])
+        .with(
+            "v6.a",
+            &[],
+            &[(option, &old)],
+            vec![setting(UNIVERSAL_NAME, UNIVERSAL[0])],
+        )
+        .with(
+            "v6.b",
+            &[],
+            &[(option, &new)],
+            vec![setting(UNIVERSAL_NAME, UNIVERSAL[0])],
+        )
+        .with(
+            "v10.b",
+            &[],
+            &[(option, &new)],
+            vec![setting(UNIVERSAL_NAME, UNIVERSAL[1])],
+        )
+        .with(
+            "v10.none",
+            &[],
+            &[],
+            vec![setting(UNIVERSAL_NAME, UNIVERSAL[1])],
+        );
+    let settings = built.settings().all(0);
+    let [same, declared, undeclared] = settings.differences.as_slice() else {
+        panic!("{:?}", settings.differences);
+    };
+    assert_eq!(lines(&same.settings), [] as [&str; 0]);
+    let name = format!("{UNIVERSAL_NAME}.max_size_amplification_percent: 200 -> 50");
+    assert_eq!(lines(&declared.settings), [format!("{name} [declared]")]);
+    // All that is declared differs from nothing; what does not differ is not told for that.
+    assert_eq!(lines(&undeclared.settings), [format!("{name} [declared]")]);
+    for comparison in [declared, undeclared] {
+        assert_eq!(comparison.only_a, []);
+        let only_b = [("incremental", "false"), ("max_read_amp", "-1")];
+        let only_b = only_b.map(|(field, value)| OneSided {
+            name: format!("{UNIVERSAL_NAME}.{field}"),
+            value: value.to_owned(),
+            mark: Mark::Undeclared,
+        });
+        assert_eq!(comparison.only_b, only_b);
+    }
+    // A target has what it declares in whatever order; of the rest nothing is said.
+    let ignored: Vec<Vec<String>> = settings
+        .targets
+        .iter()
+        .map(|target| ignored_lines(&target.ignored))
+        .collect();
+    let percent = "compaction_options_universal.max_size_amplification_percent = 50: 200 Changed";
+    let unreported = "compaction_options_universal.x = 1: () Unreported";
+    assert_eq!(
+        ignored,
+        [
+            vec![unreported],
+            vec![percent, unreported],
+            vec![unreported]
+        ]
+    );
+}
+
+#[test]
+fn of_options_that_a_plan_sets_together_those_are_told_that_differ() {
+    let target = |name: &str, set: &[(&str, &str)]| PlanTarget {
+        name: name.to_owned(),
+        build: "r".to_owned(),
+        engine: "rocksdb".to_owned(),
+        version: String::new(),
+        declared: declared("rocksdb", [], &pairs(set)),
+    };
+    let cache = "block_based_table_factory.block_cache";
+    let targets = [
+        target("r.a", &[(cache, "{capacity=1G;num_shard_bits=6}")]),
+        target("r.b", &[(cache, "{num_shard_bits=6; capacity=1024M;}")]),
+        target(
+            "r.c",
+            &[(cache, "{id=HyperClockCache;capacity=2G;num_shard_bits=6}")],
+        ),
+        target("r.d", &[(cache, "2G")]),
+    ];
+    let differences = declared_differences(&targets, "r.a");
+    assert!(differences[0].identical);
+    assert_eq!(
+        lines(&differences[1].settings),
+        [
+            format!("{cache}.capacity: 1G -> 2G [declared]"),
+            format!("{cache}.id: () -> HyperClockCache [declared]"),
+        ]
+    );
+    // A value that can't be taken apart is told as it is.
+    assert_eq!(
+        lines(&differences[2].settings),
+        [format!(
+            "{cache}: {{capacity=1G;num_shard_bits=6}} -> 2G [declared]"
+        )]
     );
 }

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::names::Notation;
+use super::nested::fields;
 
 /// Words of one meaning.
 const WORDS_ON: [&str; 4] = ["on", "true", "yes", "1"];
@@ -74,6 +75,7 @@ pub(crate) fn same(notation: Notation, key: &str, a: &str, b: &str) -> bool {
         || equal_switches(notation, &a, &b)
         || equal_quantities(notation, &a, &b)
         || equal_lists(notation, &a, &b)
+        || equal_fields(notation, &a, &b)
 }
 
 /// Whether a server that reports `effective` has what was declared. More than [`same`]: a part of a list of switches,
@@ -246,6 +248,18 @@ fn equal_lists(notation: Notation, a: &str, b: &str) -> bool {
     }
 }
 
+/// Options that a value is made of have no order.
+fn equal_fields(notation: Notation, a: &str, b: &str) -> bool {
+    let (Some(a), Some(b)) = (fields(notation, a), fields(notation, b)) else {
+        return false;
+    };
+    a.len() == b.len()
+        && a.iter().all(|(name, of_a)| {
+            b.get(name)
+                .is_some_and(|of_b| same(notation, name, of_a, of_b))
+        })
+}
+
 /// Whether a declared list of switches, `mrr=on`, or of modes that stand for several, is part of what is effective.
 fn is_part(key: &str, declared: &str, effective: &str) -> bool {
     let declared: Vec<String> = items(declared).collect();
@@ -306,6 +320,14 @@ mod tests {
             "kNoCompression",
             "kSnappyCompression"
         ));
+    }
+
+    #[test]
+    fn options_that_a_value_is_made_of_have_no_order() {
+        let rocksdb = |a, b| same(Notation::Rocksdb, "x", a, b);
+        assert!(rocksdb("{a=1;b={c=64K; d=x};}", "{b={d=x;c=65536;};a=1}"));
+        assert!(!rocksdb("{a=1;b=2}", "{a=1;b=3}"));
+        assert!(!rocksdb("{a=1}", "{a=1;b=2}"));
     }
 
     #[test]

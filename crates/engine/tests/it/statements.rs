@@ -2,8 +2,8 @@
 
 use engine::ParamType::{Int4, Int8};
 use engine::{
-    Column, ColumnType, Comparison, Dialect, ErrorClass, IndexStatements, Outcome, Partitions,
-    RangeScan, Session, SqlEngine,
+    Column, ColumnType, Comparison, Dialect, ErrorClass, IndexRows, IndexStatements, Outcome,
+    Partitions, RangeScan, Session, SqlEngine,
 };
 
 use crate::guard::eventually;
@@ -217,18 +217,37 @@ pub(crate) fn dialect_does_what_it_says<E: SqlEngine>(
         );
         assert_eq!(
             facts.index_rows,
-            [("pdc".to_string(), 80), ("byprice".to_string(), 80)]
+            ["pdc", "byprice"].map(|name| (name.to_string(), IndexRows::Counted(80)))
         );
         look(&mut session, name);
         run(&mut session, &dialect.drop_table(&work));
     }
 }
 
-/// Counts by index where there are only the names of indexes.
-pub(crate) fn absent_index_is_not_counted(engine: &impl SqlEngine) {
+/// Counts by way of indexes that somebody else made, with names of their own, and where there are none.
+pub(crate) fn indexes_are_known_by_their_columns(engine: &impl SqlEngine) {
     let bare = table("bare1", None);
     let mut session = fill(engine, &bare, 3);
-    let facts = engine.inspect(&bare, true).unwrap();
-    assert_eq!((facts.rows, facts.index_rows.len()), (3, 0));
+    let facts = |engine: &_| SqlEngine::inspect(engine, &bare, true).unwrap();
+    let none = ["pdc", "byprice"].map(|name| (name.to_string(), IndexRows::NoIndex));
+    assert_eq!(
+        (facts(engine).rows, facts(engine).index_rows),
+        (3, none.into())
+    );
+    session
+        .query("create index price_1 on bare1 (price)")
+        .unwrap();
+    let on = |session: &mut _, columns: &[&str]| {
+        engine::index_on(session, engine.dialect(), &bare, columns).unwrap()
+    };
+    assert_eq!(on(&mut session, &["price"]).as_deref(), Some("price_1"));
+    assert_eq!(on(&mut session, &["dateandtime"]), None);
+    assert_eq!(on(&mut session, &["price", "dateandtime"]), None);
+    assert!(on(&mut session, &["transactionid"]).is_some());
+    let expected = [
+        ("pdc".to_string(), IndexRows::NoIndex),
+        ("byprice".to_string(), IndexRows::Counted(3)),
+    ];
+    assert_eq!(facts(engine).index_rows, expected);
     run(&mut session, &engine.dialect().drop_table(&bare));
 }

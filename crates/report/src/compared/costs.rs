@@ -84,6 +84,7 @@ fn table(
     let of = steps.first().map_or("operation", |step| {
         if is_of_one { noun(*step) } else { "operation" }
     });
+    let (columns, beside) = heads(&columns, &rate);
     let mut table = Table {
         id: format!("compared-costs{id}"),
         title: format!(
@@ -91,7 +92,8 @@ fn table(
             board.base
         ),
         lead,
-        columns: heads(&columns, &rate),
+        columns,
+        beside,
         rows,
         ..Table::default()
     };
@@ -102,19 +104,20 @@ fn table(
     table.with_legend()
 }
 
-/// Throughput stands there once; of metrics beside each figure its ratio.
-fn heads(columns: &[(&str, usize)], rate: &str) -> Vec<String> {
-    let mut heads = Vec::new();
+/// Throughput stands there once; of metrics beside each figure its ratio. With the places of these.
+fn heads(columns: &[(&str, usize)], rate: &str) -> (Vec<String>, Vec<usize>) {
+    let (mut heads, mut ratios) = (Vec::new(), Vec::new());
     for (metric, _) in columns {
         if *metric == THROUGHPUT {
             heads.push(format!("throughput\n{rate}").trim_end().to_string());
         } else {
             let head = format!("{}\n{}", short(metric), unit_of(metric));
             heads.push(head.trim_end().to_string());
+            ratios.push(heads.len());
             heads.push("\n/base".to_string());
         }
     }
-    heads
+    (heads, ratios)
 }
 
 /// Whether there is anything of a line in a step.

@@ -1,14 +1,17 @@
-//! A comparison as CSV: one line for each metric of each step of each target.
+//! A comparison as CSV: one line for each metric of each step of each target, and one for each target that has no step.
 
-use analysis::{Compared, ComparedStep, Pairing, THROUGHPUT};
+use analysis::{Compared, ComparedStep, Pairing, THROUGHPUT, Unfinished, Verdict};
+use record::Status;
 
+use super::Comparison;
 use super::board::mean;
 use crate::export::{Column, Form, Holds, Sheet, Value};
 use crate::metrics::unit;
 
 /// One line per comparison. Units of base and target are in the column `unit`; ratios have none; what is not applicable is
-/// empty. Every digit is there.
-pub fn compared_csv(compared: &Compared) -> String {
+/// empty. Every digit is there. A target that did not get to any step has a line as well, without step and metric.
+pub fn compared_csv(comparison: &Comparison<'_>) -> String {
+    let compared = comparison.compared;
     let head = [
         "base",
         "target",
@@ -42,6 +45,9 @@ pub fn compared_csv(compared: &Compared) -> String {
         let mut sheet = Sheet::new(Form::Csv, &columns, &[], Vec::new())?;
         for row in &compared.rows {
             sheet.push(&line(compared, row))?;
+        }
+        for cells in never_measured(comparison) {
+            sheet.push(&without_steps(comparison, &cells))?;
         }
         sheet.finish()
     };
@@ -87,6 +93,75 @@ fn line(compared: &Compared, row: &ComparedStep) -> Vec<Value> {
         text(&values(&row.values)),
         text(&row.reasons.join("; ")),
     ]
+}
+
+/// The cells of targets that are in no comparison, those of one target, variant and number of clients together.
+fn never_measured<'a>(comparison: &Comparison<'a>) -> Vec<Vec<&'a Unfinished>> {
+    let compared = comparison.compared;
+    let mut found: Vec<Vec<&Unfinished>> = Vec::new();
+    for cell in &comparison.figures.unfinished {
+        let place = (&cell.target, &cell.variant, cell.clients);
+        let mut rows = compared.rows.iter();
+        let is_compared = rows.any(|row| (&row.target, &row.variant, row.clients) == place);
+        if is_compared || cell.target == compared.base {
+            continue;
+        }
+        let same = found
+            .iter_mut()
+            .find(|cells| (&cells[0].target, &cells[0].variant, cells[0].clients) == place);
+        match same {
+            Some(cells) => cells.push(cell),
+            None => found.push(vec![cell]),
+        }
+    }
+    found
+}
+
+fn without_steps(comparison: &Comparison<'_>, cells: &[&Unfinished]) -> Vec<Value> {
+    let first = cells[0];
+    // A plan has one workload.
+    let run = comparison.runs.get(first.run);
+    let reference = run.and_then(|it| it.run.cells.first());
+    let reasons: Vec<String> = cells.iter().map(|cell| reason(cell)).collect();
+    line(
+        comparison.compared,
+        &ComparedStep {
+            target: first.target.clone(),
+            workload: reference.map_or(String::new(), |cell| cell.workload.clone()),
+            variant: first.variant.clone(),
+            clients: first.clients,
+            step: String::new(),
+            group: None,
+            metric: String::new(),
+            more_is_better: true,
+            base_values: Vec::new(),
+            values: Vec::new(),
+            ratio: None,
+            interval: None,
+            pairing: Pairing::Single,
+            verdict: Verdict::Invalid,
+            p_value: None,
+            spread: None,
+            repeats_needed: None,
+            reasons,
+        },
+    )
+}
+
+/// `repeat 1 failed: the server did not start`
+fn reason(cell: &Unfinished) -> String {
+    let ended = match cell.status {
+        None => "was never begun",
+        Some(Status::Failed) => "failed",
+        Some(Status::Interrupted) => "was interrupted",
+        Some(Status::Incomplete | Status::Complete) => "did not end",
+    };
+    let causes = cell.causes.join(": ");
+    let causes = match causes.is_empty() {
+        true => String::new(),
+        false => format!(": {causes}"),
+    };
+    format!("repeat {} {ended}{causes}", cell.repeat)
 }
 
 /// The unit of a metric, or of throughput, which counts what its step is about.

@@ -33,6 +33,7 @@ pub fn compared_json(comparison: &Comparison<'_>) -> Value {
             "notes": compared.notes,
             "runs": runs.collect::<Vec<_>>(),
             "rows": compared.rows.iter().map(row).collect::<Vec<_>>(),
+            "unfinished": comparison.figures.unfinished,
         },
         "findings": comparison.findings,
         "noise_floor": noise,

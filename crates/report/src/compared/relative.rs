@@ -1,6 +1,6 @@
 //! Throughput relative to the base: each ratio with its interval, and the verdict as a mark and a colour.
 
-use analysis::{ComparedStep, THROUGHPUT, Verdict, shade_relative};
+use analysis::{ComparedStep, Interval, THROUGHPUT, Verdict, shade_relative};
 
 use super::board::{Board, Folded, remarks};
 use super::words;
@@ -181,13 +181,26 @@ pub(super) fn ratio_cell(row: &ComparedStep, decimals: usize) -> Cell {
     };
     let mut text = fixed(ratio, decimals);
     if let Some(interval) = row.interval {
-        let (low, high) = (
-            fixed(interval.low, decimals),
-            fixed(interval.high, decimals),
-        );
-        text += &format!(" ({low}-{high})");
+        text += &format!(" ({})", bounds(interval, decimals));
     }
     Cell::toned(text, tone(row, ratio))
+}
+
+/// The bounds of an interval of ratios, as `0.93-1.04`. Of two repeats they may be anywhere: how far beyond 0.001 and 1000
+/// says nothing.
+pub fn bounds(interval: Interval, decimals: usize) -> String {
+    const LEAST: f64 = 0.001;
+    const MOST: f64 = 1000.0;
+    let bound = |ratio: f64| match ratio {
+        ratio if ratio < LEAST => format!("<{LEAST}"),
+        ratio if ratio > MOST => format!(">{MOST}"),
+        // What is not zero is not shown as zero.
+        ratio => fixed(ratio, if ratio < 0.01 { 3 } else { decimals }),
+    };
+    let (low, high) = (bound(interval.low), bound(interval.high));
+    // `0.52->1000` would be an arrow.
+    let between = if high.starts_with('>') { " to " } else { "-" };
+    format!("{low}{between}{high}")
 }
 
 /// What a ratio is worth. Without a verdict that of the field: more than 5 % or not.
@@ -207,6 +220,29 @@ pub(super) fn tone(row: &ComparedStep, ratio: f64) -> Tone {
                 (Tone::Worse, false) => Tone::Cheaper,
                 (tone, _) => tone,
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_that_are_far_away_take_no_more_room_than_others() {
+        for (low, high, told) in [
+            (0.92, 0.96, "0.92-0.96"),
+            (0.004, 999.0, "0.004-999.00"),
+            (1e-12, 1.5, "<0.001-1.50"),
+            (0.52, 3.9e89, "0.52 to >1000"),
+            (0.0, f64::INFINITY, "<0.001 to >1000"),
+        ] {
+            let interval = Interval {
+                low,
+                high,
+                confidence: 0.95,
+            };
+            assert_eq!(bounds(interval, 2), told);
         }
     }
 }

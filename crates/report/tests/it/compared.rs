@@ -2,9 +2,9 @@
 
 use analysis::{
     Compared, ComparedStep, Figures, Finding, FindingKind, Interval, Pairing, Row, Sample, Sla,
-    THROUGHPUT, Verdict,
+    THROUGHPUT, Unfinished, Verdict,
 };
-use record::{ResolvedValue, Run, Status, StepKind, Target};
+use record::{CellRef, ResolvedValue, Run, Status, StepKind, Target};
 use report::{
     ComparedRun, Comparison, TableStyle, compared, compared_csv, compared_json, compared_markdown,
     noise_floor,
@@ -281,6 +281,26 @@ const YELLOW: &str = "\u{1b}[38;5;11m";
 const CYAN: &str = "\u{1b}[38;5;14m";
 
 #[test]
+fn a_ratio_stays_beside_its_cost_however_narrow_a_terminal_is() {
+    let compared = with_repeats();
+    for width in 40..=120 {
+        let style = TableStyle {
+            width: Some(width),
+            ..PLAIN
+        };
+        let text = shown(&run(), &figures(INSERT, 3), &compared, &[], |comparison| {
+            report::compared(comparison, style)
+        });
+        let units: Vec<&str> = text.lines().filter(|line| line.contains("/base")).collect();
+        assert!(!units.is_empty(), "{text}");
+        for units in units {
+            let units: Vec<&str> = units.split_whitespace().collect();
+            assert!(units.chunks(2).all(|pair| pair[1] == "/base"), "{text}");
+        }
+    }
+}
+
+#[test]
 fn verdicts_have_the_colours_of_better_and_worse() {
     let (run, figures, of) = (run(), figures(INSERT, 3), with_repeats());
     let style = TableStyle {
@@ -379,7 +399,8 @@ fn single_runs_have_no_interval_and_no_verdict() {
 #[test]
 fn lines_of_a_comparison_have_every_figure() {
     let of = with_repeats();
-    let text = compared_csv(&of);
+    let (run, figures) = (run(), figures(INSERT, 3));
+    let text = shown(&run, &figures, &of, &[], compared_csv);
     let mut reader = text.lines();
     let head: Vec<&str> = reader.next().unwrap().split(',').collect();
     assert_eq!(text.lines().count(), 1 + of.rows.len());
@@ -407,6 +428,50 @@ fn lines_of_a_comparison_have_every_figure() {
     let mean: f64 = value("base_mean").parse().unwrap();
     assert!((mean - 35_000.0).abs() < 1e-6, "{mean}");
     assert_eq!(value("base_values").split(' ').count(), 3);
+}
+
+#[test]
+fn a_target_that_did_not_get_to_a_step_is_told() {
+    let (mut run, mut figures, of) = (run(), figures(INSERT, 3), with_repeats());
+    run.cells = vec![CellRef::new(BASE, "insert", None, 1, 1)];
+    let cell = |target: &str, repeat: u32, causes: &[&str]| Unfinished {
+        run: 0,
+        target: target.into(),
+        variant: None,
+        clients: 1,
+        repeat,
+        status: (!causes.is_empty()).then_some(Status::Failed),
+        causes: causes.iter().map(|&cause| cause.to_owned()).collect(),
+    };
+    figures.unfinished = vec![
+        cell(
+            "pg18.base",
+            1,
+            &["the server did not start", "no such file"],
+        ),
+        cell("pg18.base", 2, &[]),
+        // What is left out of its comparisons is told there.
+        cell(TARGETS[1], 3, &["the server ended"]),
+        cell(BASE, 3, &["the server ended"]),
+    ];
+    let text = shown(&run, &figures, &of, &[], compared_csv);
+    assert_eq!(text.lines().count(), 1 + of.rows.len() + 1, "{text}");
+    let last = text.lines().last().unwrap();
+    assert!(
+        last.starts_with("pg15.base,pg18.base,insert,,1,,,,"),
+        "{last}"
+    );
+    assert!(last.contains(",invalid,"), "{last}");
+    let reasons =
+        "repeat 1 failed: the server did not start: no such file; repeat 2 was never begun";
+    assert!(last.contains(reasons), "{last}");
+
+    let json = shown(&run, &figures, &of, &[], compared_json);
+    let unfinished = json["compared"]["unfinished"].as_array().unwrap();
+    assert_eq!(unfinished.len(), 4);
+    assert_eq!(unfinished[0]["target"], "pg18.base");
+    assert_eq!(unfinished[0]["status"], "failed");
+    assert!(unfinished[1]["status"].is_null());
 }
 
 #[test]

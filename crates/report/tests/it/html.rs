@@ -213,8 +213,10 @@ fn a_report_of_a_record_that_was_read_once_has_its_curves() {
         sources: &[source(size)],
         figures: &figures,
         curves: &curves,
+        notes: &["Run 2 has the seed 7, and run 1 1.".to_owned()],
     };
     let report = html_page(&page);
+    assert!(report.contains("Run 2 has the seed 7, and run 1 1."));
     for part in [
         "insert: percentiles of response time, ms",
         "table_0_bytes, MB",
@@ -241,6 +243,10 @@ fn repeats_are_compared_with_intervals() {
     assert!(page.contains("id=\"compared\""));
     assert!(!page.contains("id=\"relative\""));
     assert!(page.contains("the interval in which it is"));
+    // By all that `assay compare` goes by: an interval is as wide as their number asks for.
+    let costs = analysis::costs(&figures);
+    assert!(costs.contains(&"rpq") && costs.contains(&"cpupq"));
+    assert_eq!(page.matches("/base").count(), costs.len());
     let page = html(&[source(SMALL)], &once);
     assert!(page.contains("id=\"relative\"") && !page.contains("id=\"compared\""));
 }

@@ -261,6 +261,7 @@ fn row(target: usize, (step, kind, main, per_second): (&str, StepKind, &'static 
         counters: BTreeMap::new(),
         series,
         warnings: Vec::new(),
+        remarks: Vec::new(),
     }
 }
 
@@ -302,6 +303,30 @@ fn the_tables_of_a_key_value_run() {
         )
     });
     insta::assert_snapshot!(tables(&run(), &figures, PLAIN));
+}
+
+#[test]
+fn reads_of_trees_that_were_not_alike_are_warned_of() {
+    let mut figures = figures();
+    let text = "the trees were not alike when the step began";
+    assert!(!tables_brief(&run(), &figures, WIDE).contains(text));
+    // A step that also writes makes its own.
+    for row in figures
+        .rows
+        .iter_mut()
+        .filter(|row| row.target == TARGETS[1])
+    {
+        row.metrics.insert("l0_files_begin", Some(3.0));
+    }
+    let tables = tables_brief(&run(), &figures, WIDE);
+    let (_, warning) = tables.split_once(text).expect("a warning");
+    let line = warning.lines().next().unwrap();
+    assert!(
+        line.ends_with(
+            "[lsm::other-tree] (multireadrandom: r6.leveled 2 levels with 0 L0 files, r10.leveled 2 levels with 3 L0 files)"
+        ),
+        "{line}"
+    );
 }
 
 #[test]

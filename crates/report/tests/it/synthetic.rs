@@ -377,6 +377,7 @@ fn row(
         ]),
         series,
         warnings: Vec::new(),
+        remarks: Vec::new(),
     }
 }
 
@@ -440,6 +441,7 @@ fn quality(kind: StepKind, rate: f64, stalled: bool) -> Quality {
         zero_seconds: seconds,
         worst_second: if stalled { 0.0 } else { rate * 0.85 },
         median: rate,
+        usual: rate,
         cv: Some(0.081),
         thickness: Some(0.244),
         p1_of_median: Some(if stalled { 0.0 } else { 0.86 }),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{Figures, OpFigures, Percentiles, Row, Series, Unfinished};
+use analysis::{Figures, OpFigures, Percentiles, Remark, Row, Series, Sla, Unfinished};
 use record::{Run, Status, StepKind, Target, Warning};
 use report::{Source, TableStyle, csv, html, tables, tables_brief};
 
@@ -106,6 +106,7 @@ fn row(target: usize, (step, group, rate): (&str, Option<&str>, f64)) -> Row {
         counters: BTreeMap::new(),
         series: Series::default(),
         warnings: Vec::new(),
+        remarks: Vec::new(),
     }
 }
 
@@ -376,4 +377,124 @@ fn of_dozens_of_tests_the_tables_of_each_are_left_out() {
         "{text}"
     );
     assert!(text.contains("since there are 24: --step NAME"), "{text}");
+}
+
+/// What should be known, as it stands at the end of a run.
+fn known(figures: &Figures) -> String {
+    let text = tables_brief(&run(), figures, PLAIN);
+    let (_, known) = text
+        .split_once("What should be known\n")
+        .unwrap_or_else(|| panic!("nothing should be known: {text}"));
+    // Lines are broken where the terminal ends.
+    known.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn scans_of_minutes_keep_three_digits_and_tell_the_rows_that_pass() {
+    let mut figures = figures(2);
+    for row in figures.rows.iter_mut().filter(|row| row.step == "scan") {
+        let rate = if row.target.starts_with("my8040") {
+            1.0 / 41.0
+        } else {
+            1.0 / 34.0
+        };
+        row.metrics.insert("qps", Some(rate));
+        row.metrics.insert("krows_sec", Some(rate * 30_000.0));
+    }
+    let text = tables_brief(&run(), &figures, PLAIN);
+    let table = between(&text, "range-1: throughput, queries/s\n", "\n\n");
+    let words = |start: &str| -> Vec<String> {
+        let line = table.lines().find(|line| line.starts_with(start));
+        line.unwrap()
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect()
+    };
+    assert_eq!(words("scan "), ["scan", "0.0294+", "0.0244"]);
+    assert_eq!(words("scan,"), ["scan,", "Krows/s", "882", "732"]);
+}
+
+#[test]
+fn a_test_most_of_whose_events_fail_is_marked_and_told() {
+    let mut figures = figures(2);
+    let row = figures.rows.last_mut().unwrap();
+    let op = row.ops.get_mut("event").unwrap();
+    (op.count, op.failed) = (1, 14_745);
+    row.remarks = vec![Remark {
+        code: "step::failures",
+        text: "operations failed".to_owned(),
+        here: "14745 of 14746".to_owned(),
+        weight: 1.0,
+    }];
+    let text = tables_brief(&run(), &figures, PLAIN);
+    let table = between(&text, "write: throughput, queries/s\n", "\n\n");
+    let insert = table.lines().find(|line| line.starts_with("insert"));
+    assert!(insert.unwrap().ends_with('†'), "{table}");
+    assert!(table.contains("† more than 1% of what the step is about failed"));
+    let told = "warning: operations failed [step::failures] (my8040.z11a insert: 14745 of 14746)";
+    assert!(known(&figures).contains(told), "{}", known(&figures));
+}
+
+#[test]
+fn tests_held_to_a_rate_have_it_beside_what_they_had() {
+    let mut figures = figures(2);
+    for row in figures.rows.iter_mut().filter(|row| row.step == "insert") {
+        let achieved = if row.target.starts_with("my8040") {
+            9_000.0
+        } else {
+            9_990.0
+        };
+        row.sla = Some(Sla {
+            kind: "event".to_owned(),
+            target: 10_000.0,
+            achieved,
+            met: achieved >= 9_500.0,
+            history: None,
+        });
+    }
+    let text = tables_brief(&run(), &figures, PLAIN);
+    let title = "Rate of events in tests that ask for one, events/s over all clients\n";
+    let rates = between(&text, title, "\n\n");
+    let insert = rates.lines().find(|line| line.starts_with("insert"));
+    let insert: Vec<_> = insert.unwrap().split_whitespace().collect();
+    assert_eq!(insert, ["insert", "10000", "9990", "9000*"]);
+    assert!(!rates.contains("update-index"), "{rates}");
+    let throughput = between(&text, "write: throughput, queries/s\n", "\n\n");
+    let insert = throughput.lines().find(|line| line.starts_with("insert"));
+    assert!(insert.unwrap().ends_with('*'), "{throughput}");
+}
+
+#[test]
+fn others_on_the_host_are_one_line_whatever_the_number_of_steps_and_one_where_targets_differ() {
+    let mut figures = figures(2);
+    for row in &mut figures.rows {
+        let is_base = row.target.starts_with("my8028");
+        let percent = match (is_base, row.step.as_str()) {
+            (true, "scan") => 78.0,
+            (true, _) => 56.0,
+            (false, _) => 50.0,
+        };
+        row.metrics.insert("others%", Some(percent));
+        row.remarks = vec![Remark {
+            code: "host::busy",
+            text: "others".to_owned(),
+            here: format!("{percent:.0}%"),
+            weight: percent,
+        }];
+    }
+    let known = known(&figures);
+    assert_eq!(known.matches("[host::busy]").count(), 1, "{known}");
+    assert!(
+        known.contains("others [host::busy] (my8028.z11a scan: 78%; my8028.z11a load: 56%; "),
+        "{known}"
+    );
+    assert!(
+        known.contains("[host::uneven] (scan: my8040.z11a 50%, my8028.z11a 78%)"),
+        "{known}"
+    );
+    for row in &mut figures.rows {
+        row.metrics.insert("others%", Some(2.0));
+        row.remarks.clear();
+    }
+    assert!(!tables_brief(&run(), &figures, PLAIN).contains("What should be known"));
 }

@@ -4,7 +4,7 @@ use super::super::case::{Case, Pair, Side};
 use super::super::thresholds::CPU_OF_TIME;
 use super::super::words::{change_us, more, signed_us};
 use super::super::{FindingKind, words};
-use super::{Cause, accounts, more_or};
+use super::{Cause, accounts};
 
 /// Parts of the difference below this share of it are left out.
 const SMALL_PART: f64 = 0.02;
@@ -12,21 +12,22 @@ const SMALL_PART: f64 = 0.02;
 /// The share of the difference from which on it is that of others.
 const OTHERS_PART: f64 = 0.5;
 
-/// CPU per operation grew as throughput fell.
+/// CPU per operation grew as throughput fell: the whole host's, the kernel's work for the engine with it.
 pub(super) fn cause(case: &Case<'_>) -> Option<Cause> {
-    let cpu = case.cpu()?;
+    let (cpu, who, what) = match own_alone(case) {
+        // Who shares the host uses more of it per operation whatever makes operations slower.
+        Some(own) if own.is_same() => return None,
+        Some(own) => (own, "Engine and clients use", "CPU of engine and clients"),
+        None => (case.cpu()?, "It uses", "CPU"),
+    };
     let share = case.share(cpu)?;
     // What is a small part of the time can't be what it is made of.
     let of_time = (case.share_of_time(cpu) / CPU_OF_TIME).min(1.0);
-    let score = share.clamp(0.0, 1.0) * of_time;
     let per = case.noun();
     let much = more(cpu.ratio()?, "CPU");
     let headline = format!("{much} per {per}");
-    if let Some(cause) = of_others(case, cpu, score) {
-        return Some(cause);
-    }
     let mut sentence = format!(
-        "It uses {headline} ({}), {}",
+        "{who} {headline} ({}), {}",
         change_us(cpu.base, cpu.value),
         accounts(share)
     );
@@ -44,39 +45,21 @@ pub(super) fn cause(case: &Case<'_>) -> Option<Cause> {
     }
     Some(Cause {
         kind: FindingKind::Cpu,
-        score,
+        score: share.clamp(0.0, 1.0) * of_time,
         headline,
         sentence,
-        brief: format!("CPU {}", change_us(cpu.base, cpu.value)),
+        brief: format!("{what} {}", change_us(cpu.base, cpu.value)),
     })
 }
 
-/// The same where most of the difference is neither the client's nor the server's: it is not what the target costs.
-fn of_others(case: &Case<'_>, cpu: Pair, score: f64) -> Option<Cause> {
-    let own = case.pair(Side::own_cpu_us)?;
+/// CPU of engine and clients, where half or more of the difference is that of others.
+fn own_alone(case: &Case<'_>) -> Option<Pair> {
+    let (cpu, own) = (case.cpu()?, case.pair(Side::own_cpu_us)?);
     let rest = Pair {
         base: (cpu.base - own.base).max(0.0),
         value: (cpu.value - own.value).max(0.0),
     };
-    if rest.grown() / cpu.grown() < OTHERS_PART {
-        return None;
-    }
-    let per = case.noun();
-    let kind = FindingKind::HostBusy;
-    Some(Cause {
-        kind,
-        score,
-        headline: format!("others on the host used {} CPU", more_or(rest, "less")),
-        sentence: format!(
-            "The host used {} per {per} ({}), and most of the difference is neither the engine's nor its clients' ({}): \
-             others were at work, or the kernel for them. Engine and clients together: {}.",
-            more(cpu.ratio()?, "CPU"),
-            change_us(cpu.base, cpu.value),
-            change_us(rest.base, rest.value),
-            change_us(own.base, own.value),
-        ),
-        brief: format!("CPU of others {}", change_us(rest.base, rest.value)),
-    })
+    (rest.grown() / cpu.grown() >= OTHERS_PART).then_some(own)
 }
 
 /// Whose CPU it is: the client's, the server's, or that of everybody else. Where the engine works on the clients' threads

@@ -105,7 +105,7 @@ pub(super) fn shifted(case: &Case<'_>) -> Option<Cause> {
         if others.is_empty() || others.iter().any(|quality| quality.shift_count > 0) {
             return None;
         }
-        let level = others.iter().map(|quality| quality.median).sum::<f64>() / others.len() as f64;
+        let level = others.iter().map(|quality| quality.usual).sum::<f64>() / others.len() as f64;
         let is_level = |rate: f64| (rate / level - 1.0).abs() <= LEVEL_SAME;
         let mut found = None;
         for quality in qualities(side) {

@@ -3,7 +3,7 @@
 use super::super::FindingKind;
 use super::super::case::{Case, Pair, Side};
 use super::super::thresholds::{NEGLIGIBLE, READ_SIZE, READ_SIZE_SURE, WHOLE};
-use super::super::words::{change, change_us, times};
+use super::super::words::{change, change_us, change_us_of, times};
 use super::{Cause, more_or};
 
 /// More reads per operation, which take more of its time.
@@ -13,23 +13,35 @@ pub(super) fn count(case: &Case<'_>) -> Option<Cause> {
     if reads.is_same() || case.share_of_time(us) < NEGLIGIBLE {
         return None;
     }
-    let time = case.time().grown();
+    let time = case.time();
     // Who waits for a read uses no CPU meanwhile: reads that nobody waits for are done in the background, or by others.
-    let waited = case.waiting().map(|waiting| waiting.grown() / time);
-    let share = us.grown() / time;
+    let waited = case.waiting().map(|waiting| waiting.grown() / time.grown());
+    // And waits for one at a time, no longer than its operation takes.
+    let held = Pair {
+        base: us.base.min(time.base),
+        value: us.value.min(time.value),
+    };
+    let share = held.grown() / time.grown();
     let is_waited = waited.is_none_or(|waited| waited >= 0.5 * share.min(1.0));
     let share = waited.map_or(share, |waited| share.min(waited.max(0.0)));
+    // Of reads that took more than they can account for, only so many were those of clients.
+    let most = *WHOLE.end();
+    let fits = (most / case.share_of_time(us)).min(most / share.max(most));
     let per = case.noun();
     let mut sentence = format!(
-        "Each {per} takes {} reads ({}): at the {} of a read that is {} of a client's time",
+        "Each {per} takes {} reads ({}): at the {} of a read that is {}",
         more_or(reads, "fewer"),
         change(reads.base, reads.value, &format!("/{per}")),
         latency(reads, us),
-        change_us(us.base, us.value),
+        change_us_of(us.base, us.value, "of a client's time"),
     );
     sentence += &match share {
+        _ if case.share_of_time(us) > most => format!(
+            ", more than a client has for all it does ({}): not all of these reads are waited for.",
+            change_us(time.base, time.value)
+        ),
         _ if !is_waited => ", but clients do not wait for them.".to_owned(),
-        share if share > *WHOLE.end() => {
+        share if share > most => {
             ", more than the change asks for: some of them run beside the clients.".to_owned()
         }
         share if WHOLE.contains(&share) => ", the whole of the change.".to_owned(),
@@ -41,7 +53,7 @@ pub(super) fn count(case: &Case<'_>) -> Option<Cause> {
     }
     Some(Cause {
         kind: FindingKind::Reads,
-        score: share.clamp(0.0, 1.0),
+        score: share.clamp(0.0, 1.0) * fits.min(1.0),
         headline: format!("{} reads per {per}", more_or(reads, "fewer")),
         sentence,
         brief: format!(
@@ -100,6 +112,6 @@ pub(super) fn size(case: &Case<'_>) -> Option<Cause> {
             more_or(reads, "fewer")
         ),
         sentence,
-        brief: format!("{} a read", size.text("KB")),
+        brief: size.text("KB a read"),
     })
 }

@@ -13,7 +13,7 @@ pub(super) fn cause(case: &Case<'_>) -> Option<Cause> {
         return None;
     }
     let share = ((1.0 - stolen.value) / (1.0 - stolen.base)).ln() / case.ratio.ln();
-    let both = change(100.0 * stolen.base, 100.0 * stolen.value, "%");
+    let both = change(100.0 * stolen.base, 100.0 * stolen.value, "% of the time");
     let accounts = match share > 0.0 {
         true => accounts(share),
         false => "which is against the change".to_owned(),
@@ -22,9 +22,7 @@ pub(super) fn cause(case: &Case<'_>) -> Option<Cause> {
         kind: FindingKind::HostBusy,
         score: STOLEN_SURE * share.clamp(0.0, 1.0),
         headline: "the hypervisor took processors away".to_owned(),
-        sentence: format!(
-            "The hypervisor took processors away for {both} of the time, {accounts}."
-        ),
+        sentence: format!("The hypervisor took processors away for {both}, {accounts}."),
         brief: format!("stolen by the hypervisor {both}"),
     })
 }

@@ -1,7 +1,7 @@
 //! What speaks against a finding.
 
 use super::*;
-use crate::{OneSided, Sla};
+use crate::Sla;
 
 const COSTS: [&[(&str, f64)]; 2] = [
     &[
@@ -74,7 +74,7 @@ fn other_processes_steal_swap_and_memory_are_told_with_both_figures() {
     says(
         &only(&figures),
         &[
-            "up to 25% of the host's CPU was neither the client's nor the server's (5 -> 49 us, 9.80x per query)",
+            "up to 25% of the host's CPU was neither the client's nor the server's (5 -> 49 us per query, 9.80x)",
             "the hypervisor took processors away for 0 -> 1.96% of the time",
             "the host swapped: 0 -> 5000 pages",
             "threads waited for memory in 0 -> 20% of the time",
@@ -124,40 +124,6 @@ fn the_debt_of_the_step_before_is_told() {
     says(
         &only(&figures),
         &["the step before left another debt: 200000 -> 5000000 dead rows, 25.0x"],
-    );
-}
-
-#[test]
-fn settings_beside_the_version_make_it_impossible_to_say() {
-    let mut figures = repeated(&costs("q100"));
-    let mut comparison = apart(
-        ("a.c", "17.2"),
-        ("b.c", "18.1"),
-        &[("io_method", "sync", "worker")],
-    );
-    comparison.only_b = vec![OneSided {
-        name: "io_workers".to_owned(),
-        value: "3".to_owned(),
-        mark: Mark::Undeclared,
-    }];
-    figures.settings.differences = vec![comparison];
-    says(
-        &only(&figures),
-        &[
-            "The two differ in version (17.2 -> 18.1), in 1 setting that the plan declares, io_method (sync -> worker) and \
-             in 1 more that the plan does not declare",
-            "2 settings differ beside the version: which of them it is can't be told from this",
-        ],
-    );
-
-    // The same target twice.
-    figures.settings.differences[0] = Comparison {
-        identical: true,
-        ..figures.settings.differences[0].clone()
-    };
-    says(
-        &only(&figures),
-        &["nothing is known in which the two differ"],
     );
 }
 

@@ -179,7 +179,7 @@ fn fsyncs_per_commit_come_before_the_cpu_that_they_cost() {
             "A commit takes more fsyncs: 0.05 -> 10 /commit, 200x.",
             "CPU 90 -> 300 us, 3.33x",
             "context switches 2 -> 12 /row, 6.00x",
-            "innodb_log_writer_threads (OFF -> ON) alone: the difference is this setting",
+            "The two differ in innodb_log_writer_threads (OFF -> ON) alone.",
         ],
     );
     // And the other way round it is what makes it faster.

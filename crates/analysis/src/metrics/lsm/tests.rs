@@ -167,6 +167,44 @@ fn where_nothing_was_written_there_is_no_write_amplification() {
     );
 }
 
+/// A few rows are inserted while gigabytes of indexes are built, and the library's count of what was given grows by its
+/// own rounding while a step settles.
+#[test]
+fn an_index_step_and_settling_have_no_write_amplification() {
+    let told: Told<'_> = &[
+        ("live_sst_bytes", GB, 2.0 * GB),
+        ("compaction_and_flush_written_bytes", 0.0, GB),
+        ("wal_written_bytes", 0.0, GB),
+        ("ingested_bytes", 599_538_008.0, 599_759_257.0),
+    ];
+    let mut index = load(200, told);
+    index.kind = StepKind::Index;
+    index.main_op = Some("insert".into());
+    let put = index.ops.remove("put").unwrap();
+    index.ops.insert("insert".to_owned(), put);
+    let settle = Step {
+        kind: StepKind::Settle,
+        main_op: None,
+        row_bytes_mean: None,
+        ops: BTreeMap::new(),
+        ..index.clone()
+    };
+    for mut step in [index, settle] {
+        step.counters_end = step.counters_after.clone();
+        check(
+            &step,
+            &[
+                ("w_amp", None),
+                ("w_amp_settled", None),
+                ("wal_amp", None),
+                // What was written is told all the same.
+                ("c_wgb", Some(1.0)),
+                ("wal_gb", Some(1.0)),
+            ],
+        );
+    }
+}
+
 /// A step of 4 GB whose debt of 2 GB more is paid when it has ended.
 #[test]
 fn what_a_step_leaves_to_compaction_is_told_beside_what_it_did() {
@@ -253,6 +291,23 @@ fn a_figure_of_which_rounding_may_be_a_twentieth_is_coarse() {
         of(3600.0, 206.0, log),
         BTreeSet::from(["wal_gb", "wal_amp"])
     );
+    // What was given is rounded too where the record doesn't say how large a row is; the shares of both add up.
+    let over_given = |mb_given: f64, rows: &str| {
+        let mut step = load(
+            1000,
+            &[
+                ("live_sst_bytes", 0.0, GB),
+                ("uptime_seconds", 3600.0, 3610.0),
+                ("compaction_and_flush_written_bytes", GB, 1.4 * GB),
+                ("ingested_bytes", GB, GB + mb_given * mb),
+            ],
+        );
+        step.row_bytes_mean = (rows == "sized").then_some(400.0);
+        lsm(&step).unwrap().coarse
+    };
+    assert_eq!(over_given(400.0, "unsized"), BTreeSet::from(["w_amp"]));
+    assert!(over_given(420.0, "unsized").is_empty());
+    assert!(over_given(400.0, "sized").is_empty());
     // Until its debt was paid a step may have written enough.
     let mut step = load(
         1000,

@@ -90,7 +90,10 @@ impl<'a> Tree<'a> {
     pub(super) fn rounding(&self, name: &str) -> Option<f64> {
         let is_text = matches!(
             name,
-            "compaction_and_flush_written_bytes" | "compaction_read_bytes" | "wal_written_bytes"
+            "compaction_and_flush_written_bytes"
+                | "compaction_read_bytes"
+                | "ingested_bytes"
+                | "wal_written_bytes"
         );
         let has_statistics = self.gauge("compaction_written_bytes").is_some();
         let is_sum = name == "compaction_and_flush_written_bytes";

@@ -8,7 +8,7 @@ use engine::{ErrorClass, Outcome, Session, SqlEngine};
 use super::shared;
 use crate::guard::eventually;
 use crate::statements::{
-    absent_index_is_not_counted, dialect_does_what_it_says, first_value_is_returned,
+    dialect_does_what_it_says, first_value_is_returned, indexes_are_known_by_their_columns,
     interrupt_ends_a_statement, keys_are_assigned_above_those_given, text_is_run_as_it_is,
 };
 use crate::tables::{class_of, fill, run, table};
@@ -260,9 +260,9 @@ fn statements_of_the_dialect_do_what_they_say() {
 }
 
 #[test]
-fn an_index_that_is_not_there_is_not_counted() {
+fn an_index_is_known_by_its_columns_whatever_its_name() {
     let Some(server) = shared() else { return };
-    absent_index_is_not_counted(&server.postgres);
+    indexes_are_known_by_their_columns(&server.postgres);
 }
 
 #[test]

@@ -1,0 +1,162 @@
+//! What a reader should know of a step that its figures say by themselves: who else was at work, what failed, and
+//! operations that found nothing to do.
+
+use std::collections::BTreeMap;
+
+use record::{Ops, Status, Step};
+use serde::Serialize;
+
+/// Percent of all processors' time that others may use unsaid. The kernel's own threads took 3 % beside writes of three
+/// engines on two processors.
+const OTHERS_PERCENT: f64 = 10.0;
+
+/// The share of events that must have found a row to delete.
+const DELETED_SHARE: f64 = 0.8;
+
+/// Something that should be known.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Remark {
+    /// A stable name: `host::busy`.
+    pub code: &'static str,
+    /// What it is, in the same words wherever it holds.
+    pub text: String,
+    /// How much of it there is here.
+    pub here: String,
+    /// The same as a number, so that the worst comes first: among remarks of one code alone, more is worse.
+    #[serde(skip)]
+    pub weight: f64,
+}
+
+/// The remarks on a step with these metrics.
+pub(crate) fn remarks(step: &Step, metrics: &BTreeMap<&'static str, Option<f64>>) -> Vec<Remark> {
+    let metric = |name: &str| metrics.get(name).copied().flatten();
+    let failed = [("", &step.ops), ("warm-up: ", &step.warm_up_ops)]
+        .into_iter()
+        .flat_map(|(when, all)| all.iter().map(move |(kind, ops)| (when, kind, ops)))
+        .filter_map(|(when, kind, ops)| failures(when, kind, ops));
+    let of_figures = [
+        metric("others%").and_then(others),
+        step.deletes_per_event
+            .zip(metric("rows/event"))
+            .filter(|_| step.status == Status::Complete)
+            .and_then(|(wanted, deleted)| misses(deleted / wanted)),
+    ];
+    failed.chain(of_figures.into_iter().flatten()).collect()
+}
+
+fn failures(when: &str, kind: &str, ops: &Ops) -> Option<Remark> {
+    let all = ops.ok + ops.failed;
+    let classes: Vec<&str> = ops.errors.keys().map(String::as_str).collect();
+    (ops.failed > 0).then(|| Remark {
+        code: "step::failures",
+        text: "operations failed: what fails does not do its work, and mostly takes less time"
+            .to_owned(),
+        here: format!(
+            "{when}{} of {all} of kind {kind}, {}",
+            ops.failed,
+            classes.join(", ")
+        ),
+        weight: ops.failed as f64 / all as f64,
+    })
+}
+
+fn others(percent: f64) -> Option<Remark> {
+    (percent > OTHERS_PERCENT).then(|| Remark {
+        code: "host::busy",
+        text: format!(
+            "other programs used more than {OTHERS_PERCENT:.0}% of the processors: what engine and clients could not \
+             have shows in their figures"
+        ),
+        here: format!("{percent:.0}%"),
+        weight: percent,
+    })
+}
+
+fn misses(share: f64) -> Option<Remark> {
+    (share < DELETED_SHARE).then(|| Remark {
+        code: "step::nothing-to-delete",
+        text: format!(
+            "fewer than {:.0}% of the rows to delete were there: the rest of the deletes did next to nothing, and the \
+             faster target has more of these; load more rows, or run the step, and its warm-up, for less time",
+            100.0 * DELETED_SHARE
+        ),
+        here: format!("{:.0}%", 100.0 * share),
+        weight: 1.0 - share,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(step: &Step, metrics: &[(&'static str, f64)]) -> Vec<(&'static str, String)> {
+        let metrics = metrics.iter().map(|(name, value)| (*name, Some(*value)));
+        remarks(step, &metrics.collect())
+            .into_iter()
+            .map(|remark| (remark.code, remark.here))
+            .collect()
+    }
+
+    fn failing(ok: u64, failed: u64) -> BTreeMap<String, Ops> {
+        let ops = Ops {
+            ok,
+            failed,
+            errors: BTreeMap::from([("duplicate_key".to_owned(), failed)]),
+            ..Ops::default()
+        };
+        BTreeMap::from([("event".to_owned(), ops)])
+    }
+
+    #[test]
+    fn others_are_told_from_a_tenth_of_the_processors_on() {
+        let step = Step::default();
+        assert_eq!(told(&step, &[("others%", 9.9)]), []);
+        assert_eq!(
+            told(&step, &[("others%", 77.8)]),
+            [("host::busy", "78%".to_owned())]
+        );
+    }
+
+    #[test]
+    fn failures_are_told_with_their_class_and_those_of_the_warm_up_too() {
+        let step = Step {
+            ops: failing(1, 14_745),
+            warm_up_ops: failing(20, 4),
+            ..Step::default()
+        };
+        assert_eq!(
+            told(&step, &[]),
+            [
+                (
+                    "step::failures",
+                    "14745 of 14746 of kind event, duplicate_key".to_owned()
+                ),
+                (
+                    "step::failures",
+                    "warm-up: 4 of 24 of kind event, duplicate_key".to_owned()
+                ),
+            ]
+        );
+        let sound = Step {
+            ops: failing(20, 0),
+            ..Step::default()
+        };
+        assert_eq!(told(&sound, &[]), []);
+    }
+
+    #[test]
+    fn deletes_that_find_nothing_are_told_and_only_where_deletes_are_what_the_step_is_about() {
+        let step = |deletes_per_event| Step {
+            status: Status::Complete,
+            deletes_per_event,
+            ..Step::default()
+        };
+        assert_eq!(told(&step(Some(1.0)), &[("rows/event", 0.93)]), []);
+        assert_eq!(
+            told(&step(Some(1.0)), &[("rows/event", 0.4)]),
+            [("step::nothing-to-delete", "40%".to_owned())]
+        );
+        assert_eq!(told(&step(Some(2.0)), &[("rows/event", 1.9)]), []);
+        assert_eq!(told(&step(None), &[("rows/event", 0.4)]), []);
+    }
+}

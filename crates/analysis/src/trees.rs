@@ -1,0 +1,170 @@
+//! Whether the trees of targets were alike when a step that only reads began. Each read looks into every file of the first
+//! level and into every level below it, and how many there are is what the steps before left.
+
+use std::fmt;
+
+use record::StepKind;
+
+use crate::{Row, operation};
+
+/// Files or levels, in the mean of the repeats, by which two trees are told apart.
+const APART: f64 = 0.5;
+
+/// The tree with which a step that only reads began, in the mean of its repeats.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TreeAtBegin {
+    /// Files of the first level.
+    pub first_level_files: f64,
+    /// Levels with a file.
+    pub levels: f64,
+}
+
+impl TreeAtBegin {
+    /// Of the repeats of a step; `None` where it also writes, and where nobody tells of a tree.
+    pub fn of(rows: &[&Row]) -> Option<Self> {
+        if !rows.iter().all(|row| only_reads(row)) {
+            return None;
+        }
+        let mean = |metric: &str| {
+            let values = rows.iter().map(|row| row.metrics.get(metric).copied()?);
+            let values: Vec<f64> = values.collect::<Option<_>>()?;
+            let sum: f64 = values.iter().sum();
+            (!values.is_empty()).then(|| sum / values.len() as f64)
+        };
+        Some(Self {
+            first_level_files: mean("l0_files_begin")?,
+            levels: mean("levels_begin")?,
+        })
+    }
+
+    /// Whether it is another than that of another target, beyond what repeats differ by.
+    pub fn is_apart(self, other: Self) -> bool {
+        let differ = |a: f64, b: f64| (a - b).abs() >= APART;
+        differ(self.first_level_files, other.first_level_files) || differ(self.levels, other.levels)
+    }
+}
+
+impl fmt::Display for TreeAtBegin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let levels = counted(self.levels, "level");
+        write!(
+            f,
+            "{levels} with {}",
+            counted(self.first_level_files, "L0 file")
+        )
+    }
+}
+
+/// A number of things, with a decimal where the mean of several repeats is not whole.
+fn counted(count: f64, noun: &str) -> String {
+    let text = format!("{count:.1}");
+    let text = text.strip_suffix(".0").unwrap_or(&text);
+    format!("{text} {noun}{}", if text == "1" { "" } else { "s" })
+}
+
+/// Whether a step reads and nothing is written beside. Of events of a test its group says it.
+fn only_reads(row: &Row) -> bool {
+    let is_about_reads = match row.main_op.as_deref() {
+        Some("event") => row.group.as_deref().is_some_and(|group| group != "write"),
+        Some(kind) => operation::reads(kind),
+        None => false,
+    };
+    let is_written = [operation::INSERT, operation::PUT, operation::DELETE]
+        .iter()
+        .any(|kind| row.ops.get(*kind).is_some_and(|op| op.offered > 0));
+    row.kind == StepKind::Query && is_about_reads && !is_written
+}
+
+/// How the trees of the repeats that are compared with each other differed, if they did.
+pub(crate) fn apart(base: &[&Row], rows: &[&Row]) -> Option<String> {
+    let (of_base, of_rows) = (TreeAtBegin::of(base)?, TreeAtBegin::of(rows)?);
+    of_base.is_apart(of_rows).then(|| {
+        format!("the trees were not alike when it began, {of_base} -> {of_rows}, and a read looks into each")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::OpFigures;
+
+    /// A step that gets, and began with so many files in the first level and so many levels.
+    fn row(begin: (f64, f64)) -> Row {
+        Row {
+            kind: StepKind::Query,
+            main_op: Some("get".to_owned()),
+            metrics: BTreeMap::from([
+                ("l0_files_begin", Some(begin.0)),
+                ("levels_begin", Some(begin.1)),
+            ]),
+            ..Row::default()
+        }
+    }
+
+    /// What is said of a base and another, each with the trees of its repeats.
+    fn said(base: &[(f64, f64)], other: &[(f64, f64)], change: fn(&mut Row)) -> Option<String> {
+        let of = |trees: &[(f64, f64)]| -> Vec<Row> {
+            let rows = trees.iter().map(|begin| {
+                let mut row = row(*begin);
+                change(&mut row);
+                row
+            });
+            rows.collect()
+        };
+        let (base, other) = (of(base), of(other));
+        fn all(rows: &[Row]) -> Vec<&Row> {
+            rows.iter().collect()
+        }
+        apart(&all(&base), &all(&other))
+    }
+
+    #[test]
+    fn another_number_of_files_or_of_levels_is_another_tree() {
+        assert_eq!(
+            said(&[(3.0, 4.0)], &[(0.0, 3.0)], |_| ()).unwrap(),
+            "the trees were not alike when it began, 4 levels with 3 L0 files -> 3 levels with 0 L0 files, and a read looks into each"
+        );
+        assert!(
+            said(&[(1.0, 4.0)], &[(1.0, 1.0)], |_| ())
+                .unwrap()
+                .contains("4 levels with 1 L0 file -> 1 level with 1 L0 file,")
+        );
+        assert_eq!(said(&[(3.0, 4.0)], &[(3.0, 4.0)], |_| ()), None);
+    }
+
+    #[test]
+    fn repeats_that_differ_among_themselves_are_compared_by_their_mean() {
+        let (two, three) = ((2.0, 4.0), (3.0, 4.0));
+        assert_eq!(said(&[two, three, two], &[three, three, two], |_| ()), None);
+        let told = said(&[two, two, two], &[three, three, two], |_| ()).unwrap();
+        assert!(
+            told.contains("4 levels with 2 L0 files -> 4 levels with 2.7 L0 files"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn what_writes_makes_its_own_tree_and_what_has_none_has_no_shape() {
+        let of = |change: fn(&mut Row)| said(&[(3.0, 4.0)], &[(0.0, 3.0)], change);
+        let puts = |row: &mut Row| {
+            let put = OpFigures {
+                offered: 9,
+                ..OpFigures::default()
+            };
+            row.ops.insert("put".to_owned(), put);
+        };
+        assert_eq!(of(puts), None);
+        assert_eq!(of(|row| row.kind = StepKind::Load), None);
+        assert_eq!(of(|row| row.metrics.clear()), None);
+        assert_eq!(of(|row| row.main_op = Some("event".to_owned())), None);
+        assert!(
+            of(|row| {
+                row.main_op = Some("event".to_owned());
+                row.group = Some("point".to_owned());
+            })
+            .is_some()
+        );
+    }
+}

@@ -1,0 +1,57 @@
+//! Targets of one table that began a step that only reads with trees that were not alike: what is compared is not the targets
+//! alone then.
+
+use analysis::{Row, TreeAtBegin};
+
+use crate::classic::comparable;
+use crate::matrix::{Line, Matrix, StepHead};
+
+/// Targets of a step beyond which they are counted.
+const TARGETS_MAX: usize = 4;
+
+/// Steps in which that is so, each with the trees of the first target and of those that had another.
+pub(crate) fn places(matrix: &Matrix<'_>) -> Vec<String> {
+    let mut places = Vec::new();
+    for step in matrix.measured() {
+        for lines in matrix.groups() {
+            let trees = trees(matrix, lines, step);
+            let Some((&(first, tree), rest)) = trees.split_first() else {
+                continue;
+            };
+            let others = rest.iter().filter(|(_, other)| other.is_apart(tree));
+            let others: Vec<String> = others
+                .map(|(name, tree)| format!("{name} {tree}"))
+                .collect();
+            if others.is_empty() {
+                continue;
+            }
+            let of = matrix.group_label(lines);
+            let of = of.map_or_else(String::new, |label| format!(" of {label}"));
+            let (told, more) = others.split_at(others.len().min(TARGETS_MAX));
+            let more = match more.len() {
+                0 => String::new(),
+                count => format!(" and {count} more"),
+            };
+            let (step, told) = (step.name, told.join(", "));
+            places.push(format!("{step}{of}: {first} {tree}, {told}{more}"));
+        }
+    }
+    places
+}
+
+/// The tree with which each target began, that of the base first.
+fn trees<'a>(
+    matrix: &Matrix<'a>,
+    lines: &[Line<'a>],
+    step: StepHead<'_>,
+) -> Vec<(&'a str, TreeAtBegin)> {
+    let of_target = |lines: &[Line<'a>]| {
+        let rows = lines.iter().filter_map(|line| line.row(step.name));
+        let rows: Vec<&Row> = rows.filter(|row| comparable(row)).collect();
+        Some((lines.first()?.target, TreeAtBegin::of(&rows)?))
+    };
+    let chunks = lines.chunk_by(|a, b| a.target == b.target);
+    let mut trees: Vec<(&str, TreeAtBegin)> = chunks.filter_map(of_target).collect();
+    trees.sort_by_key(|(name, _)| *name != matrix.base);
+    trees
+}
