@@ -34,8 +34,9 @@ pub(super) fn doubts(
         ("sla", sla(case)),
         ("debt", debt(figures, case)),
         ("trees", trees::apart(&case.base.rows, &case.side.rows)),
+        ("host", host(diagnosis)),
         ("others", others(case)),
-        ("steal", steal(case)),
+        ("steal", steal(case, diagnosis)),
         ("swap", swap(case)),
         ("memory", memory(case)),
         ("settings", apart.against()),
@@ -240,9 +241,19 @@ fn others(case: &Case<'_>) -> Option<String> {
     })
 }
 
-fn steal(case: &Case<'_>) -> Option<String> {
+/// The cause is none of the target's.
+fn host(diagnosis: &Diagnosis) -> Option<String> {
+    (diagnosis.cause.kind == FindingKind::HostBusy).then(|| {
+        "what the machine did for others is no change of the target: measure again where it is at rest"
+            .to_owned()
+    })
+}
+
+/// Not where the cause has told it.
+fn steal(case: &Case<'_>, diagnosis: &Diagnosis) -> Option<String> {
     let pair = case.pair(Side::stolen)?;
-    (pair.max() >= STEAL).then(|| {
+    let is_told = diagnosis.cause.kind == FindingKind::HostBusy;
+    (pair.max() >= STEAL && !is_told).then(|| {
         format!(
             "the hypervisor took processors away for {}",
             change(100.0 * pair.base, 100.0 * pair.value, "% of the time")

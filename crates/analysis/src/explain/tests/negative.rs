@@ -584,6 +584,9 @@ fn processors_that_a_hypervisor_took_away_are_not_the_targets() {
             "for 0 -> 10% of the time, which accounts for the whole change.",
         ],
     );
+    let against = findings[0].against.join("\n");
+    assert!(against.contains("no change of the target"), "{against}");
+    assert!(!against.contains("hypervisor"), "{against}");
 }
 
 #[test]
