@@ -117,6 +117,33 @@ pub(crate) fn missing_step(matrix: &Matrix<'_>, line: &Line<'_>, step: StepHead<
     }
 }
 
+/// The row of a step that ended as planned, or what stands in the place of its figure.
+pub(crate) fn ended<'a>(
+    matrix: &Matrix<'a>,
+    line: &Line<'a>,
+    step: StepHead<'_>,
+) -> Result<&'a Row, Cell> {
+    let Some(row) = line.row(step.name) else {
+        return Err(missing_step(matrix, line, step));
+    };
+    ended_early(row.status).map_or(Ok(row), Err)
+}
+
+/// The rows of a step by target, in the order of the lines: those that may be compared with others.
+pub(crate) fn comparable_by_target<'a>(
+    lines: &[Line<'a>],
+    step: StepHead<'_>,
+) -> Vec<(&'a str, Vec<&'a Row>)> {
+    let rows = |lines: &[Line<'a>]| {
+        let rows = lines.iter().filter_map(|line| line.row(step.name));
+        rows.filter(|row| comparable(row)).collect()
+    };
+    lines
+        .chunk_by(|a, b| a.target == b.target)
+        .map(|lines| (lines[0].target, rows(lines)))
+        .collect()
+}
+
 /// One table of which the columns are steps: `cell` says what stands where there is a figure to show.
 pub(crate) fn per_step<'a>(
     matrix: &Matrix<'a>,
@@ -168,12 +195,10 @@ pub(crate) fn throughput_cell(
     step: StepHead<'_>,
     footnotes: &mut Footnotes,
 ) -> Cell {
-    let Some(row) = line.row(step.name) else {
-        return missing_step(matrix, line, step);
+    let row = match ended(matrix, line, step) {
+        Ok(row) => row,
+        Err(cell) => return cell,
     };
-    if let Some(cell) = ended_early(row.status) {
-        return cell;
-    }
     let all = matrix
         .lines
         .iter()
@@ -356,12 +381,10 @@ pub(crate) fn rate_cell(
     decimals: usize,
     footnotes: &mut Footnotes,
 ) -> Cell {
-    let Some(row) = line.row(step.name) else {
-        return missing_step(matrix, line, step);
+    let row = match ended(matrix, line, step) {
+        Ok(row) => row,
+        Err(cell) => return cell,
     };
-    if let Some(cell) = ended_early(row.status) {
-        return cell;
-    }
     let Some(sla) = &row.sla else {
         return Cell::not_applicable();
     };

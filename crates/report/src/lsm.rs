@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use analysis::Row;
 
-use crate::classic::{anchor, comparable, ended_early, missing_step, per_step};
+use crate::classic::{anchor, comparable, ended, per_step};
 use crate::matrix::{Matrix, StepHead};
 use crate::metrics::figure_table;
 use crate::number::{Figure, fixed};
@@ -173,12 +173,10 @@ pub(crate) fn stalled(matrix: &Matrix<'_>) -> Option<Table> {
         return None;
     }
     let mut table = per_step(matrix, &steps, |line, step| {
-        let Some(row) = line.row(step.name) else {
-            return missing_step(matrix, line, step);
+        let row = match ended(matrix, line, step) {
+            Ok(row) => row,
+            Err(cell) => return cell,
         };
-        if let Some(cell) = ended_early(row.status) {
-            return cell;
-        }
         match metric(row, NAME) {
             Some(value) => {
                 let text = fixed(value, Figure::of_metric(NAME).decimals([]));

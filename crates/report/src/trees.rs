@@ -1,9 +1,9 @@
 //! Targets of one table that began a step that only reads with trees that were not alike: what is compared is not the targets
 //! alone then.
 
-use analysis::{Row, TreeAtBegin};
+use analysis::TreeAtBegin;
 
-use crate::classic::comparable;
+use crate::classic::comparable_by_target;
 use crate::matrix::{Line, Matrix, StepHead};
 
 /// Targets of a step beyond which they are counted.
@@ -45,13 +45,10 @@ fn trees<'a>(
     lines: &[Line<'a>],
     step: StepHead<'_>,
 ) -> Vec<(&'a str, TreeAtBegin)> {
-    let of_target = |lines: &[Line<'a>]| {
-        let rows = lines.iter().filter_map(|line| line.row(step.name));
-        let rows: Vec<&Row> = rows.filter(|row| comparable(row)).collect();
-        Some((lines.first()?.target, TreeAtBegin::of(&rows)?))
-    };
-    let chunks = lines.chunk_by(|a, b| a.target == b.target);
-    let mut trees: Vec<(&str, TreeAtBegin)> = chunks.filter_map(of_target).collect();
+    let targets = comparable_by_target(lines, step).into_iter();
+    let mut trees: Vec<(&str, TreeAtBegin)> = targets
+        .filter_map(|(name, rows)| Some((name, TreeAtBegin::of(&rows)?)))
+        .collect();
     trees.sort_by_key(|(name, _)| *name != matrix.base);
     trees
 }

@@ -1,7 +1,9 @@
 //! Targets of one table beside which other programs used different shares of the processors: what is compared is not
 //! the targets alone then.
 
-use crate::classic::comparable;
+use analysis::Row;
+
+use crate::classic::comparable_by_target;
 use crate::matrix::{Line, Matrix, StepHead};
 
 /// Percentage points by which the shares must differ: a tenth of the processors may be a tenth of the throughput.
@@ -37,17 +39,14 @@ pub(crate) fn places(matrix: &Matrix<'_>) -> Vec<String> {
 
 /// The share that others used beside each target, in percent, on average over its repeats.
 fn shares<'a>(lines: &[Line<'a>], step: StepHead<'_>) -> Vec<(&'a str, f64)> {
-    let of_target = |lines: &[Line<'a>]| {
-        let rows = lines.iter().filter_map(|line| line.row(step.name));
-        let shares: Vec<f64> = rows
-            .filter(|row| comparable(row))
-            .filter_map(|row| row.metrics.get("others%").copied().flatten())
-            .collect();
+    let of_target = |(name, rows): (&'a str, Vec<&Row>)| {
+        let shares = rows
+            .iter()
+            .filter_map(|row| row.metrics.get("others%").copied().flatten());
+        let shares: Vec<f64> = shares.collect();
         let mean = shares.iter().sum::<f64>() / shares.len() as f64;
-        (!shares.is_empty()).then_some((lines[0].target, mean))
+        (!shares.is_empty()).then_some((name, mean))
     };
-    lines
-        .chunk_by(|a, b| a.target == b.target)
-        .filter_map(of_target)
-        .collect()
+    let targets = comparable_by_target(lines, step).into_iter();
+    targets.filter_map(of_target).collect()
 }
