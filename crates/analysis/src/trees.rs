@@ -5,6 +5,7 @@ use std::fmt;
 
 use record::StepKind;
 
+use crate::quality::mean;
 use crate::{Row, operation};
 
 /// Files or levels, in the mean of the repeats, by which two trees are told apart.
@@ -25,15 +26,13 @@ impl TreeAtBegin {
         if !rows.iter().all(|row| only_reads(row)) {
             return None;
         }
-        let mean = |metric: &str| {
+        let mean_of = |metric: &str| {
             let values = rows.iter().map(|row| row.metrics.get(metric).copied()?);
-            let values: Vec<f64> = values.collect::<Option<_>>()?;
-            let sum: f64 = values.iter().sum();
-            (!values.is_empty()).then(|| sum / values.len() as f64)
+            mean(values.collect::<Option<Vec<f64>>>()?)
         };
         Some(Self {
-            first_level_files: mean("l0_files_begin")?,
-            levels: mean("levels_begin")?,
+            first_level_files: mean_of("l0_files_begin")?,
+            levels: mean_of("levels_begin")?,
         })
     }
 
