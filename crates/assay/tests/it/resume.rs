@@ -17,9 +17,9 @@ use crate::{mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped, share
 /// Steps that are over at once, and one that lasts long enough to be killed in.
 const STEPS: &str = "steps = [\"l.i0\", \"l.x\", \"l.i1\", \"settle\"]";
 
-/// A matrix of small cells.
-fn matrix(clients: &str, settle: &str, engines: &str) -> String {
-    let more = format!("{STEPS}\nsettle-at-least = \"{settle}\"");
+/// A matrix of small cells, each of which lasts for `settle_ms` at least, however fast the machine is.
+fn matrix(clients: &str, settle_ms: u64, engines: &str) -> String {
+    let more = format!("{STEPS}\nsettle-at-least = \"{settle_ms}ms\"");
     format!("clients = {clients}\n{}", workload(600, 200, 1, &more)) + engines
 }
 
@@ -162,15 +162,18 @@ impl Seen {
     }
 }
 
-/// Starts a run of `plan`, kills it and goes on with it `kills` times, each time after as many milliseconds as `delay`
-/// says, and goes on with it to its end. `between` is called after each kill.
+/// Starts a run of `plan`, kills it and goes on with it `kills` times, and goes on with it to its end. `between` is
+/// called after each kill. The run lasts for `least_ms` at least: all kills come by chance, and before that.
 fn kill_and_go_on(
     place: &Place,
     plan: &str,
-    kills: usize,
-    mut delay: impl FnMut() -> u64,
+    kills: u64,
+    least_ms: u64,
     mut between: impl FnMut(),
 ) -> (PathBuf, Ended) {
+    let mut chance = Chance::new();
+    // A sleep may be longer than it was asked to be.
+    let longest = least_ms * 3 / 4 / kills;
     let mut seen = Seen::default();
     let results = place.join("results");
     let mut running = place.spawn_run(plan, &[]);
@@ -181,8 +184,10 @@ fn kill_and_go_on(
     });
     let run = place.only_run();
     for _ in 0..kills {
-        std::thread::sleep(Duration::from_millis(delay()));
-        assert!(running.is_running(), "it ended before it was killed");
+        std::thread::sleep(Duration::from_millis(chance.below(longest)));
+        if !running.is_running() {
+            panic!("it ended before it was killed: {}", running.wait());
+        }
         running.signal(Signal::KILL);
         assert_eq!(running.wait().signal, Some(9));
         seen.look(&run);
@@ -202,12 +207,11 @@ fn kill_and_go_on(
 fn a_matrix_that_is_killed_five_times_ends_with_every_cell_measured_once() {
     let _machine = share_the_machine();
     let place = Place::new();
-    let mut chance = Chance::new();
     let configs: String = (2..=12)
         .map(|number| format!("[config.sqlite.c{number}]\nextends = \"base\"\n"))
         .collect();
-    let plan = matrix("[1, 2]", "400ms", &(SQLITE.to_owned() + &configs));
-    let (run, ended) = kill_and_go_on(&place, &plan, 5, || chance.below(2_500), || {});
+    let plan = matrix("[1, 2]", 500, &(SQLITE.to_owned() + &configs));
+    let (run, ended) = kill_and_go_on(&place, &plan, 5, 24 * 500, || {});
     let ended = ended.expect_code(0);
     assert_eq!(
         ended.stdout.lines().last(),
@@ -247,12 +251,11 @@ fn servers_of_a_killed_run_are_gone_before_it_goes_on_with_the_config_it_began_w
         return;
     }
     let place = Place::new();
-    let mut chance = Chance::new();
     let config = place.write("conf/next.conf", "work_mem = 5MB\n");
     let next = "[config.postgres.next]\nextends = \"base\"\nfile = \"conf/next.conf\"\n";
-    let plan = matrix("[1, 2]", "1s", &(POSTGRES.to_owned() + next));
+    let plan = matrix("[1, 2]", 2_500, &(POSTGRES.to_owned() + next));
     let edit = || fs_err::write(&config, "this is no config\n").unwrap();
-    let (run, ended) = kill_and_go_on(&place, &plan, 2, || 500 + chance.below(5_000), edit);
+    let (run, ended) = kill_and_go_on(&place, &plan, 2, 4 * 2_500, edit);
     let ended = ended.expect_code(0);
     let shown = Shown::read(&place, &run);
     assert_eq!(shown.status(), "complete", "{ended}");
@@ -271,10 +274,9 @@ fn a_killed_run_of_mysql_goes_on_too() {
         return;
     };
     let place = Place::new();
-    let mut chance = Chance::new();
     let next = "[config.mysql.next]\nextends = \"base\"\n";
-    let plan = matrix("[1]", "1s", &(mysql(&build, "innodb") + next));
-    let (run, ended) = kill_and_go_on(&place, &plan, 2, || 500 + chance.below(5_000), || {});
+    let plan = matrix("[1]", 5_000, &(mysql(&build, "innodb") + next));
+    let (run, ended) = kill_and_go_on(&place, &plan, 2, 2 * 5_000, || {});
     let ended = ended.expect_code(0);
     let shown = Shown::read(&place, &run);
     assert_eq!(shown.status(), "complete", "{ended}");
@@ -500,7 +502,7 @@ fn a_complete_run_says_so() {
 fn only_the_cells_that_match_are_measured() {
     let _machine = share_the_machine();
     let place = Place::new();
-    let plan = matrix("[1, 2]", "0s", SQLITE) + "[config.sqlite.next]\nextends = \"base\"\n";
+    let plan = matrix("[1, 2]", 0, SQLITE) + "[config.sqlite.next]\nextends = \"base\"\n";
     let run = place
         .run(&plan, &["--only", "*.next", "--only", "lite.base/c2/*"])
         .expect_code(0)
