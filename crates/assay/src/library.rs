@@ -1,18 +1,24 @@
 //! Asks a shared library what it is and whether it takes the plan's configs, in a process of its own: this one may meet
 //! several, and one that crashes.
 
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use anyhow::Context;
 use engine::rocksdb::{self, Library};
 use plan::UnknownOptions;
+use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::LibraryArgs;
 use crate::outcome::{Exit, UsageError, causes_of, help_of};
 use crate::results;
+
+/// How long a library is waited for: to load, and for each config.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a library is.
 #[derive(Debug, Deserialize, Serialize)]
@@ -81,6 +87,8 @@ fn refusal(error: impl Into<anyhow::Error>) -> Refusal {
 /// Loads the library and says what it is, or why it can't be measured; then, a line for each, what becomes of the configs
 /// on stdin.
 pub fn main(args: &LibraryArgs) -> anyhow::Result<Exit> {
+    set_parent_process_death_signal(Some(Signal::KILL))
+        .context("the end of the process that asks can't be watched")?;
     let say = |line: String| results::print(&(line + "\n"));
     let library = match Library::open(&args.path) {
         Ok(library) => library,
@@ -106,25 +114,70 @@ pub fn main(args: &LibraryArgs) -> anyhow::Result<Exit> {
 /// Asks another process what the library at `path` is, and what becomes of the configs with it, each in its turn.
 pub fn identify(path: &Path, trials: &[Trial]) -> anyhow::Result<(Identity, Vec<Tried>)> {
     let executable = std::env::current_exe().context("this program's own path is not known")?;
-    let cannot = || format!("`{}` can't be started", executable.display());
-    let mut child = Command::new(&executable)
-        .arg("library")
-        .arg(path)
+    let mut command = Command::new(&executable);
+    command.arg("library").arg(path);
+    let (stdout, ended) = ask(command, &serde_json::to_vec(trials)?, PATIENCE)
+        .with_context(|| format!("`{}` can't be started", executable.display()))?;
+    Ok(answers(path, &stdout, trials.len(), &ended)?)
+}
+
+/// The lines that `command` answers to `question`, and how it ended. It is killed where the next line does not come
+/// within `patience`: only from outside can one be ended that waits inside of a library, which then holds locks that
+/// other threads of its process need.
+fn ask(
+    mut command: Command,
+    question: &[u8],
+    patience: Duration,
+) -> std::io::Result<(Vec<u8>, String)> {
+    let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .spawn()
-        .with_context(cannot)?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // One that ended without reading them says why, or how it ended does.
-        let _ = stdin.write_all(&serde_json::to_vec(trials)?);
-    }
-    let output = child.wait_with_output().with_context(cannot)?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    let last = said.lines().last();
-    let last = last.map_or(String::new(), |line| format!(": {line}"));
-    let ended = format!("{}{last}", output.status);
-    Ok(answers(path, &output.stdout, trials.len(), &ended)?)
+        .spawn()?;
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (line, lines) = mpsc::channel();
+    std::thread::scope(|threads| {
+        // One that ended without reading it says why, or how it ended does.
+        threads.spawn(move || stdin.map(|mut stdin| stdin.write_all(question)));
+        threads.spawn(move || {
+            let answers = stdout
+                .into_iter()
+                .flat_map(|out| BufReader::new(out).split(b'\n'));
+            answers
+                .map_while(Result::ok)
+                .try_for_each(|answer| line.send(answer))
+        });
+        let complaints = threads.spawn(move || {
+            let mut said = Vec::new();
+            let _ = stderr.map(|mut stderr| stderr.read_to_end(&mut said));
+            said
+        });
+        let mut answers = Vec::new();
+        let silent = loop {
+            match lines.recv_timeout(patience) {
+                Ok(answer) => answers.extend(answer.into_iter().chain([b'\n'])),
+                Err(RecvTimeoutError::Disconnected) => break false,
+                Err(RecvTimeoutError::Timeout) => break true,
+            }
+        };
+        if silent {
+            child.kill()?;
+        }
+        let status = child.wait()?;
+        let said = complaints.join().unwrap_or_default();
+        let ended = if silent {
+            format!(
+                "SIGKILL, since it did not answer for {} s",
+                patience.as_secs_f64()
+            )
+        } else {
+            let said = String::from_utf8_lossy(&said);
+            let last = said.lines().last();
+            let last = last.map_or(String::new(), |line| format!(": {line}"));
+            format!("{status}{last}")
+        };
+        Ok((answers, ended))
+    })
 }
 
 /// What the other process said of the library at `path` and of so many configs, until it ended in some way.
@@ -168,6 +221,25 @@ fn answers(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_that_stops_to_answer_is_ended() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo one; exec sleep 1000"]);
+        // More than a pipe holds, which nobody reads.
+        let question = vec![0; 1 << 20];
+        let (answers, ended) = ask(command, &question, Duration::from_secs(2)).unwrap();
+        assert_eq!(answers, b"one\n");
+        assert_eq!(ended, "SIGKILL, since it did not answer for 2 s");
+        let mut command = Command::new("sh");
+        command.args(["-c", "cat; echo why >&2; kill -ABRT $$"]);
+        let (answers, ended) = ask(command, b"two\nthree\n", PATIENCE).unwrap();
+        assert_eq!(answers, b"two\nthree\n");
+        assert!(
+            ended.starts_with("signal: 6 (SIGABRT)") && ended.ends_with(": why"),
+            "{ended}"
+        );
+    }
 
     #[test]
     fn a_config_that_ends_the_process_is_told_from_a_library_that_does() {
