@@ -264,6 +264,7 @@ fn several_runs_are_told_apart() {
         .for_each(|cell| cell.run = 1);
     let mut second = source(SMALL);
     second.run.name = "the second".to_string();
+    second.cells[0].cell.settings[0].value = "of the second run alone".into();
     let report = html(&[source(SMALL), second], &both);
     assert!(report.contains("pg15.base #2") && report.contains("the second"));
     assert_eq!(report.matches("id=\"problems\"").count(), 1);
@@ -272,6 +273,16 @@ fn several_runs_are_told_apart() {
         1,
         "what both runs say is said once"
     );
+    let (_, settings) = report.split_once("all settings of").unwrap();
+    for (part, count) in [
+        ("of the second run alone", 1),
+        ("pg15.base in run 1", 1),
+        ("pg15.base in run 2", 1),
+        ("pg15.embedded in run 1", 1),
+        ("pg15.embedded in run 2", 0),
+    ] {
+        assert_eq!(settings.matches(part).count(), count, "{part}");
+    }
 }
 
 #[test]

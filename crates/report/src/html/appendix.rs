@@ -1,0 +1,314 @@
+//! What the figures stand on: the host, the builds, the settings, the plan and the method.
+
+use std::collections::BTreeSet;
+
+use analysis::{Comparison, Mark, Settings};
+use maud::{Markup, html as markup};
+use record::{Cell, Run};
+
+use crate::differences::{heading, of_targets};
+use crate::html::{Source, UPLOT_LICENCE, clean};
+
+/// Names and values.
+fn facts<'a>(pairs: impl IntoIterator<Item = (&'a str, String)>) -> Markup {
+    markup! {
+        div.scroll tabindex="0" {
+            table { tbody {
+                @for (name, value) in pairs { tr { th scope="row" { (clean(name)) } td { (clean(&value)) } } }
+            } }
+        }
+    }
+}
+
+pub(super) fn host(source: &Source, several: bool) -> Markup {
+    let host = &source.run.host;
+    let known: BTreeSet<&str> = host.facts.iter().map(|(name, _)| name.as_str()).collect();
+    let mut pairs: Vec<(&str, String)> = host
+        .facts
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.clone()))
+        .collect();
+    if host.cpu_count > 0 && !known.contains("cpu_count") {
+        pairs.push(("cpu_count", host.cpu_count.to_string()));
+    }
+    if host.memory_total_bytes > 0 && !known.contains("memory_total_bytes") {
+        pairs.push(("memory_total_bytes", host.memory_total_bytes.to_string()));
+    }
+    if let Some(fsync) = &host.fsync {
+        let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
+        pairs.push((
+            "fdatasync of 4 KiB in the data directory, us",
+            format!(
+                "p50 {}, p99 {}, max {} ({} timed)",
+                us(fsync.p50_ns),
+                us(fsync.p99_ns),
+                us(fsync.max_ns),
+                fsync.count
+            ),
+        ));
+    }
+    markup! {
+        @if several { h3 { (clean(&source.run.name)) } }
+        (facts(pairs))
+    }
+}
+
+pub(super) fn builds(run: &Run) -> Markup {
+    markup! {
+        div.block { h4 { "Builds" } div.scroll tabindex="0" { table {
+            thead { tr { @for head in ["build", "engine", "version", "source"] { th scope="col" { (head) } } } }
+            tbody {
+                @for build in &run.builds {
+                    tr {
+                        th scope="row" { (clean(&build.name)) }
+                        td { (clean(&build.engine)) }
+                        td { (clean(&build.version)) }
+                        td { (clean(&build.source)) }
+                    }
+                }
+            }
+        } } }
+        @let files: usize = run.builds.iter().map(|build| build.files.len()).sum();
+        @if files > 0 {
+            details {
+                summary { "files of the builds (" (files) ")" }
+                div.scroll tabindex="0" { table {
+                    thead { tr { @for head in ["build", "file", "bytes", "SHA-256"] { th scope="col" { (head) } } } }
+                    tbody {
+                        @for build in &run.builds {
+                            @for file in &build.files {
+                                tr {
+                                    th scope="row" { (clean(&build.name)) }
+                                    td { (clean(&file.path)) }
+                                    td { (file.size_bytes) }
+                                    td { code { (clean(&file.sha256)) } }
+                                }
+                            }
+                        }
+                    }
+                } }
+            }
+        }
+        @if run.targets.iter().any(|target| !target.declared.is_empty()) {
+            div.block { h4 { "Settings that the plan declares" } div.scroll tabindex="0" { table {
+                tbody {
+                    @for target in &run.targets {
+                        tr {
+                            th scope="row" { (clean(&target.name)) }
+                            td {
+                                @for (index, (name, value)) in target.declared.iter().enumerate() {
+                                    @if index > 0 { br; }
+                                    code { (clean(name)) " = " (clean(value)) }
+                                }
+                            }
+                        }
+                    }
+                }
+            } } }
+        }
+    }
+}
+
+/// All effective settings.
+pub(super) fn settings(sources: &[Source]) -> Markup {
+    // Cells of one target run with the same settings, unless they are of different runs.
+    let mut targets: Vec<(usize, &Cell)> = Vec::new();
+    for (number, source) in sources.iter().enumerate() {
+        for cell in source.cells.iter().map(|record| &record.cell) {
+            let is_shown = |(other, shown): &(usize, &Cell)| {
+                shown.target == cell.target && (*other == number || shown.settings == cell.settings)
+            };
+            if !cell.settings.is_empty() && !targets.iter().any(is_shown) {
+                targets.push((number, cell));
+            }
+        }
+    }
+    let several = sources.len() > 1;
+    markup! {
+        @if targets.is_empty() { p.soft { "No effective settings are recorded." } }
+        @for (number, cell) in &targets {
+            details {
+                summary {
+                    "all settings of " (clean(&cell.target))
+                    @if several { " in run " (number + 1) }
+                    " (" (cell.settings.len()) ")"
+                }
+                div.scroll tabindex="0" { table {
+                    thead { tr { @for head in ["setting", "value", "source"] { th scope="col" { (head) } } } }
+                    tbody {
+                        @for setting in &cell.settings {
+                            tr {
+                                th scope="row" { (clean(&setting.name)) }
+                                td { code { (clean(&setting.value)) } }
+                                td.absent { (clean(setting.source.as_deref().unwrap_or_default())) }
+                            }
+                        }
+                    }
+                } }
+            }
+        }
+    }
+}
+
+/// What differs between targets: folded, since a reader looks for one pair.
+pub(super) fn differences(settings: &Settings) -> Markup {
+    markup! {
+        @if !settings.differences.is_empty() { h3 { "What differs between targets" } }
+        @for comparison in &settings.differences {
+            @let count = comparison.settings.len() + comparison.only_a.len() + comparison.only_b.len();
+            @if count == 0 {
+                p { (clean(&heading(comparison))) }
+            } @else {
+                details {
+                    summary { (clean(&heading(comparison))) ": " (tally(comparison)) }
+                    (difference_table(comparison))
+                }
+            }
+        }
+        @for block in of_targets(&settings.targets) {
+            h4 { (block.heading) }
+            ul.problems { @for line in &block.lines { li.warning { (clean(line)) } } }
+        }
+    }
+}
+
+/// How much differs, in a few words.
+fn tally(comparison: &Comparison) -> String {
+    let of = |mark: Mark| {
+        let settings = comparison.settings.iter();
+        settings.filter(|setting| setting.mark == mark).count()
+    };
+    let mut texts = Vec::new();
+    for (count, what) in [
+        (of(Mark::Declared), "declared"),
+        (of(Mark::Unverified), "declared and not reported"),
+        (of(Mark::Undeclared), "undeclared"),
+        (
+            comparison.only_a.len() + comparison.only_b.len(),
+            "of one side only",
+        ),
+    ] {
+        if count > 0 {
+            texts.push(format!("{count} {what}"));
+        }
+    }
+    texts.join(", ")
+}
+
+fn difference_table(comparison: &Comparison) -> Markup {
+    let declared = |mark: Mark| match mark {
+        Mark::Declared => "declared",
+        Mark::Undeclared => "undeclared",
+        Mark::Unverified => "declared, not reported",
+    };
+    markup! {
+        div.scroll tabindex="0" { table {
+            thead { tr {
+                @for head in ["setting", &comparison.a, &comparison.b, "by the plan"] { th scope="col" { (clean(head)) } }
+            } }
+            tbody {
+                @for setting in &comparison.settings {
+                    tr {
+                        th scope="row" { (clean(&setting.name)) }
+                        @for value in [&setting.a, &setting.b] {
+                            @match value {
+                                Some(value) => td { code { (clean(value)) } },
+                                None => td.absent { "not declared" },
+                            }
+                        }
+                        td.absent[setting.mark == Mark::Undeclared] { (declared(setting.mark)) }
+                    }
+                }
+                @for (only, is_a) in [(&comparison.only_a, true), (&comparison.only_b, false)] {
+                    @for setting in only {
+                        tr {
+                            th scope="row" { (clean(&setting.name)) }
+                            @if !is_a { td.absent { "not there" } }
+                            td { code { (clean(&setting.value)) } }
+                            @if is_a { td.absent { "not there" } }
+                            td.absent[setting.mark == Mark::Undeclared] { (declared(setting.mark)) }
+                        }
+                    }
+                }
+            }
+        } }
+    }
+}
+
+pub(super) fn plan(source: &Source, several: bool) -> Markup {
+    let plan = &source.run.plan;
+    markup! {
+        @if several { h3 { (clean(&source.run.name)) } }
+        @if !source.run.command.is_empty() { p { code { (clean(&source.run.command.join(" "))) } } }
+        @match &plan.path {
+            Some(path) => p { code { (clean(path)) } ", verbatim:" },
+            None => p { "The built-in default." },
+        }
+        @if !plan.text.is_empty() { pre tabindex="0" { (clean(&plan.text)) } }
+        @for set in &plan.sets { p { code { "--set " (clean(set)) } } }
+        @if !plan.resolved.is_empty() {
+            details {
+                summary { "every value and where it came from (" (plan.resolved.len()) ")" }
+                div.scroll tabindex="0" { table {
+                    thead { tr { @for head in ["key", "value", "origin"] { th scope="col" { (head) } } } }
+                    tbody {
+                        @for value in &plan.resolved {
+                            tr {
+                                th scope="row" { (clean(&value.key)) }
+                                td { code { (clean(&value.value)) } }
+                                td.absent { (clean(&value.origin)) }
+                            }
+                        }
+                    }
+                } }
+            }
+        }
+    }
+}
+
+pub(super) fn method() -> Markup {
+    markup! {
+        p {
+            b { "Service time" } " runs from sending an operation to its reply. " b { "Response time" } " runs from when "
+            "the schedule wanted it sent, so it includes the time that an operation waited because earlier ones were "
+            "slow. Where there is no rate there is no schedule, and the two are one. Percentiles and buckets come from "
+            "all clients, of operations that succeeded; failures are counted apart."
+        }
+        p {
+            b { "Invalid" } " (" code { "!" } ") means that a step ended and its figures can't be stood behind: a check "
+            "of the data did not hold, or the accounting does not add up. Such a figure is grey and is compared with "
+            "nothing. " b { "failed" } " means that there is no figure; " code { "n/a" } " that it does not exist for this "
+            "engine, host or step; " code { "-" } " that the step was not run."
+        }
+        p {
+            b { "A rate" } " of writes, or of a test's events, is met when at least 95% of the target was had. A step that asks for a rate and "
+            "misses it shows its other figures for less work than it was to do."
+        }
+        p {
+            b { "Colours" } " in the throughput table: the best and the worst quarter of the range of a column, or of a row where rows are tests, among "
+            "targets with the same number of clients; none of the worst where the smallest is at least 80% of the "
+            "largest. In the relative table: more than 5% above or below the base."
+        }
+        p {
+            b { "Metrics" } " per operation count inserts in load steps, rows indexed in index steps, queries in query "
+            "steps; with keys and values what the step is about: puts, gets, reads of several keys, or scans. " code { "cpupq" } " is CPU time of the whole host in microseconds; " code { "client_cpu_us_per_op" }
+            " that of the threads of the load, which with an embedded engine do the engine's work too; " code { "server_cpu_us_per_op" } " that of the server's processes. "
+            code { "p50" } " and " code { "p99" } " are rates met or exceeded in 50% and 99% of the seconds. "
+            code { "maxop" } " is the longest response time in seconds. " code { "dbgb1" } " is the size of the data, "
+            code { "dbgb2" } " with the logs, " code { "rss" } " the memory of the server, in units of 2^30 bytes."
+        }
+        p {
+            b { "LSM trees: " } code { "w_amp" } " is what flushes and compactions wrote, each byte counted once, over bytes "
+            "of keys and values that were put; " code { "wal_amp" } " the same of the log. " code { "r_amp" } " is blocks "
+            "looked up for each key or entry that was read, " code { "s_amp" } " live files over the data that is in them. "
+            code { "settled" } " means until the check of the data and the settling that follow the step were over too; " code { "~" } " that more than 5% of a figure may be rounding. "
+            code { "stall%" } " is the share of the step in which writes were held up; " code { "Nstall" } " how often they "
+            "were. The engine counts a stall when it ends. " code { "c_wsecs" } " and " code { "c_csecs" } " are seconds that "
+            "compactions and flushes took, by the clock and of CPU."
+        }
+        details {
+            summary { "licence of uPlot, which draws the charts" }
+            pre { (UPLOT_LICENCE) }
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The part of the page that a step has: its figures, its charts and how the engine was brought to rest.
+
+use maud::{Markup, PreEscaped, html as markup};
+
+use crate::classic;
+use crate::html::charts::{self, Budget, Chart, Index};
+use crate::html::curve::Place;
+use crate::html::distributions::{self, Distribution};
+use crate::html::table::table;
+use crate::html::{CellRecord, Source, cell_label, clean, marked};
+use crate::lsm;
+use crate::matrix::{Matrix, StepHead};
+use crate::metrics;
+use crate::number::duration;
+use crate::operations::kinds_apart;
+use crate::quality;
+use crate::table::Table;
+use crate::times;
+
+/// The charts of one step.
+pub(super) struct StepCharts<'a> {
+    step: StepHead<'a>,
+    pub(super) charts: Vec<Chart<'a>>,
+    distributions: Vec<Distribution>,
+}
+
+impl<'a> StepCharts<'a> {
+    pub(super) fn of(matrix: &Matrix<'a>, index: &Index<'a>, step: StepHead<'a>) -> Self {
+        Self {
+            step,
+            charts: charts::of_step(matrix, index, step),
+            distributions: distributions::of_step(matrix, step),
+        }
+    }
+
+    fn at<'s>(&'s self, places: &'s [Place]) -> impl Iterator<Item = &'s Chart<'a>> {
+        let charts = self.charts.iter();
+        charts.filter(|chart| places.contains(&chart.place))
+    }
+}
+
+pub(super) fn section(matrix: &Matrix<'_>, charts: &StepCharts<'_>, budget: Budget) -> Markup {
+    let step = charts.step;
+    let (kinds, others) = kinds_apart(matrix, step);
+    let beside = |mut table: Table| {
+        table.id += "-beside";
+        table
+    };
+    let figures = |places: &[Place]| {
+        markup! {
+            div.charts { @for chart in charts.at(places) { (figure(chart, step, budget)) } }
+        }
+    };
+    let folded = |place: Place, what: &str| {
+        let count = charts.at(&[place]).count();
+        markup! {
+            @if count > 0 {
+                details {
+                    summary { (what) " (" (count) ")" }
+                    (figures(&[place]))
+                }
+            }
+        }
+    };
+    let load = [Place::Load, Place::Beside];
+    markup! {
+        section.step id={ "step-" (classic::anchor(step.name)) } {
+            h3 { (clean(step.name)) }
+            (table(&metrics::metrics(matrix, step)))
+            (table(&metrics::costs(matrix, step)))
+            @if let Some(upkeep) = metrics::upkeep(matrix, step) { (table(&upkeep)) }
+            @if charts.at(&load).next().is_none() {
+                p.note { "No charts by second: it was over in its first." }
+            }
+            @if !charts.charts.is_empty() || !charts.distributions.is_empty() { (lines(matrix, step)) }
+            (figures(&load))
+            @if !charts.distributions.is_empty() {
+                div.charts {
+                    @for chart in &charts.distributions { (distribution(chart, step)) }
+                }
+            }
+            (folded(Place::Cost, "what an operation cost, second by second"))
+            (folded(Place::Host, "host and server, second by second"))
+            (folded(Place::Engine, "counters of the engine that moved, second by second"))
+            @for quality in quality::tables(matrix, step) { (table(&quality)) }
+            @for lsm in lsm::tables(matrix, step) { (table(&lsm)) }
+            (table(&times::buckets(matrix, step, &kinds)))
+            (table(&times::percentiles(matrix, step, &kinds)))
+            (table(&times::accounting(matrix, step)))
+            @if !others.is_empty() {
+                details {
+                    summary { "times of what connections do beside the step: " (clean(&others.join(", "))) }
+                    (table(&beside(times::buckets(matrix, step, &others))))
+                    (table(&beside(times::percentiles(matrix, step, &others))))
+                }
+            }
+            @if let Some(counters) = classic::counters(matrix, step) {
+                details { summary { "counters of the engine (" (counters.rows.len()) ")" } (table(&counters)) }
+            }
+        }
+    }
+}
+
+/// Colours of lines, after which they begin anew with other dashes.
+const COLOUR_COUNT: usize = 10;
+
+/// How lines of one colour are told apart.
+const DASHES: [&str; 4] = ["", "7 3", "2 3", "9 3 2 3"];
+
+/// The lines of a step's charts: which is which, and which are shown.
+fn lines(matrix: &Matrix<'_>, step: StepHead<'_>) -> Markup {
+    let rows = matrix.lines.iter().enumerate();
+    let rows = rows.filter_map(|(number, line)| Some((number, line, line.row(step.name)?)));
+    let rows: Vec<_> = rows.collect();
+    markup! {
+        div.lines role="toolbar" aria-label={ "lines of the charts of " (clean(step.name)) } {
+            @for (number, line, row) in &rows {
+                @let invalid = !classic::comparable(row);
+                button.line.invalid[invalid] type="button" aria-pressed="true" data-line=(number)
+                    title=[invalid.then(|| clean(&row.reasons.join("; ")))] {
+                    svg class={ "c" (number % COLOUR_COUNT) } width="24" height="8" aria-hidden="true" {
+                        line x1="0" y1="4" x2="24" y2="4"
+                            stroke-dasharray=(DASHES[number / COLOUR_COUNT % DASHES.len()]) {}
+                    }
+                    (clean(&matrix.label(line)))
+                    @if invalid { " ! invalid" }
+                }
+            }
+            @if rows.len() > 3 {
+                button.all type="button" { "all" }
+                button.none type="button" { "none" }
+            }
+            button.whole type="button" hidden { "show all seconds" }
+        }
+    }
+}
+
+fn figure(chart: &Chart<'_>, step: StepHead<'_>, budget: Budget) -> Markup {
+    let bucket = budget.fineness(chart).bucket;
+    let parts = !chart.parts.is_empty();
+    markup! {
+        figure data-log[chart.logarithmic] {
+            figcaption {
+                span { span.of { (clean(step.name)) " " } (clean(chart.title)) }
+                @if parts { button.parts type="button" aria-pressed="false" { (chart.parts_are) } }
+                button.log type="button" aria-pressed=(chart.logarithmic) title="logarithmic scale" { "log" }
+                @if bucket > 1 { span.note { "smallest and largest second of every " (bucket) } }
+            }
+            div.plot tabindex="0" role="group" aria-label={ "chart: " (clean(step.name)) " " (clean(chart.title)) } {}
+            script type="application/json" { (PreEscaped(charts::json(chart, budget))) }
+            @if parts {
+                script type="application/json" { (PreEscaped(charts::json_of_parts(chart, budget))) }
+            }
+        }
+    }
+}
+
+/// A chart without time.
+fn distribution(chart: &Distribution, step: StepHead<'_>) -> Markup {
+    markup! {
+        figure data-log {
+            figcaption {
+                span { span.of { (clean(step.name)) " " } (clean(&chart.title)) }
+                button.log type="button" aria-pressed="true" title="logarithmic scale" { "log" }
+                @if !chart.note.is_empty() { span.note { (chart.note) } }
+            }
+            div.plot tabindex="0" role="group" aria-label={ "chart: " (clean(step.name)) " " (clean(&chart.title)) } {}
+            script type="application/json" { (PreEscaped(&chart.json)) }
+        }
+    }
+}
+
+/// How long it took to bring engines to rest, in steps of their own and at the end of others, and what was done.
+pub(super) fn settling(sources: &[Source]) -> Markup {
+    let cells = || sources.iter().flat_map(|source| &source.cells);
+    let settled = |record: &CellRecord| record.steps.iter().any(|step| step.settle.is_some());
+    markup! {
+        @if cells().any(settled) {
+            section id="step-settling" {
+                h3 { "Settling" }
+                @for record in cells().filter(|record| settled(record)) {
+                    details {
+                        summary {
+                            (cell_label(&record.cell))
+                            ": what was done"
+                        }
+                        ul.problems {
+                            @for step in &record.steps {
+                                @if let Some(settle) = &step.settle {
+                                    li {
+                                        b { (clean(&step.name)) } ": "
+                                        @for (index, (what, took_ns)) in settle.actions.iter().enumerate() {
+                                            @if index > 0 { ", " }
+                                            code { (clean(what)) } " " (duration(*took_ns as f64 / 1e9))
+                                        }
+                                        @for counter in &settle.pending_after {
+                                            "; " (clean(&counter.name)) " " (counter.value)
+                                            // Levels are the shape of a tree, not work that it has yet to do.
+                                            @if !counter.name.starts_with("level_") { " still pending" }
+                                        }
+                                        @for warning in step.warnings.iter().filter(|warning| warning.code.starts_with("settle::")) {
+                                            "; " b { (marked(&warning.text)) }
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
