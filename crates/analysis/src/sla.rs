@@ -11,8 +11,8 @@ pub const SLA_SHARE: f64 = 0.95;
 /// is held to one. `None` in a step without a rate, or without length. Its history is had from the seconds.
 ///
 /// The rate is over the time that the step was given, or to the last reply to what has the rate where that came later:
-/// not to the last read's, which says nothing of writes. The field rounds `0.95 * target` to a whole number and the rate
-/// to one decimal first; here neither is rounded.
+/// not to the last read's, which says nothing of writes. The field rounds `0.95 * target` to a whole number and cuts the
+/// rate to one decimal first; here both are as they are.
 pub fn sla(step: &Step) -> Option<Sla> {
     let (kind, target) = match step.insert_rate_target_rows_per_s {
         Some(target) => (

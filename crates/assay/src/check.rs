@@ -9,7 +9,7 @@ use crate::builds::{self, Located};
 use crate::cli::CheckArgs;
 use crate::outcome::Exit;
 use crate::plan_file::{self, PlanFile, origin};
-use crate::preflight::{LOAD_ROWS_PER_S, WRITE_ROWS_PER_S, estimate, refuse_what_cannot_run};
+use crate::preflight::{assumed, estimate, refuse_what_cannot_run};
 use crate::results::{pair_of, print, style};
 use crate::run;
 
@@ -82,9 +82,9 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     let minutes = estimate.time.as_secs_f64() / 60.0;
     let _ = writeln!(
         text,
-        "\n{} cells; about {minutes:.0} min, if {LOAD_ROWS_PER_S} rows/s are loaded and {WRITE_ROWS_PER_S} rows/s \
-         written with indexes; about {:.1} GB of disk at a time; at most {} connections",
+        "\n{} cells; about {minutes:.0} min, if {}; about {:.1} GB of disk at a time; at most {} connections",
         cells.len(),
+        assumed(plan),
         estimate.disk_bytes as f64 / 1e9,
         estimate.connections
     );

@@ -246,7 +246,7 @@ fn error_percent(text: &str) -> Result<f64, String> {
 #[derive(Clone, Debug, Args)]
 pub struct ReportArgs {
     /// The run directories
-    #[arg(required = true)]
+    #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<PathBuf>,
     /// The file to write; by default `report.html` in the first run directory
     #[arg(long, short, value_name = "FILE")]

@@ -18,9 +18,9 @@ const SYSBENCH_ROW_BYTES: u64 = 2 * 230;
 /// A server's logs and system tables.
 const SERVER_BYTES: u64 = 1_500_000_000;
 /// Rows per second that a server loads, and that it inserts and deletes with indexes: only for the estimate of time.
-pub const LOAD_ROWS_PER_S: u64 = 60_000;
+const LOAD_ROWS_PER_S: u64 = 60_000;
 /// See there.
-pub const WRITE_ROWS_PER_S: u64 = 8_000;
+const WRITE_ROWS_PER_S: u64 = 8_000;
 /// Entries per second that an embedded engine writes.
 const PUTS_PER_S: u64 = 200_000;
 /// What a cell takes besides its steps: start, stop, checks.
@@ -66,6 +66,17 @@ fn working(variant: &Variant, clients: u32) -> u32 {
 /// What a run of `plan` will take.
 pub fn estimate(plan: &Plan) -> Estimate {
     sum(plan.cells().iter().map(|cell| cell_estimate(plan, cell)))
+}
+
+/// How fast an engine is taken to be in that, to be read after `if`: variants are of one workload.
+pub fn assumed(plan: &Plan) -> String {
+    match plan.variants.first().map(|variant| &variant.workload) {
+        Some(Workload::Kv(_)) => format!("{PUTS_PER_S} keys/s are loaded"),
+        Some(Workload::Sysbench(_)) => format!("{LOAD_ROWS_PER_S} rows/s are loaded"),
+        Some(Workload::Insert(_)) | None => format!(
+            "{LOAD_ROWS_PER_S} rows/s are loaded and {WRITE_ROWS_PER_S} rows/s written with indexes"
+        ),
+    }
 }
 
 /// What several cells will take together.
@@ -282,4 +293,25 @@ pub fn refuse_what_cannot_run(file: &PlanFile) -> anyhow::Result<()> {
         file.config_texts(config)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_is_told_what_its_own_workload_is_taken_to_do() {
+        let of = |workload: &str, build: &str| {
+            let text = format!("[workload.{workload}]\n[build.a]\n{build}\n");
+            let (plan, _) = plan::parse("plan.toml", &text, &[]).unwrap();
+            assumed(&plan)
+        };
+        let sqlite = "sqlite = \"bundled\"";
+        assert_eq!(of("kv", "rocksdb = \"/l.so\""), "200000 keys/s are loaded");
+        assert_eq!(of("sysbench", sqlite), "60000 rows/s are loaded");
+        assert_eq!(
+            of("insert", sqlite),
+            "60000 rows/s are loaded and 8000 rows/s written with indexes"
+        );
+    }
 }

@@ -309,7 +309,7 @@ impl Kind for Rate {
     type Value = f64;
 
     fn read(&self, name: &str, node: &Node) -> Result<f64, Fault> {
-        const HELP: &str = "a rate is a number of rows per second: `100`, `0.5`, `\"20k/s\"`";
+        const HELP: &str = "a rate is a number per second: `100`, `0.5`, `\"20k/s\"`";
         let (got, rate) = match &node.value {
             Value::Broken => return Err(Fault::SAID),
             // Rates are far below what a float holds exactly.

@@ -251,6 +251,9 @@ const PERCENTILES: [&str; 8] = ["p50", "p90", "p95", "p99", "p99_9", "p99_99", "
 
 /// The field's names have no units: here they get one.
 fn with_unit(name: &str) -> String {
+    if let Some(share) = name.strip_suffix('%') {
+        return format!("{share}_pct");
+    }
     let unit = match name {
         "ips" | "dps" => "rows_per_s",
         "qps" | "rps" | "wps" | "csps" | "o/s" => "per_s",
@@ -261,8 +264,6 @@ fn with_unit(name: &str) -> String {
         "rkbpq" | "rKB/o" | "wKB/o" => "kib_per_op",
         "wkbpi" => "kib_per_insert",
         "cpups" => "pct",
-        "stall%" => return "stall_pct".to_string(),
-        "cache_hit%" => return "cache_hit_pct".to_string(),
         "Nstall" | "l0_files_begin" | "l0_files" | "l0_files_max" | "levels_begin" | "levels"
         | "lsm_files" => "count",
         "mb_sec" | "c_mbps" => "mib_per_s",
@@ -279,4 +280,17 @@ fn with_unit(name: &str) -> String {
         _ => return name.to_string(),
     };
     format!("{name}_{unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_a_word_in_every_name() {
+        assert_eq!(with_unit("others%"), "others_pct");
+        for name in analysis::METRICS {
+            assert!(!with_unit(name).contains('%'), "{name}");
+        }
+    }
 }
