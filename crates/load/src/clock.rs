@@ -146,9 +146,11 @@ mod tests {
         assert!(clock.now() >= ours_before + 100_000_000);
         let (ours, kernel) = both();
         let (ours, kernel) = (ours - ours_before, kernel - kernel_before);
+        // In parts of what has passed: the machine may have stood still meanwhile.
         assert!(
-            ours.abs_diff(kernel) < 20_000,
-            "ours {ours} ns, the kernel's {kernel} ns"
+            ours.abs_diff(kernel) < kernel / 5000,
+            "ours {ours} ns, the kernel's {kernel} ns by {}",
+            clock.source()
         );
     }
 

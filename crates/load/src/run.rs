@@ -218,18 +218,16 @@ pub fn run<P: Program, C: Clock, S: Sink>(
                 }
                 Err(TryRecvError::Disconnected) => break,
             };
+            // All else is looked at after each of them: connections that tell more than can be taken in must not keep the
+            // operator from ending the step.
             match message {
                 Some(Message::Lap(number, mut lap)) => {
                     if recording.is_ok() {
                         recording = collector.lap(number, &mut lap);
                     }
                     let _ = spares[number].try_send(lap);
-                    continue;
                 }
-                Some(Message::Error(number, kind, error)) => {
-                    collector.error(number, kind, &error);
-                    continue;
-                }
+                Some(Message::Error(number, kind, error)) => collector.error(number, kind, &error),
                 Some(Message::Ended(number)) => running[number] = false,
                 None => {}
             }
