@@ -14,7 +14,7 @@ use fs_err as fs;
 use serde_json::Value;
 
 use crate::prepare;
-use crate::workspace::{Workspace, succeeds};
+use crate::workspace::{Workspace, in_the_end, succeeds};
 
 /// Names the folder of builds to assay and to its tests.
 pub const ASSAY_BUILDS: &str = "ASSAY_BUILDS";
@@ -58,11 +58,11 @@ pub struct ForTests {
     pub libraries: bool,
 }
 
-/// Fetches what the tests need and names it to them. Mirrors have their bad moments: what failed is tried once more.
+/// Fetches what the tests need and names it to them.
 pub fn for_tests(workspace: &Workspace) -> Result<ForTests> {
     let folder = folder(workspace)?;
-    let servers = servers(workspace, &folder)? || servers(workspace, &folder)?;
-    let libraries = libraries(workspace, &folder)? || libraries(workspace, &folder)?;
+    let servers = servers(workspace, &folder)?;
+    let libraries = libraries(workspace, &folder)?;
     let mut variables = vec![(ASSAY_BUILDS, folder.display().to_string())];
     for (variable, build) in [
         (ASSAY_TEST_MYSQL, stored(&folder, MARIADB, "")?),
@@ -112,15 +112,17 @@ fn libraries(workspace: &Workspace, folder: &Path) -> Result<bool> {
 
 fn fetch(workspace: &Workspace, folder: &Path, specs: &[&str]) -> Result<bool> {
     fs::create_dir_all(folder)?;
-    let fetched = succeeds(
-        workspace
-            .cargo()
-            .args(["run", "--quiet", "--package", "assay", "--", "fetch"])
-            .args(specs)
-            .env(ASSAY_BUILDS, folder)
-            // Its list of builds is of no interest here.
-            .stdout(std::process::Stdio::null()),
-    )?;
+    let fetched = in_the_end("fetching builds", || {
+        succeeds(
+            workspace
+                .cargo()
+                .args(["run", "--quiet", "--package", "assay", "--", "fetch"])
+                .args(specs)
+                .env(ASSAY_BUILDS, folder)
+                // Its list of builds is of no interest here.
+                .stdout(std::process::Stdio::null()),
+        )
+    })?;
     if !fetched {
         eprintln!(
             "warning: not all builds could be fetched - the tests that need them are skipped"
@@ -184,7 +186,7 @@ fn stored(store: &Path, begin: &str, end: &str) -> Result<Option<String>> {
         .map(|entry| entry.path())
         .filter(|build| build.join("build.json").is_file())
         .collect();
-    builds.sort();
+    builds.sort_by_cached_key(|build| numbers(build));
     let Some(build) = builds.pop() else {
         return Ok(None);
     };
@@ -194,6 +196,14 @@ fn stored(store: &Path, begin: &str, end: &str) -> Result<Option<String>> {
         Some(path) => Ok(Some(build.join(path).display().to_string())),
         None => bail!("the manifest of `{}` names no path", build.display()),
     }
+}
+
+/// The numbers in the name of a build, by which versions are in order: 10.11.9 comes before 10.11.18.
+fn numbers(build: &Path) -> Vec<u64> {
+    let name = build.file_name().unwrap_or_default().to_string_lossy();
+    name.split(|c: char| !c.is_ascii_digit())
+        .filter_map(|digits| digits.parse().ok())
+        .collect()
 }
 
 /// Whether every user may enter `folder` and all above it.
@@ -214,6 +224,7 @@ mod tests {
         let store = tempfile::tempdir().unwrap();
         assert_eq!(stored(store.path(), MARIADB, "").unwrap(), None);
         for (name, manifest) in [
+            ("mariadb-10.11.9-bookworm", Some(r#"{"path": "root/old"}"#)),
             ("mariadb-10.11.17-bookworm", Some(r#"{"path": "root/old"}"#)),
             ("mariadb-10.11.18-bookworm", Some(r#"{"path": "root/usr"}"#)),
             ("mariadb-10.11.19-bookworm", None),
@@ -251,9 +262,13 @@ mod tests {
         let outer = tempfile::tempdir().unwrap();
         let inner = outer.path().join("a");
         fs::create_dir(&inner).unwrap();
+        // Whatever files are made with here.
+        fs::set_permissions(&inner, PermissionsExt::from_mode(0o711)).unwrap();
         fs::set_permissions(outer.path(), PermissionsExt::from_mode(0o700)).unwrap();
         assert!(!all_may_enter(&inner));
         fs::set_permissions(outer.path(), PermissionsExt::from_mode(0o711)).unwrap();
-        assert!(all_may_enter(&inner));
+        // The folder of temporary files may itself be closed.
+        let above = outer.path().parent().unwrap();
+        assert_eq!(all_may_enter(&inner), all_may_enter(above));
     }
 }

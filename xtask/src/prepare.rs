@@ -11,7 +11,7 @@ use std::process::Command;
 use anyhow::Result;
 use fs_err as fs;
 
-use crate::workspace::{Workspace, answers, succeeds};
+use crate::workspace::{Workspace, answers, in_the_end, succeeds};
 
 /// Where Debian's packages put servers: one folder per major version.
 const DEBIAN_SERVERS: &str = "/usr/lib/postgresql";
@@ -122,12 +122,15 @@ fn components(workspace: &Workspace) -> Result<()> {
             continue;
         }
         eprintln!("note: installing {component}");
-        let added = answers(Command::new("rustup").arg("--version"))
-            && succeeds(
+        let add = || {
+            succeeds(
                 workspace
                     .command("rustup")
                     .args(["component", "add", component]),
-            )?;
+            )
+        };
+        let added = answers(Command::new("rustup").arg("--version"))
+            && in_the_end(&format!("the installation of {component}"), add)?;
         if !added {
             eprintln!(
                 "warning: no `cargo {subcommand}` - install the component `{component}` of Rust"
@@ -188,12 +191,20 @@ pub fn install(packages: &[&str]) -> Result<()> {
     };
     eprintln!("note: installing from Debian: {list}");
     let cluster_setting = NoCluster::write(privilege)?;
-    let installed = succeeds(apt_get(privilege).arg("update"))?
-        && succeeds(
+    let installed = in_the_end("the installation", || {
+        // Each attempt with new lists, for a mirror that changes meanwhile has the old packages no more. Lists that can't
+        // be had may be those of another place than the packages'.
+        if !succeeds(apt_get(privilege).arg("update"))? {
+            eprintln!(
+                "warning: `apt-get update` failed, see above - going on with the lists that are there"
+            );
+        }
+        succeeds(
             apt_get(privilege)
                 .args(["install", "-y", "--no-install-recommends"])
                 .args(packages),
-        )?;
+        )
+    })?;
     drop(cluster_setting);
     if !installed {
         eprintln!("warning: the installation failed, see above - install by hand: {list}");

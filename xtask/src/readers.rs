@@ -9,7 +9,7 @@ use anyhow::Result;
 use fs_err as fs;
 
 use crate::prepare;
-use crate::workspace::{Workspace, answers, succeeds};
+use crate::workspace::{Workspace, answers, in_the_end, succeeds};
 
 /// The last one that the Go of Debian 12 can build.
 const BENCHSTAT: &str = "v0.0.0-20240208143119-b26761745961";
@@ -101,19 +101,21 @@ fn benchstat(folder: &Path, path: &Path) -> Result<bool> {
         return Ok(false);
     }
     let home = folder.join("go");
-    let built = succeeds(
-        Command::new("go")
-            .arg("install")
-            .arg(format!("golang.org/x/perf/cmd/benchstat@{BENCHSTAT}"))
-            .current_dir(folder)
-            .env("GOBIN", path.parent().unwrap_or(folder))
-            .env("GOPATH", home.join("path"))
-            .env("GOCACHE", home.join("cache"))
-            // Sources that can be removed again, and no newer Go than is here.
-            .env("GOFLAGS", "-modcacherw")
-            .env("GOTOOLCHAIN", "local")
-            .env("CGO_ENABLED", "0"),
-    );
+    let built = in_the_end("fetching benchstat", || {
+        succeeds(
+            Command::new("go")
+                .arg("install")
+                .arg(format!("golang.org/x/perf/cmd/benchstat@{BENCHSTAT}"))
+                .current_dir(folder)
+                .env("GOBIN", path.parent().unwrap_or(folder))
+                .env("GOPATH", home.join("path"))
+                .env("GOCACHE", home.join("cache"))
+                // Sources that can be removed again, and no newer Go than is here.
+                .env("GOFLAGS", "-modcacherw")
+                .env("GOTOOLCHAIN", "local")
+                .env("CGO_ENABLED", "0"),
+        )
+    });
     remove(&home)?;
     built
 }
@@ -126,18 +128,22 @@ fn hdrhistogram(folder: &Path, path: &Path) -> Result<bool> {
     let repository = folder.join("maven");
     let mut local = std::ffi::OsString::from("-Dmaven.repo.local=");
     local.push(&repository);
-    let fetched = succeeds(
-        Command::new("mvn")
-            .args(["--batch-mode", "--no-transfer-progress", "--quiet"])
-            .arg("--strict-checksums")
-            .arg(local)
-            .arg(GET)
-            .arg(format!(
-                "-Dartifact=org.hdrhistogram:HdrHistogram:{HDRHISTOGRAM}"
-            ))
-            .arg("-Dtransitive=false")
-            .current_dir(folder),
-    )?;
+    let fetched = in_the_end("fetching HdrHistogram", || {
+        succeeds(
+            Command::new("mvn")
+                .args(["--batch-mode", "--no-transfer-progress", "--quiet"])
+                .arg("--strict-checksums")
+                // Ask again, although the answer was no a minute ago.
+                .arg("--update-snapshots")
+                .arg(&local)
+                .arg(GET)
+                .arg(format!(
+                    "-Dartifact=org.hdrhistogram:HdrHistogram:{HDRHISTOGRAM}"
+                ))
+                .arg("-Dtransitive=false")
+                .current_dir(folder),
+        )
+    })?;
     let jar = repository.join(format!(
         "org/hdrhistogram/HdrHistogram/{HDRHISTOGRAM}/HdrHistogram-{HDRHISTOGRAM}.jar"
     ));
@@ -164,13 +170,15 @@ fn duckdb(folder: &Path, path: &Path) -> Result<bool> {
             .arg(home)
             .current_dir(folder),
     )?;
-    Ok(made
-        && succeeds(
+    let install = || {
+        succeeds(
             Command::new(path)
                 .args(["-m", "pip", "install", "--quiet", "--no-deps"])
                 .args(["--disable-pip-version-check", "--only-binary", ":all:"])
                 .arg(format!("duckdb=={DUCKDB}")),
-        )?)
+        )
+    };
+    Ok(made && in_the_end("fetching DuckDB", install)?)
 }
 
 fn can_be_run_by_java(jar: &Path) -> bool {

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use fs_err as fs;
@@ -190,6 +191,36 @@ pub fn succeeds(command: &mut Command) -> Result<bool> {
     Ok(status.success())
 }
 
+/// Seconds to wait before each further attempt at what needs the network, where nothing that is needed may be skipped:
+/// mirrors and registries have their bad moments, and on a fresh machine another apt holds its locks for a while.
+const PAUSES_S: [u64; 3] = [5, 20, 60];
+/// The same where a person waits, who may have no network at all.
+const PAUSES_BESIDE_A_PERSON_S: [u64; 1] = [1];
+
+/// Attempts at what needs the network, until one succeeds; false when none does. `what` names it on stderr.
+pub fn in_the_end(what: &str, attempt: impl FnMut() -> Result<bool>) -> Result<bool> {
+    let pauses: &[u64] = match std::env::var_os("CI") {
+        Some(_) => &PAUSES_S,
+        None => &PAUSES_BESIDE_A_PERSON_S,
+    };
+    with_pauses(what, pauses, attempt)
+}
+
+fn with_pauses(
+    what: &str,
+    pauses_s: &[u64],
+    mut attempt: impl FnMut() -> Result<bool>,
+) -> Result<bool> {
+    for &pause in pauses_s {
+        if attempt()? {
+            return Ok(true);
+        }
+        eprintln!("note: {what} failed, see above - tried again in {pause} s");
+        std::thread::sleep(Duration::from_secs(pause));
+    }
+    attempt()
+}
+
 /// Whether a command can be run and succeeds; what it says is not shown.
 pub fn answers(command: &mut Command) -> bool {
     let quiet = command
@@ -244,6 +275,23 @@ mod tests {
         let mut command = Command::new("/opt/tools/cargo");
         command.args(["test", "--workspace"]);
         assert_eq!(shown(&command), "cargo test --workspace");
+    }
+
+    #[test]
+    fn what_fails_is_tried_again_until_it_succeeds_or_no_attempt_is_left() {
+        let succeeding_at = |number: u32| {
+            let mut count = 0;
+            let attempt = || {
+                count += 1;
+                Ok(count == number)
+            };
+            let succeeded = with_pauses("it", &[0, 0], attempt).unwrap();
+            (succeeded, count)
+        };
+        assert_eq!(succeeding_at(1), (true, 1));
+        assert_eq!(succeeding_at(3), (true, 3));
+        assert_eq!(succeeding_at(4), (false, 3));
+        assert!(with_pauses("it", &[0], || bail!("no such program")).is_err());
     }
 
     #[test]
