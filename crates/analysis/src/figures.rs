@@ -117,6 +117,9 @@ pub struct Row {
     pub settled: Option<Settled>,
     /// What the engine's counters did in the step: differences of cumulative ones, final values of gauges.
     pub counters: BTreeMap<String, f64>,
+    /// What an fsync took in the data directory when nothing ran there yet, in microseconds: the median of those that the
+    /// sitting began with. `None`: not measured, or others started the server, whose files may be elsewhere.
+    pub fsync_us: Option<f64>,
     /// By column of `host.parquet`: the sum of its values over all seconds. Of a cumulative one that is its growth.
     pub host_sums: BTreeMap<String, f64>,
     /// Every second, over all clients.

@@ -64,6 +64,7 @@ fn row(row: &Row) -> Value {
         "quality": row.quality,
         "settled": row.settled,
         "counters": row.counters,
+        "fsync_us": row.fsync_us,
         "warnings": row.warnings,
         "remarks": row.remarks,
     })

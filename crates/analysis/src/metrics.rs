@@ -9,13 +9,14 @@ use std::collections::BTreeMap;
 use record::{HostSeries, Step, StepKind};
 
 use crate::operation::{DELETE, INSERT, QUERY, done, queries_each, writing};
+use crate::quality::mean;
 use crate::series::samples;
 use crate::{CounterSeries, OpSeries, rate_exceeded_in};
 
 pub(crate) use lsm::lsm;
 
 /// All metrics, in the order in which the field shows them; what it does not have comes last.
-pub const METRICS: [&str; 86] = [
+pub const METRICS: [&str; 88] = [
     "ips",
     "dps",
     "qps",
@@ -46,6 +47,7 @@ pub const METRICS: [&str; 86] = [
     "krows_sec",
     "rows/event",
     "others%",
+    "cpu_mhz",
     "client_cpu_us_per_op",
     "server_cpu_us_per_op",
     "client_cpu_us_per_row_inserted",
@@ -57,6 +59,7 @@ pub const METRICS: [&str; 86] = [
     "log_fsyncs_per_commit",
     "data_fsyncs_per_commit",
     "binlog_syncs_per_commit",
+    "flushes_per_commit",
     "write_amplification",
     "debt_dead_rows",
     "debt_history_list",
@@ -188,6 +191,10 @@ pub fn metrics(
     set("krows_sec", thousands_scanned_per_second(step));
     set("rows/event", rows_deleted_per_event(step));
     set("others%", others_percent(step, host, embedded));
+    set(
+        "cpu_mhz",
+        scaled(mean_of_gauge(host, "cpu_frequency_khz"), 1e3),
+    );
     set(
         "client_cpu_us_per_op",
         has_clients.then_some(client_cpu_ns).and_then(cpu_us_per_op),
@@ -336,6 +343,12 @@ fn largest(host: &HostSeries, name: &str) -> Option<f64> {
         .flatten()
         .max()
         .map(|&value| value as f64)
+}
+
+/// The mean of a gauge's values.
+fn mean_of_gauge(host: &HostSeries, name: &str) -> Option<f64> {
+    let values = host.column(name)?.values.iter().flatten();
+    mean(values.map(|&value| value as f64))
 }
 
 /// The last value of a gauge.

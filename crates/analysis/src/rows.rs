@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use record::{Cell, Counter, RecordError, RunDir, Status, StepReader, Warning};
+use record::{Cell, Counter, RecordError, Run, RunDir, Status, StepReader, Warning};
 
 use crate::consistency::contradictions;
 use crate::remarks::remarks;
@@ -78,7 +78,8 @@ pub fn figures_and<T: Send>(
         runs_read.push((record, cells));
     }
     let read = |(run, cell, step): &(usize, usize, StepReader)| {
-        let mut row = row(*run, &runs_read[*run].1[*cell], step)?;
+        let (record, cells) = &runs_read[*run];
+        let mut row = row((*run, record), &cells[*cell], step)?;
         let taken = take(&mut row);
         Ok((row, taken))
     };
@@ -146,14 +147,15 @@ pub fn each_row<E: From<RecordError>>(
     mut take: impl FnMut(&StepReader, Row) -> Result<(), E>,
 ) -> Result<(), E> {
     for (run, directory) in runs.iter().enumerate() {
-        for reference in &directory.read_run()?.cells {
+        let record = directory.read_run()?;
+        for reference in &record.cells {
             let directory = directory.cell(reference)?;
             if !directory.exists() {
                 continue;
             }
             let cell = directory.read()?;
             for step in directory.read_steps()? {
-                let row = row(run, &cell, &step)?;
+                let row = row((run, &record), &cell, &step)?;
                 take(&step, row)?;
             }
         }
@@ -161,8 +163,8 @@ pub fn each_row<E: From<RecordError>>(
     Ok(())
 }
 
-/// The figures of one step.
-fn row(run: usize, cell: &Cell, reader: &StepReader) -> Result<Row, RecordError> {
+/// The figures of one step of a cell of a run.
+fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result<Row, RecordError> {
     let step = reader.step();
     let host = reader.host()?;
     let histograms = reader.histograms()?;
@@ -250,10 +252,25 @@ fn row(run: usize, cell: &Cell, reader: &StepReader) -> Result<Row, RecordError>
         settled: quality::settled(step, &metrics),
         metrics,
         counters,
+        fsync_us: fsync_us(record, cell),
         host_sums: host_sums(&series),
         series,
         warnings,
     })
+}
+
+/// The latency of fsyncs that the sitting of a cell began with, in microseconds: see [`Row::fsync_us`].
+fn fsync_us(run: &Run, cell: &Cell) -> Option<f64> {
+    let mut builds = run.builds.iter();
+    let is_elsewhere = builds.any(|build| build.name == cell.build && build.source.contains("://"));
+    let fsync = match cell.sitting.checked_sub(1) {
+        Some(sitting) => run.sittings.get(sitting as usize)?.fsync.as_ref(),
+        // Of a record that knows no sittings.
+        None => run.host.fsync.as_ref(),
+    };
+    fsync
+        .filter(|_| !is_elsewhere)
+        .map(|fsync| fsync.p50_ns as f64 / 1e3)
 }
 
 /// The sum of each column of the host that was sampled at all.
@@ -295,6 +312,8 @@ fn counters(before: &[Counter], after: &[Counter]) -> (BTreeMap<String, f64>, Ve
 
 #[cfg(test)]
 mod tests {
+    use record::{Build, FsyncLatency, Sitting};
+
     use super::*;
 
     fn counter(name: &str, value: f64, cumulative: bool) -> Counter {
@@ -315,6 +334,39 @@ mod tests {
         let failing: Result<Vec<()>, u32> = failing.into_iter().collect();
         assert_eq!(failing, Err(40));
         assert!(side_by_side(&[], |_: &u32| Ok::<(), ()>(())).is_empty());
+    }
+
+    #[test]
+    fn an_fsync_is_that_of_the_cells_own_sitting_and_disk() {
+        let fsync = |p50_ns| {
+            Some(FsyncLatency {
+                p50_ns,
+                ..FsyncLatency::default()
+            })
+        };
+        let sitting = |p50_ns| Sitting {
+            fsync: fsync(p50_ns),
+            ..Sitting::default()
+        };
+        let mut run = Run::default();
+        run.host.fsync = fsync(100_000);
+        let cell = |sitting| Cell {
+            build: "pg".to_owned(),
+            sitting,
+            ..Cell::default()
+        };
+        assert_eq!(fsync_us(&run, &cell(0)), Some(100.0));
+        run.sittings = vec![sitting(100_000), sitting(2_500_000)];
+        assert_eq!(fsync_us(&run, &cell(2)), Some(2500.0));
+        assert_eq!(fsync_us(&run, &cell(3)), None);
+        run.builds = vec![Build {
+            name: "pg".to_owned(),
+            engine: "postgres".to_owned(),
+            version: "17".to_owned(),
+            source: "postgresql://db.example/ib".to_owned(),
+            files: Vec::new(),
+        }];
+        assert_eq!(fsync_us(&run, &cell(1)), None);
     }
 
     #[test]

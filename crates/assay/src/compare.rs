@@ -2,6 +2,7 @@
 
 mod by_run;
 mod gate;
+mod harness;
 pub mod same;
 
 use std::path::PathBuf;

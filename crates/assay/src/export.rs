@@ -9,6 +9,7 @@ use record::{RecordError, RunDir, StepReader};
 use report::{About, ExportedRun, Form, HistogramLog, SecondTable};
 
 use crate::cli::{ExportArgs, ExportFormat};
+use crate::compare::same;
 use crate::outcome::{Exit, UsageError, complain};
 use crate::results::print;
 
@@ -64,6 +65,11 @@ impl Asked {
             directories,
             steps: args.steps.clone(),
         };
+        // In a table a measurement that stands twice would count twice, and nobody sees it.
+        same::refuse_copies(
+            &asked.directories,
+            asked.runs.iter().map(|exported| &exported.run),
+        )?;
         asked.check_steps()?;
         Ok(asked)
     }

@@ -40,6 +40,7 @@ columns! {
     CpuIrq Cumulative "cpu_irq_ns" "all processors in interrupts";
     CpuSoftirq Cumulative "cpu_softirq_ns" "all processors in deferred work of interrupts";
     CpuSteal Cumulative "cpu_steal_ns" "time that the hypervisor gave to others";
+    CpuFrequency Gauge "cpu_frequency_khz" "frequency of the fastest processor, as the kernel measures it: idle ones don't lower it";
     ContextSwitch Cumulative "context_switch_count" "context switches of the host";
     Created Cumulative "process_created_count" "processes and threads created on the host";
     Runnable Gauge "runnable_count" "threads that run or could run, the sampling thread included";
@@ -137,7 +138,7 @@ mod tests {
             assert!(names.insert(column.name), "`{}` twice", column.name);
             let name = column.name.trim_end_matches("_max");
             assert!(
-                ["_ns", "_bytes", "_count"]
+                ["_ns", "_bytes", "_count", "_khz"]
                     .iter()
                     .any(|unit| name.ends_with(unit)),
                 "`{name}` has no unit"

@@ -10,6 +10,7 @@
 mod columns;
 mod disk;
 mod error;
+mod frequency;
 mod fsync;
 mod group;
 mod host;

@@ -7,6 +7,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::columns::{Place, Sample};
 use crate::disk::Disks;
+use crate::frequency::Frequency;
 use crate::group::ServerGroup;
 use crate::parse::{parse_meminfo, parse_pressure, parse_stat, parse_vmstat};
 use crate::tree::Tree;
@@ -36,6 +37,7 @@ pub struct Sampler {
     buffer: Vec<u8>,
     targets: Targets,
     disks: Disks,
+    frequency: Frequency,
     server: Option<Tree>,
     server_group: Option<ServerGroup>,
     sizes: Sizes,
@@ -70,6 +72,7 @@ impl Sampler {
             sizes: Sizes::default(),
             idle_ns: 0,
             iowait_ns: 0,
+            frequency: Frequency::of(&proc),
             proc,
             targets,
             disks,
@@ -128,7 +131,11 @@ impl Sampler {
         self.disks.sample(&self.proc, &mut self.buffer, &mut row)?;
         self.sample_memory(&mut row)?;
         self.sample_pressure(&mut row)?;
-        // Last, as it may take longest: the counters above then belong to one moment.
+        // Last, as these may take longest: the counters above then belong to one moment.
+        row.set(
+            Place::CpuFrequency,
+            self.frequency.sample(&self.proc, &mut self.buffer),
+        );
         if let Some((data_bytes, log_bytes)) = self.sizes(now()) {
             row.set(Place::Data, data_bytes);
             row.set(Place::Log, log_bytes);

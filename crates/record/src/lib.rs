@@ -44,4 +44,6 @@ impl std::fmt::Display for FormatVersion {
 /// - 1.0: the first.
 /// - 1.1: what going on with a run needs: its sittings, and the texts of the files that its plan names; the limits of
 ///   servers.
-pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 1 };
+/// - 1.2: key-value steps and the trees that they began with, events of sysbench's tests, how a run measures beside its
+///   plan, the processors' frequency.
+pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 2 };

@@ -40,7 +40,7 @@ const FIELD: [(&str, &str); 21] = [
 
 /// What an operation costs, and what that is to be read by: the metric, its name in this table and its unit. The host's CPU is `cpupq`: client and
 /// server are parts of it.
-const COSTS: [(&str, &str, &str); 15] = [
+const COSTS: [(&str, &str, &str); 16] = [
     ("client_cpu_us_per_op", "client_cpu", "us/op"),
     ("server_cpu_us_per_op", "server_cpu", "us/op"),
     ("cpupq", "host_cpu", "us/op"),
@@ -56,17 +56,19 @@ const COSTS: [(&str, &str, &str); 15] = [
     ("krows_sec", "scanned", "Krows/s"),
     ("rows/event", "deleted", "rows/event"),
     ("others%", "others", "% of CPUs"),
+    ("cpu_mhz", "clock", "MHz"),
 ];
 
 /// It has the field's name wherever nothing is said of client and server.
 const HOST_CPU: &str = "cpupq";
 
 /// What an engine does beside answering: the metric, its name in this table and its unit.
-const UPKEEP: [(&str, &str, &str); 10] = [
+const UPKEEP: [(&str, &str, &str); 11] = [
     ("fsyncs_per_commit", "fsyncs", "/commit"),
     ("log_fsyncs_per_commit", "log_fsyncs", "/commit"),
     ("data_fsyncs_per_commit", "data_fsyncs", "/commit"),
     ("binlog_syncs_per_commit", "binlog_syncs", "/commit"),
+    ("flushes_per_commit", "disk_flushes", "/commit"),
     ("write_amplification", "write_amp", "B/B"),
     ("debt_dead_rows", "dead_rows", "debt"),
     ("debt_history_list", "history_list", "debt"),
@@ -116,7 +118,7 @@ pub(crate) fn costs(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
         .iter()
         .filter(|(name, _, unit)| {
             let is_of_all = *unit == "us/op" || !name.contains("_us_per_");
-            let is_of_some = ["krows_sec", "rows/event"].contains(name);
+            let is_of_some = ["krows_sec", "rows/event", "cpu_mhz"].contains(name);
             (is_of_all && !is_of_some) || applies(matrix, step, name)
         })
         .map(|(name, head, unit)| (*name, format!("{head}\n{unit}")))

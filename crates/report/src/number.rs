@@ -36,7 +36,7 @@ impl Figure {
             "Nstall" | "l0_files_begin" | "l0_files" | "l0_files_max" | "levels_begin"
             | "levels" | "lsm_files" => Self::Count,
             "w_amp" | "w_amp_settled" | "wal_amp" | "r_amp" | "s_amp" => Self::Amplification,
-            name if name.starts_with("debt_") => Self::Count,
+            name if name.starts_with("debt_") || name == "cpu_mhz" => Self::Count,
             name if name.ends_with("_per_commit") => Self::PerOperation,
             "rows/event" => Self::PerOperation,
             "rpq" | "rkbpq" | "wpi" | "wkbpi" | "cspq" | "cs/o" | "r/o" | "rKB/o" | "wKB/o" => {

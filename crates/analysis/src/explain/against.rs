@@ -3,11 +3,12 @@
 use super::FindingKind;
 use super::apart::Apart;
 use super::case::{Case, Pair, Side};
-use super::cause::Diagnosis;
+use super::cause::{Diagnosis, waited_for};
 use super::thresholds::{
-    CLIENT_BUSY, DEBT, EXPLAINS, MEMORY_PRESSURE, OTHERS, SPREAD, STEAL, SWAPPED_PAGES,
+    CLIENT_BUSY, CPU_OF_TIME, DEBT, EXPLAINS, FREQUENCY, FSYNC_LATENCY, MEMORY_PRESSURE, OTHERS,
+    SPREAD, STEAL, SWAPPED_PAGES,
 };
-use super::words::{change, change_us_of, distinct, figure, list};
+use super::words::{change, change_us, change_us_of, distinct, figure, list};
 use crate::{Figures, Pairing, Row, trees};
 
 /// One doubt: what it is about, so that the same of several steps is told once, and the sentence.
@@ -37,6 +38,8 @@ pub(super) fn doubts(
         ("host", host(diagnosis)),
         ("others", others(case)),
         ("steal", steal(case, diagnosis)),
+        ("frequency", frequency(case)),
+        ("fsync", fsync(case)),
         ("swap", swap(case)),
         ("memory", memory(case)),
         ("settings", apart.against()),
@@ -257,6 +260,41 @@ fn steal(case: &Case<'_>, diagnosis: &Diagnosis) -> Option<String> {
         format!(
             "the hypervisor took processors away for {}",
             change(100.0 * pair.base, 100.0 * pair.value, "% of the time")
+        )
+    })
+}
+
+/// Not where CPU is a small part of the time: a governor that follows the load slows down for who waits.
+pub(super) fn frequency(case: &Case<'_>) -> Option<String> {
+    let is_small = case
+        .cpu()
+        .is_some_and(|cpu| case.share_of_time(cpu) < CPU_OF_TIME);
+    clock(case, case.log_time()).filter(|_| !is_small)
+}
+
+/// The processors were slower where a cost is higher, of which `log_cost` is the logarithm of the ratio, or faster where it
+/// is lower.
+pub(super) fn clock(case: &Case<'_>, log_cost: f64) -> Option<String> {
+    let mhz = case.metric("cpu_mhz")?;
+    let log = mhz.ratio()?.ln();
+    (log * log_cost < 0.0 && log.abs() >= FREQUENCY.ln()).then(|| {
+        format!(
+            "the processors ran at {}: CPU is {} by that much, which is the machine's doing and no other work of the target's",
+            change(mhz.base, mhz.value, "MHz"),
+            if log < 0.0 { "slower" } else { "faster" }
+        )
+    })
+}
+
+/// Where commits wait for fsyncs, these took longer on the slower side already when nothing ran there yet.
+fn fsync(case: &Case<'_>) -> Option<String> {
+    let us = case.pair(Side::fsync_us)?;
+    let log = us.ratio()?.ln();
+    let is_along = log * case.log_time() > 0.0 && log.abs() >= FSYNC_LATENCY.ln();
+    (is_along && waited_for(case)).then(|| {
+        format!(
+            "before the cells were run an fsync took {}, and commits wait for it: the difference may be the disk's and not the target's",
+            change_us(us.base, us.value)
         )
     })
 }

@@ -132,6 +132,11 @@ impl<'a> Side<'a> {
         Some(self.metric("others%")? / 100.0)
     }
 
+    /// What an fsync took before the cells, when nothing ran there yet, in microseconds: the mean of the runs that have it.
+    pub(super) fn fsync_us(&self) -> Option<f64> {
+        mean(self.rows.iter().filter_map(|row| row.fsync_us))
+    }
+
     fn host_mean(&self, sum: &str, count: &str) -> Option<f64> {
         let (sum, count) = (self.host_sum(sum)?, self.host_sum(count)?);
         (count > 0.0).then(|| sum / count)
@@ -367,11 +372,26 @@ impl<'a> Case<'a> {
                 self.metric("fsyncs_per_commit"),
             ),
             (
+                "flushes of the disks",
+                "/commit".to_owned(),
+                self.metric("flushes_per_commit"),
+            ),
+            (
                 "write amplification",
                 "bytes/byte".to_owned(),
                 self.metric("w_amp"),
             ),
             ("stalled", "%".to_owned(), self.metric("stall%")),
+            (
+                "frequency of the processors",
+                "MHz".to_owned(),
+                self.metric("cpu_mhz"),
+            ),
+            (
+                "fsync before the cells",
+                "us".to_owned(),
+                self.pair(Side::fsync_us),
+            ),
         ];
         figures
             .into_iter()

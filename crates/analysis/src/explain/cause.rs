@@ -11,6 +11,8 @@ mod stolen;
 mod switches;
 mod writes;
 
+pub(super) use fsyncs::waited_for;
+
 use super::case::{Case, Pair};
 use super::thresholds::EXPLAINS;
 use super::words::signed_us;

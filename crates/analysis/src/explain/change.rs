@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::against::{Doubt, doubts};
+use super::against::{Doubt, doubts, frequency};
 use super::apart::{Apart, shared};
 use super::case::Case;
 use super::cause::{Diagnosis, diagnose, split};
@@ -257,7 +257,8 @@ fn likewise(leading: &Case<'_>, rest: &[Told<'_>], naming: Naming, names_targets
 fn apart(figures: &Figures, group: &[Told<'_>]) -> Vec<String> {
     // What the host did, or chance, is no setting's doing.
     let is_sure = group.iter().all(|told| {
-        let is_host = told.diagnosis.cause.kind == FindingKind::HostBusy;
+        let is_host =
+            told.diagnosis.cause.kind == FindingKind::HostBusy || frequency(&told.case).is_some();
         told.case.is_shown() && told.case.compared.pairing == Pairing::Paired && !is_host
     });
     let mut found: Vec<(Option<&str>, Apart)> = Vec::new();

@@ -1,5 +1,6 @@
 //! Costs that changed where throughput did not: something else limits, and hides them.
 
+use super::against::clock;
 use super::case::Case;
 use super::thresholds::{NAMED, SINGLE_CHANGE};
 use super::words::{change, distinct, more};
@@ -100,7 +101,7 @@ fn finding(
         title,
         text,
         evidence: case.evidence(),
-        against: Vec::new(),
+        against: clock(case, ratio.ln()).into_iter().collect(),
         weight: WEIGHT * ratio.ln().abs(),
         targets: vec![target.clone()],
         target,

@@ -2,6 +2,7 @@
 
 mod against;
 mod apart;
+mod machine;
 mod negative;
 mod seeds;
 mod trees;

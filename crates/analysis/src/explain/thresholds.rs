@@ -94,6 +94,13 @@ pub(super) const OTHERS_POINTS: f64 = 2.0;
 /// How much the CPU of others counts: they may have used processors that nobody else wanted.
 pub(super) const OTHERS_SURE: f64 = 0.75;
 
+/// Frequencies of processors that differ by this factor are not the same: a governor at rest keeps one within 2 % or 3 %.
+pub(super) const FREQUENCY: f64 = 1.05;
+
+/// Latencies of fsyncs, as they were before the cells, that differ by this factor are not of one disk at rest: its median
+/// differs by less from hour to hour.
+pub(super) const FSYNC_LATENCY: f64 = 2.0;
+
 /// Pages swapped in or out in a step: 4 MB.
 pub(super) const SWAPPED_PAGES: f64 = 1000.0;
 

@@ -419,6 +419,19 @@ fn what_others_used_is_what_neither_assay_nor_the_server_did() {
 }
 
 #[test]
+fn the_frequency_is_the_mean_of_the_seconds_that_told_it() {
+    let step = step(StepKind::Query, &[("query", 2000, 1, 1)]);
+    let of = |host: &HostSeries| {
+        let metrics = metrics(&step, host, &BTreeMap::new(), &NO_COUNTERS, false);
+        get(&metrics, "cpu_mhz")
+    };
+    let khz = [Some(3_400_000), None, Some(2_600_000)];
+    let told = host(&[("cpu_frequency_khz", false, &khz)]);
+    assert_eq!(of(&told), Some(3000.0));
+    assert_eq!(of(&busy_host()), None);
+}
+
+#[test]
 fn scans_tell_rows_per_second_and_deletes_those_that_they_found() {
     let mut step = step(StepKind::Query, &[("event", 5, 2, 1)]);
     step.main_op = Some("event".into());
@@ -584,6 +597,23 @@ fn upkeep_of(step: &Step) -> BTreeMap<&'static str, Option<f64>> {
         &NO_COUNTERS,
         false,
     )
+}
+
+#[test]
+fn flushes_of_the_disks_are_over_the_commits_of_the_load() {
+    let of = |kind, ops: &[(&str, u64, u64, u64)], host: &HostSeries| {
+        let step = step(kind, ops);
+        let metrics = metrics(&step, host, &BTreeMap::new(), &NO_COUNTERS, true);
+        get(&metrics, "flushes_per_commit")
+    };
+    let count: Vec<Option<i64>> = (0..=10).map(|second| Some(700 + 50 * second)).collect();
+    let flushing = host(&[("disk_flush_count", true, &count)]);
+    let inserts = [("insert", 250, 50, 1)];
+    assert_eq!(of(StepKind::Load, &inserts, &flushing), Some(2.0));
+    assert_eq!(of(StepKind::Load, &inserts, &busy_host()), None);
+    // Without commits they are somebody else's.
+    let queries = [("query", 2000, 1, 1)];
+    assert_eq!(of(StepKind::Query, &queries, &flushing), None);
 }
 
 #[test]

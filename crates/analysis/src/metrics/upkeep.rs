@@ -19,7 +19,7 @@ fn commits(step: &Step) -> Option<f64> {
 }
 
 /// The figures of this module: names as in [`super::METRICS`].
-pub(super) fn upkeep(step: &Step, host: &HostSeries) -> [(&'static str, Option<f64>); 10] {
+pub(super) fn upkeep(step: &Step, host: &HostSeries) -> [(&'static str, Option<f64>); 11] {
     let counters = Counters::of(step);
     let growth = |name: &str| counters.growth(name);
     let binlog = growth("binlog_sync_count");
@@ -56,12 +56,16 @@ pub(super) fn upkeep(step: &Step, host: &HostSeries) -> [(&'static str, Option<f
     }
     let commits = commits(step);
     let per_commit = |count: Option<f64>| over(count?, commits?);
+    // Of the disks themselves, whoever made them flush.
+    let flushes = growth_per_second(host, "disk_flush_count").zip(seconds(step));
+    let flushes = flushes.map(|(per_second, seconds)| per_second * seconds);
     let mb = |bytes: Option<f64>| bytes.map(|bytes| bytes / MIB);
     [
         ("fsyncs_per_commit", per_commit(all)),
         ("log_fsyncs_per_commit", per_commit(log)),
         ("data_fsyncs_per_commit", per_commit(data)),
         ("binlog_syncs_per_commit", per_commit(binlog)),
+        ("flushes_per_commit", per_commit(flushes)),
         ("write_amplification", write_amplification(step, host)),
         ("debt_dead_rows", counters.gauge_of_tables("dead_rows")),
         ("debt_history_list", counters.gauge("history_list_length")),

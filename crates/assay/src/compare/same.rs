@@ -3,8 +3,9 @@
 
 use std::collections::HashMap;
 
-use record::{ResolvedValue, Run, RunDir, Target};
+use record::{Cell, ResolvedValue, Run, RunDir, Target};
 
+use super::harness;
 use crate::outcome::UsageError;
 use crate::run::{build_change, cell_name, host_differences};
 
@@ -13,38 +14,48 @@ const FACTS_MAX: usize = 4;
 
 /// Refuses runs whose values are no repeats of each other, and says what should be known of those that are.
 pub fn refuse_no_repeats(directories: &[RunDir], runs: &[Run]) -> anyhow::Result<Vec<String>> {
-    refuse_copies(directories, runs)?;
+    let cells = refuse_copies(directories, runs)?;
     refuse_other_work(runs)?;
     refuse_other_targets(runs)?;
-    Ok(notes(runs))
+    Ok(notes(runs, &cells))
 }
 
 /// Refuses runs that can't be compared with each other, target by target, and says what should be known of those that can,
 /// what has changed in `targets` first.
 pub fn refuse_no_partners(directories: &[RunDir], runs: &[Run]) -> anyhow::Result<Vec<String>> {
-    refuse_copies(directories, runs)?;
+    let cells = refuse_copies(directories, runs)?;
     refuse_other_work(runs)?;
-    let mut notes = notes(runs);
+    let mut notes = notes(runs, &cells);
     notes.extend(changes(runs));
     Ok(notes)
 }
 
 /// Refuses a run that has a cell of another run: the same directory, a link to it, or a copy. A measurement that counts twice
-/// makes intervals narrower than they are.
-fn refuse_copies(directories: &[RunDir], runs: &[Run]) -> anyhow::Result<()> {
-    if runs.len() < 2 {
-        return Ok(());
+/// makes intervals narrower than they are. Of several runs it gives the cells of each that were begun.
+pub fn refuse_copies<'a>(
+    directories: &[RunDir],
+    runs: impl IntoIterator<Item = &'a Run>,
+) -> anyhow::Result<Vec<Vec<Cell>>> {
+    if directories.len() < 2 {
+        return Ok(Vec::new());
     }
     let mut seen = HashMap::new();
+    let mut cells = Vec::new();
     for (index, (directory, run)) in directories.iter().zip(runs).enumerate() {
+        let mut of_run = Vec::new();
         for reference in &run.cells {
-            let cell = directory.cell(reference)?;
-            if !cell.exists() {
+            let directory = directory.cell(reference)?;
+            if !directory.exists() {
                 continue;
             }
-            let begun = cell.read()?.started_unix_ns;
+            let cell = directory.read()?;
+            // A record that does not say it of its cells says it of the run.
+            let begun = match cell.started_unix_ns {
+                0 => run.started_unix_ns,
+                begun => begun,
+            };
+            of_run.push(cell);
             if begun == 0 {
-                // The record does not say.
                 continue;
             }
             let name = cell_name(reference);
@@ -59,8 +70,9 @@ fn refuse_copies(directories: &[RunDir], runs: &[Run]) -> anyhow::Result<()> {
                 return Err(UsageError::new(message, Some(help.into())).into());
             }
         }
+        cells.push(of_run);
     }
-    Ok(())
+    Ok(cells)
 }
 
 /// Refuses runs whose workloads differ: their ratios would be of nothing.
@@ -135,15 +147,21 @@ fn difference((first, was): (&Run, &Target), (run, is): (&Run, &Target)) -> Opti
     if let (Some(was), Some(is)) = (build(first, was), build(run, is)) {
         parts.extend(build_change(&was, &is));
     }
-    if was.declared != is.declared {
-        let other = |one: &Target, other: &Target| {
-            let settings = one.declared.iter();
-            let settings = settings.filter(|setting| !other.declared.contains(setting));
+    let declared = |run: &Run, target: &Target| {
+        let settings = target.declared.iter().cloned();
+        settings
+            .chain(harness::declared(run, target))
+            .collect::<Vec<_>>()
+    };
+    let (had, has) = (declared(first, was), declared(run, is));
+    if had != has {
+        let other = |one: &[(String, String)], other: &[(String, String)]| {
+            let settings = one.iter().filter(|setting| !other.contains(setting));
             let texts = settings.map(|(name, value)| format!("`{name} = {value}`"));
             let texts: Vec<String> = texts.collect();
             (!texts.is_empty()).then(|| few(&texts))
         };
-        parts.push(match (other(was, is), other(is, was)) {
+        parts.push(match (other(&had, &has), other(&has, &had)) {
             (Some(had), Some(has)) => format!("its config had {had}, and has {has}"),
             (Some(had), None) => format!("its config had {had}, and has not any more"),
             (None, Some(has)) => format!("its config has {has}, and had not"),
@@ -202,13 +220,14 @@ fn changes(runs: &[Run]) -> Vec<String> {
     notes
 }
 
-/// What should be known of runs that are compared all the same.
-fn notes(runs: &[Run]) -> Vec<String> {
+/// What should be known of runs that are compared all the same. `cells` are those of each run.
+fn notes(runs: &[Run], cells: &[Vec<Cell>]) -> Vec<String> {
     let mut notes = Vec::new();
     let first = &runs[0];
     for (index, run) in runs.iter().enumerate().skip(1) {
         let number = index + 1;
-        let facts = host_differences(&first.host, &run.host);
+        let mut facts = host_differences(&first.host, &run.host);
+        facts.retain(|fact| fact.name != harness::CLOCK);
         if !facts.is_empty() {
             let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".into());
             let texts: Vec<String> = facts
@@ -231,6 +250,21 @@ fn notes(runs: &[Run]) -> Vec<String> {
             notes.push(format!(
                 "Run {number} was measured by assay {}, and run 1 by {}.",
                 run.assay_version, first.assay_version
+            ));
+        }
+        let own = match (cells.first(), cells.get(index)) {
+            (Some(of_first), Some(of_run)) => {
+                harness::differences((first, of_first), (run, of_run))
+            }
+            _ => Vec::new(),
+        };
+        if !own.is_empty() {
+            let text =
+                |(name, was, is): &(String, String, String)| format!("`{name}` {was} -> {is}");
+            let texts: Vec<String> = own.iter().map(text).collect();
+            notes.push(format!(
+                "Run {number} was not measured in the way of run 1: {}. What differs may be what measuring costs.",
+                texts.join(", ")
             ));
         }
         if run.seed != first.seed {
@@ -358,13 +392,61 @@ mod tests {
     }
 
     #[test]
+    fn another_way_of_measuring_is_told_apart_from_the_machine() {
+        let first = run("1", "default", "17.2", "1GB");
+        let mut other = first.clone();
+        other.host.facts = vec![(harness::CLOCK.into(), "system".into())];
+        let mut known = first.clone();
+        known.host.facts = vec![(harness::CLOCK.into(), "tsc".into())];
+        let setting = record::Setting {
+            name: "perf_level".into(),
+            value: "disable".into(),
+            source: Some("assay".into()),
+        };
+        let of_other = Cell {
+            settings: vec![setting],
+            ..Cell::default()
+        };
+        let mut of_first = of_other.clone();
+        of_first.settings[0].value = "enable_count".into();
+        let cells = [vec![of_first], vec![of_other]];
+        assert_eq!(
+            notes(&[known, other], &cells),
+            [
+                "Run 2 was not measured in the way of run 1: `assay_clock` tsc -> system, `perf_level` enable_count -> disable. \
+                 What differs may be what measuring costs."
+            ]
+        );
+    }
+
+    #[test]
+    fn a_library_that_counts_is_no_repeat_of_one_that_does_not() {
+        let first = run("1", "default", "17.2", "1GB");
+        let mut counts = first.clone();
+        counts.plan.resolved.push(ResolvedValue {
+            key: "config.postgres.base.statistics".into(),
+            value: "true".into(),
+            origin: "plan:9:1".into(),
+        });
+        let refused = refuse_other_targets(&[first, counts]).unwrap_err();
+        let message = refused.to_string();
+        assert!(
+            message.ends_with("its config has `statistics = true`, and had not"),
+            "{message}"
+        );
+    }
+
+    #[test]
     fn another_machine_version_and_seed_are_told() {
         let first = run("1", "default", "17.2", "1GB");
-        assert_eq!(notes(&[first.clone(), first.clone()]), Vec::<String>::new());
+        assert_eq!(
+            notes(&[first.clone(), first.clone()], &[]),
+            Vec::<String>::new()
+        );
         let mut other = first.clone();
         other.host.facts = vec![("cpu_model".into(), "Z".into())];
         (other.assay_version, other.seed) = ("9".into(), 7);
-        let notes = notes(&[first, other]);
+        let notes = notes(&[first, other], &[]);
         assert_eq!(notes.len(), 3, "{notes:?}");
         assert!(notes[0].contains("`cpu_model` unknown -> Z"), "{notes:?}");
     }

@@ -338,6 +338,41 @@ fn by_run_it_is_said_which_target_has_changed_and_how() {
 }
 
 #[test]
+fn another_way_of_measuring_is_told() {
+    let _machine = share_the_machine();
+    let place = Place::new();
+    let plan = load(1, 500, TWICE);
+    let (before, after) = (measured(&place, &plan), measured(&place, &plan));
+    let notes = |args: &[&str]| {
+        let ended = compared(&place, &[args, &["--format", "json"]].concat());
+        let json: Value = serde_json::from_str(&ended.expect_code(0).stdout).unwrap();
+        json["compared"]["notes"].to_string()
+    };
+    const NOTE: &str =
+        "Run 2 was not measured in the way of run 1: `perf_level` not set -> disable.";
+    assert!(!notes(&[&before, &after]).contains("not measured in the way"));
+    // As a version writes it that knows of such a setting.
+    for cell in ["lite.base", "lite.next"] {
+        let path = Path::new(&after)
+            .join("cells")
+            .join(cell)
+            .join("c1/r1/cell.json");
+        let text = fs_err::read_to_string(&path).unwrap();
+        let mut json: Value = serde_json::from_str(&text).unwrap();
+        let own = serde_json::json!({"name": "perf_level", "value": "disable", "source": "assay"});
+        json["settings"].as_array_mut().unwrap().push(own);
+        fs_err::write(&path, json.to_string()).unwrap();
+    }
+    for args in [
+        &[before.as_str(), &after][..],
+        &[&before, &after, "--by-run"],
+    ] {
+        let told = notes(args);
+        assert!(told.contains(NOTE), "{told}");
+    }
+}
+
+#[test]
 fn what_was_not_measured_is_no_pass() {
     let _machine = share_the_machine();
     let place = Place::new();

@@ -52,3 +52,21 @@ pub fn parse_cpuinfo(text: &str) -> CpuInfo {
     info.core_count = (!cores.is_empty()).then_some(cores.len() as u32);
     info
 }
+
+/// What `/proc/cpuinfo` says that the fastest processor runs at, in kHz. `None` where the processors have no counters of
+/// what they run at: the file then has what they are sold as, or nothing.
+pub fn parse_frequency_khz(text: &str) -> Option<u64> {
+    let values = |key: &str| {
+        let lines = text.lines().filter_map(|line| line.split_once(':'));
+        let key = key.to_owned();
+        lines
+            .filter(move |(found, _)| found.trim() == key)
+            .map(|(_, value)| value.trim())
+    };
+    values("flags").find(|flags| flags.split(' ').any(|flag| flag == "aperfmperf"))?;
+    let mhz = values("cpu MHz").filter_map(|mhz| mhz.parse::<f64>().ok());
+    // A cast of what is no number is zero.
+    mhz.map(|mhz| (mhz * 1e3).round() as u64)
+        .max()
+        .filter(|khz| *khz > 0)
+}

@@ -257,6 +257,7 @@ fn row(target: usize, (step, kind, main, per_second): (&str, StepKind, &'static 
         fairness: None,
         quality: None,
         settled: None,
+        fsync_us: None,
         host_sums: BTreeMap::new(),
         counters: BTreeMap::new(),
         series,

@@ -349,6 +349,7 @@ fn row(
             metrics
         },
         lsm: None,
+        fsync_us: None,
         host_sums: BTreeMap::new(),
         sla: (kind == StepKind::Query).then_some(Sla {
             kind: "insert".to_string(),

@@ -102,6 +102,7 @@ fn row(target: usize, (step, group, rate): (&str, Option<&str>, f64)) -> Row {
         fairness: None,
         quality: None,
         settled: None,
+        fsync_us: None,
         host_sums: BTreeMap::new(),
         counters: BTreeMap::new(),
         series: Series::default(),

@@ -16,11 +16,18 @@ const FIGURES: [(&str, &str); 4] = [
     ("data_fsyncs_per_commit", "fsyncs of data files"),
 ];
 
+/// The same of an engine that counts none of them, as SQLite: what the disks did for all on the host.
+const OF_DISKS: (&str, &str) = ("flushes_per_commit", "flushes of the disks");
+
+/// The most telling figure that both sides have.
+fn counted(case: &Case<'_>) -> Option<(&'static str, &'static str, Pair)> {
+    let mut figures = FIGURES.iter().chain([&OF_DISKS]);
+    figures.find_map(|(name, what)| Some((*name, *what, case.metric(name)?)))
+}
+
 /// More fsyncs per commit, where commits wait for them.
 pub(super) fn cause(case: &Case<'_>) -> Option<Cause> {
-    let (name, what, fsyncs) = FIGURES
-        .iter()
-        .find_map(|(name, what)| Some((*name, *what, case.metric(name)?)))?;
+    let (name, what, fsyncs) = counted(case)?;
     let appears = fsyncs.base.min(fsyncs.value) < FSYNCS_PER_COMMIT_MIN;
     let factor = match fsyncs.ratio() {
         Some(ratio) => ratio.max(1.0 / ratio),
@@ -67,6 +74,12 @@ pub(super) fn cause(case: &Case<'_>) -> Option<Cause> {
         sentence,
         brief: format!("{what} {}", fsyncs.text("/commit")),
     })
+}
+
+/// Commits wait for fsyncs, on one side at least, as far as anybody counts them.
+pub(in super::super) fn waited_for(case: &Case<'_>) -> bool {
+    counted(case)
+        .is_some_and(|(.., fsyncs)| fsyncs.max() >= FSYNCS_PER_COMMIT_MIN && matters(case, fsyncs))
 }
 
 /// Commits wait for fsyncs: they keep a device busy, or the clients wait for something that is not CPU.

@@ -3,6 +3,7 @@
 //! `ASSAY_TEST_DUCKDB` names a Python that has DuckDB, `ASSAY_TEST_BENCHSTAT` the program, `ASSAY_TEST_HDRHISTOGRAM` the
 //! library's jar, which needs `java`. A tool that is missing is a skip, aloud; where it is required, a failure.
 
+mod copies;
 mod recorded;
 
 use std::path::{Path, PathBuf};

@@ -9,8 +9,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// Longer than the browser takes for anything that is asked of it here.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Longer than the browser takes for anything that is asked of it here, on a machine that has other work to do.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// Longer than a page takes until something that it does by itself is done; it gives up before who asks it does.
+const PATIENCE_IN_PAGE: Duration = Duration::from_secs(120);
 
 /// Names under which distributions have it.
 const PROGRAMS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
@@ -24,7 +27,8 @@ pub struct Chromium {
     session: String,
     /// What it said without being asked: requests of the network, errors.
     events: Vec<Value>,
-    _profile: tempfile::TempDir,
+    /// Its profile, and in `said` what it says as a program.
+    folder: tempfile::TempDir,
 }
 
 /// A browser with an empty page, or none: then the test that asks has been called skipped, or fails where one is
@@ -66,16 +70,13 @@ fn say_skipped(reason: &str) {
 
 impl Chromium {
     fn start(program: &str) -> Self {
-        let profile = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir().unwrap();
         // The protocol is spoken on descriptors 3 and 4; the shell makes them of its input and output.
         let mut command = Command::new("sh");
         command
-            .args([
-                "-c",
-                r#"exec "$@" 3<&0 4>&1 </dev/null >/dev/null 2>&1"#,
-                "sh",
-                program,
-            ])
+            .args(["-c", r#"exec "$@" 3<&0 4>&1 </dev/null >"$0" 2>&1"#])
+            .arg(folder.path().join("said"))
+            .arg(program)
             .args([
                 "--headless=new",
                 "--remote-debugging-pipe",
@@ -90,7 +91,10 @@ impl Chromium {
                 "--window-size=1280,900",
                 "--force-color-profile=srgb",
             ])
-            .arg(format!("--user-data-dir={}", profile.path().display()))
+            .arg(format!(
+                "--user-data-dir={}",
+                folder.path().join("profile").display()
+            ))
             .arg("about:blank")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -116,7 +120,7 @@ impl Chromium {
             request_count: 0,
             session: String::new(),
             events: Vec::new(),
-            _profile: profile,
+            folder,
         };
         let target = browser.ask("Target.createTarget", json!({"url": "about:blank"}));
         let attached = browser.ask(
@@ -124,9 +128,13 @@ impl Chromium {
             json!({"targetId": target["targetId"], "flatten": true}),
         );
         browser.session = attached["sessionId"].as_str().unwrap().to_string();
-        for domain in ["Page", "Runtime", "Log", "Network"] {
+        for domain in ["Page", "Runtime", "Log", "Network", "Performance"] {
             browser.ask(&format!("{domain}.enable"), json!({}));
         }
+        let on = json!({"enabled": true});
+        browser.ask("Page.setLifecycleEventsEnabled", on.clone());
+        // Whatever else has the focus: keys and `:focus-within` are of this page.
+        browser.ask("Emulation.setFocusEmulationEnabled", on);
         browser
     }
 
@@ -139,7 +147,9 @@ impl Chromium {
         }
         let mut bytes = request.to_string().into_bytes();
         bytes.push(0);
-        self.requests.write_all(&bytes).unwrap();
+        if let Err(error) = self.requests.write_all(&bytes) {
+            panic!("Chromium does not hear `{method}`: {error}{}", self.said());
+        }
         loop {
             let mut message = self.next(method);
             if message["id"] == self.request_count {
@@ -153,20 +163,39 @@ impl Chromium {
     fn next(&self, waiting_for: &str) -> Value {
         match self.messages.recv_timeout(PATIENCE) {
             Ok(message) => message,
-            Err(error) => panic!("Chromium does not answer `{waiting_for}`: {error}"),
+            Err(error) => panic!(
+                "Chromium does not answer `{waiting_for}`: {error}{}",
+                self.said()
+            ),
         }
+    }
+
+    /// The last lines of what it said as a program, for the message of a failure.
+    fn said(&self) -> String {
+        let said = fs_err::read(self.folder.path().join("said")).unwrap_or_default();
+        let said = String::from_utf8_lossy(&said);
+        let lines: Vec<&str> = said.lines().collect();
+        let last = &lines[lines.len().saturating_sub(20)..];
+        format!("; it said:\n{}", last.join("\n"))
     }
 
     /// Opens a file and waits until it is loaded.
     pub fn open(&mut self, file: &Path) {
-        let is_load = |event: &Value| event["method"] == "Page.loadEventFired";
-        self.events.retain(|event| !is_load(event));
-        self.ask(
+        let navigated = self.ask(
             "Page.navigate",
             json!({"url": format!("file://{}", file.display())}),
         );
+        assert!(navigated["errorText"].is_null(), "{navigated}");
+        // Of this document: the empty page before it may tell as late as now that it is loaded.
+        let loader = &navigated["loaderId"];
+        let is_load = |event: &Value| {
+            let told = &event["params"];
+            event["method"] == "Page.lifecycleEvent"
+                && told["name"] == "load"
+                && told["loaderId"] == *loader
+        };
         while !self.events.iter().any(is_load) {
-            let event = self.next("Page.loadEventFired");
+            let event = self.next("Page.lifecycleEvent");
             self.events.push(event);
         }
     }
@@ -189,16 +218,31 @@ impl Chromium {
     pub fn wait_for(&mut self, expression: &str) {
         let held = self.value(&format!(
             "new Promise((done) => {{
-               const end = performance.now() + 20000;
+               const end = performance.now() + {};
                const look = () => {{
                  if ({expression}) done(true);
                  else if (performance.now() > end) done(false);
                  else setTimeout(look, 10);
                }};
                look();
-             }})"
+             }})",
+            PATIENCE_IN_PAGE.as_millis()
         ));
-        assert_eq!(held, true, "it does not become true: {expression}");
+        assert_eq!(
+            held,
+            true,
+            "it does not become true: {expression}; complaints: {:?}",
+            self.complaints()
+        );
+    }
+
+    /// Seconds of processor time that the page's process has used.
+    pub fn processor_time(&mut self) -> f64 {
+        let answer = self.ask("Performance.getMetrics", json!({}));
+        let metrics = answer["metrics"].as_array().unwrap();
+        let used = metrics.iter().find(|it| it["name"] == "ProcessTime");
+        let used = used.unwrap_or_else(|| panic!("no ProcessTime: {answer}"));
+        used["value"].as_f64().unwrap()
     }
 
     /// An event of the mouse at a place of the window.
@@ -254,9 +298,9 @@ impl Chromium {
 
 impl Drop for Chromium {
     fn drop(&mut self) {
-        // Its own children are in its group.
-        let group = format!("-{}", self.child.id());
-        let _ = Command::new("kill").args(["-9", "--", &group]).status();
+        // Its own children are in its group. Every shell has this command; as a program it may be missing.
+        let group = format!("kill -s KILL -- -{}", self.child.id());
+        let _ = Command::new("sh").args(["-c", &group]).status();
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -110,12 +110,10 @@ fn a_line_is_hidden_by_its_button_in_all_charts_of_its_step() {
     let shows =
         "[...document.querySelectorAll('#step-l-i0 figure')].filter((figure) => figure.chart)
         .map((figure) => figure.chart.series.slice(1).map((series) => series.show))";
+    // They are drawn one after the other.
+    browser.wait_for(&format!("{shows}.length > 1"));
     let before = browser.value(shows);
-    let count = before.as_array().unwrap().len();
-    assert!(
-        count > 1 && before[0] == json!([true, true, true, true]),
-        "{before}"
-    );
+    assert_eq!(before[0], json!([true, true, true, true]), "{before}");
     let coloured = browser.value(COLOURED).as_u64().unwrap();
 
     let button = "document.querySelector('#step-l-i0 .lines button[data-line=\"1\"]')";
@@ -256,9 +254,13 @@ fn on_a_phone_the_page_does_not_scroll_sideways() {
         "document.querySelectorAll('details').forEach((details) => { details.open = true; })",
     );
     to_first_chart(&mut browser);
+    // Charts that were there before follow when the page is next laid out.
+    browser.wait_for(
+        "[...document.querySelectorAll('section.step figure')]
+         .every((figure) => !figure.chart || figure.chart.width <= 360)",
+    );
     let widths = browser.value("[document.documentElement.scrollWidth, innerWidth]");
     assert_eq!(widths, json!([360, 360]));
-    browser.wait_for(&format!("{FIRST}.chart.width <= 360"));
 }
 
 #[test]
@@ -311,11 +313,9 @@ fn a_report_of_many_lines_is_quick_to_open() {
     let Some((mut browser, _folder)) = shown(MANY) else {
         return;
     };
-    let taken = browser.value("performance.now()");
-    assert!(
-        taken.as_f64().unwrap() < 20_000.0,
-        "{taken} ms to the first chart"
-    );
+    // Of the processor: the machine may be slow to give it.
+    let taken = browser.processor_time();
+    assert!(taken < 10.0, "{taken} s to the first chart");
     let lines = browser.value(&format!("{FIRST}.chart.curves.length"));
     assert_eq!(lines, Value::from(28));
     assert_eq!(browser.complaints(), [""; 0]);
