@@ -28,6 +28,18 @@ use clap::Parser;
 use cli::Command;
 use outcome::Exit;
 
+/// For tests that start processes, and tests of locks and of programs that were just written, which take turns: a process
+/// that is being started has all open that this one has, for a moment.
+#[cfg(test)]
+static STARTING: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+#[cfg(test)]
+fn starting() -> std::sync::MutexGuard<'static, ()> {
+    STARTING
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
     if args

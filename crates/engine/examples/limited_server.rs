@@ -43,7 +43,7 @@ fn main() -> ExitCode {
             memory_bytes: Some(args[2].parse().unwrap()),
             cpus: None,
         },
-        timeout: Duration::from_secs(60),
+        timeout: Duration::from_secs(120),
         stop: &AtomicBool::new(false),
     })
     .unwrap();

@@ -24,6 +24,9 @@ mod local;
 mod net;
 mod running;
 mod schema;
+#[cfg(test)]
+#[path = "../tests/it/script.rs"]
+mod script;
 mod session;
 mod waiting;
 

@@ -35,7 +35,7 @@ pub enum Reason {
 }
 
 /// What clients print, and what it means; the first that is found counts.
-const PHRASES: [(&str, Reason); 21] = [
+const PHRASES: [(&str, Reason); 24] = [
     ("no space left on device", Reason::DiskFull),
     ("disk quota exceeded", Reason::DiskFull),
     ("enough free space", Reason::DiskFull),
@@ -53,6 +53,9 @@ const PHRASES: [(&str, Reason); 21] = [
     ("connection refused", Reason::NoNetwork),
     ("connect timed out", Reason::NoNetwork),
     ("connection timed out", Reason::NoNetwork),
+    ("read timed out", Reason::NoNetwork),
+    ("connection reset", Reason::NoNetwork),
+    ("no route to host", Reason::NoNetwork),
     ("could not find artifact", Reason::Unknown),
     ("unable to locate package", Reason::Unknown),
     ("has no installation candidate", Reason::Unknown),

@@ -143,6 +143,7 @@ mod tests {
 
     #[test]
     fn a_script_starts_the_program_that_was_moved_aside() {
+        let _turn = crate::starting();
         let folder = tempfile::tempdir().unwrap();
         let folder = fs_err::canonicalize(folder.path()).unwrap();
         let root = folder.join("root");

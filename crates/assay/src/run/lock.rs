@@ -111,6 +111,7 @@ mod tests {
 
     #[test]
     fn a_directory_is_locked_once_and_again_when_the_lock_is_gone() {
+        let _turn = crate::starting();
         let directory = tempfile::tempdir().unwrap();
         let lock = run_directory(directory.path()).unwrap();
         let refused = run_directory(directory.path()).err().unwrap().to_string();
@@ -136,18 +137,25 @@ mod tests {
 
     #[test]
     fn what_a_dead_owner_started_is_waited_for() {
+        let _turn = crate::starting();
         let directory = tempfile::tempdir().unwrap();
         let lock = data_root(directory.path()).unwrap();
-        // It inherits the lock, as a server does.
-        let mut server = std::process::Command::new("sleep")
-            .arg("0.5")
+        // It inherits the lock, as a server does, and ends with its input.
+        let mut server = std::process::Command::new("cat")
+            .stdin(std::process::Stdio::piped())
             .spawn()
             .unwrap();
+        let input = server.stdin.take();
         drop(lock);
         // No process has this number: it is above the kernel's largest.
         fs_err::write(directory.path().join(FILE), "4194305\n").unwrap();
         assert!(take(directory.path()).unwrap().is_none());
+        let ending = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(300));
+            drop(input);
+        });
         data_root(directory.path()).unwrap();
+        ending.join().unwrap();
         server.wait().unwrap();
     }
 }

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
-use crate::foreign_server::free_port;
+use crate::foreign_server::FreePort;
 use crate::place::{NULL, POSTGRES, Place, SQLITE, entries, workload};
 use crate::{postgres_is_here_or_test_is_skipped, share_the_machine};
 
@@ -187,12 +187,10 @@ fn a_build_that_is_none_is_refused() {
     fs_err::create_dir(place.join("empty")).unwrap();
     for (build, says) in [("old", "postgres (PostgreSQL) 11.22"), ("strange", "hello")] {
         for program in ["postgres", "initdb"] {
-            let path = place.write(
+            place.write_program(
                 &format!("{build}/bin/{program}"),
                 &format!("#!/bin/sh\necho '{says}'\n"),
             );
-            fs_err::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755))
-                .unwrap();
         }
     }
     let set = |build: &str| format!("build.pg.postgres={}", place.join(build).display());
@@ -312,10 +310,11 @@ fn a_server_that_can_not_be_reached_is_named_without_its_password() {
             &format!("{steps}[build.theirs]\nurl = \"{url}\"\n{more}"),
         );
     };
-    plan("closed.toml", free_port(), "");
+    let closed = FreePort::take();
+    plan("closed.toml", closed.number, "");
     plan(
         "config.toml",
-        free_port(),
+        closed.number,
         "[config.postgres.c]\nset = { work_mem = \"4MB\" }\n",
     );
     place.write(

@@ -1,9 +1,11 @@
 //! The Insert Benchmark, small, from the plan to the report.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use engine::{Session, SqlEngine};
 use rustix::process::Signal;
+use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::place::{NULL, POSTGRES, Place, SQLITE, any_below, entries, mysql, workload};
 use crate::show_json::{Shown, number};
@@ -38,25 +40,48 @@ fn run_well(plan: &str, more: &[&str]) -> (Place, Shown) {
     (place, shown)
 }
 
-/// A schedule offers what the rate asks for in the given time of a step, exactly, and it was done.
-fn assert_rates(shown: &Shown, seconds: u32) {
+/// So often a plan is measured at most, for each of its query steps to keep its rate in one of them: the machine may stand
+/// still just when a step ends, and what was due then comes too late to be sent. A fault spoils the step each time.
+const ATTEMPTS: usize = 4;
+
+/// A schedule offers what the rate asks for in the given time of a step, exactly, and it was done: of the rate at least
+/// `share` was had, and never more.
+fn assert_rates(plan: &str, more: &[&str], first: &Shown, seconds: u32, share: f64) {
+    let mut late = late_steps(first, seconds, share);
+    for _ in 1..ATTEMPTS {
+        if late.is_empty() {
+            return;
+        }
+        let (_, again) = run_well(plan, more);
+        let still = late_steps(&again, seconds, share);
+        late.retain(|step, _| still.contains_key(step));
+    }
+    assert!(late.is_empty(), "{ATTEMPTS} times: {late:#?}");
+}
+
+/// The query steps that did not have their rate, and what they had.
+fn late_steps(shown: &Shown, seconds: u32, share: f64) -> BTreeMap<String, String> {
+    let mut late = BTreeMap::new();
     for row in shown.rows().iter().filter(|row| row["kind"] == "query") {
-        let asked = number(&row["sla"]["target"]) * f64::from(seconds);
+        let sla = &row["sla"];
+        let asked = number(&sla["target"]) * f64::from(seconds);
+        let mut done = true;
         for kind in ["insert", "delete"] {
             let ops = &row["ops"][kind];
-            let rows_per_commit = number(&ops["rows"]) / number(&ops["count"]);
-            assert_eq!(number(&ops["offered"]) * rows_per_commit, asked, "{ops}");
-            let share = number(&ops["rows"]) / asked;
-            // The last of a busy machine come too late to be sent.
-            assert!(
-                (0.96..=1.0).contains(&share),
-                "{kind}s in {} of {}: {share} of {asked} rows",
-                row["step"],
-                row["target"]
-            );
+            let [rows, count, offered] = ["rows", "count", "offered"].map(|key| number(&ops[key]));
+            // As many commits as the rate asks for, each with as many rows.
+            assert_eq!(rows * offered, asked * count, "{ops}");
+            done &= rows >= 0.96 * asked;
         }
-        assert_eq!(row["sla"]["met"], true, "{}", row["sla"]);
+        // The last replies come when time is up: the step is hardly longer for them.
+        let had = number(&sla["achieved"]) / number(&sla["target"]);
+        assert!(had <= 1.001, "{sla}");
+        if !done || had < share || sla["met"] != true {
+            let step = format!("{} of {}", row["step"], row["target"]);
+            late.insert(step, format!("{sla} {}", row["ops"]));
+        }
     }
+    late
 }
 
 #[test]
@@ -68,7 +93,7 @@ fn all_steps_on_sqlite_with_two_clients() {
         shown.steps("lite.base"),
         ALL_STEPS.map(|step| (step, "complete", true))
     );
-    assert_rates(&shown, 2);
+    assert_rates(&plan, &["--set", "clients=[2]"], &shown, 2, 0.95);
     let load = shown.row("lite.base", "l.i0");
     assert_eq!(load["ops"]["insert"]["rows"], 40_000);
     let write = shown.row("lite.base", "l.i1");
@@ -84,7 +109,7 @@ fn all_steps_on(target: &str, engine: &str) {
         shown.steps(target),
         ALL_STEPS.map(|step| (step, "complete", true))
     );
-    assert_rates(&shown, 2);
+    assert_rates(&plan, &["--set", "clients=[2]"], &shown, 2, 0.95);
     let write = shown.row(target, "l.i1");
     assert_eq!(write["ops"]["delete"]["rows"], 16_000);
     // A server apart has a CPU time of its own, and a log and a configuration that are kept.
@@ -156,9 +181,15 @@ fn limits_of_a_server_are_kept_and_recorded_and_invalid_where_they_are_not() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
-    let limits = "[config.postgres.small]\nextends = \"base\"\nmemory = \"256MiB\"\ncpus = \"0\"\n\
-                  [[target]]\nbuilds = [\"pg\"]\nconfigs = [\"small\"]\n";
-    let plan = workload(2_000, 1_000, 1, "steps = [\"l.i0\", \"l.x\"]") + POSTGRES + limits;
+    // The first that these tests may use, which need not be the machine's first.
+    let allowed = sched_getaffinity(None).unwrap();
+    let mut cpus = 0..CpuSet::MAX_CPU;
+    let cpu = cpus.find(|&cpu| allowed.is_set(cpu)).unwrap().to_string();
+    let limits = format!(
+        "[config.postgres.small]\nextends = \"base\"\nmemory = \"256MiB\"\ncpus = \"{cpu}\"\n\
+         [[target]]\nbuilds = [\"pg\"]\nconfigs = [\"small\"]\n"
+    );
+    let plan = workload(2_000, 1_000, 1, "steps = [\"l.i0\", \"l.x\"]") + POSTGRES + &limits;
     let place = Place::new();
     let ended = place.run(&plan, &[]);
     let run = ended.run_directory();
@@ -167,7 +198,7 @@ fn limits_of_a_server_are_kept_and_recorded_and_invalid_where_they_are_not() {
     let limits = cell["limits"].as_array().unwrap();
     assert_eq!(limits.len(), 2, "{limits:?}");
     let limit = |what: &str| limits.iter().find(|it| it["what"] == what).unwrap();
-    assert_eq!(limit("cpus")["effective"], "0", "{limits:?}");
+    assert_eq!(limit("cpus")["effective"], *cpu, "{limits:?}");
     let shown = Shown::read(&place, &run);
     if limit("memory")["effective"].is_string() {
         ended.expect_code(0);
@@ -189,13 +220,7 @@ fn a_rate_that_can_be_had_is_had_exactly() {
     let steps = "steps = [\"l.i0\", \"l.x\", \"qr500\", \"qp1000\"]";
     let plan = workload(20_000, 1_000, SECONDS, steps) + SQLITE;
     let (_, shown) = run_well(&plan, &[]);
-    assert_rates(&shown, SECONDS);
-    for step in ["qr500", "qp1000"] {
-        // The last replies come when time is up: the step is hardly longer for them.
-        let sla = &shown.row("lite.base", step)["sla"];
-        let share = number(&sla["achieved"]) / number(&sla["target"]);
-        assert!((0.99..=1.001).contains(&share), "{step}: {sla}");
-    }
+    assert_rates(&plan, &[], &shown, SECONDS, 0.99);
 }
 
 #[test]
@@ -240,8 +265,10 @@ fn partitions_and_a_long_transaction(target: &str, engine: &str) {
                 steps = [\"l.i0\", \"l.x\", \"l.i1\", \"settle\", \"qr100\", \"qp100\"]";
     let plan = workload(20_000, 10_000, 1, more) + engine;
     let (_, shown) = run_well(&plan, &[]);
-    let held = &shown.row(target, "qr100")["ops"]["long_transaction"];
-    assert!(number(&held["count"]) >= 2.0, "{held}");
+    // A machine that stands still takes its time from one step alone.
+    let held = ["qr100", "qp100"].map(|step| &shown.row(target, step)["ops"]["long_transaction"]);
+    let most = held.map(|held| number(&held["count"]));
+    assert!(most[0].max(most[1]) >= 2.0, "{held:?}");
 }
 
 #[test]

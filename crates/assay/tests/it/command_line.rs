@@ -110,7 +110,12 @@ fn the_host_is_described() {
         let value = line.unwrap().split(name).nth(1).unwrap();
         value.split(' ').next().unwrap().parse().unwrap()
     });
-    assert!(0.0 < p50 && p50 <= p99 && p99 <= max, "{ended}");
+    // Memory has nothing to flush.
+    let is_memory = ended.stdout.contains("warning[host::data-in-memory]");
+    assert!(
+        (0.0 < p50 || is_memory) && p50 <= p99 && p99 <= max,
+        "{ended}"
+    );
     assert!(crate::place::entries(&place.join("data")).is_empty());
 }
 

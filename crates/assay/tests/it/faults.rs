@@ -2,7 +2,9 @@
 
 use rustix::process::Signal;
 
-use crate::place::{POSTGRES, Place, SQLITE, entries, eventually, mysql, send, workload};
+use crate::place::{
+    LONG_AND_SHORT, POSTGRES, Place, SQLITE, entries, eventually, mysql, send, workload,
+};
 use crate::show_json::Shown;
 use crate::{mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped, share_the_machine};
 
@@ -17,9 +19,10 @@ fn plan(seconds: u32, engine: &str) -> String {
 /// The server of `build.base` is killed in mid-step; `build.next` is the next cell.
 fn a_killed_server_fails_its_step_alone(engine: &str, build: &str, last_words: &str) {
     let place = Place::new();
-    let plan = plan(4, engine);
+    let plan = workload(2_000, 1_000, 1, STEPS) + LONG_AND_SHORT + engine;
     let (base, next) = (format!("{build}.base"), format!("{build}.next"));
-    let mut running = place.spawn_run(&plan, &[]);
+    let only = [format!("{base}/long/*/*"), format!("{next}/short/*/*")];
+    let mut running = place.spawn_run(&plan, &["--only", &only[0], "--only", &only[1]]);
     place.wait_for_step(&mut running, "03-qr100");
     send(place.server(&base), Signal::KILL);
     let ended = running.wait().expect_code(1).expect_in_stderr(&[
@@ -186,7 +189,7 @@ fn two_runs_do_not_share_a_data_directory() {
         .wait()
         .expect_code(2)
         .expect_in_stderr(&["another run of assay uses the data directory", "help: "]);
-    assert!(first.is_running());
+    first.must_run("it was interrupted");
     first.signal(Signal::INT);
     first.wait().expect_code(130);
     place.assert_nothing_is_left();
@@ -199,7 +202,8 @@ fn a_second_run_beside_the_first_has_a_place_of_its_own() {
         return;
     }
     let place = Place::new();
-    let mut first = place.spawn_run(&plan(60, POSTGRES), &[]);
+    // Longer than the second takes, however slow the machine is.
+    let mut first = place.spawn_run(&plan(600, POSTGRES), &[]);
     place.wait_for_step(&mut first, "03-qr100");
     let second = place
         .spawn_run(
@@ -208,7 +212,7 @@ fn a_second_run_beside_the_first_has_a_place_of_its_own() {
         )
         .wait();
     second.expect_code(0);
-    assert!(first.is_running());
+    first.must_run("it was interrupted");
     first.signal(Signal::INT);
     first.wait().expect_code(130);
     place.assert_nothing_is_left();

@@ -73,15 +73,9 @@ impl Shop {
         let shop = Self {
             place: Place::new(),
         };
-        shop.script("bin/mvn", MVN);
-        shop.script("bin/apt-get", APT_GET);
+        shop.place.write_program("bin/mvn", MVN);
+        shop.place.write_program("bin/apt-get", APT_GET);
         shop
-    }
-
-    fn script(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.place.write(name, text);
-        fs_err::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
-        path
     }
 
     fn store(&self) -> PathBuf {
@@ -216,7 +210,7 @@ impl Shop {
     /// A directory with a PostgreSQL that can only say its version.
     fn postgres(&self, name: &str, version: &str) -> PathBuf {
         for program in ["postgres", "initdb"] {
-            self.script(
+            self.place.write_program(
                 &format!("{name}/bin/{program}"),
                 &format!("#!/bin/sh\necho 'postgres (PostgreSQL) {version}'\n"),
             );
@@ -533,7 +527,7 @@ fn a_changed_file_is_found_by_verify_and_by_a_run() {
         &["mine\tpostgres 17.2\t", directory.to_str().unwrap()],
         &[],
     );
-    shop.script(
+    shop.place.write_program(
         "pg/bin/initdb",
         "#!/bin/sh\necho 'postgres (PostgreSQL) 17.2'; :\n",
     );
@@ -670,6 +664,7 @@ fn runs(store: &Path, text: &str) {
 
 /// Fetches a build for real, if it is not there; the reason where that can't be.
 fn fetched(store: &Path, spec: &str) -> Result<(), String> {
+    let _machine = crate::share_the_machine();
     let output = Command::new(ASSAY)
         .args(["fetch", spec])
         .env("ASSAY_BUILDS", store)

@@ -1,6 +1,7 @@
 //! A server that assay did not start: used by its URL, and left as it was.
 
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use engine::StartOptions;
 use engine::guard::{Ending, Guarded, Spawn};
 use engine::postgres::Postgres;
 use engine::{Engine, Session, SqlEngine};
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 use rustix::process::Signal;
 
 use crate::place::{ASSAY, Place, eventually, workload};
@@ -18,8 +20,8 @@ use crate::{postgres_is_here_or_test_is_skipped, share_the_machine};
 /// A server on 127.0.0.1 that wants a password: user `me`, password `right`, database `ib`.
 pub(crate) struct Foreign {
     guarded: Guarded,
-    port: u16,
-    _place: Place,
+    port: FreePort,
+    place: Place,
 }
 
 impl Foreign {
@@ -57,11 +59,11 @@ impl Foreign {
         let rules = cluster.join("pg_hba.conf");
         fs_err::write(&rules, "host all all 127.0.0.1/32 scram-sha-256\n").unwrap();
         fs_err::set_permissions(&rules, PermissionsExt::from_mode(0o644)).unwrap();
-        let port = free_port();
+        let port = FreePort::take();
         let mut args = vec!["-D".into(), cluster.into_os_string()];
         for option in [
             "listen_addresses=127.0.0.1".to_owned(),
-            format!("port={port}"),
+            format!("port={}", port.number),
             "unix_socket_directories=".to_owned(),
         ] {
             args.extend(["-c".into(), option.into()]);
@@ -79,19 +81,28 @@ impl Foreign {
             input: None,
         })
         .unwrap();
-        let foreign = Self {
+        let mut foreign = Self {
             guarded,
             port,
-            _place: place,
+            place,
         };
         eventually("it lets somebody in", || {
+            foreign.must_be_alive();
             Postgres::attach(&foreign.url("right")).is_ok()
         });
         foreign
     }
 
+    fn must_be_alive(&mut self) {
+        if let Some(status) = self.guarded.exit_status() {
+            let log = fs_err::read_to_string(self.place.join("server.log")).unwrap();
+            panic!("the server has ended, {status}\n{log}");
+        }
+    }
+
     pub(crate) fn url(&self, password: &str) -> String {
-        format!("postgresql://me:{password}@127.0.0.1:{}/ib", self.port)
+        let port = self.port.number;
+        format!("postgresql://me:{password}@127.0.0.1:{port}/ib")
     }
 
     fn plan(&self, password: &str) -> String {
@@ -111,10 +122,26 @@ impl Foreign {
     }
 }
 
-/// A port that nothing listens on.
-pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
+/// A port that nothing listens on, and that the kernel gives to nobody while this lives. A server that asks for it by
+/// its number gets it.
+pub(crate) struct FreePort {
+    pub(crate) number: u16,
+    _socket: OwnedFd,
+}
+
+impl FreePort {
+    pub(crate) fn take() -> Self {
+        let (family, kind) = (AddressFamily::INET, SocketType::STREAM);
+        let socket = net::socket_with(family, kind, SocketFlags::CLOEXEC, None).unwrap();
+        // Both have to allow it: PostgreSQL does.
+        net::sockopt::set_socket_reuseaddr(&socket, true).unwrap();
+        net::bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = SocketAddrV4::try_from(net::getsockname(&socket).unwrap()).unwrap();
+        Self {
+            number: address.port(),
+            _socket: socket,
+        }
+    }
 }
 
 #[test]
@@ -137,7 +164,7 @@ fn a_server_with_a_password_is_measured_and_left_as_it_was() {
     let shown = Shown::read(&place, &run);
     shown.assert_all_valid();
     assert_eq!(server.tables(), Vec::<String>::new());
-    assert!(server.guarded.is_alive());
+    server.must_be_alive();
     for file in ["run.json", "report.html"] {
         let text = fs_err::read_to_string(run.join(file)).unwrap();
         assert!(!text.contains("me:right"), "`{file}` holds the password");
@@ -175,14 +202,15 @@ fn a_role_whose_sessions_may_be_idle_for_less_than_a_step_takes_loses_neither_th
     let postgres = Postgres::attach(&server.url("right")).unwrap();
     let mut session = postgres.connect().unwrap();
     if session
-        .query("alter role me set idle_session_timeout = '2s'")
+        .query("alter role me set idle_session_timeout = '6s'")
         .is_ok()
     {
         drop(session);
         let place = Place::new();
-        let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\"]";
+        // What works in the step is idle for a tenth of a second at a time: the rest is for a machine that stands still.
+        let steps = "steps = [\"l.i0\", \"l.x\", \"qr1000\"]";
         let url = server.url("right");
-        let plan = workload(2_000, 1_000, 5, steps) + &format!("[build.theirs]\nurl = \"{url}\"\n");
+        let plan = workload(2_000, 1_000, 9, steps) + &format!("[build.theirs]\nurl = \"{url}\"\n");
         let ended = place.run(&plan, &[]).expect_code(0);
         Shown::read(&place, &ended.run_directory()).assert_all_valid();
         assert_eq!(server.tables(), Vec::<String>::new());
@@ -201,11 +229,13 @@ fn a_killed_run_goes_on_with_its_password_and_drops_the_tables_that_it_made() {
     }
     let mut server = Foreign::start();
     let place = Place::new();
-    let plan = server.plan("right");
+    // Longer than the test may be late with the signal; what goes on begins the step anew.
+    let plan = server.plan("right").replace("\"1s\"", "\"10s\"");
     let mut running = place.spawn_run(&plan, &[]);
     place.wait_for_step(&mut running, "05-qr100");
     running.signal(Signal::KILL);
-    running.wait();
+    let ended = running.wait();
+    assert_eq!(ended.signal, Some(9), "{ended}");
     assert_eq!(server.tables(), ["pi1"]);
     let run = place.only_run();
     let run = run.to_str().unwrap();

@@ -1,6 +1,6 @@
 //! A place where one test runs assay: all its files, and all processes that belong to it, are found again.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use rustix::process::{Pid, Signal};
 
 pub(crate) const ASSAY: &str = env!("CARGO_BIN_EXE_assay");
 
-/// No run of these tests takes longer.
-const LONGEST_S: u64 = 150;
+/// No run of these tests takes longer, on a disk that needs 20 ms for each flush either.
+const LONGEST_S: u64 = 600;
 
 /// A SQLite that waits for no disk: its results are not what is tested.
 pub(crate) const SQLITE: &str = r#"
@@ -57,6 +57,11 @@ pub(crate) fn workload(loaded: u32, written: u32, seconds: u32, more: &str) -> S
          read-write-time = \"{seconds}s\"\n{more}\n"
     )
 }
+
+/// What follows [`workload`]: its query steps last a minute in variant `long`, to meet with an accident in, however slow
+/// the test is, and a second in `short`. `--only` says which cells are of which.
+pub(crate) const LONG_AND_SHORT: &str =
+    "[workload.insert.variant.long]\nread-write-time = \"60s\"\n[workload.insert.variant.short]\n";
 
 /// A directory that a server's user may enter, with one for plans, results, databases and temporary files each.
 pub(crate) struct Place {
@@ -115,8 +120,13 @@ impl Running {
         self.child.id()
     }
 
-    pub(crate) fn is_running(&mut self) -> bool {
-        self.child.try_wait().unwrap().is_none()
+    /// It must not have ended before that.
+    #[track_caller]
+    pub(crate) fn must_run(&mut self, before: &str) {
+        if let Some(status) = self.child.try_wait().unwrap() {
+            let stderr = fs_err::read_to_string(&self.stderr).unwrap();
+            panic!("it ended before {before}, {status}\n-- stderr\n{stderr}");
+        }
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
@@ -185,6 +195,24 @@ impl Place {
         path
     }
 
+    /// Writes a program, and leaves that to another process: what this one has open for writing is so for a moment in each
+    /// process that another test starts, and the kernel runs no program that somebody writes.
+    pub(crate) fn write_program(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.join(name);
+        fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+        let mut writer = Command::new("sh")
+            .args(["-c", "cat > \"$0\" && chmod 755 \"$0\""])
+            .arg(&path)
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = writer.stdin.take().unwrap();
+        input.write_all(text.as_bytes()).unwrap();
+        drop(input);
+        assert!(writer.wait().unwrap().success(), "{}", path.display());
+        path
+    }
+
     /// Starts assay in this place.
     pub(crate) fn spawn<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Running {
         let output = self.join("output");
@@ -197,6 +225,8 @@ impl Place {
             .current_dir(self.path())
             .env("TMPDIR", self.join("tmp"))
             .env_remove("NO_COLOR")
+            // Help is as wide as that says.
+            .env_remove("COLUMNS")
             .stdin(Stdio::null())
             .stdout(fs_err::File::create(&stdout).unwrap().into_file())
             .stderr(fs_err::File::create(&stderr).unwrap().into_file());
@@ -260,15 +290,24 @@ impl Place {
     pub(crate) fn wait_for_step_in(&self, results: &Path, running: &mut Running, step: &str) {
         let partial = format!("{step}.partial");
         eventually(&format!("step {step} begins"), || {
-            assert!(
-                running.is_running(),
-                "it ended before step {step}: {}",
-                fs_err::read_to_string(&running.stderr).unwrap()
-            );
-            any_below(results, &partial)
+            running.must_run(&format!("step {step}"));
+            any_below(results, &partial) && self.is_under_load()
         });
-        // The load itself begins when the step's connections are open.
-        std::thread::sleep(Duration::from_millis(700));
+        // The load's threads are there: it begins within some milliseconds.
+        std::thread::sleep(Duration::from_millis(200));
+    }
+
+    /// Whether a process of this place has threads of a load: these begin when a step's connections are open.
+    fn is_under_load(&self) -> bool {
+        let is_of_load = |thread: &PathBuf| {
+            let name = fs_err::read_to_string(thread.join("comm")).unwrap_or_default();
+            name.starts_with("load-")
+        };
+        self.processes().iter().any(|process| {
+            entries(Path::new(&format!("/proc/{process}/task")))
+                .iter()
+                .any(is_of_load)
+        })
     }
 
     /// No process and no temporary file of a run lives on.

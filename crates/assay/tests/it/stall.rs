@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use record::{RunDir, StepReader};
+use load::{Clock, SystemClock};
+use record::{Interval, RunDir, StepReader};
 use rustix::process::Signal;
 
 use crate::place::{POSTGRES, Place, send, with_children, workload};
@@ -11,9 +12,10 @@ use crate::show_json::{Shown, number};
 use crate::{have_the_machine_alone, postgres_is_here_or_test_is_skipped};
 
 const RATE: u64 = 1000;
-const ROWS_PER_COMMIT: u64 = 5;
+/// So few commits that a slow server catches up with them soon, too.
+const ROWS_PER_COMMIT: u64 = 20;
 const STALL_S: u64 = 2;
-const STEP_S: u32 = 8;
+const STEP_S: u32 = 10;
 
 fn step(run: &std::path::Path, name: &str) -> StepReader {
     let run = RunDir::open(run).unwrap();
@@ -27,12 +29,47 @@ fn at_least(histogram: &hdrhistogram::Histogram<u64>, milliseconds: u64) -> u64 
     histogram.count_between(milliseconds * 1_000_000, u64::MAX)
 }
 
+/// How long a server stood still, in nanoseconds: a sleep may be longer than it was asked to be, and its processes are
+/// stopped one after the other.
+struct Stall {
+    least_ns: u64,
+    most_ns: u64,
+}
+
+/// Stops all processes of a server for a while.
+fn stall(server: &[u32]) -> Stall {
+    let clock = SystemClock::begin();
+    let began = clock.now();
+    server.iter().for_each(|&pid| send(pid, Signal::STOP));
+    let stopped = clock.now();
+    std::thread::sleep(Duration::from_secs(STALL_S));
+    let ends = clock.now();
+    server.iter().for_each(|&pid| send(pid, Signal::CONT));
+    Stall {
+        least_ns: ends - stopped,
+        most_ns: clock.now() - began,
+    }
+}
+
 #[test]
 fn a_stall_of_the_server_shows_in_the_response_time_of_all_that_it_delayed() {
     let _machine = have_the_machine_alone();
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
+    // The machine may stand still as well, once in a while; a fault shows each time.
+    let mut found = Vec::new();
+    for _ in 0..3 {
+        match measured_stall() {
+            Ok(()) => return,
+            Err(what) => found.push(what),
+        }
+    }
+    panic!("each time something else than the stall: {found:#?}");
+}
+
+/// Measures a step in which the server stands still. What may be the machine's fault is told, the rest asserted.
+fn measured_stall() -> Result<(), String> {
     let place = Place::new();
     let steps = format!(
         "steps = [\"l.i0\", \"l.x\", \"qr1000\"]\nstep.qr1000.rows-per-commit = {ROWS_PER_COMMIT}"
@@ -40,12 +77,10 @@ fn a_stall_of_the_server_shows_in_the_response_time_of_all_that_it_delayed() {
     let plan = workload(20_000, 1_000, STEP_S, &steps) + POSTGRES;
     let mut running = place.spawn_run(&plan, &[]);
     place.wait_for_step(&mut running, "03-qr1000");
-    std::thread::sleep(Duration::from_millis(800));
+    std::thread::sleep(Duration::from_millis(1300));
     let server = with_children(place.server("pg.base"));
     assert!(server.len() > 5, "{server:?}");
-    server.iter().for_each(|&pid| send(pid, Signal::STOP));
-    std::thread::sleep(Duration::from_secs(STALL_S));
-    server.iter().for_each(|&pid| send(pid, Signal::CONT));
+    let stall = stall(&server);
     running.wait().expect_code(0);
     place.assert_nothing_is_left();
 
@@ -54,57 +89,72 @@ fn a_stall_of_the_server_shows_in_the_response_time_of_all_that_it_delayed() {
     shown.assert_all_valid();
     let row = shown.row("pg.base", "qr1000");
     let achieved = number(&row["sla"]["achieved"]) / RATE as f64;
-    assert!((0.99..=1.01).contains(&achieved), "{}", row["sla"]);
+    told((0.99..=1.01).contains(&achieved), || row["sla"].to_string())?;
 
     let step = step(&run, "qr1000");
+    // Every second has its row for every kind.
+    let mut seconds: BTreeMap<u32, BTreeMap<String, Interval>> = BTreeMap::new();
+    for row in step.intervals().unwrap() {
+        let kinds = seconds.entry(row.second).or_default();
+        assert!(kinds.insert(row.kind.clone(), row).is_none(), "one client");
+    }
+    // The last replies may come just after the time is up.
+    let count = seconds.len() as u32;
+    told((STEP_S..=STEP_S + 1).contains(&count), || {
+        format!("{count} seconds")
+    })?;
+    assert!(seconds.keys().copied().eq(0..count), "{seconds:?}");
+    for kind in ["delete", "insert", "query"] {
+        let mut rows = seconds.values();
+        assert!(rows.all(|kinds| kinds.contains_key(kind)), "{seconds:?}");
+    }
+
     let histograms = step.histograms().unwrap();
     let of = |tag: &str| &histograms[tag];
-    // All that were due in the stall, each late by what was left of it.
-    let due = STALL_S * RATE / ROWS_PER_COMMIT;
     for kind in ["insert", "delete"] {
         let response = of(&format!("{kind}.response"));
-        for (milliseconds, share) in [(100, 0.95), (500, 0.75), (1000, 0.5), (1500, 0.25)] {
-            let (found, expected) = (at_least(response, milliseconds) as f64, due as f64 * share);
-            // More, while the server catches up with what is due meanwhile.
+        for milliseconds in [100, 500, 1000, 1500] {
+            let found = at_least(response, milliseconds);
+            // All that were due in the stall are late, each by what was left of it, perhaps without the first;
+            let late_ns = stall.least_ns.saturating_sub(milliseconds * 1_000_000);
+            let due = late_ns as f64 / 1e9 * (RATE / ROWS_PER_COMMIT) as f64;
+            // and more, while the server catches up with what is due meanwhile, however long it takes for that: in seconds
+            // that have such times, but for what a histogram rounds.
+            let has_late = |kinds: &&BTreeMap<String, Interval>| {
+                kinds[kind].response_ns_max >= milliseconds * 998_000
+            };
+            let late_seconds = seconds.values().filter(has_late);
+            let most: u64 = late_seconds.map(|kinds| kinds[kind].ok).sum();
             assert!(
-                (expected * 0.95..=expected * 1.7 + 10.0).contains(&found),
-                "{found} {kind}s responded after {milliseconds} ms or more, not about {expected}"
+                found as f64 >= due - 1.0 && found <= most,
+                "{found} {kind}s responded after {milliseconds} ms or more, not {due} at least and {most} at most"
             );
         }
-        assert!(response.max() >= 1_900_000_000);
+        assert!(response.max() as f64 >= 0.95 * stall.least_ns as f64);
     }
     // The only operation of each connection that waited for the server itself.
     for kind in ["insert", "delete", "query"] {
-        assert_eq!(
-            at_least(of(&format!("{kind}.service")), 1000),
-            1,
-            "{kind}s that the server took a second for"
-        );
+        let waited = at_least(of(&format!("{kind}.service")), 1000);
+        assert!(waited >= 1, "no {kind} waited for the server");
+        told(waited == 1, || {
+            format!("{waited} {kind}s that the server took a second for")
+        })?;
     }
 
-    // Every second has its row for every kind, and at least one of the stall has nothing in it.
-    let mut ok: BTreeMap<u32, BTreeMap<String, u64>> = BTreeMap::new();
-    for row in step.intervals().unwrap() {
-        *ok.entry(row.second)
-            .or_default()
-            .entry(row.kind)
-            .or_default() += row.ok;
-    }
-    // The last replies may come just after the time is up.
-    let seconds = ok.len() as u32;
-    assert!((STEP_S..=STEP_S + 1).contains(&seconds), "{ok:?}");
-    assert!(ok.keys().copied().eq(0..seconds), "{ok:?}");
-    let kinds = ["delete", "insert", "query"];
-    for second in ok.values() {
-        assert!(
-            kinds.iter().all(|&kind| second.contains_key(kind)),
-            "{ok:?}"
-        );
-    }
-    let empty = ok
-        .values()
-        .filter(|second| second.values().all(|&ok| ok == 0));
-    assert!((1..=2).contains(&empty.count()), "{ok:?}");
+    // The stall's whole seconds have nothing in them.
+    let is_empty = |kinds: &&BTreeMap<String, Interval>| kinds.values().all(|row| row.ok == 0);
+    let empty = seconds.values().filter(is_empty).count() as u64;
+    assert!(empty + 1 >= stall.least_ns / 1_000_000_000, "{seconds:?}");
+    told(empty <= stall.most_ns / 1_000_000_000, || {
+        format!("{empty} empty seconds")
+    })?;
     // The host was still seen in the stall.
-    assert!(step.host().unwrap().seconds.len() >= STEP_S as usize);
+    let host = step.host().unwrap().seconds.len();
+    told(host >= STEP_S as usize, || {
+        format!("the host was seen {host} times")
+    })
+}
+
+fn told(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(what()) }
 }

@@ -7,27 +7,32 @@ pub(crate) fn descendants(root: u32) -> Vec<u32> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
     };
-    let processes: Vec<(u32, u32)> = entries
+    let processes: Vec<Process> = entries
         .filter_map(|entry| {
             let pid: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
             let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
             let (state, parent) = state_and_parent(&stat)?;
-            (state != 'Z').then_some((pid, parent))
+            Some((pid, state, parent))
         })
         .collect();
-    let mut found = vec![root];
+    below(root, &processes)
+}
+
+/// A process's id, its state, and its parent's id.
+type Process = (u32, char, u32);
+
+/// The living ones of `processes` that descend from `root`. They were looked at one after the other: one may have
+/// been a child still of what had ended when that was looked at, so zombies lead on.
+fn below(root: u32, processes: &[Process]) -> Vec<u32> {
+    let mut found = vec![(root, 'Z')];
     let mut next = 0;
-    while let Some(&parent) = found.get(next) {
-        found.extend(
-            processes
-                .iter()
-                .filter(|(_, p)| *p == parent)
-                .map(|(pid, _)| *pid),
-        );
+    while let Some(&(above, _)) = found.get(next) {
+        let children = processes.iter().filter(|(.., parent)| *parent == above);
+        found.extend(children.map(|&(pid, state, _)| (pid, state)));
         next += 1;
     }
-    found.remove(0);
-    found
+    let living = found.into_iter().filter(|(_, state)| *state != 'Z');
+    living.map(|(pid, _)| pid).collect()
 }
 
 /// Whether a process lives: a zombie does not.
@@ -56,6 +61,19 @@ mod tests {
             Some(('R', 11))
         );
         assert_eq!(state_and_parent("12 (a"), None);
+    }
+
+    #[test]
+    fn the_living_are_found_behind_the_dead() {
+        let processes = [
+            (5, 'S', 10),
+            (10, 'Z', 7),
+            (11, 'R', 7),
+            (12, 'S', 11),
+            (13, 'S', 1),
+        ];
+        assert_eq!(below(7, &processes), [11, 5, 12]);
+        assert_eq!(below(12, &processes), [0; 0]);
     }
 
     #[test]

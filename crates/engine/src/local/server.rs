@@ -13,7 +13,7 @@ use fs_err as fs;
 use super::program::{self, Programs};
 use super::socket::{SOCKETS_PREFIX, socket_directory};
 use super::user::{self, SystemUser};
-use crate::guard::{Ending, Guarded};
+use crate::guard::{Ending, Guarded, is_alive};
 use crate::limits::{Applied, Enforced, Limits};
 use crate::{DataDir, SetupError};
 
@@ -246,7 +246,8 @@ pub(crate) fn lives_in(pid: u32, data: &Path, programs: &[&str]) -> bool {
         here.is_some()
             && fs::read_link(format!("/proc/{pid}/cwd")).map_or(true, |cwd| Some(cwd) == here)
     };
-    is_program && is_here()
+    // One that has ended keeps its name until its parent has asked how, which not every container's first process does.
+    is_program && is_alive(pid) && is_here()
 }
 
 /// What is known of a server that has answered.
@@ -329,5 +330,33 @@ impl<A, I> Server<A, I> {
             ..
         } = &self.place;
         program::stop(self.guarded, kind.ending, *timeout, log, enforced)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn a_server_that_has_ended_lives_nowhere_though_nobody_has_asked_how() {
+        let data = tempfile::tempdir().unwrap();
+        let mut server = Command::new("cat")
+            .current_dir(data.path())
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let pid = server.id();
+        let lives_in = |data: &Path| lives_in(pid, data, &["cat", "busybox", "coreutils"]);
+        assert!(lives_in(data.path()));
+        assert!(!lives_in(Path::new("/")));
+        drop(server.stdin.take());
+        let status = || fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        while !status().contains("\nState:\tZ") {
+            std::thread::yield_now();
+        }
+        assert!(!lives_in(data.path()));
+        server.wait().unwrap();
     }
 }

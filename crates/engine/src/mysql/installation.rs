@@ -332,16 +332,14 @@ fn plugin_dir(base_dir: &Path) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
+    use crate::script::write_script;
 
     fn fake(printed: &str, program: &str) -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join(program);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, format!("#!/bin/sh\necho '{printed}'\n")).unwrap();
-        fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        write_script(&path, &format!("echo '{printed}'"));
         directory
     }
 

@@ -258,21 +258,15 @@ fn examined(build: &str, bin_dir: &Path) -> Result<Installation, SetupError> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
+    use crate::script::write_script;
 
     fn fake(version: &str, programs: &[&str]) -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("bin")).unwrap();
         for program in programs {
             let path = directory.path().join("bin").join(program);
-            fs::write(
-                &path,
-                format!("#!/bin/sh\necho 'postgres (PostgreSQL) {version}'\n"),
-            )
-            .unwrap();
-            fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+            write_script(&path, &format!("echo 'postgres (PostgreSQL) {version}'"));
         }
         directory
     }
@@ -384,9 +378,7 @@ mod tests {
     #[test]
     fn a_program_that_is_no_server_is_refused() {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("postgres");
-        fs::write(&path, "#!/bin/sh\necho something else\n").unwrap();
-        fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        write_script(&directory.path().join("postgres"), "echo something else");
         let error = located(directory.path()).unwrap_err();
         assert!(error.to_string().contains("prints no version"), "{error}");
     }

@@ -17,6 +17,8 @@ const QUIET_LOOKS: u32 = 3;
 const LOOK: Duration = Duration::from_millis(20);
 /// A compaction that is pending, and not begun for so long, is not going to be: the tree is at rest as it is.
 const UNMOVED: Duration = Duration::from_secs(2);
+/// So many looks must have found it like that: time also passes while the machine stands still.
+const UNMOVED_LOOKS: u32 = 10;
 
 /// The option that says how many files of the first level are compacted.
 const L0_TRIGGER: &str = "level0_file_num_compaction_trigger";
@@ -103,13 +105,17 @@ impl Settling<'_> {
             }
             if backlog.is_only_pending_compaction() {
                 let shape = observer::shape(self.database);
-                match &unmoved {
-                    Some((before, at_rest)) if *before == shape => {
-                        if Deadline::has_passed(at_rest) && backlog.is_compaction_pending {
+                match &mut unmoved {
+                    Some((before, at_rest, looks)) if *before == shape => {
+                        *looks += 1;
+                        if Deadline::has_passed(at_rest)
+                            && *looks >= UNMOVED_LOOKS
+                            && backlog.is_compaction_pending
+                        {
                             break End::NothingPicked;
                         }
                     }
-                    _ => unmoved = Some((shape, Deadline::after(UNMOVED))),
+                    _ => unmoved = Some((shape, Deadline::after(UNMOVED), 0)),
                 }
             } else {
                 unmoved = None;

@@ -252,7 +252,7 @@ fn settling_empties_the_log() {
     session.query("update t set k = k + 1").unwrap();
     let limits = SettleLimits {
         at_least: Duration::ZERO,
-        at_most: Duration::from_secs(5),
+        at_most: Duration::from_secs(60),
     };
     let settled = sqlite
         .settle(&[table()], limits, &AtomicBool::new(false))

@@ -46,7 +46,7 @@ fn start(place: &Place, limits: &Limits, set: &[(&str, &str)]) -> Result<Postgre
         log: &place.log(),
         connections: 10,
         limits,
-        timeout: Duration::from_secs(60),
+        timeout: Duration::from_secs(120),
         stop: &GO_ON,
     })
 }
@@ -61,13 +61,18 @@ fn holding(limits: &[Applied]) -> Option<&Applied> {
     Some(memory)
 }
 
-/// A server whose memory is limited; `None` where it can't be had.
+/// A server whose memory is limited; `None` where it can't be had, or where it may swap instead.
 fn limited(place: &Place, bytes: u64, set: &[(&str, &str)]) -> Option<Postgres> {
     if !is_installed() {
         return None;
     }
     let postgres = start(place, &memory(bytes), set).unwrap();
-    holding(postgres.limits())?;
+    let memory = holding(postgres.limits())?;
+    let reason = memory.reason.as_deref();
+    if let Some(reason) = reason.filter(|reason| reason.starts_with("swap is not limited")) {
+        say_skipped(reason);
+        return None;
+    }
     Some(postgres)
 }
 
@@ -163,6 +168,10 @@ fn a_table_larger_than_the_limit_is_read_from_the_disk_again() {
         say_skipped("what is on a tmpfs is not read from a disk");
         return;
     }
+    if !Path::new("/proc/self/io").exists() {
+        say_skipped("this kernel does not count what a process reads");
+        return;
+    }
     let set = [("max_parallel_workers_per_gather", "0")];
     let Some(postgres) = limited(&place, MEMORY, &set) else {
         return;
@@ -255,7 +264,10 @@ fn a_server_without_limits_has_none_to_tell_of() {
     assert_eq!(postgres.killed_for_memory(), None);
     let pid = postgres.process_id().unwrap();
     let groups = |pid: u32| fs_err::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
-    assert_eq!(groups(pid), groups(std::process::id()));
+    // For a server with a limit, another test's, assay may be moving into another group with all that it has started.
+    eventually("it is in assay's own group", || {
+        groups(pid) == groups(std::process::id())
+    });
     postgres.stop().unwrap();
 }
 
@@ -348,7 +360,8 @@ fn a_group_whose_guard_was_killed_too_is_removed_by_the_next_run() {
     signal(pid, Signal::KILL);
     let processes = || fs_err::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
     eventually("the server ends", || processes().is_empty());
-    limited(&Place::new(), MEMORY, &[]).unwrap().stop().unwrap();
+    // In the same place, where it also finds what is left of the sockets.
+    limited(&place, MEMORY, &[]).unwrap().stop().unwrap();
     assert!(!group.exists());
 }
 

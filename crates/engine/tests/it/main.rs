@@ -12,6 +12,7 @@ mod mysql;
 mod place;
 mod postgres;
 mod rocksdb;
+mod script;
 mod skipped;
 mod statements;
 mod tables;

@@ -1,15 +1,18 @@
 //! Where a test's server keeps its files, for every kind of server.
 
 use std::marker::PhantomData;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::SetupError;
 use engine::StartOptions;
+use engine::guard::Guarded;
 use engine::limits::Limits;
 
-use crate::guard::guard_exe;
+use crate::guard::{guard_exe, within};
+use crate::script::write_script;
 
 pub(crate) static GO_ON: AtomicBool = AtomicBool::new(false);
 
@@ -114,17 +117,39 @@ impl<S: Startable> Place<S> {
 
     /// Makes a build of scripts, by name and text; where it is.
     pub(crate) fn fake_build(&self, programs: &[(&str, &str)]) -> String {
-        use std::os::unix::fs::PermissionsExt;
         let build = self.path().join("fake");
         let bin = build.join("bin");
         fs_err::create_dir_all(&bin).unwrap();
         for (name, text) in programs {
-            let program = bin.join(name);
-            fs_err::write(&program, format!("#!/bin/sh\n{text}\n")).unwrap();
-            fs_err::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+            write_script(&bin.join(name), text);
         }
         build.display().to_string()
     }
+}
+
+/// Starts a program that listens on a port of TCP, and waits for its `answer`. Between the moment at which a port is
+/// seen to be free and the one at which the program takes it somebody else may: then it ends, and gets another.
+pub(crate) fn on_a_port<T>(
+    log: &Path,
+    start: impl Fn(u16) -> Guarded,
+    answer: impl Fn(u16) -> Option<T>,
+) -> (Guarded, u16, T) {
+    for _ in 0..5 {
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
+        let port = free.unwrap().port();
+        let mut guarded = start(port);
+        let mut found = None;
+        // It may make a key first, which some builds take long for.
+        within(300, "it answers or ends", || {
+            found = answer(port);
+            found.is_some() || !guarded.is_alive()
+        });
+        if let Some(found) = found {
+            return (guarded, port, found);
+        }
+    }
+    let said = fs_err::read_to_string(log).unwrap_or_default();
+    panic!("it ended on every port: {said}");
 }
 
 /// The build that was found; where none was, says so aloud. A build that was asked for by name, by

@@ -122,7 +122,8 @@ pub(crate) fn keys_are_assigned_above_those_given<E: SqlEngine>(engine: &E) {
     }
 }
 
-/// Interrupts `sleep`; `sleepers` counts the other sessions that are at it.
+/// Interrupts `sleep`; `sleepers` counts the other sessions that sleep: of one that has only begun its statement a server
+/// may miss the interrupt.
 pub(crate) fn interrupt_ends_a_statement<E: SqlEngine>(engine: &E, sleep: &str, sleepers: &str) {
     let (mut session, mut other) = (engine.connect().unwrap(), engine.connect().unwrap());
     let interrupt = session.interrupt().unwrap();

@@ -5,6 +5,7 @@ use engine::mysql::{Address, Host, Mysql, MysqlSession, SslMode};
 use engine::{Engine, ErrorClass, Password, Session, SetupError, SqlEngine};
 
 use super::{Place, installed, is_mariadb};
+use crate::place::on_a_port;
 use crate::tables::class_of;
 
 /// The ways to log in that this server has, and the SQL that makes an account for each.
@@ -237,10 +238,6 @@ impl Tcp {
         let directory = first.data_dir().unwrap().path().to_path_buf();
         let text = first.config_text().unwrap().to_string();
         first.stop().unwrap();
-        let port = std::net::TcpListener::bind("127.0.0.1:0")
-            .and_then(|listener| listener.local_addr())
-            .unwrap()
-            .port();
         let socket = directory.join("s");
         let text: String = text
             .lines()
@@ -249,38 +246,32 @@ impl Tcp {
             .map(|line| format!("{line}\n"))
             .collect();
         let file = directory.join("tcp.cnf");
-        fs_err::write(
-            &file,
-            format!(
-                "{text}port={port}\nbind_address=127.0.0.1\nsocket={}\n",
-                socket.display()
-            ),
-        )
-        .unwrap();
         let owner = fs_err::metadata(&directory).unwrap();
-        let args = vec![format!("--defaults-file={}", file.display()).into()];
-        let guarded = engine::guard::Guarded::spawn(&engine::guard::Spawn {
-            guard_exe: &crate::guard::guard_exe(),
-            program: &installation.program,
-            args,
-            env: Vec::new(),
-            env_remove: Vec::new(),
-            input: None,
-            directory: None,
-            user: Some((owner.uid(), owner.gid())).filter(|_| rustix::process::geteuid().is_root()),
-            log: Some(&place.log()),
-            remove_directory: None,
-        })
-        .unwrap();
+        let start = |port| {
+            let own = format!(
+                "port={port}\nbind_address=127.0.0.1\nsocket={}\n",
+                socket.display()
+            );
+            fs_err::write(&file, format!("{text}{own}")).unwrap();
+            let is_root = rustix::process::geteuid().is_root();
+            let guarded = engine::guard::Guarded::spawn(&engine::guard::Spawn {
+                guard_exe: &crate::guard::guard_exe(),
+                program: &installation.program,
+                args: vec![format!("--defaults-file={}", file.display()).into()],
+                env: Vec::new(),
+                env_remove: Vec::new(),
+                input: None,
+                directory: None,
+                user: Some((owner.uid(), owner.gid())).filter(|_| is_root),
+                log: Some(&place.log()),
+                remove_directory: None,
+            });
+            guarded.unwrap()
+        };
         let url = format!("mysql://root@localhost/ib?socket={}", socket.display());
-        let mut mysql = None;
-        // It may make a key first, which some builds take long for.
-        crate::guard::within(300, "the server answers", || {
-            mysql = Mysql::attach(&url).ok();
-            mysql.is_some()
-        });
+        let (guarded, port, mysql) = on_a_port(&place.log(), start, |_| Mysql::attach(&url).ok());
         Some(Self {
-            mysql: mysql.unwrap(),
+            mysql,
             port,
             _guarded: guarded,
             _place: place,

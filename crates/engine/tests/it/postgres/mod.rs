@@ -12,10 +12,12 @@ mod upkeep;
 
 use std::sync::{Arc, Mutex, Weak};
 
+use engine::Session;
 use engine::SetupError;
 use engine::StartOptions;
-use engine::postgres::{Postgres, locate};
+use engine::postgres::{Postgres, PostgresSession, locate};
 
+use crate::guard::{eventually, is_running};
 use crate::place::{Startable, is_there};
 
 /// Names the build that is tested.
@@ -49,6 +51,14 @@ impl Startable for Postgres {
     fn start(options: &StartOptions<'_>) -> Result<Self, SetupError> {
         Postgres::start(options)
     }
+}
+
+/// Ends a session, and waits until its backend has gone: what that held back of its statistics is handed on then.
+pub(crate) fn end(mut session: PostgresSession) {
+    let pid = session.query_i64("select pg_backend_pid()").unwrap();
+    let pid = u32::try_from(pid.unwrap()).unwrap();
+    drop(session);
+    eventually("the backend has gone", || !is_running(pid));
 }
 
 /// A server that tests share while one of them is running.

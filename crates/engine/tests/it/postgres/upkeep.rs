@@ -4,9 +4,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::postgres::PostgresSession;
-use engine::{Counter, Engine, Partitions, Session, SettleLimits, SqlEngine};
+use engine::{Counter, Engine, Partitions, Session, SettleLimits, Settled, SqlEngine};
 
-use super::{Place, is_installed, major, shared};
+use super::{Place, end, is_installed, major, shared};
+use crate::guard::eventually;
 use crate::place::GO_ON;
 use crate::tables::{fill, run, table, value};
 
@@ -44,17 +45,9 @@ fn counters_grow_with_the_work() {
         session
             .query(&format!("delete from {name} where transactionid <= 50"))
             .unwrap();
-        // A session that has ended keeps nothing back.
-        drop(session);
-        let after = std::iter::repeat_with(|| observer.counters().unwrap())
-            .take(2000)
-            .inspect(|_| std::thread::sleep(Duration::from_millis(5)))
-            .find(|after| {
-                after.iter().any(|counter| {
-                    counter.name == format!("dead_rows.{name}") && counter.value == 50.0
-                })
-            })
-            .unwrap();
+        end(session);
+        let after = observer.counters().unwrap();
+        assert_eq!(value(&after, &format!("dead_rows.{name}")), 50.0);
         let grown = |name: &str| value(&after, name) - value(&before, name);
         assert!(grown("wal_bytes") > 10_000.0 && grown("wal_position_bytes") > 10_000.0);
         assert!(grown("row_inserted_count") >= 200.0 && grown("row_deleted_count") >= 50.0);
@@ -149,13 +142,15 @@ fn every_counter_of_the_version_is_read_and_moves() {
         return;
     }
     let place = Place::new();
+    // Autovacuum comes at the end: what it analyses before would hold back dead rows. And a page that the background
+    // writer is at when a vacuum comes by keeps its own.
     let mut set = vec![
-        ("autovacuum", "on"),
         ("autovacuum_naptime", "1s"),
         ("autovacuum_vacuum_threshold", "10"),
         ("autovacuum_vacuum_scale_factor", "0"),
         ("autovacuum_analyze_threshold", "10"),
         ("autovacuum_analyze_scale_factor", "0"),
+        ("bgwriter_lru_maxpages", "0"),
         ("fsync", "on"),
         ("shared_buffers", "1MB"),
         ("synchronous_commit", "off"),
@@ -168,9 +163,7 @@ fn every_counter_of_the_version_is_read_and_moves() {
     let postgres = place.start(&set).unwrap();
     let written = table("moves1", None);
     let mut session = fill(&postgres, &written, 100);
-    session
-        .query("alter table moves1 set (autovacuum_enabled = off); checkpoint")
-        .unwrap();
+    session.query("checkpoint").unwrap();
     let mut observer = postgres.observer(std::slice::from_ref(&written)).unwrap();
     let before = observer.counters().unwrap();
     let run_all = |session: &mut PostgresSession, statements: &[&str]| {
@@ -189,8 +182,7 @@ fn every_counter_of_the_version_is_read_and_moves() {
     ];
     run_all(&mut session, &work);
     // What a session holds back would be added to what its own vacuum leaves.
-    drop(session);
-    observer.counters().unwrap();
+    end(session);
     let mut session = postgres.connect().unwrap();
     run_all(
         &mut session,
@@ -200,7 +192,7 @@ fn every_counter_of_the_version_is_read_and_moves() {
             "checkpoint",
         ],
     );
-    drop(session);
+    end(session);
     let expected = expected(major());
     let lagging = |after: &[Counter]| -> Vec<String> {
         expected
@@ -211,7 +203,7 @@ fn every_counter_of_the_version_is_read_and_moves() {
     };
     // Some are handed on by processes of the server in their own time.
     let mut after = observer.counters().unwrap();
-    for _ in 0..100 {
+    for _ in 0..1000 {
         if lagging(&after).is_empty() {
             break;
         }
@@ -258,16 +250,15 @@ fn every_counter_of_the_version_is_read_and_moves() {
     }
     // The rest is autovacuum's.
     let mut session = postgres.connect().unwrap();
-    session
-        .query("alter table moves1 reset (autovacuum_enabled)")
-        .unwrap();
+    session.query("alter system set autovacuum = on").unwrap();
+    session.query("select pg_reload_conf()").unwrap();
     drop(session);
     let is_cleaned = |counters: &[Counter]| {
         of_table(counters, "dead_rows") == 0.0
             && of_table(counters, "autovacuum_count") >= 1.0
             && of_table(counters, "autoanalyze_count") >= 1.0
     };
-    let cleaned = (0..300).any(|_| {
+    let cleaned = (0..1000).any(|_| {
         std::thread::sleep(Duration::from_millis(100));
         is_cleaned(&observer.sample().unwrap())
     });
@@ -318,11 +309,12 @@ fn settling_removes_dead_rows_and_says_what_it_did() {
                 table.name
             ))
             .unwrap();
+        end(session);
     }
     let at_least = Duration::from_millis(300);
     let limits = SettleLimits {
         at_least,
-        at_most: Duration::from_secs(60),
+        at_most: Duration::from_secs(300),
     };
     let settled = postgres.settle(&tables, limits, &GO_ON).unwrap();
     assert_eq!(value(&settled.pending_after, "dead_rows.settle1"), 0.0);
@@ -365,15 +357,18 @@ fn settling_ends_at_a_stop_and_at_its_limit() {
     session
         .query("begin; lock table settle3 in access exclusive mode")
         .unwrap();
-    let at_most = Duration::from_secs(1);
-    let limits = SettleLimits {
-        at_least: Duration::ZERO,
-        at_most,
+    let settle = |seconds| {
+        let limits = SettleLimits {
+            at_least: Duration::ZERO,
+            at_most: Duration::from_secs(seconds),
+        };
+        let tables = std::slice::from_ref(&locked);
+        server.postgres.settle(tables, limits, &GO_ON).unwrap()
     };
-    let settled = server
-        .postgres
-        .settle(std::slice::from_ref(&locked), limits, &GO_ON)
-        .unwrap();
+    // Where the limit comes before the vacuum has begun there is nothing to cancel.
+    let has_begun = |settled: &Settled| settled.actions[0].what.starts_with("VACUUM");
+    let settled = [1, 10].into_iter().map(settle).find(has_begun);
+    let settled = settled.unwrap_or_else(|| settle(100));
     assert!(
         settled.actions[0].what.ends_with("settle3: cancelled"),
         "{:?}",
@@ -449,11 +444,10 @@ fn a_transaction_held_open_holds_back_old_rows() {
         "a page is kept"
     );
     holder.query(dialect.commit()).unwrap();
-    writer.query("vacuum held1").unwrap();
-    assert_eq!(
-        writer
-            .query_i64("select pg_relation_size('held1')")
-            .unwrap(),
-        Some(0)
-    );
+    // A page that is being written back when a vacuum comes by is left to the next.
+    eventually("a vacuum removes the page", || {
+        writer.query("vacuum held1").unwrap();
+        let size = writer.query_i64("select pg_relation_size('held1')");
+        size.unwrap() == Some(0)
+    });
 }

@@ -12,7 +12,7 @@ use engine::rocksdb::Library;
 pub(crate) const LIBRARY: &str = "ASSAY_TEST_ROCKSDB_LIBRARY";
 
 /// So long may a test take with one library.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// The libraries that are tested; says so aloud when there are none.
 pub(crate) fn libraries() -> Vec<PathBuf> {
