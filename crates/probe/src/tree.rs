@@ -266,8 +266,16 @@ impl Tree {
             {
                 continue;
             }
-            if let Some(stat) = read_stat(proc, pid, &mut None, false, buffer)? {
-                candidates.push((pid, stat));
+            match read_stat(proc, pid, &mut None, false, buffer) {
+                Ok(Some(stat)) => candidates.push((pid, stat)),
+                Ok(None) => {}
+                // Of another user, where `/proc` is mounted with `hidepid`: a server's processes are its user's.
+                Err(ProbeError::Read { source, .. })
+                    if source.kind() == std::io::ErrorKind::PermissionDenied =>
+                {
+                    self.strangers.insert(pid);
+                }
+                Err(error) => return Err(error),
             }
         }
         // Children of members, then their children, until there are no more: parents come before children.
