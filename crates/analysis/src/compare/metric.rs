@@ -18,7 +18,8 @@ pub fn throughput(row: &Row) -> Option<f64> {
 }
 
 /// Whether a larger value of [`THROUGHPUT`] or of one of [`crate::METRICS`] is the better one: so for rates of what
-/// clients asked for, hits of a cache, and the processors' frequency. All others are costs: work that the host or the engine did, space, debt, time.
+/// clients asked for, hits of a cache, and the processors' frequency. All others are costs: work that the host or the
+/// engine did, space, debt, time.
 pub fn more_is_better(metric: &str) -> bool {
     matches!(
         metric,

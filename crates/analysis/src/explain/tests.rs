@@ -94,6 +94,23 @@ fn single(costs: &[Cost<'_>]) -> Figures {
     }
 }
 
+/// Five repeats of a step that reads: targets with their queries per second and what one takes of the host's CPU, in us.
+fn reads(targets: [(&str, f64, f64); 2]) -> Figures {
+    let metrics = targets.map(|(.., cpu)| [("cpupq", cpu)]);
+    let costs: Vec<Cost<'_>> = targets
+        .iter()
+        .zip(&metrics)
+        .map(|(&(target, rate, _), metrics)| Cost {
+            target,
+            step: "q100",
+            clients: 4,
+            rate,
+            metrics,
+        })
+        .collect();
+    repeated(&costs)
+}
+
 /// Five repeats that took turns; each is off by less than 0.5 %, and base and target not alike.
 fn repeated(costs: &[Cost<'_>]) -> Figures {
     let off = [0.996, 1.003, 1.0, 0.998, 1.004, 1.001, 0.997];

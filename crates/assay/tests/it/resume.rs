@@ -507,7 +507,7 @@ fn a_complete_run_says_so() {
 fn only_the_cells_that_match_are_measured() {
     let _machine = share_the_machine();
     let place = Place::new();
-    let plan = matrix("[1, 2]", 0, SQLITE) + "[config.sqlite.next]\nextends = \"base\"\n";
+    let plan = matrix("[1, 2]", 0, SQLITE) + NEXT;
     let run = place
         .run(&plan, &["--only", "*.next", "--only", "lite.base/c2/*"])
         .expect_code(0)

@@ -357,13 +357,8 @@ fn a_killed_guard_takes_its_cell_with_it() {
         return;
     };
     let place = Place::new();
-    let plan = sequence(
-        5_000,
-        &["fillseq", "overwrite"],
-        "read-write-time = \"60s\"",
-    )
-    .replace("read-write-time = \"1s\"\n", "")
-        + &builds(&libraries[..1]);
+    let long = "step.overwrite.time = \"60s\"";
+    let plan = sequence(5_000, &["fillseq", "overwrite"], long) + &builds(&libraries[..1]);
     let mut running = place.spawn_run(&plan, &[]);
     place.wait_for_step(&mut running, "02-overwrite");
     let stat = fs_err::read_to_string(format!("/proc/{}/stat", process_of_cell(&place))).unwrap();
@@ -397,13 +392,8 @@ fn a_killed_run_leaves_no_process_and_is_gone_on_with() {
     };
     let place = Place::new();
     // Longer than the test may be late with the signal; what goes on begins the step anew.
-    let plan = sequence(
-        5_000,
-        &["fillseq", "overwrite"],
-        "read-write-time = \"10s\"",
-    )
-    .replace("read-write-time = \"1s\"\n", "")
-        + &builds(&libraries[..1]);
+    let long = "step.overwrite.time = \"10s\"";
+    let plan = sequence(5_000, &["fillseq", "overwrite"], long) + &builds(&libraries[..1]);
     let mut running = place.spawn_run(&plan, &[]);
     place.wait_for_step(&mut running, "02-overwrite");
     running.signal(Signal::KILL);
@@ -425,9 +415,8 @@ fn sigint_ends_the_cell_in_good_order() {
         return;
     };
     let place = Place::new();
-    let plan = sequence(5_000, &["fillseq", "readrandom"], "read-time = \"60s\"")
-        .replace("read-time = \"1s\"\n", "")
-        + &builds(&libraries[..1]);
+    let long = "step.readrandom.time = \"60s\"";
+    let plan = sequence(5_000, &["fillseq", "readrandom"], long) + &builds(&libraries[..1]);
     let mut running = place.spawn_run(&plan, &[]);
     place.wait_for_step(&mut running, "02-readrandom");
     running.signal(Signal::INT);
@@ -454,13 +443,8 @@ fn a_full_disk_fails_the_step_that_compacts() {
     let Some(disk) = Disk::mount(&place, 64) else {
         return;
     };
-    let plan = sequence(
-        20_000,
-        &["fillseq", "overwrite"],
-        "read-write-time = \"60s\"",
-    )
-    .replace("read-write-time = \"1s\"\n", "")
-        + &builds(&libraries[..1]);
+    let long = "step.overwrite.time = \"60s\"";
+    let plan = sequence(20_000, &["fillseq", "overwrite"], long) + &builds(&libraries[..1]);
     let mut running = place.spawn_run(&plan, &["--data", "disk/data"]);
     place.wait_for_step(&mut running, "02-overwrite");
     disk.fill();

@@ -1,14 +1,17 @@
 //! Where a test's server keeps its files, for every kind of server.
 
+use std::ffi::OsString;
+use std::fs::Metadata;
 use std::marker::PhantomData;
 use std::net::TcpListener;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::SetupError;
 use engine::StartOptions;
-use engine::guard::Guarded;
+use engine::guard::{Guarded, Spawn};
 use engine::limits::Limits;
 
 use crate::guard::{guard_exe, within};
@@ -127,17 +130,33 @@ impl<S: Startable> Place<S> {
     }
 }
 
-/// Starts a program that listens on a port of TCP, and waits for its `answer`. Between the moment at which a port is
-/// seen to be free and the one at which the program takes it somebody else may: then it ends, and gets another.
+/// Starts a server as `owner` with `args`, by which it listens on a port of TCP, and waits for its `answer`. Between the
+/// moment at which a port is seen to be free and the one at which the server takes it somebody else may: then it ends,
+/// and gets another.
 pub(crate) fn on_a_port<T>(
     log: &Path,
-    start: impl Fn(u16) -> Guarded,
+    program: &Path,
+    owner: &Metadata,
+    args: impl Fn(u16) -> Vec<OsString>,
     answer: impl Fn(u16) -> Option<T>,
 ) -> (Guarded, u16, T) {
+    let is_root = rustix::process::geteuid().is_root();
     for _ in 0..5 {
         let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
         let port = free.unwrap().port();
-        let mut guarded = start(port);
+        let mut guarded = Guarded::spawn(&Spawn {
+            guard_exe: &guard_exe(),
+            program,
+            args: args(port),
+            env: Vec::new(),
+            env_remove: Vec::new(),
+            input: None,
+            directory: None,
+            user: Some((owner.uid(), owner.gid())).filter(|_| is_root),
+            log: Some(log),
+            remove_directory: None,
+        })
+        .unwrap();
         let mut found = None;
         // It may make a key first, which some builds take long for.
         within(300, "it answers or ends", || {

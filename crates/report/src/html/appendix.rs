@@ -20,6 +20,24 @@ fn facts<'a>(pairs: impl IntoIterator<Item = (&'a str, String)>) -> Markup {
     }
 }
 
+/// Names, values and where each came from, under three heads.
+fn with_origins<'a>(heads: [&str; 3], rows: impl Iterator<Item = [&'a str; 3]>) -> Markup {
+    markup! {
+        div.scroll tabindex="0" { table {
+            thead { tr { @for head in heads { th scope="col" { (head) } } } }
+            tbody {
+                @for [name, value, origin] in rows {
+                    tr {
+                        th scope="row" { (clean(name)) }
+                        td { code { (clean(value)) } }
+                        td.absent { (clean(origin)) }
+                    }
+                }
+            }
+        } }
+    }
+}
+
 pub(super) fn host(source: &Source, several: bool) -> Markup {
     let host = &source.run.host;
     let known: BTreeSet<&str> = host.facts.iter().map(|(name, _)| name.as_str()).collect();
@@ -133,18 +151,13 @@ pub(super) fn settings(sources: &[Source]) -> Markup {
                     @if several { " in run " (number + 1) }
                     " (" (cell.settings.len()) ")"
                 }
-                div.scroll tabindex="0" { table {
-                    thead { tr { @for head in ["setting", "value", "source"] { th scope="col" { (head) } } } }
-                    tbody {
-                        @for setting in &cell.settings {
-                            tr {
-                                th scope="row" { (clean(&setting.name)) }
-                                td { code { (clean(&setting.value)) } }
-                                td.absent { (clean(setting.source.as_deref().unwrap_or_default())) }
-                            }
-                        }
-                    }
-                } }
+                (with_origins(
+                    ["setting", "value", "source"],
+                    cell.settings.iter().map(|setting| {
+                        let source = setting.source.as_deref().unwrap_or_default();
+                        [&setting.name, &setting.value, source]
+                    }),
+                ))
             }
         }
     }
@@ -249,18 +262,10 @@ pub(super) fn plan(source: &Source, several: bool) -> Markup {
         @if !plan.resolved.is_empty() {
             details {
                 summary { "every value and where it came from (" (plan.resolved.len()) ")" }
-                div.scroll tabindex="0" { table {
-                    thead { tr { @for head in ["key", "value", "origin"] { th scope="col" { (head) } } } }
-                    tbody {
-                        @for value in &plan.resolved {
-                            tr {
-                                th scope="row" { (clean(&value.key)) }
-                                td { code { (clean(&value.value)) } }
-                                td.absent { (clean(&value.origin)) }
-                            }
-                        }
-                    }
-                } }
+                (with_origins(
+                    ["key", "value", "origin"],
+                    plan.resolved.iter().map(|value| [&value.key, &value.value, value.origin.as_str()]),
+                ))
             }
         }
     }

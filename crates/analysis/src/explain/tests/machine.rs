@@ -20,20 +20,7 @@ fn commits() -> Figures {
 
 /// A step that reads, on the processors alone.
 fn reads() -> Figures {
-    let metrics: [&[(&'static str, f64)]; 2] = [&[("cpupq", 100.0)], &[("cpupq", 125.0)]];
-    let targets = [("a.c", 30_000.0), ("b.c", 24_000.0)];
-    let costs: Vec<Cost<'_>> = targets
-        .iter()
-        .zip(metrics)
-        .map(|(&(target, rate), metrics)| Cost {
-            target,
-            step: "q100",
-            clients: 4,
-            rate,
-            metrics,
-        })
-        .collect();
-    repeated(&costs)
+    super::reads([("a.c", 30_000.0, 100.0), ("b.c", 24_000.0, 125.0)])
 }
 
 /// The only finding of figures of which `set` has changed the rows of each of the two targets.

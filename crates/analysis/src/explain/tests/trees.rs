@@ -2,21 +2,8 @@
 
 use super::*;
 
-fn reads(base: f64, other: f64) -> Finding {
-    let costs = [("a.c", 30_000.0, 100.0), ("b.c", 20_000.0, 150.0)];
-    let metrics = costs.map(|(.., cpu)| [("cpupq", cpu)]);
-    let costs: Vec<Cost<'_>> = costs
-        .iter()
-        .zip(&metrics)
-        .map(|(&(target, rate, _), metrics)| Cost {
-            target,
-            step: "q100",
-            clients: 4,
-            rate,
-            metrics,
-        })
-        .collect();
-    let mut figures = repeated(&costs);
+fn of_trees(base: f64, other: f64) -> Finding {
+    let mut figures = reads([("a.c", 30_000.0, 100.0), ("b.c", 20_000.0, 150.0)]);
     for row in &mut figures.rows {
         let files = if row.target == "a.c" { base } else { other };
         row.metrics.insert("l0_files_begin", Some(files));
@@ -30,10 +17,10 @@ fn reads(base: f64, other: f64) -> Finding {
 #[test]
 fn another_tree_at_the_begin_of_reads_speaks_against_what_explains_them() {
     says(
-        &reads(0.0, 3.0),
+        &of_trees(0.0, 3.0),
         &[
             "the trees were not alike when it began, 4 levels with 0 L0 files -> 4 levels with 3 L0 files",
         ],
     );
-    says_not(&reads(3.0, 3.0), &["the trees"]);
+    says_not(&of_trees(3.0, 3.0), &["the trees"]);
 }

@@ -231,7 +231,6 @@ struct Tcp {
 
 impl Tcp {
     fn start() -> Option<Self> {
-        use std::os::unix::fs::MetadataExt;
         let installation = installed()?;
         let place = Place::new();
         let first = place.start(&[]).unwrap();
@@ -247,29 +246,18 @@ impl Tcp {
             .collect();
         let file = directory.join("tcp.cnf");
         let owner = fs_err::metadata(&directory).unwrap();
-        let start = |port| {
+        let args = |port| {
             let own = format!(
                 "port={port}\nbind_address=127.0.0.1\nsocket={}\n",
                 socket.display()
             );
             fs_err::write(&file, format!("{text}{own}")).unwrap();
-            let is_root = rustix::process::geteuid().is_root();
-            let guarded = engine::guard::Guarded::spawn(&engine::guard::Spawn {
-                guard_exe: &crate::guard::guard_exe(),
-                program: &installation.program,
-                args: vec![format!("--defaults-file={}", file.display()).into()],
-                env: Vec::new(),
-                env_remove: Vec::new(),
-                input: None,
-                directory: None,
-                user: Some((owner.uid(), owner.gid())).filter(|_| is_root),
-                log: Some(&place.log()),
-                remove_directory: None,
-            });
-            guarded.unwrap()
+            vec![format!("--defaults-file={}", file.display()).into()]
         };
         let url = format!("mysql://root@localhost/ib?socket={}", socket.display());
-        let (guarded, port, mysql) = on_a_port(&place.log(), start, |_| Mysql::attach(&url).ok());
+        let answer = |_| Mysql::attach(&url).ok();
+        let program = &installation.program;
+        let (guarded, port, mysql) = on_a_port(&place.log(), program, &owner, args, answer);
         Some(Self {
             mysql,
             port,

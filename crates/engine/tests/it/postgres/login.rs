@@ -6,12 +6,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::ServerEngine;
-use engine::guard::{Ending, Guarded, Spawn};
+use engine::guard::{Ending, Guarded};
 use engine::postgres::Postgres;
 use engine::{Engine, ErrorClass, Session, SettleLimits, SetupError, SqlEngine};
 
 use super::{Place, is_installed, major};
-use crate::guard::{eventually, guard_exe};
+use crate::guard::eventually;
 use crate::place::{GO_ON, on_a_port};
 use crate::tables::{fill, table};
 
@@ -78,30 +78,18 @@ impl Foreign {
         write("server.key", &key, 0o600);
         let root = write("root.pem", &root, 0o644);
         let other_root = write("other.pem", &other_root, 0o644);
-        let start = |port| {
+        let args = |port| {
             let option = |text: String| ["-c".into(), text.into()];
             let mut args = vec!["-D".into(), cluster.clone().into_os_string()];
             args.extend(option("listen_addresses=127.0.0.1".into()));
             args.extend(option(format!("port={port}")));
             args.extend(option("unix_socket_directories=".into()));
             args.extend(option("ssl=on".into()));
-            let is_root = rustix::process::geteuid().is_root();
-            let guarded = Guarded::spawn(&Spawn {
-                guard_exe: &guard_exe(),
-                program: &bin_dir.join("postgres"),
-                args,
-                env: Vec::new(),
-                env_remove: Vec::new(),
-                input: None,
-                directory: None,
-                user: Some((owner.uid(), owner.gid())).filter(|_| is_root),
-                log: Some(&place.log()),
-                remove_directory: None,
-            });
-            guarded.unwrap()
+            args
         };
         let answer = |port| Postgres::attach(&url(port, "me:right", "")).ok();
-        let (guarded, port, _) = on_a_port(&place.log(), start, answer);
+        let program = bin_dir.join("postgres");
+        let (guarded, port, _) = on_a_port(&place.log(), &program, &owner, args, answer);
         Self {
             guarded,
             port,
