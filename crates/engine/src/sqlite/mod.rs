@@ -342,7 +342,9 @@ fn class_of(error: &ffi::Error) -> ErrorClass {
         ffi::SQLITE_CONSTRAINT_UNIQUE,
     ];
     match error.code {
-        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => ErrorClass::Busy,
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::SchemaChanged => {
+            ErrorClass::Busy
+        }
         _ if DUPLICATES.contains(&error.extended_code) => ErrorClass::DuplicateKey,
         ErrorCode::DiskFull => ErrorClass::DiskFull,
         ErrorCode::OperationInterrupted => ErrorClass::Interrupted,

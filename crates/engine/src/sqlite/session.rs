@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use rusqlite::types::ValueRef;
-use rusqlite::{CachedStatement, Connection, ToSql};
+use rusqlite::{CachedStatement, Connection, ErrorCode, ToSql};
 
 use crate::{Error, ErrorClass, Interrupt, Outcome, ParamType, Rows, Session, Statement, Table};
 
@@ -24,6 +24,27 @@ pub(super) fn wait_for_lock(naps: i32) -> bool {
     LOCK_WAIT_NS.fetch_add(nap_ns.min(500_000), Relaxed);
     std::thread::sleep(Duration::from_nanos(nap_ns.min(500_000)));
     naps < LOCK_NAPS_MOST
+}
+
+/// Turns that a statement is given after it found the schema changed each time.
+const SCHEMA_TURNS_MOST: u32 = 1_000;
+
+/// Runs `work`, a statement, again when it found the schema changed by others. SQLite does so itself, but 50 times at
+/// most, and among many connections that make tables and indexes a statement that waits for the lock may well meet more.
+/// It has done nothing by then, since the schema is looked at before all else.
+fn with_the_schema_as_it_is<T>(mut work: impl FnMut() -> rusqlite::Result<T>) -> Result<T, Error> {
+    let mut turns = 1;
+    loop {
+        let failure = match work() {
+            Ok(done) => return Ok(done),
+            Err(failure) => failure,
+        };
+        let is_changed = failure.sqlite_error_code() == Some(ErrorCode::SchemaChanged);
+        if !is_changed || turns == SCHEMA_TURNS_MOST {
+            return Err(error(&failure));
+        }
+        turns += 1;
+    }
 }
 
 /// Statements that are kept prepared, at least.
@@ -92,10 +113,7 @@ impl SqliteSession {
 
 impl Session for SqliteSession {
     fn prepare(&mut self, sql: &str, params: &[ParamType]) -> Result<Statement, Error> {
-        let statement = self
-            .connection
-            .prepare_cached(sql)
-            .map_err(|failure| error(&failure))?;
+        let statement = with_the_schema_as_it_is(|| self.connection.prepare_cached(sql))?;
         if statement.parameter_count() != params.len() {
             return Err(Error::new(
                 ErrorClass::Other,
@@ -157,11 +175,11 @@ impl Session for SqliteSession {
     }
 
     fn execute(&mut self) -> Result<Outcome, Error> {
-        self.run().map_err(|failure| error(&failure))
+        with_the_schema_as_it_is(|| self.run())
     }
 
     fn query(&mut self, sql: &str) -> Result<Rows, Error> {
-        let run = || -> rusqlite::Result<Rows> {
+        with_the_schema_as_it_is(|| {
             let mut statement = self.connection.prepare(sql)?;
             let columns = statement.column_count();
             let mut rows = statement.raw_query();
@@ -184,8 +202,7 @@ impl Session for SqliteSession {
                 result.push((0..columns).map(text).collect::<rusqlite::Result<_>>()?);
             }
             Ok(result)
-        };
-        run().map_err(|failure| error(&failure))
+        })
     }
 
     fn last_key(&mut self, _: &Table) -> Result<Option<i64>, Error> {

@@ -304,3 +304,28 @@ fn a_duplicate_key_and_a_full_database_have_their_classes() {
         .unwrap_err();
     assert_eq!(error.class, ErrorClass::DiskFull);
 }
+
+/// Each has its own table, but all share one schema: who waits for the lock finds it changed again and again.
+#[test]
+fn many_connections_change_the_schema_at_once() {
+    let (_directory, sqlite) = start(&[("journal_mode", "wal"), ("synchronous", "off")]).unwrap();
+    let first = std::sync::Barrier::new(32);
+    std::thread::scope(|scope| {
+        for client in 0..32 {
+            let (sqlite, first) = (&sqlite, &first);
+            scope.spawn(move || {
+                let mut session = sqlite.connect().unwrap();
+                first.wait();
+                session
+                    .query(&format!("create table t{client} (a integer, b integer)"))
+                    .unwrap();
+                for round in 0..20 {
+                    session.start_text(&format!("create index i{client}_{round} on t{client} (b)"));
+                    session.execute().unwrap();
+                    let select = format!("select {round} from t{client} where b = {round}");
+                    session.prepare(&select, &[]).unwrap();
+                }
+            });
+        }
+    });
+}
