@@ -193,6 +193,48 @@ fn run_all(
     (outcome, notes)
 }
 
+/// Takes seconds of the clock for its first rows, when nobody else moves it any more.
+struct LateOnce(FakeClock, bool);
+
+impl Sink for LateOnce {
+    fn intervals(&mut self, _: &[IntervalRow]) -> Result<(), String> {
+        if std::mem::replace(&mut self.1, true) {
+            return Ok(());
+        }
+        let mut before = None;
+        while before != Some(self.0.now()) {
+            before = Some(self.0.now());
+            thread::sleep(Duration::from_millis(50));
+        }
+        for _ in 0..20 {
+            self.0.advance(SECOND);
+            thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+    fn latencies(&mut self, _: u32, _: &str, _: Time, _: &Histogram<u64>) -> Result<(), String> {
+        Ok(())
+    }
+    fn progress(&mut self, _: &Progress) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_wait_for_a_late_record_is_told() {
+    let clock = FakeClock::default();
+    let task = task(
+        Simulated::new(&clock, 100 * MS).quota(100),
+        Schedule::Closed,
+    );
+    let mut sink = LateOnce(clock.clone(), false);
+    let stop = AtomicBool::new(false);
+    let outcome = run(vec![task], limits(None), &clock, &stop, |_| {}, &mut sink);
+    assert_eq!(outcome.ended, Ended::Complete);
+    let waited_s = outcome.handover_wait_ns_max / SECOND;
+    assert!((10..=20).contains(&waited_s), "{waited_s} s");
+}
+
 #[test]
 fn a_constant_service_time_is_every_percentile() {
     let clock = FakeClock::default();
