@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{TryRecvError, sync_channel};
 use std::sync::{Mutex, OnceLock};
@@ -88,7 +87,8 @@ pub struct Outcome<P> {
     pub start_at: u64,
     /// Its length: from the common start to the end of the last connection, and no less than the time it was given.
     pub elapsed_ns: u64,
-    /// What each connection did, in the order of the tasks.
+    /// What each connection did, in the order of the tasks; of a step that failed because the system had no thread left,
+    /// those that had one.
     pub worked: Vec<Worked<P>>,
     /// Totals by kind of operation.
     pub totals: BTreeMap<&'static str, KindTotals>,
@@ -100,7 +100,8 @@ pub struct Outcome<P> {
 const LAPS: usize = 3;
 /// The workers are all asleep before the start when it comes.
 const LEAD_NS: u64 = 20_000_000;
-const POLL: Duration = Duration::from_millis(20);
+/// The collector looks for messages so often, unless it is woken.
+const POLL: Duration = Duration::from_millis(100);
 /// The collector tells the display and passes on seconds so often.
 const TICK_NS: u64 = 250_000_000;
 
@@ -150,7 +151,7 @@ pub fn run<P: Program, C: Clock, S: Sink>(
         }
     }
 
-    let ready = Barrier::new(count + 1);
+    let (ready, readied) = sync_channel(count);
     let start = OnceLock::new();
     let mut recording = Ok(());
     let mut start_at = 0;
@@ -159,13 +160,19 @@ pub fn run<P: Program, C: Clock, S: Sink>(
     std::thread::scope(|scope| {
         let handles: Vec<_> = threads
             .into_iter()
-            .map(|(number, lap, spare, mut task)| {
-                let (messages, clock, shared, ready, start) =
-                    (messages.clone(), clock.clone(), &shared, &ready, &start);
+            .map_while(|(number, lap, spare, mut task)| {
+                let (messages, clock, shared, ready, start) = (
+                    messages.clone(),
+                    clock.clone(),
+                    &shared,
+                    ready.clone(),
+                    &start,
+                );
+                let collector = std::thread::current();
                 let body = move || {
                     // Without it the kernel may add 50 us to every wait for the schedule.
                     let _ = rustix::thread::set_current_timer_slack(std::num::NonZero::new(1));
-                    ready.wait();
+                    let _ = ready.send(());
                     let mut worker = Worker {
                         number,
                         clock,
@@ -176,6 +183,7 @@ pub fn run<P: Program, C: Clock, S: Sink>(
                         error_limit: limits.error_limit,
                         shared,
                         messages,
+                        collector,
                         spare,
                         lap,
                     };
@@ -190,22 +198,37 @@ pub fn run<P: Program, C: Clock, S: Sink>(
                         ));
                         Ending::default()
                     });
-                    let _ = worker.messages.send(Message::Ended(number));
+                    worker.tell(Message::Ended(number));
+                    worker.collector.unpark();
                     (task, ending, cpu)
                 };
-                std::thread::Builder::new()
+                let spawned = std::thread::Builder::new()
                     .name(format!("load-{}", number + 1))
-                    .spawn_scoped(scope, body)
-                    .expect("the system has no thread left for a connection")
+                    .spawn_scoped(scope, body);
+                // Those that are there wait for the start, which is then their end.
+                let refused = |error| {
+                    shared.poison(format!(
+                        "the system has no thread for connection {} of {count}: {error}",
+                        number + 1
+                    ));
+                };
+                spawned.map_err(refused).ok()
             })
             .collect();
         drop(messages);
-        ready.wait();
+        for _ in &handles {
+            let _ = readied.recv();
+        }
         start_at = clock.now() + LEAD_NS;
-        started(start_at);
+        // It may need threads, too, and the connections must not wait for ever for a start that does not come.
+        if handles.len() == count
+            && let Err(panic) = catch_unwind(AssertUnwindSafe(|| started(start_at)))
+        {
+            shared.poison(format!("the step could not begin: {}", panic_text(&*panic)));
+        }
         let _ = start.set(start_at);
 
-        let mut running = vec![true; count];
+        let mut running = vec![true; handles.len()];
         let mut halted_at = None;
         let mut cut_off = false;
         let mut next_tick_ns = TICK_NS;
@@ -213,7 +236,7 @@ pub fn run<P: Program, C: Clock, S: Sink>(
             let message = match inbox.try_recv() {
                 Ok(message) => Some(message),
                 Err(TryRecvError::Empty) => {
-                    std::thread::sleep(POLL);
+                    std::thread::park_timeout(POLL);
                     None
                 }
                 Err(TryRecvError::Disconnected) => break,

@@ -409,6 +409,24 @@ fn a_panic_of_a_connection_fails_the_step_and_no_more() {
 }
 
 #[test]
+fn a_step_whose_beginning_fails_has_failed_and_no_more() {
+    let clock = FakeClock::default();
+    let outcome = run(
+        vec![task(Simulated::new(&clock, MS), Schedule::Closed)],
+        limits(Some(1_000_000)),
+        &clock,
+        &AtomicBool::new(false),
+        |_| panic!("no thread left"),
+        &mut Notes::default(),
+    );
+    let Ended::Failed(reasons) = outcome.ended else {
+        panic!("the step did not fail")
+    };
+    assert_eq!(reasons, ["the step could not begin: no thread left"]);
+    assert_eq!(outcome.totals["op"].ok, 0);
+}
+
+#[test]
 fn an_unexpected_number_of_rows_is_counted() {
     let clock = FakeClock::default();
     let program = Simulated::new(&clock, MS).quota(10).at(3, Special::Rows(0));

@@ -1,9 +1,13 @@
 //! The size of a target's files, as allocated on disk.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, open, stat, statat};
+use rustix::io::Errno;
 
 /// Sizes of data and logs in bytes, as allocated on disk (`st_blocks`), directories included.
 ///
@@ -28,50 +32,71 @@ pub fn storage_size(data: &[PathBuf], logs: &[PathBuf]) -> io::Result<(u64, u64)
 }
 
 /// The size of what is at `top` and below it, without what is in `seen`, to which it adds.
+///
+/// Names are looked up from their directory, not from the root: that is most of what a walk costs, and it is made beside
+/// the load.
 fn size_of(top: &Path, seen: &mut HashSet<(u64, u64)>) -> io::Result<u64> {
     let mut bytes = 0;
-    let mut pending = vec![top.to_path_buf()];
+    // Whether it is a directory that was not seen before.
+    let mut count = |stat: &Stat| {
+        let is_new = seen.insert((stat.st_dev, stat.st_ino));
+        bytes += if is_new {
+            stat.st_blocks as u64 * 512
+        } else {
+            0
+        };
+        is_new && FileType::from_raw_mode(stat.st_mode).is_dir()
+    };
+    let mut pending = Vec::new();
+    if let Some(stat) = if_there(stat(top), || top.into())?
+        && count(&stat)
+    {
+        pending.push(top.to_path_buf());
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     while let Some(path) = pending.pop() {
-        let Some(metadata) = if_there(fs_err::metadata(&path))? else {
+        let Some(directory) = if_there(open(&path, flags, Mode::empty()), || path.clone())? else {
             continue;
         };
-        if !seen.insert((metadata.dev(), metadata.ino())) {
+        let Some(entries) = if_there(Dir::read_from(&directory), || path.clone())? else {
             continue;
-        }
-        bytes += metadata.blocks() * 512;
-        if metadata.is_dir() {
-            let Some(entries) = if_there(fs_err::read_dir(&path))? else {
+        };
+        for entry in entries {
+            let Some(entry) = if_there(entry, || path.clone())? else {
                 continue;
             };
-            for entry in entries {
-                if let Some(entry) = if_there(entry)? {
-                    pending.push(entry.path());
-                }
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            let below = || path.join(OsStr::from_bytes(name.to_bytes()));
+            let found = statat(&directory, name, AtFlags::empty());
+            if let Some(stat) = if_there(found, below)?
+                && count(&stat)
+            {
+                pending.push(below());
             }
         }
     }
     Ok(bytes)
 }
 
-/// What is not there is `None`.
-fn if_there<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+/// What is not there is `None`; of what can't be read the error names the path.
+fn if_there<T>(result: Result<T, Errno>, path: impl FnOnce() -> PathBuf) -> io::Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-            ) =>
-        {
-            Ok(None)
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+        Err(error) => {
+            let error = io::Error::from(error);
+            let text = format!("`{}` can't be read: {error}", path().display());
+            Err(io::Error::new(error.kind(), text))
         }
-        Err(error) => Err(error),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{MetadataExt, symlink};
 
     use super::*;
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, Thread};
 use std::time::Duration;
 
 use engine::{Counter, Observer};
@@ -20,7 +20,6 @@ pub enum Reading {
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
-const NAP_NS: u64 = 20_000_000;
 /// An observer that has not answered for so long after the step is given up; the next step gets a new one.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -70,7 +69,10 @@ impl Sampling {
     /// Takes the last readings, of the moment of the call, and ends both threads. An engine that doesn't answer keeps
     /// its observer.
     pub fn end(mut self) -> (Vec<Reading>, Option<Sampler>, Option<Box<dyn Observer>>) {
-        self.done.store(true, Ordering::Relaxed);
+        self.done.store(true, Ordering::Release);
+        let host = self.host.as_ref().map(JoinHandle::thread);
+        let engine = self.engine.as_ref().map(JoinHandle::thread);
+        host.into_iter().chain(engine).for_each(Thread::unpark);
         let sampler = self.host.take().and_then(|host| host.join().ok());
         let observer = self.engine.take().and_then(|engine| {
             let mut waited = Duration::ZERO;
@@ -102,14 +104,14 @@ impl Seconds {
     fn wait(&mut self) -> bool {
         let at = self.start_at + self.next * SECOND_NS;
         self.next += 1;
-        while !self.done.load(Ordering::Relaxed) {
+        while !self.done.load(Ordering::Acquire) {
             let now = self.clock.now();
             if now >= at {
                 // After a stall of this thread the seconds that were missed stay missing.
                 self.next = self.next.max((now - self.start_at) / SECOND_NS + 1);
                 return true;
             }
-            self.clock.sleep_until(at.min(now + NAP_NS));
+            std::thread::park_timeout(Duration::from_nanos(at - now));
         }
         false
     }
