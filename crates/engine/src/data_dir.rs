@@ -12,6 +12,8 @@ pub const MARKER: &str = "assay-data-directory.json";
 
 /// What the marker begins with; the rest of it is for people.
 const MARKER_START: &str = "{\"made_by\":\"assay\"";
+const MARKER_REST: &str =
+    ",\"note\":\"assay made this directory and removes it when it needs the place again\"}\n";
 
 /// A directory that assay made. Dropping it leaves it where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +23,8 @@ pub struct DataDir {
 
 impl DataDir {
     /// Makes `parent/name` and marks it, `parent` with it if need be. A directory of that name that carries the
-    /// marker is opened as it is: [`wipe`](Self::wipe) empties it. An empty one is taken over; any other is refused.
+    /// marker is opened as it is: [`wipe`](Self::wipe) empties it. One with nothing in it, or no more than the start of
+    /// the marker, is taken over; any other is refused.
     ///
     /// # Errors
     /// [`SetupError::Directory`] when something else is there, [`SetupError::Io`] when it can't be made.
@@ -45,9 +48,9 @@ impl DataDir {
                 if Self::carries_marker(&path)? {
                     return Ok(Self { path });
                 }
-                let mut entries = fs::read_dir(&path)
-                    .map_err(io(format!("read directory `{}`", path.display())))?;
-                if entries.next().is_some() {
+                let is_free =
+                    is_empty(&path).map_err(io(format!("read directory `{}`", path.display())))?;
+                if !is_free {
                     return Err(not_ours(
                         path,
                         "is not empty and not assay's: it has no marker",
@@ -67,10 +70,8 @@ impl DataDir {
                 .write(true)
                 .create_new(true)
                 .open(&marker)?;
-            writeln!(
-                file,
-                "{MARKER_START},\"note\":\"assay made this directory and removes it when it needs the place again\"}}"
-            )?;
+            file.write_all(MARKER_START.as_bytes())?;
+            file.write_all(MARKER_REST.as_bytes())?;
             file.sync_all()
         };
         write().map_err(io(format!("write marker `{}`", marker.display())))?;
@@ -164,6 +165,26 @@ impl DataDir {
     }
 }
 
+/// Whether nothing is in the directory. What was written of a marker by an assay that was killed at that moment, or whose
+/// disk was full, is removed.
+fn is_empty(path: &Path) -> std::io::Result<bool> {
+    let mut entries = fs::read_dir(path)?;
+    let (first, second) = (entries.next().transpose()?, entries.next());
+    let Some(first) = first else {
+        return Ok(true);
+    };
+    let is_begun = second.is_none()
+        && first.file_name() == MARKER
+        && first.file_type()?.is_file()
+        && MARKER_START
+            .as_bytes()
+            .starts_with(&fs::read(first.path())?);
+    if is_begun {
+        fs::remove_file(first.path())?;
+    }
+    Ok(is_begun)
+}
+
 fn not_ours(path: PathBuf, what: &str) -> SetupError {
     SetupError::Directory {
         path,
@@ -206,6 +227,30 @@ mod tests {
         assert!(matches!(error, SetupError::Directory { .. }), "{error}");
         assert!(error.to_string().contains("not assay's"), "{error}");
         assert!(foreign.join("precious").exists());
+    }
+
+    #[test]
+    fn a_directory_with_the_start_of_a_marker_alone_is_taken_over() {
+        let parent = tempfile::tempdir().unwrap();
+        for text in ["", &MARKER_START[..7]] {
+            let path = parent.path().join("cell");
+            fs::create_dir(&path).unwrap();
+            fs::write(path.join(MARKER), text).unwrap();
+            DataDir::create(parent.path(), "cell")
+                .unwrap()
+                .remove()
+                .unwrap();
+            // Not where something else is, or is said.
+            fs::create_dir(&path).unwrap();
+            fs::write(path.join(MARKER), text).unwrap();
+            fs::write(path.join("precious"), "x").unwrap();
+            assert!(DataDir::create(parent.path(), "cell").is_err());
+            fs::remove_file(path.join("precious")).unwrap();
+            fs::write(path.join(MARKER), "mine").unwrap();
+            assert!(DataDir::create(parent.path(), "cell").is_err());
+            assert!(path.join(MARKER).exists());
+            fs::remove_dir_all(&path).unwrap();
+        }
     }
 
     #[test]

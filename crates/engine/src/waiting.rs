@@ -14,10 +14,12 @@ pub(crate) struct Ran {
     pub(crate) action: Action,
     /// It was cancelled.
     pub(crate) unfinished: Option<String>,
+    /// The session is of no further use: also where the statement was over when it was to be cancelled.
+    pub(crate) ends_session: bool,
 }
 
-/// Runs `sql`, and cancels it when `stop` is set or the limit has passed: that is then said, and the session is of no
-/// further use. `denied` are the engine's codes for what this user may not do: said, not hidden.
+/// Runs `sql`, and cancels it when `stop` is set or the limit has passed: that is then said. `denied` are the engine's
+/// codes for what this user may not do: said, not hidden.
 pub(crate) fn run(
     session: &mut impl Session,
     sql: &str,
@@ -28,12 +30,12 @@ pub(crate) fn run(
     let interrupt = session.interrupt()?;
     let took = Deadline::after(Duration::MAX);
     let is_done = AtomicBool::new(false);
-    let result = std::thread::scope(|scope| {
+    let (result, ends_session) = std::thread::scope(|scope| {
         let watcher = scope.spawn(|| watch(&is_done, limit, stop, &interrupt));
         let result = session.query(sql);
         is_done.store(true, Ordering::Relaxed);
         watcher.thread().unpark();
-        result
+        (result, watcher.join().unwrap_or(true))
     });
     let mut unfinished = None;
     let what = match result {
@@ -56,17 +58,23 @@ pub(crate) fn run(
         what,
         took: took.elapsed(),
     };
-    Ok(Ran { action, unfinished })
+    Ok(Ran {
+        action,
+        unfinished,
+        ends_session,
+    })
 }
 
-fn watch(is_done: &AtomicBool, limit: &Deadline, stop: &AtomicBool, interrupt: &Interrupt) {
+/// Says whether it interrupted.
+fn watch(is_done: &AtomicBool, limit: &Deadline, stop: &AtomicBool, interrupt: &Interrupt) -> bool {
     while !is_done.load(Ordering::Relaxed) {
         if stop.load(Ordering::Relaxed) || limit.has_passed() {
             interrupt();
-            return;
+            return true;
         }
         std::thread::park_timeout(POLL);
     }
+    false
 }
 
 /// What is done while waiting for `at_least` to be over, in small pieces, so that a stop is seen; `None` when it is over
@@ -84,4 +92,67 @@ pub(crate) fn rest(began: &Deadline, at_least: Duration, stop: &AtomicBool) -> O
         what: "rest".into(),
         took: rested.elapsed(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{Outcome, ParamType, Rows, Statement, Table};
+
+    /// A session whose reply has come when it is interrupted.
+    #[derive(Default)]
+    struct Late(Arc<AtomicBool>);
+
+    impl Session for Late {
+        fn prepare(&mut self, _: &str, _: &[ParamType]) -> Result<Statement, Error> {
+            unreachable!()
+        }
+
+        fn start(&mut self, _: Statement) {}
+
+        fn start_text(&mut self, _: &str) {}
+
+        fn int4(&mut self, _: i32) {}
+
+        fn int8(&mut self, _: i64) {}
+
+        fn timestamp(&mut self, _: i64) {}
+
+        fn text(&mut self, _: &str) {}
+
+        fn execute(&mut self) -> Result<Outcome, Error> {
+            unreachable!()
+        }
+
+        fn query(&mut self, _: &str) -> Result<Rows, Error> {
+            while !self.0.load(Ordering::Relaxed) {
+                std::thread::yield_now();
+            }
+            Ok(Rows::new())
+        }
+
+        fn last_key(&mut self, _: &Table) -> Result<Option<i64>, Error> {
+            unreachable!()
+        }
+
+        fn interrupt(&self) -> Result<Interrupt, Error> {
+            let is_interrupted = Arc::clone(&self.0);
+            Ok(Box::new(move || {
+                is_interrupted.store(true, Ordering::Relaxed)
+            }))
+        }
+    }
+
+    #[test]
+    fn a_statement_that_was_over_when_it_was_to_be_cancelled_ends_its_session_all_the_same() {
+        let (over, stop) = (Deadline::after(Duration::ZERO), AtomicBool::new(false));
+        let ran = run(&mut Late::default(), "CHECKPOINT", &[], &over, &stop).unwrap();
+        assert_eq!((ran.unfinished, ran.ends_session), (None, true));
+        let long = Deadline::after(Duration::MAX);
+        let mut at_once = Late(Arc::new(AtomicBool::new(true)));
+        let ran = run(&mut at_once, "CHECKPOINT", &[], &long, &stop).unwrap();
+        assert_eq!((ran.unfinished, ran.ends_session), (None, false));
+    }
 }

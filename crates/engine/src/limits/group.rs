@@ -2,13 +2,14 @@
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use fs_err as fs;
 
 use super::hierarchy::{Own, Version};
-use crate::guard::{ControlGroup, Deadline, descendants};
+use crate::guard::{ControlGroup, Deadline, descendants, is_alive};
 
 /// A group that assay made is called `assay-PID-NUMBER`, by assay's process; the one that assay goes into itself ends
 /// in this instead.
@@ -36,11 +37,15 @@ impl Group {
     /// # Errors
     /// Why that can't be had here, and what would help.
     pub(super) fn make(bytes: u64) -> Result<Self, String> {
+        // One after the other: the first moves assay into another group.
+        static MOVING: Mutex<()> = Mutex::new(());
+        let moving = MOVING.lock();
         let own = Own::find()?;
         let (parent, home) = match own.version {
             Version::One => (own.directory.clone(), own.directory.clone()),
             Version::Two => with_memory(&own.directory)?,
         };
+        drop(moving);
         // Who moves a process from one group to another has to be allowed to write in the one that they share.
         let processes = parent.join("cgroup.procs");
         rustix::fs::access(&processes, rustix::fs::Access::WRITE_OK).map_err(|error| {
@@ -242,7 +247,7 @@ fn with_memory(own: &Path) -> Result<(PathBuf, PathBuf), String> {
     }
     let inside = processes(own).map_err(|error| denied(Version::Two, &error))?;
     let mine = descendants(me);
-    if let Some(other) = inside.iter().find(|pid| **pid != me && !mine.contains(pid)) {
+    if let Some(other) = stranger(&inside, me, &mine) {
         return Err(format!(
             "other processes than assay's are in its control group `{}`, such as {other}: {}",
             own.display(),
@@ -251,12 +256,6 @@ fn with_memory(own: &Path) -> Result<(PathBuf, PathBuf), String> {
     }
     let leaf = own.join(leaf_name);
     fs::create_dir(&leaf).map_err(|error| denied(Version::Two, &error))?;
-    let move_all = |from: &Path, to: &Path| -> std::io::Result<()> {
-        for pid in processes(from)? {
-            write(&to.join("cgroup.procs"), u64::from(pid))?;
-        }
-        Ok(())
-    };
     match move_all(own, &leaf).and_then(|()| give()) {
         Ok(()) => Ok((own.to_path_buf(), leaf)),
         Err(error) => {
@@ -264,6 +263,31 @@ fn with_memory(own: &Path) -> Result<(PathBuf, PathBuf), String> {
             let _ = move_all(&leaf, own);
             remove(&leaf);
             Err(denied(Version::Two, &error))
+        }
+    }
+}
+
+/// One of the processes that is neither `me` nor `mine`. One that has ended since they were listed is nobody's; what the
+/// kernel shows as 0 is outside of this container.
+fn stranger(inside: &[u32], me: u32, mine: &[u32]) -> Option<u32> {
+    let is_other = |pid: &u32| *pid != me && !mine.contains(pid);
+    let mut others = inside.iter().copied().filter(is_other);
+    others.find(|&pid| pid == 0 || is_alive(pid))
+}
+
+/// Moves all processes from one group to another. Some may end meanwhile, and others begin.
+fn move_all(from: &Path, to: &Path) -> std::io::Result<()> {
+    loop {
+        let mut left = processes(from)?;
+        left.retain(|&pid| is_alive(pid));
+        if left.is_empty() {
+            return Ok(());
+        }
+        for pid in left {
+            match write(&to.join("cgroup.procs"), u64::from(pid)) {
+                Err(error) if is_alive(pid) => return Err(error),
+                _ => {}
+            }
         }
     }
 }
@@ -443,6 +467,16 @@ mod tests {
             with_memory(&leaf),
             Ok((own.path().to_path_buf(), leaf.clone()))
         );
+    }
+
+    #[test]
+    fn a_process_that_has_ended_is_no_stranger() {
+        // No process has such a number.
+        let (me, ended) = (std::process::id(), 4_194_304_000);
+        assert_eq!(stranger(&[me, ended, 7_777], me, &[7_777]), None);
+        // The first process of the machine, and one outside of the container.
+        assert_eq!(stranger(&[ended, 1], me, &[]), Some(1));
+        assert_eq!(stranger(&[me, 0], me, &[]), Some(0));
     }
 
     #[test]

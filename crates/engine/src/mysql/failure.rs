@@ -9,8 +9,11 @@ fn class(code: u16, message: &str) -> ErrorClass {
     match code {
         1213 => ErrorClass::Deadlock,
         1205 | 3572 => ErrorClass::LockTimeout,
-        // A row that has changed since it was read: of engines that check it when they write.
-        1020 | 1180 if !is_about_space(message) => ErrorClass::Serialization,
+        // A statement whose table others changed each time that the server prepared it again, which it does three times.
+        1615 => ErrorClass::Busy,
+        // A row that has changed since it was read: of engines that check it when they write. Or a table, since the
+        // transaction began.
+        1020 | 1180 | 1412 if !is_about_space(message) => ErrorClass::Serialization,
         1022 | 1062 | 1169 | 1586 | 1859 => ErrorClass::DuplicateKey,
         1021 | 1114 | 3675 => ErrorClass::DiskFull,
         1028 | 1317 | 1969 | 3024 => ErrorClass::Interrupted,
@@ -77,6 +80,20 @@ mod tests {
         let error = from_packet(&packet(1040, "Too many connections"));
         assert_eq!(error.class, ErrorClass::Refused);
         assert_eq!(error.message, "Too many connections");
+    }
+
+    #[test]
+    fn what_a_change_of_the_table_by_others_spoils_may_be_tried_again() {
+        for (code, said) in [
+            (1615, "#HY000Prepared statement needs to be re-prepared"),
+            (
+                1412,
+                "#HY000Table definition has changed, please retry transaction",
+            ),
+        ] {
+            let class = from_packet(&packet(code, said)).class;
+            assert!(class.is_transient(), "{said}: {class:?}");
+        }
     }
 
     #[test]

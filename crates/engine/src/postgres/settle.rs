@@ -46,8 +46,8 @@ pub(super) fn settle(
     if !is_stopped() && !limit.has_passed() {
         let ran = waiting::run(&mut session, "CHECKPOINT", &DENIED, &limit, stop)?;
         settled.actions.push(ran.action);
-        if let Some(unfinished) = ran.unfinished {
-            settled.unfinished.push(unfinished);
+        settled.unfinished.extend(ran.unfinished);
+        if ran.ends_session {
             session = connect(postgres)?;
         }
     } else {

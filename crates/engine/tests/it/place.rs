@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::Metadata;
 use std::marker::PhantomData;
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -13,6 +13,7 @@ use engine::SetupError;
 use engine::StartOptions;
 use engine::guard::{Guarded, Spawn};
 use engine::limits::Limits;
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 
 use crate::guard::{guard_exe, within};
 use crate::script::write_script;
@@ -130,9 +131,7 @@ impl<S: Startable> Place<S> {
     }
 }
 
-/// Starts a server as `owner` with `args`, by which it listens on a port of TCP, and waits for its `answer`. Between the
-/// moment at which a port is seen to be free and the one at which the server takes it somebody else may: then it ends,
-/// and gets another.
+/// Starts a server as `owner` with `args`, by which it listens on a port of TCP, and waits for its `answer`.
 pub(crate) fn on_a_port<T>(
     log: &Path,
     program: &Path,
@@ -141,34 +140,36 @@ pub(crate) fn on_a_port<T>(
     answer: impl Fn(u16) -> Option<T>,
 ) -> (Guarded, u16, T) {
     let is_root = rustix::process::geteuid().is_root();
-    for _ in 0..5 {
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
-        let port = free.unwrap().port();
-        let mut guarded = Guarded::spawn(&Spawn {
-            guard_exe: &guard_exe(),
-            program,
-            args: args(port),
-            env: Vec::new(),
-            env_remove: Vec::new(),
-            input: None,
-            directory: None,
-            user: Some((owner.uid(), owner.gid())).filter(|_| is_root),
-            log: Some(log),
-            remove_directory: None,
-        })
-        .unwrap();
-        let mut found = None;
-        // It may make a key first, which some builds take long for.
-        within(300, "it answers or ends", || {
-            found = answer(port);
-            found.is_some() || !guarded.is_alive()
-        });
-        if let Some(found) = found {
-            return (guarded, port, found);
-        }
-    }
-    let said = fs_err::read_to_string(log).unwrap_or_default();
-    panic!("it ended on every port: {said}");
+    // The kernel gives the port to nobody while this has it, and to a server that asks for it by its number.
+    let (family, kind) = (AddressFamily::INET, SocketType::STREAM);
+    let held = net::socket_with(family, kind, SocketFlags::CLOEXEC, None).unwrap();
+    // Both have to allow it: the servers do.
+    net::sockopt::set_socket_reuseaddr(&held, true).unwrap();
+    net::bind(&held, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = SocketAddrV4::try_from(net::getsockname(&held).unwrap()).unwrap();
+    let port = address.port();
+    let mut guarded = Guarded::spawn(&Spawn {
+        guard_exe: &guard_exe(),
+        program,
+        args: args(port),
+        env: Vec::new(),
+        env_remove: Vec::new(),
+        input: None,
+        directory: None,
+        user: Some((owner.uid(), owner.gid())).filter(|_| is_root),
+        log: Some(log),
+        remove_directory: None,
+    })
+    .unwrap();
+    let mut found = None;
+    // It may make a key first, which some builds take long for.
+    within(300, "it answers or ends", || {
+        found = answer(port);
+        found.is_some() || !guarded.is_alive()
+    });
+    let said = || fs_err::read_to_string(log).unwrap_or_default();
+    let found = found.unwrap_or_else(|| panic!("it ended: {}", said()));
+    (guarded, port, found)
 }
 
 /// The build that was found; where none was, says so aloud. A build that was asked for by name, by
