@@ -151,7 +151,8 @@ impl Estimate {
             (mean.centre - reach, mean.centre + reach)
         });
         let [(a, b), (c, d)] = ends;
-        (a.min(c).exp(), b.max(d).exp())
+        // Two repeats far apart reach beyond the largest number, and JSON has none for that.
+        (a.min(c).exp(), b.max(d).exp().min(f64::MAX))
     }
 
     /// How many standard errors an interval reaches to each side.
@@ -327,6 +328,16 @@ mod tests {
         assert!((0.99..=1.0).contains(&low) && (1.0..1.01).contains(&high));
         let halved = Estimate::of_pairs(&pairs(&[(8.0, 4.0), (8.0, 4.0), (8.0, 4.0)]), 0.0, 99, 1);
         assert!(halved.p_value() < 1e-12);
+    }
+
+    #[test]
+    fn where_next_to_nothing_is_known_an_interval_still_ends_at_numbers() {
+        // Two repeats, one of them four times as fast, among three hundred comparisons.
+        let values = pairs(&[(100.0, 100.0), (100.0, 400.0)]);
+        let estimate = Estimate::of_pairs(&values, 0.0, 99, 1);
+        let (low, high) = estimate.interval(0.05 / 300.0);
+        assert!(low < 1e-300 && high > 1e300, "{low} {high}");
+        assert!(low.is_finite() && high.is_finite(), "{low} {high}");
     }
 
     #[test]

@@ -46,7 +46,8 @@ impl Sight {
             };
             shown(student::quantile(level, freedom), freedom) / f64::from(repeats).sqrt()
         });
-        Some((*of_one * spread).exp_m1())
+        // As of intervals: files have no number for what is larger.
+        Some((*of_one * spread).exp_m1().min(f64::MAX))
     }
 
     /// The repeats with which a change of `effect` is seen, up to [`REPEATS_CAP`].
@@ -114,5 +115,6 @@ mod tests {
         assert_eq!(alone.repeats(0.001, 0.1), REPEATS_CAP);
         assert_eq!(alone.repeats(0.03, 0.0), 2);
         assert_eq!(alone.effect(1, 0.01), None);
+        assert_eq!(among_many.effect(2, 10.0), Some(f64::MAX));
     }
 }

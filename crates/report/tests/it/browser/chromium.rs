@@ -96,6 +96,8 @@ impl Chromium {
                 folder.path().join("profile").display()
             ))
             .arg("about:blank")
+            // What it makes there stays when it is killed.
+            .env("TMPDIR", folder.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
