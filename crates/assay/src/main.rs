@@ -27,6 +27,7 @@ use clap::Parser;
 
 use cli::Command;
 use outcome::Exit;
+use results::steadily;
 
 /// For tests that start processes, and tests of locks and of programs that were just written, which take turns: a process
 /// that is being started has all open that this one has, for a moment.
@@ -67,10 +68,12 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::Run(args) => run::run(&args),
         Command::Check(args) => check::check(&args),
-        Command::Show(args) => results::show(&args),
-        Command::Compare(args) => compare::compare(&args),
-        Command::Report(args) => results::report(&args),
-        Command::Export(args) => export::export(&args),
+        Command::Show(args) => steadily(&[&args.run], || results::show(&args)),
+        Command::Compare(args) => steadily(&args.runs, || compare::compare(&args)),
+        Command::Report(args) => steadily(&args.runs, || results::report(&args)),
+        // Second by second, some of it is written when reading fails.
+        Command::Export(args) if args.seconds => export::export(&args),
+        Command::Export(args) => steadily(&args.runs, || export::export(&args)),
         Command::Fetch(args) => fetch::fetch(&args),
         Command::Builds(args) => fetch::builds(&args),
         Command::Host(args) => host::host(&args),

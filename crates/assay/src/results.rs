@@ -12,6 +12,25 @@ use crate::cli::{Format, ReportArgs, ShowArgs};
 use crate::compare::same;
 use crate::outcome::{Exit, UsageError};
 
+/// Reads runs, and once more where that fails because somebody goes on with one of them: an attempt at a cell that was
+/// being read was put aside.
+pub fn steadily<T>(
+    runs: &[impl AsRef<Path>],
+    read: impl Fn() -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let put_aside = || -> Vec<Option<usize>> {
+        let count = |run: &Path| RunDir::open(run).ok()?.put_aside_count().ok();
+        runs.iter().map(|run| count(run.as_ref())).collect()
+    };
+    loop {
+        let before = put_aside();
+        let result = read();
+        if result.is_ok() || put_aside() == before {
+            return result;
+        }
+    }
+}
+
 /// Prints the tables of a run.
 pub fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
     let directory = RunDir::open(&args.run)?;
@@ -213,5 +232,48 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         result => result.context("stdout can't be written"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use record::CellRef;
+
+    use super::*;
+
+    #[test]
+    fn what_fails_while_an_attempt_is_put_aside_is_read_again_and_nothing_else() {
+        let results = tempfile::tempdir().unwrap();
+        let run = RunDir::create(results.path(), &Run::default()).unwrap();
+        let cell = CellRef::new("a.x", "insert", None, 1, 1);
+        let begin = || {
+            let begun = run.begin_cell(&cell).unwrap();
+            begun.write(&record::Cell::default()).unwrap();
+        };
+        begin();
+        let reads = Cell::new(0);
+        let fails_while = |happens: &dyn Fn(u32)| {
+            reads.set(0);
+            let read = || {
+                reads.set(reads.get() + 1);
+                anyhow::ensure!(reads.get() > 2, "it is gone");
+                Ok(())
+            };
+            let result = steadily(&[run.path()], || {
+                happens(reads.get());
+                read()
+            });
+            (result.is_ok(), reads.get())
+        };
+        assert_eq!(fails_while(&|_| {}), (false, 1));
+        assert_eq!(fails_while(&|_| begin()), (true, 3));
+        let once = |read| {
+            if read == 0 {
+                begin()
+            }
+        };
+        assert_eq!(fails_while(&once), (false, 2));
     }
 }

@@ -195,11 +195,15 @@ struct Unwrapped {
 
 impl Unwrapped {
     fn ns(&mut self, ms: u64) -> u64 {
-        if ms < self.last && self.last <= u64::from(u32::MAX) {
+        // One that falls by less than half of 32 bits began anew, as a device's that was gone for a moment, or was summed
+        // up while it moved: it waits at where it was.
+        let fell_by = self.last.saturating_sub(ms);
+        if fell_by > 1 << 31 && self.last <= u64::from(u32::MAX) {
             self.above += 1 << 32;
+            self.last = ms;
         }
-        self.last = ms;
-        (self.above + ms) * 1_000_000
+        self.last = self.last.max(ms);
+        (self.above + self.last) * 1_000_000
     }
 }
 

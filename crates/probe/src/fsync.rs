@@ -5,6 +5,11 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustix::fs::{FlockOperation, flock};
+
+/// What the name of the file begins with.
+const PREFIX: &str = ".assay-fsync-";
+
 /// The size of one write.
 const BLOCK_BYTES: usize = 4096;
 
@@ -31,14 +36,16 @@ pub struct FsyncSample {
 ///
 /// The file is written in full and flushed before, and then overwritten at increasing offsets: the flush has data to
 /// write but no change of the file's extents, as with a log file that is used again. The file has a name while
-/// it is measured, because some file systems skip the flush of a file without one; it is removed in any case.
+/// it is measured, because some file systems skip the flush of a file without one; it is removed in any case, and one
+/// that a process left which was killed meanwhile by whoever measures there next.
 ///
 /// # Errors
 /// When the file can't be made, written or flushed: the directory is missing or read-only, the disk is full.
 pub fn measure_fsync(dir: &Path, limit: Duration) -> io::Result<FsyncSample> {
-    let file = tempfile::Builder::new()
-        .prefix(".assay-fsync-")
-        .tempfile_in(dir)?;
+    remove_left(dir);
+    let file = tempfile::Builder::new().prefix(PREFIX).tempfile_in(dir)?;
+    // As long as this process lives, nobody takes it for left. A file system without locks has no such file removed.
+    let _ = flock(file.as_file(), FlockOperation::NonBlockingLockExclusive);
     let failed = |error: io::Error| {
         io::Error::new(
             error.kind(),
@@ -71,8 +78,26 @@ pub fn measure_fsync(dir: &Path, limit: Duration) -> io::Result<FsyncSample> {
             break;
         }
     }
-    file.close()?;
+    match file.close() {
+        // Another process took it for left in the moment before it was locked.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        closed => closed?,
+    }
     Ok(summary(&mut samples))
+}
+
+/// Removes the files of processes that were killed while they measured: those that nobody holds. One that stays is no
+/// reason not to measure.
+fn remove_left(dir: &Path) {
+    for entry in fs_err::read_dir(dir).into_iter().flatten().flatten() {
+        let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        if is_ours
+            && let Ok(file) = fs_err::File::open(entry.path())
+            && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+        {
+            let _ = fs_err::remove_file(entry.path());
+        }
+    }
 }
 
 #[allow(
@@ -134,6 +159,20 @@ mod tests {
             0 < sample.p50_ns && sample.p50_ns <= sample.p99_ns && sample.p99_ns <= sample.max_ns
         );
         assert_eq!(fs_err::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_removed_and_what_a_living_one_holds_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        for name in [".assay-fsync-left", ".assay-fsync-held", "theirs"] {
+            fs_err::write(path(name), "x").unwrap();
+        }
+        let held = fs_err::File::open(path(".assay-fsync-held")).unwrap();
+        flock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
+        measure_fsync(dir.path(), Duration::from_millis(1)).unwrap();
+        assert!(!path(".assay-fsync-left").exists());
+        assert!(path(".assay-fsync-held").exists() && path("theirs").exists());
     }
 
     #[test]

@@ -162,14 +162,17 @@ fn add_cpu(facts: &mut HostFacts, proc: &Proc) {
     facts.add_known("numa_node_count", (node_count > 0).then_some(node_count));
     if let Some(system) = system {
         let cpu = system.cpu;
-        let total = cpu.user
-            + cpu.nice
-            + cpu.system
-            + cpu.idle
-            + cpu.iowait
-            + cpu.irq
-            + cpu.softirq
-            + cpu.steal;
+        let all = [
+            cpu.user,
+            cpu.nice,
+            cpu.system,
+            cpu.idle,
+            cpu.iowait,
+            cpu.irq,
+            cpu.softirq,
+            cpu.steal,
+        ];
+        let total = all.into_iter().fold(0, u64::saturating_add);
         let percent = if total > 0 {
             cpu.steal as f64 * 100.0 / total as f64
         } else {

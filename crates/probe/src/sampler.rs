@@ -14,8 +14,8 @@ use crate::tree::Tree;
 use crate::{ProbeError, Proc, storage_size};
 
 /// The walk over a target's files is repeated only when this many times its own duration has passed: it takes at most
-/// 2% of one processor. One of 20 ms is made every second, one of 200 ms every ten.
-const WALK_SPACING: u32 = 50;
+/// 0.5% of one processor. One of 5 ms is made every second, one of 50 ms every ten.
+const WALK_SPACING: u32 = 200;
 
 /// What a sampler looks at besides the host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -98,7 +98,7 @@ impl Sampler {
 
     /// Takes one sample. Rates need two; the first may be taken at any time before the step.
     ///
-    /// Sizes of files are repeated from an earlier sample while a new walk would take more than 2% of a processor.
+    /// Sizes of files are repeated from an earlier sample while a new walk would take more than 0.5% of a processor.
     ///
     /// # Errors
     /// When `/proc/stat` or `/proc/meminfo` can't be read, or a file is not as the kernel documents it. What this
@@ -154,17 +154,19 @@ impl Sampler {
             .proc
             .required("proc/stat", &mut self.buffer, parse_stat)?;
         let ticks = system.cpu;
+        // Some kernels' figure of stolen time is near 2^64 after a machine has moved to another host.
+        let ns = |ticks: u64| ticks.saturating_mul(self.tick_ns);
         // The kernel's documentation says of these two that they may fall.
-        self.idle_ns = self.idle_ns.max(ticks.idle * self.tick_ns);
-        self.iowait_ns = self.iowait_ns.max(ticks.iowait * self.tick_ns);
-        row.set(Place::CpuUser, ticks.user * self.tick_ns);
-        row.set(Place::CpuNice, ticks.nice * self.tick_ns);
-        row.set(Place::CpuSystem, ticks.system * self.tick_ns);
+        self.idle_ns = self.idle_ns.max(ns(ticks.idle));
+        self.iowait_ns = self.iowait_ns.max(ns(ticks.iowait));
+        row.set(Place::CpuUser, ns(ticks.user));
+        row.set(Place::CpuNice, ns(ticks.nice));
+        row.set(Place::CpuSystem, ns(ticks.system));
         row.set(Place::CpuIdle, self.idle_ns);
         row.set(Place::CpuIowait, self.iowait_ns);
-        row.set(Place::CpuIrq, ticks.irq * self.tick_ns);
-        row.set(Place::CpuSoftirq, ticks.softirq * self.tick_ns);
-        row.set(Place::CpuSteal, ticks.steal * self.tick_ns);
+        row.set(Place::CpuIrq, ns(ticks.irq));
+        row.set(Place::CpuSoftirq, ns(ticks.softirq));
+        row.set(Place::CpuSteal, ns(ticks.steal));
         row.set(Place::ContextSwitch, system.context_switch_count);
         row.set(Place::Created, system.created_count);
         row.set(Place::Runnable, system.runnable_count);

@@ -13,6 +13,8 @@ const CELL_FILE: &str = "cell.json";
 const LOG_FILE: &str = "server.log";
 const CELLS: &str = "cells";
 const STEPS: &str = "steps";
+/// What an attempt that was put aside is called besides, before its number.
+const ASIDE: &str = ".attempt-";
 
 /// A run's directory.
 #[derive(Clone, Debug)]
@@ -180,6 +182,19 @@ impl RunDir {
         Ok(found)
     }
 
+    /// How many attempts at cells were put aside. Whoever reads while somebody goes on with the run finds what was being
+    /// read gone when this has changed.
+    ///
+    /// # Errors
+    /// A directory can't be read.
+    pub fn put_aside_count(&self) -> Result<usize, RecordError> {
+        let is_aside = |cell: &&CellDir| {
+            let name = cell.path.file_name().unwrap_or_default();
+            name.to_string_lossy().contains(ASIDE)
+        };
+        Ok(self.begun_cells()?.iter().filter(is_aside).count())
+    }
+
     /// Makes a cell's directory. What an earlier attempt left there is kept beside it, under a name that ends in
     /// `.attempt-N`, and no longer read.
     ///
@@ -191,7 +206,7 @@ impl RunDir {
             let mut number = 1;
             let kept = loop {
                 let mut kept = cell.path.clone().into_os_string();
-                kept.push(format!(".attempt-{number}"));
+                kept.push(format!("{ASIDE}{number}"));
                 let kept = PathBuf::from(kept);
                 if !kept.exists() {
                     break kept;

@@ -8,7 +8,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use anyhow::Context;
 use engine::guard::{Ending, Guarded, Spawn};
@@ -210,15 +210,17 @@ fn die_with_guard() -> anyhow::Result<()> {
 
 /// The record of the cell, which the other process begins when it knows of this one.
 fn begun(directory: &CellDir) -> anyhow::Result<Cell> {
-    let since = SystemTime::now();
+    // Naps are counted, not the clock looked at: that may be set meanwhile.
+    let mut waited = Duration::ZERO;
     while !directory.exists() {
-        if since.elapsed().unwrap_or(MEETING) >= MEETING {
+        if waited >= MEETING {
             anyhow::bail!(
                 "nobody began the record of `{}`: a cell's process is started by `assay run`",
                 directory.path().display()
             );
         }
         std::thread::sleep(TICK);
+        waited += TICK;
     }
     Ok(directory.read()?)
 }

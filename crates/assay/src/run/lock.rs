@@ -54,15 +54,22 @@ pub fn data_root(path: &Path, stop: &AtomicBool, display: &Display) -> anyhow::R
     }
 }
 
-/// Locks a run's directory.
+/// Locks a run's directory. A process that was just being started when the run was killed has the lock for a moment more.
 pub fn run_directory(path: &Path) -> anyhow::Result<Lock> {
-    match take(path).context("the run's directory can't be locked")? {
-        Some(file) => Ok(Lock { _file: file }),
-        None => {
-            let who = owner(path).map_or(String::new(), |pid| format!(" (process {pid})"));
-            let message = format!("`{}` is in use by an assay that runs{who}", path.display());
-            Err(UsageError::new(message, Some("wait for it to end, or interrupt it".into())).into())
+    let mut waited = Duration::ZERO;
+    loop {
+        if let Some(file) = take(path).context("the run's directory can't be locked")? {
+            return Ok(Lock { _file: file });
         }
+        let owner = owner(path);
+        if owner.is_some_and(is_alive) || waited >= PATIENCE {
+            let who = owner.map_or(String::new(), |pid| format!(" (process {pid})"));
+            let message = format!("`{}` is in use by an assay that runs{who}", path.display());
+            let help = "wait for it to end, or interrupt it";
+            return Err(UsageError::new(message, Some(help.into())).into());
+        }
+        std::thread::sleep(NAP);
+        waited += NAP;
     }
 }
 
@@ -135,18 +142,19 @@ mod tests {
         assert!(refused.contains("another run of assay uses"), "{refused}");
     }
 
-    #[test]
-    fn what_a_dead_owner_started_is_waited_for() {
+    /// Locks a directory after an owner that is dead, and whose child has the lock for a moment more.
+    fn after_a_dead_owner(lock: impl Fn(&Path) -> anyhow::Result<Lock>) {
         let _turn = crate::starting();
         let directory = tempfile::tempdir().unwrap();
-        let lock = data_root(directory.path()).unwrap();
+        let owned = lock(directory.path()).unwrap();
+        rustix::io::fcntl_setfd(&owned._file, FdFlags::empty()).unwrap();
         // It inherits the lock, as a server does, and ends with its input.
         let mut server = std::process::Command::new("cat")
             .stdin(std::process::Stdio::piped())
             .spawn()
             .unwrap();
         let input = server.stdin.take();
-        drop(lock);
+        drop(owned);
         // No process has this number: it is above the kernel's largest.
         fs_err::write(directory.path().join(FILE), "4194305\n").unwrap();
         assert!(take(directory.path()).unwrap().is_none());
@@ -154,8 +162,14 @@ mod tests {
             std::thread::sleep(Duration::from_millis(300));
             drop(input);
         });
-        data_root(directory.path()).unwrap();
+        lock(directory.path()).unwrap();
         ending.join().unwrap();
         server.wait().unwrap();
+    }
+
+    #[test]
+    fn what_a_dead_owner_started_is_waited_for() {
+        after_a_dead_owner(data_root);
+        after_a_dead_owner(run_directory);
     }
 }

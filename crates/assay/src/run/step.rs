@@ -1,10 +1,10 @@
 //! One step: connections, load, probes, checks, and their record.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use anyhow::Context;
 use engine::{Observer, SettleLimits};
-use load::{Ended, IntervalRow, KindTotals, Limits, Progress, Sink, Time};
+use load::{Clock as _, Ended, IntervalRow, KindTotals, Limits, Progress, Sink, Time};
 use plan::Terms;
 use probe::{ColumnKind, Sample, Sampler, Targets};
 use record::{
@@ -149,7 +149,7 @@ impl<'a, S: Subject> Bench<'a, S> {
         if record.status != Status::Complete {
             return Ok(());
         }
-        let began = SystemTime::now();
+        let began = self.conductor.clock.now();
         if let Some(rest) = planned.rest {
             self.settle(rest, record)?;
         }
@@ -157,7 +157,7 @@ impl<'a, S: Subject> Bench<'a, S> {
             // Compaction goes on while the data is checked, and settling is mostly that.
             record.counters_end = self.counters()?;
         } else {
-            record.elapsed_ns = began.elapsed().unwrap_or_default().as_nanos() as u64;
+            record.elapsed_ns = self.conductor.clock.now().saturating_sub(began);
             record.counters_after = self.counters()?;
             record.storage = self.storage();
             record.data_bytes = self.subject.data_bytes();
@@ -288,7 +288,7 @@ impl<'a, S: Subject> Bench<'a, S> {
             clock,
             &self.conductor.stop,
             |start_at| {
-                *started_unix_ns = unix_now_ns() + start_at.saturating_sub(load::Clock::now(clock));
+                *started_unix_ns = unix_now_ns() + start_at.saturating_sub(clock.now());
                 if let Some((sampler, observer)) = waiting.take() {
                     let _ = send.send(Sampling::begin(clock, start_at, sampler, observer));
                 }
@@ -403,7 +403,7 @@ impl<'a, S: Subject> Bench<'a, S> {
 
     /// Compares what the engine holds with what the workload knows it did.
     fn check(&self, record: &mut Step) -> anyhow::Result<()> {
-        let began = SystemTime::now();
+        let began = self.conductor.clock.now();
         let checks = self.subject.check().context("the data can't be checked")?;
         record.checks.splice(0..0, checks);
         for check in record.checks.iter().filter(|check| !check.holds) {
@@ -417,7 +417,7 @@ impl<'a, S: Subject> Bench<'a, S> {
                 "the data is not what was written: {what} is {found}, expected {expected}"
             ));
         }
-        record.checks_ns = began.elapsed().unwrap_or_default().as_nanos() as u64;
+        record.checks_ns = self.conductor.clock.now().saturating_sub(began);
         Ok(())
     }
 

@@ -30,17 +30,20 @@ impl Foreign<'_> {
         session: &mut E::Session,
     ) -> anyhow::Result<()> {
         for table in tables {
-            for sql in engine.dialect().create_table(table) {
-                session.query(&sql).with_context(|| {
+            for (number, sql) in engine.dialect().create_table(table).iter().enumerate() {
+                session.query(sql).with_context(|| {
                     format!(
                         "`{sql}`: a table of that name that this run did not make is left as it is; where an earlier \
                          run was killed and left it, `assay run --resume` of that one drops it, or `drop table {}`",
                         table.name
                     )
                 })?;
+                // The first makes the table: what fails or is killed in those that follow must not leave it.
+                if number == 0 {
+                    record.tables_left.push(table.name.clone());
+                    self.directory.write(record)?;
+                }
             }
-            record.tables_left.push(table.name.clone());
-            self.directory.write(record)?;
         }
         Ok(())
     }

@@ -66,12 +66,14 @@ fn a_killed_mysql_fails_its_step_and_the_next_cell_is_run() {
     }
 }
 
-/// A signal ends a run in good order: with this name of the engine's target.
-fn interrupted_in_good_order(signal: Signal, target: &str, engine: &str) {
+/// Signals end a run in good order: with this name of the engine's target.
+fn interrupted_in_good_order(signals: &[Signal], target: &str, engine: &str) {
     let place = Place::new();
     let mut running = place.spawn_run(&plan(60, engine), &[]);
     place.wait_for_step(&mut running, "03-qr100");
-    running.signal(signal);
+    for &signal in signals {
+        running.signal(signal);
+    }
     let ended = running.wait().expect_code(130);
     assert_eq!(
         ended.stdout.lines().last().map(|line| place.join(line)),
@@ -91,7 +93,7 @@ fn interrupted_in_good_order(signal: Signal, target: &str, engine: &str) {
 fn sigint_stops_the_server_and_closes_the_record() {
     let _machine = share_the_machine();
     if postgres_is_here_or_test_is_skipped() {
-        interrupted_in_good_order(Signal::INT, "pg.base", POSTGRES);
+        interrupted_in_good_order(&[Signal::INT], "pg.base", POSTGRES);
     }
 }
 
@@ -99,7 +101,7 @@ fn sigint_stops_the_server_and_closes_the_record() {
 fn sigint_stops_myrocks_and_closes_the_record() {
     let _machine = share_the_machine();
     if let Some(build) = mysql_or_test_is_skipped("rocksdb") {
-        interrupted_in_good_order(Signal::INT, "my.base", &mysql(&build, "rocksdb"));
+        interrupted_in_good_order(&[Signal::INT], "my.base", &mysql(&build, "rocksdb"));
     }
 }
 
@@ -107,14 +109,28 @@ fn sigint_stops_myrocks_and_closes_the_record() {
 fn sigterm_stops_the_server_and_closes_the_record() {
     let _machine = share_the_machine();
     if postgres_is_here_or_test_is_skipped() {
-        interrupted_in_good_order(Signal::TERM, "pg.base", POSTGRES);
+        interrupted_in_good_order(&[Signal::TERM], "pg.base", POSTGRES);
     }
 }
 
 #[test]
 fn sigint_closes_the_record_of_sqlite() {
     let _machine = share_the_machine();
-    interrupted_in_good_order(Signal::INT, "lite.base", SQLITE);
+    interrupted_in_good_order(&[Signal::INT], "lite.base", SQLITE);
+}
+
+#[test]
+fn several_signals_at_once_are_one_request() {
+    let _machine = share_the_machine();
+    // As `timeout` sends them, and a terminal that closes; all are there when it goes on.
+    let signals = [
+        Signal::STOP,
+        Signal::INT,
+        Signal::TERM,
+        Signal::HUP,
+        Signal::CONT,
+    ];
+    interrupted_in_good_order(&signals, "lite.base", SQLITE);
 }
 
 #[test]

@@ -184,6 +184,20 @@ fn a_server_with_a_password_is_measured_and_left_as_it_was() {
         session.query("select precious from pi1").unwrap(),
         [[Some("data".to_owned())]]
     );
+
+    // Where a part of a table is somebody else's, what was made of it before that is dropped again.
+    session.query("drop table pi1").unwrap();
+    session
+        .query("create table pi1_p1 (precious text)")
+        .unwrap();
+    let parts = server
+        .plan("right")
+        .replacen("steps", "partitions = 3\nsteps", 1);
+    place
+        .run(&parts, &[])
+        .expect_code(1)
+        .expect_in_stderr(&["`create table pi1_p1 partition of pi1 "]);
+    assert_eq!(server.tables(), ["pi1_p1"]);
     drop(session);
     server
         .guarded

@@ -1,8 +1,9 @@
 //! Many clients, and long runs.
 
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::place::{Ended, NULL, POSTGRES, Place, SQLITE, workload};
+use crate::place::{ASSAY, Ended, NULL, POSTGRES, Place, SQLITE, workload};
 use crate::show_json::Shown;
 use crate::{have_the_machine_alone, postgres_is_here_or_test_is_skipped, share_the_machine};
 
@@ -58,6 +59,37 @@ fn sixty_four_clients_on_postgres() {
     if postgres_is_here_or_test_is_skipped() {
         run_64_clients("pg.base", POSTGRES);
     }
+}
+
+/// Each thread takes so much of a process' memory, of which there is room for a few of them.
+#[test]
+fn a_step_for_which_there_are_too_few_threads_has_failed_for_that_reason() {
+    let _machine = share_the_machine();
+    let place = Place::new();
+    place.write(
+        "plan.toml",
+        &(workload(1_000, 500, 1, "steps = [\"l.i0\"]") + NULL),
+    );
+    let limited = "ulimit -v 8388608 && exec \"$0\" run plan.toml --results results --data data --set \"clients=[64]\"";
+    let mut assay = Command::new("timeout")
+        .args(["-s", "KILL", "120", "sh", "-c", limited, ASSAY])
+        .current_dir(place.path())
+        .env("RUST_MIN_STACK", (512 << 20).to_string())
+        // And what is left of it stays for what else is needed.
+        .env("MALLOC_ARENA_MAX", "1")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stderr = String::new();
+    let mut piped = assay.stderr.take().unwrap();
+    std::io::Read::read_to_string(&mut piped, &mut stderr).unwrap();
+    assert_eq!(assay.wait().unwrap().code(), Some(1), "{stderr}");
+    assert!(
+        stderr.contains("the system has no thread for connection "),
+        "{stderr}"
+    );
 }
 
 /// The most memory that a process has had so far; `None`: it has ended.

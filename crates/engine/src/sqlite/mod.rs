@@ -10,13 +10,14 @@ mod session;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use rusqlite::{Connection, ffi};
 
 pub use dialect::SqliteDialect;
 pub use session::SqliteSession;
 
+use crate::guard::Deadline;
 use crate::{
     Action, Capabilities, Dialect, Engine, Error, ErrorClass, Observer, Setting, SettleLimits,
     Settled, SetupError, SqlEngine, Storage, Table,
@@ -273,16 +274,16 @@ impl SqlEngine for Sqlite {
         limits: SettleLimits,
         stop: &AtomicBool,
     ) -> Result<Settled, Error> {
-        let began = SystemTime::now();
-        let spent = || began.elapsed().unwrap_or_default();
+        // The clock of the wall may be set meanwhile.
+        let began = Deadline::after(limits.at_most);
+        let spent = || began.elapsed();
         let connection = self.open()?;
         let mut observer = SqliteObserver::new(self.open()?, self.wal());
         let mut settled = Settled {
             pending_before: observer.pending()?,
             ..Settled::default()
         };
-        let is_over =
-            || spent() >= limits.at_most || stop.load(std::sync::atomic::Ordering::Relaxed);
+        let is_over = || began.has_passed() || stop.load(std::sync::atomic::Ordering::Relaxed);
         // Both return rows that nobody needs but the first: whether a checkpoint was kept from its end.
         let run = |sql: &str| -> Result<i64, Error> {
             connection
@@ -342,9 +343,11 @@ fn class_of(error: &ffi::Error) -> ErrorClass {
         ffi::SQLITE_CONSTRAINT_UNIQUE,
     ];
     match error.code {
-        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::SchemaChanged => {
-            ErrorClass::Busy
-        }
+        // The last is of a write-ahead log whose readers were many, for ten seconds.
+        ErrorCode::DatabaseBusy
+        | ErrorCode::DatabaseLocked
+        | ErrorCode::SchemaChanged
+        | ErrorCode::FileLockingProtocolFailed => ErrorClass::Busy,
         _ if DUPLICATES.contains(&error.extended_code) => ErrorClass::DuplicateKey,
         ErrorCode::DiskFull => ErrorClass::DiskFull,
         ErrorCode::OperationInterrupted => ErrorClass::Interrupted,

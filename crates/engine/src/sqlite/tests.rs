@@ -305,6 +305,12 @@ fn a_duplicate_key_and_a_full_database_have_their_classes() {
     assert_eq!(error.class, ErrorClass::DiskFull);
 }
 
+#[test]
+fn a_crowded_log_is_tried_again() {
+    let crowded = ffi::Error::new(ffi::SQLITE_PROTOCOL);
+    assert!(class_of(&crowded).is_transient());
+}
+
 /// Each has its own table, but all share one schema: who waits for the lock finds it changed again and again.
 #[test]
 fn many_connections_change_the_schema_at_once() {

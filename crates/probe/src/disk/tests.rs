@@ -148,7 +148,18 @@ fn times_go_on_where_the_kernels_counter_wraps() {
     let ms = |ms: u64| ms * 1_000_000;
     assert_eq!(time.ns(4_294_967_000), ms(4_294_967_000));
     assert_eq!(time.ns(100), ms(4_294_967_396));
+    assert_eq!(time.ns(4_294_967_295), ms((1 << 32) + 4_294_967_295));
     assert_eq!(time.ns(90), ms((2 << 32) + 90));
+}
+
+#[test]
+fn times_wait_where_a_counter_falls_or_begins_anew() {
+    let mut time = Unwrapped::default();
+    let ms = |ms: u64| ms * 1_000_000;
+    assert_eq!(time.ns(70_000), ms(70_000));
+    assert_eq!(time.ns(69_999), ms(70_000));
+    assert_eq!(time.ns(0), ms(70_000));
+    assert_eq!(time.ns(70_004), ms(70_004));
 }
 
 #[test]

@@ -46,7 +46,8 @@ pub fn parse_meminfo(text: &str) -> Result<Memory, Malformed> {
             let mut fields = rest.split_ascii_whitespace();
             let value = number(&format!("`{name}` of /proc/meminfo"), fields.next())?;
             return match fields.next() {
-                Some("kB") => Ok(Some(value * 1024)),
+                // A container's file may have differences that fell below zero: numbers near 2^64.
+                Some("kB") => Ok(Some(value.saturating_mul(1024))),
                 None => Ok(Some(value)),
                 Some(unit) => Err(Malformed::new(
                     format!("unit of `{name}` of /proc/meminfo"),

@@ -38,6 +38,40 @@ fn ticks_become_nanoseconds() {
 }
 
 #[test]
+fn figures_near_the_end_of_64_bits_are_very_large_and_no_more() {
+    let dir = tempfile::tempdir().unwrap();
+    fs_err::create_dir(dir.path().join("proc")).unwrap();
+    for (name, from, to) in [
+        (
+            "proc/stat",
+            " 9020 0 40000",
+            " 9020 18446744073709551 40000",
+        ),
+        (
+            "proc/meminfo",
+            "SwapFree:        8126460 kB",
+            "SwapFree: 18446744073709551556 kB",
+        ),
+    ] {
+        let text = fs_err::read_to_string(fixture("4.14-bare-metal").path(name)).unwrap();
+        let changed = text.replacen(from, to, 1);
+        assert_ne!(changed, text, "{name}");
+        fs_err::write(dir.path().join(name), changed).unwrap();
+    }
+    let proc = Proc::at(dir.path());
+    let row = Sampler::at(proc.clone(), Targets::default())
+        .sample()
+        .unwrap();
+    assert_eq!(row.get("cpu_steal_ns"), Some(i64::MAX));
+    assert_eq!(row.get("swap_used_bytes"), Some(0));
+    assert!(
+        crate::host_at(&proc, dir.path())
+            .get("cpu_steal_since_boot_percent")
+            .is_some()
+    );
+}
+
+#[test]
 fn pressure_is_absent_on_an_old_kernel_and_in_nanoseconds_on_a_new_one() {
     let old = row("4.14-bare-metal", Targets::default());
     assert_eq!(
@@ -196,8 +230,8 @@ fn sizes_are_repeated_until_a_walk_is_due() {
     let at = now();
     let first = sampler.sizes(at).unwrap();
     fs_err::write(dir.path().join("table"), vec![1u8; 1 << 20]).unwrap();
-    // As if that walk had taken 200 ms.
-    sampler.sizes.walked = Some((at, Duration::from_millis(200)));
+    // As if that walk had taken 50 ms.
+    sampler.sizes.walked = Some((at, Duration::from_millis(50)));
     assert_eq!(sampler.sizes(at + Duration::from_secs(9)), Some(first));
     assert!(sampler.sizes(at + Duration::from_secs(10)).unwrap().0 >= first.0 + (1 << 20));
 }

@@ -12,7 +12,8 @@ const MIN_EVERY: u64 = 1000;
 /// The point reader learns the largest key anew after so many queries.
 const MAX_EVERY: u64 = 100;
 
-/// The smallest key of a table, as its deleter last knew it: written once a delete, read once in 100 point queries.
+/// The smallest key of a table, as its deleters together know it: written once a delete, read once in 100 point queries.
+/// Where several delete it may be a few commits further than the smallest key is.
 #[repr(align(128))]
 #[derive(Debug, Default)]
 pub struct KeyMin(AtomicI64);
@@ -25,7 +26,7 @@ pub(super) struct Oldest {
     min_due: u64,
     /// The operation asks for the smallest key.
     pub(super) is_asking: bool,
-    /// Where the point reader of the same table reads `key_min`.
+    /// Where the point readers of the same table read the smallest key.
     published: Arc<KeyMin>,
 }
 
@@ -53,7 +54,14 @@ impl Oldest {
     #[inline]
     pub(super) fn learn(&mut self, key_min: i64) {
         self.key_min = key_min;
-        self.published.0.store(key_min, Relaxed);
+        self.published.0.fetch_max(key_min, Relaxed);
+    }
+
+    /// The oldest rows were deleted, so many. Keys may have gaps, so this is a bound; it need not be more.
+    #[inline]
+    pub(super) fn deleted(&mut self, rows: u64) {
+        self.key_min += rows as i64;
+        self.published.0.fetch_add(rows as i64, Relaxed);
     }
 }
 
@@ -127,7 +135,7 @@ impl PointChoices {
 
     /// Takes in the smallest key before the step.
     pub(super) fn start(&mut self, key_min: i64) {
-        self.published.0.store(key_min, Relaxed);
+        self.published.0.fetch_max(key_min, Relaxed);
         (self.key_min, self.key_max) = (key_min, key_min);
     }
 
@@ -165,5 +173,24 @@ impl PointChoices {
     pub(super) fn expected_rows(&self) -> (u64, u64) {
         // A key may have been deleted since, or never have been: the share of keys found is checked as a whole.
         (0, if self.is_asking { 0 } else { POINT_KEYS.into() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_knows_what_all_deleters_of_its_table_deleted() {
+        let published = Arc::default();
+        let mut reader = PointChoices::new(Random::stream(1, &[]), &published);
+        let mut deleters = [(); 3].map(|()| Oldest::new(&published));
+        reader.start(1);
+        for deleter in &mut deleters {
+            deleter.learn(1);
+            deleter.deleted(10);
+        }
+        reader.learn(Some(40));
+        assert!(reader.keys().eq(31..=40));
     }
 }

@@ -116,7 +116,8 @@ impl<S: Session> Accountable for Connection<S> {
             }
             Self::Deleter(deleter) => Account::Deleted {
                 key_min: deleter.oldest.key_min,
-                left: None,
+                is_of_old: deleter.is_shared,
+                left: deleter.has_failed.then_some(deleter.oldest.key_min),
             },
             Self::RangeReader(_) | Self::PointReader(_) | Self::Holder(_) => Account::Nothing,
         })
@@ -197,6 +198,10 @@ pub struct Deleter<S> {
     pub(super) rows_per_commit: u32,
     pub(super) turns: Turns,
     pub(super) oldest: Oldest,
+    /// Others insert into the same table and delete from it.
+    pub(super) is_shared: bool,
+    /// The last delete failed: its rows are there.
+    pub(super) has_failed: bool,
 }
 
 impl<S: Session> Deleter<S> {
@@ -219,14 +224,17 @@ impl<S: Session> Deleter<S> {
 
     #[inline]
     fn execute(&mut self) -> Result<Outcome, Error> {
-        let mut outcome = self.session.execute()?;
+        let result = self.session.execute();
         let oldest = &mut self.oldest;
+        if !oldest.is_asking {
+            self.has_failed = result.is_err();
+        }
+        let mut outcome = result?;
         if oldest.is_asking {
             oldest.learn(outcome.value.unwrap_or(oldest.key_min));
             outcome.rows = 0; // It deleted none.
         } else {
-            // Keys may have gaps, so this is a bound; it need not be more.
-            oldest.learn(oldest.key_min + outcome.rows as i64);
+            oldest.deleted(outcome.rows);
         }
         Ok(outcome)
     }

@@ -141,6 +141,17 @@ pub(super) struct Inserted {
     pub(super) gapless: bool,
 }
 
+/// What was deleted from a table during a step.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Deleted {
+    /// Rows, each the oldest that there was and nobody else was deleting.
+    pub(super) rows: u64,
+    /// No key is smaller, if that is known.
+    pub(super) key_min: Option<i64>,
+    /// But for these, from here on, which somebody failed to delete.
+    pub(super) left: Option<i64>,
+}
+
 impl Ledger {
     pub(super) fn new() -> Self {
         Self {
@@ -155,16 +166,12 @@ impl Ledger {
         }
     }
 
-    /// Takes in a step: what each connection inserted, how many rows were deleted, and the smallest key that a
-    /// deleter knows of.
-    pub(super) fn apply(
-        &mut self,
-        inserted: &[Inserted],
-        deleted: u64,
-        key_min_bound: Option<i64>,
-    ) {
+    /// Takes in a step: what each connection inserted, and what was deleted.
+    pub(super) fn apply(&mut self, inserted: &[Inserted], deleted: Deleted) {
         // What is set aside for its connections is a gap as soon as the first of them inserts.
         let before = self.density(KEYS_SET_ASIDE * inserted.len() as i64);
+        self.key_min_bound = self.key_min_bound.max(Some(self.bound_after(deleted)));
+        let deleted = deleted.rows;
         self.rows += inserted.iter().map(|inserted| inserted.rows).sum::<u64>();
         self.rows = self.rows.saturating_sub(deleted);
         self.key_max = self.key_max.max(
@@ -173,7 +180,6 @@ impl Ledger {
                 .filter_map(|inserted| inserted.last_key)
                 .max(),
         );
-        self.key_min_bound = self.key_min_bound.max(key_min_bound);
         let sources: Vec<&Inserted> = inserted
             .iter()
             .filter(|inserted| inserted.rows > 0)
@@ -202,6 +208,15 @@ impl Ledger {
             (Some(before), Some(after)) => Some(before.min(after)),
             (before, after) => before.or(after),
         };
+    }
+
+    /// No key is smaller after a step that deleted this.
+    fn bound_after(&self, deleted: Deleted) -> i64 {
+        // The oldest rows go first, and those that come meanwhile have larger keys than all that were there.
+        let gone = deleted.rows.min(self.rows) as i64;
+        let counted = self.first().saturating_add(gone);
+        let bound = counted.max(deleted.key_min.unwrap_or(counted));
+        bound.min(deleted.left.unwrap_or(bound))
     }
 
     /// Compares with what the engine counted.
@@ -261,21 +276,27 @@ impl Ledger {
 
     /// No key is smaller.
     pub(super) fn key_min(&self) -> i64 {
-        let known = self
-            .keys
-            .as_ref()
-            .map(|keys| keys.runs.front().map_or(self.next_key, |&(first, _)| first));
+        match &self.keys {
+            Some(keys) if keys.runs.is_empty() => self.next_key,
+            _ => self.first(),
+        }
+    }
+
+    /// The key after the largest one.
+    pub(super) fn end_key(&self) -> i64 {
+        self.key_max.map_or(1, |last| last.saturating_add(1))
+    }
+
+    /// No key of a row that is there is smaller; what is inserted next may come anywhere above.
+    fn first(&self) -> i64 {
+        let runs = self.keys.as_ref().map(|keys| &keys.runs);
+        let known = runs.and_then(|runs| runs.front().map(|&(first, _)| first));
         known.or(self.key_min_bound).unwrap_or(1)
     }
 
     /// The share of keys that exist, if so many more are set aside.
     fn density(&self, set_aside: i64) -> Option<f64> {
-        let first = self
-            .keys
-            .as_ref()
-            .and_then(|keys| keys.runs.front().map(|&(first, _)| first));
-        let first = first.or(self.key_min_bound)?;
-        let span = self.key_max?.checked_sub(first)? + 1;
+        let span = self.key_max?.checked_sub(self.first())? + 1;
         (span > 0).then(|| self.rows as f64 / (span + set_aside).max(1) as f64)
     }
 }
@@ -293,6 +314,14 @@ mod tests {
         }
     }
 
+    fn deleted(rows: u64, key_min: Option<i64>) -> Deleted {
+        Deleted {
+            rows,
+            key_min,
+            left: None,
+        }
+    }
+
     fn smallest(ledger: &Ledger, found: i64) -> Check {
         let table = table(0, IndexSet::Current, 20, None);
         ledger.check_keys(&table, Some(found), None).remove(0)
@@ -301,9 +330,9 @@ mod tests {
     #[test]
     fn the_smallest_key_is_known_across_a_gap_between_sessions() {
         let mut ledger = Ledger::new();
-        ledger.apply(&[inserted(100, 100)], 0, None);
+        ledger.apply(&[inserted(100, 100)], deleted(0, None));
         // A session that took a new block of the sequence: 1001 to 1050.
-        ledger.apply(&[inserted(50, 1050)], 110, Some(80));
+        ledger.apply(&[inserted(50, 1050)], deleted(110, Some(80)));
         assert_eq!(ledger.rows, 40);
         assert!(smallest(&ledger, 1011).holds);
         assert!(!smallest(&ledger, 1010).holds);
@@ -312,8 +341,8 @@ mod tests {
     #[test]
     fn a_gap_between_sessions_lowers_the_share_of_keys_that_exist() {
         let mut ledger = Ledger::new();
-        ledger.apply(&[inserted(2000, 2000)], 0, None);
-        ledger.apply(&[inserted(100, 3100)], 100, Some(0));
+        ledger.apply(&[inserted(2000, 2000)], deleted(0, None));
+        ledger.apply(&[inserted(100, 3100)], deleted(100, Some(0)));
         // At its end 101 to 2000 and 3001 to 3100.
         assert_eq!(ledger.density_least(), Some(2000.0 / 3000.0));
     }
@@ -321,17 +350,42 @@ mod tests {
     #[test]
     fn keys_of_several_connections_are_bounded_only() {
         let mut ledger = Ledger::new();
-        ledger.apply(&[inserted(100, 1100), inserted(100, 100)], 0, None);
-        ledger.apply(&[], 20, Some(15));
+        ledger.apply(&[inserted(100, 1100), inserted(100, 100)], deleted(0, None));
+        ledger.apply(&[], deleted(20, Some(15)));
         let check = smallest(&ledger, 21);
-        assert!(check.holds && check.expected == ">= 15");
-        assert!(!smallest(&ledger, 14).holds);
+        assert!(check.holds && check.expected == ">= 21");
+        assert!(!smallest(&ledger, 20).holds);
+        ledger.apply(&[], deleted(20, Some(60)));
+        assert_eq!(smallest(&ledger, 0).expected, ">= 60");
+        let left = Deleted {
+            left: Some(70),
+            ..deleted(20, None)
+        };
+        ledger.apply(&[], left);
+        assert_eq!(smallest(&ledger, 0).expected, ">= 70");
+    }
+
+    /// A server may give one connection keys, and set more aside for it, that it inserts after all of another's are gone.
+    #[test]
+    fn rows_that_come_and_go_in_one_step_do_not_move_the_bound() {
+        let mut ledger = Ledger::new();
+        ledger.apply(&[inserted(50, 1050), inserted(50, 50)], deleted(0, None));
+        let connections = [inserted(300, 2300), inserted(500, 3500)];
+        ledger.apply(&connections, deleted(700, None));
+        assert_eq!(smallest(&ledger, 2001).expected, ">= 101");
+    }
+
+    #[test]
+    fn the_share_of_keys_that_exist_is_known_of_a_table_that_nobody_deletes_from() {
+        let mut ledger = Ledger::new();
+        ledger.apply(&[inserted(300, 1300), inserted(100, 100)], deleted(0, None));
+        assert_eq!(ledger.density_least(), Some(400.0 / 1300.0));
     }
 
     #[test]
     fn a_lost_row_a_foreign_row_and_a_broken_index_are_found() {
         let mut ledger = Ledger::new();
-        ledger.apply(&[inserted(100, 100)], 0, None);
+        ledger.apply(&[inserted(100, 100)], deleted(0, None));
         let table = table(0, IndexSet::Current, 20, None);
         let facts = |rows, key_max, index_rows| TableFacts {
             rows,

@@ -28,7 +28,7 @@ use engine::{
 use choices::{KeyMin, PointChoices, RangeChoices};
 use connection::{Connection, Indexer};
 pub use ledger::Check;
-use ledger::{Inserted, Ledger};
+use ledger::{Deleted, Inserted, Ledger};
 use pace::{Pace, Turns};
 use rows::Feed;
 pub use rows::RowSource;
@@ -171,6 +171,9 @@ pub enum Account {
     Deleted {
         /// No key is smaller.
         key_min: i64,
+        /// That is said of the rows that were there before the step alone: others insert too, and a server may give one of
+        /// them smaller keys than those that it gave before.
+        is_of_old: bool,
         /// But for these, from here on, which it failed to delete.
         left: Option<i64>,
     },
@@ -324,6 +327,7 @@ impl Insert {
         mut programs: M,
     ) -> Result<Vec<Work<M::Program>>, Error> {
         let mut works = Vec::new();
+        let key_mins: Vec<Arc<KeyMin>> = self.tables.iter().map(|_| Arc::default()).collect();
         for client in 0..self.options.clients {
             let table = if self.options.shared_table { 0 } else { client };
             let part = Part {
@@ -331,7 +335,7 @@ impl Insert {
                 client,
                 table: table as usize,
             };
-            let published = Arc::new(KeyMin::default());
+            let published = &key_mins[part.table];
             let mut add = |role, rate, background, program| {
                 works.push(Work {
                     client,
@@ -366,7 +370,7 @@ impl Insert {
                     add("insert", None, false, inserter);
                     if deletes {
                         let turns = Turns::new(commits, theirs);
-                        let deleter = programs.deleter(part, turns, &published)?;
+                        let deleter = programs.deleter(part, turns, published)?;
                         add("delete", None, false, deleter);
                     }
                 }
@@ -380,7 +384,7 @@ impl Insert {
                         Random::stream(self.options.seed, &path)
                     };
                     let reader = if point {
-                        programs.point_reader(part, PointChoices::new(random(3), &published))?
+                        programs.point_reader(part, PointChoices::new(random(3), published))?
                     } else {
                         let queries = self.options.indexes.range_queries();
                         let rows = self.ledgers[part.table].rows;
@@ -393,7 +397,7 @@ impl Insert {
                     add("insert", commits_per_s, false, inserter);
                     if self.options.delete_per_insert {
                         let turns = Turns::new(None, None);
-                        let deleter = programs.deleter(part, turns, &published)?;
+                        let deleter = programs.deleter(part, turns, published)?;
                         add("delete", commits_per_s, false, deleter);
                     }
                 }
@@ -447,8 +451,7 @@ impl Insert {
         done: &mut [Done<'_, P>],
     ) -> Result<(), Error> {
         for (number, (ledger, table)) in self.ledgers.iter_mut().zip(&self.tables).enumerate() {
-            let (mut inserted, mut deleted) = (Vec::new(), 0);
-            let (mut bound, mut remains) = (None, None);
+            let (mut inserted, mut deleted) = (Vec::new(), Deleted::default());
             for Done {
                 program,
                 rows,
@@ -470,18 +473,25 @@ impl Insert {
                         ledger.next_row = ledger.next_row.max(end_row.unwrap_or(0));
                         ledger.next_key = ledger.next_key.max(next_key.unwrap_or(0));
                     }
-                    Account::Deleted { key_min, left } => {
-                        deleted += *rows;
-                        // Several deleters of one table advance their bounds by what they deleted themselves: each
-                        // bound holds, and the largest too.
-                        bound = bound.max(Some(key_min));
-                        remains = [remains, left].into_iter().flatten().min();
+                    Account::Deleted {
+                        key_min,
+                        is_of_old,
+                        left,
+                    } => {
+                        deleted.rows += *rows;
+                        // Several deleters of one table each know a bound: each holds, and the largest too.
+                        let holds_to = if is_of_old {
+                            ledger.end_key()
+                        } else {
+                            i64::MAX
+                        };
+                        deleted.key_min = deleted.key_min.max(Some(key_min.min(holds_to)));
+                        deleted.left = [deleted.left, left].into_iter().flatten().min();
                     }
                     Account::Nothing => {}
                 }
             }
-            let key_min = bound.map(|bound| bound.min(remains.unwrap_or(i64::MAX)));
-            ledger.apply(&inserted, deleted, key_min);
+            ledger.apply(&inserted, deleted);
             ledger.indexed |= matches!(step.kind, StepKind::Index { .. });
         }
         Ok(())
@@ -557,5 +567,72 @@ impl<S: Session> Work<Connection<S>> {
             Connection::PointReader(reader) => reader.session.interrupt(),
             Connection::Holder(holder) => holder.session.interrupt(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a connection is to say that it did.
+    struct Says(Account);
+
+    impl Accountable for Says {
+        fn account(&mut self, _: &Table, _: u64) -> Result<Account, Error> {
+            Ok(self.0)
+        }
+    }
+
+    fn step(insert: &mut Insert, did: &[(Account, u64)]) {
+        let kind = StepKind::Write {
+            rows: 1,
+            rows_per_commit: 1,
+        };
+        let mut programs: Vec<Says> = did.iter().map(|(account, _)| Says(*account)).collect();
+        let mut done: Vec<_> = programs
+            .iter_mut()
+            .zip(did)
+            .map(|(program, &(_, rows))| Done {
+                table: 0,
+                program,
+                rows,
+                flawless: true,
+            })
+            .collect();
+        insert.apply(&Step { number: 0, kind }, &mut done).unwrap();
+    }
+
+    #[test]
+    fn a_key_below_those_that_a_deleter_found_in_a_shared_table_may_come_later() {
+        let mut insert = Insert::new(Options {
+            seed: 1,
+            clients: 2,
+            shared_table: true,
+            delete_per_insert: true,
+            indexes: IndexSet::Current,
+            data_length: (10, 20),
+            partitions: None,
+            index_statements: IndexStatements::Usual,
+            bulk_load: false,
+            long_transaction_seconds: None,
+        });
+        let inserted = |last_key| Account::Inserted {
+            last_key: Some(last_key),
+            end_row: None,
+            next_key: None,
+        };
+        let deleted = |key_min| Account::Deleted {
+            key_min,
+            is_of_old: true,
+            left: None,
+        };
+        step(&mut insert, &[(inserted(100), 100), (inserted(1100), 100)]);
+        // One has 1101 to 2100 for itself; 2101 was the smallest key when a deleter looked.
+        let came = [(inserted(1600), 500), (inserted(3100), 1000)];
+        let went = [(deleted(2101), 600), (deleted(301), 300)];
+        step(&mut insert, &[came, went].concat());
+        let smallest = &insert.check_keys(0, Some(1591), None)[0];
+        assert!(smallest.holds, "{smallest:?}");
+        assert_eq!(smallest.expected, ">= 1101");
     }
 }

@@ -108,6 +108,8 @@ impl<E: SqlEngine> Programs for Statements<'_, E> {
             rows_per_commit,
             turns,
             oldest: Oldest::new(published),
+            is_shared: shared,
+            has_failed: false,
         }))
     }
 

@@ -118,6 +118,7 @@ impl<S: KeyValueSession> Accountable for Connection<S> {
             }
             Self::Deleter(deleter) => Account::Deleted {
                 key_min: deleter.oldest.key_min,
+                is_of_old: false,
                 left: deleter.claims.as_ref().and_then(Claims::left),
             },
             Self::RangeReader(_) | Self::PointReader(_) => Account::Nothing,
