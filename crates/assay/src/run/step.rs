@@ -378,16 +378,15 @@ impl<'a, S: Subject> Bench<'a, S> {
                 outcome.handover_wait_ns_max / 1_000_000
             ));
         }
+        // One that had next to nothing to do was no limit, however busy it was with that.
+        let least_ns = record.elapsed_ns / 2;
         let busiest = record
             .connections
             .iter()
             .map(|connection| {
                 let cpu_ns = connection.cpu_user_ns + connection.cpu_system_ns;
-                cpu_ns as f64
-                    / connection
-                        .ended_ns
-                        .saturating_sub(connection.started_ns)
-                        .max(1) as f64
+                let lasted_ns = connection.ended_ns.saturating_sub(connection.started_ns);
+                cpu_ns as f64 / lasted_ns.max(least_ns).max(1) as f64
             })
             .fold(0.0, f64::max);
         if !self.subject.engine().capabilities().embedded && busiest > CLIENT_BUSY_SHARE {

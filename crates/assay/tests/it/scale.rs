@@ -10,7 +10,7 @@ use crate::{have_the_machine_alone, postgres_is_here_or_test_is_skipped, share_t
 /// Whether what was measured is valid depends on what else the machine does; that it is measured, and without failures,
 /// does not.
 fn all_is_measured(place: &Place, ended: Ended) -> (Shown, Ended) {
-    let shown = Shown::read(place, &ended.run_directory());
+    let shown = Shown::read(place, &place.only_run());
     let mut all_valid = true;
     for row in shown.rows() {
         assert_eq!(row["status"], "complete", "{ended}");
