@@ -40,55 +40,52 @@ fn size_of(top: &Path, seen: &mut HashSet<(u64, u64)>) -> io::Result<u64> {
     // Whether it is a directory that was not seen before.
     let mut count = |stat: &Stat| {
         let is_new = seen.insert((stat.st_dev, stat.st_ino));
-        bytes += if is_new {
-            stat.st_blocks as u64 * 512
-        } else {
-            0
-        };
+        if is_new {
+            bytes += stat.st_blocks as u64 * 512;
+        }
         is_new && FileType::from_raw_mode(stat.st_mode).is_dir()
     };
     let mut pending = Vec::new();
-    if let Some(stat) = if_there(stat(top), || top.into())?
+    if let Some(stat) = if_there(stat(top), top)?
         && count(&stat)
     {
         pending.push(top.to_path_buf());
     }
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     while let Some(path) = pending.pop() {
-        let Some(directory) = if_there(open(&path, flags, Mode::empty()), || path.clone())? else {
+        let Some(directory) = if_there(open(&path, flags, Mode::empty()), &path)? else {
             continue;
         };
-        let Some(entries) = if_there(Dir::read_from(&directory), || path.clone())? else {
+        let Some(entries) = if_there(Dir::read_from(&directory), &path)? else {
             continue;
         };
         for entry in entries {
-            let Some(entry) = if_there(entry, || path.clone())? else {
+            let Some(entry) = if_there(entry, &path)? else {
                 continue;
             };
             let name = entry.file_name();
             if matches!(name.to_bytes(), b"." | b"..") {
                 continue;
             }
-            let below = || path.join(OsStr::from_bytes(name.to_bytes()));
             let found = statat(&directory, name, AtFlags::empty());
-            if let Some(stat) = if_there(found, below)?
+            if let Some(stat) = if_there(found, &path)?
                 && count(&stat)
             {
-                pending.push(below());
+                pending.push(path.join(OsStr::from_bytes(name.to_bytes())));
             }
         }
     }
     Ok(bytes)
 }
 
-/// What is not there is `None`; of what can't be read the error names the path.
-fn if_there<T>(result: Result<T, Errno>, path: impl FnOnce() -> PathBuf) -> io::Result<Option<T>> {
+/// What is not there is `None`; of what can't be read the error names the path, or the directory that it is in.
+fn if_there<T>(result: Result<T, Errno>, path: &Path) -> io::Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
         Err(error) => {
             let error = io::Error::from(error);
-            let text = format!("`{}` can't be read: {error}", path().display());
+            let text = format!("`{}` can't be read: {error}", path.display());
             Err(io::Error::new(error.kind(), text))
         }
     }

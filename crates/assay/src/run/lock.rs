@@ -35,38 +35,46 @@ pub fn data_root(path: &Path, stop: &AtomicBool, display: &Display) -> anyhow::R
             Some("wait for it, or give another directory with `--data`".into()),
         )
     };
-    let mut waited = Duration::ZERO;
-    loop {
-        if let Some(file) = take(path).context("the data directory can't be locked")? {
-            rustix::io::fcntl_setfd(&file, FdFlags::empty())
-                .context("the data directory's lock can't be left to servers")?;
-            return Ok(Lock { _file: file });
-        }
-        let is_alive = owner(path).is_some_and(is_alive);
-        if is_alive || waited >= PATIENCE || stop.load(Ordering::Relaxed) {
-            return Err(in_use().into());
-        }
-        if waited == NAP * 10 {
+    let goes_on = |waited| {
+        let is_stopped = stop.load(Ordering::Relaxed);
+        if !is_stopped && waited == NAP * 10 {
             display.say("what an earlier run had started is still ending; waiting for it");
         }
-        std::thread::sleep(NAP);
-        waited += NAP;
-    }
+        !is_stopped
+    };
+    let file = take_in_time(path, goes_on).context("the data directory can't be locked")?;
+    let file = file.ok_or_else(in_use)?;
+    rustix::io::fcntl_setfd(&file, FdFlags::empty())
+        .context("the data directory's lock can't be left to servers")?;
+    Ok(Lock { _file: file })
 }
 
 /// Locks a run's directory. A process that was just being started when the run was killed has the lock for a moment more.
 pub fn run_directory(path: &Path) -> anyhow::Result<Lock> {
+    let taken = take_in_time(path, |_| true).context("the run's directory can't be locked")?;
+    let file = taken.ok_or_else(|| {
+        let who = owner(path).map_or(String::new(), |pid| format!(" (process {pid})"));
+        let message = format!("`{}` is in use by an assay that runs{who}", path.display());
+        UsageError::new(message, Some("wait for it to end, or interrupt it".into()))
+    })?;
+    Ok(Lock { _file: file })
+}
+
+/// Takes the lock, at the latest when what a dead owner started has ended. `None`: its owner lives, or that takes too long,
+/// or for `goes_on`, which is told how long it has been.
+fn take_in_time(
+    path: &Path,
+    goes_on: impl Fn(Duration) -> bool,
+) -> anyhow::Result<Option<fs_err::File>> {
     let mut waited = Duration::ZERO;
     loop {
-        if let Some(file) = take(path).context("the run's directory can't be locked")? {
-            return Ok(Lock { _file: file });
-        }
-        let owner = owner(path);
-        if owner.is_some_and(is_alive) || waited >= PATIENCE {
-            let who = owner.map_or(String::new(), |pid| format!(" (process {pid})"));
-            let message = format!("`{}` is in use by an assay that runs{who}", path.display());
-            let help = "wait for it to end, or interrupt it";
-            return Err(UsageError::new(message, Some(help.into())).into());
+        let taken = take(path)?;
+        if taken.is_some()
+            || owner(path).is_some_and(is_alive)
+            || waited >= PATIENCE
+            || !goes_on(waited)
+        {
+            return Ok(taken);
         }
         std::thread::sleep(NAP);
         waited += NAP;

@@ -20,7 +20,7 @@ pub use session::SqliteSession;
 use crate::guard::Deadline;
 use crate::{
     Action, Capabilities, Dialect, Engine, Error, ErrorClass, Observer, Setting, SettleLimits,
-    Settled, SetupError, SqlEngine, Storage, Table,
+    Settled, SetupError, SqlEngine, Storage, Table, waiting,
 };
 use observer::SqliteObserver;
 
@@ -318,11 +318,7 @@ impl SqlEngine for Sqlite {
             std::thread::sleep(Duration::from_millis(100));
         }
         settled.actions.push(act(what.into(), from));
-        while spent() < limits.at_least && !stop.load(std::sync::atomic::Ordering::Relaxed) {
-            std::thread::sleep(
-                Duration::from_millis(50).min(limits.at_least.saturating_sub(spent())),
-            );
-        }
+        let _ = waiting::rest(&began, limits.at_least, stop);
         settled.pending_after = observer.pending()?;
         Ok(settled)
     }

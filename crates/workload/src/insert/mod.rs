@@ -574,6 +574,21 @@ impl<S: Session> Work<Connection<S>> {
 mod tests {
     use super::*;
 
+    pub(super) fn options() -> Options {
+        Options {
+            seed: 1,
+            clients: 2,
+            shared_table: false,
+            delete_per_insert: true,
+            indexes: IndexSet::Current,
+            data_length: (10, 20),
+            partitions: None,
+            index_statements: IndexStatements::Usual,
+            bulk_load: false,
+            long_transaction_seconds: None,
+        }
+    }
+
     /// What a connection is to say that it did.
     struct Says(Account);
 
@@ -605,16 +620,8 @@ mod tests {
     #[test]
     fn a_key_below_those_that_a_deleter_found_in_a_shared_table_may_come_later() {
         let mut insert = Insert::new(Options {
-            seed: 1,
-            clients: 2,
             shared_table: true,
-            delete_per_insert: true,
-            indexes: IndexSet::Current,
-            data_length: (10, 20),
-            partitions: None,
-            index_statements: IndexStatements::Usual,
-            bulk_load: false,
-            long_transaction_seconds: None,
+            ..options()
         });
         let inserted = |last_key| Account::Inserted {
             last_key: Some(last_key),

@@ -3,24 +3,10 @@
 use engine::{ErrorClass, IndexStatements, Partitions};
 
 use super::*;
+use crate::insert::tests::options;
 use crate::insert::{Check, Done, IndexSet, Options, Step};
 use crate::memory::{Client, Memory};
 use crate::{Next, Program};
-
-fn options() -> Options {
-    Options {
-        seed: 1,
-        clients: 2,
-        shared_table: false,
-        delete_per_insert: true,
-        indexes: IndexSet::Current,
-        data_length: (10, 20),
-        partitions: None,
-        index_statements: IndexStatements::Usual,
-        bulk_load: false,
-        long_transaction_seconds: None,
-    }
-}
 
 fn shared() -> Options {
     Options {
