@@ -135,6 +135,7 @@ fn look_up<S: Session>(
                 schedule: Schedule::Closed,
                 background: false,
                 interrupt: Some(session.interrupt()?),
+                server_thread: None,
                 program: Lookup {
                     session,
                     statement,
@@ -157,7 +158,7 @@ fn look_up<S: Session>(
         limits,
         &SystemClock::begin(),
         &AtomicBool::new(false),
-        |_| {},
+        |_, _| {},
         &mut kept,
     );
     if outcome.ended != Ended::Complete {

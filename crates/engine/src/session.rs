@@ -97,6 +97,13 @@ pub trait Session: Send {
     /// The engine's own: it may have to ask the server.
     fn last_key(&mut self, table: &crate::Table) -> Result<Option<i64>, Error>;
 
+    /// Returns the id of the operating-system thread that serves this connection alone, as the server names it:
+    /// meaningful where the server runs on this host. `None` where there is none, as in an engine that works on the
+    /// caller's thread, or the server does not tell. It may ask the server.
+    fn server_thread(&mut self) -> Option<u32> {
+        None
+    }
+
     /// A handle with which another thread can end what this session waits for.
     ///
     /// # Errors

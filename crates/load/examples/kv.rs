@@ -290,6 +290,7 @@ fn run<S: KeyValueSession>(
             background: work.rate.is_some(),
             program: work.program,
             interrupt: None,
+            server_thread: None,
         })
         .collect::<Vec<_>>();
     let limits = Limits {
@@ -305,7 +306,7 @@ fn run<S: KeyValueSession>(
         limits,
         &SystemClock::begin(),
         &AtomicBool::new(false),
-        |_| {},
+        |_, _| {},
         &mut kept,
     );
     if outcome.ended != Ended::Complete {

@@ -9,13 +9,15 @@ mod collect;
 mod run;
 mod schedule;
 mod tally;
+mod thread_use;
 mod worker;
 
 pub use clock::{Clock, SystemClock};
 pub use collect::{Amount, IntervalRow, KindTotals, Latency, Progress, Sink, Time};
-pub use run::{Ended, Limits, Outcome, Task, Worked, run};
+pub use run::{ConnectionThreads, Ended, Limits, Outcome, Task, Worked, run};
 pub use schedule::Schedule;
 pub use tally::{HISTOGRAM_MAX_NS, new_histogram};
+pub use thread_use::ThreadUse;
 
 #[cfg(test)]
 mod tests;

@@ -8,11 +8,11 @@ use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use engine::Interrupt;
-use rustix::time::{ClockId, clock_gettime};
 use workload::Program;
 
 use crate::collect::{Collector, KindTotals, Origin, Sink};
 use crate::tally::Lap;
+use crate::thread_use::{ThreadCpu, ThreadMeter, ThreadUse};
 use crate::worker::{Ending, Message, Shared, Worker};
 use crate::{Clock, Schedule};
 
@@ -30,6 +30,17 @@ pub struct Task<P> {
     pub program: P,
     /// Ends what it waits for.
     pub interrupt: Option<Interrupt>,
+    /// The thread of the server that serves it, where that is known and on this host.
+    pub server_thread: Option<u32>,
+}
+
+/// The threads that do the work of one connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionThreads {
+    /// The load's own.
+    pub client: u32,
+    /// The server's; see [`Task::server_thread`].
+    pub server: Option<u32>,
 }
 
 /// What ends a step.
@@ -73,6 +84,10 @@ pub struct Worked<P> {
     pub cpu_user_ns: u64,
     /// CPU time of its thread in the kernel.
     pub cpu_system_ns: u64,
+    /// The load's thread, as the scheduler accounts for it; `None` where the kernel does not say.
+    pub client_use: Option<ThreadUse>,
+    /// The server's thread in the same time; `None` where none is known.
+    pub server_use: Option<ThreadUse>,
     /// Rows of its successful operations.
     pub rows: u64,
     /// Its successful operations.
@@ -106,13 +121,13 @@ const POLL: Duration = Duration::from_millis(100);
 const TICK_NS: u64 = 250_000_000;
 
 /// Runs the tasks of one step to their end. `stop` ends it early; `started` is told the moment of the common start, by
-/// `clock`, before it comes.
+/// `clock`, before it comes, and the threads of each connection in the order of the tasks.
 pub fn run<P: Program, C: Clock, S: Sink>(
     tasks: Vec<Task<P>>,
     limits: Limits,
     clock: &C,
     stop: &AtomicBool,
-    started: impl FnOnce(u64),
+    started: impl FnOnce(u64, &[ConnectionThreads]),
     sink: &mut S,
 ) -> Outcome<P> {
     let deadline_ns = limits.time.map(|time| time.as_nanos() as u64);
@@ -172,7 +187,12 @@ pub fn run<P: Program, C: Clock, S: Sink>(
                 let body = move || {
                     // Without it the kernel may add 50 us to every wait for the schedule.
                     let _ = rustix::thread::set_current_timer_slack(std::num::NonZero::new(1));
-                    let _ = ready.send(());
+                    let client = rustix::thread::gettid()
+                        .as_raw_nonzero()
+                        .get()
+                        .cast_unsigned();
+                    let server = task.server_thread;
+                    let _ = ready.send((number, ConnectionThreads { client, server }));
                     let mut worker = Worker {
                         number,
                         clock,
@@ -187,9 +207,11 @@ pub fn run<P: Program, C: Clock, S: Sink>(
                         spare,
                         lap,
                     };
+                    let meters = [Some(client), server].map(|tid| ThreadMeter::begin(tid?));
                     let cpu = ThreadCpu::now();
                     let ending = catch_unwind(AssertUnwindSafe(|| worker.work(&mut task.program)));
                     let cpu = ThreadCpu::now().since(&cpu);
+                    let used = meters.map(|meter| meter?.end());
                     let ending = ending.unwrap_or_else(|panic| {
                         shared.poison(format!(
                             "connection {} panicked: {}",
@@ -200,7 +222,7 @@ pub fn run<P: Program, C: Clock, S: Sink>(
                     });
                     worker.tell(Message::Ended(number));
                     worker.collector.unpark();
-                    (task, ending, cpu)
+                    (task, ending, cpu, used)
                 };
                 let spawned = std::thread::Builder::new()
                     .name(format!("load-{}", number + 1))
@@ -216,13 +238,14 @@ pub fn run<P: Program, C: Clock, S: Sink>(
             })
             .collect();
         drop(messages);
-        for _ in &handles {
-            let _ = readied.recv();
-        }
+        let mut connections: Vec<(usize, ConnectionThreads)> =
+            handles.iter().filter_map(|_| readied.recv().ok()).collect();
+        connections.sort_by_key(|(number, _)| *number);
+        let connections: Vec<_> = connections.into_iter().map(|(_, it)| it).collect();
         start_at = clock.now() + LEAD_NS;
         // It may need threads, too, and the connections must not wait for ever for a start that does not come.
         if handles.len() == count
-            && let Err(panic) = catch_unwind(AssertUnwindSafe(|| started(start_at)))
+            && let Err(panic) = catch_unwind(AssertUnwindSafe(|| started(start_at, &connections)))
         {
             shared.poison(format!("the step could not begin: {}", panic_text(&*panic)));
         }
@@ -328,7 +351,7 @@ pub fn run<P: Program, C: Clock, S: Sink>(
     let elapsed_ns = ended
         .iter()
         .filter(|(task, ..)| !task.background)
-        .map(|(_, ending, _)| ending.ended_ns)
+        .map(|(_, ending, ..)| ending.ended_ns)
         .max();
     let mut elapsed_ns = elapsed_ns.unwrap_or(0);
     let mut poison = shared
@@ -348,7 +371,7 @@ pub fn run<P: Program, C: Clock, S: Sink>(
     let mut totals = std::mem::take(&mut collector.totals);
     let mut handover_wait_ns_max = 0;
     let mut worked = Vec::new();
-    for ((task, ending, cpu), (rows, ok)) in ended.into_iter().zip(done) {
+    for ((task, ending, cpu, [client_use, server_use]), (rows, ok)) in ended.into_iter().zip(done) {
         handover_wait_ns_max = handover_wait_ns_max.max(ending.handover_wait_ns);
         if let Some(total) = task
             .program
@@ -367,6 +390,8 @@ pub fn run<P: Program, C: Clock, S: Sink>(
             ended_ns: ending.ended_ns,
             cpu_user_ns: cpu.user_ns,
             cpu_system_ns: cpu.system_ns,
+            client_use,
+            server_use,
             rows,
             ok,
         });
@@ -392,43 +417,6 @@ pub fn run<P: Program, C: Clock, S: Sink>(
         totals,
         handover_wait_ns_max,
     }
-}
-
-/// CPU time of the calling thread.
-#[derive(Clone, Copy, Debug, Default)]
-struct ThreadCpu {
-    user_ns: u64,
-    system_ns: u64,
-}
-
-impl ThreadCpu {
-    /// The sum is exact to the nanosecond; how it divides is the kernel's estimate by ticks.
-    fn now() -> Self {
-        let total = clock_gettime(ClockId::ThreadCPUTime);
-        let total_ns = total.tv_sec as u64 * 1_000_000_000 + total.tv_nsec as u64;
-        let (user, system) = thread_ticks().unwrap_or((1, 0));
-        let user_ns =
-            (u128::from(total_ns) * u128::from(user) / u128::from((user + system).max(1))) as u64;
-        Self {
-            user_ns,
-            system_ns: total_ns - user_ns,
-        }
-    }
-
-    fn since(&self, earlier: &Self) -> Self {
-        Self {
-            user_ns: self.user_ns.saturating_sub(earlier.user_ns),
-            system_ns: self.system_ns.saturating_sub(earlier.system_ns),
-        }
-    }
-}
-
-/// User and system ticks of the calling thread: fields 14 and 15 of its `stat`, counted behind the name, which may hold
-/// anything.
-fn thread_ticks() -> Option<(u64, u64)> {
-    let stat = fs_err::read_to_string("/proc/thread-self/stat").ok()?;
-    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
-    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {

@@ -164,6 +164,7 @@ fn task(program: Simulated, schedule: Schedule) -> Task<Simulated> {
         background: false,
         program,
         interrupt: None,
+        server_thread: None,
     }
 }
 
@@ -187,7 +188,7 @@ fn run_all(
         limits,
         clock,
         &AtomicBool::new(false),
-        |_| {},
+        |_, _| {},
         &mut notes,
     );
     (outcome, notes)
@@ -229,7 +230,14 @@ fn a_wait_for_a_late_record_is_told() {
     );
     let mut sink = LateOnce(clock.clone(), false);
     let stop = AtomicBool::new(false);
-    let outcome = run(vec![task], limits(None), &clock, &stop, |_| {}, &mut sink);
+    let outcome = run(
+        vec![task],
+        limits(None),
+        &clock,
+        &stop,
+        |_, _| {},
+        &mut sink,
+    );
     assert_eq!(outcome.ended, Ended::Complete);
     let waited_s = outcome.handover_wait_ns_max / SECOND;
     assert!((10..=20).contains(&waited_s), "{waited_s} s");
@@ -416,7 +424,7 @@ fn a_step_whose_beginning_fails_has_failed_and_no_more() {
         limits(Some(1_000_000)),
         &clock,
         &AtomicBool::new(false),
-        |_| panic!("no thread left"),
+        |_, _| panic!("no thread left"),
         &mut Notes::default(),
     );
     let Ended::Failed(reasons) = outcome.ended else {
@@ -447,7 +455,7 @@ fn a_record_that_can_t_be_written_fails_the_step() {
         limits(Some(1_000_000)),
         &clock,
         &AtomicBool::new(false),
-        |_| {},
+        |_, _| {},
         &mut notes,
     );
     let Ended::Failed(reasons) = outcome.ended else {
@@ -491,7 +499,7 @@ fn the_operator_ends_a_step_and_what_was_measured_stays() {
         limits(Some(1_000_000)),
         &clock,
         &stop,
-        |_| {},
+        |_, _| {},
         &mut Stopping(&stop, &mut notes),
     );
     assert_eq!(outcome.ended, Ended::Interrupted);
@@ -535,13 +543,14 @@ fn a_connection_that_hangs_is_cut_off_and_fails_the_step() {
         background: false,
         program: Hanging(cut, clock.clone()),
         interrupt: Some(Box::new(move || interrupt.store(true, SeqCst))),
+        server_thread: None,
     };
     let outcome = run(
         vec![task],
         limits(Some(10)),
         &clock,
         &AtomicBool::new(false),
-        |_| {},
+        |_, _| {},
         &mut Notes::default(),
     );
     let Ended::Failed(reasons) = outcome.ended else {
@@ -584,13 +593,14 @@ fn what_a_program_asks_on_the_way_takes_no_place_in_its_schedule() {
         background: false,
         program: Asking(clock.clone(), 0),
         interrupt: None,
+        server_thread: None,
     };
     let outcome = run(
         vec![task],
         limits(Some(9)),
         &clock,
         &AtomicBool::new(false),
-        |_| {},
+        |_, _| {},
         &mut Notes::default(),
     );
     let (op, ask) = (&outcome.totals["op"], &outcome.totals["ask"]);

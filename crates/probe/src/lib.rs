@@ -18,6 +18,7 @@ pub mod parse;
 mod sampler;
 mod source;
 mod storage;
+mod thread_states;
 mod tree;
 mod warnings;
 
@@ -28,4 +29,5 @@ pub use host::{HostFacts, host, host_at};
 pub use sampler::{Sampler, Targets};
 pub use source::Proc;
 pub use storage::storage_size;
+pub use thread_states::{ConnectionState, StateCounts, ThreadStates, WatchedConnection};
 pub use warnings::{HostContext, HostWarning, warnings};

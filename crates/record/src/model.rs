@@ -463,10 +463,33 @@ pub struct Connection {
     pub cpu_user_ns: u64,
     /// CPU time of its thread in the kernel.
     pub cpu_system_ns: u64,
+    /// Time that its thread was runnable and waited for a processor; `None` where the kernel does not say.
+    #[serde(default)]
+    pub cpu_wait_ns: Option<u64>,
+    /// Instructions of its thread in user mode; `None` where the processor's counters can't be read.
+    #[serde(default)]
+    pub instructions: Option<u64>,
+    /// The server's thread, in the same time; `None` where there is none of its own on this host, or it is not known.
+    #[serde(default)]
+    pub server_thread: Option<ServerThread>,
+    /// Samples of its state, taken at random moments, by the state's name; empty where none could be taken.
+    #[serde(default)]
+    pub states: BTreeMap<String, u64>,
     /// Rows that it inserted, changed, deleted or read.
     pub rows: u64,
     /// Operations that succeeded.
     pub ok: u64,
+}
+
+/// What the server's thread of one connection used in a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerThread {
+    /// CPU time.
+    pub cpu_ns: u64,
+    /// Time that it was runnable and waited for a processor.
+    pub cpu_wait_ns: u64,
+    /// Instructions in user mode; `None` where the processor's counters can't be read.
+    pub instructions: Option<u64>,
 }
 
 /// Totals of one kind of operation: `offered = skipped + ok + failed`.

@@ -1,12 +1,18 @@
 //! One step: connections, load, probes, checks, and their record.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::Context;
 use engine::{Observer, SettleLimits};
-use load::{Clock as _, Ended, IntervalRow, KindTotals, Limits, Progress, Sink, Time};
+use load::{
+    Clock as _, ConnectionThreads, Ended, IntervalRow, KindTotals, Limits, Progress, Sink, Time,
+};
 use plan::Terms;
-use probe::{ColumnKind, Sample, Sampler, Targets};
+use probe::{
+    ColumnKind, ConnectionState, Sample, Sampler, StateCounts, Targets, ThreadStates,
+    WatchedConnection,
+};
 use record::{
     CellDir, Check, Connection, Counter, Cpu, Failure, HostColumn, Interval, Latency, Ops, Settle,
     Status, Step, StepKind, StepWriter, StorageSize, Warning,
@@ -179,7 +185,7 @@ impl<'a, S: Subject> Bench<'a, S> {
             self.limits(Some(time)),
             &conductor.clock,
             &conductor.stop,
-            |_| {},
+            |_, _| {},
             &mut Discard,
         );
         for (kind, totals) in &outcome.totals {
@@ -280,6 +286,7 @@ impl<'a, S: Subject> Bench<'a, S> {
         };
         let clock = &self.conductor.clock;
         let mut waiting = Some((sampler, observer));
+        let mut states = Vec::new();
         let (send, sampling) = std::sync::mpsc::channel();
         let started_unix_ns = &mut record.started_unix_ns;
         let mut outcome = load::run(
@@ -287,10 +294,12 @@ impl<'a, S: Subject> Bench<'a, S> {
             limits,
             clock,
             &self.conductor.stop,
-            |start_at| {
+            |start_at, connections| {
                 *started_unix_ns = unix_now_ns() + start_at.saturating_sub(clock.now());
                 if let Some((sampler, observer)) = waiting.take() {
-                    let _ = send.send(Sampling::begin(clock, start_at, sampler, observer));
+                    let watched: Vec<_> = connections.iter().map(watched).collect();
+                    let states = ThreadStates::new(&watched);
+                    let _ = send.send(Sampling::begin(clock, start_at, sampler, observer, states));
                 }
             },
             &mut SinkWithSampling {
@@ -300,11 +309,13 @@ impl<'a, S: Subject> Bench<'a, S> {
         );
         sink.take_sampling(&sampling);
         if let Some(sampling) = sink.sampling.take() {
-            let (readings, sampler, observer) = sampling.end();
-            (self.sampler, self.second_observer) = (sampler, observer);
-            for reading in readings {
+            let sampled = sampling.end();
+            (self.sampler, self.second_observer) = (sampled.sampler, sampled.observer);
+            for reading in sampled.readings {
                 sink.take(reading);
             }
+            let counts = sampled.states.iter().flat_map(|states| states.counts());
+            states.extend(counts.map(named_states));
         }
         let (first, last, sampling_error) =
             (sink.first.take(), sink.last.take(), sink.error.take());
@@ -313,6 +324,7 @@ impl<'a, S: Subject> Bench<'a, S> {
         for (kind, totals) in &outcome.totals {
             record.ops.insert((*kind).into(), ops(totals));
         }
+        let mut states = states.into_iter();
         for worked in &outcome.worked {
             record.cpu.client_user_ns += worked.cpu_user_ns;
             record.cpu.client_system_ns += worked.cpu_system_ns;
@@ -323,6 +335,14 @@ impl<'a, S: Subject> Bench<'a, S> {
                 ended_ns: worked.ended_ns,
                 cpu_user_ns: worked.cpu_user_ns,
                 cpu_system_ns: worked.cpu_system_ns,
+                cpu_wait_ns: worked.client_use.map(|used| used.cpu_wait_ns),
+                instructions: worked.client_use.and_then(|used| used.instructions),
+                server_thread: worked.server_use.map(|used| record::ServerThread {
+                    cpu_ns: used.cpu_ns,
+                    cpu_wait_ns: used.cpu_wait_ns,
+                    instructions: used.instructions,
+                }),
+                states: states.next().unwrap_or_default(),
                 rows: worked.rows,
                 ok: worked.ok,
             });
@@ -457,6 +477,21 @@ impl<'a, S: Subject> Bench<'a, S> {
             log_bytes,
         })
     }
+}
+
+fn watched(threads: &ConnectionThreads) -> WatchedConnection {
+    WatchedConnection {
+        client: threads.client,
+        server: threads.server,
+    }
+}
+
+/// Returns the states that were seen, by their names.
+fn named_states(counts: &StateCounts) -> BTreeMap<String, u64> {
+    let all = ConnectionState::ALL.into_iter().zip(counts);
+    let seen = all.filter(|(_, count)| **count > 0);
+    seen.map(|(state, &count)| (state.name().to_owned(), count))
+        .collect()
 }
 
 /// Takes the seconds of a warm-up, of which its totals alone are kept.

@@ -366,6 +366,18 @@ impl Session for MysqlSession {
         Ok(known.and_then(|(_, last)| *last))
     }
 
+    fn server_thread(&mut self) -> Option<u32> {
+        let sql = match self.server_version().contains("MariaDB") {
+            true => "select tid from information_schema.processlist where id = connection_id()",
+            // From 5.7 on, and empty where the performance schema is off.
+            false => {
+                "select thread_os_id from performance_schema.threads where processlist_id = connection_id()"
+            }
+        };
+        let tid = self.query_i64(sql).ok()??;
+        u32::try_from(tid).ok().filter(|&tid| tid > 0)
+    }
+
     fn interrupt(&self) -> Result<Interrupt, Error> {
         self.connection.interrupt()
     }

@@ -349,6 +349,11 @@ impl Connection {
         }
     }
 
+    /// Returns the process that serves the connection, as the server names it.
+    pub(super) fn backend_pid(&self) -> Option<u32> {
+        u32::try_from(self.process_id).ok().filter(|&pid| pid > 0)
+    }
+
     /// Ends what the connection waits for, from another thread.
     pub(super) fn interrupt(&self) -> Result<Interrupt, Error> {
         let address = self.address.clone();

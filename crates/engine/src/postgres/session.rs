@@ -358,6 +358,10 @@ impl Session for PostgresSession {
         }
     }
 
+    fn server_thread(&mut self) -> Option<u32> {
+        self.connection.backend_pid()
+    }
+
     fn interrupt(&self) -> Result<Interrupt, Error> {
         self.connection.interrupt()
     }

@@ -557,15 +557,24 @@ impl<S: Session> Work<Connection<S>> {
     ///
     /// # Errors
     /// The engine's own.
-    pub fn interrupt(&self) -> Result<engine::Interrupt, Error> {
-        match &self.program {
+    pub fn interrupt(&mut self) -> Result<engine::Interrupt, Error> {
+        self.session().interrupt()
+    }
+
+    /// Returns the server's thread; see [`Session::server_thread`].
+    pub fn server_thread(&mut self) -> Option<u32> {
+        self.session().server_thread()
+    }
+
+    fn session(&mut self) -> &mut S {
+        match &mut self.program {
             Connection::Inserter(inserter) | Connection::Indexer(Indexer { inserter, .. }) => {
-                inserter.session.interrupt()
+                &mut inserter.session
             }
-            Connection::Deleter(deleter) => deleter.session.interrupt(),
-            Connection::RangeReader(reader) => reader.session.interrupt(),
-            Connection::PointReader(reader) => reader.session.interrupt(),
-            Connection::Holder(holder) => holder.session.interrupt(),
+            Connection::Deleter(deleter) => &mut deleter.session,
+            Connection::RangeReader(reader) => &mut reader.session,
+            Connection::PointReader(reader) => &mut reader.session,
+            Connection::Holder(holder) => &mut holder.session,
         }
     }
 }

@@ -76,8 +76,8 @@ impl<S: Session> Program for Connection<S> {
 }
 
 impl<S: Session> Connection<S> {
-    pub(super) fn session(&self) -> &S {
-        each!(self, inner => &inner.session)
+    pub(super) fn session(&mut self) -> &mut S {
+        each!(self, inner => &mut inner.session)
     }
 
     /// What it did to the number of rows, by the number of the table.

@@ -113,8 +113,13 @@ impl<S: Session> Work<Connection<S>> {
     ///
     /// # Errors
     /// The engine's own.
-    pub fn interrupt(&self) -> Result<Interrupt, Error> {
+    pub fn interrupt(&mut self) -> Result<Interrupt, Error> {
         self.program.session().interrupt()
+    }
+
+    /// Returns the server's thread; see [`Session::server_thread`].
+    pub fn server_thread(&mut self) -> Option<u32> {
+        self.program.session().server_thread()
     }
 }
 

@@ -805,8 +805,8 @@ fn a_transaction_that_failed_is_done_again_from_its_beginning() {
         assert!(connection.may_retry(error.class), "{class:?}");
         assert_eq!(connection.execute().unwrap().rows, 4);
         assert_eq!(connection.expected_rows(), (0, u64::MAX));
-        let asked = &connection.session().asked;
-        let sql = connection.session().sql();
+        let session = connection.session();
+        let (asked, sql) = (&session.asked, session.sql());
         assert_eq!(
             (sql[0], sql[at + 1], sql[at + 2]),
             ("begin", "rollback", "begin")

@@ -13,7 +13,7 @@ use record::{Check, Step, StepKind, Warning};
 use workload::insert::connection::Connection;
 use workload::insert::{self, Insert};
 
-use super::{Done, Planned, Rest, Subject, recorded};
+use super::{Done, Planned, Rest, Subject, recorded, server_thread};
 use crate::run::display::Goal;
 
 /// The Insert Benchmark on an engine that speaks SQL.
@@ -90,9 +90,14 @@ impl<E: SqlEngine> Subject for SqlInsert<'_, E> {
         self.tables = works.iter().map(|work| work.table).collect();
         works
             .into_iter()
-            .map(|work| {
+            .map(|mut work| {
                 let interrupt = work.interrupt()?;
-                Ok(task(work, self.clients, Some(interrupt)))
+                let server_thread = server_thread(self.engine, || work.server_thread());
+                let task = task(work, self.clients, Some(interrupt));
+                Ok(Task {
+                    server_thread,
+                    ..task
+                })
             })
             .collect()
     }
@@ -152,6 +157,7 @@ pub fn task<P>(work: insert::Work<P>, clients: u32, interrupt: Option<Interrupt>
         }),
         background: work.background,
         interrupt,
+        server_thread: None,
         program: work.program,
     }
 }

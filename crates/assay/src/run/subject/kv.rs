@@ -132,6 +132,7 @@ impl Subject for KvSequence<'_> {
                 .map_or(Schedule::Closed, |rate| Schedule::bursts(rate, kv::BURST)),
             background: false,
             interrupt: None,
+            server_thread: None,
             program: work.program,
         };
         Ok(works.into_iter().map(task).collect())

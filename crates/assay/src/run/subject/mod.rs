@@ -125,6 +125,11 @@ pub trait Subject {
     -> Result<Settled, Error>;
 }
 
+/// Returns a connection's server thread, which `ask` asks for, where the server's processes are on this host.
+fn server_thread(engine: &dyn Engine, ask: impl FnOnce() -> Option<u32>) -> Option<u32> {
+    engine.process_id().and_then(|_| ask())
+}
+
 /// A workload's check as it is recorded.
 fn recorded(check: workload::insert::Check) -> Check {
     Check {

@@ -10,7 +10,7 @@ use record::{Check, Step, StepKind};
 use workload::sysbench::connection::Connection;
 use workload::sysbench::{self, Sysbench, Wanted, WantedIndex, test};
 
-use super::{Done, Planned, Rest, Subject, recorded};
+use super::{Done, Planned, Rest, Subject, recorded, server_thread};
 use crate::run::display::Goal;
 
 /// Rows of each table that are compared with what was loaded.
@@ -99,7 +99,7 @@ impl<E: SqlEngine> Subject for SqlSysbench<'_, E> {
             .context("the step's connections can't be opened")?;
         works
             .into_iter()
-            .map(|work| {
+            .map(|mut work| {
                 Ok(Task {
                     client: work.client,
                     role: work.role,
@@ -108,6 +108,7 @@ impl<E: SqlEngine> Subject for SqlSysbench<'_, E> {
                     }),
                     background: false,
                     interrupt: Some(work.interrupt()?),
+                    server_thread: server_thread(self.engine, || work.server_thread()),
                     program: work.program,
                 })
             })

@@ -1,0 +1,188 @@
+//! Measures a thread between two moments: its CPU time, the time that it waited for a processor, and its instructions
+//! where the processor counts them. Reads files of `/proc` and counters of the kernel, so it belongs before the first
+//! operation of a connection and after its last one.
+
+use perf_event::events::{Event, Hardware};
+use perf_event::{Builder, Counter};
+use rustix::time::{ClockId, clock_gettime};
+
+/// A thread's use of processors between two moments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadUse {
+    /// Time on a processor. Excludes time that a hypervisor took away, where the kernel knows of it.
+    pub cpu_ns: u64,
+    /// Time in a run queue: runnable, but waiting for a processor.
+    pub cpu_wait_ns: u64,
+    /// Instructions retired in user mode; `None` where the processor's counters can't be read.
+    pub instructions: Option<u64>,
+}
+
+/// Measures one thread from [`begin`](Self::begin) to [`end`](Self::end).
+pub(crate) struct ThreadMeter {
+    tid: u32,
+    began: Scheduled,
+    instructions: Option<Counter>,
+}
+
+impl ThreadMeter {
+    /// Starts to measure the thread `tid`; `None` if there is no such thread, or the kernel keeps no
+    /// `/proc/TID/schedstat`.
+    pub(crate) fn begin(tid: u32) -> Option<Self> {
+        Some(Self {
+            tid,
+            instructions: counter(tid, Hardware::INSTRUCTIONS),
+            began: Scheduled::now(tid)?,
+        })
+    }
+
+    /// Returns the use since the beginning; `None` if the thread has ended.
+    pub(crate) fn end(mut self) -> Option<ThreadUse> {
+        let ended = Scheduled::now(self.tid)?;
+        Some(ThreadUse {
+            cpu_ns: ended.cpu_ns.checked_sub(self.began.cpu_ns)?,
+            cpu_wait_ns: ended.cpu_wait_ns.checked_sub(self.began.cpu_wait_ns)?,
+            instructions: self.instructions.as_mut().and_then(|it| it.read().ok()),
+        })
+    }
+}
+
+/// Counts an event of a thread from now on; `None` where the machine or its permissions have no such counter.
+fn counter(tid: u32, event: impl Event) -> Option<Counter> {
+    let mut builder = Builder::new(event);
+    builder.observe_pid(tid.cast_signed()).any_cpu();
+    let mut counter = builder.build().ok()?;
+    counter.enable().ok()?;
+    Some(counter)
+}
+
+/// The first two fields of `/proc/TID/schedstat`, which any user may read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Scheduled {
+    cpu_ns: u64,
+    cpu_wait_ns: u64,
+}
+
+impl Scheduled {
+    fn now(tid: u32) -> Option<Self> {
+        Self::parse(&fs_err::read_to_string(format!("/proc/{tid}/schedstat")).ok()?)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut fields = text.split_ascii_whitespace().map(str::parse);
+        Some(Self {
+            cpu_ns: fields.next()?.ok()?,
+            cpu_wait_ns: fields.next()?.ok()?,
+        })
+    }
+}
+
+/// CPU time of the calling thread, divided into user and kernel mode.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ThreadCpu {
+    pub(crate) user_ns: u64,
+    pub(crate) system_ns: u64,
+}
+
+impl ThreadCpu {
+    /// The sum is exact to the nanosecond; how it divides is the kernel's estimate by ticks.
+    pub(crate) fn now() -> Self {
+        let total = clock_gettime(ClockId::ThreadCPUTime);
+        let total_ns = total.tv_sec as u64 * 1_000_000_000 + total.tv_nsec as u64;
+        let (user, system) = thread_ticks().unwrap_or((1, 0));
+        let user_ns =
+            (u128::from(total_ns) * u128::from(user) / u128::from((user + system).max(1))) as u64;
+        Self {
+            user_ns,
+            system_ns: total_ns - user_ns,
+        }
+    }
+
+    pub(crate) fn since(&self, earlier: &Self) -> Self {
+        Self {
+            user_ns: self.user_ns.saturating_sub(earlier.user_ns),
+            system_ns: self.system_ns.saturating_sub(earlier.system_ns),
+        }
+    }
+}
+
+/// User and system ticks of the calling thread: fields 14 and 15 of its `stat`, counted behind the name, which may hold
+/// anything.
+fn thread_ticks() -> Option<(u64, u64)> {
+    let stat = fs_err::read_to_string("/proc/thread-self/stat").ok()?;
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
+    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hint::black_box;
+
+    use perf_event::events::Software;
+
+    use super::*;
+
+    fn own_tid() -> u32 {
+        rustix::thread::gettid()
+            .as_raw_nonzero()
+            .get()
+            .cast_unsigned()
+    }
+
+    /// Works until the thread has used so much CPU time.
+    fn work(cpu_ns: u64) {
+        let spent = || {
+            let now = ThreadCpu::now();
+            now.user_ns + now.system_ns
+        };
+        let began = spent();
+        while spent() - began < cpu_ns {
+            black_box((0..1000_u64).map(black_box).sum::<u64>());
+        }
+    }
+
+    #[test]
+    fn a_meter_sees_the_cpu_time_of_its_thread() {
+        let meter = ThreadMeter::begin(own_tid()).unwrap();
+        work(20_000_000);
+        let used = meter.end().unwrap();
+        // Both count the same time, by different readings.
+        assert!((20_000_000..40_000_000).contains(&used.cpu_ns), "{used:?}");
+    }
+
+    #[test]
+    fn a_thread_that_has_ended_has_no_figures() {
+        let (send, tid) = std::sync::mpsc::channel();
+        let (go, wait) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            send.send(own_tid()).unwrap();
+            let _ = wait.recv();
+        });
+        let meter = ThreadMeter::begin(tid.recv().unwrap()).unwrap();
+        drop(go);
+        thread.join().unwrap();
+        assert_eq!(meter.end(), None);
+    }
+
+    #[test]
+    fn recorded_schedstats_are_read() {
+        let read = Scheduled::parse("52030455 1200345 173\n");
+        let expected = Scheduled {
+            cpu_ns: 52_030_455,
+            cpu_wait_ns: 1_200_345,
+        };
+        assert_eq!(read, Some(expected));
+        assert_eq!(Scheduled::parse("0\n"), None);
+    }
+
+    /// The reader of instructions, on an event that every kernel counts.
+    #[test]
+    fn a_software_event_is_counted_for_one_thread() {
+        let Some(mut counter) = counter(own_tid(), Software::TASK_CLOCK) else {
+            eprintln!("perf_event_open is not permitted here");
+            return;
+        };
+        work(20_000_000);
+        let counted = counter.read().unwrap();
+        assert!(counted >= 15_000_000, "{counted} ns");
+    }
+}

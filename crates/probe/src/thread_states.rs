@@ -1,0 +1,316 @@
+//! Samples what connections are doing: on a processor or ready for one, waiting for the device, for another thread, or
+//! for each other.
+//!
+//! `/proc/TID/syscall` names the system call in which a thread is blocked, or says that it runs. It needs no kernel
+//! setting, no privilege over assay's own children, and interrupts nobody. A connection to a server has two threads, of
+//! which one works while the other waits: its state is the server's while the client waits for a reply. Samples are
+//! taken at random moments, so that the share of a state among them is its share of the time, whatever the load's
+//! rhythm is; the standard error of a share `p` of `n` samples is `sqrt(p (1 - p) / n)`.
+
+use std::os::fd::OwnedFd;
+
+use crate::Proc;
+
+/// Files read in one sample, at most. More connections take turns.
+const READS_PER_SAMPLE_MAX: usize = 32;
+
+/// What a connection does at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConnectionState {
+    /// The thread whose turn it is runs, or could: it has a processor or waits for one.
+    Runnable,
+    /// It reads a file, or waits for a page of one.
+    Read,
+    /// It writes a file.
+    Write,
+    /// It waits for data to become durable.
+    Fsync,
+    /// It waits for another thread or process: a lock, a latch, a queue, a group commit.
+    Lock,
+    /// Client and server both wait for a message: it is on its way.
+    Handover,
+    /// It sleeps: it is not due yet, or backs off from a lock.
+    Sleep,
+    /// It waits in another system call.
+    Other,
+}
+
+impl ConnectionState {
+    /// All states, in the order of their declaration.
+    pub const ALL: [Self; 8] = [
+        Self::Runnable,
+        Self::Read,
+        Self::Write,
+        Self::Fsync,
+        Self::Lock,
+        Self::Handover,
+        Self::Sleep,
+        Self::Other,
+    ];
+
+    /// Returns the state's name in the record.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Runnable => "runnable",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Fsync => "fsync",
+            Self::Lock => "lock",
+            Self::Handover => "handover",
+            Self::Sleep => "sleep",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// The threads of one connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WatchedConnection {
+    /// The load's thread.
+    pub client: u32,
+    /// The server's thread; `None` for an engine that works on the client's, and where it is not known.
+    pub server: Option<u32>,
+}
+
+/// Samples of one connection, by state in the order of [`ConnectionState::ALL`].
+pub type StateCounts = [u64; ConnectionState::ALL.len()];
+
+/// Counts the states of connections over one step.
+pub struct ThreadStates {
+    proc: Proc,
+    buffer: Vec<u8>,
+    threads: Vec<(WatchedConnection, [Option<OwnedFd>; 2])>,
+    counts: Vec<StateCounts>,
+    next: usize,
+    is_server_first: bool,
+}
+
+impl ThreadStates {
+    /// Watches these connections; [`counts`](Self::counts) are in their order.
+    pub fn new(connections: &[WatchedConnection]) -> Self {
+        Self::at(Proc::live(), connections)
+    }
+
+    fn at(proc: Proc, connections: &[WatchedConnection]) -> Self {
+        Self {
+            proc,
+            buffer: Vec::new(),
+            threads: connections.iter().map(|&it| (it, [None, None])).collect(),
+            counts: vec![StateCounts::default(); connections.len()],
+            next: 0,
+            is_server_first: false,
+        }
+    }
+
+    /// Takes one sample of each connection, or of the next ones where there are many. Skips a connection that has
+    /// ended, and one whose threads may not be looked at.
+    pub fn sample(&mut self) {
+        // The second thread is read some microseconds after the first: which one that is alternates, so that neither
+        // is always the later one.
+        self.is_server_first = !self.is_server_first;
+        let count = self.threads.len().min(READS_PER_SAMPLE_MAX / 2);
+        for _ in 0..count {
+            let at = self.next;
+            self.next = (at + 1) % self.threads.len();
+            if let Some(state) = self.state(at) {
+                self.counts[at][state as usize] += 1;
+            }
+        }
+    }
+
+    /// Returns the samples of each connection since the beginning.
+    pub fn counts(&self) -> &[StateCounts] {
+        &self.counts
+    }
+
+    fn state(&mut self, at: usize) -> Option<ConnectionState> {
+        let (connection, [client_file, server_file]) = &mut self.threads[at];
+        let Some(server) = connection.server else {
+            let client = activity(&self.proc, connection.client, client_file, &mut self.buffer)?;
+            return Some(own_state(client));
+        };
+        let mut read = |tid, file| activity(&self.proc, tid, file, &mut self.buffer);
+        let (client, server) = match self.is_server_first {
+            true => {
+                let server = read(server, server_file)?;
+                (read(connection.client, client_file)?, server)
+            }
+            false => {
+                let client = read(connection.client, client_file)?;
+                (client, read(server, server_file)?)
+            }
+        };
+        Some(match (client, server) {
+            (Activity::Message, Activity::Message) => ConnectionState::Handover,
+            (Activity::Message, server) => own_state(server),
+            (client, _) => own_state(client),
+        })
+    }
+}
+
+/// What one thread does at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Activity {
+    State(ConnectionState),
+    /// It waits for a message.
+    Message,
+}
+
+fn own_state(activity: Activity) -> ConnectionState {
+    match activity {
+        Activity::State(state) => state,
+        // Without the other side's thread nobody knows what it does meanwhile.
+        Activity::Message => ConnectionState::Other,
+    }
+}
+
+fn activity(
+    proc: &Proc,
+    tid: u32,
+    file: &mut Option<OwnedFd>,
+    buffer: &mut Vec<u8>,
+) -> Option<Activity> {
+    let name = format!("proc/{tid}/syscall");
+    let text = proc.read_piece(&name, file, true, buffer).ok()?;
+    parse(&text)
+}
+
+/// Reads `/proc/TID/syscall`: `running`, or the number of a system call in decimal and its arguments, or `-1` for a
+/// thread that is blocked outside of any, as by a page fault.
+fn parse(text: &str) -> Option<Activity> {
+    use ConnectionState::{Fsync, Lock, Other, Read, Runnable, Sleep, Write};
+    let first = text.split_ascii_whitespace().next()?;
+    if first == "running" {
+        return Some(Activity::State(Runnable));
+    }
+    let number: i64 = first.parse().ok()?;
+    let state = match number {
+        -1 => Read,
+        libc::SYS_read
+        | libc::SYS_pread64
+        | libc::SYS_readv
+        | libc::SYS_preadv
+        | libc::SYS_preadv2
+        | libc::SYS_io_getevents
+        | libc::SYS_io_uring_enter
+        | libc::SYS_readahead => Read,
+        libc::SYS_write
+        | libc::SYS_pwrite64
+        | libc::SYS_writev
+        | libc::SYS_pwritev
+        | libc::SYS_pwritev2
+        | libc::SYS_sync_file_range
+        | libc::SYS_fallocate
+        | libc::SYS_ftruncate => Write,
+        libc::SYS_fsync | libc::SYS_fdatasync | libc::SYS_msync | libc::SYS_syncfs => Fsync,
+        libc::SYS_futex
+        | libc::SYS_semop
+        | libc::SYS_semtimedop
+        | libc::SYS_fcntl
+        | libc::SYS_flock => Lock,
+        libc::SYS_clock_nanosleep | libc::SYS_nanosleep => Sleep,
+        libc::SYS_recvfrom
+        | libc::SYS_recvmsg
+        | libc::SYS_sendto
+        | libc::SYS_sendmsg
+        | libc::SYS_ppoll
+        | libc::SYS_epoll_pwait
+        | libc::SYS_epoll_pwait2
+        | libc::SYS_pselect6 => return Some(Activity::Message),
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_poll | libc::SYS_epoll_wait | libc::SYS_select => return Some(Activity::Message),
+        _ => Other,
+    };
+    Some(Activity::State(state))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recorded_files_are_read() {
+        let of = |text: &str| parse(text);
+        let is = |state| Some(Activity::State(state));
+        assert_eq!(of("running\n"), is(ConnectionState::Runnable));
+        assert_eq!(
+            of("-1 0x7ffd470a0bd8 0x7ff4c094a2ad\n"),
+            is(ConnectionState::Read)
+        );
+        let call = |number: i64| of(&format!("{number} 0x3 0x7ff4c07ce000 0x20000 0x0\n"));
+        assert_eq!(call(libc::SYS_fdatasync), is(ConnectionState::Fsync));
+        assert_eq!(call(libc::SYS_pread64), is(ConnectionState::Read));
+        assert_eq!(call(libc::SYS_futex), is(ConnectionState::Lock));
+        assert_eq!(call(libc::SYS_recvfrom), Some(Activity::Message));
+        assert_eq!(call(libc::SYS_getpid), is(ConnectionState::Other));
+        assert_eq!(of(""), None);
+    }
+
+    /// A copy of `/proc` with the call of each thread.
+    fn proc_with(calls: &[(u32, String)]) -> (tempfile::TempDir, Proc) {
+        let root = tempfile::tempdir().unwrap();
+        for (tid, call) in calls {
+            let folder = root.path().join(format!("proc/{tid}"));
+            fs_err::create_dir_all(&folder).unwrap();
+            fs_err::write(folder.join("syscall"), call).unwrap();
+        }
+        let proc = Proc::at(root.path());
+        (root, proc)
+    }
+
+    #[test]
+    fn a_connection_is_where_the_thread_is_whose_turn_it_is() {
+        let reply = format!("{} 0x3", libc::SYS_recvfrom);
+        let fsync = format!("{} 0x5", libc::SYS_fdatasync);
+        let (_root, proc) = proc_with(&[
+            (1, reply.clone()),
+            (2, fsync),
+            (3, "running".to_owned()),
+            (4, reply.clone()),
+            (5, reply.clone()),
+            (6, reply),
+        ]);
+        let watched = |client, server| WatchedConnection { client, server };
+        let connections = [
+            watched(1, Some(2)),
+            watched(3, Some(4)),
+            watched(5, Some(6)),
+            watched(3, None),
+            // Nobody has this thread.
+            watched(7, None),
+        ];
+        let mut states = ThreadStates::at(proc, &connections);
+        states.sample();
+        states.sample();
+        let count = |at: usize, state: ConnectionState| states.counts()[at][state as usize];
+        assert_eq!(count(0, ConnectionState::Fsync), 2);
+        assert_eq!(count(1, ConnectionState::Runnable), 2);
+        assert_eq!(count(2, ConnectionState::Handover), 2);
+        assert_eq!(count(3, ConnectionState::Runnable), 2);
+        assert_eq!(states.counts()[4], StateCounts::default());
+    }
+
+    #[test]
+    fn a_blocked_thread_of_this_process_is_seen_to_wait() {
+        let (send, tid) = std::sync::mpsc::channel();
+        let (go, wait) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            let own = rustix::thread::gettid().as_raw_nonzero().get();
+            send.send(own.cast_unsigned()).unwrap();
+            let _ = wait.recv();
+        });
+        let client = tid.recv().unwrap();
+        let server = None;
+        let mut states = ThreadStates::new(&[WatchedConnection { client, server }]);
+        let waits = |states: &ThreadStates| states.counts()[0][ConnectionState::Lock as usize];
+        while waits(&states) == 0 {
+            states.sample();
+            std::thread::yield_now();
+        }
+        drop(go);
+        thread.join().unwrap();
+        let before = states.counts()[0];
+        states.sample();
+        assert_eq!(states.counts()[0], before, "it has ended");
+    }
+}
