@@ -2,6 +2,7 @@
 
 mod counters;
 mod lsm;
+mod op_time;
 mod upkeep;
 
 use std::collections::BTreeMap;
@@ -16,7 +17,7 @@ use crate::{CounterSeries, OpSeries, rate_exceeded_in};
 pub(crate) use lsm::lsm;
 
 /// All metrics, in the order in which the field shows them; what it does not have comes last.
-pub const METRICS: [&str; 88] = [
+pub const METRICS: [&str; 104] = [
     "ips",
     "dps",
     "qps",
@@ -50,6 +51,22 @@ pub const METRICS: [&str; 88] = [
     "cpu_mhz",
     "client_cpu_us_per_op",
     "server_cpu_us_per_op",
+    "op_time_us",
+    "op_client_cpu_us",
+    "op_server_cpu_us",
+    "op_cpu_wait_us",
+    "op_steal_us",
+    "op_read_us",
+    "op_write_us",
+    "op_fsync_us",
+    "op_lock_us",
+    "op_handover_us",
+    "op_rest_us",
+    "own_cpu_us_per_op",
+    "background_cpu_us_per_op",
+    "instructions_per_op",
+    "own_read_kb_per_op",
+    "own_write_kb_per_op",
     "client_cpu_us_per_row_inserted",
     "client_cpu_us_per_row_deleted",
     "client_cpu_us_per_query",
@@ -220,6 +237,17 @@ pub fn metrics(
     ] {
         set(name, of_role(role, Some(operations_of_role(step, role))));
     }
+    for (name, value) in op_time::op_time(step, host, embedded) {
+        set(name, value);
+    }
+    set(
+        "own_read_kb_per_op",
+        per_op(scaled(own_bytes(host, "read", embedded), KIB)),
+    );
+    set(
+        "own_write_kb_per_op",
+        per_op(scaled(own_bytes(host, "write", embedded), KIB)),
+    );
     for (name, value) in upkeep::upkeep(step, host) {
         set(name, value);
     }
@@ -319,6 +347,13 @@ fn others_percent(step: &Step, host: &HostSeries, embedded: bool) -> Option<f64>
     };
     let others = (working - assay - server).max(0.0);
     over(100.0 * others, all_cpu_ns_per_second(host)?)
+}
+
+/// Bytes per second that the engine's own processes read from storage, or wrote to it: `server_read_bytes`, and of an
+/// embedded engine those of assay's process.
+fn own_bytes(host: &HostSeries, what: &str, embedded: bool) -> Option<f64> {
+    let whose = if embedded { "assay" } else { "server" };
+    growth_per_second(host, &format!("{whose}_{what}_bytes"))
 }
 
 /// Thousands of rows per second that events went through from end to end.

@@ -87,6 +87,8 @@ columns! {
     ServerGroupMemory Gauge "server_cgroup_memory_bytes" "memory that the server's control group is charged with, where that is limited";
     ServerGroupCache Gauge "server_cgroup_cache_bytes" "the part of it that is page cache of files, without shared memory";
     AssayCpu Cumulative "assay_cpu_ns" "all of assay's own process, user and kernel mode";
+    AssayRead Cumulative "assay_read_bytes" "bytes that assay's own process read from storage";
+    AssayWrite Cumulative "assay_write_bytes" "bytes of page cache that assay's own process made dirty, charged as those of the server";
     Data Gauge "data_bytes" "tables and indexes, as allocated on disk";
     Log Gauge "log_bytes" "redo, undo and write-ahead logs, as allocated on disk";
 }

@@ -9,7 +9,7 @@ use crate::columns::{Place, Sample};
 use crate::disk::Disks;
 use crate::frequency::Frequency;
 use crate::group::ServerGroup;
-use crate::parse::{parse_meminfo, parse_pressure, parse_stat, parse_vmstat};
+use crate::parse::{parse_meminfo, parse_pressure, parse_process_io, parse_stat, parse_vmstat};
 use crate::tree::Tree;
 use crate::{ProbeError, Proc, storage_size};
 
@@ -139,6 +139,13 @@ impl Sampler {
         if let Some((data_bytes, log_bytes)) = self.sizes(now()) {
             row.set(Place::Data, data_bytes);
             row.set(Place::Log, log_bytes);
+        }
+        if let Some(io) = self
+            .proc
+            .optional("proc/self/io", &mut self.buffer, parse_process_io)?
+        {
+            row.set(Place::AssayRead, io.read_bytes);
+            row.set(Place::AssayWrite, io.write_bytes);
         }
         let own = clock_gettime(ClockId::ProcessCPUTime);
         row.set(

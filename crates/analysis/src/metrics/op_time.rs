@@ -1,0 +1,367 @@
+//! Accounts for the time of an operation: CPU, waiting for a processor, waiting for the device and for others, and what
+//! no part accounts for. Each part is measured by itself; only the rest is a difference.
+//!
+//! All figures are of the connections that do the step's main operation: what runs beside them at a rate of its own
+//! would cost more per operation whenever operations are slower.
+
+use std::collections::BTreeMap;
+
+use record::{Connection, HostSeries, Step, StepKind};
+
+use super::{busy_cpu_ns_per_second, growth_per_second, operations, over};
+use crate::operation::role_of;
+
+/// The state of a connection that waits until an operation is due, or backs off from a lock.
+const SLEEP: &str = "sleep";
+
+/// With fewer samples a share of the time is off by more than 7 points (one standard error at one half).
+const SAMPLES_MIN: u64 = 50;
+
+/// Returns the parts of an operation's time, and what else its connections used, each with its metric's name.
+pub(super) fn op_time(
+    step: &Step,
+    host: &HostSeries,
+    embedded: bool,
+) -> Vec<(&'static str, Option<f64>)> {
+    let Some(operations) = operations(step).filter(|&operations| operations > 0.0) else {
+        return Vec::new();
+    };
+    let main = main_connections(step);
+    if main.is_empty() {
+        return Vec::new();
+    }
+    let us_per_op = |ns: u64| ns as f64 / 1e3 / operations;
+    let total = |of: &dyn Fn(&Connection) -> Option<u64>| -> Option<u64> {
+        main.iter().map(|connection| of(connection)).sum()
+    };
+    let sum = |ns: &dyn Fn(&Connection) -> Option<u64>| total(ns).map(us_per_op);
+    let server = |ns: fn(&record::ServerThread) -> u64| match embedded {
+        true => Some(0.0),
+        false => sum(&|it| it.server_thread.as_ref().map(ns)),
+    };
+
+    let client_cpu = sum(&|it| Some(it.cpu_user_ns + it.cpu_system_ns));
+    let server_cpu = server(|thread| thread.cpu_ns);
+    let own_cpu = client_cpu.zip(server_cpu).map(|(a, b)| a + b);
+    let client_wait = sum(&|it| it.cpu_wait_ns);
+    let cpu_wait = client_wait
+        .zip(server(|thread| thread.cpu_wait_ns))
+        .map(|(a, b)| a + b);
+    let steal = own_cpu.zip(stolen_per_busy(host)).map(|(a, b)| a * b);
+
+    let lasted = sum(&|it| Some(it.ended_ns.saturating_sub(it.started_ns)));
+    let is_open = has_rate(step);
+    let shares = Shares::new(&main, is_open);
+    let busy = match (is_open, &shares) {
+        (false, _) => lasted,
+        (true, Some(shares)) => lasted.map(|us| us * (1.0 - shares.idle)),
+        (true, None) => None,
+    };
+    let part = |states: &[&str]| Some(busy? * shares.as_ref()?.of(states));
+    // Where nothing has a rate, who sleeps backs off from a lock.
+    let locks: &[&str] = if is_open { &["lock"] } else { &["lock", SLEEP] };
+    let parts = [
+        ("op_client_cpu_us", client_cpu),
+        ("op_server_cpu_us", server_cpu),
+        ("op_cpu_wait_us", cpu_wait),
+        ("op_steal_us", steal),
+        ("op_read_us", part(&["read"])),
+        ("op_write_us", part(&["write"])),
+        ("op_fsync_us", part(&["fsync"])),
+        ("op_lock_us", part(locks)),
+        ("op_handover_us", part(&["handover"])),
+    ];
+    let measured: Option<f64> = parts.iter().map(|(_, us)| *us).sum();
+    let rest = busy.zip(measured).map(|(busy, measured)| busy - measured);
+
+    let instructions = total(&|it| {
+        let server = match embedded {
+            true => 0,
+            false => it.server_thread?.instructions?,
+        };
+        Some(it.instructions? + server)
+    });
+    let mut figures: Vec<_> = parts.into();
+    if embedded {
+        figures.retain(|(name, _)| *name != "op_server_cpu_us");
+    }
+    figures.extend([
+        ("op_time_us", busy),
+        ("op_rest_us", rest),
+        ("own_cpu_us_per_op", own_cpu),
+        (
+            "instructions_per_op",
+            instructions.map(|count| count as f64 / operations),
+        ),
+        (
+            "background_cpu_us_per_op",
+            background_cpu_ns(step, embedded).map(|ns| ns / 1e3 / operations),
+        ),
+    ]);
+    figures
+}
+
+/// Whether the step's main operation is held to a rate.
+fn has_rate(step: &Step) -> bool {
+    let ops = step.main_operation().and_then(|kind| step.ops.get(kind));
+    ops.is_some_and(|ops| ops.rate_target_ops_per_s.is_some())
+}
+
+/// Connections that do the step's main operation, or create its indexes.
+fn main_connections(step: &Step) -> Vec<&Connection> {
+    let role = step.main_operation().map(role_of);
+    let connections = step.connections.iter();
+    let is_main = |it: &&Connection| {
+        Some(it.role.as_str()) == role || step.kind == StepKind::Index && it.role == "index"
+    };
+    connections.filter(is_main).collect()
+}
+
+/// CPU time of the engine that is not of the threads of any connection: purge, checkpoints, compaction, and with an
+/// embedded engine assay's own sampling. `None` where one of the two is not known.
+fn background_cpu_ns(step: &Step, embedded: bool) -> Option<f64> {
+    let connections = step.connections.iter();
+    let (all, served): (u64, Option<u64>) = match embedded {
+        true => (
+            step.cpu.assay_ns,
+            connections
+                .map(|it| Some(it.cpu_user_ns + it.cpu_system_ns))
+                .sum(),
+        ),
+        false => (
+            step.cpu.server_ns?,
+            connections.map(|it| Some(it.server_thread?.cpu_ns)).sum(),
+        ),
+    };
+    // The server's is counted in ticks.
+    Some((all as f64 - served? as f64).max(0.0))
+}
+
+/// Time that the hypervisor took from the processors for each that they worked: what a thread loses while it runs,
+/// which neither its CPU time nor its waiting shows.
+fn stolen_per_busy(host: &HostSeries) -> Option<f64> {
+    over(
+        growth_per_second(host, "cpu_steal_ns")?,
+        busy_cpu_ns_per_second(host)?,
+    )
+}
+
+/// Shares of the connections' time by state, from samples.
+struct Shares {
+    /// The share of all samples in which a connection had nothing to do yet.
+    idle: f64,
+    /// Of the other samples, those in each state.
+    states: BTreeMap<String, f64>,
+}
+
+impl Shares {
+    /// `None` with too few samples. With a rate (`is_open`) a connection sleeps until an operation is due.
+    fn new(main: &[&Connection], is_open: bool) -> Option<Self> {
+        let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+        for (state, count) in main.iter().flat_map(|it| &it.states) {
+            *counts.entry(state).or_default() += count;
+        }
+        let idle = if is_open { counts.remove(SLEEP) } else { None };
+        let busy: u64 = counts.values().sum();
+        let share = |count: u64, of: u64| count as f64 / of as f64;
+        (busy >= SAMPLES_MIN).then(|| Self {
+            idle: share(idle.unwrap_or(0), busy + idle.unwrap_or(0)),
+            states: counts
+                .into_iter()
+                .map(|(state, count)| (state.to_owned(), share(count, busy)))
+                .collect(),
+        })
+    }
+
+    /// Returns the share of these states together.
+    fn of(&self, states: &[&str]) -> f64 {
+        states.iter().filter_map(|it| self.states.get(*it)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use record::{Cpu, HostColumnSeries, Ops, ServerThread};
+
+    use super::*;
+
+    /// Ten seconds of one connection with a server's thread: 2 s of CPU on each side, 0.5 s waiting for a processor on
+    /// each; of 100 samples 60 runnable, 30 in fsyncs, 5 in locks, 5 with a message under way.
+    fn connection() -> Connection {
+        let states = [
+            ("runnable", 60),
+            ("fsync", 30),
+            ("lock", 5),
+            ("handover", 5),
+        ];
+        Connection {
+            role: "insert".to_owned(),
+            ended_ns: 10_000_000_000,
+            cpu_user_ns: 1_500_000_000,
+            cpu_system_ns: 500_000_000,
+            cpu_wait_ns: Some(500_000_000),
+            instructions: Some(3_000_000),
+            server_thread: Some(ServerThread {
+                cpu_ns: 2_000_000_000,
+                cpu_wait_ns: 500_000_000,
+                instructions: Some(5_000_000),
+            }),
+            states: states.map(|(name, count)| (name.to_owned(), count)).into(),
+            ..Connection::default()
+        }
+    }
+
+    fn step(connections: Vec<Connection>) -> Step {
+        let ops = Ops {
+            ok: 100,
+            rows: 1000,
+            ..Ops::default()
+        };
+        Step {
+            kind: StepKind::Load,
+            elapsed_ns: 10_000_000_000,
+            connections,
+            ops: [("insert".to_owned(), ops)].into(),
+            cpu: Cpu {
+                server_ns: Some(3_500_000_000),
+                assay_ns: 2_600_000_000,
+                ..Cpu::default()
+            },
+            ..Step::default()
+        }
+    }
+
+    /// The hypervisor took 1 ns for each 10 that processors worked.
+    fn host() -> HostSeries {
+        let column = |name: &str, grown: i64| HostColumnSeries {
+            name: name.to_owned(),
+            cumulative: true,
+            values: vec![Some(0), Some(grown)],
+        };
+        HostSeries {
+            seconds: vec![0, 10],
+            at_ns: vec![0, 10_000_000_000],
+            columns: vec![
+                column("cpu_user_ns", 10_000_000_000),
+                column("cpu_nice_ns", 0),
+                column("cpu_system_ns", 0),
+                column("cpu_irq_ns", 0),
+                column("cpu_softirq_ns", 0),
+                column("cpu_steal_ns", 1_000_000_000),
+            ],
+        }
+    }
+
+    /// The figures, to a thousandth.
+    #[track_caller]
+    fn check(step: &Step, embedded: bool, expected: &[(&str, Option<f64>)]) {
+        let figures: BTreeMap<_, _> = op_time(step, &host(), embedded).into_iter().collect();
+        for (name, value) in expected {
+            let found = figures.get(name).copied().flatten();
+            let found = found.map(|it| (it * 1e3).round() / 1e3);
+            assert_eq!(found, *value, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_parts_and_the_rest_come_to_the_time() {
+        check(
+            &step(vec![connection()]),
+            false,
+            &[
+                ("op_time_us", Some(10_000.0)),
+                ("op_client_cpu_us", Some(2000.0)),
+                ("op_server_cpu_us", Some(2000.0)),
+                ("own_cpu_us_per_op", Some(4000.0)),
+                ("op_cpu_wait_us", Some(1000.0)),
+                ("op_steal_us", Some(400.0)),
+                ("op_fsync_us", Some(3000.0)),
+                ("op_read_us", Some(0.0)),
+                ("op_lock_us", Some(500.0)),
+                ("op_handover_us", Some(500.0)),
+                ("op_rest_us", Some(600.0)),
+                ("background_cpu_us_per_op", Some(1500.0)),
+                ("instructions_per_op", Some(8000.0)),
+            ],
+        );
+    }
+
+    #[test]
+    fn an_embedded_engine_works_on_the_clients_threads() {
+        let mut connection = connection();
+        connection.server_thread = None;
+        check(
+            &step(vec![connection]),
+            true,
+            &[
+                ("op_server_cpu_us", None),
+                ("own_cpu_us_per_op", Some(2000.0)),
+                ("op_cpu_wait_us", Some(500.0)),
+                ("op_rest_us", Some(3300.0)),
+                ("background_cpu_us_per_op", Some(600.0)),
+                ("instructions_per_op", Some(3000.0)),
+            ],
+        );
+    }
+
+    #[test]
+    fn connections_beside_the_main_operation_are_not_its_cost() {
+        let beside = Connection {
+            role: "delete".to_owned(),
+            ..connection()
+        };
+        let figures = [
+            ("op_time_us", Some(10_000.0)),
+            ("own_cpu_us_per_op", Some(4000.0)),
+            // Less the CPU of both connections' threads there is nothing left.
+            ("background_cpu_us_per_op", Some(0.0)),
+        ];
+        check(&step(vec![connection(), beside]), false, &figures);
+    }
+
+    #[test]
+    fn waiting_for_what_is_due_is_not_part_of_an_operation() {
+        let mut connection = connection();
+        connection.states.insert("sleep".to_owned(), 300);
+        let mut step = step(vec![connection]);
+        // Without a rate who sleeps backs off from a lock.
+        check(
+            &step,
+            false,
+            &[("op_time_us", Some(10_000.0)), ("op_lock_us", Some(7625.0))],
+        );
+        if let Some(ops) = step.ops.get_mut("insert") {
+            ops.rate_target_ops_per_s = Some(10.0);
+        }
+        check(
+            &step,
+            false,
+            &[
+                ("op_time_us", Some(2500.0)),
+                ("op_lock_us", Some(125.0)),
+                ("op_fsync_us", Some(750.0)),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_thread_that_is_not_known_has_no_part_and_no_rest() {
+        let mut connection = connection();
+        connection.server_thread = None;
+        connection.instructions = None;
+        connection.states.clear();
+        let unknown = [
+            "op_server_cpu_us",
+            "own_cpu_us_per_op",
+            "op_cpu_wait_us",
+            "op_fsync_us",
+            "op_rest_us",
+            "background_cpu_us_per_op",
+            "instructions_per_op",
+        ];
+        let mut expected: Vec<_> = unknown.map(|name| (name, None)).into();
+        expected.push(("op_time_us", Some(10_000.0)));
+        expected.push(("op_client_cpu_us", Some(2000.0)));
+        check(&step(vec![connection]), false, &expected);
+    }
+}
