@@ -17,7 +17,7 @@ use crate::{CounterSeries, OpSeries, rate_exceeded_in};
 pub(crate) use lsm::lsm;
 
 /// All metrics, in the order in which the field shows them; what it does not have comes last.
-pub const METRICS: [&str; 104] = [
+pub const METRICS: [&str; 105] = [
     "ips",
     "dps",
     "qps",
@@ -61,6 +61,7 @@ pub const METRICS: [&str; 104] = [
     "op_fsync_us",
     "op_lock_us",
     "op_handover_us",
+    "op_overlap_us",
     "op_rest_us",
     "own_cpu_us_per_op",
     "background_cpu_us_per_op",

@@ -19,6 +19,8 @@ const READS_PER_SAMPLE_MAX: usize = 32;
 pub enum ConnectionState {
     /// The thread whose turn it is runs, or could: it has a processor or waits for one.
     Runnable,
+    /// Client and server are both at work: the server goes on for a while after its reply. Their times overlap here.
+    Overlap,
     /// It reads a file, or waits for a page of one.
     Read,
     /// It writes a file.
@@ -37,8 +39,9 @@ pub enum ConnectionState {
 
 impl ConnectionState {
     /// All states, in the order of their declaration.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Runnable,
+        Self::Overlap,
         Self::Read,
         Self::Write,
         Self::Fsync,
@@ -52,6 +55,7 @@ impl ConnectionState {
     pub fn name(self) -> &'static str {
         match self {
             Self::Runnable => "runnable",
+            Self::Overlap => "overlap",
             Self::Read => "read",
             Self::Write => "write",
             Self::Fsync => "fsync",
@@ -143,6 +147,9 @@ impl ThreadStates {
         Some(match (client, server) {
             (Activity::Message, Activity::Message) => ConnectionState::Handover,
             (Activity::Message, server) => own_state(server),
+            (Activity::State(ConnectionState::Runnable), Activity::State(_)) => {
+                ConnectionState::Overlap
+            }
             (client, _) => own_state(client),
         })
     }
@@ -276,6 +283,7 @@ mod tests {
             watched(3, Some(4)),
             watched(5, Some(6)),
             watched(3, None),
+            watched(3, Some(2)),
             // Nobody has this thread.
             watched(7, None),
         ];
@@ -287,7 +295,8 @@ mod tests {
         assert_eq!(count(1, ConnectionState::Runnable), 2);
         assert_eq!(count(2, ConnectionState::Handover), 2);
         assert_eq!(count(3, ConnectionState::Runnable), 2);
-        assert_eq!(states.counts()[4], StateCounts::default());
+        assert_eq!(count(4, ConnectionState::Overlap), 2);
+        assert_eq!(states.counts()[5], StateCounts::default());
     }
 
     #[test]
