@@ -59,6 +59,25 @@ const COSTS: [(&str, &str, &str); 16] = [
     ("cpu_mhz", "clock", "MHz"),
 ];
 
+/// Where the time of an operation goes: the metric, its name in this table and its unit.
+const TIME: [(&str, &str, &str); 15] = [
+    ("op_time_us", "time", "us/op"),
+    ("op_client_cpu_us", "client_cpu", "us/op"),
+    ("op_server_cpu_us", "server_cpu", "us/op"),
+    ("op_cpu_wait_us", "cpu_wait", "us/op"),
+    ("op_steal_us", "steal", "us/op"),
+    ("op_read_us", "reads", "us/op"),
+    ("op_write_us", "writes", "us/op"),
+    ("op_fsync_us", "fsyncs", "us/op"),
+    ("op_lock_us", "locks", "us/op"),
+    ("op_handover_us", "handover", "us/op"),
+    ("op_overlap_us", "overlap", "us/op"),
+    ("op_rest_us", "unexplained", "us/op"),
+    ("background_cpu_us_per_op", "background_cpu", "us/op"),
+    ("own_read_kb_per_op", "own_read", "KB/op"),
+    ("own_write_kb_per_op", "own_write", "KB/op"),
+];
+
 /// It has the field's name wherever nothing is said of client and server.
 const HOST_CPU: &str = "cpupq";
 
@@ -83,7 +102,7 @@ const OTHER_NAMES: [&str; 2] = ["cpu/o", "o/s"];
 
 /// What a metric is called where there is little room.
 pub(crate) fn short(metric: &str) -> &str {
-    let mut known = COSTS.iter().chain(&UPKEEP);
+    let mut known = COSTS.iter().chain(&TIME).chain(&UPKEEP);
     let short = known.find(|(name, ..)| *name == metric && *name != HOST_CPU);
     short.map_or(metric, |(_, short, _)| short)
 }
@@ -91,7 +110,7 @@ pub(crate) fn short(metric: &str) -> &str {
 /// The unit of a metric; empty: it is a number of something, or not known here.
 pub(crate) fn unit(metric: &str) -> &'static str {
     let field = FIELD.iter().map(|(name, unit)| (name, unit));
-    let others = COSTS.iter().chain(&UPKEEP);
+    let others = COSTS.iter().chain(&TIME).chain(&UPKEEP);
     let mut known = field.chain(others.map(|(name, _, unit)| (name, unit)));
     match known.find(|(name, _)| **name == metric) {
         // Of debts the table says that they are, and then in what.
@@ -111,6 +130,23 @@ pub(crate) fn metrics(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     table
 }
 
+/// (d) Where the time of an operation goes in one step, of the connections that do it.
+/// `None` where nothing of it was measured.
+pub(crate) fn time(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
+    let columns: Vec<(&str, String)> = TIME
+        .iter()
+        .filter(|(name, ..)| applies(matrix, step, name))
+        .map(|(name, head, unit)| (*name, format!("{head}\n{unit}")))
+        .collect();
+    if columns.is_empty() {
+        return None;
+    }
+    let mut table = metric_table(matrix, step, &columns);
+    table.id = format!("time-{}", anchor(step.name));
+    table.title = format!("Where the time of a {} goes", noun(step));
+    Some(table)
+}
+
 /// (d) What an operation costs in one step, whose processor time it is, and what each sort of row costs the client.
 pub(crate) fn costs(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     // Of sorts of operation that a step has not, nothing is missing.
@@ -127,7 +163,7 @@ pub(crate) fn costs(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let known = |name: &str| {
         FIELD.iter().any(|(field, _)| *field == name)
             || OTHER_NAMES.contains(&name)
-            || UPKEEP.iter().any(|(upkeep, ..)| *upkeep == name)
+            || TIME.iter().chain(&UPKEEP).any(|(other, ..)| *other == name)
             || lsm::is_told(name)
             || COSTS.iter().any(|(cost, ..)| *cost == name)
     };

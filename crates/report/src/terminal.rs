@@ -121,6 +121,7 @@ fn write_tables(out: &mut Text, run: &Run, figures: &Figures) {
         let (kinds, _) = kinds_apart(&matrix, step);
         out.table(&metrics::metrics(&matrix, step));
         out.table(&metrics::costs(&matrix, step));
+        out.tables(metrics::time(&matrix, step));
         out.tables(metrics::upkeep(&matrix, step));
         out.tables(quality::spread(&matrix, step));
         out.tables(lsm::tables(&matrix, step));

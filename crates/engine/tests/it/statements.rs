@@ -142,6 +142,22 @@ pub(crate) fn interrupt_ends_a_statement<E: SqlEngine>(engine: &E, sleep: &str, 
     assert!(class_of(session.query("select 1")).ends_session());
 }
 
+/// Has a session do `work`, which takes tens of milliseconds, and looks for them in the CPU time of its thread.
+pub(crate) fn a_server_thread_does_the_work<E: SqlEngine>(engine: &E, work: &str) {
+    let (mut session, mut idle) = (engine.connect().unwrap(), engine.connect().unwrap());
+    let cpu_ns = |tid: u32| -> u64 {
+        let schedstat = fs_err::read_to_string(format!("/proc/{tid}/schedstat")).unwrap();
+        let first = schedstat.split_ascii_whitespace().next();
+        first.unwrap().parse().unwrap()
+    };
+    let threads = [&mut session, &mut idle].map(|it| it.server_thread().unwrap());
+    let before = threads.map(cpu_ns);
+    session.query(work).unwrap();
+    let [worked, idled] = [0, 1].map(|at| cpu_ns(threads[at]) - before[at]);
+    assert!(worked > 10_000_000, "{worked} ns");
+    assert!(idled < worked / 2, "{idled} of {worked} ns");
+}
+
 /// Runs what the dialect writes, on a table with partitions and one without; `look` is given each before it goes.
 pub(crate) fn dialect_does_what_it_says<E: SqlEngine>(
     engine: &E,

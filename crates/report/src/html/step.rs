@@ -68,6 +68,7 @@ pub(super) fn section(matrix: &Matrix<'_>, charts: &StepCharts<'_>, budget: Budg
             h3 { (clean(step.name)) }
             (table(&metrics::metrics(matrix, step)))
             (table(&metrics::costs(matrix, step)))
+            @if let Some(time) = metrics::time(matrix, step) { (table(&time)) }
             @if let Some(upkeep) = metrics::upkeep(matrix, step) { (table(&upkeep)) }
             @if charts.at(&load).next().is_none() {
                 p.note { "No charts by second: it was over in its first." }

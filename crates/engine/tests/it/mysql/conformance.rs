@@ -9,8 +9,9 @@ use engine::{ErrorClass, Outcome, Session, SqlEngine};
 use super::shared;
 use crate::guard::eventually;
 use crate::statements::{
-    dialect_does_what_it_says, first_value_is_returned, indexes_are_known_by_their_columns,
-    interrupt_ends_a_statement, keys_are_assigned_above_those_given, text_is_run_as_it_is,
+    a_server_thread_does_the_work, dialect_does_what_it_says, first_value_is_returned,
+    indexes_are_known_by_their_columns, interrupt_ends_a_statement,
+    keys_are_assigned_above_those_given, text_is_run_as_it_is,
 };
 use crate::tables::{class_of, fill, run, table};
 
@@ -249,6 +250,13 @@ fn an_interrupt_ends_what_is_waited_for_and_the_servers_work_on_it() {
             "select count(*) from information_schema.processlist \
              where state = 'User sleep' and info like '%to be interrupted%'",
         );
+    }
+}
+
+#[test]
+fn a_session_tells_the_thread_that_serves_it() {
+    for server in shared() {
+        a_server_thread_does_the_work(&server.mysql, "select benchmark(300000, md5('a'))");
     }
 }
 

@@ -8,8 +8,9 @@ use engine::{ErrorClass, Outcome, Session, SqlEngine};
 use super::shared;
 use crate::guard::eventually;
 use crate::statements::{
-    dialect_does_what_it_says, first_value_is_returned, indexes_are_known_by_their_columns,
-    interrupt_ends_a_statement, keys_are_assigned_above_those_given, text_is_run_as_it_is,
+    a_server_thread_does_the_work, dialect_does_what_it_says, first_value_is_returned,
+    indexes_are_known_by_their_columns, interrupt_ends_a_statement,
+    keys_are_assigned_above_those_given, text_is_run_as_it_is,
 };
 use crate::tables::{class_of, fill, run, table};
 
@@ -201,6 +202,13 @@ fn an_interrupt_ends_what_is_waited_for_and_the_servers_work_on_it() {
         "select count(*) from pg_stat_activity where wait_event = 'PgSleep' \
          and query like '%to be interrupted%'",
     );
+}
+
+#[test]
+fn a_session_tells_the_process_that_serves_it() {
+    let Some(server) = shared() else { return };
+    let work = "select count(md5(i::text)) from generate_series(1, 100000) i";
+    a_server_thread_does_the_work(&server.postgres, work);
 }
 
 #[test]
