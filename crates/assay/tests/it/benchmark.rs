@@ -6,6 +6,7 @@ use std::path::Path;
 use engine::{Session, SqlEngine};
 use rustix::process::Signal;
 use rustix::thread::{CpuSet, sched_getaffinity};
+use serde_json::Value;
 
 use crate::place::{NULL, POSTGRES, Place, SQLITE, any_below, entries, mysql, workload};
 use crate::show_json::{Shown, number};
@@ -94,6 +95,7 @@ fn all_steps_on_sqlite_with_two_clients() {
         ALL_STEPS.map(|step| (step, "complete", true))
     );
     assert_rates(&plan, &["--set", "clients=[2]"], &shown, 2, 0.95);
+    time_is_accounted_for(&shown.row("lite.base", "qr100"), false);
     let load = shown.row("lite.base", "l.i0");
     assert_eq!(load["ops"]["insert"]["rows"], 40_000);
     let write = shown.row("lite.base", "l.i1");
@@ -116,6 +118,21 @@ fn all_steps_on(target: &str, engine: &str) {
     assert!(number(&write["metrics"]["server_cpu_us_per_op"]) > 0.0);
     let run = place.only_run();
     assert!(any_below(&run, "server.log") && any_below(&run, "server.conf"));
+    time_is_accounted_for(&shown.row(target, "qr100"), true);
+}
+
+/// The parts of a query's time are all there, and come to about as much as it is: the rest is found as a difference, and
+/// is small only where the parts are right.
+fn time_is_accounted_for(row: &Value, has_server: bool) {
+    let metrics = &row["metrics"];
+    let us = |name: &str| number(&metrics[name]);
+    let cpu = match has_server {
+        true => us("op_client_cpu_us") + us("op_server_cpu_us"),
+        false => us("op_client_cpu_us"),
+    };
+    assert!(cpu > 0.0 && (us("own_cpu_us_per_op") / cpu - 1.0).abs() < 1e-9);
+    let share = us("op_rest_us").abs() / us("op_time_us");
+    assert!(share < 0.4, "{metrics}");
 }
 
 #[test]
