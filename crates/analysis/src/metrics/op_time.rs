@@ -14,8 +14,8 @@ use crate::operation::role_of;
 /// The state of a connection that waits until an operation is due, or backs off from a lock.
 const SLEEP: &str = "sleep";
 
-/// With fewer samples a share of the time is off by more than 7 points (one standard error at one half).
-const SAMPLES_MIN: u64 = 50;
+/// With fewer samples a share of the time is off by more than 16 points (one standard error at one half).
+const SAMPLES_MIN: u64 = 10;
 
 /// Returns the parts of an operation's time, and what else its connections used, each with its metric's name.
 pub(super) fn op_time(
