@@ -16,7 +16,7 @@ use crate::{CounterSeries, OpSeries, rate_exceeded_in};
 pub(crate) use lsm::lsm;
 
 /// All metrics, in the order in which the field shows them; what it does not have comes last.
-pub const METRICS: [&str; 88] = [
+pub const METRICS: [&str; 103] = [
     "ips",
     "dps",
     "qps",
@@ -105,6 +105,21 @@ pub const METRICS: [&str; 88] = [
     "w_amp_settled",
     "c_wsecs_settled",
     "c_csecs_settled",
+    "op_time_us",
+    "op_client_cpu_us",
+    "op_server_cpu_us",
+    "op_cpu_wait_us",
+    "op_steal_us",
+    "op_read_us",
+    "op_write_us",
+    "op_fsync_us",
+    "op_lock_us",
+    "op_handover_us",
+    "op_rest_us",
+    "own_cpu_us_per_op",
+    "background_cpu_us_per_op",
+    "own_read_kb_per_op",
+    "own_write_kb_per_op",
 ];
 
 const KIB: f64 = 1024.0;
