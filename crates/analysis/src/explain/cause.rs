@@ -33,7 +33,8 @@ pub(super) fn diagnose(case: &Case<'_>, difference: &TargetDifference) -> Cause 
 }
 
 /// Settings that decide whether a commit waits for an fsync.
-const DURABILITY: [&str; 12] = [
+const DURABILITY: [&str; 13] = [
+    "disable_wal",
     "fsync",
     "innodb_flush_log_at_trx_commit",
     "innodb_flush_method",
