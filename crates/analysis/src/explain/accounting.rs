@@ -58,7 +58,7 @@ const PARTS: [Part; 9] = [
     part(
         FindingKind::Unexplained,
         &["op_rest_us"],
-        "time in no measured part",
+        "unexplained time",
     ),
 ];
 

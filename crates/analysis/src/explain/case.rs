@@ -231,7 +231,7 @@ impl<'a> Case<'a> {
             ("waiting for fsyncs", "op_fsync_us", "us"),
             ("waiting for other threads", "op_lock_us", "us"),
             ("handover between client and server", "op_handover_us", "us"),
-            ("in no measured part", "op_rest_us", "us"),
+            ("unexplained time", "op_rest_us", "us"),
             ("own CPU", "own_cpu_us_per_op", "us/op"),
             ("CPU in the background", "background_cpu_us_per_op", "us/op"),
             ("read by the engine", "own_read_kb_per_op", "KB/op"),

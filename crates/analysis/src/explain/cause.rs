@@ -189,10 +189,13 @@ fn detail(case: &Case<'_>, kind: FindingKind, part: &ChangedPart) -> (Option<Str
         }
         FindingKind::Reads => bytes(case, "own_read_kb_per_op", "reads from storage", part),
         FindingKind::Writes => bytes(case, "own_write_kb_per_op", "writes to storage", part),
-        FindingKind::HostBusy => (
-            None,
-            "; the machine did that and not the target, so no cause is named".to_owned(),
-        ),
+        FindingKind::HostBusy => {
+            let who = match part.part.kind {
+                FindingKind::HostBusy => "the hypervisor gave it to others",
+                _ => "no setting says why processors were short",
+            };
+            (None, format!("; {who}, so no cause is named"))
+        }
         FindingKind::Unexplained => {
             let us = signed(part.us.grown());
             (

@@ -248,6 +248,7 @@ fn figures_of_the_host_are_never_a_cause() {
         &[
             "too much competition for processors to name a cause",
             "Waiting for a processor per query rose from 120 to 320 us, all of the change of its time",
+            "no setting says why processors were short, so no cause is named",
             "the host was busy: other processes used up to 80% of the CPU and operations waited for a processor for up to 80%",
         ],
     );
