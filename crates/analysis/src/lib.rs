@@ -41,6 +41,6 @@ pub use settings::{
     Comparison, Declared, Difference, Fate, Ignored, Mark, OneSided, PlanTarget, RunSettings,
     Settings, TargetSettings, Varying, declared, declared_differences,
 };
-pub use shade::{Shade, relative, shade_max, shade_relative, shade_share, shade_summary};
+pub use shade::{Shade, relative, shade_max, shade_share, shade_summary};
 pub use sla::{SLA_SHARE, sla};
 pub use trees::TreeAtBegin;

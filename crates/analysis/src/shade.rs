@@ -12,10 +12,6 @@ pub enum Shade {
     Bad,
     /// The rate that was asked for was not had: grey.
     SlaMissed,
-    /// Better than the base by more than 5 %: blue.
-    Better,
-    /// Worse than the base by more than 5 %: yellow.
-    Worse,
 }
 
 /// One column of the summary, where more is better. `sla_met` is true where no rate was asked for.
@@ -90,18 +86,6 @@ pub fn shade_share(percent: f64) -> u8 {
     (percent / 5.0).round().clamp(0.0, 20.0) as u8
 }
 
-/// A figure relative to the base's, where more is better: the ratio as a whole percentage decides.
-pub fn shade_relative(ratio: f64) -> Shade {
-    let percent = (ratio * 100.0).round();
-    if percent < 95.0 {
-        Shade::Worse
-    } else if percent > 105.0 {
-        Shade::Better
-    } else {
-        Shade::None
-    }
-}
-
 /// A figure relative to the base's. Where both are zero it is 1, as in the field; where only the base is zero there is
 /// no ratio (the field prints `inf`).
 pub fn relative(value: Option<f64>, base: Option<f64>) -> Option<f64> {
@@ -114,7 +98,7 @@ pub fn relative(value: Option<f64>, base: Option<f64>) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use Shade::{Bad, Better, Good, None as Plain, SlaMissed, Worse};
+    use Shade::{Bad, Good, None as Plain, SlaMissed};
 
     use super::*;
 
@@ -192,12 +176,6 @@ mod tests {
             shade_max(&[Some(0.5), Some(4.484), Some(0.9), Some(2.0)]),
             [Good, Bad, Good, Plain]
         );
-    }
-
-    #[test]
-    fn five_percent_after_rounding_are_worse_or_better() {
-        let shades = [0.944, 0.946, 1.0, 1.054, 1.056].map(shade_relative);
-        assert_eq!(shades, [Worse, Plain, Plain, Plain, Better]);
     }
 
     /// "Configuration options that make writes faster or slower with MySQL and Postgres", small server without fsync:

@@ -62,7 +62,7 @@ fn counted(count: f64, noun: &str) -> String {
 }
 
 /// Whether a step reads and nothing is written beside. Of events of a test its group says it.
-fn only_reads(row: &Row) -> bool {
+pub(crate) fn only_reads(row: &Row) -> bool {
     let is_about_reads = match row.main_op.as_deref() {
         Some("event") => row.group.as_deref().is_some_and(|group| group != "write"),
         Some(kind) => operation::reads(kind),

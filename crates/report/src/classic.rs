@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 pub(crate) use analysis::throughput;
-use analysis::{Fairness, Row, Shade, relative as ratio_to, shade_relative, shade_summary};
+use analysis::{Fairness, Row, relative as ratio_to, shade_summary};
 use record::Status;
 
 use crate::grouped;
@@ -283,7 +283,14 @@ pub(crate) fn relative(matrix: &Matrix<'_>) -> Vec<Table> {
     if !has_others(matrix, &matrix.lines) {
         return Vec::new();
     }
-    by_group(matrix, relative_of, grouped::relative)
+    let mut tables = by_group(matrix, relative_of, grouped::relative);
+    if let Some(table) = tables.first_mut() {
+        table.notes.push(
+            "`assay run --resume RUN --repeats 5` adds repeats, and `assay compare RUN` judges them"
+                .to_string(),
+        );
+    }
+    tables
 }
 
 /// Whether any of the lines can be compared with a base.
@@ -327,13 +334,11 @@ pub(crate) fn relative_cell(matrix: &Matrix<'_>, line: &Line<'_>, step: StepHead
     let base = base_row(matrix, line, step);
     match ratio_to(throughput(row), base.and_then(throughput)) {
         Some(ratio) => {
-            let is_base = line.target == matrix.base;
-            let shade = if is_base {
-                Shade::None
-            } else {
-                shade_relative(ratio)
+            let tone = match line.target == matrix.base {
+                true => Tone::Plain,
+                false => Tone::Unjudged,
             };
-            let mut cell = Cell::toned(fixed(ratio, 2), shade.into());
+            let mut cell = Cell::toned(fixed(ratio, 2), tone);
             if row.sla.as_ref().is_some_and(|sla| !sla.met) {
                 cell.mark.push_str(Tone::SlaMissed.mark());
             }

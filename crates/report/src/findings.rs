@@ -1,4 +1,4 @@
-//! Findings in words, for a terminal, Markdown and HTML: what matters most, and how many more there are.
+//! Findings in words, for a terminal, Markdown and HTML: the most important ones, and how many more there are.
 
 use analysis::{
     CompareOptions, Compared, FINDINGS_SHOWN_MAX, Figures, Finding, compare, costs, explain,
@@ -8,7 +8,7 @@ use record::Run;
 
 use crate::terminal::{Text, printable};
 
-/// The targets of a run compared with its own base, by what `assay compare` goes by, and what there is to be said of it.
+/// Compares the targets of a run with its own base, by the rules of `assay compare`, and explains that.
 pub(crate) fn of(run: &Run, figures: &Figures) -> (Compared, Vec<Finding>) {
     let options = CompareOptions {
         base: run.base.clone(),
@@ -20,7 +20,7 @@ pub(crate) fn of(run: &Run, figures: &Figures) -> (Compared, Vec<Finding>) {
     (compared, findings)
 }
 
-/// A paragraph each, with what speaks against it; those that matter least are counted.
+/// Writes a paragraph for each, with its caveats and figures; those that matter least are counted.
 pub(crate) fn write(out: &mut Text, findings: &[Finding]) {
     if findings.is_empty() {
         return;
@@ -30,8 +30,8 @@ pub(crate) fn write(out: &mut Text, findings: &[Finding]) {
     for (number, finding) in findings.iter().take(FINDINGS_SHOWN_MAX).enumerate() {
         out.line(&format!("{}. {}", number + 1, finding.title));
         out.wrapped("   ", &finding.text);
-        if let Some(against) = against(finding) {
-            out.wrapped("   ", &against);
+        for text in [caveats(finding), evidence(finding)].into_iter().flatten() {
+            out.wrapped("   ", &text);
         }
     }
     if let Some(rest) = rest(findings) {
@@ -39,7 +39,7 @@ pub(crate) fn write(out: &mut Text, findings: &[Finding]) {
     }
 }
 
-/// The same as a section of a page; nothing without findings.
+/// Makes a section of a page of them; nothing without findings.
 pub(crate) fn section(findings: &[Finding]) -> Markup {
     markup! {
         @if !findings.is_empty() {
@@ -47,28 +47,47 @@ pub(crate) fn section(findings: &[Finding]) -> Markup {
                 h3 { "Findings" }
                 @for finding in findings.iter().take(FINDINGS_SHOWN_MAX) {
                     article.finding {
-                        h4 { (clean(&finding.title)) }
-                        p { (clean(&finding.text)) }
-                        @if let Some(against) = against(finding) { p.note { (clean(&against)) } }
+                        h4 { (prose(&finding.title)) }
+                        p { (prose(&finding.text)) }
+                        @if let Some(caveats) = caveats(finding) { p.note { (prose(&caveats)) } }
+                        @if let Some(evidence) = evidence(finding) { p.note { (prose(&evidence)) } }
                     }
                 }
-                @if let Some(rest) = rest(findings) { p.note { (clean(&rest)) } }
+                @if let Some(rest) = rest(findings) { p.note { (prose(&rest)) } }
             }
         }
     }
 }
 
-fn clean(text: &str) -> String {
-    text.chars().filter_map(printable).collect()
+/// Writes a text with the signs that a page has for arrows and microseconds.
+fn prose(text: &str) -> String {
+    let text: String = text.chars().filter_map(printable).collect();
+    let word = |word: &str| match word.strip_prefix("us") {
+        Some(rest) if !rest.starts_with(char::is_alphanumeric) => format!("\u{b5}s{rest}"),
+        _ if word == "->" => "\u{2192}".to_string(),
+        _ => word.to_string(),
+    };
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// What speaks against a finding, in one sentence.
-fn against(finding: &Finding) -> Option<String> {
-    let has_any = !finding.against.is_empty();
-    has_any.then(|| format!("Against it: {}.", finding.against.join("; ")))
+/// Lists the reasons to doubt a finding in one sentence.
+fn caveats(finding: &Finding) -> Option<String> {
+    let has_any = !finding.caveats.is_empty();
+    has_any.then(|| format!("Caveat: {}.", finding.caveats.join("; ")))
 }
 
-/// How many are not shown.
+/// Lists the figures of a finding that changed, the most telling first.
+fn evidence(finding: &Finding) -> Option<String> {
+    const LISTED: usize = 10;
+    let changed = finding
+        .evidence
+        .iter()
+        .filter(|figure| figure.has_changed());
+    let figures: Vec<String> = changed.take(LISTED).map(ToString::to_string).collect();
+    (!figures.is_empty()).then(|| format!("Figures: {}.", figures.join("; ")))
+}
+
+/// Counts those that are not shown.
 fn rest(findings: &[Finding]) -> Option<String> {
     let count = findings.len().saturating_sub(FINDINGS_SHOWN_MAX);
     (count > 0).then(|| format!("{count} more matter less: `assay compare --format json` has all."))

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{Row, relative as ratio_to, shade_relative};
+use analysis::{Row, relative as ratio_to};
 
 use crate::classic::{
     Footnotes, anchor, base_row, comparable, ended_early, has_others, length_cell, not_compared,
@@ -27,12 +27,6 @@ const COSTS: [(&str, &str, &str); 6] = [
     ("wKB/o", "wKB/o", "KB"),
     ("o/s", "o/s", "/s"),
 ];
-
-/// The one of these of which more is better.
-const RATE: &str = "o/s";
-
-/// What rounds to nothing in the field's tables: its ratio is shown and not judged.
-const LEAST: f64 = 0.0005;
 
 /// Whether rows are tests, rather than targets.
 pub(crate) fn are_rows(matrix: &Matrix<'_>) -> bool {
@@ -454,13 +448,5 @@ fn relative_cost(name: &str, row: &Row, base: Option<&Row>) -> Cell {
     let Some(ratio) = ratio_to(value, base) else {
         return Cell::not_applicable();
     };
-    let is_least = |value: Option<f64>| value.is_none_or(|value| value < LEAST);
-    let tone = match Tone::from(shade_relative(ratio)) {
-        tone if name == RATE => tone,
-        _ if is_least(value) && is_least(base) => Tone::Plain,
-        Tone::Better => Tone::Dearer,
-        Tone::Worse => Tone::Cheaper,
-        tone => tone,
-    };
-    Cell::toned(fixed(ratio, 2), tone)
+    Cell::toned(fixed(ratio, 2), Tone::Unjudged)
 }

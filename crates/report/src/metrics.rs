@@ -169,8 +169,9 @@ pub(crate) fn costs(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     };
     let others: BTreeSet<&str> = matrix
         .rows_of(step)
-        .flat_map(|row| row.metrics.keys().copied())
-        .filter(|name| !known(name))
+        .flat_map(|row| row.metrics.iter())
+        .filter(|(name, value)| value.is_some() && !known(name))
+        .map(|(name, _)| *name)
         .collect();
     columns.extend(others.into_iter().map(|name| (name, name.to_string())));
     let mut table = metric_table(matrix, step, &columns);

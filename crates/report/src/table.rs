@@ -14,14 +14,8 @@ pub(crate) enum Tone {
     Bad,
     /// The rate that was asked for was not had.
     SlaMissed,
-    /// More than 5% above the base.
-    Better,
-    /// More than 5% below the base.
-    Worse,
-    /// A cost more than 5% above the base's.
-    Dearer,
-    /// A cost more than 5% below the base's.
-    Cheaper,
+    /// A ratio of one repeat, which has no interval and so no verdict.
+    Unjudged,
     /// Faster than the base, as repeats show.
     Faster,
     /// Slower than the base, as repeats show.
@@ -49,8 +43,6 @@ impl From<Shade> for Tone {
             Shade::Good => Self::Good,
             Shade::Bad => Self::Bad,
             Shade::SlaMissed => Self::SlaMissed,
-            Shade::Better => Self::Better,
-            Shade::Worse => Self::Worse,
         }
     }
 }
@@ -59,15 +51,15 @@ impl Tone {
     /// The mark that says the same without colour.
     pub(crate) fn mark(self) -> &'static str {
         match self {
-            Self::Good | Self::Better | Self::Dearer => "+",
-            Self::Bad | Self::Worse | Self::Cheaper => "-",
+            Self::Good => "+",
+            Self::Bad => "-",
             Self::SlaMissed => "*",
             Self::Faster | Self::CostsMore => "▲",
             Self::Slower | Self::CostsLess => "▼",
             Self::Noisy => "?",
             Self::Coarse => "~",
             Self::Invalid => "!",
-            Self::Plain | Self::Failed | Self::Absent => "",
+            Self::Plain | Self::Unjudged | Self::Failed | Self::Absent => "",
         }
     }
 
@@ -79,10 +71,6 @@ impl Tone {
             Self::Good => Some("in the best quarter of the column's range"),
             Self::Bad => Some("in the worst quarter of the column's range"),
             Self::SlaMissed => Some("had less than 95% of the rate that was asked for"),
-            Self::Better => Some("more than 5% above the base"),
-            Self::Worse => Some("more than 5% below the base"),
-            Self::Dearer => Some("a cost more than 5% above the base's"),
-            Self::Cheaper => Some("a cost more than 5% below the base's"),
             Self::Faster => Some("faster: the interval is above 1"),
             Self::Slower => Some("slower: the interval is below 1"),
             Self::CostsMore => Some("costs more: the interval is above 1"),
@@ -92,10 +80,13 @@ impl Tone {
             }
             Self::Coarse => Some("more than 5% of it may be the rounding of what the engine tells"),
             Self::Invalid => Some("invalid: not to be compared"),
-            Self::Plain | Self::Failed | Self::Absent => None,
+            Self::Plain | Self::Unjudged | Self::Failed | Self::Absent => None,
         }
     }
 }
+
+/// What is said below a table with ratios of one repeat each.
+const NO_INTERVAL: &str = "one repeat: no interval";
 
 /// One figure with what is to be known about it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -190,10 +181,6 @@ impl Table {
         let tones = [
             Tone::Good,
             Tone::Bad,
-            Tone::Better,
-            Tone::Worse,
-            Tone::Dearer,
-            Tone::Cheaper,
             Tone::Faster,
             Tone::Slower,
             Tone::CostsMore,
@@ -289,24 +276,23 @@ impl Table {
 
     /// Adds the meaning of the marks that occur to the notes.
     pub(crate) fn with_legend(mut self) -> Self {
-        // The words for figures of which more is better hold for costs too: only the colour differs.
-        let legend = self.legend();
-        let has = |wanted: Tone| legend.iter().any(|(tone, _)| *tone == wanted);
-        let is_said = |tone: Tone| match tone {
-            Tone::Dearer => has(Tone::Better),
-            Tone::Cheaper => has(Tone::Worse),
-            _ => false,
-        };
-        let legend: Vec<_> = legend
+        let legend: Vec<_> = self
+            .legend()
             .iter()
-            .filter(|(tone, _)| !is_said(*tone))
             .map(|(tone, meaning)| format!("`{}` {meaning}", tone.mark()))
             .collect();
         if !legend.is_empty() {
             self.notes.insert(0, legend.join("; "));
         }
-        let mut cells = self.rows.iter().flat_map(|row| &row.cells);
-        if cells.any(|cell| cell.mark.contains(FAILURES)) {
+        let has = |is_wanted: fn(&Cell) -> bool| {
+            let mut cells = self.rows.iter().flat_map(|row| &row.cells);
+            cells.any(is_wanted)
+        };
+        let has_failures = has(|cell| cell.mark.contains(FAILURES));
+        if has(|cell| cell.tone == Tone::Unjudged) {
+            self.notes.push(NO_INTERVAL.to_string());
+        }
+        if has_failures {
             self.notes.push(format!(
                 "`{FAILURES}` more than 1% of what the step is about failed"
             ));

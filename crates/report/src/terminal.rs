@@ -605,8 +605,10 @@ fn styled(cell: &Cell, width: &Width, style: TableStyle) -> Styled {
         Tone::Plain | Tone::Coarse => styled,
         Tone::Good => styled.fg(Color::Green),
         Tone::Bad | Tone::Failed => styled.fg(Color::Red),
-        Tone::Better | Tone::Cheaper | Tone::Faster | Tone::CostsLess => styled.fg(Color::Cyan),
-        Tone::Worse | Tone::Dearer | Tone::Slower | Tone::CostsMore => styled.fg(Color::Yellow),
-        Tone::SlaMissed | Tone::Noisy | Tone::Invalid | Tone::Absent => styled.fg(Color::DarkGrey),
+        Tone::Faster | Tone::CostsLess => styled.fg(Color::Cyan),
+        Tone::Slower | Tone::CostsMore => styled.fg(Color::Yellow),
+        Tone::SlaMissed | Tone::Unjudged | Tone::Noisy | Tone::Invalid | Tone::Absent => {
+            styled.fg(Color::DarkGrey)
+        }
     }
 }

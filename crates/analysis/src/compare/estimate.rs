@@ -193,7 +193,7 @@ pub(super) fn mean_of(values: &[f64], floor: f64) -> Mean {
 
 /// The difference of two means, with degrees of freedom for unequal variances (Welch 1947), and an error of at least
 /// `floor`.
-fn difference_of(base: &[f64], values: &[f64], floor: f64) -> Mean {
+pub(super) fn difference_of(base: &[f64], values: &[f64], floor: f64) -> Mean {
     let part = |sample: &[f64]| variance(sample) / sample.len() as f64;
     let (of_base, of_values) = (part(base), part(values));
     let variance = of_base + of_values;

@@ -3,6 +3,7 @@
 
 mod bootstrap;
 mod costs;
+mod difference;
 mod drift;
 mod estimate;
 mod family;
@@ -21,6 +22,7 @@ use serde::Serialize;
 use crate::Figures;
 
 pub use costs::costs;
+pub(crate) use difference::Difference;
 pub use gate::{Gate, Thresholds, gate, repeats_to_judge};
 pub use metric::{THROUGHPUT, more_is_better, throughput};
 pub use noise::{NoiseFloor, Seen, StepNoise, noise_floor};

@@ -1,17 +1,19 @@
-//! One compared step: both sides of it, what each operation cost there, and how the change divides.
+//! One compared step: the repeats of both targets, and how a figure differs between them.
 
-use super::apart::Apart;
-use super::thresholds::{FSYNC_US, NEGLIGIBLE, READ_KB_PER_US, READ_US, SAME, WRITE_KB_PER_US};
-use super::words::{noun, rate};
-use super::{Evidence, words};
+use super::difference::TargetDifference;
+use super::words::{self, noun, rate};
+use crate::compare::Difference;
 use crate::quality::mean;
-use crate::{ComparedStep, Figures, Row, Sample, Verdict};
+use crate::{ComparedStep, Figures, Pairing, Row, Sample, Verdict};
 
-/// One target's runs of one step: those rows that were compared.
+use super::Evidence;
+use super::thresholds::SAME;
+
+/// One target's repeats of one step: those rows that were compared.
 pub(super) struct Side<'a> {
     /// At least one, all valid.
     pub rows: Vec<&'a Row>,
-    /// Operations per second: the geometric mean of the runs.
+    /// Operations per second: the geometric mean of the repeats.
     pub throughput: f64,
 }
 
@@ -40,16 +42,12 @@ impl<'a> Side<'a> {
         (!rows.is_empty() && is_rate).then_some(Self { rows, throughput })
     }
 
-    /// A figure of the step: the mean of the runs that have it.
+    /// Returns the mean of a metric over the repeats that have it.
     pub(super) fn metric(&self, name: &str) -> Option<f64> {
-        mean(
-            self.rows
-                .iter()
-                .filter_map(|row| row.metrics.get(name).copied().flatten()),
-        )
+        mean(self.rows.iter().filter_map(|row| metric(row, name)))
     }
 
-    /// Growth of a counter of the engine per operation: the mean of the runs that have it.
+    /// Returns the growth of an engine's counter per operation: the mean over the repeats that have it.
     pub(super) fn counter_per_op(&self, name: &str) -> Option<f64> {
         let of_row = |row: &&Row| {
             let operations = self.throughput * row.seconds;
@@ -59,45 +57,12 @@ impl<'a> Side<'a> {
         mean(self.rows.iter().filter_map(of_row))
     }
 
-    /// The time that one operation takes of a client, in microseconds: what all clients had over what they did.
+    /// Returns the time that one operation takes of a client, in microseconds: all clients' time over what they did.
     pub(super) fn time_us(&self) -> f64 {
         f64::from(self.rows[0].clients.max(1)) * 1e6 / self.throughput
     }
 
-    /// CPU of the whole host per operation in microseconds; where that was not sampled, of client and server.
-    pub(super) fn cpu_us(&self) -> Option<f64> {
-        self.metric("cpupq").or_else(|| {
-            let client = self.metric("client_cpu_us_per_op")?;
-            Some(client + self.metric("server_cpu_us_per_op").unwrap_or(0.0))
-        })
-    }
-
-    /// CPU of client and server alone, per operation in microseconds: of an engine without a server that of the process in
-    /// which it works on the clients' threads, where it has one of its own.
-    pub(super) fn own_cpu_us(&self) -> Option<f64> {
-        let client = self.metric("client_cpu_us_per_op")?;
-        match self.metric("server_cpu_us_per_op") {
-            Some(server) => Some(client + server),
-            None => {
-                let seconds = self.metric("u_cpu")? + self.metric("s_cpu")?;
-                let length = mean(self.rows.iter().map(|row| row.seconds))?;
-                Some(seconds * 1e6 / (self.throughput * length)).filter(|us| us.is_finite())
-            }
-        }
-    }
-
-    /// Bytes of one read, in KB.
-    pub(super) fn read_kb(&self) -> Option<f64> {
-        let (reads, kb) = (self.metric("rpq")?, self.metric("rkbpq")?);
-        (reads > 0.0).then(|| kb / reads)
-    }
-
-    /// KB written per operation: per row where rows are what the step is about.
-    pub(super) fn written_kb(&self) -> Option<f64> {
-        self.metric("wKB/o").or_else(|| self.metric("wkbpi"))
-    }
-
-    /// The sum of a column of the host over all seconds of all runs; of cumulative columns their growth.
+    /// Returns the sum of a column of the host over all seconds of all repeats; of cumulative columns their growth.
     pub(super) fn host_sum(&self, name: &str) -> Option<f64> {
         let mut values = self
             .rows
@@ -107,73 +72,11 @@ impl<'a> Side<'a> {
         values.peek()?;
         Some(values.sum())
     }
+}
 
-    /// The share of all processors' time that a hypervisor gave to others.
-    pub(super) fn stolen(&self) -> Option<f64> {
-        const OTHERWISE: [&str; 7] = [
-            "cpu_user_ns",
-            "cpu_nice_ns",
-            "cpu_system_ns",
-            "cpu_irq_ns",
-            "cpu_softirq_ns",
-            "cpu_idle_ns",
-            "cpu_iowait_ns",
-        ];
-        let rest: f64 = OTHERWISE
-            .iter()
-            .filter_map(|name| self.host_sum(name))
-            .sum();
-        let stolen = self.host_sum("cpu_steal_ns")?;
-        (rest > 0.0).then(|| stolen / (rest + stolen))
-    }
-
-    /// The share of all processors that is used by what is neither the engine nor its clients.
-    pub(super) fn others(&self) -> Option<f64> {
-        Some(self.metric("others%")? / 100.0)
-    }
-
-    /// What an fsync took before the cells, when nothing ran there yet, in microseconds: the mean of the runs that have it.
-    pub(super) fn fsync_us(&self) -> Option<f64> {
-        mean(self.rows.iter().filter_map(|row| row.fsync_us))
-    }
-
-    fn host_mean(&self, sum: &str, count: &str) -> Option<f64> {
-        let (sum, count) = (self.host_sum(sum)?, self.host_sum(count)?);
-        (count > 0.0).then(|| sum / count)
-    }
-
-    /// What the reads of one operation take of the device, in microseconds, by its own times where these were sampled.
-    pub(super) fn reads_us(&self) -> Option<f64> {
-        let reads = self.metric("rpq")?;
-        match self.host_mean("disk_read_ns", "disk_read_count") {
-            Some(ns) => Some(reads * ns / 1e3),
-            None => {
-                let kb = self.metric("rkbpq").unwrap_or(0.0);
-                Some(reads * READ_US + kb / READ_KB_PER_US)
-            }
-        }
-    }
-
-    /// What the writes of one operation take of the device, in microseconds.
-    fn writes_us(&self) -> Option<f64> {
-        Some(self.written_kb()? / WRITE_KB_PER_US)
-    }
-
-    /// The share of the time that fsyncs keep a device busy, if it does one at a time.
-    pub(super) fn fsyncs_busy(&self, per_commit: f64) -> Option<f64> {
-        let per_second = |row: &&Row| -> f64 {
-            let kinds = ["insert", "put", "delete"].iter();
-            kinds
-                .filter_map(|kind| row.ops.get(*kind))
-                .map(|ops| ops.per_second)
-                .sum()
-        };
-        let commits = mean(self.rows.iter().map(per_second)).filter(|&commits| commits > 0.0)?;
-        let us = self
-            .host_mean("disk_flush_ns", "disk_flush_count")
-            .map_or(FSYNC_US, |ns| ns / 1e3);
-        Some(commits * per_commit * us / 1e6)
-    }
+/// Returns a metric of one row.
+pub(super) fn metric(row: &Row, name: &str) -> Option<f64> {
+    row.metrics.get(name).copied().flatten()
 }
 
 /// One figure on both sides.
@@ -184,17 +87,23 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// Value over base, where both are more than nothing.
+    /// Returns value over base, where both are above zero.
     pub(super) fn ratio(self) -> Option<f64> {
         (self.base > 0.0 && self.value > 0.0).then(|| self.value / self.base)
     }
 
-    /// Whether the two are the same but for noise.
-    pub(super) fn is_same(self) -> bool {
+    /// Returns how many times the smaller the larger is; infinite where one is zero and the other is not.
+    pub(super) fn factor(self) -> f64 {
         match self.ratio() {
-            Some(ratio) => ((1.0 - SAME)..=1.0 / (1.0 - SAME)).contains(&ratio),
-            None => self.base == self.value,
+            Some(ratio) => ratio.max(1.0 / ratio),
+            None if self.base == self.value => 1.0,
+            None => f64::INFINITY,
         }
+    }
+
+    /// Returns true where the two are the same but for noise.
+    pub(super) fn is_same(self) -> bool {
+        self.factor() <= 1.0 / (1.0 - SAME)
     }
 
     pub(super) fn grown(self) -> f64 {
@@ -205,7 +114,7 @@ impl Pair {
         self.base.max(self.value)
     }
 
-    /// Both with a unit: `41.2 -> 48.9 us, 1.19x`.
+    /// Formats both with a unit: `41.2 -> 48.9 us, 1.19x`.
     pub(super) fn text(self, unit: &str) -> String {
         words::change(self.base, self.value, unit)
     }
@@ -222,7 +131,7 @@ pub(super) struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    /// `None` where there is nothing to compare, or no row behind it.
+    /// Returns `None` where there is nothing to compare, or no row behind it.
     pub(super) fn new(
         figures: &'a Figures,
         base_name: &'a str,
@@ -245,32 +154,21 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// In what the two differ.
-    pub(super) fn apart(&self, figures: &Figures) -> Apart {
-        Apart::of(figures, self.base.rows[0], self.side.rows[0])
-    }
-
-    /// The change is more than chance, as far as the repeats tell.
-    pub(super) fn is_shown(&self) -> bool {
-        matches!(self.compared.verdict, Verdict::Faster | Verdict::Slower)
+    /// Returns what differs between the two targets.
+    pub(super) fn target_difference(&self, figures: &Figures) -> TargetDifference {
+        TargetDifference::of(figures, self.base.rows[0], self.side.rows[0])
     }
 
     pub(super) fn is_slower(&self) -> bool {
         self.ratio < 1.0
     }
 
-    /// The logarithm of how much longer an operation takes: costs that explain it grow with it.
+    /// Returns the logarithm of how much longer an operation takes.
     pub(super) fn log_time(&self) -> f64 {
         -self.ratio.ln()
     }
 
-    /// The share of the change that a cost accounts for, if time grows as the cost does: 1 is all of it, less than 0
-    /// is against it.
-    pub(super) fn share(&self, cost: Pair) -> Option<f64> {
-        Some(cost.ratio()?.ln() / self.log_time()).filter(|share| share.is_finite())
-    }
-
-    /// A figure that both sides have.
+    /// Returns the mean of a metric on both sides.
     pub(super) fn metric(&self, name: &str) -> Option<Pair> {
         self.pair(|side| side.metric(name))
     }
@@ -282,120 +180,91 @@ impl<'a> Case<'a> {
         })
     }
 
-    pub(super) fn cpu(&self) -> Option<Pair> {
-        self.pair(Side::cpu_us)
-    }
-
-    /// A client's time per operation, in microseconds.
-    pub(super) fn time(&self) -> Pair {
-        Pair {
-            base: self.base.time_us(),
-            value: self.side.time_us(),
+    /// Returns by how much a figure of the repeats differs, compared the way throughput is; `None` where a repeat lacks
+    /// it, or where there is one.
+    pub(super) fn difference(&self, figure: impl Fn(&Row) -> Option<f64>) -> Option<Difference> {
+        let all =
+            |rows: &[&Row]| -> Option<Vec<f64>> { rows.iter().map(|row| figure(row)).collect() };
+        match self.compared.pairing {
+            Pairing::Single => None,
+            Pairing::Independent => {
+                Difference::of_samples(&all(&self.base.rows)?, &all(&self.side.rows)?)
+            }
+            Pairing::Paired => {
+                let pair = |base: &&Row| {
+                    let is_partner = |row: &&&Row| (row.run, row.repeat) == (base.run, base.repeat);
+                    let partner = self.side.rows.iter().find(is_partner)?;
+                    Some((figure(base)?, figure(partner)?))
+                };
+                let pairs: Option<Vec<(f64, f64)>> = self.base.rows.iter().map(pair).collect();
+                Difference::of_pairs(&pairs?)
+            }
         }
     }
 
-    /// The largest share that a time per operation is of a client's, on either side.
+    /// Returns the largest share that a time per operation is of a client's, on either side.
     pub(super) fn share_of_time(&self, us: Pair) -> f64 {
-        let time = self.time();
-        (us.base / time.base).max(us.value / time.value)
+        (us.base / self.base.time_us()).max(us.value / self.side.time_us())
     }
 
-    /// What a client waits per operation: its time without the CPU that the operation took, its own, the server's and the
-    /// kernel's. `None` where more CPU is used than there is time, by threads in the background.
-    pub(super) fn waiting(&self) -> Option<Pair> {
-        let (time, cpu) = (self.time(), self.cpu()?);
-        let waiting = Pair {
-            base: time.base - cpu.base,
-            value: time.value - cpu.value,
-        };
-        (waiting.base >= 0.0 && waiting.value >= 0.0).then_some(waiting)
-    }
-
-    /// Reads per operation are the same, or too few on both sides to matter; `None`: not known.
-    pub(super) fn reads_unchanged(&self) -> Option<bool> {
-        let reads = self.metric("rpq")?;
-        let sizes = self.metric("rkbpq").is_none_or(Pair::is_same);
-        let us = self.pair(Side::reads_us)?;
-        Some((reads.is_same() && sizes) || self.share_of_time(us) < NEGLIGIBLE)
-    }
-
-    /// The same of what is written.
-    pub(super) fn writes_unchanged(&self) -> Option<bool> {
-        let us = self.pair(Side::writes_us)?;
-        Some(us.is_same() || self.share_of_time(us) < NEGLIGIBLE)
-    }
-
-    /// What an operation is called.
+    /// Returns what an operation is called.
     pub(super) fn noun(&self) -> &str {
         noun(self.side.rows[0])
     }
 
-    /// The unit of its throughput.
+    /// Returns the unit of its throughput.
     pub(super) fn rate(&self) -> String {
         rate(self.side.rows[0])
     }
 
-    /// The figures that any explanation rests on, as far as both sides have them.
+    /// Returns the figures of both sides, as far as both have them: the engine's and its clients' own first, then those
+    /// of the whole host.
     pub(super) fn evidence(&self) -> Vec<Evidence> {
-        let per = self.noun();
+        const FIGURES: [(&str, &str, &str); 26] = [
+            ("time of an operation", "op_time_us", "us"),
+            ("client CPU", "op_client_cpu_us", "us"),
+            ("server CPU", "op_server_cpu_us", "us"),
+            ("waiting for a processor", "op_cpu_wait_us", "us"),
+            ("taken by the hypervisor", "op_steal_us", "us"),
+            ("waiting for reads", "op_read_us", "us"),
+            ("waiting for writes", "op_write_us", "us"),
+            ("waiting for fsyncs", "op_fsync_us", "us"),
+            ("waiting for other threads", "op_lock_us", "us"),
+            ("handover between client and server", "op_handover_us", "us"),
+            ("unexplained time", "op_rest_us", "us"),
+            ("own CPU", "own_cpu_us_per_op", "us/op"),
+            ("CPU in the background", "background_cpu_us_per_op", "us/op"),
+            ("read by the engine", "own_read_kb_per_op", "KB/op"),
+            ("written by the engine", "own_write_kb_per_op", "KB/op"),
+            ("fsyncs", "fsyncs_per_commit", "/commit"),
+            ("fsyncs of the log", "log_fsyncs_per_commit", "/commit"),
+            (
+                "syncs of the binary log",
+                "binlog_syncs_per_commit",
+                "/commit",
+            ),
+            ("fsyncs of data files", "data_fsyncs_per_commit", "/commit"),
+            ("write amplification", "w_amp", "bytes/byte"),
+            ("stalled", "stall%", "%"),
+            ("processor frequency", "cpu_mhz", "MHz"),
+            ("CPU of the whole host", "cpupq", "us/op"),
+            ("context switches of the whole host", "cspq", "/op"),
+            ("reads of the devices", "rpq", "/op"),
+            ("flushes of the devices", "flushes_per_commit", "/commit"),
+        ];
         let throughput = Pair {
             base: self.base.throughput,
             value: self.side.throughput,
         };
-        let figures = [
-            ("throughput", self.rate(), Some(throughput)),
-            (
-                "time per operation and client",
-                "us".to_owned(),
-                Some(self.time()),
-            ),
-            ("CPU", format!("us/{per}"), self.cpu()),
-            (
-                "CPU of the client",
-                format!("us/{per}"),
-                self.metric("client_cpu_us_per_op"),
-            ),
-            (
-                "CPU of the server",
-                format!("us/{per}"),
-                self.metric("server_cpu_us_per_op"),
-            ),
-            ("waiting", format!("us/{per}"), self.waiting()),
-            ("context switches", format!("/{per}"), self.metric("cspq")),
-            ("reads", format!("/{per}"), self.metric("rpq")),
-            ("size of a read", "KB".to_owned(), self.pair(Side::read_kb)),
-            ("read", format!("KB/{per}"), self.metric("rkbpq")),
-            ("written", format!("KB/{per}"), self.pair(Side::written_kb)),
-            (
-                "fsyncs",
-                "/commit".to_owned(),
-                self.metric("fsyncs_per_commit"),
-            ),
-            (
-                "flushes of the disks",
-                "/commit".to_owned(),
-                self.metric("flushes_per_commit"),
-            ),
-            (
-                "write amplification",
-                "bytes/byte".to_owned(),
-                self.metric("w_amp"),
-            ),
-            ("stalled", "%".to_owned(), self.metric("stall%")),
-            (
-                "frequency of the processors",
-                "MHz".to_owned(),
-                self.metric("cpu_mhz"),
-            ),
-            (
-                "fsync before the cells",
-                "us".to_owned(),
-                self.pair(Side::fsync_us),
-            ),
-        ];
-        figures
-            .into_iter()
-            .filter_map(|(name, unit, pair)| Some(Evidence::new(name, &unit, pair?)))
+        let metrics = FIGURES.iter().filter_map(|(name, metric, unit)| {
+            let pair = self.metric(metric)?;
+            (pair.max() > 0.0).then(|| Evidence::new(name, unit, pair))
+        });
+        let fsync = |side: &Side<'_>| mean(side.rows.iter().filter_map(|row| row.fsync_us));
+        let fsync = self.pair(fsync);
+        std::iter::once(Evidence::new("throughput", &self.rate(), throughput))
+            .chain(metrics)
+            .chain(fsync.map(|pair| Evidence::new("fsync before the cells", "us", pair)))
             .collect()
     }
 }

@@ -1,163 +1,446 @@
-//! What may explain the change of a step's throughput: each rule looks at one resource and says how much of the change
-//! that accounts for.
+//! What explains the change of a step's throughput; the rules are in `docs/findings.md`.
 
-mod cpu;
-mod evenness;
-mod fsyncs;
-mod others;
-mod reads;
-mod stalls;
-mod stolen;
-mod switches;
-mod writes;
+use super::FindingKind;
+use super::accounting::{Accounting, ChangedPart, Undivided, share_in_words};
+use super::case::{Case, Pair, Side, metric};
+use super::difference::TargetDifference;
+use super::thresholds::{
+    FSYNC_FACTOR, FSYNC_OF_TIME, FSYNCS_PER_COMMIT_MIN, LEVEL_SAME, LEVELS_MAX, STALLED_POINTS,
+};
+use super::words::{capitalized, change, counted, figure, list, more, rose_us, signed};
+use crate::{Moved, Row, Shift, trees};
 
-pub(super) use fsyncs::waited_for;
-
-use super::case::{Case, Pair};
-use super::thresholds::EXPLAINS;
-use super::words::signed_us;
-use super::{FindingKind, words};
-
-/// One explanation of one case.
+/// The explanation of one case.
 #[derive(Clone, Debug)]
 pub(super) struct Cause {
     pub kind: FindingKind,
-    /// The share of the change that it accounts for, from 0 to 1, less where a rule is less sure of itself.
-    pub score: f64,
     /// For a title: `20% more CPU per query`.
     pub headline: String,
-    /// One sentence or more.
+    /// One sentence.
     pub sentence: String,
-    /// For a list: `CPU 9008 -> 10816 us, 1.20x`.
-    pub brief: String,
 }
 
-/// What explains a case, and what else moved with it.
-pub(super) struct Diagnosis {
-    pub cause: Cause,
-    /// In the order in which they account for it.
-    pub beside: Vec<Cause>,
+/// Returns what explains a change that a verdict shows.
+pub(super) fn diagnose(case: &Case<'_>, difference: &TargetDifference) -> Cause {
+    let accounting = Accounting::of(case);
+    let divided = accounting.as_ref().ok();
+    durability(case, divided, difference)
+        .or_else(|| write_stalls(case))
+        .or_else(|| standstill(case))
+        .or_else(|| part_of_time(case, divided?, difference))
+        .or_else(|| level_shift(case))
+        .unwrap_or_else(|| unexplained(case, &accounting))
 }
 
-/// All rules, in the order in which they hold where two account for the same: what others wait for comes before what
-/// waiting costs.
-pub(super) fn diagnose(case: &Case<'_>) -> Diagnosis {
-    let rules = [
-        stalls::cause,
-        evenness::stalled,
-        evenness::shifted,
-        fsyncs::cause,
-        reads::size,
-        reads::count,
-        cpu::cause,
-        others::cause,
-        stolen::cause,
-        writes::cause,
-        switches::cause,
-    ];
-    let mut causes: Vec<Cause> = rules.iter().filter_map(|rule| rule(case)).collect();
-    // Stable, so that equals stay in the order of the rules.
-    causes.sort_by(|a, b| b.score.total_cmp(&a.score));
-    let explains = causes.first().is_some_and(|first| first.score >= EXPLAINS);
-    let cause = match explains {
-        true => causes.remove(0),
-        false => unexplained(case),
+/// Settings that decide whether a commit waits for an fsync.
+const DURABILITY: [&str; 13] = [
+    "disable_wal",
+    "fsync",
+    "innodb_flush_log_at_trx_commit",
+    "innodb_flush_method",
+    "journal_mode",
+    "log_bin",
+    "rocksdb_flush_log_at_trx_commit",
+    "sync",
+    "sync_binlog",
+    "synchronous",
+    "synchronous_commit",
+    "wal_sync",
+    "wal_sync_method",
+];
+
+/// What engines count of their own fsyncs, the sum first.
+const FSYNCS: [(&str, &str); 4] = [
+    ("fsyncs_per_commit", "fsync"),
+    ("log_fsyncs_per_commit", "fsync of the log"),
+    ("binlog_syncs_per_commit", "sync of the binary log"),
+    ("data_fsyncs_per_commit", "fsync of data files"),
+];
+
+/// Fsyncs per commit that begin or cease, as a setting says: this comes before all that follows from it.
+fn durability(
+    case: &Case<'_>,
+    accounting: Option<&Accounting>,
+    difference: &TargetDifference,
+) -> Option<Cause> {
+    if only_reads(case) {
+        return None;
+    }
+    let setting = difference.declared().iter().find(|setting| {
+        let name = setting.name.as_str();
+        DURABILITY
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(name))
+    })?;
+    let moved = |name: &str| -> Option<Pair> {
+        let pair = case.metric(name)?;
+        let is_along = (pair.grown() > 0.0) == case.is_slower();
+        let is_shown = case.difference(|row| metric(row, name))?.is_shown();
+        (is_along && is_shown && pair.factor() >= FSYNC_FACTOR).then_some(pair)
     };
-    // How many reads and how large they are is one and the same.
-    let reads = [FindingKind::Reads, FindingKind::ReadSize];
-    let is_same_cpu = case.cpu().is_some_and(Pair::is_same);
-    causes.retain(|other| {
-        let is_told = reads.contains(&cause.kind) && reads.contains(&other.kind);
-        let is_nothing = other.kind == FindingKind::Cpu && is_same_cpu;
-        !is_told && !is_nothing
+    let waited = accounting.and_then(|it| Some((it, it.part(FindingKind::Fsyncs)?)));
+    let counts = FSYNCS.iter().find_map(|(name, what)| {
+        let pair = moved(name).filter(|pair| pair.max() >= FSYNCS_PER_COMMIT_MIN)?;
+        Some((*what, pair))
     });
-    Diagnosis {
-        cause,
-        beside: causes,
+    let per = case.noun();
+    let says = format!("as {} says", setting.text());
+    if let Some((what, pair)) = counts {
+        let waits = waited.map(|(it, part)| format!("; {}", it.clause(case, part)));
+        let (base, value) = (figure(pair.base), figure(pair.value));
+        return Some(Cause {
+            kind: FindingKind::Fsyncs,
+            headline: format!(
+                "{} per commit instead of {}",
+                number(pair.value, what),
+                number(pair.base, "").trim_end()
+            ),
+            sentence: format!(
+                "{} per commit went from {base} to {value}, {says}{}.",
+                capitalized(&plural(what)),
+                waits.unwrap_or_default()
+            ),
+        });
+    }
+    let counts_none = FSYNCS.iter().all(|(name, _)| case.metric(name).is_none());
+    let us = moved("op_fsync_us").filter(|_| counts_none)?;
+    let (accounting, part) = waited?;
+    let is_much = us.max() >= FSYNC_OF_TIME * accounting.time.max();
+    is_much.then(|| Cause {
+        kind: FindingKind::Fsyncs,
+        headline: format!(
+            "fsyncs take {} us per {per} instead of {}",
+            figure(us.value),
+            figure(us.base)
+        ),
+        sentence: format!(
+            "Commits wait {} for fsyncs, {says}: {}.",
+            if us.grown() > 0.0 { "longer" } else { "less" },
+            accounting.clause(case, part)
+        ),
+    })
+}
+
+/// Counts events per commit: `one fsync`, `no fsync`, `1.5 fsyncs`; without a noun `one`, `none`, `1.5`.
+fn number(count: f64, what: &str) -> String {
+    match (count, what) {
+        (count, "") if count < 0.05 => "none".to_owned(),
+        (count, what) if count < 0.05 => format!("no {what}"),
+        (count, what) if (0.9..=1.1).contains(&count) => format!("one {what}"),
+        (count, "") => figure(count),
+        (count, what) => format!("{} {}", figure(count), plural(what)),
     }
 }
 
-/// What is left where no resource accounts for a change.
-fn unexplained(case: &Case<'_>) -> Cause {
-    let per = case.noun();
-    let unchanged: Vec<String> = [
-        ("CPU", case.cpu().map(Pair::is_same)),
-        ("reads", case.reads_unchanged()),
-        ("writes", case.writes_unchanged()),
-    ]
-    .into_iter()
-    .filter(|(_, same)| *same == Some(true))
-    .map(|(name, _)| name.to_owned())
-    .collect();
-    let same = match unchanged.as_slice() {
-        [] => String::new(),
-        [one] if one == "CPU" => format!("{one} per {per} is unchanged; "),
-        names => format!("{} per {per} are unchanged; ", words::list(names)),
+/// `fsyncs of the log`
+fn plural(what: &str) -> String {
+    what.replacen("sync", "syncs", 1)
+}
+
+fn only_reads(case: &Case<'_>) -> bool {
+    case.side.rows.iter().all(|row| trees::only_reads(row))
+}
+
+/// The part of an operation's time that changed the most, where it may be called a cause.
+fn part_of_time(
+    case: &Case<'_>,
+    accounting: &Accounting,
+    difference: &TargetDifference,
+) -> Option<Cause> {
+    let candidates = accounting.candidates(only_reads(case));
+    let (first, others) = candidates.split_first()?;
+    let others: Vec<String> = others
+        .iter()
+        .map(|part| format!("{} {} us", part.part.name, signed(part.us.grown())))
+        .collect();
+    let beside = match others.is_empty() {
+        true => String::new(),
+        false => format!("; also changed: {}", list(&others)),
     };
-    let time = case.time();
-    let waits = case
-        .waiting()
-        .filter(|waiting| waiting.grown() / time.grown() >= 0.5);
-    let (kind, found, brief) = match waits {
-        Some(waiting) => {
-            let both = words::change_us_of(waiting.base, waiting.value, &format!("per {per}"));
+    let is_limited = difference.limits_processors();
+    let kind = match first.part.kind {
+        FindingKind::ProcessorWait if !is_limited => FindingKind::HostBusy,
+        kind => kind,
+    };
+    let (headline, detail) = detail(case, kind, first);
+    let clause = accounting.clause(case, first);
+    Some(Cause {
+        kind,
+        headline: headline.unwrap_or_else(|| kind.headline(case.is_slower()).to_owned()),
+        sentence: capitalized(&format!("{clause}{detail}{beside}.")),
+    })
+}
+
+/// Returns the headline of one case, where it says more than that of its kind, and what else supports the cause.
+fn detail(case: &Case<'_>, kind: FindingKind, part: &ChangedPart) -> (Option<String>, String) {
+    let per = case.noun();
+    match kind {
+        FindingKind::Cpu => {
+            let headline = part
+                .us
+                .ratio()
+                .map(|ratio| format!("{} per {per}", more(ratio, "CPU")));
+            (headline, String::new())
+        }
+        FindingKind::Fsyncs => {
+            let counts = FSYNCS.iter().find_map(|(name, _)| case.metric(name));
+            let counts = counts.map(|pair| format!("; fsyncs per commit: {}", pair.text("")));
+            (None, counts.unwrap_or_default())
+        }
+        FindingKind::Reads => bytes(case, "own_read_kb_per_op", "reads from storage", part),
+        FindingKind::Writes => bytes(case, "own_write_kb_per_op", "writes to storage", part),
+        FindingKind::HostBusy => {
+            let who = match part.part.kind {
+                FindingKind::HostBusy => "the hypervisor gave it to others",
+                _ => "no setting says why processors were short",
+            };
+            (None, format!("; {who}, so no cause is named"))
+        }
+        FindingKind::Unexplained => {
+            let us = signed(part.us.grown());
             (
-                FindingKind::Waiting,
-                format!(
-                    "what changed is the time that a client waits without CPU, {both}: for locks, for the \
-                     device, or for a processor."
-                ),
-                format!("waiting {both}"),
+                Some(format!(
+                    "unexplained: {us} us per {per} are in no measured part"
+                )),
+                String::new(),
             )
         }
-        None => (
-            FindingKind::Unexplained,
-            "no figure of the host or the engine accounts for it.".to_owned(),
-            "not explained".to_owned(),
+        _ => (None, String::new()),
+    }
+}
+
+/// Says whether the engine itself read or wrote more, or the same amount took longer.
+fn bytes(case: &Case<'_>, name: &str, what: &str, part: &ChangedPart) -> (Option<String>, String) {
+    let Some(kb) = case.metric(name) else {
+        return (None, String::new());
+    };
+    let text = kb.text(&format!("KB/{}", case.noun()));
+    let is_along = (kb.grown() > 0.0) == (part.us.grown() > 0.0);
+    match is_along && !kb.is_same() {
+        true => {
+            let more = if kb.grown() > 0.0 { "more" } else { "fewer" };
+            (
+                Some(format!("{more} {what}")),
+                format!("; the engine's own: {text}"),
+            )
+        }
+        false => {
+            let longer = if part.us.grown() > 0.0 {
+                "longer"
+            } else {
+                "less time"
+            };
+            let headline = format!("{what} take {longer}");
+            (
+                Some(headline),
+                format!("; the engine's own bytes do not explain it: {text}"),
+            )
+        }
+    }
+}
+
+/// Says that no cause is known, and what is missing.
+fn unexplained(case: &Case<'_>, accounting: &Result<Accounting, Undivided>) -> Cause {
+    let per = case.noun();
+    let sentence = match accounting {
+        Err(Undivided::NotMeasured) => {
+            format!("The record does not say where the time of a {per} went, so no cause is named.")
+        }
+        Err(Undivided::NotShown) => {
+            format!(
+                "The time of a {per} did not change as surely as throughput did, so no cause is named."
+            )
+        }
+        Ok(accounting) => format!(
+            "The time of a {per} {}, and no measured part of it surely makes up 40% of that.",
+            rose_us(accounting.time.base, accounting.time.value)
         ),
     };
-    let mut sentence = same + &found;
-    if let Some(first) = sentence.get_mut(..1) {
-        first.make_ascii_uppercase();
-    }
     Cause {
-        kind,
-        score: 0.0,
-        headline: kind.headline(case.is_slower()).to_owned(),
+        kind: FindingKind::Unexplained,
+        headline: FindingKind::Unexplained
+            .headline(case.is_slower())
+            .to_owned(),
         sentence,
-        brief,
     }
 }
 
-/// How the change of a client's time per operation divides; `None` where CPU was not sampled, or threads in the
-/// background use more than a client has.
-pub(super) fn split(case: &Case<'_>) -> Option<String> {
-    let (time, cpu, waiting) = (case.time(), case.cpu()?, case.waiting()?);
-    Some(format!(
-        "A client's time per {}: {}; of the difference CPU is {}, waiting {}.",
-        case.noun(),
-        words::change_us(time.base, time.value),
-        signed_us(cpu.grown()),
-        signed_us(waiting.grown()),
-    ))
+/// Returns how much of a change the time that is left to work in accounts for; `None` where that is too little. Shares
+/// of time are in percent, of the base and of the target, and differ surely.
+fn left_over(case: &Case<'_>, percent: Pair, row: impl Fn(&Row) -> Option<f64>) -> Option<f64> {
+    let is_shown = case.difference(row)?.is_shown();
+    if !is_shown || percent.grown().abs() < STALLED_POINTS || percent.max() >= 100.0 {
+        return None;
+    }
+    let share = ((100.0 - percent.value) / (100.0 - percent.base)).ln() / case.ratio.ln();
+    (share >= super::thresholds::EXPLAINS).then_some(share)
 }
 
-/// How much of a change a share of it is, in words.
-fn accounts(share: f64) -> String {
-    use super::thresholds::WHOLE;
-    match share {
-        share if WHOLE.contains(&share) => "which accounts for the whole change".to_owned(),
-        share if share > *WHOLE.end() => {
-            "which is more than the change asks for: some of it runs beside the clients".to_owned()
-        }
-        share => format!(
-            "which accounts for about {:.0}% of the change",
-            100.0 * share
+/// A log-structured merge tree held writes up for another share of the time, as it says itself.
+fn write_stalls(case: &Case<'_>) -> Option<Cause> {
+    let stalled = case.metric("stall%")?;
+    let share = left_over(case, stalled, |row| metric(row, "stall%"))?;
+    let both = format!(
+        "{}% of the time instead of {}%",
+        figure(stalled.value),
+        figure(stalled.base)
+    );
+    let reason = reason(case).map(|reason| format!("; most of it because of {reason}"));
+    Some(Cause {
+        kind: FindingKind::WriteStalls,
+        headline: format!("writes stalled {both}"),
+        sentence: format!(
+            "The engine stalled writes {both}, {} of the change{}.",
+            share_in_words(share),
+            reason.unwrap_or_default()
         ),
+    })
+}
+
+/// Returns the reason of delays and stops whose count changed the most; sums and parts of these are left out.
+fn reason(case: &Case<'_>) -> Option<String> {
+    const REASONS: [&str; 3] = [
+        "l0-file-count-limit",
+        "memtable-limit",
+        "pending-compaction-bytes",
+    ];
+    let counts = |side: &Side<'_>, reason: &str, how: &str| -> Option<f64> {
+        let name = format!("{reason}-{how}");
+        let mut rows = side.rows.iter().filter_map(|row| row.lsm.as_ref());
+        rows.find_map(|lsm| lsm.stalls.get(&name).copied())
+    };
+    let both = |reason: &'static str, how: &'static str| {
+        let pair = case.pair(|side| counts(side, reason, how))?;
+        Some((reason, how, pair))
+    };
+    let (reason, how, pair) = REASONS
+        .into_iter()
+        .flat_map(|reason| ["delays", "stops"].map(|how| both(reason, how)))
+        .flatten()
+        .max_by(|a, b| a.2.grown().abs().total_cmp(&b.2.grown().abs()))
+        .filter(|(.., pair)| pair.grown() != 0.0)?;
+    Some(format!("{reason} ({})", change(pair.base, pair.value, how)))
+}
+
+/// Returns the share of its seconds in which a repeat stood still, in percent.
+fn stood_still(row: &Row) -> Option<f64> {
+    let quality = row.quality.as_ref().filter(|quality| quality.seconds > 0)?;
+    Some(100.0 * quality.stalled_seconds? as f64 / quality.seconds as f64)
+}
+
+/// It stood still for another share of the time, in most repeats.
+fn standstill(case: &Case<'_>) -> Option<Cause> {
+    let mean =
+        |side: &Side<'_>| crate::quality::mean(side.rows.iter().filter_map(|row| stood_still(row)));
+    let percent = case.pair(mean)?;
+    let share = left_over(case, percent, stood_still)?;
+    let (longer, other) = match percent.grown() > 0.0 {
+        true => (&case.side, percent.base),
+        false => (&case.base, percent.value),
+    };
+    let is_longer = |row: &&&Row| stood_still(row).is_some_and(|of| of >= other + STALLED_POINTS);
+    if 2 * longer.rows.iter().filter(is_longer).count() <= longer.rows.len() {
+        return None;
+    }
+    let qualities = longer.rows.iter().filter_map(|row| row.quality.as_ref());
+    let worst = qualities
+        .flat_map(|quality| &quality.stalls)
+        .max_by_key(|stall| stall.seconds);
+    let worst = worst.map(|stall| {
+        format!(
+            "; the longest stall is {} from second {} on{}",
+            counted(stall.seconds, "second"),
+            stall.from_second,
+            beside(&stall.beside)
+        )
+    });
+    let headline = format!(
+        "no progress in {}% of the seconds instead of {}%",
+        figure(percent.value),
+        figure(percent.base)
+    );
+    Some(Cause {
+        kind: FindingKind::Stall,
+        sentence: format!(
+            "There was {headline}, {} of the change{}.",
+            share_in_words(share),
+            worst.unwrap_or_default()
+        ),
+        headline,
+    })
+}
+
+/// Lists what host and engine did at the same time.
+fn beside(moved: &[Moved]) -> String {
+    const LISTED: usize = 3;
+    let moved: Vec<String> = moved
+        .iter()
+        .take(LISTED)
+        .map(|moved| {
+            let unit = match moved.unit.as_str() {
+                "" => String::new(),
+                unit => format!(" {unit}"),
+            };
+            let (during, otherwise) = (figure(moved.during), figure(moved.otherwise));
+            format!("{} {during} (otherwise {otherwise}{unit})", moved.name)
+        })
+        .collect();
+    match moved.is_empty() {
+        true => String::new(),
+        false => format!(", with {}", list(&moved)),
     }
 }
 
-/// `more`, or `fewer` and `less` by what is counted.
-fn more_or(pair: Pair, less: &str) -> &str {
-    if pair.grown() > 0.0 { "more" } else { less }
+/// In most repeats one of the two changed its level, and on one of its levels it was as fast as the other.
+fn level_shift(case: &Case<'_>) -> Option<Cause> {
+    let (target, base) = (case.compared.target.as_str(), case.base_name);
+    let (who, other, found) = shift_of(&case.side, &case.base)
+        .map(|found| (target, base, found))
+        .or_else(|| Some((base, target, shift_of(&case.base, &case.side)?)))?;
+    let (shift, level, begins) = found;
+    let rate = case.rate();
+    let (when, same, then, differs) = match begins {
+        true => ("Until", shift.before, "then", shift.after),
+        false => ("From", shift.after, "before that", shift.before),
+    };
+    Some(Cause {
+        kind: FindingKind::LevelShift,
+        headline: format!("the level of {who} changed in second {}", shift.second),
+        sentence: format!(
+            "{when} second {} {who} ran as {other} does ({} against {} {rate}), {then} at {}{}.",
+            shift.second,
+            figure(same),
+            figure(level),
+            figure(differs),
+            beside(&shift.beside)
+        ),
+    })
+}
+
+/// Returns the first shift of a side from or to the level of the other, which has none; whether it began there.
+fn shift_of(side: &Side<'_>, other: &Side<'_>) -> Option<(Shift, f64, bool)> {
+    let qualities = |side: &Side<'_>| -> Option<Vec<_>> {
+        side.rows.iter().map(|row| row.quality.clone()).collect()
+    };
+    let others = qualities(other)?;
+    if others.iter().any(|quality| quality.shift_count > 0) {
+        return None;
+    }
+    let level = crate::quality::mean(others.iter().map(|quality| quality.usual))?;
+    let is_level = |rate: f64| (rate / level - 1.0).abs() <= LEVEL_SAME;
+    let size = |shift: &Shift| (shift.after - shift.before).abs();
+    let found: Vec<(Shift, f64, bool)> = qualities(side)?
+        .iter()
+        .filter(|quality| quality.shift_count <= LEVELS_MAX)
+        .filter_map(|quality| {
+            let largest = quality
+                .shifts
+                .iter()
+                .max_by(|a, b| size(a).total_cmp(&size(b)))?;
+            let (begins, ends) = (is_level(largest.before), is_level(largest.after));
+            (begins != ends).then(|| (largest.clone(), level, begins))
+        })
+        .collect();
+    let is_most = 2 * found.len() > side.rows.len();
+    found.into_iter().next().filter(|_| is_most)
 }

@@ -1,11 +1,13 @@
-//! Findings about clients: that they limit, that they were not served alike, that they did not have the rate of writes.
+//! Findings about clients: that they are the limit, that they were not served alike, that they missed their write rate.
 
-use super::against::client;
 use super::case::Case;
+use super::caveats::client;
 use super::thresholds::{CLIENT_BUSY, UNFAIR_PCT, UNFAIR_SECONDS};
 use super::words::{counted, distinct, figure, list};
 use super::{Evidence, Finding, FindingKind, Naming};
-use crate::{Compared, Fairness, Figures, Row, Sla};
+use crate::compare::Difference;
+use crate::operation::has_rate_in_rows;
+use crate::{Compared, Fairness, Figures, Row, SLA_SHARE, Sla};
 
 /// What a limit at the client weighs, more the more steps have it: above differences of a few percent, which it may hide.
 const BOUND_WEIGHT: f64 = 0.08;
@@ -16,7 +18,7 @@ const MISSED_WEIGHT: f64 = 0.2;
 /// Of unfairness the logarithm of how much longer the slowest took counts by this: it is not a loss of throughput.
 const UNFAIR_WEIGHT: f64 = 0.3;
 
-/// Steps in which client threads have no time left: what is compared there is the client.
+/// Returns the steps in which client threads have no time left: what is compared there is the client.
 pub(super) fn bound(cases: Vec<Case<'_>>, naming: Naming) -> Option<Finding> {
     let busy = |case: &Case<'_>| {
         let client = case.metric("client_cpu_us_per_op")?;
@@ -37,8 +39,7 @@ pub(super) fn bound(cases: Vec<Case<'_>>, naming: Naming) -> Option<Finding> {
         many => format!("in {}", counted(many.len(), "step")),
     };
     let mut text = format!(
-        "{} {}: {}. Differences between the engines are smaller here than they are: use more clients, or less \
-         work of the client for each operation.",
+        "{} {}: {}. This hides differences between the engines: use more clients, or less client work per operation.",
         case.compared.target,
         naming.place(case.compared),
         client(case)?,
@@ -55,7 +56,7 @@ pub(super) fn bound(cases: Vec<Case<'_>>, naming: Naming) -> Option<Finding> {
                 )
             })
             .collect();
-        text += &format!(" The same: {}.", list(&others));
+        text += &format!(" Also {}.", list(&others));
     }
     Some(Finding {
         kind: FindingKind::ClientBound,
@@ -71,14 +72,14 @@ pub(super) fn bound(cases: Vec<Case<'_>>, naming: Naming) -> Option<Finding> {
         ),
         text,
         evidence: case.evidence(),
-        against: Vec::new(),
+        caveats: Vec::new(),
         weight: BOUND_WEIGHT * (1.0 + (bound.len() as f64).ln()),
         targets,
         steps,
     })
 }
 
-/// The rows that count, by step: workload and name.
+/// Returns the rows that count, by step: workload and name.
 fn by_step(figures: &Figures) -> Vec<(&str, &str, Vec<&Row>)> {
     let mut steps: Vec<(&str, &str, Vec<&Row>)> = Vec::new();
     for row in figures.rows.iter().filter(|row| row.valid && row.reported) {
@@ -93,85 +94,80 @@ fn by_step(figures: &Figures) -> Vec<(&str, &str, Vec<&Row>)> {
     steps
 }
 
-/// A target with what tells its cells apart, as far as several were compared.
-fn who(naming: Naming, row: &Row) -> String {
-    naming.named(&row.target, row.variant.as_deref(), row.clients)
-}
-
-/// A figure of one row with the target's name; of its repeats the worst.
-struct Of<'a, T> {
+/// A figure of each repeat of one target's cell.
+struct RepeatFigures<'a, T> {
+    /// The target, with its variant and clients as far as several were compared.
     who: String,
-    row: &'a Row,
-    figure: &'a T,
-    /// Of how many repeats it is the worst.
-    repeats: usize,
+    /// The worst first.
+    repeats: Vec<(&'a Row, &'a T)>,
 }
 
-impl<T> Of<'_, T> {
-    fn worst_of(&self) -> String {
-        match self.repeats {
-            0 | 1 => String::new(),
-            many => format!(", the worst of {many} repeats"),
-        }
+impl<'a, T> RepeatFigures<'a, T> {
+    /// Returns the figure that most repeats reach or exceed in badness: what holds for it holds for more than half.
+    fn typical(&self) -> (&'a Row, &'a T) {
+        self.repeats[self.repeats.len() / 2]
     }
 }
 
-/// One for each target, its variants and clients: that of the worst repeat, and all of them with the worst first.
-fn worst<'a, T>(
+/// Returns the figures of each target, variant and number of clients, those with the worst typical figure first.
+fn by_cell<'a, T>(
     rows: &[&'a Row],
     naming: Naming,
     figure: impl Fn(&'a Row) -> Option<&'a T>,
     badness: impl Fn(&T) -> f64,
-) -> Vec<Of<'a, T>> {
-    let mut found: Vec<Of<'a, T>> = rows
-        .iter()
-        .filter_map(|row| {
-            Some(Of {
-                who: who(naming, row),
-                row,
-                figure: figure(row)?,
-                repeats: 1,
-            })
-        })
-        .collect();
-    found.sort_by(|a, b| badness(b.figure).total_cmp(&badness(a.figure)));
-    let mut worst: Vec<Of<'a, T>> = Vec::new();
-    for of in found {
-        match worst.iter_mut().find(|first| first.who == of.who) {
-            Some(first) => first.repeats += 1,
-            None => worst.push(of),
+) -> Vec<RepeatFigures<'a, T>> {
+    let mut cells: Vec<RepeatFigures<'a, T>> = Vec::new();
+    for row in rows {
+        let Some(of) = figure(row) else {
+            continue;
+        };
+        let who = naming.named(&row.target, row.variant.as_deref(), row.clients);
+        match cells.iter_mut().find(|cell| cell.who == who) {
+            Some(cell) => cell.repeats.push((row, of)),
+            None => cells.push(RepeatFigures {
+                who,
+                repeats: vec![(row, of)],
+            }),
         }
     }
-    worst
+    for cell in &mut cells {
+        cell.repeats
+            .sort_by(|(_, a), (_, b)| badness(b).total_cmp(&badness(a)));
+    }
+    cells.sort_by(|a, b| badness(b.typical().1).total_cmp(&badness(a.typical().1)));
+    cells
 }
 
-/// Steps whose clients ended far apart.
+/// Returns the steps whose clients ended far apart in most repeats.
 pub(super) fn unfair(figures: &Figures, compared: &Compared, naming: Naming) -> Vec<Finding> {
     let steps = by_step(figures).into_iter();
     steps
         .filter_map(|(workload, step, rows)| {
-            let all = worst(&rows, naming, |row| row.fairness.as_ref(), |of| of.pct);
-            let is_unfair =
-                |of: &Fairness| of.pct >= UNFAIR_PCT && of.abs_seconds >= UNFAIR_SECONDS;
-            let (unfair, fair): (Vec<_>, Vec<_>) =
-                all.into_iter().partition(|of| is_unfair(of.figure));
+            let all = by_cell(&rows, naming, |row| row.fairness.as_ref(), |of| of.pct);
+            let is_unfair = |cell: &RepeatFigures<'_, Fairness>| {
+                let (_, of) = cell.typical();
+                of.pct >= UNFAIR_PCT && of.abs_seconds >= UNFAIR_SECONDS
+            };
+            let (unfair, fair): (Vec<_>, Vec<_>) = all.into_iter().partition(is_unfair);
             let first = unfair.first()?;
-            let told = |of: &Of<'_, Fairness>| {
-                format!(
-                    "{} {:.1}% ({:.0} s)",
-                    of.who, of.figure.pct, of.figure.abs_seconds
-                )
+            let (row, figures) = first.typical();
+            let brief = |cell: &RepeatFigures<'_, Fairness>| {
+                let (_, of) = cell.typical();
+                format!("{} {:.1}% ({:.0} s)", cell.who, of.pct, of.abs_seconds)
             };
             let mut text = format!(
-                "In {step} the fastest client of {} was done after {} s and the slowest after {} s, {:.1}% later{}.",
+                "In {step} the fastest client of {} was done after {} s and the slowest after {} s, {:.1}% later",
                 first.who,
-                figure(first.figure.fastest_seconds),
-                figure(first.figure.slowest_seconds),
-                first.figure.pct,
-                first.worst_of(),
+                figure(figures.fastest_seconds),
+                figure(figures.slowest_seconds),
+                figures.pct,
             );
+            text += &match first.repeats.len() {
+                1 => ".".to_owned(),
+                many => format!(" (the median of {many} repeats)."),
+            };
             if unfair.len() > 1 {
-                let lines: Vec<String> = unfair.iter().map(told).collect();
+                let lines: Vec<String> = unfair.iter().map(brief).collect();
                 text += &format!(
                     " More than {UNFAIR_PCT:.0}% apart are {} of {}: {}.",
                     unfair.len(),
@@ -179,19 +175,16 @@ pub(super) fn unfair(figures: &Figures, compared: &Compared, naming: Naming) -> 
                     list(&lines)
                 );
             }
-            match (fair.last(), unfair.last()) {
-                (Some(best), _) => text += &format!(" Least apart: {}.", told(best)),
-                (None, Some(best)) if unfair.len() > 1 => {
-                    text += &format!(" None is below; least apart: {}.", told(best));
-                }
-                _ => {}
+            if let Some(best) = fair.last() {
+                text += &format!(" Least apart: {}.", brief(best));
             }
             text += " Mean throughput does not show it: while the last clients work, the others do nothing.";
             let of_base = unfair
                 .iter()
                 .chain(&fair)
-                .find(|of| of.row.target == compared.base)
-                .map(|of| of.figure.pct);
+                .map(RepeatFigures::typical)
+                .find(|(row, _)| row.target == compared.base)
+                .map(|(_, of)| of.pct);
             let (title_who, is_one) = match unfair.as_slice() {
                 [one] => (format!("{}: its clients", one.who), true),
                 many => (
@@ -199,130 +192,136 @@ pub(super) fn unfair(figures: &Figures, compared: &Compared, naming: Naming) -> 
                     false,
                 ),
             };
-            let upto = if is_one { "" } else { "up to " };
+            let up_to = if is_one { "" } else { "up to " };
             Some(Finding {
                 kind: FindingKind::Unfair,
-                target: first.row.target.clone(),
-                targets: distinct(unfair.iter().map(|of| of.row.target.as_str())),
+                target: row.target.clone(),
+                targets: distinct(unfair.iter().map(|it| it.typical().0.target.as_str())),
                 base: of_base.map(|_| compared.base.clone()),
                 workload: workload.to_owned(),
-                variant: first.row.variant.clone().filter(|_| is_one),
-                clients: is_one.then_some(first.row.clients),
+                variant: row.variant.clone().filter(|_| is_one),
+                clients: is_one.then_some(row.clients),
                 step: Some(step.to_owned()),
                 steps: vec![step.to_owned()],
-                title: format!(
-                    "{title_who} of {step} ended {upto}{:.1}% apart",
-                    first.figure.pct
-                ),
+                title: format!("{title_who} of {step} ended {up_to}{:.1}% apart", figures.pct),
                 text,
                 evidence: vec![Evidence {
                     name: "clients' ends apart".to_owned(),
                     unit: "%".to_owned(),
                     base: of_base,
-                    value: Some(first.figure.pct),
+                    value: Some(figures.pct),
                     ratio: None,
                 }],
-                against: Vec::new(),
-                weight: UNFAIR_WEIGHT * (1.0 + first.figure.pct / 100.0).ln(),
+                caveats: Vec::new(),
+                weight: UNFAIR_WEIGHT * (1.0 + figures.pct / 100.0).ln(),
             })
         })
         .collect()
 }
 
-/// Rates of writes that were asked for and not had: one finding for each workload.
+/// The share of a rate that a repeat had.
+fn share(sla: &Sla) -> f64 {
+    sla.achieved / sla.target
+}
+
+/// Returns true where a repeat fell short by more than one commit of each client: these may end after the step.
+fn falls_short(row: &Row, sla: &Sla) -> bool {
+    let ops = row.ops.get(&sla.kind).filter(|ops| ops.count > 0);
+    let batch = match ops {
+        Some(ops) if has_rate_in_rows(&sla.kind) => ops.rows as f64 / ops.count as f64,
+        _ => 1.0,
+    };
+    let short = (sla.target - sla.achieved) * row.seconds;
+    !sla.met && short > batch * f64::from(row.clients)
+}
+
+/// Returns true where most repeats missed the rate, and the interval of all of them lies below it.
+fn is_missed(cell: &RepeatFigures<'_, Sla>) -> bool {
+    let shares: Vec<f64> = cell.repeats.iter().map(|(_, sla)| share(sla)).collect();
+    let missed = cell
+        .repeats
+        .iter()
+        .filter(|(row, sla)| falls_short(row, sla));
+    let interval = Difference::of_values(&shares);
+    2 * missed.count() > shares.len() && interval.is_some_and(|shares| shares.high < SLA_SHARE)
+}
+
+/// Returns the rates of writes that were missed: one finding for each workload.
 pub(super) fn sla_missed(figures: &Figures, compared: &Compared, naming: Naming) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     let steps = by_step(figures);
     let workloads = distinct(steps.iter().map(|(workload, ..)| *workload));
     for workload in workloads {
-        let mut missed: Vec<(String, Of<'_, Sla>)> = Vec::new();
-        let mut had = Vec::new();
+        let mut missed: Vec<(&str, RepeatFigures<'_, Sla>)> = Vec::new();
+        let mut others = Vec::new();
         for (_, step, rows) in steps.iter().filter(|(of, ..)| *of == workload) {
-            let short = |sla: &Sla| sla.target / sla.achieved.max(f64::MIN_POSITIVE);
-            for of in worst(rows, naming, |row| row.sla.as_ref(), short) {
-                if of.figure.met {
-                    had.push(((*step).to_owned(), of.row.target.as_str()));
-                } else {
-                    missed.push(((*step).to_owned(), of));
+            for cell in by_cell(rows, naming, |row| row.sla.as_ref(), |sla| -share(sla)) {
+                match is_missed(&cell) {
+                    true => missed.push((step, cell)),
+                    false => others.push((step, cell)),
                 }
             }
         }
-        missed.sort_by(|(_, a), (_, b)| {
-            let share = |sla: &Sla| sla.achieved / sla.target;
-            share(a.figure).total_cmp(&share(b.figure))
-        });
+        missed.sort_by(|(_, a), (_, b)| share(a.typical().1).total_cmp(&share(b.typical().1)));
         let Some((step, first)) = missed.first() else {
             continue;
         };
-        let targets = distinct(missed.iter().map(|(_, of)| of.row.target.as_str()));
-        let in_steps = distinct(missed.iter().map(|(step, _)| step.as_str()));
-        let mut text = missed
+        let (row, sla) = first.typical();
+        let targets = distinct(missed.iter().map(|(_, it)| it.typical().0.target.as_str()));
+        let in_steps = distinct(missed.iter().map(|(step, _)| *step));
+        let lines: Vec<String> = missed
             .iter()
-            .take(super::thresholds::NAMED)
-            .map(|(step, of)| told(step, of))
-            .collect::<Vec<_>>()
-            .join(" ");
-        let more = missed.len().saturating_sub(super::thresholds::NAMED);
-        if more > 0 {
-            text += &format!(" And {more} more.");
-        }
-        let others = distinct(
-            had.iter()
-                .filter(|(of, target)| of == step && *target != first.row.target)
-                .map(|(_, target)| *target),
+            .map(|(step, it)| missed_rate(step, it))
+            .collect();
+        let mut text = format!("{}.", list(&lines));
+        let had = distinct(
+            others
+                .iter()
+                .filter(|(of, it)| **of == *step && it.repeats.iter().all(|(_, sla)| sla.met))
+                .map(|(_, it)| it.typical().0.target.as_str()),
         );
-        if !others.is_empty() {
+        if !had.is_empty() {
             text += &format!(
                 " In {step} {} had it: {}.",
-                counted(others.len(), "other target"),
-                list(&others)
+                counted(had.len(), "target"),
+                list(&had)
             );
         }
         text += " Queries beside fewer writes are not comparable with those beside all of them.";
-        let size = (first.figure.target / first.figure.achieved.max(1e-9))
-            .ln()
-            .min(1.0);
-        let place = match in_steps.as_slice() {
-            [one] => one.clone(),
-            many => list(many),
+        let size = (1.0 / share(sla).max(1e-9)).ln().min(1.0);
+        let what = match sla.kind.as_str() {
+            "event" => "event",
+            _ => "write",
         };
         findings.push(Finding {
             kind: FindingKind::SlaMissed,
-            target: first.row.target.clone(),
+            target: row.target.clone(),
             base: targets
                 .iter()
                 .all(|target| *target != compared.base)
                 .then(|| compared.base.clone()),
             workload: workload.clone(),
-            variant: first.row.variant.clone().filter(|_| missed.len() == 1),
-            clients: (missed.len() == 1).then_some(first.row.clients),
-            step: (in_steps.len() == 1).then(|| step.clone()),
+            variant: row.variant.clone().filter(|_| missed.len() == 1),
+            clients: (missed.len() == 1).then_some(row.clients),
+            step: (in_steps.len() == 1).then(|| (*step).to_owned()),
             title: format!(
-                "{}: the rate of {} was missed in {place}: {} of {} {}",
+                "{}: missed the target {what} rate in {}: {} of {} {}",
                 list(&targets),
-                match first.figure.kind.as_str() {
-                    "event" => "events",
-                    _ => "writes",
-                },
-                figure(first.figure.achieved),
-                figure(first.figure.target),
-                unit(first.figure)
+                list(&in_steps),
+                figure(sla.achieved),
+                figure(sla.target),
+                unit(sla)
             ),
             text,
             evidence: vec![Evidence {
-                name: "writes had of those asked for".to_owned(),
+                name: "share of the target rate".to_owned(),
                 unit: "%".to_owned(),
                 base: Some(100.0),
-                value: Some(100.0 * first.figure.achieved / first.figure.target),
-                ratio: Some(first.figure.achieved / first.figure.target),
+                value: Some(100.0 * share(sla)),
+                ratio: Some(share(sla)),
             }],
-            against: Vec::new(),
-            weight: size
-                + if others.is_empty() {
-                    0.0
-                } else {
-                    MISSED_WEIGHT
-                },
+            caveats: Vec::new(),
+            weight: size + if had.is_empty() { 0.0 } else { MISSED_WEIGHT },
             targets,
             steps: in_steps,
         });
@@ -338,32 +337,30 @@ fn unit(sla: &Sla) -> &'static str {
     }
 }
 
-/// One missed rate, and since when.
-fn told(step: &str, of: &Of<'_, Sla>) -> String {
-    let sla = of.figure;
+/// Says by how much a rate was missed, in how many repeats, and in which seconds of a typical one.
+fn missed_rate(step: &str, cell: &RepeatFigures<'_, Sla>) -> String {
+    let (_, sla) = cell.typical();
+    let missed = cell
+        .repeats
+        .iter()
+        .filter(|(row, sla)| falls_short(row, sla));
     let mut text = format!(
-        "{} had {} of {} {} in {step} ({:.1}%)",
-        of.who,
+        "{} had {} of {} {} in {step} ({:.1}%; missed in {} of {} repeats",
+        cell.who,
         figure(sla.achieved),
         figure(sla.target),
         unit(sla),
-        100.0 * sla.achieved / sla.target,
+        100.0 * share(sla),
+        missed.count(),
+        cell.repeats.len(),
     );
     if let Some(history) = &sla.history {
-        text += &format!(
-            ", and missed it in {} of {}",
-            counted(
-                history.seconds - history.met_seconds.min(history.seconds),
-                "second"
-            ),
-            history.seconds
-        );
+        let missed = history.seconds.saturating_sub(history.met_seconds);
+        text += &format!(", in {} of {}", counted(missed, "second"), history.seconds);
         if let Some(from) = history.longest_miss_from {
-            text += &format!(
-                ", for {} from second {from} on",
-                counted(history.longest_miss_seconds, "second")
-            );
+            let longest = counted(history.longest_miss_seconds, "second");
+            text += &format!(", {longest} of them from second {from} on");
         }
     }
-    text + &of.worst_of() + "."
+    text + ")"
 }

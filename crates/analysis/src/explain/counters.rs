@@ -1,9 +1,9 @@
-//! Which counter of the engine moved with a change.
+//! The engine's counter that moved the most with a change.
 
 use super::Evidence;
 use super::case::Case;
 use super::thresholds::COUNTER;
-use super::words::{change, distinct};
+use super::words::distinct;
 
 /// Counters that only grow, of which more for the same work means that something is done otherwise. Those of single
 /// tables, of statements of the load, and of what is a result and not a cause, are left out.
@@ -60,7 +60,7 @@ const COUNTERS: [&str; 46] = [
     "wal_sync_count",
 ];
 
-/// What a counter must come to, per operation, before its ratio means something: it is added to both sides.
+/// Returns what a counter must come to, per operation, before its ratio means something: it is added to both sides.
 fn least(name: &str) -> f64 {
     match name {
         name if name.ends_with("_bytes") => 1.0,
@@ -69,8 +69,8 @@ fn least(name: &str) -> f64 {
     }
 }
 
-/// The counter that changed the most per operation in the direction of time, if any did; not those with `told` in their names.
-pub(super) fn moved(case: &Case<'_>, told: Option<&str>) -> Option<(String, Evidence)> {
+/// Returns the counter that changed the most per operation in the direction of time, if any did.
+pub(super) fn moved(case: &Case<'_>) -> Option<Evidence> {
     let engines = |rows: &[&crate::Row]| distinct(rows.iter().map(|row| row.engine.as_str()));
     // Of two engines no counter means quite the same.
     if engines(&case.base.rows) != engines(&case.side.rows) {
@@ -78,7 +78,6 @@ pub(super) fn moved(case: &Case<'_>, told: Option<&str>) -> Option<(String, Evid
     }
     let (name, pair, _) = COUNTERS
         .iter()
-        .filter(|name| told.is_none_or(|told| !name.contains(told)))
         .filter_map(|name| {
             let pair = case.pair(|side| side.counter_per_op(name))?;
             let least = least(name);
@@ -95,8 +94,9 @@ pub(super) fn moved(case: &Case<'_>, told: Option<&str>) -> Option<(String, Evid
         name if name.ends_with("_ms") => "ms",
         _ => "",
     };
-    let per = case.noun();
-    let both = change(pair.base, pair.value, &format!("{unit}/{per}"));
-    let text = format!("Of the engine's counters {name} moved with it the most: {both}.");
-    Some((text, Evidence::new(name, &format!("{unit}/{per}"), pair)))
+    Some(Evidence::new(
+        name,
+        &format!("{unit}/{}", case.noun()),
+        pair,
+    ))
 }

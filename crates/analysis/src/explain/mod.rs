@@ -1,19 +1,23 @@
-//! Findings in words: what changed, by how much, which resource accounts for it, and what speaks against that. Made from the
-//! figures by stated rules alone; the rules and their thresholds are in `docs/findings.md`.
+//! Findings in words: what changed, by how much and how surely, why, and the caveats. Made from the figures by stated rules
+//! alone; the rules and their thresholds are in `docs/findings.md`.
 
-mod against;
-mod apart;
+mod accounting;
 mod case;
 mod cause;
+mod caveats;
 mod change;
 mod clients;
 mod counters;
-mod hidden;
+mod difference;
+mod hidden_cost;
 mod no_effect;
+mod single;
 mod thresholds;
 mod words;
 
 pub use words::counted;
+
+use std::fmt;
 
 use serde::Serialize;
 
@@ -23,78 +27,80 @@ use case::{Case, Pair};
 /// The findings that a report shows; the rest are counted.
 pub const FINDINGS_SHOWN_MAX: usize = 12;
 
-/// Which rule a finding is of.
+/// The rule that made a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
-    /// CPU per operation moved with throughput.
-    Cpu,
-    /// CPU that is neither the client's nor the server's did, or time that a hypervisor took away.
-    HostBusy,
-    /// Reads per operation did.
-    Reads,
-    /// Reads became smaller and more, or larger and fewer.
-    ReadSize,
-    /// Fsyncs per commit moved with throughput.
+    /// Commits wait for fsyncs, or longer for them.
     Fsyncs,
-    /// Bytes written per operation did.
-    Writes,
-    /// A log-structured merge tree held writes up for longer, or less long.
+    /// A log-structured merge tree stalled writes.
     WriteStalls,
-    /// Context switches per operation moved with throughput.
-    ContextSwitches,
     /// Seconds without progress account for the change.
     Stall,
-    /// The rate changed its level within the step; on one of them nothing is different.
+    /// CPU of client and server on the connections that do the operations.
+    Cpu,
+    /// Threads waited for a processor, and a setting limits processors or threads.
+    ProcessorWait,
+    /// Waiting for reads from storage.
+    Reads,
+    /// Waiting for writes to storage.
+    Writes,
+    /// Waiting for other threads.
+    Locks,
+    /// Handover between client and server.
+    Handover,
+    /// The rate changed its level within the step; on one of them nothing differs.
     LevelShift,
-    /// Clients wait longer, and none of the resources says for what.
-    Waiting,
-    /// Nothing accounts for it.
+    /// There was too much competition for processors to name a cause.
+    HostBusy,
+    /// No measured figure accounts for the change.
     Unexplained,
-    /// The client is what limits.
+    /// The client is the limit.
     ClientBound,
     /// Clients of one step ended far apart.
     Unfair,
-    /// The rate of writes that was asked for was not had.
+    /// The target rate was missed.
     SlaMissed,
-    /// A setting differs and changes nothing that can be seen.
+    /// A setting differs and shows no effect.
     NoEffect,
-    /// A cost per operation changed, and throughput did not.
+    /// CPU of engine and clients per operation changed, and throughput shows no change.
     HiddenCost,
+    /// What differs between targets that were measured once: no cause.
+    Facts,
 }
 
 impl FindingKind {
-    /// The same without figures, for a title over several steps.
+    /// Returns the cause without figures, for a title over several steps.
     fn headline(self, slower: bool) -> &'static str {
         match (self, slower) {
-            (Self::Cpu, true) => "more CPU per operation",
-            (Self::Cpu, false) => "less CPU per operation",
-            (Self::HostBusy, true) => "the host was busier with others",
-            (Self::HostBusy, false) => "the host was less busy with others",
-            (Self::Reads, true) => "more reads per operation",
-            (Self::Reads, false) => "fewer reads per operation",
-            (Self::ReadSize, true) => "smaller reads, and more of them",
-            (Self::ReadSize, false) => "larger reads, and fewer of them",
-            (Self::Fsyncs, true) => "more fsyncs per commit",
-            (Self::Fsyncs, false) => "fewer fsyncs per commit",
-            (Self::Writes, true) => "more is written per operation",
-            (Self::Writes, false) => "less is written per operation",
-            (Self::WriteStalls, true) => "writes are stalled for longer",
-            (Self::WriteStalls, false) => "writes are stalled less",
-            (Self::ContextSwitches, true) => "more context switches per operation",
-            (Self::ContextSwitches, false) => "fewer context switches per operation",
+            (Self::Fsyncs, true) => "more waiting for fsyncs",
+            (Self::Fsyncs, false) => "less waiting for fsyncs",
+            (Self::WriteStalls, true) => "writes stalled for longer",
+            (Self::WriteStalls, false) => "writes stalled less",
             (Self::Stall, true) => "more seconds without progress",
             (Self::Stall, false) => "fewer seconds without progress",
+            (Self::Cpu, true) => "more CPU per operation",
+            (Self::Cpu, false) => "less CPU per operation",
+            (Self::ProcessorWait, true) => "more waiting for a processor",
+            (Self::ProcessorWait, false) => "less waiting for a processor",
+            (Self::Reads, true) => "more waiting for reads from storage",
+            (Self::Reads, false) => "less waiting for reads from storage",
+            (Self::Writes, true) => "more waiting for writes to storage",
+            (Self::Writes, false) => "less waiting for writes to storage",
+            (Self::Locks, true) => "more waiting for other threads",
+            (Self::Locks, false) => "less waiting for other threads",
+            (Self::Handover, true) => "slower handover between client and server",
+            (Self::Handover, false) => "faster handover between client and server",
             (Self::LevelShift, _) => "the level changed within the step",
-            (Self::Waiting, true) => "clients wait longer",
-            (Self::Waiting, false) => "clients wait less",
-            (Self::Unexplained, _) => "no figure accounts for it",
+            (Self::HostBusy, _) => "too much competition for processors to name a cause",
+            (Self::Unexplained, _) => "unexplained",
             (Self::ClientBound, _) => "the client is the limit",
             (Self::Unfair, _) => "clients ended far apart",
-            (Self::SlaMissed, _) => "the rate of writes was missed",
-            (Self::NoEffect, _) => "no change shown",
-            (Self::HiddenCost, true) => "more CPU per operation at the same throughput",
-            (Self::HiddenCost, false) => "less CPU per operation at the same throughput",
+            (Self::SlaMissed, _) => "the target rate was missed",
+            (Self::NoEffect, _) => "no effect shown",
+            (Self::HiddenCost, true) => "more CPU of its own per operation",
+            (Self::HiddenCost, false) => "less CPU of its own per operation",
+            (Self::Facts, _) => "measured once",
         }
     }
 }
@@ -102,13 +108,13 @@ impl FindingKind {
 /// One finding.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// Which rule it is of.
+    /// The rule that made it.
     pub kind: FindingKind,
-    /// The target that the text tells most of.
+    /// The target with the largest change.
     pub target: String,
-    /// All that it is about.
+    /// All targets that it is about.
     pub targets: Vec<String>,
-    /// What they are compared with; `None` where nothing is.
+    /// The target that they are compared with; `None`: they are not compared.
     pub base: Option<String>,
     /// The workload.
     pub workload: String,
@@ -120,14 +126,14 @@ pub struct Finding {
     pub step: Option<String>,
     /// All of them.
     pub steps: Vec<String>,
-    /// One line.
+    /// One line: what changed, by how much, and why.
     pub title: String,
-    /// The paragraph.
+    /// At most three sentences of a change: what, by how much and how surely; why; where else, and what differs.
     pub text: String,
-    /// The figures that it rests on: of the step that the text tells most of.
+    /// The figures that it rests on, of the step with the largest change.
     pub evidence: Vec<Evidence>,
-    /// What speaks against it, a part of a sentence each.
-    pub against: Vec<String>,
+    /// Reasons to doubt it, a part of a sentence each.
+    pub caveats: Vec<String>,
     /// How much it matters: findings are in this order. About the logarithm of the change.
     pub weight: f64,
 }
@@ -135,7 +141,7 @@ pub struct Finding {
 /// A figure of a finding.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evidence {
-    /// What it is.
+    /// Its name.
     pub name: String,
     /// Its unit.
     pub unit: String,
@@ -157,9 +163,28 @@ impl Evidence {
             ratio: pair.ratio(),
         }
     }
+
+    /// Returns true where the two values differ by more than background work moves them.
+    pub fn has_changed(&self) -> bool {
+        let both = self.base.zip(self.value);
+        both.is_some_and(|(base, value)| !Pair { base, value }.is_same())
+    }
 }
 
-/// What a place needs to be told apart from others.
+impl fmt::Display for Evidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, unit) = (&self.name, &self.unit);
+        match (self.base, self.value) {
+            (Some(base), Some(value)) => write!(f, "{name} {}", words::change(base, value, unit)),
+            (None, Some(only)) | (Some(only), None) => {
+                write!(f, "{name} {} {unit}", words::figure(only))
+            }
+            (None, None) => f.write_str(name),
+        }
+    }
+}
+
+/// The parts of a place's name that several places need.
 #[derive(Clone, Copy)]
 struct Naming {
     clients: bool,
@@ -199,31 +224,24 @@ impl Naming {
     }
 }
 
-/// What can be said of a comparison in words: the most important first. Only steps whose comparison shows a change, or single
-/// runs that are more than 5 % apart, are explained; what is invalid explains nothing.
+/// Explains a comparison, the most important finding first. Only a verdict has a cause: steps that were measured once, that
+/// are too noisy or invalid have none.
 pub fn explain(figures: &Figures, compared: &Compared) -> Vec<Finding> {
     let naming = Naming::of(compared);
-    let throughput = || {
+    let cases = |is_wanted: fn(&ComparedStep) -> bool| -> Vec<Case<'_>> {
         let rows = compared.rows.iter();
-        rows.filter(|row| row.metric == THROUGHPUT)
+        rows.filter(|row| row.metric == THROUGHPUT && is_wanted(row))
+            .filter_map(|row| Case::new(figures, &compared.base, row))
+            .collect()
     };
-    let changed = |row: &&ComparedStep| match row.verdict {
-        Verdict::Faster | Verdict::Slower => true,
-        Verdict::Single => row
-            .ratio
-            .is_some_and(|ratio| ratio.max(1.0 / ratio) >= 1.0 + thresholds::SINGLE_CHANGE),
-        _ => false,
-    };
-    let cases = throughput()
-        .filter(changed)
-        .filter_map(|row| Case::new(figures, &compared.base, row));
-    let mut findings = change::findings(figures, compared, cases.collect(), naming);
-    let all = throughput().filter_map(|row| Case::new(figures, &compared.base, row));
-    findings.extend(clients::bound(all.collect(), naming));
+    let has_changed = |row: &ComparedStep| matches!(row.verdict, Verdict::Faster | Verdict::Slower);
+    let mut findings = change::findings(figures, compared, cases(has_changed), naming);
+    findings.extend(clients::bound(cases(|_| true), naming));
     findings.extend(clients::unfair(figures, compared, naming));
     findings.extend(clients::sla_missed(figures, compared, naming));
     findings.extend(no_effect::findings(figures, compared));
-    findings.extend(hidden::findings(figures, compared, naming));
+    findings.extend(hidden_cost::findings(figures, compared, naming));
+    findings.extend(single::facts(figures, compared, naming));
     findings.sort_by(|a, b| {
         let by_weight = b.weight.total_cmp(&a.weight);
         by_weight.then_with(|| a.title.cmp(&b.title))

@@ -1,17 +1,16 @@
-//! Settings that differ and change nothing that can be seen.
+//! Settings that differ and show no effect.
 
-use super::apart::{Apart, Setting, shared};
 use super::case::Case;
-use super::thresholds::SINGLE_CHANGE;
-use super::words::{counted, distinct, list, times};
+use super::difference::{Setting, TargetDifference, shared};
+use super::words::{counted, distinct, figure, list, times};
 use super::{Evidence, Finding, FindingKind};
-use crate::{Compared, ComparedStep, Figures, Pairing, THROUGHPUT, Verdict};
+use crate::{Compared, ComparedStep, Figures, THROUGHPUT, Verdict};
 
-/// What a finding weighs that says that nothing is to be seen: it comes last, but it is an answer.
+/// A finding that nothing changed comes last, but it is an answer.
 const WEIGHT: f64 = 0.03;
 
 /// A target that differs from the base in one setting, with its steps, in none of which a change is shown.
-struct Without<'a> {
+struct SettingWithoutEffect<'a> {
     /// What it is called: `pg17.base`, or of two runs `run 2 of pg17.base`.
     who: String,
     setting: Setting,
@@ -20,7 +19,7 @@ struct Without<'a> {
 
 /// One finding for each setting, over all targets that differ in it alone.
 pub(super) fn findings(figures: &Figures, compared: &Compared) -> Vec<Finding> {
-    let mut targets: Vec<(String, Apart, Vec<&ComparedStep>)> = Vec::new();
+    let mut targets: Vec<(String, TargetDifference, Vec<&ComparedStep>)> = Vec::new();
     for step in compared.rows.iter().filter(|row| row.metric == THROUGHPUT) {
         // Of what is invalid or was not measured nothing is said.
         let Some(case) = Case::new(figures, &compared.base, step) else {
@@ -32,18 +31,21 @@ pub(super) fn findings(figures: &Figures, compared: &Compared) -> Vec<Finding> {
         };
         match targets.iter_mut().find(|(known, ..)| *known == who) {
             Some((.., steps)) => steps.push(step),
-            None => targets.push((who, case.apart(figures), vec![step])),
+            None => targets.push((who, case.target_difference(figures), vec![step])),
         }
     }
-    let mut by_setting: Vec<Vec<Without<'_>>> = Vec::new();
-    for (who, apart, steps) in targets {
-        let Apart::One(setting) = apart else {
+    let mut by_setting: Vec<Vec<SettingWithoutEffect<'_>>> = Vec::new();
+    for (who, difference, steps) in targets {
+        let TargetDifference::One(setting) = difference else {
             continue;
         };
-        if !steps.iter().all(|row| is_same(row)) {
+        if !steps
+            .iter()
+            .all(|row| row.verdict == Verdict::NoChangeShown)
+        {
             continue;
         }
-        let without = Without {
+        let without = SettingWithoutEffect {
             who,
             setting,
             steps,
@@ -62,18 +64,7 @@ pub(super) fn findings(figures: &Figures, compared: &Compared) -> Vec<Finding> {
         .collect()
 }
 
-/// No change is shown, and one that matters is ruled out; of single runs: they differ by little.
-fn is_same(row: &ComparedStep) -> bool {
-    match row.verdict {
-        Verdict::NoChangeShown => true,
-        Verdict::Single => row
-            .ratio
-            .is_some_and(|ratio| ratio.max(1.0 / ratio) < 1.0 + SINGLE_CHANGE),
-        _ => false,
-    }
-}
-
-fn finding(compared: &Compared, group: &[Without<'_>]) -> Option<Finding> {
+fn finding(compared: &Compared, group: &[SettingWithoutEffect<'_>]) -> Option<Finding> {
     let first = group.first()?;
     let name = &first.setting.name;
     let rows: Vec<&ComparedStep> = group
@@ -87,30 +78,20 @@ fn finding(compared: &Compared, group: &[Without<'_>]) -> Option<Finding> {
     );
     let targets = distinct(rows.iter().map(|row| row.target.as_str()));
     let steps = distinct(rows.iter().map(|row| row.step.as_str()));
-    let is_single = rows.iter().any(|row| row.pairing == Pairing::Single);
     let what: Vec<String> = group
         .iter()
         .map(|one| format!("{} in {}", one.who, one.setting.text()))
         .collect();
-    let within = match is_single {
-        true => format!(
-            "{:.0}%, as single runs may by chance",
-            100.0 * SINGLE_CHANGE
-        ),
-        false => format!("{:.0}%", 100.0 * compared.effect),
-    };
     let text = format!(
         "{} from {}, and in nothing else that is known. No change of throughput is shown in any of {}: the ratios are \
-         {} to {}, within {within}. That holds for this load on this machine.",
+         {} to {}, within {}%. That holds for this load on this machine.",
         list(&what).replacen(" in ", " differs in ", 1),
         compared.base,
         counted(rows.len(), "comparison"),
         times(low),
         times(high),
+        figure(100.0 * compared.effect),
     );
-    let against = is_single.then(|| {
-        "a single run has no interval: a small change may be there and not be seen".to_owned()
-    });
     let evidence = rows.iter().map(|row| Evidence {
         name: format!("throughput of {} in {}", row.target, row.step),
         unit: "/s".to_owned(),
@@ -127,7 +108,7 @@ fn finding(compared: &Compared, group: &[Without<'_>]) -> Option<Finding> {
         clients: None,
         step: (steps.len() == 1).then(|| steps[0].clone()),
         title: format!(
-            "{name} changes nothing that can be seen in {}",
+            "{name} shows no effect in {}",
             match steps.as_slice() {
                 [one] => one.clone(),
                 many => counted(many.len(), "step"),
@@ -135,7 +116,7 @@ fn finding(compared: &Compared, group: &[Without<'_>]) -> Option<Finding> {
         ),
         text,
         evidence: evidence.collect(),
-        against: against.into_iter().collect(),
+        caveats: Vec::new(),
         weight: WEIGHT,
         targets,
         steps,

@@ -1,11 +1,10 @@
-//! Findings from figures that are made by hand: what is told, in which words, and what is not.
+//! Findings from figures that are made by hand: what is named, in which words, and what is not.
 
-mod against;
-mod apart;
-mod machine;
-mod negative;
-mod seeds;
-mod trees;
+mod causes;
+mod caveats;
+mod clients;
+mod difference;
+mod noise;
 
 use std::collections::BTreeMap;
 
@@ -14,10 +13,8 @@ use record::{Status, StepKind};
 use super::*;
 use crate::{CompareOptions, Comparison, Difference, Mark, OpFigures, Row, compare};
 
-/// Those of the host.
-const PROCESSORS: f64 = 4.0;
-
-/// One step of one target, as a page or a test states it.
+/// One step of one target, as a test states it.
+#[derive(Clone, Copy)]
 struct Cost<'a> {
     target: &'a str,
     step: &'a str,
@@ -25,6 +22,21 @@ struct Cost<'a> {
     /// Operations per second.
     rate: f64,
     metrics: &'a [(&'static str, f64)],
+}
+
+fn cost<'a>(
+    target: &'a str,
+    step: &'a str,
+    rate: f64,
+    metrics: &'a [(&'static str, f64)],
+) -> Cost<'a> {
+    Cost {
+        target,
+        step,
+        clients: 4,
+        rate,
+        metrics,
+    }
 }
 
 fn kind(step: &str) -> StepKind {
@@ -35,12 +47,15 @@ fn kind(step: &str) -> StepKind {
     }
 }
 
-/// The row of a step of 100 s. A load commits 50 rows at a time.
+/// Returns the row of a step of 100 s. Where parts of an operation's time are given, the time is what clients had for it,
+/// and the rest is in no part. A load commits 50 rows at a time.
 fn row(cost: &Cost<'_>, repeat: u32) -> Row {
     let kind = kind(cost.step);
     let (throughput, main_op) = match (kind, cost.step) {
         (StepKind::Load, "overwrite") => ("ips", "put"),
         (StepKind::Load | StepKind::Index, _) => ("ips", "insert"),
+        (_, "readrandom") => ("qps", "get"),
+        (_, "update-index") => ("qps", "event"),
         _ => ("qps", "query"),
     };
     let mut metrics: BTreeMap<&'static str, Option<f64>> = cost
@@ -49,22 +64,24 @@ fn row(cost: &Cost<'_>, repeat: u32) -> Row {
         .map(|(name, value)| (*name, Some(*value)))
         .collect();
     metrics.insert(throughput, Some(cost.rate));
-    let us = |name: &str| metrics.get(name).copied().flatten();
-    let parts = [
-        us("cpupq"),
-        us("client_cpu_us_per_op"),
-        us("server_cpu_us_per_op"),
-    ];
-    if let [Some(all), Some(client), Some(server)] = parts {
-        let others = (all - client - server).max(0.0) * cost.rate / 1e6;
-        metrics.insert("others%", Some(100.0 * others / PROCESSORS));
+    let parts = cost
+        .metrics
+        .iter()
+        .filter(|(name, _)| name.starts_with("op_"));
+    if parts.clone().count() > 0 {
+        let time = f64::from(cost.clients) * 1e6 / cost.rate;
+        let known: f64 = parts.map(|(_, us)| us).sum();
+        metrics.insert("op_time_us", Some(time));
+        metrics
+            .entry("op_rest_us")
+            .or_insert(Some((time - known).max(0.0)));
     }
-    let per_second = match main_op {
-        "insert" => cost.rate / 50.0,
-        _ => cost.rate,
-    };
+    let count = (cost.rate * 100.0) as u64;
+    let each = if main_op == "insert" { 50 } else { 1 };
     let ops = OpFigures {
-        per_second,
+        count: count / each,
+        rows: count,
+        per_second: cost.rate / each as f64,
         ..OpFigures::default()
     };
     Row {
@@ -76,6 +93,7 @@ fn row(cost: &Cost<'_>, repeat: u32) -> Row {
         step: cost.step.to_owned(),
         kind,
         main_op: Some(main_op.to_owned()),
+        group: (main_op == "event").then(|| "write".to_owned()),
         reported: true,
         status: Status::Complete,
         seconds: 100.0,
@@ -86,29 +104,12 @@ fn row(cost: &Cost<'_>, repeat: u32) -> Row {
     }
 }
 
-/// Single runs: the first target is the base.
+/// Measures each once: the first target is the base.
 fn single(costs: &[Cost<'_>]) -> Figures {
     Figures {
         rows: costs.iter().map(|cost| row(cost, 1)).collect(),
         ..Figures::default()
     }
-}
-
-/// Five repeats of a step that reads: targets with their queries per second and what one takes of the host's CPU, in us.
-fn reads(targets: [(&str, f64, f64); 2]) -> Figures {
-    let metrics = targets.map(|(.., cpu)| [("cpupq", cpu)]);
-    let costs: Vec<Cost<'_>> = targets
-        .iter()
-        .zip(&metrics)
-        .map(|(&(target, rate, _), metrics)| Cost {
-            target,
-            step: "q100",
-            clients: 4,
-            rate,
-            metrics,
-        })
-        .collect();
-    repeated(&costs)
 }
 
 /// Five repeats that took turns; each is off by less than 0.5 %, and base and target not alike.
@@ -118,15 +119,17 @@ fn repeated(costs: &[Cost<'_>]) -> Figures {
     for repeat in 1..=5_u32 {
         for (number, cost) in costs.iter().enumerate() {
             let off = off[(repeat as usize * 3 + number * 2) % off.len()];
+            let metrics: Vec<(&'static str, f64)> = cost
+                .metrics
+                .iter()
+                .map(|(name, value)| (*name, value * (2.0 - off)))
+                .collect();
             let cost = Cost {
                 rate: cost.rate * off,
+                metrics: &metrics,
                 ..*cost
             };
-            let mut row = row(&cost, repeat);
-            if let Some(Some(cpu)) = row.metrics.get_mut("cpupq") {
-                *cpu *= 2.0 - off;
-            }
-            rows.push(row);
+            rows.push(row(&cost, repeat));
         }
     }
     Figures {
@@ -135,18 +138,31 @@ fn repeated(costs: &[Cost<'_>]) -> Figures {
     }
 }
 
-/// What is found, with the first target as the base.
+/// Explains figures with the first target as the base.
 fn found(figures: &Figures) -> Vec<Finding> {
     let options = CompareOptions {
         base: figures.rows[0].target.clone(),
         resamples: 200,
+        metrics: vec!["own_cpu_us_per_op"],
         ..CompareOptions::default()
     };
     explain(figures, &compare(figures, &options))
 }
 
+/// Returns the only finding of figures, which has to be of one kind.
+#[track_caller]
+fn only(figures: &Figures, kind: FindingKind) -> Finding {
+    let mut findings = found(figures);
+    assert_eq!(kinds(&findings), [kind], "{findings:#?}");
+    findings.remove(0)
+}
+
 /// Two targets that differ in versions and settings as stated: name, value of the base, value of the other.
-fn apart(base: (&str, &str), other: (&str, &str), settings: &[(&str, &str, &str)]) -> Comparison {
+fn differing(
+    base: (&str, &str),
+    other: (&str, &str),
+    settings: &[(&str, &str, &str)],
+) -> Comparison {
     let difference = |&(name, a, b): &(&str, &str, &str)| Difference {
         name: name.to_owned(),
         a: Some(a.to_owned()),
@@ -163,14 +179,20 @@ fn apart(base: (&str, &str), other: (&str, &str), settings: &[(&str, &str, &str)
     }
 }
 
+/// Figures of `a.c` and `b.c`, which differ in one declared setting.
+fn with_setting(mut figures: Figures, name: &str, a: &str, b: &str) -> Figures {
+    figures.settings.differences = vec![differing(("a.c", "8"), ("b.c", "8"), &[(name, a, b)])];
+    figures
+}
+
+fn all_text(finding: &Finding) -> String {
+    let caveats = finding.caveats.join("\n");
+    format!("{}\n{}\n{caveats}", finding.title, finding.text)
+}
+
 #[track_caller]
 fn says(finding: &Finding, parts: &[&str]) {
-    let all = format!(
-        "{}\n{}\n{}",
-        finding.title,
-        finding.text,
-        finding.against.join("\n")
-    );
+    let all = all_text(finding);
     for part in parts {
         assert!(all.contains(part), "{part:?} is not in:\n{all}");
     }
@@ -178,12 +200,7 @@ fn says(finding: &Finding, parts: &[&str]) {
 
 #[track_caller]
 fn says_not(finding: &Finding, parts: &[&str]) {
-    let all = format!(
-        "{}\n{}\n{}",
-        finding.title,
-        finding.text,
-        finding.against.join("\n")
-    );
+    let all = all_text(finding);
     for part in parts {
         assert!(!all.contains(part), "{part:?} is in:\n{all}");
     }
@@ -191,4 +208,17 @@ fn says_not(finding: &Finding, parts: &[&str]) {
 
 fn kinds(findings: &[Finding]) -> Vec<FindingKind> {
     findings.iter().map(|finding| finding.kind).collect()
+}
+
+/// The kinds that name a cause.
+fn causes(findings: &[Finding]) -> Vec<FindingKind> {
+    use FindingKind::*;
+    let mut kinds = kinds(findings);
+    kinds.retain(|kind| {
+        !matches!(
+            kind,
+            HostBusy | Unexplained | ClientBound | Unfair | SlaMissed | NoEffect | Facts
+        )
+    });
+    kinds
 }

@@ -5,8 +5,7 @@ use record::StepKind;
 use super::thresholds::NAMED;
 use crate::Row;
 
-/// A number with three significant digits, more where it is large, and without zeros at its end: `41.2`, `0.02`,
-/// `12345`.
+/// Formats a number with three significant digits, whole from 100 on, without zeros at its end: `41.2`, `0.02`, `12,345`.
 pub(super) fn figure(value: f64) -> String {
     let decimals = match value.abs() {
         size if size >= 99.95 => 0,
@@ -24,14 +23,31 @@ pub(super) fn figure(value: f64) -> String {
     };
     match text {
         "-0" | "" => "0".to_owned(),
-        text => text.to_owned(),
+        text => grouped(text),
     }
 }
 
-/// A ratio: `1.19x`, `11.6x`, `200x`.
+/// Separates thousands by commas, from 10,000 on.
+fn grouped(text: &str) -> String {
+    let first = text.find(|c: char| c.is_ascii_digit()).unwrap_or(0);
+    let end = text.find('.').unwrap_or(text.len());
+    if end - first < 5 {
+        return text.to_owned();
+    }
+    let mut out = text[..first].to_owned();
+    for (at, digit) in text[first..end].char_indices() {
+        if at > 0 && (end - first - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out + &text[end..]
+}
+
+/// Formats a ratio: `1.19x`, `11.6x`, `200x`.
 pub(super) fn times(ratio: f64) -> String {
     match ratio {
-        ratio if ratio >= 100.0 => format!("{ratio:.0}x"),
+        ratio if ratio >= 100.0 => format!("{}x", figure(ratio)),
         ratio if ratio >= 10.0 => format!("{ratio:.1}x"),
         ratio if ratio >= 0.0995 => format!("{ratio:.2}x"),
         ratio if ratio >= 0.00995 => format!("{ratio:.3}x"),
@@ -39,28 +55,31 @@ pub(super) fn times(ratio: f64) -> String {
     }
 }
 
-/// How much more or less of something there is: `20% more CPU`, `3.40x as much CPU`.
+/// Says how much more or less of something there is: `20% more CPU`, `83% less CPU`, `3.40x as much CPU`.
 pub(super) fn more(ratio: f64, what: &str) -> String {
     let much = match ratio {
         ratio if ratio >= 1.995 => format!("{} as much", times(ratio)),
         ratio if ratio >= 1.0 => format!("{:.0}% more", (ratio - 1.0) * 100.0),
-        ratio if ratio > 0.5 => format!("{:.0}% less", (1.0 - ratio) * 100.0),
-        ratio => format!("{} as much", times(ratio)),
+        ratio => format!("{:.0}% less", (1.0 - ratio) * 100.0),
     };
-    format!("{much} {what}").trim_end().to_owned()
+    format!("{much} {what}")
 }
 
-/// How fast something is: `17% slower`, `3.40x as fast`.
+/// Says how fast something is: `17% slower`, `3.4x faster`.
 pub(super) fn pace(ratio: f64) -> String {
+    let factor = |factor: f64| match factor {
+        factor if factor >= 99.5 => figure(factor),
+        factor => format!("{factor:.1}"),
+    };
     match ratio {
-        ratio if ratio >= 1.995 => format!("{} as fast", times(ratio)),
+        ratio if ratio >= 1.995 => format!("{}x faster", factor(ratio)),
         ratio if ratio >= 1.0 => format!("{:.0}% faster", (ratio - 1.0) * 100.0),
-        ratio if ratio > 0.5 => format!("{:.0}% slower", (1.0 - ratio) * 100.0),
-        ratio => format!("{} as fast", times(ratio)),
+        ratio if ratio > 0.501 => format!("{:.0}% slower", (1.0 - ratio) * 100.0),
+        ratio => format!("{}x slower", factor(1.0 / ratio)),
     }
 }
 
-/// Both values with their unit and, where it means something, their ratio: `41.2 -> 48.9 us, 1.19x`.
+/// Formats two values with their unit and, where both are above zero, their ratio: `41.2 -> 48.9 us, 1.19x`.
 pub(super) fn change(base: f64, value: f64, unit: &str) -> String {
     let ratio = match base > 0.0 && value > 0.0 {
         true => format!(", {}", times(value / base)),
@@ -68,40 +87,49 @@ pub(super) fn change(base: f64, value: f64, unit: &str) -> String {
     };
     let unit = match unit {
         "" => String::new(),
-        unit if unit.starts_with('%') => unit.to_owned(),
+        unit if unit.starts_with(['%', '/']) => unit.to_owned(),
         unit => format!(" {unit}"),
     };
     format!("{} -> {}{unit}{ratio}", figure(base), figure(value))
 }
 
-/// The same of microseconds, in the unit that suits the larger.
-pub(super) fn change_us(base: f64, value: f64) -> String {
-    let (unit, size) = unit_of_us(base.max(value));
-    change(base / size, value / size, unit)
-}
-
-/// The same, and what it is of: `1.46 -> 2051 us of a client's time, 1405x`.
-pub(super) fn change_us_of(base: f64, value: f64, what: &str) -> String {
-    let (unit, size) = unit_of_us(base.max(value));
-    change(base / size, value / size, &format!("{unit} {what}"))
-}
-
-/// A time that was gained or lost: `+120 us`.
-pub(super) fn signed_us(us: f64) -> String {
-    let (unit, size) = unit_of_us(us.abs());
-    let sign = if us < 0.0 { "-" } else { "+" };
-    format!("{sign}{} {unit}", figure(us.abs() / size))
-}
-
-fn unit_of_us(us: f64) -> (&'static str, f64) {
-    match us {
+/// Says how a number of microseconds changed: `rose from 95 to 115 us`.
+pub(super) fn rose_us(base: f64, value: f64) -> String {
+    let (unit, size) = match base.max(value) {
         us if us >= 1e7 => ("s", 1e6),
         us if us >= 1e5 => ("ms", 1e3),
         _ => ("us", 1.0),
+    };
+    let verb = if value > base { "rose" } else { "fell" };
+    format!(
+        "{verb} from {} to {} {unit}",
+        figure(base / size),
+        figure(value / size)
+    )
+}
+
+/// Formats a difference with its sign: `+120`.
+pub(super) fn signed(difference: f64) -> String {
+    let sign = if difference < 0.0 { "-" } else { "+" };
+    format!("{sign}{}", figure(difference.abs()))
+}
+
+/// Begins a text with a capital letter.
+pub(super) fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(letters).collect()
+}
+
+/// Formats an interval of ratios: `0.82x to 0.86x`, with a third decimal where two would hide it.
+pub(super) fn range(low: f64, high: f64) -> String {
+    match (times(low), times(high)) {
+        (low_text, high_text) if low_text == high_text => format!("{low:.3}x to {high:.3}x"),
+        (low, high) => format!("{low} to {high}"),
     }
 }
 
-/// A number of things: `1 step`, `3 steps`.
+/// Counts things: `1 step`, `3 steps`.
 pub fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
@@ -163,7 +191,10 @@ mod tests {
     #[test]
     fn numbers_have_three_digits_and_no_zeros_at_their_end() {
         for (value, text) in [
-            (12_345.6, "12346"),
+            (1_234_567.8, "1,234,568"),
+            (12_345.6, "12,346"),
+            (-12_345.6, "-12,346"),
+            (1234.0, "1234"),
             (194.0, "194"),
             (48.94, "48.9"),
             (99.96, "100"),
@@ -184,19 +215,24 @@ mod tests {
         assert_eq!(change(41.2, 48.9, "us"), "41.2 -> 48.9 us, 1.19x");
         assert_eq!(change(0.0, 4.8, "reads"), "0 -> 4.8 reads");
         assert_eq!(change(9.0, 25.9, "%"), "9 -> 25.9%, 2.88x");
-        assert_eq!(change_us(45_900.0, 55_200.0), "45900 -> 55200 us, 1.20x");
-        assert_eq!(change_us(459_000.0, 552_000.0), "459 -> 552 ms, 1.20x");
+        assert_eq!(rose_us(45_900.0, 55_200.0), "rose from 45,900 to 55,200 us");
+        assert_eq!(rose_us(552_000.0, 459_000.0), "fell from 552 to 459 ms");
+        assert_eq!(signed(-34.2), "-34.2");
     }
 
     #[test]
     fn slower_and_faster_are_of_the_base() {
         assert_eq!(pace(0.83), "17% slower");
-        assert_eq!(pace(0.29), "0.29x as fast");
+        assert_eq!(pace(0.29), "3.4x slower");
+        assert_eq!(pace(0.5), "2.0x slower");
+        assert_eq!(pace(0.003_21), "312x slower");
         assert_eq!(pace(1.2), "20% faster");
-        assert_eq!(pace(3.4), "3.40x as fast");
+        assert_eq!(pace(5.88), "5.9x faster");
         assert_eq!(more(0.85, "CPU"), "15% less CPU");
-        assert_eq!(more(0.04, ""), "0.040x as much");
+        assert_eq!(more(0.04, "CPU"), "96% less CPU");
         assert_eq!(more(12.3, "CPU"), "12.3x as much CPU");
+        assert_eq!(range(0.82, 0.864), "0.82x to 0.86x");
+        assert_eq!(range(0.2161, 0.2183), "0.216x to 0.218x");
     }
 
     #[test]

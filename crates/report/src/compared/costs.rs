@@ -177,7 +177,7 @@ fn relative(row: &ComparedStep, mean: Option<f64>) -> Cell {
     let tone = if is_least(mean) && is_least(base) {
         Tone::Plain
     } else {
-        tone(row, ratio)
+        tone(row)
     };
     Cell::toned(fixed(ratio, 2), tone)
 }

@@ -1,6 +1,6 @@
 //! Throughput relative to the base: each ratio with its interval, and the verdict as a mark and a colour.
 
-use analysis::{ComparedStep, Interval, THROUGHPUT, Verdict, shade_relative};
+use analysis::{ComparedStep, Interval, THROUGHPUT, Verdict};
 
 use super::board::{Board, Folded, remarks};
 use super::words;
@@ -183,7 +183,7 @@ pub(super) fn ratio_cell(row: &ComparedStep, decimals: usize) -> Cell {
     if let Some(interval) = row.interval {
         text += &format!(" ({})", bounds(interval, decimals));
     }
-    Cell::toned(text, tone(row, ratio))
+    Cell::toned(text, tone(row))
 }
 
 /// The bounds of an interval of ratios, as `0.93-1.04`. Of two repeats they may be anywhere: how far beyond 0.001 and 1000
@@ -203,8 +203,8 @@ pub fn bounds(interval: Interval, decimals: usize) -> String {
     format!("{low}{between}{high}")
 }
 
-/// What a ratio is worth. Without a verdict that of the field: more than 5 % or not.
-pub(super) fn tone(row: &ComparedStep, ratio: f64) -> Tone {
+/// What a ratio is worth.
+pub(super) fn tone(row: &ComparedStep) -> Tone {
     match (row.verdict, row.more_is_better) {
         (Verdict::Faster, true) => Tone::Faster,
         (Verdict::Slower, true) => Tone::Slower,
@@ -214,13 +214,7 @@ pub(super) fn tone(row: &ComparedStep, ratio: f64) -> Tone {
         (Verdict::TooNoisy, _) => Tone::Noisy,
         (Verdict::Invalid, _) => Tone::Invalid,
         (Verdict::NotComparable, _) => Tone::Absent,
-        (Verdict::Single, more_is_better) => {
-            match (Tone::from(shade_relative(ratio)), more_is_better) {
-                (Tone::Better, false) => Tone::Dearer,
-                (Tone::Worse, false) => Tone::Cheaper,
-                (tone, _) => tone,
-            }
-        }
+        (Verdict::Single, _) => Tone::Unjudged,
     }
 }
 

@@ -86,8 +86,8 @@ pub(super) fn method(compared: &Compared) -> Vec<String> {
     texts.extend(compared.notes.iter().map(|note| sentence(note)));
     if rows().any(|row| row.pairing == Pairing::Single) {
         texts.push(
-            "`repeats = 5` with `order = \"interleaved\"` in the plan gives intervals and verdicts, as does `assay run --resume \
-             RUN --repeats 5` of a run that is there."
+            "Measured once: no interval, so a difference may be noise. `assay run --resume RUN --repeats 5` measures enough \
+             for verdicts."
                 .to_string(),
         );
     }

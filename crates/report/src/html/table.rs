@@ -11,16 +11,14 @@ fn tone_class(tone: Tone) -> &'static str {
         Tone::Good => "good",
         Tone::Bad => "bad",
         Tone::SlaMissed => "sla",
-        Tone::Better | Tone::Faster | Tone::CostsLess => "better",
-        Tone::Worse | Tone::Slower | Tone::CostsMore => "worse",
-        Tone::Noisy => "sla",
         // What costs less is as good as what is faster.
-        Tone::Dearer => "worse",
-        Tone::Cheaper => "better",
+        Tone::Faster | Tone::CostsLess => "better",
+        Tone::Slower | Tone::CostsMore => "worse",
+        Tone::Noisy => "sla",
         Tone::Coarse => "coarse",
         Tone::Invalid => "invalid",
         Tone::Failed => "failed",
-        Tone::Absent => "absent",
+        Tone::Unjudged | Tone::Absent => "absent",
     }
 }
 

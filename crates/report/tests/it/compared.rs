@@ -263,7 +263,7 @@ fn finding() -> Finding {
         title: "pg17.base is slower in l.i0: more CPU per operation".into(),
         text: "It has 0.94 of the throughput, and takes 41.2 -> 49.4 us of CPU per row.".into(),
         evidence: Vec::new(),
-        against: vec!["the versions differ as well".into()],
+        caveats: vec!["the versions differ as well".into()],
         weight: 0.06,
     }
 }

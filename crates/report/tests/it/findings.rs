@@ -1,5 +1,6 @@
 //! Findings in the text and in the page.
 
+use analysis::{Figures, Row};
 use report::{TableStyle, html, tables};
 
 use crate::synthetic::{SMALL, Size, figures, source};
@@ -9,9 +10,34 @@ const FOUR: Size = Size {
     ..SMALL
 };
 
+/// Three repeats of all targets, of which the second takes twice the time of the first, on its own CPU.
+fn repeated() -> Figures {
+    let once = figures(FOUR);
+    let mut figures = Figures::default();
+    for repeat in 1..=3_u32 {
+        for row in &once.rows {
+            let mut row = Row {
+                repeat,
+                ..row.clone()
+            };
+            let is_second = row.target == source(FOUR).run.targets[1].name;
+            let off = 1.0 + 0.001 * f64::from(repeat);
+            let time = off * if is_second { 200.0 } else { 100.0 };
+            for name in ["ips", "qps"] {
+                row.metrics.insert(name, Some(1e6 / time));
+            }
+            for (name, us) in [("op_time_us", time), ("op_client_cpu_us", time - 10.0)] {
+                row.metrics.insert(name, Some(us));
+            }
+            figures.rows.push(row);
+        }
+    }
+    figures
+}
+
 #[test]
-fn findings_stand_below_the_summary_with_what_speaks_against_them() {
-    let text = tables(&source(FOUR).run, &figures(FOUR), TableStyle::default());
+fn findings_stand_below_the_summary_with_their_figures() {
+    let text = tables(&source(FOUR).run, &repeated(), TableStyle::default());
     let at = |part: &str| {
         text.find(part)
             .unwrap_or_else(|| panic!("no {part:?} in:\n{text}"))
@@ -19,13 +45,20 @@ fn findings_stand_below_the_summary_with_what_speaks_against_them() {
     let (summary, findings) = (at("Throughput"), at("\nFindings\n"));
     assert!(summary < findings, "{text}");
     let first = text[findings..].lines().nth(2).unwrap();
-    assert!(first.starts_with("1. "), "{first}");
-    assert!(text[findings..].contains("Against it: a single run has no interval"));
+    assert!(
+        first.starts_with("1. ") && first.contains("2.0x slower"),
+        "{first}"
+    );
+    assert!(text[findings..].contains("Figures: throughput "), "{text}");
+    assert!(
+        text[findings..].contains("client CPU 90.2 -> 190 us, 2.11x"),
+        "{text}"
+    );
 }
 
 #[test]
 fn the_page_has_the_same_findings_and_takes_none_of_them_for_markup() {
-    let mut figures = figures(FOUR);
+    let mut figures = repeated();
     for row in &mut figures.rows {
         row.step = row.step.replace("l.i0", "<b>l.i0</b>");
     }
@@ -34,7 +67,39 @@ fn the_page_has_the_same_findings_and_takes_none_of_them_for_markup() {
     let section = &page[from..from + page[from..].find("</section>").unwrap()];
     assert!(section.contains("&lt;b&gt;l.i0"), "{section}");
     assert!(!section.contains("<b>l.i0"), "{section}");
-    assert!(section.contains("Against it: a single run has no interval"));
+    assert!(
+        section.contains("client CPU 90.2 \u{2192} 190 \u{b5}s"),
+        "{section}"
+    );
+}
+
+#[test]
+fn targets_that_were_measured_once_have_grey_ratios_and_no_cause() {
+    let (run, figures) = (source(FOUR).run, figures(FOUR));
+    let style = TableStyle {
+        colour: true,
+        ..TableStyle::default()
+    };
+    let text = tables(&run, &figures, style);
+    let from = text.find("relative to").unwrap();
+    let (table, _) = text[from..].split_once("one repeat: no interval").unwrap();
+    let is_coloured = |code: &str| table.contains(&format!("\u{1b}[38;5;{code}m"));
+    assert!(
+        is_coloured("8") && !is_coloured("11") && !is_coloured("14"),
+        "{table:?}"
+    );
+    assert!(!table.contains(['+', '\u{25b2}', '\u{25bc}']), "{table}");
+    assert!(
+        text.contains("`assay run --resume RUN --repeats 5` adds repeats")
+            || text.contains("assay run --resume RUN --repeats 5 adds repeats")
+    );
+    assert!(
+        !text.contains("slower in") && !text.contains("faster in"),
+        "{text}"
+    );
+    let page = html(&[source(FOUR)], &figures);
+    assert!(!page.contains("class=\"better\"") && !page.contains("class=\"worse\""));
+    assert!(page.contains("one repeat: no interval"));
 }
 
 #[test]

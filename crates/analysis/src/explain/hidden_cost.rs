@@ -1,16 +1,19 @@
-//! Costs that changed where throughput did not: something else limits, and hides them.
+//! CPU of the engine and its clients that changed where throughput shows no change: something else limits, or noise hides it.
 
-use super::against::clock;
 use super::case::Case;
-use super::thresholds::{NAMED, SINGLE_CHANGE};
-use super::words::{change, distinct, more};
+use super::caveats::clock;
+use super::thresholds::{HIDDEN_CHANGE, NAMED};
+use super::words::{counted, distinct, list, more, range};
 use super::{Finding, FindingKind, Naming};
 use crate::{Compared, ComparedStep, Figures, THROUGHPUT, Verdict};
 
 /// What a hidden cost weighs against the same change of throughput.
 const WEIGHT: f64 = 0.4;
 
-/// CPU per operation that is shown to differ where throughput is shown not to: one finding for each target and direction.
+/// CPU of the connections that do the operation, client and server: that of nobody else.
+const METRIC: &str = "own_cpu_us_per_op";
+
+/// Returns one finding for each target and direction of own CPU that is shown to differ where throughput is not.
 pub(super) fn findings(figures: &Figures, compared: &Compared, naming: Naming) -> Vec<Finding> {
     let throughput_of = |cost: &ComparedStep| {
         compared.rows.iter().find(|row| {
@@ -25,10 +28,13 @@ pub(super) fn findings(figures: &Figures, compared: &Compared, naming: Naming) -
     let hidden = compared.rows.iter().filter_map(|cost| {
         let is_shown = matches!(cost.verdict, Verdict::Faster | Verdict::Slower);
         let ratio = cost.ratio?;
-        let is_large = ratio.max(1.0 / ratio) >= 1.0 + SINGLE_CHANGE;
+        let is_large = ratio.max(1.0 / ratio) >= 1.0 + HIDDEN_CHANGE;
         let throughput = throughput_of(cost)?;
-        let counts = cost.metric == "cpupq" && is_shown && is_large;
-        (counts && throughput.verdict == Verdict::NoChangeShown).then_some((cost, throughput))
+        let is_hidden = matches!(
+            throughput.verdict,
+            Verdict::NoChangeShown | Verdict::TooNoisy
+        );
+        (cost.metric == METRIC && is_shown && is_large && is_hidden).then_some((cost, throughput))
     });
     let mut groups: Vec<Vec<(&ComparedStep, Case<'_>)>> = Vec::new();
     for (cost, throughput) in hidden {
@@ -61,35 +67,45 @@ fn finding(
     let (target, ratio) = (cost.target.clone(), cost.ratio?);
     let places: Vec<String> = group
         .iter()
-        .take(NAMED)
-        .filter_map(|(_, case)| {
-            let cpu = case.cpu()?;
-            Some(format!(
-                "{} ({})",
-                naming.place(case.compared),
-                change(cpu.base, cpu.value, "us")
-            ))
+        .filter_map(|(cost, case)| {
+            let (place, cpu) = (naming.place(case.compared), case.metric(METRIC)?);
+            let interval = cost.interval?;
+            let range = range(interval.low, interval.high);
+            Some(format!("{place} {} ({range})", cpu.text("us")))
         })
         .collect();
-    let more_places = match group.len().saturating_sub(NAMED) {
+    let steps = distinct(group.iter().map(|(cost, _)| cost.step.as_str()));
+    let is_noisy = group
+        .iter()
+        .any(|(_, case)| case.compared.verdict == Verdict::TooNoisy);
+    let throughput = match is_noisy {
+        true => "throughput too noisy to say",
+        false => "no change of throughput shown",
+    };
+    let per = case.noun();
+    let title = format!(
+        "{target}: {} of its own per {per} in {}, {throughput}",
+        more(ratio, "CPU"),
+        match steps.as_slice() {
+            [one] => one.clone(),
+            many => counted(many.len(), "step"),
+        }
+    );
+    let named = &places[..places.len().min(NAMED)];
+    let rest = match places.len() - named.len() {
         0 => String::new(),
         rest => format!(" and {rest} more"),
     };
-    let steps = distinct(group.iter().map(|(cost, _)| cost.step.as_str()));
-    let title = format!(
-        "{target}: {} per {} at the same throughput in {}",
-        more(ratio, "CPU"),
-        case.noun(),
-        match steps.as_slice() {
-            [one] => one.clone(),
-            many => super::words::counted(many.len(), "step"),
-        }
-    );
     let text = format!(
-        "CPU per operation against {}: {}{more_places}; no change of throughput is shown there. Something else limits: the \
-         rate of writes, the device, or the client; where CPU is what limits, this would be seen.",
+        "CPU of the engine and its clients per {per}, against {}, over {}: {}{rest}. {}",
         compared.base,
-        places.join(", "),
+        counted(cost.values.len(), "repeat"),
+        list(named),
+        match is_noisy {
+            true => "Throughput varies too much between repeats to show what that does to it.",
+            false =>
+                "Something else limits throughput: the rate of writes, the device, or the client.",
+        }
     );
     Some(Finding {
         kind: FindingKind::HiddenCost,
@@ -101,7 +117,7 @@ fn finding(
         title,
         text,
         evidence: case.evidence(),
-        against: clock(case, ratio.ln()).into_iter().collect(),
+        caveats: clock(case, ratio.ln()).into_iter().collect(),
         weight: WEIGHT * ratio.ln().abs(),
         targets: vec![target.clone()],
         target,

@@ -1,36 +1,30 @@
-//! What is said of how two targets, or two runs of one, differ.
+//! How two targets, or two runs of one, are said to differ.
 
 use super::*;
 use crate::OneSided;
 
 const CHEAP: &[(&str, f64)] = &[
-    ("cpupq", 100.0),
-    ("client_cpu_us_per_op", 20.0),
-    ("server_cpu_us_per_op", 75.0),
+    ("op_client_cpu_us", 20.0),
+    ("op_server_cpu_us", 75.0),
+    ("op_cpu_wait_us", 1.0),
 ];
-const DEAR: &[(&str, f64)] = &[
-    ("cpupq", 150.0),
-    ("client_cpu_us_per_op", 20.0),
-    ("server_cpu_us_per_op", 125.0),
-];
-/// As dear, and the server does none of it.
+const DEAR: &[(&str, f64)] = &[("op_client_cpu_us", 20.0), ("op_server_cpu_us", 140.0)];
+/// As slow, and waiting for a processor.
 const BUSY: &[(&str, f64)] = &[
-    ("cpupq", 150.0),
-    ("client_cpu_us_per_op", 20.0),
-    ("server_cpu_us_per_op", 76.0),
+    ("op_client_cpu_us", 20.0),
+    ("op_server_cpu_us", 76.0),
+    ("op_cpu_wait_us", 80.0),
 ];
 
 fn costs(dear: &'static [(&'static str, f64)]) -> [Cost<'static>; 2] {
-    [("a.c", 30_000.0, CHEAP), ("b.c", 20_000.0, dear)].map(|(target, rate, metrics)| Cost {
-        target,
-        step: "q100",
-        clients: 4,
-        rate,
-        metrics,
-    })
+    [
+        cost("a.c", "q100", 30_000.0, CHEAP),
+        cost("b.c", "q100", 20_000.0, dear),
+    ]
 }
 
-fn only(mut figures: Figures, comparison: Comparison) -> Finding {
+#[track_caller]
+fn explained(mut figures: Figures, comparison: Comparison) -> Finding {
     figures.settings.differences = vec![comparison];
     let mut findings = found(&figures);
     assert_eq!(findings.len(), 1, "{findings:?}");
@@ -47,7 +41,7 @@ fn undeclared(name: &str) -> OneSided {
 
 #[test]
 fn settings_beside_the_version_make_it_impossible_to_say() {
-    let mut comparison = apart(
+    let mut comparison = differing(
         ("a.c", "17.2"),
         ("b.c", "18.1"),
         &[
@@ -57,70 +51,70 @@ fn settings_beside_the_version_make_it_impossible_to_say() {
     );
     comparison.settings[1].mark = Mark::Undeclared;
     comparison.only_b = vec![undeclared("io_workers")];
-    let finding = only(repeated(&costs(DEAR)), comparison.clone());
+    let finding = explained(repeated(&costs(DEAR)), comparison.clone());
     says(
         &finding,
         &[
             "The two differ in version (17.2 -> 18.1), in 1 setting that the plan declares, io_method (sync -> worker) and \
-             in 1 more that the plan does not declare, such as defaults; 1 setting is in 18.1 alone.",
-            "settings differ beside the version: which of them it is can't be told from this",
+             in 1 more that the plan does not declare, such as defaults (1 setting is in 18.1 alone).",
+            "settings differ beside the version: the comparison does not tell which of them makes the change",
         ],
     );
 
     // The same target twice.
     comparison.identical = true;
-    let finding = only(repeated(&costs(DEAR)), comparison);
-    says(&finding, &["nothing is known in which the two differ"]);
+    let finding = explained(repeated(&costs(DEAR)), comparison);
+    says(&finding, &["the two are not known to differ in anything"]);
 }
 
 #[test]
 fn settings_that_one_version_alone_has_are_a_part_of_the_version() {
-    let mut comparison = apart(("a.c", "15.3"), ("b.c", "17.2"), &[]);
+    let mut comparison = differing(("a.c", "15.3"), ("b.c", "17.2"), &[]);
     comparison.only_a = vec![undeclared("old_snapshot_threshold")];
     comparison.only_b = vec![undeclared("event_triggers"), undeclared("summarize_wal")];
-    let finding = only(repeated(&costs(DEAR)), comparison.clone());
+    let finding = explained(repeated(&costs(DEAR)), comparison.clone());
     says(
         &finding,
         &[
-            "The two differ in version alone: 15.3 -> 17.2; 1 setting is in 15.3 alone and 2 in 17.2 alone, and none that \
-             both have differs.",
+            "The two differ in version alone, 15.3 -> 17.2 (1 setting is in 15.3 alone and 2 in 17.2 alone, and none that \
+             both have differs).",
         ],
     );
-    says_not(&finding, &["which of them it is", "beside the version"]);
+    says_not(&finding, &["which of them", "beside the version"]);
 
     // Seen from the other side.
     let mut figures = repeated(&costs(DEAR));
     figures.rows.reverse();
-    let finding = only(figures, comparison.clone());
+    let finding = explained(figures, comparison.clone());
     says(
         &finding,
-        &["17.2 -> 15.3; 2 settings are in 17.2 alone and 1 in 15.3 alone"],
+        &["17.2 -> 15.3 (2 settings are in 17.2 alone and 1 in 15.3 alone"],
     );
 
     // One version knows the same settings everywhere: there they are differences like any other.
     comparison.b_version = comparison.a_version.clone();
-    let finding = only(repeated(&costs(DEAR)), comparison);
+    let finding = explained(repeated(&costs(DEAR)), comparison);
     says(
         &finding,
         &[
             "The two differ in 3 settings that the plan does not declare",
-            "several settings differ: which of them it is can't be told from this",
+            "several settings differ: the comparison does not tell which of them makes the change",
         ],
     );
 }
 
 #[test]
 fn two_builds_of_one_version_are_not_the_same() {
-    let mut comparison = apart(("a.c", "17.2"), ("b.c", "17.2"), &[]);
+    let mut comparison = differing(("a.c", "17.2"), ("b.c", "17.2"), &[]);
     (comparison.a_build, comparison.b_build) = ("o2".to_owned(), "o3".to_owned());
-    let finding = only(repeated(&costs(DEAR)), comparison.clone());
-    says(&finding, &["The two differ in build alone: o2 -> o3."]);
-    says_not(&finding, &["the same in build", "nothing is known"]);
+    let finding = explained(repeated(&costs(DEAR)), comparison.clone());
+    says(&finding, &["The two differ in build alone, o2 -> o3."]);
+    says_not(&finding, &["the same in build", "not known to differ"]);
 
     // Nor is one setting beside it all that differs.
-    let beside = apart(("a.c", "17.2"), ("b.c", "17.2"), &[("jit", "on", "off")]);
+    let beside = differing(("a.c", "17.2"), ("b.c", "17.2"), &[("jit", "on", "off")]);
     comparison.settings = beside.settings;
-    let finding = only(repeated(&costs(DEAR)), comparison);
+    let finding = explained(repeated(&costs(DEAR)), comparison);
     says(
         &finding,
         &[
@@ -132,58 +126,48 @@ fn two_builds_of_one_version_are_not_the_same() {
 
 #[test]
 fn one_setting_is_the_difference_only_where_chance_and_the_host_are_not() {
-    let jit = || apart(("a.c", "17.2"), ("b.c", "17.2"), &[("jit", "on", "off")]);
+    let jit = || differing(("a.c", "17.2"), ("b.c", "17.2"), &[("jit", "on", "off")]);
     let alone = "The two differ in jit (on -> off) alone";
-    let sure = format!("{alone}: the difference is this setting.");
-    let open = format!("{alone}. ");
-    let finding = only(repeated(&costs(DEAR)), jit());
+    let sure = format!("{alone}, which makes the difference.");
+    let open = format!("{alone}.");
+    let finding = explained(repeated(&costs(DEAR)), jit());
     assert!(finding.text.ends_with(&sure), "{}", finding.text);
 
-    let chance = only(single(&costs(DEAR)), jit());
-    let host = only(repeated(&costs(BUSY)), jit());
+    let host = explained(repeated(&costs(BUSY)), jit());
     assert_eq!(host.kind, FindingKind::HostBusy);
     let mut figures = repeated(&costs(DEAR));
     figures.rows.sort_by(|a, b| a.target.cmp(&b.target));
-    let no_turns = only(figures, jit());
-    for finding in [chance, host, no_turns] {
-        let text = format!("{} ", finding.text);
-        assert!(text.ends_with(&open), "{text}");
+    let no_turns = explained(figures, jit());
+    for finding in [host, no_turns] {
+        assert!(finding.text.ends_with(&open), "{}", finding.text);
     }
 }
 
 /// Two targets in two runs, as they are where runs are compared: `target` is the run, and the variant has the target.
 fn by_run(rates: [(&'static str, f64, f64); 2]) -> Figures {
-    let mut rows = Vec::new();
+    let mut figures = Figures::default();
     for (config, base, other) in rates {
-        for (run, rate, metrics) in [(0, base, CHEAP), (1, other, DEAR)] {
-            for step in ["q100", "q500"] {
-                let cost = Cost {
-                    target: ["run 1", "run 2"][run],
-                    step,
-                    clients: 1,
-                    rate,
-                    metrics,
-                };
-                rows.push(Row {
-                    run,
+        let both = [("run 1", base, CHEAP), ("run 2", other, DEAR)];
+        for step in ["q100", "q500"] {
+            let costs = both.map(|(target, rate, metrics)| cost(target, step, rate, metrics));
+            figures
+                .rows
+                .extend(repeated(&costs).rows.into_iter().map(|row| Row {
+                    run: usize::from(row.target == "run 2"),
                     build: "pg".to_owned(),
                     config: config.to_owned(),
                     variant: Some(format!("pg.{config}")),
-                    ..row(&cost, 1)
-                });
-            }
+                    ..row
+                }));
         }
     }
-    Figures {
-        rows,
-        ..Figures::default()
-    }
+    figures
 }
 
 fn of_target(target: &str, base: &str, other: &str, settings: &[(&str, &str, &str)]) -> Comparison {
     Comparison {
         target: Some(target.to_owned()),
-        ..apart(("run 1", base), ("run 2", other), settings)
+        ..differing(("run 1", base), ("run 2", other), settings)
     }
 }
 
@@ -199,8 +183,8 @@ fn what_differs_between_runs_is_said_of_the_target_that_changed() {
     says(
         &findings[0],
         &[
-            "run 2: up to 33% slower in q100 and q500 of pg.b",
-            "The two differ in jit (on -> off) alone.",
+            "run 2: up to 33% slower in q100 and q500 of pg.b: more CPU per operation",
+            "; the two differ in jit (on -> off) alone.",
         ],
     );
     says_not(&findings[0], &["15.18"]);
@@ -216,7 +200,7 @@ fn what_differs_between_runs_is_said_of_the_target_that_changed() {
     says(
         &findings[0],
         &[
-            "Of pg.b the two differ in jit (on -> off) alone. Of pg.a the two differ in version alone: 15.3 -> 15.18.",
+            "; the two pg.b differ in jit (on -> off) alone; the two pg.a differ in version alone, 15.3 -> 15.18.",
         ],
     );
 

@@ -1,12 +1,12 @@
-//! In what two targets differ, as far as their settings and versions tell.
+//! What differs between two targets, as far as their settings and versions tell.
 
 use super::words::{counted, list};
 use crate::{Comparison, Figures, Mark, Row};
 
 /// What differs between a target and the base.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Apart {
-    /// Nobody compared their settings.
+pub(super) enum TargetDifference {
+    /// Their settings were not compared.
     Unknown {
         /// Versions, where they differ.
         versions: Option<(String, String)>,
@@ -15,7 +15,7 @@ pub(super) enum Apart {
     Engines { base: String, target: String },
     /// Nothing: build, version and settings are the same.
     Nothing,
-    /// One setting that the plan declares, and nothing else but what the server made of it.
+    /// One setting that the plan declares, and nothing else but what the server derived from it.
     One(Setting),
     /// The build alone.
     Build(OtherBuild),
@@ -96,8 +96,8 @@ impl Setting {
     }
 }
 
-impl Apart {
-    /// Of a step of the base and one of the target, in whichever run they were compared.
+impl TargetDifference {
+    /// Compares the targets of two rows, in whichever run they were compared.
     pub(super) fn of(figures: &Figures, base: &Row, target: &Row) -> Self {
         if base.engine != target.engine {
             return Self::Engines {
@@ -181,22 +181,47 @@ impl Apart {
         }
     }
 
-    /// What differs, as a sentence of an explanation that begins with `who`, such as `The two`; `None` where nobody knows.
-    /// `is_sure`: the change is neither chance nor the host's, so that one setting alone is what makes it.
-    pub(super) fn sentence(&self, who: &str, is_sure: bool) -> Option<String> {
+    /// Returns the settings that differ as the plan declares.
+    pub(super) fn declared(&self) -> &[Setting] {
+        match self {
+            Self::One(setting) => std::slice::from_ref(setting),
+            Self::Many { declared, .. } => declared,
+            _ => &[],
+        }
+    }
+
+    /// Returns true where a setting that differs decides how many processors or threads there are.
+    pub(super) fn limits_processors(&self) -> bool {
+        const WORDS: [&str; 6] = ["cpu", "thread", "worker", "parallel", "jobs", "concurrency"];
+        let mut names = self
+            .declared()
+            .iter()
+            .map(|setting| setting.name.to_ascii_lowercase());
+        names.any(|name| WORDS.iter().any(|word| name.contains(word)))
+    }
+
+    /// Lists the settings that the plan declares, or else the versions: `synchronous (2 -> 1)`.
+    pub(super) fn brief(&self) -> Option<String> {
+        let settings: Vec<String> = self.declared().iter().map(Setting::text).collect();
+        (!settings.is_empty()).then(|| list(&settings))
+    }
+
+    /// Says what differs in a clause that begins with `who`, such as `the two`; `None` where it is not known. `is_sure`:
+    /// the change is neither chance nor the host's, so that a setting that alone differs makes it.
+    pub(super) fn clause(&self, who: &str, is_sure: bool) -> Option<String> {
         Some(match self {
             Self::Unknown { versions: None } => return None,
             Self::Unknown {
                 versions: Some((base, target)),
             } => format!(
-                "{who} differ in version ({base} -> {target}); their settings were not compared."
+                "{who} differ in version ({base} -> {target}), and their settings were not compared"
             ),
             Self::Engines { base, target } => {
-                format!("{who} are different engines, {base} and {target}.")
+                format!("{who} are different engines, {base} and {target}")
             }
             Self::Nothing => {
                 format!(
-                    "{who} are the same in build and settings: what differs is the machine, or chance."
+                    "{who} are the same in build and settings: the difference is the machine's, or chance"
                 )
             }
             Self::One(setting) => {
@@ -206,16 +231,16 @@ impl Apart {
                     more => format!(", and in {more} that the server derived"),
                 };
                 let cause = match is_sure {
-                    true => ": the difference is this setting",
+                    true => ", which makes the difference",
                     false => "",
                 };
-                format!("{who} differ in {} alone{derived}{cause}.", setting.text())
+                format!("{who} differ in {} alone{derived}{cause}", setting.text())
             }
             Self::Build(build) => {
                 let own = build.own_settings();
-                let own = own.map(|own| format!("; {own}, and none that both have differs"));
+                let own = own.map(|own| format!(" ({own}, and none that both have differs)"));
                 format!(
-                    "{who} differ in {} alone: {} -> {}{}.",
+                    "{who} differ in {} alone, {} -> {}{}",
                     build.what(),
                     build.base,
                     build.target,
@@ -251,18 +276,18 @@ impl Apart {
                     ));
                 }
                 let own = build.as_ref().and_then(OtherBuild::own_settings);
-                let own = own.map(|own| format!("; {own}"));
-                format!("{who} differ {}{}.", list(&parts), own.unwrap_or_default())
+                let own = own.map(|own| format!(" ({own})"));
+                format!("{who} differ {}{}", list(&parts), own.unwrap_or_default())
             }
         })
     }
 
-    /// What several differences speak against.
-    pub(super) fn against(&self) -> Option<String> {
+    /// Says why it is not known which of several differences makes the change.
+    pub(super) fn caveat(&self) -> Option<String> {
         let what = match self {
             Self::Engines { .. } => {
                 return Some(
-                    "two engines do not do the same work for an operation: figures per operation say where it goes, not why"
+                    "two engines do different work for an operation: figures per operation say where time goes, not why"
                         .to_owned(),
                 );
             }
@@ -277,12 +302,12 @@ impl Apart {
             _ => return None,
         };
         Some(format!(
-            "{what}: which of them it is can't be told from this"
+            "{what}: the comparison does not tell which of them makes the change"
         ))
     }
 }
 
-/// The target that a row is of, where runs are compared and its own `target` is the run.
+/// Returns the target that a row is of, where runs are compared and its own `target` is the run.
 pub(super) fn shared<'a>(figures: &'a Figures, row: &Row) -> Option<&'a str> {
     let mut comparisons = figures.settings.differences.iter();
     comparisons.find_map(|comparison| {
@@ -291,7 +316,7 @@ pub(super) fn shared<'a>(figures: &'a Figures, row: &Row) -> Option<&'a str> {
     })
 }
 
-/// Both builds, where they differ. `only_a` and `only_b` are the undeclared settings that one side alone has.
+/// Returns both builds, where they differ. `only_a` and `only_b` are the undeclared settings that one side alone has.
 fn other_build(
     comparison: &Comparison,
     turned: bool,
@@ -322,7 +347,7 @@ fn other_build(
     })
 }
 
-/// Both versions, where they differ; a server of MySQL with a binary log says so in its version.
+/// Returns both versions, where they differ; a server of MySQL with a binary log says so in its version.
 fn versions(base: &str, target: &str) -> Option<(String, String)> {
     let release = |version: &str| version.trim_end_matches("-log").to_owned();
     let (base, target) = (release(base), release(target));

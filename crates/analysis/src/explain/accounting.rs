@@ -1,0 +1,197 @@
+//! Where the time of an operation goes, and which parts of it changed with throughput.
+
+use super::FindingKind;
+use super::case::{Case, Pair, metric};
+use super::thresholds::{EXPLAINS, WHOLE_MAX};
+use super::words::{rose_us, signed};
+use crate::compare::Difference;
+
+/// The time that a connection takes for an operation, in microseconds.
+const TIME: &str = "op_time_us";
+
+/// One part of that time.
+pub(super) struct Part {
+    pub kind: FindingKind,
+    /// The metrics that add up to it; an engine may lack some.
+    metrics: &'static [&'static str],
+    pub name: &'static str,
+}
+
+/// All parts: no time is in two of them.
+const PARTS: [Part; 9] = [
+    part(
+        FindingKind::Cpu,
+        &["op_client_cpu_us", "op_server_cpu_us"],
+        "CPU",
+    ),
+    part(
+        FindingKind::ProcessorWait,
+        &["op_cpu_wait_us"],
+        "waiting for a processor",
+    ),
+    part(
+        FindingKind::HostBusy,
+        &["op_steal_us"],
+        "time taken by the hypervisor",
+    ),
+    part(
+        FindingKind::Reads,
+        &["op_read_us"],
+        "waiting for reads from storage",
+    ),
+    part(
+        FindingKind::Writes,
+        &["op_write_us"],
+        "waiting for writes to storage",
+    ),
+    part(FindingKind::Fsyncs, &["op_fsync_us"], "waiting for fsyncs"),
+    part(
+        FindingKind::Locks,
+        &["op_lock_us"],
+        "waiting for other threads",
+    ),
+    part(
+        FindingKind::Handover,
+        &["op_handover_us"],
+        "handover between client and server",
+    ),
+    part(
+        FindingKind::Unexplained,
+        &["op_rest_us"],
+        "unexplained time",
+    ),
+];
+
+const fn part(kind: FindingKind, metrics: &'static [&'static str], name: &'static str) -> Part {
+    Part {
+        kind,
+        metrics,
+        name,
+    }
+}
+
+/// A part with its change.
+pub(super) struct ChangedPart {
+    pub part: &'static Part,
+    pub us: Pair,
+    pub difference: Difference,
+    /// The share that it makes up of the change of an operation's time.
+    pub share: f64,
+}
+
+impl ChangedPart {
+    /// Returns true where the part moved with the time of an operation, surely and by enough to name a cause.
+    fn is_candidate(&self) -> bool {
+        self.difference.is_shown() && self.share >= EXPLAINS
+    }
+}
+
+/// The change of an operation's time, divided.
+pub(super) struct Accounting {
+    pub time: Pair,
+    /// Those that were measured, the largest share first.
+    pub parts: Vec<ChangedPart>,
+}
+
+/// Why a change is not divided.
+pub(super) enum Undivided {
+    /// The record lacks an operation's time or its parts.
+    NotMeasured,
+    /// The time of an operation did not change with throughput, or not surely.
+    NotShown,
+}
+
+impl Accounting {
+    pub(super) fn of(case: &Case<'_>) -> Result<Self, Undivided> {
+        let change = |metrics: &[&str]| {
+            let us = |row: &crate::Row| {
+                let mut known = metrics
+                    .iter()
+                    .filter_map(|name| metric(row, name))
+                    .peekable();
+                known.peek()?;
+                Some(known.sum::<f64>())
+            };
+            let mean = |side: &super::case::Side<'_>| {
+                crate::quality::mean(side.rows.iter().filter_map(|row| us(row)))
+            };
+            Some((case.pair(mean)?, case.difference(us)?))
+        };
+        let (time, whole) = change(&[TIME]).ok_or(Undivided::NotMeasured)?;
+        let is_along = (whole.mean > 0.0) == case.is_slower();
+        if !whole.is_shown() || !is_along {
+            return Err(Undivided::NotShown);
+        }
+        let mut parts: Vec<ChangedPart> = PARTS
+            .iter()
+            .filter_map(|part| {
+                let (us, difference) = change(part.metrics)?;
+                Some(ChangedPart {
+                    part,
+                    us,
+                    difference,
+                    share: difference.mean / whole.mean,
+                })
+            })
+            .collect();
+        if parts.is_empty() {
+            return Err(Undivided::NotMeasured);
+        }
+        parts.sort_by(|a, b| b.share.total_cmp(&a.share));
+        Ok(Self { time, parts })
+    }
+
+    /// Returns the parts that may explain the change, the largest first. A step that only reads is never explained by
+    /// writes and fsyncs.
+    pub(super) fn candidates(&self, only_reads: bool) -> Vec<&ChangedPart> {
+        let is_of_writes =
+            |kind: FindingKind| matches!(kind, FindingKind::Writes | FindingKind::Fsyncs);
+        let parts = self.parts.iter().filter(|part| part.is_candidate());
+        parts
+            .filter(|part| !(only_reads && is_of_writes(part.part.kind)))
+            .collect()
+    }
+
+    /// Returns the part of one kind, where it was measured.
+    pub(super) fn part(&self, kind: FindingKind) -> Option<&ChangedPart> {
+        self.parts.iter().find(|part| part.part.kind == kind)
+    }
+
+    /// Says how a part changed and how much of the change that is: `CPU per query rose from 95 to 115 us (server +19,
+    /// client +1), 75% of the change of its time (from 133 to 160 us)`.
+    pub(super) fn clause(&self, case: &Case<'_>, changed: &ChangedPart) -> String {
+        let per = case.noun();
+        let sides = match changed.part.kind {
+            FindingKind::Cpu => sides(case),
+            _ => String::new(),
+        };
+        let time = rose_us(self.time.base, self.time.value);
+        let (_, time) = time.split_once(' ').unwrap_or_default();
+        format!(
+            "{} per {per} {}{sides}, {} of the change of its time ({time})",
+            changed.part.name,
+            rose_us(changed.us.base, changed.us.value),
+            share_in_words(changed.share)
+        )
+    }
+}
+
+/// Says whose CPU changed. An embedded engine works on its clients' threads.
+fn sides(case: &Case<'_>) -> String {
+    let client = case.metric("op_client_cpu_us").map(Pair::grown);
+    match (client, case.metric("op_server_cpu_us").map(Pair::grown)) {
+        (Some(client), Some(server)) => {
+            format!(" (server {}, client {})", signed(server), signed(client))
+        }
+        (Some(_), None) => " (on the client threads, where the engine runs)".to_owned(),
+        _ => String::new(),
+    }
+}
+
+pub(super) fn share_in_words(share: f64) -> String {
+    match share {
+        share if share > WHOLE_MAX => "more than all".to_owned(),
+        share if share >= 0.95 => "all".to_owned(),
+        share => format!("{:.0}%", 100.0 * share),
+    }
+}

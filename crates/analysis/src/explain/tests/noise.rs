@@ -1,0 +1,152 @@
+//! How often a cause is named that is not there: machines that are simulated, of which the truth is known.
+
+use super::*;
+
+/// A reproducible stream of numbers from a normal distribution.
+struct Normal(u64);
+
+impl Normal {
+    fn next(&mut self) -> f64 {
+        let mut even = || {
+            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut mixed = self.0;
+            mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+        };
+        let (a, b) = (even().max(1e-300), even());
+        (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
+    }
+
+    /// Returns a factor around 1 with this standard deviation of its logarithm.
+    fn factor(&mut self, spread: f64) -> f64 {
+        (spread * self.next()).exp()
+    }
+}
+
+/// What a host does to its guests.
+#[derive(Clone, Copy)]
+struct Host {
+    /// Neighbours use all processors that are left: the standard deviation of the logarithm of what they leave.
+    neighbours: f64,
+    /// The same of the time of the device.
+    device: f64,
+}
+
+const BUSY: Host = Host {
+    neighbours: 0.9,
+    device: 0.5,
+};
+
+const QUIET: Host = Host {
+    neighbours: 0.01,
+    device: 0.05,
+};
+
+/// Two targets in ten steps, half of which write; `cpu` is what the second needs of the first one's. Neighbours share the
+/// noise of all steps of a cell in part. Figures of the whole host are throughput turned round: its processors are never idle.
+fn measured(seed: u64, repeats: u32, host: Host, cpu: f64) -> Figures {
+    let mut random = Normal(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
+    let mut rows = Vec::new();
+    for repeat in 1..=repeats {
+        for (target, cpu) in [("a.c", 1.0), ("b.c", cpu)] {
+            let of_cell = random.factor(0.5 * host.neighbours);
+            for number in 0..10 {
+                let step = match number {
+                    0..5 => format!("w{number}"),
+                    _ => format!("q{number}"),
+                };
+                let writes = f64::from(number < 5);
+                let own = 80.0 * cpu * random.factor(0.05);
+                let wait = 100.0 * host.neighbours * of_cell * random.factor(host.neighbours);
+                let fsync = 40.0 * writes * random.factor(host.device);
+                let read = 30.0 * random.factor(host.device);
+                let lock = 10.0 * random.factor(0.3);
+                let rest = 5.0 * random.factor(0.3);
+                let rate = 4e6 / (own + wait + fsync + read + lock + rest);
+                let all = 2e6 / rate;
+                let metrics = [
+                    ("op_client_cpu_us", 0.2 * own),
+                    ("op_server_cpu_us", 0.8 * own),
+                    ("op_cpu_wait_us", wait),
+                    ("op_fsync_us", fsync),
+                    ("op_read_us", read),
+                    ("op_lock_us", lock),
+                    ("op_rest_us", rest),
+                    ("own_cpu_us_per_op", own),
+                    ("own_read_kb_per_op", 16.0 * random.factor(0.02)),
+                    ("fsyncs_per_commit", writes * random.factor(0.02)),
+                    ("cpupq", all),
+                    ("cspq", all / 10.0),
+                    ("rpq", all / 100.0),
+                    ("wKB/o", all / 10.0),
+                    ("wpi", all / 10.0),
+                    ("others%", 80.0),
+                ];
+                let cost = cost(target, &step, rate, &metrics);
+                let mut row = row(&cost, repeat);
+                if writes > 0.0 {
+                    row.main_op = Some("event".to_owned());
+                    row.group = Some("write".to_owned());
+                }
+                rows.push(row);
+            }
+        }
+    }
+    let figures = Figures {
+        rows,
+        ..Figures::default()
+    };
+    with_setting(figures, "synchronous_commit", "off", "on")
+}
+
+const SEEDS: u64 = 200;
+
+#[test]
+fn targets_that_are_equal_and_measured_once_have_no_cause() {
+    for seed in 0..SEEDS {
+        let findings = found(&measured(seed, 1, BUSY, 1.0));
+        assert_eq!(kinds(&findings), [FindingKind::Facts], "{findings:#?}");
+        says_not(&findings[0], &["CPU", "read", "writ", "fsync"]);
+    }
+}
+
+#[test]
+fn simulated_targets_that_are_equal_seldom_have_a_cause() {
+    for (name, host) in [("quiet", QUIET), ("busy", BUSY)] {
+        let (mut of_throughput, mut of_cpu) = (0, 0);
+        for seed in 0..SEEDS {
+            let causes = causes(&found(&measured(seed, 5, host, 1.0)));
+            let is_cpu = |kind: &FindingKind| *kind == FindingKind::HiddenCost;
+            of_cpu += u64::from(causes.iter().any(is_cpu));
+            of_throughput += u64::from(!causes.iter().all(is_cpu));
+        }
+        println!(
+            "{name} host: of {SEEDS} tables of equal targets {of_throughput} name a cause of throughput, {of_cpu} more own CPU"
+        );
+        // Each family of verdicts has its error rate of 5 %.
+        assert!(of_throughput <= SEEDS / 20, "{name} host: {of_throughput}");
+        assert!(of_cpu <= SEEDS / 20, "{name} host: {of_cpu}");
+    }
+}
+
+#[test]
+fn simulated_causes_that_are_there_are_named_and_others_are_not() {
+    for (name, host, least) in [("quiet", QUIET, SEEDS * 9 / 10), ("busy", BUSY, 0)] {
+        let (mut right, mut wrong) = (0, 0);
+        for seed in 0..SEEDS {
+            let causes = causes(&found(&measured(seed, 5, host, 1.8)));
+            let is_cpu =
+                |kind: &FindingKind| matches!(kind, FindingKind::Cpu | FindingKind::HiddenCost);
+            wrong += u64::from(!causes.iter().all(is_cpu));
+            right += u64::from(!causes.is_empty() && causes.iter().all(is_cpu));
+        }
+        println!(
+            "{name} host, 1.8 times the CPU: {right} of {SEEDS} say so, {wrong} name something else"
+        );
+        assert!(
+            right >= least && wrong <= SEEDS / 20,
+            "{name} host: {right} right, {wrong} wrong"
+        );
+    }
+}
