@@ -74,7 +74,11 @@ impl RunDir {
         struct Head {
             format: FormatVersion,
             #[serde(default)]
-            assay_version: String,
+            assay: HeadAssay,
+        }
+        #[derive(Default, Deserialize)]
+        struct HeadAssay {
+            version: String,
         }
         let file = self.path.join(RUN_FILE);
         if !file.exists() {
@@ -95,7 +99,7 @@ impl RunDir {
             return Err(RecordError::Format {
                 path: self.path.clone(),
                 found: head.format,
-                written_by: head.assay_version,
+                written_by: head.assay.version,
             });
         }
         Ok(())

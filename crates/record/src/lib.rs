@@ -46,4 +46,5 @@ impl std::fmt::Display for FormatVersion {
 ///   servers.
 /// - 1.2: key-value steps and the trees that they began with, events of sysbench's tests, how a run measures beside its
 ///   plan, the processors' frequency.
-pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 2 };
+/// - 1.3: which build of assay measured, the steps of each workload, where servers are.
+pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 3 };

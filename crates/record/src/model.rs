@@ -45,8 +45,9 @@ pub struct Warning {
 pub struct Run {
     /// The format of the whole directory: see [`crate::FORMAT`].
     pub format: crate::FormatVersion,
-    /// The version of assay that wrote it.
-    pub assay_version: String,
+    /// The assay that began it.
+    #[serde(default)]
+    pub assay: Assay,
     /// How far it got.
     pub status: Status,
     /// The plan's name.
@@ -78,6 +79,39 @@ pub struct Run {
     pub sittings: Vec<Sitting>,
 }
 
+/// A build of assay.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Assay {
+    /// The version; empty in records that don't say.
+    pub version: String,
+    /// The commit that it was built from; `None`: it was not built in a checkout.
+    pub git_hash: Option<String>,
+    /// Its sources were not those of that commit.
+    pub git_dirty: Option<bool>,
+    /// How it was compiled: `release`, `debug`.
+    pub profile: Option<String>,
+}
+
+impl std::fmt::Display for Assay {
+    /// Writes `0.1.0 (9587cafd32a1, clean, release)`; what is not known is left out.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let version = match self.version.as_str() {
+            "" => "of an unknown version",
+            version => version,
+        };
+        let tree = self
+            .git_dirty
+            .map(|is_dirty| if is_dirty { "dirty" } else { "clean" });
+        let hash = self.git_hash.as_deref();
+        let parts = [hash, tree, self.profile.as_deref()];
+        let parts: Vec<&str> = parts.into_iter().flatten().collect();
+        if parts.is_empty() {
+            return f.write_str(version);
+        }
+        write!(f, "{version} ({})", parts.join(", "))
+    }
+}
+
 /// One time that a run was worked at, from the start of assay to its end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sitting {
@@ -87,8 +121,9 @@ pub struct Sitting {
     pub ended_unix_ns: Option<u64>,
     /// How it ended: complete when every cell that it was to measure is.
     pub status: Status,
-    /// The version of assay.
-    pub assay_version: String,
+    /// The assay that worked at it.
+    #[serde(default)]
+    pub assay: Assay,
     /// The command line.
     pub command: Vec<String>,
     /// The filters of the cells that were to be measured; empty: all.
@@ -608,4 +643,25 @@ pub struct Interval {
     pub service_ns_max: u64,
     /// The longest response time of a success that ended in this second; 0 without one.
     pub response_ns_max: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Assay;
+
+    #[test]
+    fn an_assay_says_what_is_known_of_it() {
+        let mut assay = Assay {
+            version: "0.1.0".into(),
+            ..Assay::default()
+        };
+        assert_eq!(assay.to_string(), "0.1.0");
+        assay.profile = Some("debug".into());
+        assert_eq!(assay.to_string(), "0.1.0 (debug)");
+        (assay.git_hash, assay.git_dirty) = (Some("9587caf".into()), Some(true));
+        assert_eq!(assay.to_string(), "0.1.0 (9587caf, dirty, debug)");
+        assay.git_dirty = Some(false);
+        assert_eq!(assay.to_string(), "0.1.0 (9587caf, clean, debug)");
+        assert_eq!(Assay::default().to_string(), "of an unknown version");
+    }
 }

@@ -273,7 +273,7 @@ fn head(run: &Run, number: Option<usize>) -> Markup {
             " · " (counted(run.targets.len(), "target"))
             @if !clients.is_empty() { " · clients " (clients.join(", ")) }
             @if repeats > 1 { " · " (repeats) " repeats" }
-            " · seed " (run.seed) " · assay " (clean(&run.assay_version))
+            " · seed " (run.seed) " · assay " (clean(&run.assay.to_string()))
         }
         dl.targets {
             @for (name, text) in targets(run) { div { dt { (clean(&name)) } dd { (clean(&text)) } } }

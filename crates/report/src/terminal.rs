@@ -218,7 +218,7 @@ impl Text {
             "{}, seed {}, assay {}",
             moment(run.started_unix_ns),
             run.seed,
-            run.assay_version
+            run.assay
         ));
     }
 

@@ -148,7 +148,7 @@ fn a_newer_major_format_says_which_assay_reads_it() {
     // Nothing but these two keys may be relied upon.
     let error = forge(
         r#"{"major": 2, "minor": 3}"#,
-        r#""assay_version": "7.1.0", "status": [1]"#,
+        r#""assay": {"version": "7.1.0"}, "status": [1]"#,
     );
     assert!(
         error
@@ -159,7 +159,10 @@ fn a_newer_major_format_says_which_assay_reads_it() {
     assert!(error.help().unwrap().contains("assay 7.1.0 or newer"));
     let error = forge(r#"{"major": 2, "minor": 3}"#, r#""x": 1"#);
     assert_eq!(error.help().unwrap(), "read it with a newer assay");
-    let error = forge(r#"{"major": 0, "minor": 9}"#, r#""assay_version": "0.0.1""#);
+    let error = forge(
+        r#"{"major": 0, "minor": 9}"#,
+        r#""assay": {"version": "0.0.1"}"#,
+    );
     assert!(
         error
             .help()
