@@ -17,7 +17,7 @@ pub use error::RecordError;
 pub use latency_log::{LATENCY_NS_LIMIT, Latencies, LatencyLine, LatencySecond, latency_histogram};
 pub use model::*;
 pub use step_reader::{
-    CounterRow, CounterSample, HostColumnSeries, HostSeries, IntervalRow, StepReader,
+    CounterRow, CounterSample, HostColumnSeries, HostSeries, IntervalRow, StepReader, StepState,
 };
 pub use step_writer::{HostColumn, StepWriter};
 

@@ -72,11 +72,25 @@ pub struct Run {
     pub base: String,
     /// The cells in the order in which they are run.
     pub cells: Vec<CellRef>,
+    /// The steps of each workload and variant of the plan.
+    #[serde(default)]
+    pub workloads: Vec<WorkloadSteps>,
     /// What should be known about all results of this run.
     pub warnings: Vec<Warning>,
     /// The times that somebody sat down to it: the first began the run, each further one went on with it.
     #[serde(default)]
     pub sittings: Vec<Sitting>,
+}
+
+/// The steps that each cell of a workload is made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkloadSteps {
+    /// The workload: `insert`.
+    pub workload: String,
+    /// The workload's variant, where a plan has several.
+    pub variant: Option<String>,
+    /// The steps in their order.
+    pub steps: Vec<String>,
 }
 
 /// A build of assay.

@@ -338,7 +338,7 @@ fn problem_list(page: &Page<'_>, matrix: &Matrix<'_>) -> Markup {
         ul.problems {
             @for problem in &problems {
                 @let class = match problem.weight {
-                    Weight::Error | Weight::Missing => "failed",
+                    Weight::Error | Weight::Damaged | Weight::Missing => "failed",
                     Weight::Invalid => "invalid",
                     Weight::Warning => "warning",
                 };

@@ -362,7 +362,7 @@ impl Text {
                 problem.weight.word(),
                 match problem.weight {
                     Weight::Error => "31",
-                    Weight::Missing | Weight::Invalid | Weight::Warning => "33",
+                    Weight::Damaged | Weight::Missing | Weight::Invalid | Weight::Warning => "33",
                 },
             );
             let from = self.text.len();

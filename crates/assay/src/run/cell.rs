@@ -389,7 +389,7 @@ impl Running<'_> {
 }
 
 /// The names of a workload's steps.
-fn step_names(workload: &Workload) -> Vec<String> {
+pub fn step_names(workload: &Workload) -> Vec<String> {
     match workload {
         Workload::Insert(insert) => insert.steps.iter().map(|step| step.name.clone()).collect(),
         Workload::Kv(kv) => kv.steps.iter().map(|step| step.name.clone()).collect(),

@@ -27,7 +27,7 @@ use analysis::Figures;
 use anyhow::Context;
 use load::SystemClock;
 use plan::Plan;
-use record::{CellRef, Run, RunDir, Status, Target};
+use record::{CellRef, Run, RunDir, Status, Target, WorkloadSteps};
 use report::Curves;
 
 use crate::cli::RunArgs;
@@ -452,6 +452,15 @@ fn describe(
             .collect(),
         base: plan.targets[plan.base].name.clone(),
         cells,
+        workloads: plan
+            .variants
+            .iter()
+            .map(|variant| WorkloadSteps {
+                workload: variant.workload.name().into(),
+                variant: variant.name.clone(),
+                steps: cell::step_names(&variant.workload),
+            })
+            .collect(),
         ..Run::default()
     }
 }

@@ -7,7 +7,7 @@ use record::{
     Assay, Build, Cell, CellDir, CellRef, Check, Connection, Counter, Cpu, FORMAT, FactDifference,
     Failure, FileHash, FsyncLatency, Host, HostColumn, Interval, Latency, Limit, Ops, Plan,
     PlanFile, ResolvedValue, Run, RunDir, Setting, Settle, Sitting, Status, Step, StepKind,
-    StorageSize, Target, Warning, latency_histogram,
+    StorageSize, Target, Warning, WorkloadSteps, latency_histogram,
 };
 
 pub const HOST_COLUMNS: [HostColumn<'static>; 2] = [
@@ -94,6 +94,11 @@ pub fn run() -> Run {
         }],
         base: "bundled.base".into(),
         cells: vec![cell_ref()],
+        workloads: vec![WorkloadSteps {
+            workload: "insert".into(),
+            variant: None,
+            steps: vec!["l.i1".into()],
+        }],
         warnings: vec![Warning {
             code: "host::swap-in-use".into(),
             text: "swap is in use".into(),

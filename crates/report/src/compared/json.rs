@@ -33,6 +33,7 @@ pub fn compared_json(comparison: &Comparison<'_>) -> Value {
             "notes": compared.notes,
             "runs": runs.collect::<Vec<_>>(),
             "rows": compared.rows.iter().map(row).collect::<Vec<_>>(),
+            "missing": analysis::missing_json(comparison.figures),
             "unfinished": comparison.figures.unfinished,
         },
         "findings": comparison.findings,
