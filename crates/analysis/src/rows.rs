@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use record::{
-    Cell, CellRef, Counter, RecordError, Run, RunDir, Status, StepReader, StepState, Warning,
+    Cell, CellRef, Counter, HostSeries, RecordError, Run, RunDir, ServerHost, Status, StepReader,
+    StepState, Warning,
 };
 
 use crate::consistency::contradictions;
@@ -260,7 +261,7 @@ fn row_or_damage(run: (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
 /// The figures of one step of a cell of a run.
 fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result<Row, RecordError> {
     let step = reader.step();
-    let host = reader.host()?;
+    let host = of_server(cell, reader.host()?);
     let histograms = reader.histograms()?;
     let (mut ops, mut engine) = (OpsReader::default(), CountersReader::default());
     reader.each_interval(|interval| ops.add(interval))?;
@@ -354,6 +355,16 @@ fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
     })
 }
 
+/// What was sampled of the host that the engine works on: of another host than assay's own nothing, and every figure that
+/// rests on it is not applicable. What assay's own process used stays.
+fn of_server(cell: &Cell, mut host: HostSeries) -> HostSeries {
+    if cell.server_host == ServerHost::Remote {
+        host.columns
+            .retain(|column| column.name.starts_with("assay_"));
+    }
+    host
+}
+
 /// The latency of fsyncs that the sitting of a cell began with, in microseconds: see [`Row::fsync_us`].
 fn fsync_us(run: &Run, cell: &Cell) -> Option<f64> {
     let mut builds = run.builds.iter();
@@ -429,6 +440,28 @@ mod tests {
         let failing: Result<Vec<()>, u32> = failing.into_iter().collect();
         assert_eq!(failing, Err(40));
         assert!(side_by_side(&[], |_: &u32| Ok::<(), ()>(())).is_empty());
+    }
+
+    #[test]
+    fn of_the_host_of_clients_nothing_is_the_servers() {
+        let column = |name: &str| record::HostColumnSeries {
+            name: name.to_owned(),
+            cumulative: true,
+            values: vec![Some(1)],
+        };
+        let host = HostSeries {
+            seconds: vec![0],
+            at_ns: vec![0],
+            columns: ["cpu_user_ns", "disk_write_bytes", "assay_cpu_ns"]
+                .map(column)
+                .into(),
+        };
+        let mut cell = Cell::default();
+        assert_eq!(of_server(&cell, host.clone()), host);
+        cell.server_host = ServerHost::Remote;
+        let left = of_server(&cell, host.clone());
+        assert_eq!(left.columns, [column("assay_cpu_ns")]);
+        assert_eq!(left.at_ns, host.at_ns);
     }
 
     #[test]

@@ -321,6 +321,9 @@ pub struct Cell {
     pub ended_unix_ns: Option<u64>,
     /// The engine works in assay's own process.
     pub embedded: bool,
+    /// Where the engine works: what was sampled of the host says nothing of a server on another one.
+    #[serde(default)]
+    pub server_host: ServerHost,
     /// The user that the server ran as, where that is not assay's own.
     pub server_user: Option<String>,
     /// The sitting of the run in which it was measured, from 1; 0 in records that don't say.
@@ -336,6 +339,17 @@ pub struct Cell {
     pub settings: Vec<Setting>,
     /// The steps that the cell is made of, in order: their directories are `steps/NN-NAME`.
     pub steps: Vec<String>,
+}
+
+/// Where an engine works.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerHost {
+    /// On the host that assay runs on; also in records that don't say.
+    #[default]
+    Local,
+    /// On another one.
+    Remote,
 }
 
 /// One limit of what a server may use.
@@ -450,6 +464,9 @@ pub struct Step {
     /// The same of the warm-up that ran before, which no figure has in it; empty without one.
     #[serde(default)]
     pub warm_up_ops: BTreeMap<String, Ops>,
+    /// When the whole process of the load stood still.
+    #[serde(default)]
+    pub held_up: Vec<HeldUp>,
     /// The process times of the step.
     pub cpu: Cpu,
     /// Counters of the engine when the step began.
@@ -484,6 +501,16 @@ impl Step {
             StepKind::Settle => None,
         })
     }
+}
+
+/// A time in which all threads of the load stood still, and not for want of a processor: somebody stopped the process or
+/// froze its control group, or the virtual machine was paused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldUp {
+    /// When it was last seen at work, since the step began.
+    pub from_ns: u64,
+    /// When it was seen at work again.
+    pub to_ns: u64,
 }
 
 /// A file of a step's directory, as it was when the step was finished.

@@ -6,8 +6,8 @@ use std::path::Path;
 use record::{
     Assay, Build, Cell, CellDir, CellRef, Check, Connection, Counter, Cpu, FORMAT, FactDifference,
     Failure, FileHash, FsyncLatency, Host, HostColumn, Interval, Latency, Limit, Ops, Plan,
-    PlanFile, ResolvedValue, Run, RunDir, Setting, Settle, Sitting, Status, Step, StepKind,
-    StorageSize, Target, Warning, WorkloadSteps, latency_histogram,
+    PlanFile, ResolvedValue, Run, RunDir, ServerHost, Setting, Settle, Sitting, Status, Step,
+    StepKind, StorageSize, Target, Warning, WorkloadSteps, latency_histogram,
 };
 
 pub const HOST_COLUMNS: [HostColumn<'static>; 2] = [
@@ -141,6 +141,7 @@ pub fn cell() -> Cell {
         started_unix_ns: 1_795_287_732_000_000_000,
         ended_unix_ns: Some(1_795_287_798_000_000_000),
         embedded: true,
+        server_host: ServerHost::Remote,
         server_user: Some("postgres".into()),
         sitting: 1,
         tables_left: vec!["pi1".into()],
