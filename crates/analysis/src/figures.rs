@@ -12,7 +12,11 @@ use crate::{Quality, Remark, Settings, Settled, SlaHistory};
 pub struct Figures {
     /// One row for each step of each cell that was begun, settle steps included.
     pub rows: Vec<Row>,
-    /// Cells that did not end as planned, or never began.
+    /// The steps that the plan asks for and the record does not have: rows without figures.
+    pub missing: Vec<Row>,
+    /// What of the record is damaged, and what to do about it.
+    pub damages: Vec<String>,
+    /// Cells that did not end as planned or never began, and those of which a step is missing or damaged.
     pub unfinished: Vec<Unfinished>,
     /// The cells that were begun: which of them ran beside which.
     pub begun: Vec<Begun>,
@@ -101,6 +105,8 @@ pub struct Row {
     pub valid: bool,
     /// Why not.
     pub reasons: Vec<String>,
+    /// Its record is damaged: nothing that was measured can be read.
+    pub damaged: bool,
     /// By kind of operation.
     pub ops: BTreeMap<String, OpFigures>,
     /// By the field's names: see `docs/metrics.md`. `None`: not applicable.

@@ -10,17 +10,33 @@ pub fn settings_json(settings: &Settings) -> Value {
     json!({"differences": settings.differences, "settings": settings.targets})
 }
 
-/// `{"run": {...}, "rows": [...], "unfinished": [...], "differences": [...], "settings": [...]}`: the last two are
-/// [`crate::Settings`]. Metrics that are not applicable are left out of `metrics` and
+/// `{"run": {...}, "rows": [...], "missing": [...], "unfinished": [...], "differences": [...], "settings": [...]}`: the
+/// last two are [`crate::Settings`]. Metrics that are not applicable are left out of `metrics` and
 /// listed in `not_applicable`. Series are left out: they are long, and in the record as Parquet.
 pub fn json(run: &Run, figures: &Figures) -> Value {
     json!({
         "run": run,
         "rows": figures.rows.iter().map(row).collect::<Vec<_>>(),
+        "missing": missing_json(figures),
         "unfinished": figures.unfinished,
         "differences": figures.settings.differences,
         "settings": figures.settings.targets,
     })
+}
+
+/// Which steps the plan asks for and the record does not have.
+pub fn missing_json(figures: &Figures) -> Value {
+    let which = |row: &Row| {
+        json!({
+            "run": row.run,
+            "target": row.target,
+            "variant": row.variant,
+            "clients": row.clients,
+            "repeat": row.repeat,
+            "step": row.step,
+        })
+    };
+    figures.missing.iter().map(which).collect()
 }
 
 fn row(row: &Row) -> Value {
@@ -55,6 +71,7 @@ fn row(row: &Row) -> Value {
         "seconds": row.seconds,
         "valid": row.valid,
         "reasons": row.reasons,
+        "damaged": row.damaged,
         "ops": row.ops,
         "metrics": metrics,
         "not_applicable": not_applicable,

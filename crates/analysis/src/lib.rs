@@ -27,7 +27,7 @@ pub use compare::{
 pub use explain::{Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind, counted, explain};
 pub use fairness::fairness;
 pub use figures::*;
-pub use json::{json, settings_json};
+pub use json::{json, missing_json, settings_json};
 pub use latency::{BUCKET_NS_LIMITS, buckets, curve, percentiles};
 pub use metrics::{METRICS, metrics};
 pub use quality::{

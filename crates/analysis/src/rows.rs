@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use record::{Cell, Counter, RecordError, Run, RunDir, Status, StepReader, Warning};
+use record::{
+    Cell, CellRef, Counter, HostSeries, RecordError, Run, RunDir, ServerHost, Status, StepReader,
+    StepState, Warning,
+};
 
 use crate::consistency::contradictions;
 use crate::remarks::remarks;
@@ -34,25 +37,40 @@ pub fn figures_and<T: Send>(
     let mut figures = Figures::default();
     let mut runs_read = Vec::new();
     let mut steps = Vec::new();
+    // Each cell as one that is unfinished, and whether it is.
+    let mut ends: Vec<(Unfinished, bool)> = Vec::new();
     for (run, directory) in runs.iter().enumerate() {
         let mut cells = Vec::new();
         let record = directory.read_run()?;
         for reference in &record.cells {
             let cell_directory = directory.cell(reference)?;
-            let unfinished = |status, causes| Unfinished {
+            let mut end = Unfinished {
                 run,
                 target: reference.target.clone(),
                 variant: reference.variant.clone(),
                 clients: reference.clients,
                 repeat: reference.repeat,
-                status,
-                causes,
+                status: None,
+                causes: Vec::new(),
             };
-            if !cell_directory.exists() {
-                figures.unfinished.push(unfinished(None, Vec::new()));
-                continue;
-            }
-            let cell = cell_directory.read()?;
+            let read = cell_directory.exists().then(|| cell_directory.read());
+            let cell = match read {
+                Some(Ok(cell)) => cell,
+                other => {
+                    let planned = planned(&record, reference);
+                    let missing = cell_directory.missing_steps(&planned.steps, &[]);
+                    for step in missing {
+                        figures.missing.push(row((run, &record), &planned, &step)?);
+                    }
+                    if let Some(Err(error)) = other {
+                        end.status = Some(Status::Incomplete);
+                        end.causes = vec![error.with_causes_and_help()];
+                        figures.damages.extend(end.causes.clone());
+                    }
+                    ends.push((end, true));
+                    continue;
+                }
+            };
             figures.begun.push(Begun {
                 run,
                 target: cell.target.clone(),
@@ -63,37 +81,106 @@ pub fn figures_and<T: Send>(
                 started_unix_ns: cell.started_unix_ns,
             });
             let read = cell_directory.read_steps()?;
-            steps.extend(read.into_iter().map(|step| (run, cells.len(), step)));
-            if cell.status != Status::Complete {
-                let failure = cell.failure.as_ref();
-                let causes = failure
-                    .map(|failure| failure.causes.clone())
-                    .unwrap_or_default();
-                figures
-                    .unfinished
-                    .push(unfinished(Some(cell.status), causes));
+            let missing = cell_directory.missing_steps(&cell.steps, &read);
+            for step in &missing {
+                figures.missing.push(row((run, &record), &cell, step)?);
             }
+            let end_at = ends.len();
+            steps.extend(
+                read.into_iter()
+                    .map(|step| (run, cells.len(), end_at, step)),
+            );
+            end.status = Some(cell.status);
+            if let Some(failure) = &cell.failure {
+                end.causes.clone_from(&failure.causes);
+            }
+            ends.push((end, cell.status != Status::Complete || !missing.is_empty()));
             cells.push(cell);
         }
         runs_read.push((record, cells));
     }
-    let read = |(run, cell, step): &(usize, usize, StepReader)| {
+    let read = |(run, cell, _, step): &(usize, usize, usize, StepReader)| {
         let (record, cells) = &runs_read[*run];
-        let mut row = row((*run, record), &cells[*cell], step)?;
+        let mut row = row_or_damage((*run, record), &cells[*cell], step)?;
         let taken = take(&mut row);
         Ok((row, taken))
     };
     let mut all_taken = Vec::with_capacity(steps.len());
-    for result in side_by_side(&steps, read) {
+    for ((_, _, end, _), result) in steps.iter().zip(side_by_side(&steps, read)) {
         let (row, taken) = result?;
+        if row.damaged {
+            ends[*end].1 = true;
+            figures.damages.extend(row.reasons.iter().cloned());
+        }
         figures.rows.push(row);
         all_taken.push(taken);
     }
+    tell_what_steps_are(&mut figures);
+    let unfinished = ends.into_iter().filter(|(_, is_unfinished)| *is_unfinished);
+    figures.unfinished = unfinished.map(|(end, _)| end).collect();
     for (run, (record, cells)) in runs_read.into_iter().enumerate() {
         let settings = RunSettings::new(record, cells).all(run);
         figures.settings.extend(settings);
     }
     Ok((figures, all_taken))
+}
+
+/// Tells those steps of which nothing can be read what sort of step they are, where another cell's record says it.
+fn tell_what_steps_are(figures: &mut Figures) {
+    let key = |row: &Row| (row.workload.clone(), row.variant.clone(), row.step.clone());
+    let is_read = |row: &&Row| row.status == Status::Complete;
+    let known: BTreeMap<_, Row> = figures
+        .rows
+        .iter()
+        .filter(is_read)
+        .map(|row| {
+            let what = Row {
+                kind: row.kind,
+                main_op: row.main_op.clone(),
+                queries_per_event: row.queries_per_event,
+                group: row.group.clone(),
+                reported: row.reported,
+                ..Row::default()
+            };
+            (key(row), what)
+        })
+        .collect();
+    let unread = |row: &&mut Row| row.status == Status::Incomplete;
+    let all = figures.rows.iter_mut().chain(&mut figures.missing);
+    for row in all.filter(unread) {
+        if let Some(what) = known.get(&key(row)) {
+            row.kind = what.kind;
+            row.main_op.clone_from(&what.main_op);
+            row.queries_per_event = what.queries_per_event;
+            row.group.clone_from(&what.group);
+            row.reported = what.reported;
+        }
+    }
+}
+
+/// The cell that a plan asks for, of which there is no record.
+fn planned(run: &Run, reference: &CellRef) -> Cell {
+    let mut targets = run.targets.iter();
+    let target = targets.find(|target| target.name == reference.target);
+    let (build, config, engine) = target
+        .map(|target| (&target.build, &target.config, &target.engine))
+        .map(|(build, config, engine)| (build.clone(), config.clone(), engine.clone()))
+        .unwrap_or_default();
+    let mut workloads = run.workloads.iter();
+    let steps = workloads
+        .find(|it| (&it.workload, &it.variant) == (&reference.workload, &reference.variant));
+    Cell {
+        target: reference.target.clone(),
+        build,
+        config,
+        engine,
+        workload: reference.workload.clone(),
+        variant: reference.variant.clone(),
+        clients: reference.clients,
+        repeat: reference.repeat,
+        steps: steps.map(|it| it.steps.clone()).unwrap_or_default(),
+        ..Cell::default()
+    }
 }
 
 /// The most threads that read: each holds a step in memory.
@@ -137,8 +224,8 @@ fn side_by_side<I: Sync, T: Send, E: Send>(
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Hands over the figures of each step that was begun, one after the other, with its record: what is not kept needs no
-/// memory.
+/// Hands over the figures of each step that the plan asks for, one after the other, with its record: what is not kept
+/// needs no memory. A step that is missing or damaged has none.
 ///
 /// # Errors
 /// As [`figures`], and what `take` says.
@@ -150,12 +237,15 @@ pub fn each_row<E: From<RecordError>>(
         let record = directory.read_run()?;
         for reference in &record.cells {
             let directory = directory.cell(reference)?;
-            if !directory.exists() {
-                continue;
-            }
-            let cell = directory.read()?;
-            for step in directory.read_steps()? {
-                let row = row((run, &record), &cell, &step)?;
+            let cell = match directory.exists() {
+                true => directory.read()?,
+                false => planned(&record, reference),
+            };
+            let mut steps = directory.read_steps()?;
+            steps.extend(directory.missing_steps(&cell.steps, &steps));
+            steps.sort_by_key(StepReader::number);
+            for step in steps {
+                let row = row_or_damage((run, &record), &cell, &step)?;
                 take(&step, row)?;
             }
         }
@@ -163,10 +253,15 @@ pub fn each_row<E: From<RecordError>>(
     Ok(())
 }
 
+/// The figures of one step; those of a step without any where a file of it is gone or damaged.
+fn row_or_damage(run: (usize, &Run), cell: &Cell, reader: &StepReader) -> Result<Row, RecordError> {
+    row(run, cell, reader).or_else(|error| row(run, cell, &reader.damaged(&error)))
+}
+
 /// The figures of one step of a cell of a run.
 fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result<Row, RecordError> {
     let step = reader.step();
-    let host = reader.host()?;
+    let host = of_server(cell, reader.host()?);
     let histograms = reader.histograms()?;
     let (mut ops, mut engine) = (OpsReader::default(), CountersReader::default());
     reader.each_interval(|interval| ops.add(interval))?;
@@ -243,6 +338,7 @@ fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
         seconds,
         valid: step.valid && step.status == Status::Complete && reasons.is_empty(),
         reasons,
+        damaged: reader.state() == StepState::Damaged,
         ops: ops.collect(),
         lsm: metrics::lsm(step),
         sla: sla(step).map(with_history),
@@ -257,6 +353,16 @@ fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
         series,
         warnings,
     })
+}
+
+/// What was sampled of the host that the engine works on: of another host than assay's own nothing, and every figure that
+/// rests on it is not applicable. What assay's own process used stays.
+fn of_server(cell: &Cell, mut host: HostSeries) -> HostSeries {
+    if cell.server_host == ServerHost::Remote {
+        host.columns
+            .retain(|column| column.name.starts_with("assay_"));
+    }
+    host
 }
 
 /// The latency of fsyncs that the sitting of a cell began with, in microseconds: see [`Row::fsync_us`].
@@ -334,6 +440,28 @@ mod tests {
         let failing: Result<Vec<()>, u32> = failing.into_iter().collect();
         assert_eq!(failing, Err(40));
         assert!(side_by_side(&[], |_: &u32| Ok::<(), ()>(())).is_empty());
+    }
+
+    #[test]
+    fn of_the_host_of_clients_nothing_is_the_servers() {
+        let column = |name: &str| record::HostColumnSeries {
+            name: name.to_owned(),
+            cumulative: true,
+            values: vec![Some(1)],
+        };
+        let host = HostSeries {
+            seconds: vec![0],
+            at_ns: vec![0],
+            columns: ["cpu_user_ns", "disk_write_bytes", "assay_cpu_ns"]
+                .map(column)
+                .into(),
+        };
+        let mut cell = Cell::default();
+        assert_eq!(of_server(&cell, host.clone()), host);
+        cell.server_host = ServerHost::Remote;
+        let left = of_server(&cell, host.clone());
+        assert_eq!(left.columns, [column("assay_cpu_ns")]);
+        assert_eq!(left.at_ns, host.at_ns);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 #[derive(Debug, Parser)]
 #[command(
     name = "assay",
-    version,
+    version = crate::version::TEXT.as_str(),
     about,
     max_term_width = 100,
     disable_help_subcommand = true

@@ -13,7 +13,7 @@ use report::{ComparedRun, Comparison};
 
 use crate::cli::{CompareArgs, Format};
 use crate::outcome::{Exit, UsageError};
-use crate::results::{json_text, keep_steps, print, style};
+use crate::results::{exit_of_reading, figures, json_text, keep_steps, print, style};
 
 /// Runs that are compared.
 struct Runs {
@@ -39,8 +39,7 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
         false => same::refuse_no_repeats(&directories, &runs.records)?,
     };
     // Of many long steps the seconds take gigabytes, and what they come to is in the rows.
-    let (mut figures, _) =
-        analysis::figures_and(&directories, |row| row.series = Series::default())?;
+    let (mut figures, _) = figures(&directories, |row| row.series = Series::default())?;
     if !args.steps.is_empty() {
         keep_steps(&mut figures, &args.steps)?;
     }
@@ -78,7 +77,7 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
         let lines = lines(&runs.records, args.by_run);
         return Ok(gate::judge(args, &runs, &figures, &compared, &lines));
     }
-    Ok(Exit::Ok)
+    Ok(exit_of_reading(&figures))
 }
 
 /// What a run of a target against itself says of the machine.

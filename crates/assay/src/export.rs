@@ -1,17 +1,18 @@
 //! `assay export`: what runs came to, for other tools.
 
+use std::cell::Cell;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use analysis::Row;
 use fs_err::File;
-use record::{RecordError, RunDir, StepReader};
+use record::{RecordError, RunDir, StepReader, StepState};
 use report::{About, ExportedRun, Form, HistogramLog, SecondTable};
 
 use crate::cli::{ExportArgs, ExportFormat};
 use crate::compare::same;
 use crate::outcome::{Exit, UsageError, complain};
-use crate::results::print;
+use crate::results::{PutAside, print};
 
 type Sink = Box<dyn Write + Send>;
 
@@ -42,6 +43,8 @@ struct Asked {
     runs: Vec<ExportedRun>,
     /// Names of steps; empty: all.
     steps: Vec<String>,
+    /// A step was damaged.
+    saw_damage: Cell<bool>,
 }
 
 impl Asked {
@@ -64,6 +67,7 @@ impl Asked {
             runs: runs.collect::<anyhow::Result<_>>()?,
             directories,
             steps: args.steps.clone(),
+            saw_damage: Cell::new(false),
         };
         // In a table a measurement that stands twice would count twice, and nobody sees it.
         same::refuse_copies(
@@ -82,8 +86,9 @@ impl Asked {
         let mut there: Vec<String> = Vec::new();
         for (directory, exported) in self.directories.iter().zip(&self.runs) {
             for cell in &exported.run.cells {
-                for step in directory.cell(cell)?.read_steps()? {
-                    let name = &step.step().name;
+                let steps = directory.cell(cell)?.read_steps()?;
+                let planned = exported.run.workloads.iter().flat_map(|of| &of.steps);
+                for name in planned.chain(steps.iter().map(|step| &step.step().name)) {
                     if !there.contains(name) {
                         there.push(name.clone());
                     }
@@ -112,7 +117,16 @@ impl Asked {
         &self,
         mut take: impl FnMut(&StepReader, Row) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
+        let paths: Vec<&Path> = self.directories.iter().map(RunDir::path).collect();
+        let before = PutAside::count(&paths);
         analysis::each_row(&self.directories, |step, row| {
+            if row.damaged || step.state() == StepState::Missing {
+                before.refuse_more(&paths).map_err(Stop::Taking)?;
+            }
+            if row.damaged {
+                self.saw_damage.set(true);
+                complain!("error: {}", report::terminal_text(&row.reasons.join("; ")));
+            }
             if self.steps.is_empty() || self.steps.contains(&row.step) {
                 take(step, row).map_err(Stop::Taking)
             } else {
@@ -120,6 +134,14 @@ impl Asked {
             }
         })
         .map_err(anyhow::Error::from)
+    }
+
+    /// How an export ends that was written.
+    fn exit(&self) -> Exit {
+        match self.saw_damage.get() {
+            true => Exit::Failed,
+            false => Exit::Ok,
+        }
     }
 
     /// All of them, without what they did second by second.
@@ -138,7 +160,7 @@ impl Asked {
         write_to(output, name, form == Form::Parquet, |sink| {
             Ok(report::step_table(&rows, &self.about(), form, sink)?)
         })?;
-        Ok(Exit::Ok)
+        Ok(self.exit())
     }
 
     fn write_seconds(&self, form: Form, output: Option<&Path>, name: &str) -> anyhow::Result<Exit> {
@@ -147,7 +169,7 @@ impl Asked {
             self.each(|step, row| Ok(table.add(&row, step.step().started_unix_ns)?))?;
             Ok(table.finish()?)
         })?;
-        Ok(Exit::Ok)
+        Ok(self.exit())
     }
 
     fn write_benchmarks(&self, output: Option<&Path>) -> anyhow::Result<Exit> {
@@ -163,7 +185,7 @@ impl Asked {
             sink.write_all(benchmarks.text.as_bytes())?;
             Ok(sink)
         })?;
-        Ok(Exit::Ok)
+        Ok(self.exit())
     }
 
     /// Writes a log for each cell.
@@ -184,7 +206,7 @@ impl Asked {
         self.each(|step, row| logs.add(step, &row))?;
         logs.end()?;
         print(&format!("{}\n", directory.display()))?;
-        Ok(Exit::Ok)
+        Ok(self.exit())
     }
 }
 
@@ -219,8 +241,7 @@ struct Logs<'a> {
 
 impl Logs<'_> {
     fn add(&mut self, step: &StepReader, row: &Row) -> anyhow::Result<()> {
-        // Of a step that was never finished nothing can be read.
-        if step.is_partial() {
+        if row.damaged || step.state() != StepState::Finished {
             return Ok(());
         }
         let started = step.step().started_unix_ns;

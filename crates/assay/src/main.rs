@@ -20,6 +20,7 @@ mod plan_file;
 mod preflight;
 mod results;
 mod run;
+mod version;
 
 use std::process::ExitCode;
 

@@ -3,14 +3,14 @@
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
-use analysis::{Figures, RunSettings};
+use analysis::{Figures, Row, RunSettings};
 use anyhow::Context;
 use record::{Run, RunDir, Status};
 use report::{CellRecord, Curves, Page, Source, TableStyle};
 
 use crate::cli::{Format, ReportArgs, ShowArgs};
 use crate::compare::same;
-use crate::outcome::{Exit, UsageError};
+use crate::outcome::{Exit, UsageError, complain};
 
 /// Reads runs, and once more where that fails because somebody goes on with one of them: an attempt at a cell that was
 /// being read was put aside.
@@ -18,17 +18,48 @@ pub fn steadily<T>(
     runs: &[impl AsRef<Path>],
     read: impl Fn() -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let put_aside = || -> Vec<Option<usize>> {
-        let count = |run: &Path| RunDir::open(run).ok()?.put_aside_count().ok();
-        runs.iter().map(|run| count(run.as_ref())).collect()
-    };
     loop {
-        let before = put_aside();
+        let before = PutAside::count(runs);
         let result = read();
-        if result.is_ok() || put_aside() == before {
+        if result.is_ok() || PutAside::count(runs) == before {
             return result;
         }
     }
+}
+
+/// How many attempts at cells of some runs were put aside.
+#[derive(PartialEq, Eq)]
+pub struct PutAside(Vec<Option<usize>>);
+
+impl PutAside {
+    pub fn count(runs: &[impl AsRef<Path>]) -> Self {
+        let count = |run: &Path| RunDir::open(run).ok()?.put_aside_count().ok();
+        Self(runs.iter().map(|run| count(run.as_ref())).collect())
+    }
+
+    /// Fails where an attempt was put aside since: what is missing or damaged now was merely moved.
+    pub fn refuse_more(&self, runs: &[impl AsRef<Path>]) -> anyhow::Result<()> {
+        anyhow::ensure!(
+            *self == Self::count(runs),
+            "an attempt at a cell was put aside while it was read"
+        );
+        Ok(())
+    }
+}
+
+/// Reads the figures of runs. Fails where a part is missing or damaged since an attempt at a cell was put aside meanwhile:
+/// see [`steadily`].
+pub fn figures<T: Send>(
+    runs: &[RunDir],
+    take: impl Fn(&mut Row) -> T + Sync,
+) -> anyhow::Result<(Figures, Vec<T>)> {
+    let paths: Vec<&Path> = runs.iter().map(RunDir::path).collect();
+    let before = PutAside::count(&paths);
+    let (figures, taken) = analysis::figures_and(runs, take)?;
+    if !figures.missing.is_empty() || !figures.damages.is_empty() {
+        before.refuse_more(&paths)?;
+    }
+    Ok((figures, taken))
 }
 
 /// Prints the tables of a run.
@@ -42,7 +73,7 @@ pub fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
         return show_between(&directory, pair, args.format, style);
     }
     let run = directory.read_run()?;
-    let mut figures = analysis::figures(std::slice::from_ref(&directory))?;
+    let (mut figures, _) = figures(std::slice::from_ref(&directory), |_| ())?;
     if !args.steps.is_empty() {
         keep_steps(&mut figures, &args.steps)?;
     }
@@ -53,13 +84,24 @@ pub fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
         Format::Markdown => report::tables_markdown(&run, &figures, args.settings),
     };
     print(&text)?;
-    Ok(Exit::Ok)
+    Ok(exit_of_reading(&figures))
+}
+
+/// Says what of a record is damaged, and which exit code it means: the rest of it is shown all the same.
+pub fn exit_of_reading(figures: &Figures) -> Exit {
+    for damage in &figures.damages {
+        complain!("error: {}", report::terminal_text(damage));
+    }
+    match figures.damages.is_empty() {
+        true => Exit::Ok,
+        false => Exit::Failed,
+    }
 }
 
 /// Leaves out all steps but those that are asked for.
 pub fn keep_steps(figures: &mut Figures, wanted: &[String]) -> anyhow::Result<()> {
     let mut steps: Vec<&str> = Vec::new();
-    for row in &figures.rows {
+    for row in figures.rows.iter().chain(&figures.missing) {
         if !steps.contains(&row.step.as_str()) {
             steps.push(&row.step);
         }
@@ -72,6 +114,7 @@ pub fn keep_steps(figures: &mut Figures, wanted: &[String]) -> anyhow::Result<()
         .into());
     }
     figures.rows.retain(|row| wanted.contains(&row.step));
+    figures.missing.retain(|row| wanted.contains(&row.step));
     Ok(())
 }
 
@@ -149,10 +192,10 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
         Some(output) => output.clone(),
         None => directories[0].path().join("report.html"),
     };
-    let (figures, curves) = analysis::figures_and(&directories, Curves::take)?;
+    let (figures, curves) = figures(&directories, Curves::take)?;
     write_report(&directories, &figures, &curves, &notes, &output)?;
     print(&format!("{}\n", output.display()))?;
-    Ok(Exit::Ok)
+    Ok(exit_of_reading(&figures))
 }
 
 /// Writes the report of `directories`, whose figures these are, with the curves of their rows, to the file `output`. `notes`
@@ -182,16 +225,14 @@ fn source(directory: &RunDir) -> anyhow::Result<Source> {
     let mut cells = Vec::new();
     for cell in &run.cells {
         let directory = directory.cell(cell)?;
-        if directory.exists() {
+        // One that can't be read is told among the figures.
+        if let Ok(cell) = directory.read() {
             let steps = directory
                 .read_steps()?
                 .iter()
                 .map(|step| step.step().clone())
                 .collect();
-            cells.push(CellRecord {
-                cell: directory.read()?,
-                steps,
-            });
+            cells.push(CellRecord { cell, steps });
         }
     }
     Ok(Source { run, cells })

@@ -167,6 +167,11 @@ pub trait Engine: Send + Sync {
     /// The root of the server's process tree; `None` where there is none, or not on this host.
     fn process_id(&self) -> Option<u32>;
 
+    /// Returns whether the server is on another host: then nothing that assay reads of this host is about it.
+    fn is_on_other_host(&self) -> bool {
+        false
+    }
+
     /// What came of the limits that were asked for; none for a target without any.
     fn limits(&self) -> &[Applied] {
         &[]

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::step_writer::{HostColumn, PARTIAL, StepWriter};
 use crate::{Cell, CellRef, FORMAT, FormatVersion, RecordError, Run, Status, StepReader, json};
 
-const RUN_FILE: &str = "run.json";
+pub(crate) const RUN_FILE: &str = "run.json";
 const CELL_FILE: &str = "cell.json";
 const LOG_FILE: &str = "server.log";
 const CELLS: &str = "cells";
@@ -74,7 +74,11 @@ impl RunDir {
         struct Head {
             format: FormatVersion,
             #[serde(default)]
-            assay_version: String,
+            assay: HeadAssay,
+        }
+        #[derive(Default, Deserialize)]
+        struct HeadAssay {
+            version: String,
         }
         let file = self.path.join(RUN_FILE);
         if !file.exists() {
@@ -95,7 +99,7 @@ impl RunDir {
             return Err(RecordError::Format {
                 path: self.path.clone(),
                 found: head.format,
-                written_by: head.assay_version,
+                written_by: head.assay.version,
             });
         }
         Ok(())
@@ -286,10 +290,7 @@ impl CellDir {
         name: &str,
         host_columns: &[HostColumn<'_>],
     ) -> Result<StepWriter, RecordError> {
-        let finished = self
-            .path
-            .join(STEPS)
-            .join(format!("{number:02}-{}", self.checked_name(name)?));
+        let finished = self.step_path(number, self.checked_name(name)?);
         if finished.exists() {
             return Err(RecordError::Unrecordable {
                 what: format!("the step `{name}` a second time"),
@@ -299,10 +300,16 @@ impl CellDir {
         StepWriter::create(finished, unix_now_ns(), host_columns)
     }
 
-    /// The steps that were begun, in order. One that was never finished is among them, as incomplete and empty.
+    /// Where a step belongs that is finished.
+    pub(crate) fn step_path(&self, number: u32, name: &str) -> PathBuf {
+        self.path.join(STEPS).join(format!("{number:02}-{name}"))
+    }
+
+    /// The steps that were begun, in order. Those that were never finished or whose `step.json` is damaged are among
+    /// them: see [`StepReader::state`].
     ///
     /// # Errors
-    /// The directory or a `step.json` can't be read.
+    /// The directory can't be read.
     pub fn read_steps(&self) -> Result<Vec<StepReader>, RecordError> {
         let steps = self.path.join(STEPS);
         let entries = match fs_err::read_dir(&steps) {
@@ -329,16 +336,38 @@ impl CellDir {
             ));
         }
         found.sort();
-        found
-            .into_iter()
-            .map(|(number, name, partial, path)| {
-                if partial {
-                    Ok(StepReader::partial(path, number, name))
-                } else {
-                    StepReader::open(path, number)
-                }
-            })
-            .collect()
+        let read = |(number, name, partial, path)| {
+            if partial {
+                StepReader::partial(path, number, name)
+            } else {
+                StepReader::open(path, number, name)
+            }
+        };
+        Ok(found.into_iter().map(read).collect())
+    }
+
+    /// Returns those of the steps that the cell is made of, `planned`, of which `found` has nothing.
+    pub fn missing_steps(&self, planned: &[String], found: &[StepReader]) -> Vec<StepReader> {
+        let missing = (1..).zip(planned).filter(|(number, _)| {
+            let mut numbers = found.iter().map(StepReader::number);
+            numbers.all(|found| found != *number)
+        });
+        let missing = missing.map(|(number, name)| StepReader::missing(self, number, name));
+        missing.collect()
+    }
+
+    /// Returns whether the cell is complete: it says so, and all of its planned steps are here and undamaged.
+    ///
+    /// # Errors
+    /// The directory can't be read.
+    pub fn is_complete(&self) -> Result<bool, RecordError> {
+        let cell = match self.read() {
+            Ok(cell) if cell.status == Status::Complete => cell,
+            _ => return Ok(false),
+        };
+        let steps = self.read_steps()?;
+        let has_all = self.missing_steps(&cell.steps, &steps).is_empty();
+        Ok(has_all && steps.iter().all(StepReader::is_whole))
     }
 
     fn checked_name<'a>(&self, name: &'a str) -> Result<&'a str, RecordError> {

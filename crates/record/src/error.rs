@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::directory::RUN_FILE;
 use crate::{FORMAT, FormatVersion};
 
 /// A record that can't be written or read. Each names the path.
@@ -84,13 +85,32 @@ impl RecordError {
             Self::Format { written_by, .. } => {
                 Some(format!("export it with the assay that wrote it ({written_by}) with `assay export`"))
             }
+            Self::Damaged { path, .. } if path.ends_with(RUN_FILE) => {
+                Some("copy the run directory again from where it was made".into())
+            }
             Self::Damaged { .. } => Some(
-                "copy the run directory again from where it was made; or move the directory of the step (of the cell, \
-                 if the file is `cell.json`) out of the run directory to read the rest without it"
+                "copy the run directory again from where it was made; or measure the cell again with `assay run --resume \
+                 RUN`, which keeps what is there beside it"
                     .into(),
             ),
             Self::Unrecordable { .. } => None,
         }
+    }
+
+    /// Returns the error, its causes and what to do about it as one text.
+    pub fn with_causes_and_help(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            text += &format!(": {error}");
+            cause = error.source();
+        }
+        // A file of a record that can't be opened is as good as damaged.
+        let help = match self {
+            Self::Io { .. } => Self::damaged(self.path(), "").help(),
+            _ => self.help(),
+        };
+        help.map(|help| format!("{text} ({help})")).unwrap_or(text)
     }
 
     /// The file or directory that it is about.

@@ -17,7 +17,7 @@ pub use error::RecordError;
 pub use latency_log::{LATENCY_NS_LIMIT, Latencies, LatencyLine, LatencySecond, latency_histogram};
 pub use model::*;
 pub use step_reader::{
-    CounterRow, CounterSample, HostColumnSeries, HostSeries, IntervalRow, StepReader,
+    CounterRow, CounterSample, HostColumnSeries, HostSeries, IntervalRow, StepReader, StepState,
 };
 pub use step_writer::{HostColumn, StepWriter};
 
@@ -46,4 +46,5 @@ impl std::fmt::Display for FormatVersion {
 ///   servers.
 /// - 1.2: key-value steps and the trees that they began with, events of sysbench's tests, how a run measures beside its
 ///   plan, the processors' frequency.
-pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 2 };
+/// - 1.3: which build of assay measured, the steps of each workload, where servers are.
+pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 3 };

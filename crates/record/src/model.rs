@@ -45,8 +45,9 @@ pub struct Warning {
 pub struct Run {
     /// The format of the whole directory: see [`crate::FORMAT`].
     pub format: crate::FormatVersion,
-    /// The version of assay that wrote it.
-    pub assay_version: String,
+    /// The assay that began it.
+    #[serde(default)]
+    pub assay: Assay,
     /// How far it got.
     pub status: Status,
     /// The plan's name.
@@ -71,11 +72,58 @@ pub struct Run {
     pub base: String,
     /// The cells in the order in which they are run.
     pub cells: Vec<CellRef>,
+    /// The steps of each workload and variant of the plan.
+    #[serde(default)]
+    pub workloads: Vec<WorkloadSteps>,
     /// What should be known about all results of this run.
     pub warnings: Vec<Warning>,
     /// The times that somebody sat down to it: the first began the run, each further one went on with it.
     #[serde(default)]
     pub sittings: Vec<Sitting>,
+}
+
+/// The steps that each cell of a workload is made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkloadSteps {
+    /// The workload: `insert`.
+    pub workload: String,
+    /// The workload's variant, where a plan has several.
+    pub variant: Option<String>,
+    /// The steps in their order.
+    pub steps: Vec<String>,
+}
+
+/// A build of assay.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Assay {
+    /// The version; empty in records that don't say.
+    pub version: String,
+    /// The commit that it was built from; `None`: it was not built in a checkout.
+    pub git_hash: Option<String>,
+    /// Its sources were not those of that commit.
+    pub git_dirty: Option<bool>,
+    /// How it was compiled: `release`, `debug`.
+    pub profile: Option<String>,
+}
+
+impl std::fmt::Display for Assay {
+    /// Writes `0.1.0 (9587cafd32a1, clean, release)`; what is not known is left out.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let version = match self.version.as_str() {
+            "" => "of an unknown version",
+            version => version,
+        };
+        let tree = self
+            .git_dirty
+            .map(|is_dirty| if is_dirty { "dirty" } else { "clean" });
+        let hash = self.git_hash.as_deref();
+        let parts = [hash, tree, self.profile.as_deref()];
+        let parts: Vec<&str> = parts.into_iter().flatten().collect();
+        if parts.is_empty() {
+            return f.write_str(version);
+        }
+        write!(f, "{version} ({})", parts.join(", "))
+    }
 }
 
 /// One time that a run was worked at, from the start of assay to its end.
@@ -87,8 +135,9 @@ pub struct Sitting {
     pub ended_unix_ns: Option<u64>,
     /// How it ended: complete when every cell that it was to measure is.
     pub status: Status,
-    /// The version of assay.
-    pub assay_version: String,
+    /// The assay that worked at it.
+    #[serde(default)]
+    pub assay: Assay,
     /// The command line.
     pub command: Vec<String>,
     /// The filters of the cells that were to be measured; empty: all.
@@ -272,6 +321,9 @@ pub struct Cell {
     pub ended_unix_ns: Option<u64>,
     /// The engine works in assay's own process.
     pub embedded: bool,
+    /// Where the engine works: what was sampled of the host says nothing of a server on another one.
+    #[serde(default)]
+    pub server_host: ServerHost,
     /// The user that the server ran as, where that is not assay's own.
     pub server_user: Option<String>,
     /// The sitting of the run in which it was measured, from 1; 0 in records that don't say.
@@ -287,6 +339,17 @@ pub struct Cell {
     pub settings: Vec<Setting>,
     /// The steps that the cell is made of, in order: their directories are `steps/NN-NAME`.
     pub steps: Vec<String>,
+}
+
+/// Where an engine works.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerHost {
+    /// On the host that assay runs on; also in records that don't say.
+    #[default]
+    Local,
+    /// On another one.
+    Remote,
 }
 
 /// One limit of what a server may use.
@@ -401,6 +464,9 @@ pub struct Step {
     /// The same of the warm-up that ran before, which no figure has in it; empty without one.
     #[serde(default)]
     pub warm_up_ops: BTreeMap<String, Ops>,
+    /// When the whole process of the load stood still.
+    #[serde(default)]
+    pub held_up: Vec<HeldUp>,
     /// The process times of the step.
     pub cpu: Cpu,
     /// Counters of the engine when the step began.
@@ -435,6 +501,16 @@ impl Step {
             StepKind::Settle => None,
         })
     }
+}
+
+/// A time in which all threads of the load stood still, and not for want of a processor: somebody stopped the process or
+/// froze its control group, or the virtual machine was paused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldUp {
+    /// When it was last seen at work, since the step began.
+    pub from_ns: u64,
+    /// When it was seen at work again.
+    pub to_ns: u64,
 }
 
 /// A file of a step's directory, as it was when the step was finished.
@@ -631,4 +707,25 @@ pub struct Interval {
     pub service_ns_max: u64,
     /// The longest response time of a success that ended in this second; 0 without one.
     pub response_ns_max: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Assay;
+
+    #[test]
+    fn an_assay_says_what_is_known_of_it() {
+        let mut assay = Assay {
+            version: "0.1.0".into(),
+            ..Assay::default()
+        };
+        assert_eq!(assay.to_string(), "0.1.0");
+        assay.profile = Some("debug".into());
+        assert_eq!(assay.to_string(), "0.1.0 (debug)");
+        (assay.git_hash, assay.git_dirty) = (Some("9587caf".into()), Some(true));
+        assert_eq!(assay.to_string(), "0.1.0 (9587caf, dirty, debug)");
+        assay.git_dirty = Some(false);
+        assert_eq!(assay.to_string(), "0.1.0 (9587caf, clean, debug)");
+        assert_eq!(Assay::default().to_string(), "of an unknown version");
+    }
 }

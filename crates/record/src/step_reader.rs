@@ -11,7 +11,16 @@ use crate::step_writer::{
     STEP_FILE, counter_columns, interval_columns, sample_columns,
 };
 use crate::table::{ColumnType, TableReader, Values};
-use crate::{Counter, Interval, RecordError, Step, checksum, json};
+use crate::{CellDir, Counter, Interval, RecordError, Step, checksum, json};
+
+/// The files of a step beside `step.json`.
+const SERIES_FILES: [&str; 5] = [
+    INTERVALS_FILE,
+    HOST_FILE,
+    COUNTERS_FILE,
+    LATENCY_FILE,
+    LATENCY_TOTAL_FILE,
+];
 
 /// A step of a record. A file is compared with its checksum before it is read.
 #[derive(Clone, Debug)]
@@ -19,36 +28,94 @@ pub struct StepReader {
     path: PathBuf,
     number: u32,
     step: Step,
-    partial: bool,
+    state: StepState,
+}
+
+/// How much there is of a step's record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepState {
+    /// The step was finished: all of it should be there.
+    Finished,
+    /// The step was begun and never finished.
+    Unfinished,
+    /// A file of it is gone, or is not what was written.
+    Damaged,
+    /// The plan asks for the step, and nothing of it is there.
+    Missing,
 }
 
 impl StepReader {
-    pub(crate) fn open(path: PathBuf, number: u32) -> Result<Self, RecordError> {
-        let step = json::read(&path.join(STEP_FILE))?;
-        Ok(Self {
-            path,
-            number,
-            step,
-            partial: false,
-        })
+    /// Opens a step that was finished. Where its `step.json` can't be read, the step is damaged.
+    pub(crate) fn open(path: PathBuf, number: u32, name: String) -> Self {
+        match json::read(&path.join(STEP_FILE)) {
+            Ok(step) => Self {
+                path,
+                number,
+                step,
+                state: StepState::Finished,
+            },
+            Err(error) => {
+                let step = Step {
+                    name,
+                    ..Step::default()
+                };
+                let state = StepState::Damaged;
+                Self::without_data(path, number, step, state, error.with_causes_and_help())
+            }
+        }
     }
 
     /// A step whose writer ended before it did.
     pub(crate) fn partial(path: PathBuf, number: u32, name: String) -> Self {
+        let step = Step {
+            name,
+            ..Step::default()
+        };
         // Whose end it was is not known here: of a cell in a process of its own, that crashed with its engine, or assay.
-        let reasons = vec![
-            "it was never finished: the process that ran it crashed or was killed, or could not write"
-                .to_owned(),
-        ];
+        let reason = "it was never finished: the process that ran it crashed or was killed, or could not write";
+        Self::without_data(path, number, step, StepState::Unfinished, reason.to_owned())
+    }
+
+    /// Returns a step that the plan asks for and the record does not have.
+    pub fn missing(cell: &CellDir, number: u32, name: &str) -> Self {
+        let step = Step {
+            name: name.to_owned(),
+            ..Step::default()
+        };
+        let reason = "missing: the plan asks for it, and the record does not have it".to_owned();
+        let path = cell.step_path(number, name);
+        Self::without_data(path, number, step, StepState::Missing, reason)
+    }
+
+    /// Returns this step as one that is damaged, which `error` says: nothing of what it measured is read.
+    pub fn damaged(&self, error: &RecordError) -> Self {
+        let step = Step {
+            name: self.step.name.clone(),
+            kind: self.step.kind,
+            main_op: self.step.main_op.clone(),
+            queries_per_event: self.step.queries_per_event,
+            group: self.step.group.clone(),
+            unreported: self.step.unreported,
+            ..Step::default()
+        };
+        let reason = error.with_causes_and_help();
+        let path = self.path.clone();
+        Self::without_data(path, self.number, step, StepState::Damaged, reason)
+    }
+
+    fn without_data(
+        path: PathBuf,
+        number: u32,
+        mut step: Step,
+        state: StepState,
+        reason: String,
+    ) -> Self {
+        step.reasons = vec![reason];
         Self {
             path,
             number,
-            step: Step {
-                name,
-                reasons,
-                ..Step::default()
-            },
-            partial: true,
+            step,
+            state,
         }
     }
 
@@ -62,17 +129,24 @@ impl StepReader {
         self.number
     }
 
-    /// `step.json`; of a step that was never finished only the name is known, and its status is incomplete.
+    /// `step.json`; of a step that is not [`StepState::Finished`] little more than the name is known: its status is
+    /// incomplete, and its reasons say what became of it.
     pub fn step(&self) -> &Step {
         &self.step
     }
 
-    /// It was never finished, and nothing of what it measured can be read.
-    pub fn is_partial(&self) -> bool {
-        self.partial
+    /// Returns how much there is of its record. Of a step that is not finished no series can be read: they are empty.
+    pub fn state(&self) -> StepState {
+        self.state
     }
 
-    /// Opens a table if it is what was written. `None`: there is none, since the step was never finished.
+    /// Returns whether the step was finished and each of its files is what was written.
+    pub fn is_whole(&self) -> bool {
+        let is_there = |name: &str| matches!(self.verified(name), Ok(Some(_)));
+        SERIES_FILES.into_iter().all(is_there)
+    }
+
+    /// Opens a table if it is what was written. `None`: there is none, since the step is not finished.
     fn table(&self, name: &str) -> Result<Option<TableReader>, RecordError> {
         self.verified(name)?
             .map(|path| TableReader::open(&path))
@@ -80,7 +154,7 @@ impl StepReader {
     }
 
     fn verified(&self, name: &str) -> Result<Option<PathBuf>, RecordError> {
-        if self.partial {
+        if self.state != StepState::Finished {
             return Ok(None);
         }
         let path = self.path.join(name);

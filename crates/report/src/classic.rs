@@ -113,6 +113,7 @@ pub(crate) fn missing_step(matrix: &Matrix<'_>, line: &Line<'_>, step: StepHead<
         .any(|row| row.status != Status::Complete && matrix.shows(&row.step));
     match line.unfinished.flatten().and_then(ended_early) {
         Some(cell) if !told && first.is_some_and(|first| first.name == step.name) => cell,
+        _ if line.missing.contains(&step.name) => Cell::toned("missing", Tone::Absent),
         _ => Cell::not_run(),
     }
 }

@@ -273,7 +273,7 @@ fn head(run: &Run, number: Option<usize>) -> Markup {
             " · " (counted(run.targets.len(), "target"))
             @if !clients.is_empty() { " · clients " (clients.join(", ")) }
             @if repeats > 1 { " · " (repeats) " repeats" }
-            " · seed " (run.seed) " · assay " (clean(&run.assay_version))
+            " · seed " (run.seed) " · assay " (clean(&run.assay.to_string()))
         }
         dl.targets {
             @for (name, text) in targets(run) { div { dt { (clean(&name)) } dd { (clean(&text)) } } }
@@ -338,7 +338,7 @@ fn problem_list(page: &Page<'_>, matrix: &Matrix<'_>) -> Markup {
         ul.problems {
             @for problem in &problems {
                 @let class = match problem.weight {
-                    Weight::Error | Weight::Missing => "failed",
+                    Weight::Error | Weight::Damaged | Weight::Missing => "failed",
                     Weight::Invalid => "invalid",
                     Weight::Warning => "warning",
                 };

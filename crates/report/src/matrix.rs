@@ -29,6 +29,8 @@ pub(crate) struct Line<'a> {
     /// Which of the runs that are shown together, from 0.
     pub run: usize,
     pub rows: Vec<&'a Row>,
+    /// The steps that the plan asks for and the record does not have.
+    pub missing: Vec<&'a str>,
     /// How far the cell got, where it did not end as planned.
     pub unfinished: Option<Option<Status>>,
 }
@@ -73,6 +75,7 @@ impl<'a> Line<'a> {
             repeat,
             run,
             rows: Vec::new(),
+            missing: Vec::new(),
             unfinished: None,
         }
     }
@@ -113,6 +116,11 @@ impl<'a> Matrix<'a> {
             let variant = row.variant.as_deref();
             let cell = Line::new(&row.target, variant, row.clients, row.repeat, row.run);
             line_of(&mut lines, cell).rows.push(row);
+        }
+        for row in &figures.missing {
+            let variant = row.variant.as_deref();
+            let cell = Line::new(&row.target, variant, row.clients, row.repeat, row.run);
+            line_of(&mut lines, cell).missing.push(&row.step);
         }
         for cell in &figures.unfinished {
             let variant = cell.variant.as_deref();

@@ -14,6 +14,8 @@ use crate::{trees, uneven};
 pub(crate) enum Weight {
     /// A figure is missing, because something failed.
     Error,
+    /// A figure is missing, because its record can't be read any more.
+    Damaged,
     /// A figure is not there yet: nobody got so far.
     Missing,
     /// A figure is there and can't be stood behind.
@@ -27,6 +29,7 @@ impl Weight {
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Error => "failed",
+            Self::Damaged => "damaged",
             Self::Missing => "missing",
             Self::Invalid => "invalid",
             Self::Warning => "warning",
@@ -53,13 +56,22 @@ pub(crate) fn problems(runs: &[&Run], figures: &Figures, matrix: &Matrix<'_>) ->
             Some(Status::Incomplete) => "the cell was begun and nothing was said since",
             Some(Status::Failed) => "the cell failed",
             Some(Status::Interrupted) => "the cell was interrupted",
-            Some(Status::Complete) => "the cell ended without all of its steps",
+            Some(Status::Complete) => {
+                "the cell was complete, and the record lacks a part of it: `assay run --resume RUN` measures it again"
+            }
         };
         let line = matrix.lines.iter().find(|line| line.is_of(cell));
-        let place = line.map_or_else(|| cell.target.clone(), |line| matrix.label(line));
+        let steps: Vec<&str> = match cell.status {
+            Some(Status::Complete) => line.map_or_else(Vec::new, |line| line.missing.clone()),
+            _ => Vec::new(),
+        };
+        let mut place = line.map_or_else(|| cell.target.clone(), |line| matrix.label(line));
+        if !steps.is_empty() {
+            place += &format!(": {}", steps.join(", "));
+        }
         let weight = match cell.status {
-            None | Some(Status::Incomplete | Status::Interrupted) => Weight::Missing,
-            Some(Status::Failed | Status::Complete) => Weight::Error,
+            Some(Status::Failed) => Weight::Error,
+            _ => Weight::Missing,
         };
         let failed = cell.status == Some(Status::Failed) && !cell.causes.is_empty();
         let what = (!failed).then(|| what.to_string());
@@ -83,10 +95,10 @@ pub(crate) fn problems(runs: &[&Run], figures: &Figures, matrix: &Matrix<'_>) ->
             } else {
                 row.reasons.clone()
             };
-            let weight = if row.status == Status::Complete {
-                Weight::Invalid
-            } else {
-                Weight::Error
+            let weight = match row.status {
+                _ if row.damaged => Weight::Damaged,
+                Status::Complete => Weight::Invalid,
+                _ => Weight::Error,
             };
             add(&mut problems, weight, place(), texts);
         }
@@ -150,9 +162,10 @@ pub(crate) fn problems(runs: &[&Run], figures: &Figures, matrix: &Matrix<'_>) ->
     }
     problems.sort_by_key(|problem| match problem.weight {
         Weight::Error => 0,
-        Weight::Missing => 1,
-        Weight::Invalid => 2,
-        Weight::Warning => 3,
+        Weight::Damaged => 1,
+        Weight::Missing => 2,
+        Weight::Invalid => 3,
+        Weight::Warning => 4,
     });
     problems
 }
@@ -190,13 +203,15 @@ fn add(problems: &mut Vec<Problem>, weight: Weight, place: Option<String>, texts
 
 /// Whether the figures can be stood behind, in a few words; and whether all of them can.
 pub(crate) fn verdict(figures: &Figures) -> (String, bool) {
-    let all = figures.rows.len();
+    let missing = figures.missing.len();
+    let all = figures.rows.len() + missing;
     let ended = |row: &&Row| row.status == Status::Complete;
     let valid = figures.rows.iter().filter(ended).filter(|row| row.valid);
     let valid = valid.count();
     let invalid = figures.rows.iter().filter(ended).count() - valid;
+    let damaged = figures.rows.iter().filter(|row| row.damaged).count();
     let cells = figures.unfinished.len();
-    if all == 0 && cells == 0 {
+    if all == 0 {
         return ("nothing was measured".to_string(), false);
     }
     if valid == all && cells == 0 {
@@ -210,8 +225,15 @@ pub(crate) fn verdict(figures: &Figures) -> (String, bool) {
     if invalid > 0 {
         texts.push(format!("{invalid} invalid"));
     }
-    if all > valid + invalid {
-        texts.push(format!("{} not finished", all - valid - invalid));
+    let not_finished = all - valid - invalid - damaged - missing;
+    for (count, what) in [
+        (not_finished, "not finished"),
+        (damaged, "damaged"),
+        (missing, "missing"),
+    ] {
+        if count > 0 {
+            texts.push(format!("{count} {what}"));
+        }
     }
     if cells > 0 {
         texts.push(format!("{} not finished", counted(cells, "cell")));

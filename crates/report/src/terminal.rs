@@ -219,7 +219,7 @@ impl Text {
             "{}, seed {}, assay {}",
             moment(run.started_unix_ns),
             run.seed,
-            run.assay_version
+            run.assay
         ));
     }
 
@@ -363,7 +363,7 @@ impl Text {
                 problem.weight.word(),
                 match problem.weight {
                     Weight::Error => "31",
-                    Weight::Missing | Weight::Invalid | Weight::Warning => "33",
+                    Weight::Damaged | Weight::Missing | Weight::Invalid | Weight::Warning => "33",
                 },
             );
             let from = self.text.len();

@@ -193,7 +193,10 @@ impl<'a> Samples<'a> {
             if !has_row {
                 side.invalid += 1;
                 let which = self.which(target, cell.run, cell.repeat);
-                let ended = ended(cell.status);
+                let ended = match cell.status {
+                    Some(Status::Complete) => "has lost a part of its record",
+                    status => ended(status),
+                };
                 side.reasons
                     .push(format!("{which} has no such step: its cell {ended}"));
             }

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use record::{Step, StepKind};
+use record::{HeldUp, Step, StepKind};
 
 use super::{STALL_SHARE, WorstResponse, mean, median};
 use crate::operation::{queries_each, role_of};
 use crate::{OpSeries, fairness};
+
+const SECOND_NS: u64 = 1_000_000_000;
 
 /// Operations per usual second below which a second without one says nothing: they are that rare.
 const OPERATIONS_MIN: f64 = 5.0;
@@ -29,6 +31,8 @@ pub(super) struct Rates<'a> {
     pub at_work: Vec<f64>,
     /// Clients.
     pub clients: f64,
+    /// The share of each second in which the process of the clients stood still.
+    held_up: Vec<f64>,
     /// The seconds that say what is usual where half or more stood still; `None`: all do.
     in_progress: Option<Vec<usize>>,
 }
@@ -77,6 +81,9 @@ impl<'a> Rates<'a> {
             ok: &series.ok[..whole],
             response_us_max: &series.response_us_max,
             at_work: (0..whole).map(at_work).collect(),
+            held_up: (0..whole as u64)
+                .map(|second| held_up_share(&step.held_up, second))
+                .collect(),
             clients,
         })
     }
@@ -100,18 +107,28 @@ impl<'a> Rates<'a> {
         .unwrap_or(0.0)
     }
 
-    /// The share of the clients that was still at work in a second; all of them where nobody says.
+    /// The share of the clients that was still at work in a second, all of them where nobody says; less by the time in
+    /// which their process stood still, which is not the engine's.
     pub(super) fn share_at_work(&self, second: usize) -> f64 {
-        match self.at_work.get(second) {
+        let share = match self.at_work.get(second) {
             Some(&working) if self.clients > 0.0 => working / self.clients,
             _ => 1.0,
-        }
+        };
+        share * (1.0 - self.held_up.get(second).copied().unwrap_or(0.0))
     }
 
     /// The longest response time of all, those after the last whole second included.
     pub(super) fn worst_response(&self) -> Option<WorstResponse> {
         longest_response(self.response_us_max)
     }
+}
+
+/// The share of a second in which the process of the load stood still.
+fn held_up_share(held_up: &[HeldUp], second: u64) -> f64 {
+    let (begin, end) = (second * SECOND_NS, (second + 1) * SECOND_NS);
+    let within = |held: &HeldUp| held.to_ns.min(end).saturating_sub(held.from_ns.max(begin));
+    let held_ns: u64 = held_up.iter().map(within).sum();
+    held_ns as f64 / SECOND_NS as f64
 }
 
 /// Where operations are rare in half of the seconds or more, the others: a tenth of the mean rate at least. `None` where

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use record::{Connection, Counter, HostColumnSeries, HostSeries, Ops, Settle, Step, StepKind};
+use record::{
+    Connection, Counter, HeldUp, HostColumnSeries, HostSeries, Ops, Settle, Step, StepKind,
+};
 
 use super::*;
 use crate::{CounterSeries, OpSeries, Sla};
@@ -83,6 +85,33 @@ fn an_even_step_has_no_spread() {
     assert_eq!(quality.p1_of_median, Some(1.0));
     assert_eq!(quality.longest_stall_seconds, Some(0));
     assert!(quality.stalls.is_empty() && quality.shifts.is_empty());
+}
+
+#[test]
+fn seconds_in_which_the_clients_own_process_stood_still_are_no_stall_of_the_engine() {
+    let mut ok = vec![100; 20];
+    ok[3..6].copy_from_slice(&[2, 0, 5]);
+    let of = |held_up: &[(u64, u64)]| {
+        let held_up = held_up.iter().map(|&(from_ms, to_ms)| HeldUp {
+            from_ns: from_ms * 1_000_000,
+            to_ns: to_ms * 1_000_000,
+        });
+        let step = Step {
+            held_up: held_up.collect(),
+            ..step(ok.len())
+        };
+        let host = HostSeries::default();
+        quality(&step, &series(&ok), &host, None).unwrap()
+    };
+    let quality = of(&[(3_000, 5_960)]);
+    assert_eq!((quality.stall_count, quality.stalled_seconds), (0, Some(0)));
+    assert_eq!(quality.below_half_median_seconds, 0);
+    // What the engine did not do in the time that it had is still its own.
+    let quality = of(&[(3_000, 4_500)]);
+    let stalls = quality.stalls.iter();
+    let stalls: Vec<_> = stalls.map(|it| (it.from_second, it.seconds)).collect();
+    assert_eq!(stalls, [(4, 2)]);
+    assert_eq!(of(&[]).stalled_seconds, Some(3));
 }
 
 #[test]

@@ -41,7 +41,8 @@ pub fn tell_apart(
         return Err(UsageError::new(message, Some(help.into())).into());
     }
     figures.rows.retain(|row| is_shared(&row.target));
-    for row in &mut figures.rows {
+    figures.missing.retain(|row| is_shared(&row.target));
+    for row in figures.rows.iter_mut().chain(&mut figures.missing) {
         row.variant = Some(variant(&row.target, row.variant.as_deref()));
         row.target = label(row.run);
     }

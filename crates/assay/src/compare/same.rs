@@ -246,10 +246,10 @@ fn notes(runs: &[Run], cells: &[Vec<Cell>]) -> Vec<String> {
                 few(&texts)
             ));
         }
-        if run.assay_version != first.assay_version {
+        if run.assay != first.assay {
             notes.push(format!(
-                "Run {number} was measured by assay {}, and run 1 by {}.",
-                run.assay_version, first.assay_version
+                "Assay {} measured run {number}, and assay {} run 1. What differs may be the assay.",
+                run.assay, first.assay
             ));
         }
         let own = match (cells.first(), cells.get(index)) {
@@ -445,7 +445,7 @@ mod tests {
         );
         let mut other = first.clone();
         other.host.facts = vec![("cpu_model".into(), "Z".into())];
-        (other.assay_version, other.seed) = ("9".into(), 7);
+        (other.assay.version, other.seed) = ("9".into(), 7);
         let notes = notes(&[first, other], &[]);
         assert_eq!(notes.len(), 3, "{notes:?}");
         assert!(notes[0].contains("`cpu_model` unknown -> Z"), "{notes:?}");

@@ -8,7 +8,7 @@ use anyhow::Context;
 use engine::limits::Applied;
 use engine::{DataDir, Engine, ServerEngine, SqlEngine, Table};
 use plan::Workload;
-use record::{Cell, CellDir, CellRef, Failure, RecordError, Setting, Status, Warning};
+use record::{Cell, CellDir, CellRef, Failure, RecordError, ServerHost, Setting, Status, Warning};
 use workload::insert::Insert;
 use workload::sysbench::Sysbench;
 
@@ -234,6 +234,10 @@ impl Running<'_> {
         let is_first = self.record.engine_version.is_empty();
         self.record.engine_version = engine.version().into();
         self.record.embedded = engine.capabilities().embedded;
+        self.record.server_host = match engine.is_on_other_host() {
+            true => ServerHost::Remote,
+            false => ServerHost::Local,
+        };
         self.record.settings = engine
             .settings()?
             .into_iter()
@@ -389,7 +393,7 @@ impl Running<'_> {
 }
 
 /// The names of a workload's steps.
-fn step_names(workload: &Workload) -> Vec<String> {
+pub fn step_names(workload: &Workload) -> Vec<String> {
     match workload {
         Workload::Insert(insert) => insert.steps.iter().map(|step| step.name.clone()).collect(),
         Workload::Kv(kv) => kv.steps.iter().map(|step| step.name.clone()).collect(),

@@ -74,15 +74,18 @@ pub fn references(plan: &Plan) -> Vec<CellRef> {
     plan.cells().iter().map(reference).collect()
 }
 
-/// How far a cell got; `None`: it was never begun. Complete means measured: whatever its steps are worth, measuring
-/// again is for another run.
+/// How far a cell got; `None`: it was never begun. Complete means that all of it was measured and is in the record still:
+/// whatever its steps are worth, measuring again is for another run.
 pub fn status(directory: &RunDir, cell: &CellRef) -> anyhow::Result<Option<Status>> {
     let cell = directory.cell(cell)?;
-    Ok(if cell.exists() {
-        Some(cell.read()?.status)
-    } else {
-        None
-    })
+    if !cell.exists() {
+        return Ok(None);
+    }
+    Ok(Some(match cell.read() {
+        Ok(record) if record.status != Status::Complete || cell.is_complete()? => record.status,
+        // Its record is damaged.
+        _ => Status::Incomplete,
+    }))
 }
 
 impl Matrix {

@@ -27,7 +27,7 @@ use analysis::Figures;
 use anyhow::Context;
 use load::SystemClock;
 use plan::Plan;
-use record::{CellRef, Run, RunDir, Status, Target};
+use record::{CellRef, Run, RunDir, Status, Target, WorkloadSteps};
 use report::Curves;
 
 use crate::cli::RunArgs;
@@ -173,12 +173,12 @@ fn go_on(args: &RunArgs, path: &Path) -> anyhow::Result<Exit> {
             ),
         );
     }
-    if run.assay_version != sitting.assay_version {
+    if run.assay != sitting.assay {
         let text = format!(
-            "assay {} goes on, in sitting {number}, with what assay {} began: what it measures may differ",
-            sitting.assay_version, run.assay_version
+            "assay {} continues, in sitting {number}, a run that assay {} began: their figures may differ for that",
+            sitting.assay, run.assay
         );
-        place.warn("resume::other-version", text);
+        place.warn("resume::other-assay", text);
     }
     // The same remark on the machine, with other numbers in it, is none.
     let is_new = |code: &str| {
@@ -431,7 +431,7 @@ fn describe(
 ) -> Run {
     let plan = &file.plan;
     Run {
-        assay_version: env!("CARGO_PKG_VERSION").into(),
+        assay: crate::version::ASSAY.clone(),
         name: plan.name.clone(),
         started_unix_ns,
         command: std::env::args().map(|arg| plan::redact(&arg)).collect(),
@@ -452,6 +452,15 @@ fn describe(
             .collect(),
         base: plan.targets[plan.base].name.clone(),
         cells,
+        workloads: plan
+            .variants
+            .iter()
+            .map(|variant| WorkloadSteps {
+                workload: variant.workload.name().into(),
+                variant: variant.name.clone(),
+                steps: cell::step_names(&variant.workload),
+            })
+            .collect(),
         ..Run::default()
     }
 }

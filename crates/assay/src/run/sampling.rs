@@ -10,6 +10,7 @@ use std::time::Duration;
 use engine::{Counter, Observer};
 use load::{Clock, SystemClock};
 use probe::{Sample, Sampler, ThreadStates};
+use record::{HeldUp, Step, Warning};
 use workload::Random;
 
 /// What was read, and when.
@@ -18,6 +19,46 @@ pub enum Reading {
     Host(u64, Result<Sample, String>),
     /// The engine.
     Engine(u64, Vec<Counter>),
+    /// The process stood still.
+    HeldUp(HeldUp),
+}
+
+/// How often the thread that samples the host looks whether the process is at work.
+const LOOK_NS: u64 = 100_000_000;
+/// How late it must wake up, beyond its wait for a processor, for the process to have been held up. On two processors with
+/// up to sixteen busy loops beside it a thread was late by up to 340 ms, all but 0.5 ms of which was that wait.
+const HELD_UP_NS_MIN: u64 = 250_000_000;
+/// The time for which a process may be held up in a step that is still valid,
+const HELD_UP_NS_MAX: u64 = 1_000_000_000;
+/// and the share of the step.
+const HELD_UP_SHARE_MAX: f64 = 0.05;
+
+/// Says so where the process was held up: as a reason why a step of this length is not valid, or as a warning.
+pub fn remark_held_up(step: &mut Step) {
+    let lengths = step.held_up.iter().map(|held| held.to_ns - held.from_ns);
+    let held_ns: u64 = lengths.sum();
+    if held_ns == 0 {
+        return;
+    }
+    let began: Vec<String> = step
+        .held_up
+        .iter()
+        .map(|held| (held.from_ns / SECOND_NS).to_string())
+        .collect();
+    let text = format!(
+        "assay itself was held up for {:.1} s, from second {} on: its process was stopped or frozen, or the machine was paused",
+        held_ns as f64 / 1e9,
+        began.join(", ")
+    );
+    let share = held_ns as f64 / step.elapsed_ns.max(1) as f64;
+    if held_ns > HELD_UP_NS_MAX || share > HELD_UP_SHARE_MAX {
+        step.reasons.push(text);
+    } else {
+        step.warnings.push(Warning {
+            code: "assay::held-up".into(),
+            text,
+        });
+    }
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -62,9 +103,14 @@ impl Sampling {
             start_at,
             done: Arc::clone(&done),
             next: 0,
+            watch: None,
         };
         let host = {
-            let (seconds, sender) = (seconds.clone(), sender.clone());
+            let (mut seconds, sender) = (seconds.clone(), sender.clone());
+            seconds.watch = Some(Watch {
+                found: sender.clone(),
+                run_delay_ns: 0,
+            });
             std::thread::spawn(move || read_host(seconds, sampler, &sender))
         };
         let states = {
@@ -125,6 +171,44 @@ struct Seconds {
     start_at: u64,
     done: Arc<AtomicBool>,
     next: u64,
+    watch: Option<Watch>,
+}
+
+/// Sees whether the process is at work, by how late a thread of it wakes up.
+#[derive(Clone)]
+struct Watch {
+    found: Sender<Reading>,
+    /// What the thread had waited for processors when it last looked.
+    run_delay_ns: u64,
+}
+
+impl Watch {
+    /// Takes note of a thread that slept from the first moment, was to wake up at the second, and did so at the third.
+    /// `run_delay_ns` tells for how long it has waited for processors.
+    fn woke(&mut self, [from_ns, until_ns, now_ns]: [u64; 3], run_delay_ns: impl FnOnce() -> u64) {
+        let late_ns = now_ns.saturating_sub(until_ns);
+        if late_ns < HELD_UP_NS_MIN {
+            return;
+        }
+        // On a busy machine it was ready and others ran, as with any thread of the engine.
+        let run_delay_ns = run_delay_ns();
+        let waited_ns = run_delay_ns.saturating_sub(self.run_delay_ns);
+        self.run_delay_ns = run_delay_ns;
+        if late_ns.saturating_sub(waited_ns) >= HELD_UP_NS_MIN {
+            let held_up = HeldUp {
+                from_ns,
+                to_ns: now_ns,
+            };
+            let _ = self.found.send(Reading::HeldUp(held_up));
+        }
+    }
+}
+
+/// For how long the calling thread has been ready to run and did not; 0 where the kernel does not count it.
+fn run_delay_ns() -> u64 {
+    let text = fs_err::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let delay = text.split_ascii_whitespace().nth(1);
+    delay.and_then(|delay| delay.parse().ok()).unwrap_or(0)
 }
 
 impl Seconds {
@@ -132,6 +216,9 @@ impl Seconds {
     fn wait(&mut self) -> bool {
         let at = self.start_at + self.next * SECOND_NS;
         self.next += 1;
+        if let Some(watch) = &mut self.watch {
+            watch.run_delay_ns = run_delay_ns();
+        }
         let is_due = self.wait_until(at);
         if is_due {
             // After a stall of this thread the seconds that were missed stay missing.
@@ -142,13 +229,22 @@ impl Seconds {
     }
 
     /// Waits until `at` by the clock, or for the step's end; `false` at the end.
-    fn wait_until(&self, at: u64) -> bool {
+    fn wait_until(&mut self, at: u64) -> bool {
         while !self.done.load(Ordering::Acquire) {
             let now = self.clock.now();
             if now >= at {
                 return true;
             }
-            std::thread::park_timeout(Duration::from_nanos(at - now));
+            let nap_ns = match self.watch {
+                Some(_) => LOOK_NS.min(at - now),
+                None => at - now,
+            };
+            std::thread::park_timeout(Duration::from_nanos(nap_ns));
+            let since_start = |at: u64| at.saturating_sub(self.start_at);
+            let slept = [now, now + nap_ns, self.clock.now()].map(since_start);
+            if let Some(watch) = &mut self.watch {
+                watch.woke(slept, run_delay_ns);
+            }
         }
         false
     }
@@ -172,7 +268,7 @@ fn read_host(mut seconds: Seconds, mut sampler: Sampler, readings: &Sender<Readi
     }
 }
 
-fn sample_states(seconds: Seconds, mut states: ThreadStates) -> ThreadStates {
+fn sample_states(mut seconds: Seconds, mut states: ThreadStates) -> ThreadStates {
     // Any seed will do: what matters is that moments don't follow the rhythm of the load.
     let mut random = Random::stream(seconds.start_at, &[]);
     let mut at = seconds.start_at;
@@ -204,4 +300,54 @@ fn read_engine(
         let _ = readings.send(Reading::Engine(at_ns, counters));
     }
     observer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn remarks(held_ms: &[u64], seconds: u64) -> (usize, usize) {
+        let held = |&ms: &u64| HeldUp {
+            from_ns: SECOND_NS,
+            to_ns: SECOND_NS + ms * 1_000_000,
+        };
+        let mut step = Step {
+            elapsed_ns: seconds * SECOND_NS,
+            held_up: held_ms.iter().map(held).collect(),
+            ..Step::default()
+        };
+        remark_held_up(&mut step);
+        (step.warnings.len(), step.reasons.len())
+    }
+
+    #[test]
+    fn a_process_that_was_held_up_is_warned_of_and_beyond_a_share_invalid() {
+        assert_eq!(remarks(&[], 10), (0, 0));
+        assert_eq!(remarks(&[400], 10), (1, 0));
+        assert_eq!(remarks(&[400], 3), (0, 1));
+        assert_eq!(remarks(&[900], 1000), (1, 0));
+        assert_eq!(remarks(&[900, 900], 1000), (0, 1));
+    }
+
+    #[test]
+    fn a_wait_for_a_processor_is_no_holding_up() {
+        let (found, readings) = channel();
+        let woke = |late_ms: u64, waited_ms: u64| {
+            let mut watch = Watch {
+                found: found.clone(),
+                run_delay_ns: SECOND_NS,
+            };
+            let [until_ns, waited_ns] = [LOOK_NS, waited_ms * 1_000_000];
+            let slept = [0, until_ns, until_ns + late_ms * 1_000_000];
+            watch.woke(slept, || SECOND_NS + waited_ns);
+            match readings.try_recv() {
+                Ok(Reading::HeldUp(held)) => Some((held.from_ns, held.to_ns)),
+                _ => None,
+            }
+        };
+        assert_eq!(woke(100, 0), None);
+        assert_eq!(woke(400, 0), Some((0, LOOK_NS + 400_000_000)));
+        assert_eq!(woke(400, 390), None);
+        assert_eq!(woke(2_000, 390), Some((0, LOOK_NS + 2_000_000_000)));
+    }
 }

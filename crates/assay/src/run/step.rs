@@ -14,12 +14,12 @@ use probe::{
     WatchedConnection,
 };
 use record::{
-    CellDir, Check, Connection, Counter, Cpu, Failure, HostColumn, Interval, Latency, Ops, Settle,
-    Status, Step, StepKind, StepWriter, StorageSize, Warning,
+    CellDir, Check, Connection, Counter, Cpu, Failure, HeldUp, HostColumn, Interval, Latency, Ops,
+    Settle, Status, Step, StepKind, StepWriter, StorageSize, Warning,
 };
 
 use super::display::{Goal, Shown};
-use super::sampling::{Reading, Sampling};
+use super::sampling::{Reading, Sampling, remark_held_up};
 use super::subject::{Done, Planned, Rest, Subject};
 use super::{Conductor, unix_now_ns};
 
@@ -281,6 +281,7 @@ impl<'a, S: Subject> Bench<'a, S> {
             writer,
             sampling: None,
             error: None,
+            held_up: Vec::new(),
             first: None,
             last: None,
         };
@@ -320,6 +321,8 @@ impl<'a, S: Subject> Bench<'a, S> {
         let (first, last, sampling_error) =
             (sink.first.take(), sink.last.take(), sink.error.take());
         record.elapsed_ns = outcome.elapsed_ns;
+        record.held_up = std::mem::take(&mut sink.held_up);
+        remark_held_up(record);
         record.cpu = cpu(first.as_ref(), last.as_ref());
         for (kind, totals) in &outcome.totals {
             record.ops.insert((*kind).into(), ops(totals));
@@ -524,6 +527,7 @@ struct StepSink<'a> {
     sampling: Option<Sampling>,
     /// Why a sample could not be taken or written.
     error: Option<String>,
+    held_up: Vec<HeldUp>,
     first: Option<Sample>,
     last: Option<Sample>,
 }
@@ -552,6 +556,10 @@ impl StepSink<'_> {
                 self.first.get_or_insert_with(|| sample.clone());
                 self.last = Some(sample);
                 result.map_err(error_text)
+            }
+            Reading::HeldUp(held_up) => {
+                self.held_up.push(held_up);
+                Ok(())
             }
             Reading::Host(_, Err(error)) => Err(format!("the host can't be sampled: {error}")),
             Reading::Engine(at_ns, sample) => self

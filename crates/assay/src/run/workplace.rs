@@ -98,7 +98,7 @@ impl Workplace {
             started_unix_ns,
             ended_unix_ns: None,
             status: Status::Incomplete,
-            assay_version: env!("CARGO_PKG_VERSION").into(),
+            assay: crate::version::ASSAY.clone(),
             command: std::env::args().map(|arg| plan::redact(&arg)).collect(),
             only: args.only.clone(),
             data_dir: self.data_root.display().to_string(),

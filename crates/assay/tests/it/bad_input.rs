@@ -485,7 +485,7 @@ fn a_run_of_a_later_format_is_refused_with_the_version_to_use() {
         serde_json::from_str(&fs_err::read_to_string(&file).unwrap()).unwrap();
     let major = json["format"]["major"].as_u64().unwrap();
     json["format"]["major"] = (major + 1).into();
-    json["assay_version"] = "99.1.0".into();
+    json["assay"]["version"] = "99.1.0".into();
     fs_err::write(&file, json.to_string()).unwrap();
     let run = run.to_str().unwrap();
     let later = format!("has format {}.", major + 1);

@@ -38,8 +38,38 @@ fn the_help_of_every_command() {
         text.push_str(&format!("$ assay {}\n{}\n", args.join(" "), ended.stdout));
     }
     insta::assert_snapshot!(settled(&place, &text));
+}
+
+#[test]
+fn the_version_says_from_which_commit_assay_was_built_and_how() {
+    let place = Place::new();
     let version = place.assay(&["--version"]).expect_code(0);
-    assert!(version.stdout.starts_with("assay "), "{version}");
+    let begin = concat!("assay ", env!("CARGO_PKG_VERSION"), " (");
+    assert!(version.stdout.starts_with(begin), "{version}");
+    let profile = if cfg!(debug_assertions) {
+        "debug"
+    } else {
+        "release"
+    };
+    assert!(
+        version.stdout.ends_with(&format!("{profile})\n")),
+        "{version}"
+    );
+    let mut git = std::process::Command::new("git");
+    git.args(["rev-parse", "--short=12", "HEAD"]);
+    let git = git.current_dir(env!("CARGO_MANIFEST_DIR")).output();
+    // Without git, or of sources that were unpacked, the commit is not known.
+    if let Ok(head) = git.map(|git| String::from_utf8(git.stdout).unwrap())
+        && !head.is_empty()
+    {
+        let head = head.trim();
+        let built = [
+            format!("({head}, clean, {profile})"),
+            format!("({head}, dirty, {profile})"),
+        ];
+        let says = |built: &String| version.stdout.contains(built.as_str());
+        assert!(built.iter().any(says), "{version}");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -12,10 +13,11 @@ use engine::postgres::Postgres;
 use engine::{Engine, Session, SqlEngine};
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 use rustix::process::Signal;
+use serde_json::Value;
 
 use crate::place::{ASSAY, Place, eventually, workload};
 use crate::show_json::Shown;
-use crate::{postgres_is_here_or_test_is_skipped, share_the_machine};
+use crate::{postgres_is_here_or_test_is_skipped, say_skipped, share_the_machine};
 
 /// A server on 127.0.0.1 that wants a password: user `me`, password `right`, database `ib`.
 pub(crate) struct Foreign {
@@ -26,6 +28,11 @@ pub(crate) struct Foreign {
 
 impl Foreign {
     pub(crate) fn start() -> Self {
+        Self::start_at(&Ipv4Addr::LOCALHOST.to_string())
+    }
+
+    /// The same, which lets in who comes to `address` as well.
+    fn start_at(address: &str) -> Self {
         let place = Place::new();
         let log = place.join("server.log");
         let data = place.join("data");
@@ -57,12 +64,16 @@ impl Foreign {
         let owner = fs_err::metadata(&cluster).unwrap();
         postgres.stop().unwrap();
         let rules = cluster.join("pg_hba.conf");
-        fs_err::write(&rules, "host all all 127.0.0.1/32 scram-sha-256\n").unwrap();
+        fs_err::write(
+            &rules,
+            "host all all 127.0.0.1/32 scram-sha-256\nhost all all samenet scram-sha-256\n",
+        )
+        .unwrap();
         fs_err::set_permissions(&rules, PermissionsExt::from_mode(0o644)).unwrap();
         let port = FreePort::take();
         let mut args = vec!["-D".into(), cluster.into_os_string()];
         for option in [
-            "listen_addresses=127.0.0.1".to_owned(),
+            format!("listen_addresses=127.0.0.1,{address}"),
             format!("port={}", port.number),
             "unix_socket_directories=".to_owned(),
         ] {
@@ -106,8 +117,11 @@ impl Foreign {
     }
 
     fn plan(&self, password: &str) -> String {
+        self.plan_of(&self.url(password))
+    }
+
+    fn plan_of(&self, url: &str) -> String {
         let steps = "steps = [\"l.i0\", \"l.x\", \"l.i1\", \"settle\", \"qr100\"]";
-        let url = self.url(password);
         workload(2_000, 1_000, 1, steps) + &format!("[build.theirs]\nurl = \"{url}\"\n")
     }
 
@@ -199,6 +213,117 @@ fn a_server_with_a_password_is_measured_and_left_as_it_was() {
         .expect_in_stderr(&["`create table pi1_p1 partition of pi1 "]);
     assert_eq!(server.tables(), ["pi1_p1"]);
     drop(session);
+    server
+        .guarded
+        .stop(&[(Ending::Interrupt, Duration::from_secs(20))])
+        .unwrap();
+}
+
+/// A network namespace, which is another host as far as addresses tell, and a wire to it.
+struct OtherHost {
+    name: String,
+    /// The address of this host on the wire.
+    address: String,
+}
+
+impl OtherHost {
+    /// Makes it; where that can't be done, the test that asks has been called skipped.
+    fn make_or_test_is_skipped() -> Option<Self> {
+        let id = std::process::id();
+        let net = format!("10.213.{}", id % 256);
+        let other = Self {
+            name: format!("assay-{id}"),
+            address: format!("{net}.1"),
+        };
+        let (name, here, there) = (&other.name, format!("as{id}a"), format!("as{id}b"));
+        let commands = [
+            format!("netns add {name}"),
+            format!("link add {here} type veth peer name {there} netns {name}"),
+            format!("address add {net}.1/30 dev {here}"),
+            format!("link set {here} up"),
+            format!("-n {name} address add {net}.2/30 dev {there}"),
+            format!("-n {name} link set {there} up"),
+        ];
+        for command in commands {
+            let done = Command::new("ip").args(command.split(' ')).output();
+            let why = match done {
+                Ok(done) if done.status.success() => continue,
+                Ok(done) => String::from_utf8_lossy(&done.stderr).trim().to_owned(),
+                Err(error) => error.to_string(),
+            };
+            say_skipped(&format!(
+                "no network namespace can be made: ip {command}: {why}"
+            ));
+            return None;
+        }
+        Some(other)
+    }
+
+    fn assay(&self) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.name, ASSAY]);
+        command
+    }
+}
+
+impl Drop for OtherHost {
+    fn drop(&mut self) {
+        let delete = ["netns", "delete", &self.name];
+        let _ = Command::new("ip").args(delete).output();
+    }
+}
+
+#[test]
+fn the_figures_of_the_clients_machine_are_not_those_of_a_server_on_another() {
+    let _machine = share_the_machine();
+    if !postgres_is_here_or_test_is_skipped() {
+        return;
+    }
+    let Some(other) = OtherHost::make_or_test_is_skipped() else {
+        return;
+    };
+    let mut server = Foreign::start_at(&other.address);
+    let measured = |url: &str, command: Command| -> (Value, Value) {
+        let place = Place::new();
+        place.write("plan.toml", &server.plan_of(url));
+        let args = ["run", "plan.toml", "--results", "results", "--data", "data"];
+        place.spawn_as(command, &args).wait().expect_code(0);
+        let run = place.only_run();
+        let shown = place.assay(&["show", run.to_str().unwrap(), "--format", "json"]);
+        let shown: Value = serde_json::from_str(&shown.expect_code(0).stdout).unwrap();
+        let rows = shown["rows"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["step"] == "qr100").unwrap();
+        let cell = record::RunDir::open(&run).unwrap().begun_cells().unwrap();
+        let cell = serde_json::to_value(cell[0].read().unwrap()).unwrap();
+        (cell["server_host"].clone(), row.clone())
+    };
+    // All of what was sampled of the machine.
+    let of_host = [
+        "cpupq", "cpu/o", "cpups", "csps", "cspq", "cs/o", "wps", "wkbpi",
+    ];
+    let of_clients = ["qps", "client_cpu_us_per_op", "maxop"];
+    let url = server.url("right");
+    let (host, row) = measured(&url, Command::new(ASSAY));
+    assert_eq!(host, "local");
+    for name in of_host.iter().chain(&of_clients) {
+        assert!(row["metrics"][name].is_number(), "{name}: {row}");
+    }
+    let away = url.replace("127.0.0.1", &other.address);
+    let (host, row) = measured(&away, other.assay());
+    assert_eq!(host, "remote");
+    assert_eq!(row["valid"], true, "{row}");
+    for name in of_clients {
+        assert!(row["metrics"][name].is_number(), "{name}: {row}");
+    }
+    for name in of_host
+        .iter()
+        .chain(&["others%", "cpu_mhz", "server_cpu_us_per_op"])
+    {
+        assert!(row["metrics"][name].is_null(), "{name}: {row}");
+    }
+    // From this machine, the same address is this machine.
+    let (host, _) = measured(&away, Command::new(ASSAY));
+    assert_eq!(host, "local");
     server
         .guarded
         .stop(&[(Ending::Interrupt, Duration::from_secs(20))])

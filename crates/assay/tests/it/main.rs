@@ -15,6 +15,7 @@ mod bad_input;
 mod benchmark;
 mod command_line;
 mod compare;
+mod damage;
 mod differences;
 mod export;
 mod faults;

@@ -215,11 +215,19 @@ impl Place {
 
     /// Starts assay in this place.
     pub(crate) fn spawn<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Running {
+        self.spawn_as(Command::new(ASSAY), args)
+    }
+
+    /// Starts `program`, which is assay or runs it, in this place.
+    pub(crate) fn spawn_as<S: AsRef<std::ffi::OsStr>>(
+        &self,
+        mut command: Command,
+        args: &[S],
+    ) -> Running {
         let output = self.join("output");
         let number = fs_err::read_dir(&output).unwrap().count();
         let [stdout, stderr] =
             ["stdout", "stderr"].map(|name| output.join(format!("{number}.{name}")));
-        let mut command = Command::new(ASSAY);
         command
             .args(args)
             .current_dir(self.path())

@@ -437,7 +437,7 @@ fn another_assay_and_another_machine_are_warned_of_and_recorded() {
     let place = Place::new();
     let run = half_a_run(&place);
     change_run(&run, |run| {
-        run["assay_version"] = "0.0.7".into();
+        run["assay"]["version"] = "0.0.7".into();
         run["sittings"][0]["boot_id"] = "another".into();
         let facts = run["host"]["facts"].as_array_mut().unwrap();
         let model = facts.iter_mut().find(|fact| fact[0] == "kernel_release");
@@ -450,16 +450,19 @@ fn another_assay_and_another_machine_are_warned_of_and_recorded() {
             "warning[resume::other-machine]: the machine of sitting 2 is not what it was when the run began: \
              kernel_release was 2.0, and is ",
             "it was started again in between",
-            "warning[resume::other-version]",
+            "warning[resume::other-assay]",
             "0.0.7",
         ]);
     let record = json(&run.join("run.json"));
-    assert_eq!(record["assay_version"], "0.0.7");
+    assert_eq!(record["assay"]["version"], "0.0.7");
+    let by = &record["sittings"][1]["assay"];
+    assert_eq!(by["version"], env!("CARGO_PKG_VERSION"));
+    assert!(by["profile"].is_string(), "{by}");
     let differences = &record["sittings"][1]["host_differences"];
     assert_eq!(differences[0]["name"], "kernel_release");
     assert_eq!(differences[0]["first"], "2.0");
     let warnings = record["warnings"].as_array().unwrap();
-    for code in ["resume::other-machine", "resume::other-version"] {
+    for code in ["resume::other-machine", "resume::other-assay"] {
         let count = warnings
             .iter()
             .filter(|warning| warning["code"] == code)

@@ -7,9 +7,9 @@ use load::{Clock, SystemClock};
 use record::{Interval, RunDir, StepReader};
 use rustix::process::Signal;
 
-use crate::place::{POSTGRES, Place, send, with_children, workload};
+use crate::place::{POSTGRES, Place, SQLITE, send, with_children, workload};
 use crate::show_json::{Shown, number};
-use crate::{have_the_machine_alone, postgres_is_here_or_test_is_skipped};
+use crate::{have_the_machine_alone, postgres_is_here_or_test_is_skipped, share_the_machine};
 
 const RATE: u64 = 1000;
 /// So few commits that a slow server catches up with them soon, too.
@@ -157,4 +157,40 @@ fn measured_stall() -> Result<(), String> {
 
 fn told(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(what()) }
+}
+
+#[test]
+fn a_stall_of_assay_itself_makes_the_step_invalid_and_is_none_of_the_engine() {
+    let _machine = share_the_machine();
+    let place = Place::new();
+    let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\"]";
+    let plan = workload(2_000, 1_000, STEP_S, steps) + SQLITE;
+    let mut running = place.spawn_run(&plan, &[]);
+    place.wait_for_step(&mut running, "03-qr100");
+    running.signal(Signal::STOP);
+    std::thread::sleep(Duration::from_secs(STALL_S));
+    running.signal(Signal::CONT);
+    let ended = running.wait().expect_code(4);
+    assert!(
+        ended.stdout.contains("assay itself was held up for "),
+        "{ended}"
+    );
+
+    let run = place.only_run();
+    let step = step(&run, "qr100");
+    let held_ns = step.step().held_up.iter().map(|it| it.to_ns - it.from_ns);
+    let held_s = held_ns.sum::<u64>() as f64 / 1e9;
+    // It may have been stopped before the step had begun, by a machine that is slow with signals.
+    assert!(held_s > 0.9 * STALL_S as f64, "{held_s} s");
+    // With it the engine stood still: whole seconds of nothing.
+    let idle = step.intervals().unwrap().into_iter();
+    assert!(
+        idle.filter(|row| row.kind == "query" && row.ok == 0)
+            .count()
+            >= 1
+    );
+    let shown = Shown::read(&place, &run);
+    let row = shown.row("lite.base", "qr100");
+    assert_eq!(row["valid"], false);
+    assert_eq!(row["quality"]["stall_count"], 0, "{}", row["quality"]);
 }

@@ -39,6 +39,7 @@ pub struct Mysql {
     version: Version,
     dialect: MysqlDialect,
     process_id: Option<u32>,
+    is_on_other_host: bool,
     /// Whether its files can be reached from here.
     is_local: bool,
     /// Where they are, if so.
@@ -108,6 +109,7 @@ impl Mysql {
             address,
             version,
             process_id: None,
+            is_on_other_host: false,
             is_local: false,
             places: None,
             server: None,
@@ -131,16 +133,13 @@ impl Mysql {
 
     /// Finds out, for a server that assay did not start, whether it is on this host, and which process it is.
     fn look_at_host(&mut self) {
-        let is_local = match &self.address.host {
-            Host::Unix(_) => true,
-            Host::Tcp(host) => crate::net::is_this_host(host),
-        };
-        let Some(mut session) = is_local
-            .then(|| MysqlSession::connect(&self.address).ok())
-            .flatten()
-        else {
+        let Ok(mut session) = MysqlSession::connect(&self.address) else {
             return;
         };
+        if !session.is_on_this_host() {
+            self.is_on_other_host = true;
+            return;
+        }
         let mut path = |name: &str| session.variable(name).ok().flatten().map(PathBuf::from);
         let (data, pid_file) = (path("datadir"), path("pid_file"));
         // A forwarded port may lead to another machine, where the same path means something else: the directory is
@@ -179,6 +178,10 @@ impl Engine for Mysql {
 
     fn process_id(&self) -> Option<u32> {
         self.process_id
+    }
+
+    fn is_on_other_host(&self) -> bool {
+        self.is_on_other_host
     }
 
     fn limits(&self) -> &[Applied] {

@@ -67,6 +67,10 @@ impl MysqlSession {
         self.connection.server_version()
     }
 
+    pub(super) fn is_on_this_host(&self) -> bool {
+        self.connection.is_on_this_host()
+    }
+
     pub(super) fn listener_pid(&self) -> Option<u32> {
         self.connection.listener_pid()
     }

@@ -1,7 +1,7 @@
 //! The bytes between client and server: a unix socket, TCP, or TLS over TCP.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, Shutdown, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,6 +9,13 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
+
+/// Returns whether a connection between two addresses stays on one host. To an address of any of its own interfaces the
+/// kernel connects from that very address.
+fn is_one_host(local: IpAddr, peer: IpAddr) -> bool {
+    let (local, peer) = (local.to_canonical(), peer.to_canonical());
+    peer.is_loopback() || local == peer
+}
 
 /// A connected socket. That of unix has with it how long a read may take.
 pub(crate) enum Stream {
@@ -100,6 +107,17 @@ impl Stream {
         !matches!(self, Self::Tcp(_))
     }
 
+    /// Returns whether the other end is on this host, as far as addresses tell: a forwarded port is where its forwarder is.
+    pub(crate) fn is_on_this_host(&self) -> bool {
+        let socket = match self {
+            Self::Unix(..) => return true,
+            Self::Tcp(socket) => socket,
+            Self::Tls(stream) => &stream.sock,
+        };
+        let ends = socket.local_addr().ok().zip(socket.peer_addr().ok());
+        ends.is_some_and(|(local, peer)| is_one_host(local.ip(), peer.ip()))
+    }
+
     /// The process that listens on a unix socket.
     pub(crate) fn listener_pid(&self) -> Option<u32> {
         let Self::Unix(stream, _) = self else {
@@ -144,5 +162,47 @@ impl Socket {
             Self::Unix(stream) => stream.shutdown(Shutdown::Both),
             Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+
+    use super::*;
+
+    #[test]
+    fn a_host_is_told_by_the_two_ends_of_a_connection() {
+        for (local, peer, is_one) in [
+            ("127.0.0.1", "127.0.0.1", true),
+            ("127.0.0.1", "127.0.0.2", true),
+            ("::1", "::1", true),
+            ("10.0.0.5", "10.0.0.5", true),
+            ("fd00::5", "fd00::5", true),
+            ("::ffff:10.0.0.5", "10.0.0.5", true),
+            ("10.0.0.5", "10.0.0.6", false),
+            ("192.168.1.2", "8.8.8.8", false),
+            ("::ffff:10.0.0.5", "::ffff:10.0.0.6", false),
+        ] {
+            let parsed = |text: &str| text.parse().unwrap();
+            let found = is_one_host(parsed(local), parsed(peer));
+            assert_eq!(found, is_one, "{local} -> {peer}");
+        }
+    }
+
+    #[test]
+    fn every_address_of_this_host_is_on_this_host() {
+        // Nothing is sent: the kernel chooses the address by which others are reached, where there are others.
+        let outside = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
+        let own = outside.connect(("192.0.2.1", 9));
+        let own = own.and_then(|()| outside.local_addr());
+        let own = own.map(|address| address.ip());
+        for address in own.ok().into_iter().chain([Ipv4Addr::LOCALHOST.into()]) {
+            let listener = TcpListener::bind((address, 0)).unwrap();
+            let port = listener.local_addr().unwrap().port();
+            let timeout = Duration::from_secs(5);
+            let stream = Stream::connect_tcp(&address.to_string(), port, timeout).unwrap();
+            assert!(stream.is_on_this_host(), "{address}");
+        }
     }
 }

@@ -364,6 +364,10 @@ impl Connection {
         })
     }
 
+    pub(super) fn is_on_this_host(&self) -> bool {
+        self.wire.stream.is_on_this_host()
+    }
+
     /// The process that listens, where the connection is by unix socket.
     pub(super) fn listener_pid(&self) -> Option<u32> {
         self.wire.stream.listener_pid()

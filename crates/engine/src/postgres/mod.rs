@@ -45,6 +45,7 @@ pub struct Postgres {
     /// As `server_version_num` has it: 150014 for 15.14.
     version_num: u32,
     process_id: Option<u32>,
+    is_on_other_host: bool,
     storage: Storage,
     /// The server that assay started; `None` for one that it attached to.
     server: Option<Server>,
@@ -103,6 +104,7 @@ impl Postgres {
             version,
             version_num,
             process_id: None,
+            is_on_other_host: false,
             storage: Storage::default(),
             server: None,
         })
@@ -125,11 +127,8 @@ impl Postgres {
         let Ok(mut session) = PostgresSession::connect(&self.address) else {
             return;
         };
-        let is_local = match &self.address.host {
-            Host::Unix(_) => true,
-            Host::Tcp(host) => crate::net::is_this_host(host),
-        };
-        if !is_local {
+        if !session.is_on_this_host() {
+            self.is_on_other_host = true;
             return;
         }
         // A user without the right to see it gets NULL, or an error.
@@ -169,6 +168,10 @@ impl Engine for Postgres {
 
     fn process_id(&self) -> Option<u32> {
         self.process_id
+    }
+
+    fn is_on_other_host(&self) -> bool {
+        self.is_on_other_host
     }
 
     fn limits(&self) -> &[Applied] {

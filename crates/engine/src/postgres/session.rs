@@ -104,6 +104,10 @@ impl PostgresSession {
         })
     }
 
+    pub(super) fn is_on_this_host(&self) -> bool {
+        self.connection.is_on_this_host()
+    }
+
     pub(super) fn listener_pid(&self) -> Option<u32> {
         self.connection.listener_pid()
     }

@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use record::{RecordError, RunDir, StepReader};
+use record::{RecordError, RunDir, StepReader, StepState};
 
 use crate::sample;
 
@@ -79,11 +79,7 @@ fn truncated_json_is_named() {
     let results = tempfile::tempdir().unwrap();
     let run = sample::write(results.path());
     let cell = run.cell(&sample::cell_ref()).unwrap();
-    let files = [
-        run.path().join("run.json"),
-        cell.path().join("cell.json"),
-        step_directory(&run).join("step.json"),
-    ];
+    let files = [run.path().join("run.json"), cell.path().join("cell.json")];
     for path in files {
         let whole = fs_err::read(&path).unwrap();
         fs_err::write(&path, &whole[..whole.len() - 5]).unwrap();
@@ -91,6 +87,57 @@ fn truncated_json_is_named() {
         check_names(&error, &path);
         assert!(matches!(error, RecordError::Damaged { .. }));
         fs_err::write(&path, &whole).unwrap();
+    }
+}
+
+#[test]
+fn a_cell_is_complete_while_all_of_its_steps_are_there_and_undamaged() {
+    let results = tempfile::tempdir().unwrap();
+    let run = sample::write(results.path());
+    let cell = run.cell(&sample::cell_ref()).unwrap();
+    assert!(cell.is_complete().unwrap());
+    let directory = step_directory(&run);
+    for name in SERIES.into_iter().chain(["step.json"]) {
+        let path = directory.join(name);
+        let whole = fs_err::read(&path).unwrap();
+        fs_err::write(&path, &whole[..whole.len() - 5]).unwrap();
+        assert!(!cell.is_complete().unwrap(), "{name} is cut");
+        fs_err::remove_file(&path).unwrap();
+        assert!(!cell.is_complete().unwrap(), "{name} is gone");
+        fs_err::write(&path, &whole).unwrap();
+        assert!(cell.is_complete().unwrap(), "{name} is back");
+    }
+    fs_err::rename(&directory, results.path().join("elsewhere")).unwrap();
+    assert!(!cell.is_complete().unwrap());
+    let planned = cell.read().unwrap().steps;
+    let missing = cell.missing_steps(&planned, &cell.read_steps().unwrap());
+    let missing: Vec<_> = missing
+        .iter()
+        .map(|step| (step.number(), step.step().name.as_str(), step.state()))
+        .collect();
+    assert_eq!(missing, [(1, "l.i1", StepState::Missing)]);
+}
+
+#[test]
+fn a_step_without_a_readable_step_json_is_damaged_and_says_so() {
+    let results = tempfile::tempdir().unwrap();
+    let run = sample::write(results.path());
+    let path = step_directory(&run).join("step.json");
+    for damage in [Some("{"), None] {
+        match damage {
+            Some(text) => fs_err::write(&path, text).unwrap(),
+            None => fs_err::remove_file(&path).unwrap(),
+        }
+        let cell = run.cell(&sample::cell_ref()).unwrap();
+        let step = &cell.read_steps().unwrap()[0];
+        assert_eq!(
+            (step.state(), step.step().name.as_str()),
+            (StepState::Damaged, "l.i1")
+        );
+        let reasons = step.step().reasons.join("");
+        assert!(reasons.contains(path.to_str().unwrap()), "{reasons}");
+        assert!(reasons.contains("assay run --resume"), "{reasons}");
+        assert!(step.intervals().unwrap().is_empty());
     }
 }
 
@@ -148,7 +195,7 @@ fn a_newer_major_format_says_which_assay_reads_it() {
     // Nothing but these two keys may be relied upon.
     let error = forge(
         r#"{"major": 2, "minor": 3}"#,
-        r#""assay_version": "7.1.0", "status": [1]"#,
+        r#""assay": {"version": "7.1.0"}, "status": [1]"#,
     );
     assert!(
         error
@@ -159,7 +206,10 @@ fn a_newer_major_format_says_which_assay_reads_it() {
     assert!(error.help().unwrap().contains("assay 7.1.0 or newer"));
     let error = forge(r#"{"major": 2, "minor": 3}"#, r#""x": 1"#);
     assert_eq!(error.help().unwrap(), "read it with a newer assay");
-    let error = forge(r#"{"major": 0, "minor": 9}"#, r#""assay_version": "0.0.1""#);
+    let error = forge(
+        r#"{"major": 0, "minor": 9}"#,
+        r#""assay": {"version": "0.0.1"}"#,
+    );
     assert!(
         error
             .help()

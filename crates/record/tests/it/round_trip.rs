@@ -1,4 +1,4 @@
-use record::{CellRef, Interval, RecordError, Run, RunDir, Status, Step, StepKind};
+use record::{CellRef, Interval, RecordError, Run, RunDir, Status, Step, StepKind, StepState};
 
 use crate::sample;
 
@@ -23,7 +23,7 @@ fn what_is_written_is_what_is_read() {
     let steps = cell.read_steps().unwrap();
     assert_eq!(steps.len(), 1);
     let step = &steps[0];
-    assert_eq!((step.number(), step.is_partial()), (1, false));
+    assert_eq!((step.number(), step.state()), (1, StepState::Finished));
     assert_eq!(step.step().files.len(), 5);
     assert_eq!(
         Step {
@@ -178,7 +178,8 @@ fn a_step_that_was_never_finished_is_incomplete_and_empty() {
     drop(sample::measure(&cell));
     let steps = cell.read_steps().unwrap();
     assert_eq!(steps.len(), 1);
-    assert!(steps[0].is_partial());
+    assert_eq!(steps[0].state(), StepState::Unfinished);
+    assert!(!steps[0].is_whole());
     assert_eq!(
         (steps[0].step().name.as_str(), steps[0].step().status),
         ("l.i1", Status::Incomplete)
@@ -292,7 +293,7 @@ fn what_has_no_place_in_the_format_is_refused() {
         error.to_string().contains("a value that JSON can't hold"),
         "{error}"
     );
-    assert!(cell.read_steps().unwrap()[1].is_partial());
+    assert_eq!(cell.read_steps().unwrap()[1].state(), StepState::Unfinished);
 }
 
 #[test]

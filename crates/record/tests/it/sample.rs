@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use record::{
-    Build, Cell, CellDir, CellRef, Check, Connection, Counter, Cpu, FORMAT, FactDifference,
+    Assay, Build, Cell, CellDir, CellRef, Check, Connection, Counter, Cpu, FORMAT, FactDifference,
     Failure, FileHash, FsyncLatency, Host, HostColumn, Interval, Latency, Limit, Ops, Plan,
-    PlanFile, ResolvedValue, Run, RunDir, Setting, Settle, Sitting, Status, Step, StepKind,
-    StorageSize, Target, Warning, latency_histogram,
+    PlanFile, ResolvedValue, Run, RunDir, ServerHost, Setting, Settle, Sitting, Status, Step,
+    StepKind, StorageSize, Target, Warning, WorkloadSteps, latency_histogram,
 };
 
 pub const HOST_COLUMNS: [HostColumn<'static>; 2] = [
@@ -28,10 +28,19 @@ pub fn cell_ref() -> CellRef {
     CellRef::new("bundled.base", "insert", None, 2, 1)
 }
 
+fn assay() -> Assay {
+    Assay {
+        version: "0.1.0".into(),
+        git_hash: Some("9587cafd32a1".into()),
+        git_dirty: Some(false),
+        profile: Some("release".into()),
+    }
+}
+
 pub fn run() -> Run {
     Run {
         format: FORMAT,
-        assay_version: "0.1.0".into(),
+        assay: assay(),
         status: Status::Complete,
         name: "sample".into(),
         started_unix_ns: 1_795_287_731_250_000_000,
@@ -85,6 +94,11 @@ pub fn run() -> Run {
         }],
         base: "bundled.base".into(),
         cells: vec![cell_ref()],
+        workloads: vec![WorkloadSteps {
+            workload: "insert".into(),
+            variant: None,
+            steps: vec!["l.i1".into()],
+        }],
         warnings: vec![Warning {
             code: "host::swap-in-use".into(),
             text: "swap is in use".into(),
@@ -93,7 +107,7 @@ pub fn run() -> Run {
             started_unix_ns: 1_795_287_731_250_000_000,
             ended_unix_ns: Some(1_795_287_799_000_000_000),
             status: Status::Complete,
-            assay_version: "0.1.0".into(),
+            assay: assay(),
             command: vec!["assay".into(), "run".into()],
             only: vec!["bundled.*".into()],
             data_dir: "/data".into(),
@@ -127,6 +141,7 @@ pub fn cell() -> Cell {
         started_unix_ns: 1_795_287_732_000_000_000,
         ended_unix_ns: Some(1_795_287_798_000_000_000),
         embedded: true,
+        server_host: ServerHost::Remote,
         server_user: Some("postgres".into()),
         sitting: 1,
         tables_left: vec!["pi1".into()],

@@ -17,7 +17,7 @@ pub fn compared_json(comparison: &Comparison<'_>) -> Value {
             "name": it.run.name,
             "started_unix_ns": it.run.started_unix_ns,
             "status": it.run.status,
-            "assay_version": it.run.assay_version,
+            "assay": it.run.assay,
         })
     });
     let mut all = comparison.runs.iter();
@@ -33,6 +33,7 @@ pub fn compared_json(comparison: &Comparison<'_>) -> Value {
             "notes": compared.notes,
             "runs": runs.collect::<Vec<_>>(),
             "rows": compared.rows.iter().map(row).collect::<Vec<_>>(),
+            "missing": analysis::missing_json(comparison.figures),
             "unfinished": comparison.figures.unfinished,
         },
         "findings": comparison.findings,

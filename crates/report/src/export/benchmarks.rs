@@ -77,7 +77,7 @@ pub fn benchmarks(runs: &[ExportedRun], rows: &[Row]) -> Benchmarks {
     };
     let head = [
         ("run", of(|run| run.run.name.clone())),
-        ("assay-version", of(|run| run.run.assay_version.clone())),
+        ("assay-version", of(|run| run.run.assay.to_string())),
         (
             "cpu",
             lines

@@ -48,7 +48,7 @@ impl About<'_> {
                     "base": run.base,
                     "started_unix_ns": run.started_unix_ns,
                     "format": run.format.to_string(),
-                    "assay_version": run.assay_version,
+                    "assay": run.assay,
                 })
             })
             .collect();

@@ -14,8 +14,13 @@ pub fn csv(figures: &Figures) -> String {
         runs: &[],
         assay_version: "",
     };
-    let bytes = step_table(&figures.rows, &about, Form::Csv, Vec::new())
-        .expect("memory takes what is written");
+    let bytes = step_table(
+        figures.rows.iter().chain(&figures.missing),
+        &about,
+        Form::Csv,
+        Vec::new(),
+    )
+    .expect("memory takes what is written");
     String::from_utf8(bytes).expect("only text was written")
 }
 
@@ -24,13 +29,14 @@ pub fn csv(figures: &Figures) -> String {
 ///
 /// # Errors
 /// The sink can't be written.
-pub fn step_table<W: Write + Send>(
-    rows: &[Row],
+pub fn step_table<'a, W: Write + Send>(
+    rows: impl IntoIterator<Item = &'a Row>,
     about: &About<'_>,
     form: Form,
     sink: W,
 ) -> io::Result<W> {
-    let parts = Parts::of(rows);
+    let rows: Vec<&Row> = rows.into_iter().collect();
+    let parts = Parts::of(&rows);
     let has_names = !about.runs.is_empty();
     let columns = parts.columns(has_names);
     let mut sheet = Sheet::new(form, &columns, &about.notes("steps"), sink)?;
@@ -121,7 +127,7 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    fn of(rows: &'a [Row]) -> Self {
+    fn of(rows: &[&'a Row]) -> Self {
         let present: BTreeSet<&str> = rows
             .iter()
             .flat_map(|row| row.metrics.keys().copied())

@@ -94,7 +94,10 @@ fn run() -> Run {
     };
     Run {
         name: "round-6".into(),
-        assay_version: "0.1.0".into(),
+        assay: record::Assay {
+            version: "0.1.0".into(),
+            ..record::Assay::default()
+        },
         status: Status::Complete,
         started_unix_ns: 1_795_287_731_000_000_000,
         targets: TARGETS.iter().map(target).collect(),

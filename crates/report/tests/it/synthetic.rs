@@ -566,7 +566,10 @@ pub fn source(size: Size) -> Source {
     let mut builds: Vec<&str> = targets.iter().map(|target| target.build.as_str()).collect();
     builds.dedup();
     let run = Run {
-        assay_version: "0.1.0".to_string(),
+        assay: record::Assay {
+            version: "0.1.0".to_string(),
+            ..record::Assay::default()
+        },
         status: Status::Complete,
         name: "postgres-round-6".to_string(),
         started_unix_ns: 1_795_287_731_000_000_000,

@@ -129,7 +129,10 @@ fn run() -> Run {
         files: Vec::new(),
     };
     Run {
-        assay_version: "0.1.0".to_string(),
+        assay: record::Assay {
+            version: "0.1.0".to_string(),
+            ..record::Assay::default()
+        },
         status: Status::Complete,
         name: "micro".to_string(),
         base: "my8028.z11a".to_string(),

@@ -41,7 +41,10 @@ pub(super) fn write(results: &Path, repeats: u32) -> PathBuf {
     };
     let run = Run {
         name: "known".to_owned(),
-        assay_version: "0.1.0".to_owned(),
+        assay: record::Assay {
+            version: "0.1.0".to_owned(),
+            ..record::Assay::default()
+        },
         status: Status::Complete,
         base: BASE.to_owned(),
         started_unix_ns: STARTED_UNIX_NS,
