@@ -63,6 +63,15 @@ impl Mysql {
         Ok(mysql)
     }
 
+    /// Has the build read its configuration, as the user who would run its server; nothing is started.
+    ///
+    /// # Errors
+    /// [`SetupError::Config`] for an option or a value that this version does not have; [`SetupError::Build`] and
+    /// [`SetupError::Directory`] where that user can't get to the build or to the data directory.
+    pub fn try_config(options: &StartOptions<'_>) -> Result<(), SetupError> {
+        server::try_config(options)
+    }
+
     /// Uses the server at `url`, which assay did not start: it makes nothing there but its tables, in the URL's
     /// database. What the URL leaves out comes from `MYSQL_HOST`, `MYSQL_TCP_PORT`, `MYSQL_UNIX_PORT`, `MYSQL_PWD` and
     /// the `[client]` group of the option files, as with the server's own clients; the database is then `ib`. Tables

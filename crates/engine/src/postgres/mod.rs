@@ -66,6 +66,15 @@ impl Postgres {
         Ok(postgres)
     }
 
+    /// Has the build read its configuration, as the user who would run its server; nothing is started.
+    ///
+    /// # Errors
+    /// [`SetupError::Config`] for an option or a value that this version does not have; [`SetupError::Build`] and
+    /// [`SetupError::Directory`] where that user can't get to the build or to the data directory.
+    pub fn try_config(options: &StartOptions<'_>) -> Result<(), SetupError> {
+        server::try_config(options)
+    }
+
     /// Uses the server at `url`, which assay did not start: it makes nothing there but its tables, in the URL's
     /// database. What the URL leaves out comes from `PGHOST`, `PGPORT`, `PGUSER`, `PGPASSWORD`, `PGDATABASE`,
     /// `PGSSLMODE`, `PGSSLROOTCERT` and the password file, as with the server's own clients.
