@@ -9,7 +9,7 @@ use engine::limits::Limits;
 use engine::mysql::{self, Mysql};
 use engine::postgres::{self, Postgres};
 use engine::sqlite::{self, Sqlite};
-use engine::{Engine as _, SetupError, StartOptions};
+use engine::{Needs, Obstacle, ServerEngine, SetupError, StartOptions};
 use plan::{Build, BuildSource, Config, Diagnostic, Engine, Place, Plan};
 use record::FileHash;
 
@@ -57,25 +57,32 @@ pub fn locate(
     data_root: Option<&Path>,
 ) -> anyhow::Result<Located> {
     let plan = &file.plan;
-    // By build, its targets by their config.
-    let mut used: BTreeMap<usize, BTreeMap<usize, &str>> = BTreeMap::new();
+    // By build, its targets by their config, and what its cells need of a server.
+    let mut used: BTreeMap<usize, (BTreeMap<usize, &str>, Needs)> = BTreeMap::new();
     for cell in cells {
         let target = &plan.targets[cell.target];
-        let of_build = used.entry(target.build).or_default();
-        of_build.entry(target.config).or_insert(&target.name);
+        let needs = preflight::needs(&plan.variants[cell.variant], cell.clients);
+        let (targets, most) = used
+            .entry(target.build)
+            .or_insert_with(|| (BTreeMap::new(), needs));
+        targets.entry(target.config).or_insert(&target.name);
+        most.connections = most.connections.max(needs.connections);
+        most.makes_tables |= needs.makes_tables;
     }
     let mut missing = Vec::new();
     let mut errors = Vec::new();
     let mut diagnostics = Vec::new();
     let mut trials = Trials::default();
     let mut builds = Vec::new();
-    for (build, targets) in used {
+    for (build, (targets, needs)) in used {
         let build = &plan.builds[build];
         let mut configs = Configs {
             file,
             targets,
+            needs,
             data_root,
             trials: &mut trials,
+            obstacles: Vec::new(),
         };
         let located = match missing_spec(build) {
             Ok(None) => locate_one(build, &mut configs),
@@ -85,6 +92,16 @@ pub fn locate(
             }
             Err(error) => Err(error),
         };
+        diagnostics.extend(
+            configs
+                .obstacles
+                .into_iter()
+                .map(|Obstacle { what, help }| {
+                    let message = format!("the server of build `{}`: {what}", build.name);
+                    let place = file.place_of_build(build);
+                    refusal("server::unfit", place, message, Some(&help))
+                }),
+        );
         let named = |error: anyhow::Error| error.context(format!("build `{}`", build.name));
         match located.map_err(named) {
             Ok(located) => builds.push(located),
@@ -120,8 +137,11 @@ struct Configs<'a> {
     file: &'a PlanFile,
     /// By config, a target that has it.
     targets: BTreeMap<usize, &'a str>,
+    needs: Needs,
     data_root: Option<&'a Path>,
     trials: &'a mut Trials,
+    /// What keeps the cells from a server that runs already.
+    obstacles: Vec<Obstacle>,
 }
 
 impl Configs<'_> {
@@ -147,6 +167,13 @@ impl Configs<'_> {
         Ok(())
     }
 
+    /// Looks at a server that runs already, and returns its version.
+    fn of_url(&mut self, server: &impl ServerEngine) -> anyhow::Result<String> {
+        let obstacles = server.obstacles(self.needs);
+        self.obstacles = obstacles.context("its limits and rights can't be read")?;
+        Ok(server.version().to_owned())
+    }
+
     /// Has the server in `place` read each.
     fn of_server(
         &mut self,
@@ -154,8 +181,7 @@ impl Configs<'_> {
         place: &str,
         read: fn(&StartOptions<'_>) -> Result<(), SetupError>,
     ) -> anyhow::Result<()> {
-        let executable =
-            std::env::current_exe().context("this program's own path is not known")?;
+        let executable = std::env::current_exe().context("this program's own path is not known")?;
         let connections = preflight::estimate(&self.file.plan).connections;
         self.each(version, |this, config, target| {
             let plan = &this.file.plan;
@@ -395,7 +421,7 @@ fn locate_one(build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<record
             (found.version, found.path, files)
         }
         (Engine::Postgres, BuildSource::Url(url)) => (
-            Postgres::attach(url.expose())?.version().to_owned(),
+            configs.of_url(&Postgres::attach(url.expose())?)?,
             url.redacted(),
             Vec::new(),
         ),
@@ -411,7 +437,7 @@ fn locate_one(build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<record
             )
         }
         (Engine::Mysql, BuildSource::Url(url)) => (
-            Mysql::attach(url.expose())?.version().to_owned(),
+            configs.of_url(&Mysql::attach(url.expose())?)?,
             url.redacted(),
             Vec::new(),
         ),

@@ -282,7 +282,9 @@ impl PlanFile {
                 && value.key.ends_with(".file")
                 && value.value.trim_matches('"') == name
         };
-        values.find(is_it).map_or(Place::Nowhere, |value| value.place)
+        values
+            .find(is_it)
+            .map_or(Place::Nowhere, |value| value.place)
     }
 
     /// The texts of a config's files. Relative paths start at the plan's directory.

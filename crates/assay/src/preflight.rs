@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use engine::{mysql, postgres};
+use engine::{Needs, mysql, postgres};
 use plan::{
-    BuildSource, Diagnostic, Engine, Insert, InsertStepKind, Kv, KvStepKind, Limits, Place, Plan, Sysbench,
-    SysbenchStepKind, Tables, Variant, Workload,
+    BuildSource, Diagnostic, Engine, Insert, InsertStepKind, Kv, KvStepKind, Limits, Place, Plan,
+    Sysbench, SysbenchStepKind, Tables, Variant, Workload,
 };
 
 use crate::plan_file::PlanFile;
@@ -40,18 +40,38 @@ pub struct Estimate {
     pub working: u32,
 }
 
-/// Connections that a cell opens at a time, those that observe included.
+/// Connections that a cell opens at a time at most, with room for those that observe.
 pub fn connections(variant: &Variant, clients: u32) -> u32 {
+    match &variant.workload {
+        Workload::Kv(_) => clients + 1,
+        _ => of_load(variant, clients) + 8,
+    }
+}
+
+/// What a cell needs of a server that assay did not start.
+pub fn needs(variant: &Variant, clients: u32) -> Needs {
+    Needs {
+        // Two observe.
+        connections: of_load(variant, clients) + 2,
+        makes_tables: match &variant.workload {
+            Workload::Sysbench(sysbench) => sysbench.loads(),
+            _ => true,
+        },
+    }
+}
+
+/// Connections of a cell's load.
+fn of_load(variant: &Variant, clients: u32) -> u32 {
     match &variant.workload {
         Workload::Insert(insert) => {
             let each = 2
                 + u32::from(insert.delete_per_insert)
                 + u32::from(insert.long_transaction.is_some());
-            clients * each + 8
+            clients * each
         }
         // One more writes.
         Workload::Kv(_) => clients + 1,
-        Workload::Sysbench(sysbench) => clients.max(sysbench.load_connections) + 8,
+        Workload::Sysbench(sysbench) => clients.max(sysbench.load_connections),
     }
 }
 

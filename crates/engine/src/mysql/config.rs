@@ -340,9 +340,9 @@ pub(super) fn unknown<'a>(set: &'a [(String, String)], help: &[String]) -> Optio
         let wanted = plain(name);
         let prefixes = ["skip_", "disable_", "enable_", "maximum_"];
         let bare = prefixes.iter().find_map(|it| wanted.strip_prefix(it));
-        known.iter().any(|it| {
-            it.starts_with(&wanted) || bare.is_some_and(|bare| it.starts_with(bare))
-        })
+        known
+            .iter()
+            .any(|it| it.starts_with(&wanted) || bare.is_some_and(|bare| it.starts_with(bare)))
     };
     let is_lenient = |name: &str| name.starts_with("loose") || name.contains('.');
     let mut names = set.iter().map(|(name, _)| name.as_str());
@@ -533,7 +533,13 @@ mod tests {
         ];
         let help = help.map(String::from);
         let unknown = |name: &str| unknown(&[(name.to_string(), String::new())], &help).is_some();
-        for name in ["innodb_buffer_pool_size", "basedir", "skip_log_bin", "Log-Bin", "loose_x"] {
+        for name in [
+            "innodb_buffer_pool_size",
+            "basedir",
+            "skip_log_bin",
+            "Log-Bin",
+            "loose_x",
+        ] {
             assert!(!unknown(name), "{name}");
         }
         for name in ["innodb_bufer_pool_size", "skip_log_bins", "ver"] {

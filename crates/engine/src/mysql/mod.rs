@@ -12,6 +12,7 @@ mod failure;
 mod inspect;
 mod installation;
 mod observer;
+mod obstacles;
 mod packet;
 mod server;
 mod session;
@@ -27,8 +28,9 @@ pub use session::MysqlSession;
 
 use crate::limits::Applied;
 use crate::{
-    Capabilities, Dialect, Engine, Error, Observer, ServerEngine, Session, Setting, SettleLimits,
-    Settled, SetupError, SqlEngine, StartOptions, Storage, Table, TableFacts,
+    Capabilities, Dialect, Engine, Error, Needs, Observer, Obstacle, ServerEngine, Session,
+    Setting, SettleLimits, Settled, SetupError, SqlEngine, StartOptions, Storage, Table,
+    TableFacts,
 };
 
 use server::{Places, Server};
@@ -273,6 +275,10 @@ impl ServerEngine for Mysql {
 
     fn data_dir(&self) -> Option<&crate::DataDir> {
         self.server.as_ref().map(Server::data_dir)
+    }
+
+    fn obstacles(&self, needs: Needs) -> Result<Vec<Obstacle>, Error> {
+        obstacles::find(&mut self.connect()?, &self.address.database, needs)
     }
 
     fn notes(&self) -> &[String] {

@@ -235,7 +235,10 @@ pub(super) fn without_places(complaint: &str, config_file: &Path, text: &str) ->
         let before = text.lines().take(line.parse().unwrap_or(0));
         let mut file = None;
         for line in before {
-            match line.strip_prefix(FILE_HEADER).and_then(|rest| rest.split_once(' ')) {
+            match line
+                .strip_prefix(FILE_HEADER)
+                .and_then(|rest| rest.split_once(' '))
+            {
                 Some((number, _)) => file = Some((number, 0)),
                 None if line == SET_HEADER => file = None,
                 None => file = file.map(|(number, line)| (number, line + 1)),

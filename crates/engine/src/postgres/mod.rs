@@ -12,6 +12,7 @@ mod failure;
 mod inspect;
 mod installation;
 mod observer;
+mod obstacles;
 mod server;
 mod session;
 mod settle;
@@ -27,8 +28,9 @@ pub use session::PostgresSession;
 
 use crate::limits::Applied;
 use crate::{
-    Capabilities, Dialect, Engine, Error, Observer, ServerEngine, Session, Setting, SettleLimits,
-    Settled, SetupError, SqlEngine, StartOptions, Storage, Table, TableFacts,
+    Capabilities, Dialect, Engine, Error, Needs, Observer, Obstacle, ServerEngine, Session,
+    Setting, SettleLimits, Settled, SetupError, SqlEngine, StartOptions, Storage, Table,
+    TableFacts,
 };
 
 use server::Server;
@@ -264,6 +266,10 @@ impl ServerEngine for Postgres {
 
     fn data_dir(&self) -> Option<&crate::DataDir> {
         self.server.as_ref().map(Server::data_dir)
+    }
+
+    fn obstacles(&self, needs: Needs) -> Result<Vec<Obstacle>, Error> {
+        obstacles::find(&mut self.connect()?, needs)
     }
 
     fn notes(&self) -> &[String] {

@@ -189,7 +189,10 @@ fn a_bad_option_is_named_without_a_start() {
         );
         let text = error.to_string();
         // The file is gone by now.
-        assert!(text.contains(said) && !text.contains("server.conf"), "{text}");
+        assert!(
+            text.contains(said) && !text.contains("server.conf"),
+            "{text}"
+        );
     }
 }
 
@@ -215,7 +218,9 @@ fn directories_that_the_servers_user_can_not_enter_are_named_without_a_start() {
     );
     close(closed_build.as_ref());
     let data_dir = place.path().join("data");
-    let error = place.try_config_of(&closed_build, &data_dir, &[]).unwrap_err();
+    let error = place
+        .try_config_of(&closed_build, &data_dir, &[])
+        .unwrap_err();
     assert!(
         matches!(&error, SetupError::Build { .. }) && error.to_string().contains("can't enter"),
         "{error}"
