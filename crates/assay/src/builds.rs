@@ -402,7 +402,8 @@ fn locate_one(build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<record
         ),
         (Engine::Sqlite, _) => {
             let version = sqlite::version();
-            configs.each(version, |_, config, _| Ok(Sqlite::try_config(&config.set)?))?;
+            let name = format!("SQLite {version}");
+            configs.each(&name, |_, config, _| Ok(Sqlite::try_config(&config.set)?))?;
             (version.to_owned(), "bundled".to_owned(), Vec::new())
         }
         (Engine::RocksDb, BuildSource::Installed(name)) => {

@@ -27,12 +27,12 @@ use analysis::Figures;
 use anyhow::Context;
 use load::SystemClock;
 use plan::Plan;
-use record::{CellRef, Run, RunDir, Status, Target};
+use record::{CellRef, RecordError, Run, RunDir, Status, Target};
 use report::Curves;
 
 use crate::cli::RunArgs;
 use crate::host::Needs;
-use crate::outcome::{Exit, report_error};
+use crate::outcome::{Exit, UsageError, causes_of, report_error};
 use crate::plan_file::{self, PlanFile};
 use crate::{builds, preflight, results};
 use display::{Display, Outlook};
@@ -110,9 +110,21 @@ fn begin(args: &RunArgs) -> anyhow::Result<Exit> {
     run.host = place.host.clone();
     run.warnings.clone_from(&place.warnings);
     run.sittings.push(place.sitting(args, started_unix_ns));
-    let directory = RunDir::create(&args.results, &run)?;
+    let directory = RunDir::create(&args.results, &run).map_err(unusable)?;
     let _lock = lock::run_directory(directory.path())?;
     conduct(args, &file, &directory, run, place, matrix)
+}
+
+/// Returns the error for a directory of results that can't be made; a full disk is nobody's mistake.
+fn unusable(error: RecordError) -> anyhow::Error {
+    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+    let help = error.help();
+    match &error {
+        RecordError::Io { source, .. } if matches!(source.kind(), QuotaExceeded | StorageFull) => {
+            error.into()
+        }
+        _ => UsageError::new(causes_of(&error.into()).join(": "), help).into(),
+    }
 }
 
 /// Measures those cells of a run that are missing or failed.

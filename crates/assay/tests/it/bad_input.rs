@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 
 use crate::foreign_server::FreePort;
-use crate::place::{NULL, POSTGRES, Place, SQLITE, entries, workload};
-use crate::{postgres_is_here_or_test_is_skipped, share_the_machine};
+use crate::place::{NULL, POSTGRES, Place, SQLITE, entries, mysql, workload};
+use crate::{mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped, share_the_machine};
 
 /// Name, arguments of assay, exit code, what stderr says.
 type Case<'a> = (&'a str, &'a [&'a str], i32, &'a [&'a str]);
@@ -234,68 +234,98 @@ fn a_build_that_is_none_is_refused() {
 }
 
 #[test]
-fn an_option_that_an_engine_does_not_know_fails_its_cells() {
+fn an_option_that_an_engine_does_not_know_is_refused_at_its_place() {
     let _machine = share_the_machine();
     let place = place_with_plans();
-    let run = ["run", "lite.toml", "--data", "data", "--set"];
-    let unknown = [&run[..], &["config.sqlite.base.set.jurnal_mode=wal"]].concat();
-    let value = [&run[..], &["config.sqlite.base.set.journal_mode=wall"]].concat();
+    let steps = workload(2_000, 1_000, 1, "steps = [\"l.i0\"]");
+    let lite = |name: &str, set: &str| {
+        let engine = "[build.lite]\nsqlite = \"bundled\"\n[config.sqlite.base]\nset.temp_store = \"memory\"\n";
+        let text = format!("{steps}{engine}[config.sqlite.next]\nextends = \"base\"\n{set}\n");
+        place.write(name, &text);
+    };
+    lite("unknown.toml", "set.jurnal_mode = \"wal\"");
+    lite("value.toml", "set.journal_mode = \"wall\"");
     check_cases(
         &place,
         &[
             (
                 "unknown pragma",
-                &unknown,
-                1,
-                &["`jurnal_mode` is not a pragma of SQLite", "help: "],
+                &["run", "unknown.toml"],
+                2,
+                &[
+                    "unknown.toml:13:19",
+                    "target `lite.next`: config: `jurnal_mode` is not a pragma of SQLite",
+                    "help: ",
+                ],
             ),
             (
-                "value of a pragma",
-                &value,
-                1,
-                &["`journal_mode = wall` did not take effect", "help: "],
+                "value of a pragma, checked",
+                &["check", "value.toml"],
+                2,
+                &[
+                    "value.toml:13:20",
+                    "`journal_mode = wall` did not take effect",
+                ],
+            ),
+            (
+                "one that is extended, by `--set`",
+                &[
+                    "check",
+                    "value.toml",
+                    "--set",
+                    "config.sqlite.base.set.jurnal=1",
+                ],
+                2,
+                &[
+                    "--set config.sqlite.base.set.jurnal=1",
+                    "targets `lite.base`, `lite.next`: config: `jurnal` is not a pragma of the build",
+                    "1 error in `--set`",
+                ],
             ),
         ],
     );
-    place.assert_nothing_is_left();
-    if !postgres_is_here_or_test_is_skipped() {
-        return;
+    if let Some(build) = mysql_or_test_is_skipped("innodb") {
+        let engine = mysql(&build, "innodb") + "innodb_bufer_pool_size = \"1G\"\n";
+        let engine = engine.replace(" }\n", " }\n[config.mysql.next.set]\n");
+        place.write("my.toml", &(steps.clone() + &engine));
+        let words: &[&str] = &[
+            "my.toml:12:26",
+            "target `my.next`: config: ",
+            "unknown variable",
+            "help: ",
+        ];
+        check_cases(&place, &[("MySQL", &["run", "my.toml"], 2, words)]);
     }
-    let run = ["run", "pg.toml", "--data", "data", "--set"];
-    let unknown = [&run[..], &["config.postgres.base.set.shared_bufers=3"]].concat();
-    let value = [&run[..], &["config.postgres.base.set.shared_buffers=lots"]].concat();
-    check_cases(
-        &place,
-        &[
-            (
-                "unknown option",
-                &unknown,
-                1,
-                &[
-                    "unrecognized configuration parameter \"shared_bufers\"",
-                    "line ",
-                    "help: ",
-                ],
-            ),
-            (
-                "value of an option",
-                &value,
-                1,
-                &[
-                    "invalid value for parameter \"shared_buffers\": \"lots\"",
-                    "help: ",
-                ],
-            ),
-        ],
-    );
-    // The configuration is in the record, for the line numbers to be looked up; the database is gone.
-    let runs = entries(&place.join("results"));
-    let conf = "cells/pg.base/c1/r1/server.conf";
-    assert_eq!(
-        runs.iter().filter(|run| run.join(conf).is_file()).count(),
-        2
-    );
-    place.assert_nothing_is_left();
+    if postgres_is_here_or_test_is_skipped() {
+        place.write("base.conf", "work_mem = 8MB\nshared_buffers = lots\n");
+        let engine =
+            format!("{POSTGRES}shared_bufers = 3\n[config.postgres.file]\nfile = \"base.conf\"\n");
+        let engine = engine.replace(" }\n", " }\n[config.postgres.next.set]\n");
+        place.write("pg-options.toml", &(steps + &engine));
+        let words: &[&str] = &[
+            "pg-options.toml:13:17",
+            "unrecognized configuration parameter \"shared_bufers\"",
+            "pg-options.toml:15:8",
+            "line 2 of it",
+            "invalid value for parameter \"shared_buffers\": \"lots\"",
+            "in line 2 of file 1 of the config",
+            "2 errors in `pg-options.toml`; nothing was run",
+        ];
+        check_cases(
+            &place,
+            &[
+                ("PostgreSQL", &["run", "pg-options.toml"], 2, words),
+                (
+                    "PostgreSQL, checked",
+                    &["check", "pg-options.toml"],
+                    2,
+                    words,
+                ),
+            ],
+        );
+    }
+    assert_eq!(entries(&place.join("results")).len(), 0);
+    assert_eq!(entries(&place.join("data")).len(), 0);
 }
 
 #[test]
