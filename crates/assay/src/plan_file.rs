@@ -354,8 +354,8 @@ impl PlanFile {
             .unwrap_or(Path::new(""));
         let path = directory.join(name);
         // What is no file may never come to its end, and has nothing for a second reader.
-        let text = match fs_err::metadata(&path) {
-            Err(error) => Err(error.to_string()),
+        let text = match path.metadata() {
+            Err(error) => Err(format!("`{}` can't be read: {error}", path.display())),
             Ok(metadata) if !metadata.is_file() => {
                 Err(format!("`{}` is not a regular file", path.display()))
             }

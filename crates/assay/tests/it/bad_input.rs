@@ -84,6 +84,16 @@ fn a_wrong_command_line_is_a_usage_error() {
                 &["--set seed"],
             ),
             (
+                "a key that is set twice",
+                &["check", "--set", "seed=1", "--set", "seed=2"],
+                2,
+                &[
+                    "`seed` is set twice",
+                    "--set seed=2",
+                    "set first: `--set seed=1`",
+                ],
+            ),
+            (
                 "set of an unknown key",
                 &["check", "--set", "sed=1"],
                 2,
@@ -166,18 +176,177 @@ fn a_wrong_plan_is_refused_with_line_and_column() {
                 "partitions on SQLite",
                 &["run", "lite.toml", "--set", "workload.insert.partitions=4"],
                 2,
-                &["`lite.base`", "SQLite has no partitions", "help: "],
+                &[
+                    "--set workload.insert.partitions=4",
+                    "`lite.base`",
+                    "SQLite has no partitions",
+                    "help: ",
+                ],
             ),
         ],
     );
     if postgres_is_here_or_test_is_skipped() {
-        let words: &[&str] = &["nowhere.conf", "No such file", "help: "];
+        let words: &[&str] = &[
+            "missing-file.toml:10:8",
+            "nowhere.conf",
+            "No such file",
+            "help: ",
+        ];
         check_cases(
             &place,
             &[("missing config", &["check", "missing-file.toml"], 2, words)],
         );
     }
     assert_eq!(entries(&place.join("results")).len(), 0);
+}
+
+#[test]
+fn a_file_that_holds_no_text_is_refused_at_its_place() {
+    let _machine = share_the_machine();
+    let place = place_with_plans();
+    let steps = workload(2_000, 1_000, 1, "steps = [\"l.i0\"]");
+    for (number, file) in ["/dev/zero", "pipe", "data", "huge", "latin"]
+        .iter()
+        .enumerate()
+    {
+        let engine = format!(
+            "[build.pg]\npostgres = \"distribution\"\n[config.postgres.c]\nfile = \"{file}\"\n"
+        );
+        place.write(&format!("{number}.toml"), &(steps.clone() + &engine));
+    }
+    // Nobody writes into it: who opens it waits for ever.
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        place.join("pipe"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RWXU,
+        0,
+    )
+    .unwrap();
+    let huge = fs_err::File::create(place.join("huge")).unwrap();
+    huge.set_len(1 << 40).unwrap();
+    fs_err::write(place.join("latin"), b"work_mem = 8MB\n# caf\xe9\n").unwrap();
+    fs_err::write(place.join("latin.toml"), b"name = 'a'\n# caf\xe9\n").unwrap();
+    let irregular = ".toml:10:8";
+    check_cases(
+        &place,
+        &[
+            (
+                "a device",
+                &["run", "0.toml"],
+                2,
+                &[
+                    irregular,
+                    "config `c`: `/dev/zero` is not a regular file",
+                    "help: ",
+                ],
+            ),
+            (
+                "a pipe",
+                &["check", "1.toml"],
+                2,
+                &[irregular, "`pipe` is not a regular file"],
+            ),
+            (
+                "a directory",
+                &["run", "2.toml"],
+                2,
+                &[irregular, "`data` is not a regular file"],
+            ),
+            (
+                "more than any configuration",
+                &["run", "3.toml"],
+                2,
+                &[irregular, "`huge` has more than 16 MiB"],
+            ),
+            (
+                "a file that is not UTF-8",
+                &["run", "4.toml"],
+                2,
+                &[irregular, "`latin` is not UTF-8: line 2, byte 6 is 0xE9"],
+            ),
+            (
+                "a plan that is not UTF-8",
+                &["check", "latin.toml"],
+                2,
+                &[
+                    "`latin.toml` is not UTF-8: line 2, byte 6 is 0xE9",
+                    "help: ",
+                ],
+            ),
+            (
+                "a plan without an end",
+                &["check", "/dev/zero"],
+                2,
+                &["`/dev/zero` has more than 16 MiB"],
+            ),
+        ],
+    );
+    assert_eq!(entries(&place.join("results")).len(), 0);
+}
+
+#[test]
+fn a_url_that_is_wrong_is_refused_at_its_place_without_its_password() {
+    let _machine = share_the_machine();
+    let place = place_with_plans();
+    let steps = workload(2_000, 1_000, 1, "steps = [\"l.i0\"]");
+    for (number, (url, said)) in [
+        ("postgresql://me:hunter2", "the port is not a number"),
+        (
+            "postgresql://me:hun/ter2@127.0.0.1/ib",
+            "write `/` as `%2F`",
+        ),
+        ("mysql://me:12?hunter2@127.0.0.1/ib", "`?` as `%3F`"),
+        (
+            "mysql://me:hunter2@127.0.0.1:99999/ib",
+            "the port `99999` is not",
+        ),
+        (
+            "postgresql://me:hunter2@h/ib?sslmode=maybe",
+            "`sslmode=maybe`",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("{number}.toml");
+        place.write(&name, &format!("{steps}[build.theirs]\nurl = \"{url}\"\n"));
+        let at = format!("{name}:8:7");
+        let words: &[&str] = &[&at, said, "build `theirs`", "help: "];
+        check_cases(&place, &[(url, &["run", &name], 2, words)]);
+        let ended = place.assay(&["check", &name]).expect_code(2);
+        for part in ["hunter2", "hun/", "ter2", "12?"] {
+            assert!(!ended.stderr.contains(part), "{part}: {ended}");
+        }
+    }
+}
+
+#[test]
+fn processors_that_are_not_there_are_refused_at_their_place() {
+    let _machine = share_the_machine();
+    if !postgres_is_here_or_test_is_skipped() {
+        return;
+    }
+    let place = place_with_plans();
+    let steps = workload(2_000, 1_000, 1, "steps = [\"l.i0\"]");
+    let engine =
+        format!("{POSTGRES}cpus = \"0-999\"\n[config.postgres.next]\nextends = \"base\"\n");
+    place.write("cpus.toml", &(steps + &engine));
+    let words: &[&str] = &[
+        "cpus.toml:12:8",
+        "target `pg.base`: config: `cpus` names ",
+        "999, which are not online",
+        "help: online on this machine: 0",
+        // Once, though another target has it too.
+        "1 error in `cpus.toml`",
+    ];
+    check_cases(
+        &place,
+        &[
+            ("cpus", &["run", "cpus.toml"], 2, words),
+            ("cpus, checked", &["check", "cpus.toml"], 2, words),
+        ],
+    );
 }
 
 #[test]
@@ -202,7 +371,12 @@ fn a_build_that_is_none_is_refused() {
                 "no directory",
                 &["run", "pg.toml", "--set", &nowhere],
                 2,
-                &["build `pg`", "there is no directory", "help: "],
+                &[
+                    "--set build.pg.postgres=",
+                    "build `pg`",
+                    "there is no directory",
+                    "help: ",
+                ],
             ),
             (
                 "no server in it",
@@ -289,7 +463,7 @@ fn an_option_that_an_engine_does_not_know_is_refused_at_its_place() {
         let engine = engine.replace(" }\n", " }\n[config.mysql.next.set]\n");
         place.write("my.toml", &(steps.clone() + &engine));
         let words: &[&str] = &[
-            "my.toml:12:26",
+            "my.toml:13:26",
             "target `my.next`: config: ",
             "unknown variable",
             "help: ",
@@ -308,7 +482,6 @@ fn an_option_that_an_engine_does_not_know_is_refused_at_its_place() {
             "pg-options.toml:15:8",
             "line 2 of it",
             "invalid value for parameter \"shared_buffers\": \"lots\"",
-            "in line 2 of file 1 of the config",
             "2 errors in `pg-options.toml`; nothing was run",
         ];
         check_cases(
@@ -378,7 +551,7 @@ fn a_server_that_can_not_be_reached_is_named_without_its_password() {
                 "a config",
                 &["run", "config.toml"],
                 2,
-                &["can't be given a config", "help: "],
+                &["config.toml:10:20", "can't be given a config", "help: "],
             ),
             (
                 "no URL",
@@ -408,13 +581,13 @@ fn a_place_that_can_not_be_written_is_named() {
             (
                 "results in /proc",
                 &run("/proc/assay", "data"),
-                1,
+                2,
                 &["`/proc/assay`", "help: ", "`--results`"],
             ),
             (
                 "results is a file",
                 &run("file", "data"),
-                1,
+                2,
                 &["`file", "help: ", "`--results`"],
             ),
             (
@@ -433,7 +606,7 @@ fn a_place_that_can_not_be_written_is_named() {
                 "both",
                 &["run", "null.toml", "--results", "file"],
                 2,
-                &["`file/data`", "help: "],
+                &["`file/data`", "help: ", "with `--results`"],
             ),
         ],
     );
@@ -448,7 +621,7 @@ fn a_place_that_can_not_be_written_is_named() {
         fs_err::set_permissions(&closed, std::os::unix::fs::PermissionsExt::from_mode(0o555))
             .unwrap();
         let words: &[&str] = &["`closed/", "Permission denied", "help: "];
-        check_cases(&place, &[("closed", &run("closed", "data"), 1, words)]);
+        check_cases(&place, &[("closed", &run("closed", "data"), 2, words)]);
     }
 }
 
