@@ -450,6 +450,7 @@ mod tests {
     #[test]
     fn folders_that_are_made_for_builds_can_be_entered_by_all() {
         let directory = tempfile::tempdir().unwrap();
+        fs_err::set_permissions(directory.path(), PermissionsExt::from_mode(0o700)).unwrap();
         let top = directory.path().join("assay");
         let root = top.join("builds");
         let _lock = Store { root: root.clone() }.lock(&|_| {}).unwrap();
