@@ -2,18 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
-use engine::Engine as _;
+use anyhow::Context;
+use engine::limits::Limits;
 use engine::mysql::{self, Mysql};
 use engine::postgres::{self, Postgres};
-use engine::sqlite;
-use plan::{Build, BuildSource, Config, Engine, Plan};
+use engine::sqlite::{self, Sqlite};
+use engine::{Needs, Obstacle, ServerEngine, SetupError, StartOptions};
+use plan::{Build, BuildSource, Config, Diagnostic, Engine, Place, Plan};
 use record::FileHash;
 
 use crate::fetch::{self, Store, Stored, hash};
 use crate::library::{self, Refusal, Trial};
-use crate::outcome::{Several, UsageError};
+use crate::outcome::{Several, UsageError, causes_of, help_of, is_usage};
 use crate::plan_file::PlanFile;
+use crate::preflight::{self, refusal};
 
 /// An engine's name, as it is recorded.
 pub fn engine_name(engine: Engine) -> &'static str {
@@ -42,61 +46,161 @@ pub struct Located {
     pub left_out: BTreeMap<String, Vec<String>>,
 }
 
-/// Finds the builds of a plan that these cells use, and tries the configs of those that are libraries. A server that
-/// assay doesn't start is asked for its version.
+/// Finds the builds of a plan that these cells use, and has each try its configs. A server that assay doesn't start is
+/// asked for its version. `data_root` is where databases will be made, where that is known.
 ///
 /// # Errors
 /// All that is wrong, at once.
-pub fn locate(file: &PlanFile, cells: impl Iterator<Item = plan::Cell>) -> anyhow::Result<Located> {
+pub fn locate(
+    file: &PlanFile,
+    cells: impl Iterator<Item = plan::Cell>,
+    data_root: Option<&Path>,
+) -> anyhow::Result<Located> {
     let plan = &file.plan;
-    // By build, its targets by their config.
-    let mut used: BTreeMap<usize, BTreeMap<usize, &str>> = BTreeMap::new();
+    // By build, its targets by their config, and what its cells need of a server.
+    let mut used: BTreeMap<usize, (BTreeMap<usize, &str>, Needs)> = BTreeMap::new();
     for cell in cells {
         let target = &plan.targets[cell.target];
-        let of_build = used.entry(target.build).or_default();
-        of_build.entry(target.config).or_insert(&target.name);
+        let needs = preflight::needs(&plan.variants[cell.variant], cell.clients);
+        let (targets, most) = used
+            .entry(target.build)
+            .or_insert_with(|| (BTreeMap::new(), needs));
+        targets.entry(target.config).or_insert(&target.name);
+        most.connections = most.connections.max(needs.connections);
+        most.makes_tables |= needs.makes_tables;
     }
     let mut missing = Vec::new();
     let mut errors = Vec::new();
+    let mut diagnostics = Vec::new();
     let mut trials = Trials::default();
     let mut builds = Vec::new();
-    for (build, targets) in used {
+    for (build, (targets, needs)) in used {
         let build = &plan.builds[build];
-        let context = || format!("build `{}`", build.name);
-        match missing_spec(build) {
-            Ok(None) => {}
+        let mut configs = Configs {
+            file,
+            targets,
+            needs,
+            data_root,
+            trials: &mut trials,
+            obstacles: Vec::new(),
+        };
+        let located = match missing_spec(build) {
+            Ok(None) => locate_one(build, &mut configs),
             Ok(Some(spec)) => {
-                if !missing.contains(&spec) {
-                    missing.push(spec);
-                }
+                missing.push((spec, file.place_of_build(build)));
                 continue;
             }
-            Err(error) => {
-                errors.push(error.context(context()));
-                continue;
-            }
-        }
-        let mut openings_of = Vec::new();
-        if build.engine == Engine::RocksDb {
-            for (config, target) in targets {
-                let openings = openings(file, &plan.configs[config])?;
-                openings_of.extend(openings.into_iter().map(|trial| (target, trial)));
-            }
-        }
-        match locate_one(build, &openings_of, &mut trials) {
+            Err(error) => Err(error),
+        };
+        diagnostics.extend(
+            configs
+                .obstacles
+                .into_iter()
+                .map(|Obstacle { what, help }| {
+                    let message = format!("the server of build `{}`: {what}", build.name);
+                    let place = file.place_of_build(build);
+                    refusal("server::unfit", place, message, Some(&help))
+                }),
+        );
+        let named = |error: anyhow::Error| error.context(format!("build `{}`", build.name));
+        match located.map_err(named) {
             Ok(located) => builds.push(located),
-            Err(error) => errors.push(error.context(context())),
+            Err(error) if is_usage(&error) => {
+                let is_of_data = error.chain().any(|cause| {
+                    matches!(cause.downcast_ref(), Some(SetupError::Directory { .. }))
+                });
+                let place = match is_of_data {
+                    true => file.place_of(|key| key == "data-dir"),
+                    false => file.place_of_build(build),
+                };
+                let message = causes_of(&error).join(": ");
+                let help = help_of(&error);
+                diagnostics.push(refusal("build::unusable", place, message, help.as_deref()));
+            }
+            Err(error) => errors.push(error),
         }
     }
-    if !missing.is_empty() {
-        errors.push(not_fetched(&missing).into());
+    diagnostics.extend(not_fetched_at(&missing));
+    diagnostics.extend(trials.diagnostics(file));
+    if let Err(refused) = file.refuse(&diagnostics) {
+        errors.push(refused.into());
     }
-    errors.extend(trials.errors());
     Several::of(errors)?;
     Ok(Located {
         builds,
         left_out: trials.left_out,
     })
+}
+
+/// The configs with which a build is measured.
+struct Configs<'a> {
+    file: &'a PlanFile,
+    /// By config, a target that has it.
+    targets: BTreeMap<usize, &'a str>,
+    needs: Needs,
+    data_root: Option<&'a Path>,
+    trials: &'a mut Trials,
+    /// What keeps the cells from a server that runs already.
+    obstacles: Vec<Obstacle>,
+}
+
+impl Configs<'_> {
+    /// Tries each by `try_config`, which says what is wrong with it.
+    fn each(
+        &mut self,
+        version: &str,
+        mut try_config: impl FnMut(&Self, &Config, &str) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        for (&index, &target) in &self.targets {
+            let tried = match try_config(self, &self.file.plan.configs[index], target) {
+                Ok(()) => Ok(Vec::new()),
+                Err(error) if is_usage(&error) => return Err(error),
+                Err(error) => match error.downcast_ref() {
+                    Some(SetupError::Config { .. } | SetupError::Server { .. }) => {
+                        Err(library::refusal(error))
+                    }
+                    _ => return Err(error),
+                },
+            };
+            self.trials.add(index, target, version, tried);
+        }
+        Ok(())
+    }
+
+    /// Looks at a server that runs already, and returns its version.
+    fn of_url(&mut self, server: &impl ServerEngine) -> anyhow::Result<String> {
+        let obstacles = server.obstacles(self.needs);
+        self.obstacles = obstacles.context("its limits and rights can't be read")?;
+        Ok(server.version().to_owned())
+    }
+
+    /// Has the server in `place` read each.
+    fn of_server(
+        &mut self,
+        version: &str,
+        place: &str,
+        read: fn(&StartOptions<'_>) -> Result<(), SetupError>,
+    ) -> anyhow::Result<()> {
+        let executable = std::env::current_exe().context("this program's own path is not known")?;
+        let connections = preflight::estimate(&self.file.plan).connections;
+        self.each(version, |this, config, target| {
+            let plan = &this.file.plan;
+            let data_root = this.data_root.map(|root| root.join(target));
+            Ok(read(&StartOptions {
+                build: place,
+                data_dir: &data_root.unwrap_or_else(std::env::temp_dir),
+                config_files: &this.file.config_texts(config)?,
+                set: &config.set,
+                user: plan.server_user.as_deref(),
+                guard_exe: &executable,
+                log: Path::new("log"),
+                connections,
+                limits: &Limits::default(),
+                timeout: plan.server_timeout,
+                stop: &AtomicBool::new(false),
+            })?)
+        })
+    }
 }
 
 /// The configs with which a database of RocksDB is opened, one after the other: where the plan has options for the load
@@ -122,13 +226,15 @@ struct Trials {
 }
 
 struct Refused {
+    /// The index of the config in the plan.
+    config: usize,
     target: String,
     /// As the library tells it, with its version.
     told: Refusal,
 }
 
 impl Trials {
-    fn add(&mut self, target: &str, version: &str, tried: library::Tried) {
+    fn add(&mut self, config: usize, target: &str, version: &str, tried: library::Tried) {
         match tried {
             Ok(options) => {
                 for option in options {
@@ -140,32 +246,42 @@ impl Trials {
             }
             Err(told) => {
                 // One mistake in a config is that of all versions.
-                let general = |text: &String| text.replace(version, "the library");
+                let general = |text: &String| text.replace(version, "the build");
                 let refusal = Refusal {
                     causes: told.causes.iter().map(general).collect(),
                     help: told.help.as_ref().map(general),
                 };
                 let alike = self.refused.iter_mut().find(|(known, _)| *known == refusal);
-                let target = target.to_owned();
+                let refused = Refused {
+                    config,
+                    target: target.to_owned(),
+                    told,
+                };
                 match alike {
                     Some((_, all)) if all.iter().any(|known| known.target == target) => {}
-                    Some((_, all)) => all.push(Refused { target, told }),
-                    None => self.refused.push((refusal, vec![Refused { target, told }])),
+                    Some((_, all)) => all.push(refused),
+                    None => self.refused.push((refusal, vec![refused])),
                 }
             }
         }
     }
 
-    fn errors(&mut self) -> impl Iterator<Item = anyhow::Error> {
-        let refused = std::mem::take(&mut self.refused);
-        refused.into_iter().map(|(general, mut all)| {
+    fn diagnostics(&self, file: &PlanFile) -> impl Iterator<Item = Diagnostic> {
+        self.refused.iter().map(|(general, all)| {
             let names: Vec<String> = all.iter().map(|it| format!("`{}`", it.target)).collect();
-            let (refusal, word) = match all.pop() {
-                Some(one) if all.is_empty() => (one.told, "target"),
+            let (refusal, word) = match all.as_slice() {
+                [one] => (&one.told, "target"),
                 _ => (general, "targets"),
             };
-            let (names, causes) = (names.join(", "), refusal.causes.join(": "));
-            UsageError::new(format!("{word} {names}: {causes}"), refusal.help).into()
+            let complaint = refusal.causes.join(": ");
+            let config = all.first().map(|one| &file.plan.configs[one.config]);
+            let mut diagnostic = match config {
+                Some(config) => file.refused_config(config, &complaint),
+                None => Diagnostic::error("config::refused", Place::Nowhere, ""),
+            };
+            diagnostic.message = format!("{word} {}: {complaint}", names.join(", "));
+            diagnostic.help.extend(refusal.help.clone());
+            diagnostic
         })
     }
 }
@@ -201,6 +317,21 @@ fn missing_spec(build: &Build) -> anyhow::Result<Option<&str>> {
         }
         _ => Ok(None),
     }
+}
+
+/// Says which builds are to be fetched, at the places of those that name them.
+fn not_fetched_at(missing: &[(&str, Place)]) -> Option<Diagnostic> {
+    let (&(_, first), others) = missing.split_first()?;
+    let mut specs: Vec<&str> = Vec::new();
+    for (spec, _) in missing {
+        if !specs.contains(spec) {
+            specs.push(spec);
+        }
+    }
+    let UsageError { message, help } = not_fetched(&specs);
+    let diagnostic = refusal("build::not-fetched", first, message, help.as_deref());
+    let with = |diagnostic: Diagnostic, (_, place): &(_, Place)| diagnostic.also(*place, "");
+    Some(others.iter().fold(diagnostic, with))
 }
 
 fn not_fetched(specs: &[&str]) -> UsageError {
@@ -261,41 +392,45 @@ impl Installed {
     }
 }
 
-/// `openings` are what a library is tried with, each of a target.
-fn locate_one(
-    build: &Build,
-    openings: &[(&str, Trial)],
-    trials: &mut Trials,
-) -> anyhow::Result<record::Build> {
+/// Finds a build, and has it try its configs.
+fn locate_one(build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<record::Build> {
     let (version, source, files) = match (build.engine, &build.source) {
         (Engine::Null, _) => (
             env!("CARGO_PKG_VERSION").to_owned(),
             "bundled".to_owned(),
             Vec::new(),
         ),
-        (Engine::Sqlite, _) => (
-            sqlite::version().to_owned(),
-            "bundled".to_owned(),
-            Vec::new(),
-        ),
+        (Engine::Sqlite, _) => {
+            let version = sqlite::version();
+            let name = format!("SQLite {version}");
+            configs.each(&name, |_, config, _| Ok(Sqlite::try_config(&config.set)?))?;
+            (version.to_owned(), "bundled".to_owned(), Vec::new())
+        }
         (Engine::RocksDb, BuildSource::Installed(name)) => {
             let installed = installed(build.engine, name)?;
-            let configs: Vec<Trial> = openings.iter().map(|(_, trial)| trial.clone()).collect();
-            let (found, tried) = library::identify(Path::new(&installed.place), &configs)?;
-            for ((target, _), tried) in openings.iter().zip(tried) {
-                trials.add(target, &found.version, tried);
+            let (mut of, mut all) = (Vec::new(), Vec::new());
+            for (&config, &target) in &configs.targets {
+                let openings = openings(configs.file, &configs.file.plan.configs[config])?;
+                of.extend(openings.iter().map(|_| (config, target)));
+                all.extend(openings);
+            }
+            let (found, tried) = library::identify(Path::new(&installed.place), &all)?;
+            for ((config, target), tried) in of.into_iter().zip(tried) {
+                configs.trials.add(config, target, &found.version, tried);
             }
             let files = installed.hashes(&[PathBuf::from(&found.path)])?;
             (found.version, found.path, files)
         }
         (Engine::Postgres, BuildSource::Url(url)) => (
-            Postgres::attach(url.expose())?.version().to_owned(),
+            configs.of_url(&Postgres::attach(url.expose())?)?,
             url.redacted(),
             Vec::new(),
         ),
         (Engine::Postgres, BuildSource::Installed(name)) => {
             let installed = installed(build.engine, name)?;
             let found = postgres::locate(&installed.place)?;
+            let version = format!("PostgreSQL {}", found.version.text);
+            configs.of_server(&version, &installed.place, Postgres::try_config)?;
             (
                 found.version.text,
                 found.bin_dir.display().to_string(),
@@ -303,13 +438,15 @@ fn locate_one(
             )
         }
         (Engine::Mysql, BuildSource::Url(url)) => (
-            Mysql::attach(url.expose())?.version().to_owned(),
+            configs.of_url(&Mysql::attach(url.expose())?)?,
             url.redacted(),
             Vec::new(),
         ),
         (Engine::Mysql, BuildSource::Installed(name)) => {
             let installed = installed(build.engine, name)?;
             let found = mysql::locate(&installed.place)?;
+            let version = found.version.to_string();
+            configs.of_server(&version, &installed.place, Mysql::try_config)?;
             (
                 found.version.text.clone(),
                 found.program.display().to_string(),
@@ -342,7 +479,7 @@ fn file_hash(path: &Path) -> anyhow::Result<FileHash> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::causes_of;
+    use crate::plan_file;
 
     fn refused(what: &str) -> library::Tried {
         Err(Refusal {
@@ -357,21 +494,35 @@ mod tests {
         for (target, version) in [("a.x", "RocksDB 6.0.1"), ("b.x", "RocksDB 9.9.3")] {
             // Twice, where the load has options of its own.
             for _ in 0..2 {
-                trials.add(target, version, refused(&format!("{version} lacks `x`")));
+                trials.add(0, target, version, refused(&format!("{version} lacks `x`")));
             }
-            trials.add(target, version, Ok(vec!["y".into()]));
+            trials.add(0, target, version, Ok(vec!["y".into()]));
         }
         trials.add(
+            1,
             "a.z",
             "RocksDB 6.0.1",
             refused("RocksDB 6.0.1 has no such cache"),
         );
-        let errors: Vec<String> = trials.errors().flat_map(|it| causes_of(&it)).collect();
+        let text = "[workload.kv]\n[build.a]\nrocksdb = \"/l.so\"\n\
+                    [config.rocksdb.x]\nset.x = 1\n[config.rocksdb.z]\nextends = \"x\"\n";
+        let file = plan_file::of_text(text);
+        let diagnostics: Vec<_> = trials.diagnostics(&file).collect();
+        let told: Vec<_> = diagnostics
+            .iter()
+            .map(|it| (it.message.as_str(), it.position(text)))
+            .collect();
         assert_eq!(
-            errors,
+            told,
             [
-                "targets `a.x`, `b.x`: config: the library lacks `x`",
-                "target `a.z`: config: RocksDB 6.0.1 has no such cache",
+                (
+                    "targets `a.x`, `b.x`: config: the build lacks `x`",
+                    Some((5, 9))
+                ),
+                (
+                    "target `a.z`: config: RocksDB 6.0.1 has no such cache",
+                    None
+                ),
             ]
         );
         assert_eq!(trials.left_out["y"], ["a.x", "b.x"]);

@@ -1,6 +1,7 @@
 //! `assay check`: what a plan comes to, without running it.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use analysis::{Declared, PlanTarget, Settings, declared, declared_differences};
 use plan::Config;
@@ -23,7 +24,11 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     let Located {
         builds: located,
         left_out,
-    } = builds::locate(&file, file.plan.cells().into_iter())?;
+    } = builds::locate(
+        &file,
+        file.plan.cells().into_iter(),
+        file.plan.data_dir.as_deref().map(Path::new),
+    )?;
     let plan = &file.plan;
     let mut text = String::new();
     let width = plan

@@ -298,7 +298,8 @@ Specs:
   debian:bookworm/mariadb-server,mariadb-plugin-rocksdb
   dir:/opt/postgresql-15.3=pg15     a directory of yours, by a name; it stays where it is
 
-Builds are kept in $ASSAY_BUILDS, else in $XDG_DATA_HOME/assay/builds, else in ~/.local/share/assay/builds.
+Builds are kept in $ASSAY_BUILDS, else in /var/lib/assay/builds where root fetches them, whose servers run as other \
+users, else in $XDG_DATA_HOME/assay/builds, else in ~/.local/share/assay/builds.
 A plan finds them by name, spec or version: `postgres = \"17.2\"`.")]
 pub struct FetchArgs {
     /// What to fetch

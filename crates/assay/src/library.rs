@@ -76,7 +76,8 @@ impl Trial {
     }
 }
 
-fn refusal(error: impl Into<anyhow::Error>) -> Refusal {
+/// Returns what an engine has against a config.
+pub fn refusal(error: impl Into<anyhow::Error>) -> Refusal {
     let error = error.into();
     Refusal {
         causes: causes_of(&error),

@@ -40,8 +40,10 @@ impl From<Exit> for ExitCode {
 /// A mistake in the command line or the plan: nothing was run.
 #[derive(Debug)]
 pub struct UsageError {
-    message: String,
-    help: Option<String>,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
 }
 
 impl UsageError {
@@ -145,20 +147,19 @@ pub fn report_error(error: &anyhow::Error) -> Exit {
         help_of(error).as_deref(),
         &log_tail_of(error),
     );
-    if error.is::<UsageError>() || names_no_build(error) {
+    if is_usage(error) {
         Exit::Usage
     } else {
         Exit::Failed
     }
 }
 
-/// Whether the plan names a build that is none, or one that assay does not measure: nothing was run.
-fn names_no_build(error: &anyhow::Error) -> bool {
-    use engine::SetupError::{Build, Version};
-    error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref())
-        .any(|setup| matches!(setup, Build { .. } | Version { .. }))
+/// Whether the command line or the plan is wrong, or names a build or a directory that can't be used: nothing was run.
+pub fn is_usage(error: &anyhow::Error) -> bool {
+    use engine::SetupError::{Build, Directory, Version};
+    let mut setups = error.chain().filter_map(|cause| cause.downcast_ref());
+    error.is::<UsageError>()
+        || setups.any(|setup| matches!(setup, Build { .. } | Directory { .. } | Version { .. }))
 }
 
 /// Prints causes, the way out and the end of a log to stderr.

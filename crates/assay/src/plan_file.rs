@@ -1,13 +1,15 @@
 //! Reads a plan and the files that it names.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Read as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use plan::{Config, Origin, Plan};
+use plan::{Config, Diagnostic, Origin, Place, Plan, Resolved};
 
+use crate::builds::engine_name;
 use crate::cli::PlanArgs;
-use crate::outcome::{PlanRefused, UsageError, complain};
+use crate::outcome::{PlanRefused, UsageError, complain, help_of};
+use crate::preflight::refusal;
 
 /// A plan with where it came from.
 pub struct PlanFile {
@@ -34,13 +36,42 @@ pub fn read(args: &PlanArgs) -> anyhow::Result<PlanFile> {
 
 /// The text of a plan.
 pub fn read_text(path: &Path) -> anyhow::Result<String> {
-    let text = fs_err::read_to_string(path).map_err(|error| {
+    let text = bounded_text(path).map_err(|what| {
         UsageError::new(
-            format!("the plan can't be read: {error}"),
+            format!("the plan can't be read: {what}"),
             Some("give the path of a TOML file".into()),
         )
     })?;
     Ok(text)
+}
+
+/// More than any plan or configuration has.
+const TEXT_BYTES_MAX: u64 = 16 << 20;
+
+/// Returns the text of a file, or why it has none that can be used.
+fn bounded_text(path: &Path) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    let file = fs_err::File::open(path).map_err(|error| error.to_string())?;
+    file.take(TEXT_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > TEXT_BYTES_MAX {
+        let most = TEXT_BYTES_MAX >> 20;
+        return Err(format!("`{}` has more than {most} MiB", path.display()));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let bytes = error.as_bytes();
+        let before = &bytes[..at];
+        let line_start = before.iter().rposition(|&byte| byte == b'\n');
+        let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+        let byte = at - line_start.map_or(0, |newline| newline + 1) + 1;
+        format!(
+            "`{}` is not UTF-8: line {line}, byte {byte} is 0x{:02X}",
+            path.display(),
+            bytes[at]
+        )
+    })
 }
 
 /// Understands the plan of a record, with the files as they were then. `text` and `sets` are those of the record, or
@@ -99,6 +130,31 @@ fn path_name(path: Option<&Path>) -> String {
     )
 }
 
+/// The plan of a text, which has to be right.
+#[cfg(test)]
+pub fn of_text(text: &str) -> PlanFile {
+    let (plan, _) = plan::parse("plan.toml", text, &[]).unwrap();
+    PlanFile {
+        plan,
+        path: Some("plan.toml".into()),
+        text: text.into(),
+        sets: Vec::new(),
+        files: None,
+    }
+}
+
+/// Writes diagnostics to stderr; `name`, `text` and `sets` are what they are about.
+fn show(diagnostics: &[Diagnostic], name: &str, text: &str, sets: &[String]) {
+    let colour = std::io::stderr().is_terminal()
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    if !diagnostics.is_empty() {
+        complain!(
+            "{}",
+            plan::render(diagnostics, name, text, sets, colour).trim_end()
+        );
+    }
+}
+
 fn understand(
     path: Option<PathBuf>,
     text: String,
@@ -106,19 +162,9 @@ fn understand(
     files: Option<Vec<record::PlanFile>>,
 ) -> anyhow::Result<PlanFile> {
     let name = path_name(path.as_deref());
-    let colour = std::io::stderr().is_terminal()
-        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let show = |diagnostics: &[plan::Diagnostic]| {
-        if !diagnostics.is_empty() {
-            complain!(
-                "{}",
-                plan::render(diagnostics, &name, &text, &sets, colour).trim_end()
-            );
-        }
-    };
     match plan::parse(&name, &text, &sets) {
         Ok((plan, warnings)) => {
-            show(&warnings);
+            show(&warnings, &name, &text, &sets);
             Ok(PlanFile {
                 plan,
                 path,
@@ -128,13 +174,119 @@ fn understand(
             })
         }
         Err(diagnostics) => {
-            show(&diagnostics);
+            show(&diagnostics, &name, &text, &sets);
             Err(PlanRefused.into())
         }
     }
 }
 
 impl PlanFile {
+    /// Returns the error that `diagnostics` are together, once they are printed; `Ok` where there is none.
+    pub fn refuse(&self, diagnostics: &[Diagnostic]) -> Result<(), PlanRefused> {
+        if diagnostics.is_empty() {
+            return Ok(());
+        }
+        let name = path_name(self.path.as_deref());
+        show(diagnostics, &name, &self.text, &self.sets);
+        Err(PlanRefused)
+    }
+
+    /// Returns the place of the first value whose key `is_wanted`.
+    pub fn place_of(&self, is_wanted: impl Fn(&str) -> bool) -> Place {
+        let mut values = self.plan.resolved.iter();
+        let value = values.find(|value| is_wanted(&value.key));
+        value.map_or(Place::Nowhere, |value| value.place)
+    }
+
+    /// Returns the place of a build.
+    pub fn place_of_build(&self, build: &plan::Build) -> Place {
+        let prefix = format!("build.{}.", build.name);
+        self.place_of(|key| key.starts_with(&prefix))
+    }
+
+    /// Returns the value of a config, or of one that it extends, whose key within the config `is_wanted`.
+    pub fn value_in(&self, config: &Config, is_wanted: impl Fn(&str) -> bool) -> Option<&Resolved> {
+        let engine = engine_name(config.engine);
+        let mut name = config.name.as_str();
+        for _ in &self.plan.configs {
+            let prefix = format!("config.{engine}.{name}.");
+            let value_of = |is_wanted: &dyn Fn(&str) -> bool| {
+                let mut values = self.plan.resolved.iter();
+                values.find(|value| value.key.strip_prefix(&prefix).is_some_and(is_wanted))
+            };
+            if let Some(value) = value_of(&is_wanted) {
+                return Some(value);
+            }
+            name = value_of(&|key| key == "extends")?.value.trim_matches('"');
+        }
+        None
+    }
+
+    /// Returns the diagnostic of what an engine has against a config: at the option that `complaint` names, or at the file
+    /// that may have it.
+    pub fn refused_config(&self, config: &Config, complaint: &str) -> Diagnostic {
+        let plain = |name: &str| name.to_ascii_lowercase().replace('-', "_");
+        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+        let words: Vec<String> = complaint
+            .split(|c| !is_part(c))
+            .map(|word| plain(word.trim_matches('.')))
+            .collect();
+        let is_named = |name: &str| {
+            let name = plain(name.trim_matches('"'));
+            // RocksDB's options of tables are also called without the table.
+            let short = name.rsplit('.').next().unwrap_or_default();
+            words.iter().any(|word| *word == name || *word == short)
+        };
+        let option = self.value_in(config, |key| {
+            let name = key.strip_prefix("set.").or(key.strip_prefix("load."));
+            name.is_some_and(is_named)
+        });
+        let error = |place| Diagnostic::error("config::refused", place, complaint);
+        if let Some(option) = option {
+            return error(option.place).label("refused");
+        }
+        let texts = self.config_texts(config).unwrap_or_default();
+        for (name, text) in config.files.iter().zip(&texts) {
+            let line = text.lines().position(|line| {
+                let line = line.trim_start();
+                let name = line.split(|c| !is_part(c)).next().unwrap_or_default();
+                !name.is_empty() && is_named(name)
+            });
+            if let Some(line) = line {
+                return error(self.place_of_file(name)).label(format!("line {} of it", line + 1));
+            }
+        }
+        error(match config.files.first() {
+            Some(name) => self.place_of_file(name),
+            None => Place::Nowhere,
+        })
+    }
+
+    /// Returns what is wrong with the files of a config.
+    pub fn unreadable_files(&self, config: &Config) -> Vec<Diagnostic> {
+        let wrong = |name: &String| {
+            let error = self.file_text(name).err()?;
+            let message = format!("config `{}`: {error}", config.name);
+            let help = help_of(&error);
+            let place = self.place_of_file(name);
+            Some(refusal("config::file", place, message, help.as_deref()))
+        };
+        config.files.iter().filter_map(wrong).collect()
+    }
+
+    /// Returns the place of a config's file.
+    fn place_of_file(&self, name: &str) -> Place {
+        let mut values = self.plan.resolved.iter();
+        let is_it = |value: &&Resolved| {
+            value.key.starts_with("config.")
+                && value.key.ends_with(".file")
+                && value.value.trim_matches('"') == name
+        };
+        values
+            .find(is_it)
+            .map_or(Place::Nowhere, |value| value.place)
+    }
+
     /// The texts of a config's files. Relative paths start at the plan's directory.
     pub fn config_texts(&self, config: &Config) -> anyhow::Result<Vec<String>> {
         config
@@ -200,13 +352,17 @@ impl PlanFile {
             .as_deref()
             .and_then(Path::parent)
             .unwrap_or(Path::new(""));
-        let text = fs_err::read_to_string(directory.join(name)).map_err(|error| {
-            UsageError::new(
-                error.to_string(),
-                Some("paths are relative to the plan's directory".into()),
-            )
-        })?;
-        Ok(text)
+        let path = directory.join(name);
+        // What is no file may never come to its end, and has nothing for a second reader.
+        let text = match path.metadata() {
+            Err(error) => Err(format!("`{}` can't be read: {error}", path.display())),
+            Ok(metadata) if !metadata.is_file() => {
+                Err(format!("`{}` is not a regular file", path.display()))
+            }
+            Ok(_) => bounded_text(&path),
+        };
+        let help = "give a text file; paths are relative to the plan's directory";
+        Ok(text.map_err(|what| UsageError::new(what, Some(help.into())))?)
     }
 }
 

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use engine::{Needs, mysql, postgres};
 use plan::{
-    BuildSource, Engine, Insert, InsertStepKind, Kv, KvStepKind, Limits, Plan, Sysbench,
-    SysbenchStepKind, Tables, Variant, Workload,
+    BuildSource, Diagnostic, Engine, Insert, InsertStepKind, Kv, KvStepKind, Limits, Place, Plan,
+    Sysbench, SysbenchStepKind, Tables, Variant, Workload,
 };
 
-use crate::outcome::UsageError;
 use crate::plan_file::PlanFile;
+use crate::run;
 
 /// Bytes that a row takes with its three indexes and the room that B-trees leave, in round numbers: what SQLite and
 /// PostgreSQL were seen to need.
@@ -39,18 +40,38 @@ pub struct Estimate {
     pub working: u32,
 }
 
-/// Connections that a cell opens at a time, those that observe included.
+/// Connections that a cell opens at a time at most, with room for those that observe.
 pub fn connections(variant: &Variant, clients: u32) -> u32 {
+    match &variant.workload {
+        Workload::Kv(_) => clients + 1,
+        _ => of_load(variant, clients) + 8,
+    }
+}
+
+/// What a cell needs of a server that assay did not start.
+pub fn needs(variant: &Variant, clients: u32) -> Needs {
+    Needs {
+        // Two observe.
+        connections: of_load(variant, clients) + 2,
+        makes_tables: match &variant.workload {
+            Workload::Sysbench(sysbench) => sysbench.loads(),
+            _ => true,
+        },
+    }
+}
+
+/// Connections of a cell's load.
+fn of_load(variant: &Variant, clients: u32) -> u32 {
     match &variant.workload {
         Workload::Insert(insert) => {
             let each = 2
                 + u32::from(insert.delete_per_insert)
                 + u32::from(insert.long_transaction.is_some());
-            clients * each + 8
+            clients * each
         }
         // One more writes.
         Workload::Kv(_) => clients + 1,
-        Workload::Sysbench(sysbench) => clients.max(sysbench.load_connections) + 8,
+        Workload::Sysbench(sysbench) => clients.max(sysbench.load_connections),
     }
 }
 
@@ -221,8 +242,8 @@ fn sysbench_time(sysbench: &Sysbench) -> Duration {
         + CELL_OVERHEAD
 }
 
-/// Refuses what the plan's text can't tell: a config for a server that assay does not start, a feature that an
-/// engine doesn't have, a file that isn't there.
+/// Refuses what the plan's text alone can't tell: a config for a server that assay does not start, a feature that an
+/// engine doesn't have, a file that isn't there, processors that this machine lacks.
 pub fn refuse_what_cannot_run(file: &PlanFile) -> anyhow::Result<()> {
     let plan = &file.plan;
     let has_partitions = plan.variants.iter().any(
@@ -231,68 +252,105 @@ pub fn refuse_what_cannot_run(file: &PlanFile) -> anyhow::Result<()> {
     let has_no_load = plan.variants.iter().any(
         |variant| matches!(&variant.workload, Workload::Sysbench(sysbench) if !sysbench.loads()),
     );
+    let mut refused: Vec<Diagnostic> = Vec::new();
     for target in &plan.targets {
         let (build, config) = (&plan.builds[target.build], &plan.configs[target.config]);
-        let refuse = |what: &str, help: &str| {
-            let message = format!("target `{}`: {what}", target.name);
-            Err(UsageError::new(message, Some(help.to_owned())).into())
-        };
         let configured = !config.files.is_empty() || !config.set.is_empty();
         let limited = config.limits != Limits::default();
-        match (build.engine, &build.source) {
-            (Engine::Sqlite | Engine::Null, _) | (_, BuildSource::Url(_)) if limited => {
-                return refuse(
-                    "only a server that assay starts can be limited in memory and CPUs",
-                    "use a config without `memory` and `cpus`",
-                );
-            }
-            (_, BuildSource::Url(_)) if configured => {
-                return refuse(
-                    "a server that assay does not start can't be given a config",
-                    "use a config without `file` and `set`, and configure the server itself",
-                );
-            }
-            (Engine::Sqlite, _) if !config.files.is_empty() => {
-                return refuse(
-                    "SQLite has no configuration file",
-                    "give its pragmas with `set`",
-                );
-            }
-            (Engine::Sqlite, _) if has_partitions => {
-                return refuse(
-                    "SQLite has no partitions",
-                    "leave out `partitions`, or this target",
-                );
-            }
-            (_, BuildSource::Installed(_) | BuildSource::Bundled) if has_no_load => {
-                return refuse(
-                    "no step loads the tables",
-                    "begin the steps with `load`; only a server of a `url` can have the tables of `sysbench prepare`",
-                );
-            }
-            (Engine::RocksDb, _) if has_partitions => {
-                return refuse(
-                    "RocksDB has no partitions",
-                    "leave out `partitions`, or this target",
-                );
-            }
-            (Engine::RocksDb, _) if config.files.len() > 1 => {
-                return refuse(
-                    "RocksDB takes one file of options",
-                    "put them into one, or give options with `set`",
-                );
-            }
-            (Engine::Null, _) if configured => {
-                return refuse(
-                    "the null engine has no options",
-                    "use a config without `file` and `set`",
-                );
-            }
-            _ => {}
+        let of_config = |is_wanted: &dyn Fn(&str) -> bool| {
+            let value = file.value_in(config, is_wanted);
+            value.map_or(Place::Nowhere, |value| value.place)
+        };
+        let is_limit = |key: &str| key == "memory" || key == "cpus";
+        let is_option = |key: &str| key == "file" || key.starts_with("set.");
+        let is_workload = |key: &str, end: &str| key.starts_with("workload.") && key.ends_with(end);
+        let what = match (build.engine, &build.source) {
+            (Engine::Sqlite | Engine::Null, _) | (_, BuildSource::Url(_)) if limited => Some((
+                of_config(&is_limit),
+                "only a server that assay starts can be limited in memory and CPUs",
+                "use a config without `memory` and `cpus`",
+            )),
+            (_, BuildSource::Url(_)) if configured => Some((
+                of_config(&is_option),
+                "a server that assay does not start can't be given a config",
+                "use a config without `file` and `set`, and configure the server itself",
+            )),
+            (Engine::Sqlite, _) if !config.files.is_empty() => Some((
+                of_config(&|key| key == "file"),
+                "SQLite has no configuration file",
+                "give its pragmas with `set`",
+            )),
+            (Engine::Sqlite, _) if has_partitions => Some((
+                file.place_of(|key| is_workload(key, ".partitions")),
+                "SQLite has no partitions",
+                "leave out `partitions`, or this target",
+            )),
+            (_, BuildSource::Installed(_) | BuildSource::Bundled) if has_no_load => Some((
+                file.place_of(|key| is_workload(key, ".steps")),
+                "no step loads the tables",
+                "begin the steps with `load`; only a server of a `url` can have the tables of `sysbench prepare`",
+            )),
+            (Engine::RocksDb, _) if has_partitions => Some((
+                file.place_of(|key| is_workload(key, ".partitions")),
+                "RocksDB has no partitions",
+                "leave out `partitions`, or this target",
+            )),
+            (Engine::RocksDb, _) if config.files.len() > 1 => Some((
+                of_config(&|key| key == "file"),
+                "RocksDB takes one file of options",
+                "put them into one, or give options with `set`",
+            )),
+            (Engine::Null, _) if configured => Some((
+                of_config(&is_option),
+                "the null engine has no options",
+                "use a config without `file` and `set`",
+            )),
+            _ => None,
+        };
+        if let Some((place, what, help)) = what {
+            let message = format!("target `{}`: {what}", target.name);
+            refused.push(Diagnostic::error("target::impossible", place, message).help(help));
+            continue;
         }
-        file.config_texts(config)?;
+        if let Err(error) = run::limits_of(config).check() {
+            let message = format!("target `{}`: {error}", target.name);
+            let place = of_config(&|key| is_limit(key) && message.contains(&format!("`{key}`")));
+            refused.push(refusal("target::limits", place, message, error.help()));
+        }
+        refused.extend(file.unreadable_files(config));
     }
-    Ok(())
+    for build in &plan.builds {
+        let BuildSource::Url(url) = &build.source else {
+            continue;
+        };
+        let understood = match build.engine {
+            Engine::Mysql => mysql::Address::from_url(url.expose()).map(drop),
+            _ => postgres::Address::from_url(url.expose()).map(drop),
+        };
+        if let Err(error) = understood {
+            let message = format!("build `{}`: {error}", build.name);
+            let place = file.place_of_build(build);
+            refused.push(refusal("plan::bad-url", place, message, error.help()));
+        }
+    }
+    // One mistake of a config is that of all its targets.
+    refused.sort_by_key(|diagnostic| diagnostic.place);
+    refused.dedup_by(|one, other| one.place == other.place && one.place != Place::Nowhere);
+    Ok(file.refuse(&refused)?)
+}
+
+/// Returns a diagnostic with the help that is known.
+pub fn refusal(
+    code: &'static str,
+    place: Place,
+    message: String,
+    help: Option<&str>,
+) -> Diagnostic {
+    let diagnostic = Diagnostic::error(code, place, message);
+    match help {
+        Some(help) => diagnostic.help(help),
+        None => diagnostic,
+    }
 }
 
 #[cfg(test)]

@@ -40,8 +40,8 @@ pub use local::log::tail as log_tail;
 pub use local::server::StartOptions;
 pub use net::Password;
 pub use running::{
-    Action, Capabilities, Counter, CounterKind, Engine, IndexRows, Observer, ServerEngine, Setting,
-    SettleLimits, Settled, SqlEngine, Storage, TableFacts,
+    Action, Capabilities, Counter, CounterKind, Engine, IndexRows, Needs, Observer, Obstacle,
+    ServerEngine, Setting, SettleLimits, Settled, SqlEngine, Storage, TableFacts,
 };
 pub use schema::{Column, ColumnType, Comparison, Index, Partitions, Table};
 pub use session::{Interrupt, Outcome, ParamType, Rows, Session, Statement};

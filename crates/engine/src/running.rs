@@ -274,6 +274,24 @@ pub trait SqlEngine: Engine {
     }
 }
 
+/// What a run needs of a server that assay did not start.
+#[derive(Clone, Copy, Debug)]
+pub struct Needs {
+    /// Connections at a time.
+    pub connections: u32,
+    /// Whether it makes tables and fills them.
+    pub makes_tables: bool,
+}
+
+/// What would end a run in the midst of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Obstacle {
+    /// What is wrong with the server, or with the user there.
+    pub what: String,
+    /// What to do about it.
+    pub help: String,
+}
+
 /// An engine that is a server: one that assay started, or one that it attached to and knows less of.
 pub trait ServerEngine: SqlEngine {
     /// The user that the server runs as, where that is not assay's own.
@@ -284,6 +302,12 @@ pub trait ServerEngine: SqlEngine {
 
     /// The directory that holds the server's files; `None` for a server that assay did not start.
     fn data_dir(&self) -> Option<&DataDir>;
+
+    /// Returns what keeps a run from it, as far as the server says so.
+    ///
+    /// # Errors
+    /// The server's own.
+    fn obstacles(&self, needs: Needs) -> Result<Vec<Obstacle>, Error>;
 
     /// What a reader of the results should know of: options of the config that assay overrides, a version that is
     /// newer than those it was tried with.

@@ -54,7 +54,8 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    pub(crate) fn error(code: &'static str, place: Place, message: impl Into<String>) -> Self {
+    /// Returns an error at `place`, without a label and help.
+    pub fn error(code: &'static str, place: Place, message: impl Into<String>) -> Self {
         Self {
             code,
             severity: Severity::Error,
@@ -73,20 +74,22 @@ impl Diagnostic {
         }
     }
 
-    pub(crate) fn label(mut self, label: impl Into<String>) -> Self {
+    /// Sets what is said at the place itself.
+    pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
         self
     }
 
     /// Adds another place; one that is nowhere says nothing and is left out.
-    pub(crate) fn also(mut self, place: Place, label: impl Into<String>) -> Self {
+    pub fn also(mut self, place: Place, label: impl Into<String>) -> Self {
         if place != Place::Nowhere {
             self.secondary.push((place, label.into()));
         }
         self
     }
 
-    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+    /// Adds a way out.
+    pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help.push(help.into());
         self
     }

@@ -397,6 +397,7 @@ fn base(
             key: "base".to_owned(),
             value,
             origin,
+            place,
         },
     );
     Some(index)

@@ -7,11 +7,25 @@ use crate::tree::{Builder, Entry, Node, Table, Value};
 use crate::wording::code;
 use crate::{insert, kv, sysbench};
 
-/// Puts the arguments over `root`, in their order: a later one wins.
+/// Puts the arguments over `root`, in their order. One key is not set twice.
 pub(crate) fn apply(root: &mut Table, sets: &[String], diagnostics: &mut Vec<Diagnostic>) {
+    let mut given: Vec<(Vec<String>, Place)> = Vec::new();
     for (index, argument) in sets.iter().enumerate() {
         match Override::read(index, argument) {
             Ok(set) => {
+                let names: Vec<String> = set.path.iter().map(|(name, _)| name.clone()).collect();
+                let place = set.path.first().map_or(Place::Nowhere, |(_, place)| *place);
+                if let Some((_, first)) = given.iter().find(|(known, _)| *known == names) {
+                    let message = format!("{} is set twice", code(&names.join(".")));
+                    diagnostics.push(
+                        Diagnostic::error("plan::set", place, message)
+                            .label("set again")
+                            .also(*first, "set first")
+                            .help("leave one of them out"),
+                    );
+                    continue;
+                }
+                given.push((names, place));
                 if let Err(diagnostic) = set.put(root) {
                     diagnostics.push(*diagnostic);
                 }

@@ -72,6 +72,7 @@ impl<'a> Context<'a> {
             key: key.into(),
             value,
             origin: self.origin(place),
+            place,
         });
     }
 
@@ -175,7 +176,7 @@ impl<'a> Context<'a> {
             field.trusted = from.trusted;
             let origin = self.origin(from.place);
             if let Some(resolved) = self.resolved.last_mut() {
-                resolved.origin = origin;
+                (resolved.origin, resolved.place) = (origin, from.place);
             }
         }
         field

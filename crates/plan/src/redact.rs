@@ -5,28 +5,53 @@ use std::ops::Range;
 /// `text` with `***` for every password of a URL in it. What is recorded of a plan and of a command line goes through
 /// this.
 pub fn redact(text: &str) -> String {
+    replaced(text, passwords(text), |_| "***".to_owned())
+}
+
+/// As [`redact`], and without what stands in the place of a port and is none: for messages.
+pub(crate) fn redact_whole(text: &str) -> String {
+    replaced(text, secrets(text), |_| "***".to_owned())
+}
+
+/// As [`redact`], but as long in bytes as `text`, so that ranges of it stay what they are.
+pub(crate) fn mask(text: &str) -> String {
+    replaced(text, secrets(text), |secret| "*".repeat(secret.len()))
+}
+
+fn replaced(text: &str, secrets: Vec<Range<usize>>, by: impl Fn(Range<usize>) -> String) -> String {
     let mut out = String::with_capacity(text.len());
     let mut from = 0;
-    for password in passwords(text) {
-        out.push_str(&text[from..password.start]);
-        out.push_str("***");
-        from = password.end;
+    for secret in secrets {
+        out.push_str(&text[from..secret.start]);
+        from = secret.end;
+        out.push_str(&by(secret));
     }
     out.push_str(&text[from..]);
     out
 }
 
-/// As [`redact`], but as long in bytes as `text`, so that ranges of it stay what they are.
-pub(crate) fn mask(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut from = 0;
-    for password in passwords(text) {
-        out.push_str(&text[from..password.start]);
-        out.extend(std::iter::repeat_n('*', password.len()));
-        from = password.end;
+/// Passwords, and ports of servers' URLs without an `@` that are no numbers: passwords whose host is missing.
+fn secrets(text: &str) -> Vec<Range<usize>> {
+    let mut found = passwords(text);
+    for scheme in ["postgres://", "postgresql://", "mysql://", "mariadb://"] {
+        for (at, _) in text.match_indices(scheme) {
+            let start = at + scheme.len();
+            let end = start + length_of(&text[..start - "://".len()], &text[start..]);
+            let url = &text[start..end];
+            let authority = &url[..url.find(['/', '?']).unwrap_or(url.len())];
+            if let Some((_, port)) = authority.rsplit_once(':')
+                && !url.contains('@')
+                && !authority.ends_with(']')
+                && !port.bytes().all(|byte| byte.is_ascii_digit())
+            {
+                found.push(start + authority.len() - port.len()..end);
+            }
+        }
     }
-    out.push_str(&text[from..]);
-    out
+    found.sort_by_key(|range| range.start);
+    // A `password` parameter may lie within.
+    found.dedup_by(|next, last| next.start < last.end);
+    found
 }
 
 /// Where the passwords are: between `:` and the last `@` of what may be the authority of a URL, and the value of a
@@ -121,6 +146,23 @@ mod tests {
                 redacted.contains("postgres://a:***@h"),
                 "{text} became {redacted}"
             );
+        }
+    }
+
+    #[test]
+    fn a_password_whose_host_is_missing_is_not_shown() {
+        for (text, shown) in [
+            (
+                "url = \"postgresql://u:s3cret\"",
+                "url = \"postgresql://u:***\"",
+            ),
+            ("mysql://u:s3/cret?password=x", "mysql://u:***"),
+            ("postgres://h:5432/d", "postgres://h:5432/d"),
+            ("postgres://[::1]/d", "postgres://[::1]/d"),
+        ] {
+            assert_eq!(redact_whole(text), shown);
+            assert_eq!(mask(text).len(), text.len());
+            assert!(!mask(text).contains("s3"), "{}", mask(text));
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::diagnostic::Place;
+
 /// Everything that a run needs to know, from one plan file, `--set` and defaults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
@@ -708,6 +710,8 @@ pub struct Resolved {
     pub value: String,
     /// Where it came from.
     pub origin: Origin,
+    /// Its place, for a [`Diagnostic`](crate::Diagnostic).
+    pub place: Place,
 }
 
 /// Where a value came from.

@@ -165,6 +165,7 @@ pub(crate) fn against_itself(
             key: "against-itself".to_owned(),
             value,
             origin,
+            place,
         },
     );
     let twin = Target {

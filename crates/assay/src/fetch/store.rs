@@ -1,9 +1,11 @@
-//! The folder of builds: `$ASSAY_BUILDS`, else `assay/builds` where the user's data belongs.
+//! The folder of builds: `$ASSAY_BUILDS`, else `/var/lib/assay/builds` of root, else `assay/builds` where the user's data
+//! belongs.
 //!
 //! One folder per build, whole or not there: it is made under another name and renamed when its manifest is in it. What
 //! is downloaded is kept in `downloads` until it is a build.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -20,6 +22,9 @@ const FILES: &str = "files.sha256";
 
 /// Folders that begin so are not yet builds, or no longer.
 const PARTIAL: &str = ".partial-";
+
+/// Where builds of root are kept: servers then run as other users, who can't enter root's home.
+const OF_ROOT: &str = "/var/lib/assay/builds";
 
 /// Where builds are kept.
 #[derive(Clone, Debug)]
@@ -89,9 +94,17 @@ impl Stored {
 impl Store {
     /// The user's store. It need not exist.
     pub fn of_user() -> Result<Self, UsageError> {
-        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let is_root = rustix::process::geteuid().is_root();
+        Self::of(is_root, &|name| {
+            std::env::var_os(name).filter(|value| !value.is_empty())
+        })
+    }
+
+    fn of(is_root: bool, set: &dyn Fn(&str) -> Option<OsString>) -> Result<Self, UsageError> {
         let root = if let Some(root) = set("ASSAY_BUILDS") {
             PathBuf::from(root)
+        } else if is_root {
+            PathBuf::from(OF_ROOT)
         } else if let Some(data) = set("XDG_DATA_HOME") {
             PathBuf::from(data).join("assay/builds")
         } else if let Some(home) = set("HOME") {
@@ -128,10 +141,12 @@ impl Store {
     /// The right to change it; waits for another assay that has it, after saying so.
     pub fn lock(&self, say: &dyn Fn(&str)) -> anyhow::Result<Lock> {
         use rustix::fs::{FlockOperation, flock};
-        if !self.root.exists() {
-            fs_err::create_dir_all(&self.root).context("builds can't be kept")?;
+        let ancestors = self.root.ancestors();
+        let new: Vec<&Path> = ancestors.take_while(|path| !path.exists()).collect();
+        fs_err::create_dir_all(&self.root).context("builds can't be kept")?;
+        for folder in new {
             // Whatever the user's own mask: servers run as other users.
-            fs_err::set_permissions(&self.root, PermissionsExt::from_mode(0o755))?;
+            fs_err::set_permissions(folder, PermissionsExt::from_mode(0o755))?;
         }
         fs_err::create_dir_all(self.downloads()).context("builds can't be kept")?;
         let file = fs_err::File::create(self.root.join(".lock")).context("builds can't be kept")?;
@@ -420,6 +435,30 @@ mod tests {
         }
         .write(&folder)
         .unwrap();
+    }
+
+    #[test]
+    fn builds_of_root_are_where_other_users_can_get_to_them() {
+        let home = |name: &str| (name == "HOME").then(|| OsString::from("/root"));
+        let root = |is_root| Store::of(is_root, &home).unwrap().root;
+        assert_eq!(root(true), Path::new("/var/lib/assay/builds"));
+        assert_eq!(root(false), Path::new("/root/.local/share/assay/builds"));
+        let named = |name: &str| (name == "ASSAY_BUILDS").then(|| OsString::from("/b"));
+        assert_eq!(Store::of(true, &named).unwrap().root, Path::new("/b"));
+    }
+
+    #[test]
+    fn folders_that_are_made_for_builds_can_be_entered_by_all() {
+        let directory = tempfile::tempdir().unwrap();
+        fs_err::set_permissions(directory.path(), PermissionsExt::from_mode(0o700)).unwrap();
+        let top = directory.path().join("assay");
+        let root = top.join("builds");
+        let _lock = Store { root: root.clone() }.lock(&|_| {}).unwrap();
+        for folder in [top, root] {
+            assert_eq!(folder.metadata().unwrap().mode() & 0o777, 0o755);
+        }
+        // What was there already is as it was.
+        assert_eq!(directory.path().metadata().unwrap().mode() & 0o777, 0o700);
     }
 
     fn store() -> (tempfile::TempDir, Store) {

@@ -27,12 +27,12 @@ use analysis::Figures;
 use anyhow::Context;
 use load::SystemClock;
 use plan::Plan;
-use record::{CellRef, Run, RunDir, Status, Target, WorkloadSteps};
+use record::{CellRef, RecordError, Run, RunDir, Status, Target, WorkloadSteps};
 use report::Curves;
 
 use crate::cli::RunArgs;
 use crate::host::Needs;
-use crate::outcome::{Exit, report_error};
+use crate::outcome::{Exit, UsageError, causes_of, report_error};
 use crate::plan_file::{self, PlanFile};
 use crate::{builds, preflight, results};
 use display::{Display, Outlook};
@@ -41,6 +41,7 @@ pub use matrix::not_applicable;
 use only::Only;
 pub use only::name as cell_name;
 pub use resume::change as build_change;
+pub use target::limits_of;
 use workplace::Workplace;
 pub use workplace::differences as host_differences;
 
@@ -93,13 +94,13 @@ fn begin(args: &RunArgs) -> anyhow::Result<Exit> {
         false => only.matches(cell),
     });
     let matrix = Matrix::begin(&file.plan, &cells)?;
-    let located = builds::locate(&file, matrix.tasks.iter().map(|task| task.cell))?.builds;
-    target::refuse_limits(&file.plan, matrix.tasks.iter().map(|task| task.cell))?;
     let data_root = match (&args.data, &file.plan.data_dir) {
         (Some(given), _) => given.clone(),
         (None, Some(planned)) => PathBuf::from(planned),
         (None, None) => args.results.join("data"),
     };
+    let cells_to_run = matrix.tasks.iter().map(|task| task.cell);
+    let located = builds::locate(&file, cells_to_run, Some(&data_root))?.builds;
     let needs = needs(&file.plan, &matrix);
     let mut place = Workplace::take(args, &data_root, &args.results, needs)?;
     for text in matrix::not_applicable(&file.plan, |cell| only.matches(cell)) {
@@ -109,9 +110,21 @@ fn begin(args: &RunArgs) -> anyhow::Result<Exit> {
     run.host = place.host.clone();
     run.warnings.clone_from(&place.warnings);
     run.sittings.push(place.sitting(args, started_unix_ns));
-    let directory = RunDir::create(&args.results, &run)?;
+    let directory = RunDir::create(&args.results, &run).map_err(unusable)?;
     let _lock = lock::run_directory(directory.path())?;
     conduct(args, &file, &directory, run, place, matrix)
+}
+
+/// Returns the error for a directory of results that can't be made; a full disk is nobody's mistake.
+fn unusable(error: RecordError) -> anyhow::Error {
+    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+    let help = error.help();
+    match &error {
+        RecordError::Io { source, .. } if matches!(source.kind(), QuotaExceeded | StorageFull) => {
+            error.into()
+        }
+        _ => UsageError::new(causes_of(&error.into()).join(": "), help).into(),
+    }
 }
 
 /// Measures those cells of a run that are missing or failed.
@@ -150,9 +163,6 @@ fn go_on(args: &RunArgs, path: &Path) -> anyhow::Result<Exit> {
         results::print(&format!("{}\n", path.display()))?;
         return Ok(Exit::Ok);
     }
-    target::refuse_limits(&file.plan, matrix.tasks.iter().map(|task| task.cell))?;
-    let located = builds::locate(&file, matrix.tasks.iter().map(|task| task.cell))?.builds;
-    resume::refuse_other_builds(&run.builds, &located)?;
     let before = run.sittings.last().cloned();
     let data_root = match (&args.data, &before) {
         (Some(given), _) => given.clone(),
@@ -161,6 +171,9 @@ fn go_on(args: &RunArgs, path: &Path) -> anyhow::Result<Exit> {
             anyhow::bail!("the record does not say where databases were made: give `--data`")
         }
     };
+    let cells_to_run = matrix.tasks.iter().map(|task| task.cell);
+    let located = builds::locate(&file, cells_to_run, Some(&data_root))?.builds;
+    resume::refuse_other_builds(&run.builds, &located)?;
     let mut place = Workplace::take(args, &data_root, path, needs(&file.plan, &matrix))?;
     let mut sitting = place.sitting(args, started_unix_ns);
     sitting.host_differences = workplace::differences(&run.host, &place.host);

@@ -31,13 +31,18 @@ impl Foreign<'_> {
     ) -> anyhow::Result<()> {
         for table in tables {
             for (number, sql) in engine.dialect().create_table(table).iter().enumerate() {
-                session.query(sql).with_context(|| {
-                    format!(
-                        "`{sql}`: a table of that name that this run did not make is left as it is; where an earlier \
-                         run was killed and left it, `assay run --resume` of that one drops it, or `drop table {}`",
-                        table.name
-                    )
-                })?;
+                if let Err(error) = session.query(sql) {
+                    let is_there = matches!(error.code.as_deref(), Some("42P07" | "1050"));
+                    let failed = anyhow::Error::from(error).context(format!("`{sql}`"));
+                    return Err(match is_there {
+                        true => failed.context(format!(
+                            "a table of that name that this run did not make is left as it is; where an earlier run was \
+                             killed and left it, `assay run --resume` of that one drops it, or `drop table {}`",
+                            table.name
+                        )),
+                        false => failed,
+                    });
+                }
                 // The first makes the table: what fails or is killed in those that follow must not leave it.
                 if number == 0 {
                     record.tables_left.push(table.name.clone());

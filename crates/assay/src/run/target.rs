@@ -10,12 +10,11 @@ use engine::postgres::Postgres;
 use engine::rocksdb::{self, Library, RocksDb};
 use engine::sqlite::Sqlite;
 use engine::{DataDir, ServerEngine, SetupError};
-use plan::{BuildSource, Engine, Plan};
+use plan::{BuildSource, Engine};
 use record::CellDir;
 
 use super::Conductor;
 use crate::library::Trial;
-use crate::outcome::UsageError;
 use crate::{builds, preflight};
 
 /// A target that is up, of whichever engine.
@@ -169,26 +168,11 @@ fn keep_config(server: &impl ServerEngine, directory: &CellDir) -> anyhow::Resul
 }
 
 /// What a config lets its target use.
-pub(super) fn limits_of(config: &plan::Config) -> Limits {
+pub fn limits_of(config: &plan::Config) -> Limits {
     Limits {
         memory_bytes: config.limits.memory_bytes,
         cpus: config.limits.cpus.clone(),
     }
-}
-
-/// Refuses limits that this machine can't have, before anything is measured.
-pub(super) fn refuse_limits(
-    plan: &Plan,
-    cells: impl Iterator<Item = plan::Cell>,
-) -> Result<(), UsageError> {
-    for cell in cells {
-        let target = &plan.targets[cell.target];
-        if let Err(error) = limits_of(&plan.configs[target.config]).check() {
-            let message = format!("target `{}`: {error}", target.name);
-            return Err(UsageError::new(message, error.help().map(str::to_owned)));
-        }
-    }
-    Ok(())
 }
 
 /// What a server leaves in `place` that did not start: the `config` that assay made goes into the record, the rest with

@@ -45,7 +45,9 @@ impl Workplace {
         needs: Needs,
     ) -> anyhow::Result<Self> {
         let stop = stop::watch()?;
-        let data_root = made(data_root)?;
+        // Results lie in it, or beside it.
+        let is_of_results = args.data.is_none() && data_root.starts_with(&args.results);
+        let data_root = made(data_root, is_of_results)?;
         let mut display = Display::new(args.quiet);
         let lock = lock::data_root(&data_root, &stop, &display)?;
         display.watch_disks(&data_root, results);
@@ -133,12 +135,15 @@ pub fn differences(first: &Host, now: &Host) -> Vec<FactDifference> {
 }
 
 /// A data directory that is there, by its full path.
-fn made(path: &Path) -> anyhow::Result<PathBuf> {
+fn made(path: &Path, is_of_results: bool) -> anyhow::Result<PathBuf> {
     fs_err::create_dir_all(path).map_err(|error| {
-        UsageError::new(
-            format!("the data directory can't be made: {error}"),
-            Some("choose a directory that can be written with `--data`".into()),
-        )
+        let help = match is_of_results {
+            true => "choose a directory for results that can be written with `--results`; databases are made in it unless \
+                     `--data` names another",
+            false => "choose a directory that can be written with `--data`",
+        };
+        let message = format!("the data directory can't be made: {error}");
+        UsageError::new(message, Some(help.into()))
     })?;
     Ok(fs_err::canonicalize(path)?)
 }

@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 
 use crate::foreign_server::FreePort;
-use crate::place::{NULL, POSTGRES, Place, SQLITE, entries, workload};
-use crate::{postgres_is_here_or_test_is_skipped, share_the_machine};
+use crate::place::{NULL, POSTGRES, Place, SQLITE, entries, mysql, workload};
+use crate::{mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped, share_the_machine};
 
 /// Name, arguments of assay, exit code, what stderr says.
 type Case<'a> = (&'a str, &'a [&'a str], i32, &'a [&'a str]);
@@ -82,6 +82,16 @@ fn a_wrong_command_line_is_a_usage_error() {
                 &["check", "--set", "seed"],
                 2,
                 &["--set seed"],
+            ),
+            (
+                "a key that is set twice",
+                &["check", "--set", "seed=1", "--set", "seed=2"],
+                2,
+                &[
+                    "`seed` is set twice",
+                    "--set seed=2",
+                    "set first: `--set seed=1`",
+                ],
             ),
             (
                 "set of an unknown key",
@@ -166,18 +176,177 @@ fn a_wrong_plan_is_refused_with_line_and_column() {
                 "partitions on SQLite",
                 &["run", "lite.toml", "--set", "workload.insert.partitions=4"],
                 2,
-                &["`lite.base`", "SQLite has no partitions", "help: "],
+                &[
+                    "--set workload.insert.partitions=4",
+                    "`lite.base`",
+                    "SQLite has no partitions",
+                    "help: ",
+                ],
             ),
         ],
     );
     if postgres_is_here_or_test_is_skipped() {
-        let words: &[&str] = &["nowhere.conf", "No such file", "help: "];
+        let words: &[&str] = &[
+            "missing-file.toml:10:8",
+            "nowhere.conf",
+            "No such file",
+            "help: ",
+        ];
         check_cases(
             &place,
             &[("missing config", &["check", "missing-file.toml"], 2, words)],
         );
     }
     assert_eq!(entries(&place.join("results")).len(), 0);
+}
+
+#[test]
+fn a_file_that_holds_no_text_is_refused_at_its_place() {
+    let _machine = share_the_machine();
+    let place = place_with_plans();
+    let steps = workload(2_000, 1_000, 1, "steps = [\"l.i0\"]");
+    for (number, file) in ["/dev/zero", "pipe", "data", "huge", "latin"]
+        .iter()
+        .enumerate()
+    {
+        let engine = format!(
+            "[build.pg]\npostgres = \"distribution\"\n[config.postgres.c]\nfile = \"{file}\"\n"
+        );
+        place.write(&format!("{number}.toml"), &(steps.clone() + &engine));
+    }
+    // Nobody writes into it: who opens it waits for ever.
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        place.join("pipe"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RWXU,
+        0,
+    )
+    .unwrap();
+    let huge = fs_err::File::create(place.join("huge")).unwrap();
+    huge.set_len(1 << 40).unwrap();
+    fs_err::write(place.join("latin"), b"work_mem = 8MB\n# caf\xe9\n").unwrap();
+    fs_err::write(place.join("latin.toml"), b"name = 'a'\n# caf\xe9\n").unwrap();
+    let irregular = ".toml:10:8";
+    check_cases(
+        &place,
+        &[
+            (
+                "a device",
+                &["run", "0.toml"],
+                2,
+                &[
+                    irregular,
+                    "config `c`: `/dev/zero` is not a regular file",
+                    "help: ",
+                ],
+            ),
+            (
+                "a pipe",
+                &["check", "1.toml"],
+                2,
+                &[irregular, "`pipe` is not a regular file"],
+            ),
+            (
+                "a directory",
+                &["run", "2.toml"],
+                2,
+                &[irregular, "`data` is not a regular file"],
+            ),
+            (
+                "more than any configuration",
+                &["run", "3.toml"],
+                2,
+                &[irregular, "`huge` has more than 16 MiB"],
+            ),
+            (
+                "a file that is not UTF-8",
+                &["run", "4.toml"],
+                2,
+                &[irregular, "`latin` is not UTF-8: line 2, byte 6 is 0xE9"],
+            ),
+            (
+                "a plan that is not UTF-8",
+                &["check", "latin.toml"],
+                2,
+                &[
+                    "`latin.toml` is not UTF-8: line 2, byte 6 is 0xE9",
+                    "help: ",
+                ],
+            ),
+            (
+                "a plan without an end",
+                &["check", "/dev/zero"],
+                2,
+                &["`/dev/zero` has more than 16 MiB"],
+            ),
+        ],
+    );
+    assert_eq!(entries(&place.join("results")).len(), 0);
+}
+
+#[test]
+fn a_url_that_is_wrong_is_refused_at_its_place_without_its_password() {
+    let _machine = share_the_machine();
+    let place = place_with_plans();
+    let steps = workload(2_000, 1_000, 1, "steps = [\"l.i0\"]");
+    for (number, (url, said)) in [
+        ("postgresql://me:hunter2", "the port is not a number"),
+        (
+            "postgresql://me:hun/ter2@127.0.0.1/ib",
+            "write `/` as `%2F`",
+        ),
+        ("mysql://me:12?hunter2@127.0.0.1/ib", "`?` as `%3F`"),
+        (
+            "mysql://me:hunter2@127.0.0.1:99999/ib",
+            "the port `99999` is not",
+        ),
+        (
+            "postgresql://me:hunter2@h/ib?sslmode=maybe",
+            "`sslmode=maybe`",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("{number}.toml");
+        place.write(&name, &format!("{steps}[build.theirs]\nurl = \"{url}\"\n"));
+        let at = format!("{name}:8:7");
+        let words: &[&str] = &[&at, said, "build `theirs`", "help: "];
+        check_cases(&place, &[(url, &["run", &name], 2, words)]);
+        let ended = place.assay(&["check", &name]).expect_code(2);
+        for part in ["hunter2", "hun/", "ter2", "12?"] {
+            assert!(!ended.stderr.contains(part), "{part}: {ended}");
+        }
+    }
+}
+
+#[test]
+fn processors_that_are_not_there_are_refused_at_their_place() {
+    let _machine = share_the_machine();
+    if !postgres_is_here_or_test_is_skipped() {
+        return;
+    }
+    let place = place_with_plans();
+    let steps = workload(2_000, 1_000, 1, "steps = [\"l.i0\"]");
+    let engine =
+        format!("{POSTGRES}cpus = \"0-999\"\n[config.postgres.next]\nextends = \"base\"\n");
+    place.write("cpus.toml", &(steps + &engine));
+    let words: &[&str] = &[
+        "cpus.toml:12:8",
+        "target `pg.base`: config: `cpus` names ",
+        "999, which are not online",
+        "help: online on this machine: 0",
+        // Once, though another target has it too.
+        "1 error in `cpus.toml`",
+    ];
+    check_cases(
+        &place,
+        &[
+            ("cpus", &["run", "cpus.toml"], 2, words),
+            ("cpus, checked", &["check", "cpus.toml"], 2, words),
+        ],
+    );
 }
 
 #[test]
@@ -202,7 +371,12 @@ fn a_build_that_is_none_is_refused() {
                 "no directory",
                 &["run", "pg.toml", "--set", &nowhere],
                 2,
-                &["build `pg`", "there is no directory", "help: "],
+                &[
+                    "--set build.pg.postgres=",
+                    "build `pg`",
+                    "there is no directory",
+                    "help: ",
+                ],
             ),
             (
                 "no server in it",
@@ -234,68 +408,97 @@ fn a_build_that_is_none_is_refused() {
 }
 
 #[test]
-fn an_option_that_an_engine_does_not_know_fails_its_cells() {
+fn an_option_that_an_engine_does_not_know_is_refused_at_its_place() {
     let _machine = share_the_machine();
     let place = place_with_plans();
-    let run = ["run", "lite.toml", "--data", "data", "--set"];
-    let unknown = [&run[..], &["config.sqlite.base.set.jurnal_mode=wal"]].concat();
-    let value = [&run[..], &["config.sqlite.base.set.journal_mode=wall"]].concat();
+    let steps = workload(2_000, 1_000, 1, "steps = [\"l.i0\"]");
+    let lite = |name: &str, set: &str| {
+        let engine = "[build.lite]\nsqlite = \"bundled\"\n[config.sqlite.base]\nset.temp_store = \"memory\"\n";
+        let text = format!("{steps}{engine}[config.sqlite.next]\nextends = \"base\"\n{set}\n");
+        place.write(name, &text);
+    };
+    lite("unknown.toml", "set.jurnal_mode = \"wal\"");
+    lite("value.toml", "set.journal_mode = \"wall\"");
     check_cases(
         &place,
         &[
             (
                 "unknown pragma",
-                &unknown,
-                1,
-                &["`jurnal_mode` is not a pragma of SQLite", "help: "],
+                &["run", "unknown.toml"],
+                2,
+                &[
+                    "unknown.toml:13:19",
+                    "target `lite.next`: config: `jurnal_mode` is not a pragma of SQLite",
+                    "help: ",
+                ],
             ),
             (
-                "value of a pragma",
-                &value,
-                1,
-                &["`journal_mode = wall` did not take effect", "help: "],
+                "value of a pragma, checked",
+                &["check", "value.toml"],
+                2,
+                &[
+                    "value.toml:13:20",
+                    "`journal_mode = wall` did not take effect",
+                ],
+            ),
+            (
+                "one that is extended, by `--set`",
+                &[
+                    "check",
+                    "value.toml",
+                    "--set",
+                    "config.sqlite.base.set.jurnal=1",
+                ],
+                2,
+                &[
+                    "--set config.sqlite.base.set.jurnal=1",
+                    "targets `lite.base`, `lite.next`: config: `jurnal` is not a pragma of the build",
+                    "1 error in `--set`",
+                ],
             ),
         ],
     );
-    place.assert_nothing_is_left();
-    if !postgres_is_here_or_test_is_skipped() {
-        return;
+    if let Some(build) = mysql_or_test_is_skipped("innodb") {
+        let engine = mysql(&build, "innodb") + "innodb_bufer_pool_size = \"1G\"\n";
+        let engine = engine.replace(" }\n", " }\n[config.mysql.next.set]\n");
+        place.write("my.toml", &(steps.clone() + &engine));
+        let words: &[&str] = &[
+            "my.toml:13:26",
+            "target `my.next`: config: ",
+            "unknown variable",
+            "help: ",
+        ];
+        check_cases(&place, &[("MySQL", &["run", "my.toml"], 2, words)]);
     }
-    let run = ["run", "pg.toml", "--data", "data", "--set"];
-    let unknown = [&run[..], &["config.postgres.base.set.shared_bufers=3"]].concat();
-    let value = [&run[..], &["config.postgres.base.set.shared_buffers=lots"]].concat();
-    check_cases(
-        &place,
-        &[
-            (
-                "unknown option",
-                &unknown,
-                1,
-                &[
-                    "unrecognized configuration parameter \"shared_bufers\"",
-                    "line ",
-                    "help: ",
-                ],
-            ),
-            (
-                "value of an option",
-                &value,
-                1,
-                &[
-                    "invalid value for parameter \"shared_buffers\": \"lots\"",
-                    "help: ",
-                ],
-            ),
-        ],
-    );
-    // The configuration is in the record, for the line numbers to be looked up; the database is gone.
-    let runs = entries(&place.join("results"));
-    let conf = "cells/pg.base/c1/r1/server.conf";
-    assert_eq!(
-        runs.iter().filter(|run| run.join(conf).is_file()).count(),
-        2
-    );
-    place.assert_nothing_is_left();
+    if postgres_is_here_or_test_is_skipped() {
+        place.write("base.conf", "work_mem = 8MB\nshared_buffers = lots\n");
+        let engine =
+            format!("{POSTGRES}shared_bufers = 3\n[config.postgres.file]\nfile = \"base.conf\"\n");
+        let engine = engine.replace(" }\n", " }\n[config.postgres.next.set]\n");
+        place.write("pg-options.toml", &(steps + &engine));
+        let words: &[&str] = &[
+            "pg-options.toml:13:17",
+            "unrecognized configuration parameter \"shared_bufers\"",
+            "pg-options.toml:15:8",
+            "line 2 of it",
+            "invalid value for parameter \"shared_buffers\": \"lots\"",
+            "2 errors in `pg-options.toml`; nothing was run",
+        ];
+        check_cases(
+            &place,
+            &[
+                ("PostgreSQL", &["run", "pg-options.toml"], 2, words),
+                (
+                    "PostgreSQL, checked",
+                    &["check", "pg-options.toml"],
+                    2,
+                    words,
+                ),
+            ],
+        );
+    }
+    assert_eq!(entries(&place.join("results")).len(), 0);
+    assert_eq!(entries(&place.join("data")).len(), 0);
 }
 
 #[test]
@@ -348,7 +551,7 @@ fn a_server_that_can_not_be_reached_is_named_without_its_password() {
                 "a config",
                 &["run", "config.toml"],
                 2,
-                &["can't be given a config", "help: "],
+                &["config.toml:10:20", "can't be given a config", "help: "],
             ),
             (
                 "no URL",
@@ -378,13 +581,13 @@ fn a_place_that_can_not_be_written_is_named() {
             (
                 "results in /proc",
                 &run("/proc/assay", "data"),
-                1,
+                2,
                 &["`/proc/assay`", "help: ", "`--results`"],
             ),
             (
                 "results is a file",
                 &run("file", "data"),
-                1,
+                2,
                 &["`file", "help: ", "`--results`"],
             ),
             (
@@ -403,7 +606,7 @@ fn a_place_that_can_not_be_written_is_named() {
                 "both",
                 &["run", "null.toml", "--results", "file"],
                 2,
-                &["`file/data`", "help: "],
+                &["`file/data`", "help: ", "with `--results`"],
             ),
         ],
     );
@@ -418,7 +621,7 @@ fn a_place_that_can_not_be_written_is_named() {
         fs_err::set_permissions(&closed, std::os::unix::fs::PermissionsExt::from_mode(0o555))
             .unwrap();
         let words: &[&str] = &["`closed/", "Permission denied", "help: "];
-        check_cases(&place, &[("closed", &run("closed", "data"), 1, words)]);
+        check_cases(&place, &[("closed", &run("closed", "data"), 2, words)]);
     }
 }
 

@@ -15,7 +15,7 @@ use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::place::{ASSAY, Place, eventually, workload};
+use crate::place::{ASSAY, Place, entries, eventually, workload};
 use crate::show_json::Shown;
 use crate::{postgres_is_here_or_test_is_skipped, say_skipped, share_the_machine};
 
@@ -324,6 +324,116 @@ fn the_figures_of_the_clients_machine_are_not_those_of_a_server_on_another() {
     // From this machine, the same address is this machine.
     let (host, _) = measured(&away, Command::new(ASSAY));
     assert_eq!(host, "local");
+    server
+        .guarded
+        .stop(&[(Ending::Interrupt, Duration::from_secs(20))])
+        .unwrap();
+}
+
+#[test]
+fn what_would_end_a_run_in_a_server_is_said_before_it_begins() {
+    let _machine = share_the_machine();
+    if !postgres_is_here_or_test_is_skipped() {
+        return;
+    }
+    let mut server = Foreign::start();
+    let postgres = Postgres::attach(&server.url("right")).unwrap();
+    let mut session = postgres.connect().unwrap();
+    let mut run_all = |statements: &[&str]| {
+        for sql in statements {
+            session.query(sql).unwrap();
+        }
+    };
+    run_all(&[
+        "set password_encryption = 'scram-sha-256'",
+        "create role weak login password 'right'",
+        "revoke create on schema public from public",
+    ]);
+    let place = Place::new();
+    let url = server.url("right").replace("me:", "weak:");
+    let plan = workload(2_000, 1_000, 1, "steps = [\"l.i0\"]")
+        + &format!("[build.theirs]\nurl = \"{url}\"\n");
+    let refused = |clients: &str, words: &[&str]| {
+        let ended = place.run(&plan, &["--set", clients]).expect_code(2);
+        let ended = ended.expect_in_stderr(words);
+        assert!(!ended.stderr.contains("right"), "{ended}");
+    };
+    let one = "clients=1";
+    refused(
+        one,
+        &[
+            "plan.toml:8:7",
+            "role `weak` may not make tables in schema `public`",
+            "help: `grant create on schema public to weak`",
+        ],
+    );
+    run_all(&[
+        "grant create on schema public to weak",
+        "alter role weak set statement_timeout = '7s'",
+        "alter role weak set search_path = nowhere",
+        "alter role weak connection limit 4",
+    ]);
+    // All at once.
+    refused(
+        one,
+        &[
+            "it ends statements after 7s",
+            "help: `alter role weak set statement_timeout = 0`",
+            "tables have no place in it: `search_path` is `nowhere`",
+            "the run needs 5 connections, and its role has room for 4 more",
+            "help: `alter role weak connection limit -1`, or use fewer clients",
+            "3 errors in `plan.toml`",
+        ],
+    );
+    run_all(&[
+        "alter role weak reset all",
+        "alter role weak set default_transaction_read_only = on",
+        "alter role weak connection limit -1",
+    ]);
+    refused(
+        one,
+        &[
+            "its transactions are read only",
+            "set default_transaction_read_only = off`",
+        ],
+    );
+    run_all(&["alter role weak reset all"]);
+    refused(
+        "clients=100",
+        &[
+            "the server has room for",
+            "help: raise `max_connections`, or",
+        ],
+    );
+    assert_eq!(entries(&place.join("results")).len(), 0);
+    place.run(&plan, &[]).expect_code(0);
+    assert_eq!(server.tables(), Vec::<String>::new());
+    drop(session);
+    server
+        .guarded
+        .stop(&[(Ending::Interrupt, Duration::from_secs(20))])
+        .unwrap();
+}
+
+#[test]
+fn a_table_that_can_not_be_made_is_said_for_its_own_reason() {
+    let _machine = share_the_machine();
+    if !postgres_is_here_or_test_is_skipped() {
+        return;
+    }
+    let mut server = Foreign::start();
+    let postgres = Postgres::attach(&server.url("right")).unwrap();
+    let mut session = postgres.connect().unwrap();
+    // A type of that name is in the way, which is no table.
+    session.query("create type pi1 as enum ('x')").unwrap();
+    let place = Place::new();
+    let ended = place.run(&server.plan("right"), &[]).expect_code(1);
+    let ended = ended.expect_in_stderr(&[
+        "error: `create table pi1",
+        "caused by: type \"pi1\" already exists",
+    ]);
+    assert!(!ended.stderr.contains("a table of that name"), "{ended}");
+    drop(session);
     server
         .guarded
         .stop(&[(Ending::Interrupt, Duration::from_secs(20))])

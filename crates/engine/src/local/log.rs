@@ -15,8 +15,23 @@ pub fn tail(log: &Path, lines: usize) -> Vec<String> {
     tail_since(log, 0, lines)
 }
 
-/// The last lines that were written after its first `start` bytes.
+/// More characters of a line are cut: a statement that a server logs may fill screens.
+const LINE_CHARS_MAX: usize = 300;
+
+/// Returns the last lines that were written after its first `start` bytes, long ones cut.
 pub(crate) fn tail_since(log: &Path, start: u64, lines: usize) -> Vec<String> {
+    let mut tail = whole_tail_since(log, start, lines);
+    for line in &mut tail {
+        if let Some((end, _)) = line.char_indices().nth(LINE_CHARS_MAX) {
+            line.truncate(end);
+            line.push('…');
+        }
+    }
+    tail
+}
+
+/// Returns the last lines that were written after its first `start` bytes.
+pub(crate) fn whole_tail_since(log: &Path, start: u64, lines: usize) -> Vec<String> {
     const BYTES_MAX: u64 = 64 * 1024;
     let read = || -> std::io::Result<Vec<u8>> {
         let mut file = fs::File::open(log)?;
@@ -49,5 +64,12 @@ mod tests {
         assert_eq!(tail(log.path(), 2), ["two", "three"]);
         assert_eq!(tail_since(log.path(), 5, 9), ["two", "three"]);
         assert!(tail(Path::new("/nowhere"), 3).is_empty());
+        fs::write(
+            log.path(),
+            format!("{}\n{}\n", "ü".repeat(300), "ü".repeat(301)),
+        )
+        .unwrap();
+        let tail = tail(log.path(), 2);
+        assert_eq!(tail, ["ü".repeat(300), "ü".repeat(300) + "…"]);
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use fs_err as fs;
 
-use super::log::{size, tail, tail_since};
+use super::log::{size, tail, tail_since, whole_tail_since};
 use crate::guard::{Deadline, Ending, Guarded, Spawn, command_line};
 use crate::limits::Enforced;
 use crate::{Error, ErrorClass, SetupError};
@@ -191,7 +191,7 @@ impl Programs<'_> {
                     tail: log,
                 });
             };
-            let whole = tail_since(self.log, log_start, COMPLAINT_LINES);
+            let whole = whole_tail_since(self.log, log_start, COMPLAINT_LINES);
             return Err(match (ready.complaint)(&whole) {
                 Some(complaint) => complaint,
                 None => SetupError::Command {

@@ -184,6 +184,57 @@ impl Place {
     }
 }
 
+/// A place in a temporary directory, where a build reads a configuration and no server is started.
+pub(crate) struct Trial {
+    /// Goes before the directory that it is in.
+    pub(crate) place: Place,
+    _directory: tempfile::TempDir,
+}
+
+impl Trial {
+    /// Checks that the server's user can get to the build and to the data directory, which is not made, and makes the
+    /// place.
+    pub(crate) fn make(
+        kind: &'static Kind,
+        options: &StartOptions<'_>,
+        bin_dir: &Path,
+    ) -> Result<Self, SetupError> {
+        let io = |action: &str| {
+            let action = action.to_string();
+            |source| SetupError::Io { action, source }
+        };
+        let data_dir = std::path::absolute(options.data_dir).map_err(io("resolve a path"))?;
+        let user = user::server_user(kind.name, options.user, kind.user, &data_dir)?;
+        if let Some(user) = &user {
+            user.check_access(bin_dir, options.build, &data_dir.join(kind.user))?;
+        }
+        let directory = tempfile::tempdir()
+            .and_then(|directory| {
+                let mode = std::fs::Permissions::from_mode(0o711);
+                fs::set_permissions(directory.path(), mode).map(|()| directory)
+            })
+            .map_err(io("make a temporary directory to try a config in"))?;
+        let options = StartOptions {
+            data_dir: directory.path(),
+            user: user.as_ref().map(|user| user.name.as_str()),
+            log: &directory.path().join("log"),
+            limits: &Limits::default(),
+            ..*options
+        };
+        Ok(Self {
+            place: Place::make(kind, &options, bin_dir)?,
+            _directory: directory,
+        })
+    }
+
+    /// Returns the lines that the programs have written.
+    pub(crate) fn output(&self) -> Vec<String> {
+        let bytes = fs::read(&self.place.log).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        text.lines().map(str::to_string).collect()
+    }
+}
+
 /// Says in the data directory where the sockets are: until the server's guard has to remove them, they are left when
 /// assay is killed.
 fn note_sockets(data_dir: &DataDir, sockets: &Path) -> Result<(), SetupError> {

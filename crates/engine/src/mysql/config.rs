@@ -327,6 +327,28 @@ fn quoted(value: &str) -> String {
     }
 }
 
+/// Returns the first option of `set` that the `help` of a server does not list. Beginnings of names are good, and so is
+/// what may stand before them.
+pub(super) fn unknown<'a>(set: &'a [(String, String)], help: &[String]) -> Option<&'a str> {
+    let listed = |line: &String| {
+        let name = line.trim_start().split_once("--")?.1;
+        let end = name.find(['=', ' ', '[']).unwrap_or(name.len());
+        Some(plain(&name[..end]))
+    };
+    let known: Vec<String> = help.iter().filter_map(listed).collect();
+    let is_known = |name: &str| {
+        let wanted = plain(name);
+        let prefixes = ["skip_", "disable_", "enable_", "maximum_"];
+        let bare = prefixes.iter().find_map(|it| wanted.strip_prefix(it));
+        known
+            .iter()
+            .any(|it| it.starts_with(&wanted) || bare.is_some_and(|bare| it.starts_with(bare)))
+    };
+    let is_lenient = |name: &str| name.starts_with("loose") || name.contains('.');
+    let mut names = set.iter().map(|(name, _)| name.as_str());
+    names.find(|name| !is_lenient(name) && !is_known(name))
+}
+
 /// What in the log of a server that did not start is about its configuration; `None` if nothing is. English, because
 /// the servers' messages are when nothing else is asked for.
 pub(super) fn complaint(log: &[String]) -> Option<String> {
@@ -499,6 +521,30 @@ mod tests {
             assert!(matches!(error, SetupError::Config { .. }), "{name}");
         }
         assert!(composed("8.0.36", &[], &[("sync_binlog", "1\nport=2")], 1).is_err());
+    }
+
+    #[test]
+    fn an_option_that_the_help_does_not_list_is_unknown() {
+        let help = [
+            "mysqld  Ver 8.0.15 for Linux on x86_64",
+            "  -b, --basedir=name  Path to installation directory.",
+            "  --innodb-buffer-pool-size=# ",
+            "  --log-bin[=name]    Configures the name prefix",
+        ];
+        let help = help.map(String::from);
+        let unknown = |name: &str| unknown(&[(name.to_string(), String::new())], &help).is_some();
+        for name in [
+            "innodb_buffer_pool_size",
+            "basedir",
+            "skip_log_bin",
+            "Log-Bin",
+            "loose_x",
+        ] {
+            assert!(!unknown(name), "{name}");
+        }
+        for name in ["innodb_bufer_pool_size", "skip_log_bins", "ver"] {
+            assert!(unknown(name), "{name}");
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod failure;
 mod inspect;
 mod installation;
 mod observer;
+mod obstacles;
 mod packet;
 mod server;
 mod session;
@@ -27,8 +28,9 @@ pub use session::MysqlSession;
 
 use crate::limits::Applied;
 use crate::{
-    Capabilities, Dialect, Engine, Error, Observer, ServerEngine, Session, Setting, SettleLimits,
-    Settled, SetupError, SqlEngine, StartOptions, Storage, Table, TableFacts,
+    Capabilities, Dialect, Engine, Error, Needs, Observer, Obstacle, ServerEngine, Session,
+    Setting, SettleLimits, Settled, SetupError, SqlEngine, StartOptions, Storage, Table,
+    TableFacts,
 };
 
 use server::{Places, Server};
@@ -62,6 +64,15 @@ impl Mysql {
         mysql.server = Some(server);
         mysql.find_places();
         Ok(mysql)
+    }
+
+    /// Has the build read its configuration, as the user who would run its server; nothing is started.
+    ///
+    /// # Errors
+    /// [`SetupError::Config`] for an option or a value that this version does not have; [`SetupError::Build`] and
+    /// [`SetupError::Directory`] where that user can't get to the build or to the data directory.
+    pub fn try_config(options: &StartOptions<'_>) -> Result<(), SetupError> {
+        server::try_config(options)
     }
 
     /// Uses the server at `url`, which assay did not start: it makes nothing there but its tables, in the URL's
@@ -267,6 +278,10 @@ impl ServerEngine for Mysql {
 
     fn data_dir(&self) -> Option<&crate::DataDir> {
         self.server.as_ref().map(Server::data_dir)
+    }
+
+    fn obstacles(&self, needs: Needs) -> Result<Vec<Obstacle>, Error> {
+        obstacles::find(&mut self.connect()?, &self.address.database, needs)
     }
 
     fn notes(&self) -> &[String] {

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use fs_err as fs;
 
-use super::config::{self, Parts};
+use super::config::{self, ConfigText, Parts};
 use super::installation::{Installation, locate};
 use super::{Address, Host, MysqlSession, SslMode};
 use crate::guard::{Ending, Guarded};
 use crate::local::program::{Programs, Readiness};
-use crate::local::server::{self as local, Found, Kind, Place, StartOptions};
+use crate::local::server::{self as local, Found, Kind, Place, StartOptions, Trial};
 use crate::{Error, Session, SetupError, Storage};
 
 /// The account that every way of making system tables makes, here without a password, and the database that assay
@@ -64,14 +64,7 @@ pub(super) fn start(options: &StartOptions<'_>) -> Result<Server, SetupError> {
     let installation = locate(options.build)?;
     let bin_dir = installation.program.parent().unwrap_or(Path::new("/"));
     let place = Place::make(&KIND, options, bin_dir)?;
-    let config = config::compose(&Parts {
-        installation: &installation,
-        connections: options.connections,
-        files: options.config_files,
-        set: options.set,
-        directory: place.data_dir.path(),
-        socket: &place.socket(),
-    })?;
+    let config = composed(options, &installation, &place)?;
     let build = Build {
         name: options.build,
         installation: &installation,
@@ -110,6 +103,68 @@ pub(super) fn start(options: &StartOptions<'_>) -> Result<Server, SetupError> {
     ))
 }
 
+/// Has the build read its options, without system tables.
+pub(super) fn try_config(options: &StartOptions<'_>) -> Result<(), SetupError> {
+    let installation = locate(options.build)?;
+    let version = &installation.version;
+    let bin_dir = installation.program.parent().unwrap_or(Path::new("/"));
+    let trial = Trial::make(&KIND, options, bin_dir)?;
+    let place = &trial.place;
+    for name in [KIND.data, "tmp"] {
+        place.make_directory(&place.data_dir.path().join(name))?;
+    }
+    let config = composed(options, &installation, place)?;
+    let option_file = place.write("server.cnf", &config.text)?;
+    // Others read them all to say what they come to.
+    let validates = version.is_mysql_from(8, 0, 16);
+    let how: &[&str] = if validates {
+        &["--validate-config"]
+    } else {
+        &["--verbose", "--help"]
+    };
+    let programs = place.programs(options.stop);
+    let ran = programs.run(&installation.program, server_args(&option_file, how), None);
+    let output = trial.output();
+    let is_error = |line: &&String| line.contains("[ERROR]");
+    let errors: Vec<String> = output.iter().filter(is_error).cloned().collect();
+    let unknown = || {
+        // The only versions that are silent about them here.
+        let is_silent = version.is_mysql_from(8, 0, 0) && !validates;
+        let unknown = config::unknown(options.set, &output).filter(|_| is_silent && ran.is_ok());
+        unknown.map(|name| format!("unknown variable '{name}'"))
+    };
+    match config::complaint(&errors).or_else(unknown) {
+        Some(complaint) => Err(SetupError::Config {
+            what: format!("{version} refuses it: {complaint}"),
+            help: "give a name and a value that this version has, or leave the option out".into(),
+        }),
+        None => ran,
+    }
+}
+
+fn composed(
+    options: &StartOptions<'_>,
+    installation: &Installation,
+    place: &Place,
+) -> Result<ConfigText, SetupError> {
+    config::compose(&Parts {
+        installation,
+        connections: options.connections,
+        files: options.config_files,
+        set: options.set,
+        directory: place.data_dir.path(),
+        socket: &place.socket(),
+    })
+}
+
+/// The program's arguments with an option file, which has to be the first.
+fn server_args(option_file: &Path, more: &[&str]) -> Vec<OsString> {
+    let mut first = OsString::from("--defaults-file=");
+    first.push(option_file);
+    let more = more.iter().map(OsString::from);
+    std::iter::once(first).chain(more).collect()
+}
+
 /// A build at work on its directory.
 struct Build<'a> {
     name: &'a str,
@@ -119,14 +174,6 @@ struct Build<'a> {
 }
 
 impl Build<'_> {
-    /// The program's arguments with an option file, which has to be the first.
-    fn args(&self, option_file: &Path, more: &[&str]) -> Vec<OsString> {
-        let mut first = OsString::from("--defaults-file=");
-        first.push(option_file);
-        let more = more.iter().map(OsString::from);
-        std::iter::once(first).chain(more).collect()
-    }
-
     /// Makes the system tables, by the server itself: MySQL from 5.7 on has the statements in it, others read them. The
     /// scripts that the latter come with do the same, but not everywhere that their programs run.
     fn make_system_tables(&self, options: &str) -> Result<(), SetupError> {
@@ -139,7 +186,7 @@ impl Build<'_> {
             program, version, ..
         } = self.installation;
         if version.is_mysql_from(5, 7, 0) {
-            let args = self.args(&option_file, &["--initialize-insecure"]);
+            let args = server_args(&option_file, &["--initialize-insecure"]);
             return self.programs.run(program, args, None);
         }
         let statements = self.system_table_statements()?;
@@ -156,7 +203,7 @@ impl Build<'_> {
         if version.is_mariadb() {
             args.push("--enforce-storage-engine=");
         }
-        let args = self.args(&option_file, &args);
+        let args = server_args(&option_file, &args);
         self.programs.run(program, args, Some(&statements))
     }
 
@@ -204,7 +251,7 @@ impl Build<'_> {
         let version = &self.installation.version;
         self.programs.serve(
             &self.installation.program,
-            self.args(option_file, &[]),
+            server_args(option_file, &[]),
             self.place.socket_dir.path(),
             Readiness {
                 server: &|| format!("{version} at `{address}`"),

@@ -10,6 +10,8 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
+use super::tls::in_words;
+
 /// Returns whether a connection between two addresses stays on one host. To an address of any of its own interfaces the
 /// kernel connects from that very address.
 fn is_one_host(local: IpAddr, peer: IpAddr) -> bool {
@@ -64,9 +66,14 @@ impl Stream {
             )
         })?;
         let mut tcp = tcp.try_clone()?;
+        let worded = |error: io::Error| {
+            let of_tls = error.get_ref().and_then(|error| error.downcast_ref());
+            let words = of_tls.map(in_words);
+            words.map_or(error, |words| io::Error::other(words))
+        };
         let mut tls = ClientConnection::new(config, name).map_err(io::Error::other)?;
         while tls.is_handshaking() {
-            tls.complete_io(&mut tcp)?;
+            tls.complete_io(&mut tcp).map_err(worded)?;
         }
         *self = Self::Tls(Box::new(StreamOwned::new(tls, tcp)));
         Ok(())

@@ -60,6 +60,52 @@ pub(crate) fn client_config(trust: Trust, root: Option<&Path>) -> Result<Arc<Cli
     Ok(Arc::new(config))
 }
 
+/// Returns what went wrong, in words: of most of its errors the library has only the names.
+pub(crate) fn in_words(error: &rustls::Error) -> String {
+    use CertificateError::{
+        ApplicationVerificationFailure, BadSignature, Expired, ExpiredContext, NotValidForName,
+        NotValidForNameContext, NotValidYet, NotValidYetContext, Other, Revoked, UnknownIssuer,
+    };
+    let rustls::Error::InvalidCertificate(wrong) = error else {
+        return spaced(&error.to_string());
+    };
+    let what = match wrong {
+        UnknownIssuer => "no authority that is trusted here has signed it",
+        Expired | ExpiredContext { .. } => "it has expired",
+        NotValidYet | NotValidYetContext { .. } => "it is not valid yet",
+        NotValidForName | NotValidForNameContext { .. } => "it is for another host",
+        BadSignature | ApplicationVerificationFailure => "its signature is wrong",
+        Revoked => "it was revoked",
+        Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
+            "it is that of an authority, and not a server's"
+        }
+        wrong => {
+            return format!(
+                "the server's certificate is not accepted: {}",
+                spaced(&format!("{wrong:?}"))
+            );
+        }
+    };
+    format!("the server's certificate is not accepted: {what}")
+}
+
+/// Parts the names of a text into words: `HandshakeFailure` is `handshake failure`.
+fn spaced(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut last = ' ';
+    for char in text.chars() {
+        let is_new = char.is_ascii_uppercase() && last.is_ascii_lowercase();
+        match char {
+            '(' | ')' | '{' | '}' => out.push(' '),
+            _ if is_new => out.extend([' ', char.to_ascii_lowercase()]),
+            _ if char.is_ascii_uppercase() && last == ' ' => out.push(char.to_ascii_lowercase()),
+            _ => out.push(char),
+        }
+        last = char;
+    }
+    out.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 fn refused(message: String) -> Error {
     Error::new(ErrorClass::Refused, message)
 }
@@ -158,5 +204,40 @@ impl ServerCertVerifier for Verifier {
         self.provider
             .signature_verification_algorithms
             .supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::{AlertDescription, OtherError, PeerIncompatible};
+
+    use super::*;
+
+    #[test]
+    fn errors_are_in_words() {
+        let not_accepted = |wrong| in_words(&rustls::Error::InvalidCertificate(wrong));
+        assert_eq!(
+            not_accepted(CertificateError::UnknownIssuer),
+            "the server's certificate is not accepted: no authority that is trusted here has signed it"
+        );
+        let other = OtherError(Arc::new(std::io::Error::other("CaUsedAsEndEntity")));
+        assert!(not_accepted(CertificateError::Other(other)).ends_with("and not a server's"));
+        assert!(not_accepted(CertificateError::BadEncoding).ends_with(": bad encoding"));
+        for (error, words) in [
+            (
+                rustls::Error::AlertReceived(AlertDescription::HandshakeFailure),
+                "received fatal alert: handshake failure",
+            ),
+            (
+                rustls::Error::PeerIncompatible(PeerIncompatible::NoCipherSuitesInCommon),
+                "peer is incompatible: no cipher suites in common",
+            ),
+        ] {
+            assert!(
+                in_words(&error).to_lowercase().contains(words),
+                "{}",
+                in_words(&error)
+            );
+        }
     }
 }

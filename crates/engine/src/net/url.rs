@@ -15,9 +15,16 @@ impl Url {
     /// Takes apart what follows `scheme://`.
     ///
     /// # Errors
-    /// Says which part is wrong; never holds a password.
+    /// Says which part is wrong; never holds a password, or what may be a part of one.
     pub(crate) fn parse(rest: &str) -> Result<Self, String> {
         let mut url = Self::default();
+        let end = rest.find(['/', '?']).unwrap_or(rest.len());
+        if rest[end..].contains('@') {
+            // What is taken for host, port and database may be parts of a password.
+            return Err("an `@` stands after a `/` or a `?`: in a user or a password write `/` as `%2F` and `?` as `%3F`, \
+                        elsewhere `@` as `%40`"
+                .into());
+        }
         let (rest, parameters) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
         let (login, place) = authority
@@ -32,13 +39,19 @@ impl Url {
             Some(bracketed) => {
                 let (host, rest) = bracketed
                     .split_once(']')
-                    .ok_or_else(|| format!("`[` without `]` in host `{place}`"))?;
+                    .ok_or("the host has a `[` without `]`")?;
                 (host, rest.strip_prefix(':').unwrap_or(rest))
             }
             None => place.rsplit_once(':').unwrap_or((place, "")),
         };
         url.host = decoded("host", host)?;
         url.port = decoded("port", port)?;
+        let is_number = |text: &String| text.parse::<u16>().is_ok_and(|port| port > 0);
+        if let Some(port) = url.port.as_ref().filter(|port| !is_number(port)) {
+            // Without an `@` it may be a password whose host is missing.
+            let port = login.map_or(String::new(), |_| format!(" `{port}`"));
+            return Err(format!("the port{port} is not a number from 1 to 65535"));
+        }
         url.database = decoded("database", database)?;
         for parameter in parameters.split('&').filter(|text| !text.is_empty()) {
             let (name, value) = parameter
@@ -102,6 +115,11 @@ mod tests {
             ("u:hunter2@[h/d", "`[`"),
             ("u:hunter2@h/d?x", "`x`"),
             ("u:hunter2@h%00/d", "zero byte"),
+            ("u:hunter2", "the port is not a number"),
+            ("u:hunter2/d", "the port is not a number"),
+            ("u:hun/ter2@h/d", "`%2F`"),
+            ("u:12?hunter2@h/d", "`%3F`"),
+            ("u:p@hunter2/x@h/d", "`@`"),
         ] {
             let error = Url::parse(url).err().unwrap();
             assert!(

@@ -20,6 +20,10 @@ const OURS: [&str; 11] = [
     "unix_socket_group",
 ];
 
+/// What stands before a file of the plan, and before its options.
+const FILE_HEADER: &str = "# File ";
+const SET_HEADER: &str = "# Options of the config.";
+
 /// What `initdb` allows, and what assay's own connections and the server's reserve need of it.
 const CONNECTIONS_DEFAULT: u32 = 100;
 const CONNECTIONS_SPARE: u32 = 16;
@@ -69,7 +73,7 @@ pub(super) fn compose(parts: &Parts<'_>) -> Result<ConfigText, SetupError> {
     let mut overridden = Vec::new();
     for (number, file) in parts.files.iter().enumerate() {
         text.push_str(&format!(
-            "\n# File {} of the config, verbatim.\n{file}",
+            "\n{FILE_HEADER}{} of the config, verbatim.\n{file}",
             number + 1
         ));
         if !file.ends_with('\n') {
@@ -78,7 +82,7 @@ pub(super) fn compose(parts: &Parts<'_>) -> Result<ConfigText, SetupError> {
         overridden.extend(file.lines().filter_map(name_in_line));
     }
     if !parts.set.is_empty() {
-        text.push_str("\n# Options of the config.\n");
+        text.push_str(&format!("\n{SET_HEADER}\n"));
     }
     for (name, value) in parts.set {
         if !is_name(name) {
@@ -219,6 +223,35 @@ pub(super) fn complaint(log: &[String]) -> Option<String> {
     )
 }
 
+/// Returns a complaint without the path of `config_file`, which is gone when it is read, and with the lines of the plan's
+/// files instead of those of its `text`.
+pub(super) fn without_places(complaint: &str, config_file: &Path, text: &str) -> String {
+    let mark = format!(" in file \"{}\" line ", config_file.display());
+    let mut parts = complaint.split(&mark);
+    let mut out = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        let digits = part.find(|char: char| !char.is_ascii_digit());
+        let (line, rest) = part.split_at(digits.unwrap_or(part.len()));
+        let before = text.lines().take(line.parse().unwrap_or(0));
+        let mut file = None;
+        for line in before {
+            match line
+                .strip_prefix(FILE_HEADER)
+                .and_then(|rest| rest.split_once(' '))
+            {
+                Some((number, _)) => file = Some((number, 0)),
+                None if line == SET_HEADER => file = None,
+                None => file = file.map(|(number, line)| (number, line + 1)),
+            }
+        }
+        if let Some((number, line)) = file {
+            out.push_str(&format!(" in line {line} of file {number} of the config"));
+        }
+        out.push_str(rest);
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -328,6 +361,26 @@ mod tests {
         }
         let set = [("work_mem".to_string(), "1\nport=2".to_string())];
         assert!(compose(&parts(&[], &set)).is_err());
+    }
+
+    #[test]
+    fn a_complaint_names_the_line_of_the_plans_file() {
+        let files = ["a = 1\n".to_string(), "b = 2\nc d = 3\n".to_string()];
+        let set = [("work_mem".to_string(), "lots".to_string())];
+        let text = compose(&parts(&files, &set)).unwrap().text;
+        let line = |start: &str| {
+            let at = text.lines().position(|line| line.starts_with(start));
+            at.unwrap_or_else(|| panic!("no {start} in {text}")) + 1
+        };
+        let of_line = |line: usize| {
+            let complaint = format!("syntax error in file \"/x\" line {line}, near token \"d\"");
+            without_places(&complaint, Path::new("/x"), &text)
+        };
+        assert_eq!(
+            of_line(line("c d")),
+            "syntax error in line 2 of file 2 of the config, near token \"d\""
+        );
+        assert_eq!(of_line(line("work_mem")), "syntax error, near token \"d\"");
     }
 
     #[test]

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use fs_err as fs;
 
-use super::config::{self, Parts};
+use super::config::{self, ConfigText, Parts};
 use super::installation::{Installation, locate};
 use super::{Address, Host, PostgresSession, SslMode};
 use crate::guard::{Ending, Guarded};
 use crate::local::program::{Programs, Readiness};
-use crate::local::server::{self as local, Found, Kind, Place, StartOptions};
+use crate::local::server::{self as local, Found, Kind, Place, StartOptions, Trial};
 use crate::{Error, Session, SetupError, Storage};
 
 /// The role and the database that assay makes; the database's name is the Insert Benchmark's.
@@ -53,15 +53,7 @@ pub(super) fn start(options: &StartOptions<'_>) -> Result<Server, SetupError> {
     let installation = locate(options.build)?;
     let place = Place::make(&KIND, options, &installation.bin_dir)?;
     let cluster = place.data();
-    let config = config::compose(&Parts {
-        cluster: &cluster,
-        major: installation.version.major,
-        files: options.config_files,
-        set: options.set,
-        connections: options.connections,
-        socket_directory: place.socket_dir.path(),
-        port: PORT,
-    })?;
+    let config = composed(options, &installation, &place)?;
     let programs = place.programs(options.stop);
     programs.run(&installation.program("initdb"), initdb_args(&cluster), None)?;
     let config_file = place.write("server.conf", &config.text)?;
@@ -94,6 +86,55 @@ pub(super) fn start(options: &StartOptions<'_>) -> Result<Server, SetupError> {
             notes,
         },
     ))
+}
+
+/// Has the build read its configuration. It does so before it looks at a cluster, of which there is none.
+pub(super) fn try_config(options: &StartOptions<'_>) -> Result<(), SetupError> {
+    let installation = locate(options.build)?;
+    let trial = Trial::make(&KIND, options, &installation.bin_dir)?;
+    let place = &trial.place;
+    let config = composed(options, &installation, place)?;
+    place.make_directory(&place.data())?;
+    place.write(&format!("{}/postgresql.conf", KIND.data), "")?;
+    let config_file = place.write("server.conf", &config.text)?;
+    let mut args = vec!["-C".into(), "data_directory".into()];
+    args.extend(server_args(place, &config_file));
+    let ran = place
+        .programs(options.stop)
+        .run(&installation.program("postgres"), args, None);
+    ran.map_err(|error| match config::complaint(&trial.output()) {
+        Some(complaint) => SetupError::Config {
+            what: format!(
+                "PostgreSQL {} refuses it: {}",
+                installation.version.text,
+                config::without_places(&complaint, &config_file, &config.text)
+            ),
+            help: "give a name and a value that this version has, or leave the option out".into(),
+        },
+        None => error,
+    })
+}
+
+fn composed(
+    options: &StartOptions<'_>,
+    installation: &Installation,
+    place: &Place,
+) -> Result<ConfigText, SetupError> {
+    config::compose(&Parts {
+        cluster: &place.data(),
+        major: installation.version.major,
+        files: options.config_files,
+        set: options.set,
+        connections: options.connections,
+        socket_directory: place.socket_dir.path(),
+        port: PORT,
+    })
+}
+
+fn server_args(place: &Place, config_file: &Path) -> Vec<OsString> {
+    let mut config_option = OsString::from("config_file=");
+    config_option.push(config_file);
+    vec!["-D".into(), place.data().into(), "-c".into(), config_option]
 }
 
 /// Where the server's files are.
@@ -129,13 +170,10 @@ fn serve(
     config_file: &Path,
     address: &Address,
 ) -> Result<Guarded, SetupError> {
-    let mut config_option = OsString::from("config_file=");
-    config_option.push(config_file);
-    let args = vec!["-D".into(), place.data().into(), "-c".into(), config_option];
     let version = &installation.version.text;
     programs.serve(
         &installation.program("postgres"),
-        args,
+        server_args(place, config_file),
         place.socket_dir.path(),
         Readiness {
             server: &|| format!("PostgreSQL {version} at `{address}`"),

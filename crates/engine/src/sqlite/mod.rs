@@ -111,6 +111,18 @@ impl Sqlite {
         Ok(sqlite)
     }
 
+    /// Sets the pragmas on an empty database in the directory for temporary files, and removes it again.
+    ///
+    /// # Errors
+    /// As [`Sqlite::start`].
+    pub fn try_config(set: &[(String, String)]) -> Result<(), SetupError> {
+        let place = tempfile::tempdir().map_err(|source| SetupError::Io {
+            action: "make a temporary directory to try a config in".into(),
+            source,
+        })?;
+        Self::start(place.path(), set).map(drop)
+    }
+
     fn open(&self) -> Result<Connection, Error> {
         let mut connection =
             Connection::open(&self.file).map_err(|error| session::error(&error))?;

@@ -30,6 +30,9 @@ pub(crate) trait Startable: Sized {
 
     /// Starts it.
     fn start(options: &StartOptions<'_>) -> Result<Self, SetupError>;
+
+    /// Has the build read its configuration.
+    fn try_config(options: &StartOptions<'_>) -> Result<(), SetupError>;
 }
 
 /// A directory that the server's user may enter.
@@ -74,11 +77,38 @@ impl<S: Startable> Place<S> {
         set: &[(&str, &str)],
         timeout_s: u64,
     ) -> Result<S, SetupError> {
+        self.with_options(data_dir, build, set, timeout_s, S::start)
+    }
+
+    /// Has the build read a configuration, of which nothing is left.
+    pub(crate) fn try_config(&self, set: &[(&str, &str)]) -> Result<(), SetupError> {
+        self.try_config_of(&S::build(), &self.path().join("data"), set)
+    }
+
+    pub(crate) fn try_config_of(
+        &self,
+        build: &str,
+        data_dir: &Path,
+        set: &[(&str, &str)],
+    ) -> Result<(), SetupError> {
+        let tried = self.with_options(data_dir, build, set, 120, S::try_config);
+        assert!(!data_dir.exists() && !self.log().exists());
+        tried
+    }
+
+    fn with_options<T>(
+        &self,
+        data_dir: &Path,
+        build: &str,
+        set: &[(&str, &str)],
+        timeout_s: u64,
+        use_them: impl FnOnce(&StartOptions<'_>) -> T,
+    ) -> T {
         let set: Vec<(String, String)> = set
             .iter()
             .map(|(name, value)| (name.to_string(), value.to_string()))
             .collect();
-        S::start(&StartOptions {
+        use_them(&StartOptions {
             build,
             data_dir,
             config_files: &[S::CONFIG.to_string()],

@@ -474,6 +474,7 @@ fn step(
 
     let mut values = Vec::new();
     let mut place = Place::Nowhere;
+    let name_of_step = &name.name;
     for (index, Argument { name, value }) in test.arguments.iter().enumerate() {
         let named = argument.filter(|(at, _)| *at == index);
         let default = named.map_or(*value, |(_, value)| value);
@@ -491,6 +492,28 @@ fn step(
                 )
                 .label("the name says otherwise")
                 .help("leave it out, or use the test's name with a suffix of your own"),
+            );
+        }
+        let rows = defaults.setting.sizes.rows;
+        let is_more = u64::try_from(field.value).is_ok_and(|value| value > rows);
+        if is_more && field.trusted && test.is_range(name) {
+            let here = if field.place == Place::Nowhere {
+                name_place
+            } else {
+                field.place
+            };
+            cx.report(
+                Diagnostic::error(
+                    "plan::out-of-range",
+                    here,
+                    format!(
+                        "step {} reads ranges of {} rows, and a table has {rows}",
+                        code(&name_of_step),
+                        field.value
+                    ),
+                )
+                .label(format!("at most {rows}"))
+                .help("make `rows` larger, or the range smaller"),
             );
         }
         if place == Place::Nowhere {

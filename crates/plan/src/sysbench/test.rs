@@ -757,6 +757,22 @@ impl TestText {
         })
     }
 
+    /// Returns whether a parameter is as far from an id of the table as the argument says: a range of ids.
+    pub(crate) fn is_range(&self, argument: &str) -> bool {
+        let is_of = |own: &[Defined]| {
+            let all = || self.parameters.iter().chain(own);
+            let is_id = |name: &str| all().any(|it| it.name == name && it.draw == Draw::Id);
+            own.iter().any(|it| match &it.draw {
+                Draw::Value(value) => {
+                    value.names(argument)
+                        && all().any(|it| is_id(&it.name) && value.names(&it.name))
+                }
+                _ => false,
+            })
+        };
+        is_of(&self.parameters) || self.statements.iter().any(|it| is_of(&it.parameters))
+    }
+
     /// The test with its own arguments.
     pub(crate) fn with_defaults(&self, setting: &Setting) -> Result<Test, Meaningless> {
         let values: Vec<i64> = self.arguments.iter().map(|it| it.value).collect();
@@ -1036,6 +1052,17 @@ impl Draw {
 }
 
 impl Expression {
+    fn names(&self, wanted: &str) -> bool {
+        match self {
+            Self::Parameter(name) => name == wanted,
+            Self::Sum(left, right)
+            | Self::Difference(left, right)
+            | Self::Product(left, right)
+            | Self::Quotient(left, right) => left.names(wanted) || right.names(wanted),
+            Self::Integer(_) | Self::Rows | Self::Tables | Self::Thread => false,
+        }
+    }
+
     fn renamed(&self, name: &dyn Fn(&str) -> Option<String>) -> Self {
         let boxed = |it: &Self| Box::new(it.renamed(name));
         match self {

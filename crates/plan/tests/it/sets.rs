@@ -91,8 +91,18 @@ fn an_argument_sets_what_the_file_does_not() {
 }
 
 #[test]
-fn a_later_argument_wins() {
-    assert_eq!(with(&["seed=5", "seed=6"]).seed, 6);
+fn a_key_is_not_set_twice() {
+    for sets in [["seed=5", "seed=6"], ["clients=1", " clients = 1"]] {
+        let sets = sets.map(String::from);
+        let errors = plan::parse("plan.toml", plan::DEFAULT_PLAN, &sets).unwrap_err();
+        let text = plan::render(&errors, "plan.toml", plan::DEFAULT_PLAN, &sets, false);
+        assert_eq!(errors.len(), 1, "{text}");
+        assert!(
+            text.contains(&format!("set first: `--set {}`", sets[0])),
+            "{text}"
+        );
+        assert!(text.contains(&format!("--set {}", sets[1])), "{text}");
+    }
 }
 
 #[test]

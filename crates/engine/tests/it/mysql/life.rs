@@ -135,6 +135,29 @@ fn a_bad_option_is_named() {
 }
 
 #[test]
+fn a_bad_option_is_named_without_a_start() {
+    if installed().is_none() {
+        return;
+    }
+    let place = Place::new();
+    place.try_config(&[("innodb-page-size", "4k")]).unwrap();
+    for (name, value) in [
+        ("innodb_bufer_pool_size", "32M"),
+        ("innodb_buffer_pool_size", "lots"),
+        ("colour", "red"),
+    ] {
+        let error = place.try_config(&[(name, value)]).unwrap_err();
+        assert!(
+            matches!(error, SetupError::Config { .. }),
+            "{name}: {error}; {:?}",
+            error.log_tail()
+        );
+        let text = error.to_string().replace('-', "_");
+        assert!(text.contains(name), "{text}");
+    }
+}
+
+#[test]
 fn a_storage_engine_that_the_build_lacks_is_said_before_anything_runs() {
     if storage_engines() != ["innodb"] {
         return;

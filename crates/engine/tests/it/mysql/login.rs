@@ -2,7 +2,7 @@
 
 use engine::ServerEngine;
 use engine::mysql::{Address, Host, Mysql, MysqlSession, SslMode};
-use engine::{Engine, ErrorClass, Password, Session, SetupError, SqlEngine};
+use engine::{Engine, ErrorClass, Needs, Password, Session, SetupError, SqlEngine};
 
 use super::{Place, installed, is_mariadb};
 use crate::place::on_a_port;
@@ -103,6 +103,91 @@ fn every_way_to_log_in_works_and_refuses_a_wrong_password() {
     assert_eq!(
         (error.class, error.code.as_deref()),
         (ErrorClass::Refused, Some("1049"))
+    );
+}
+
+#[test]
+fn what_keeps_a_run_from_a_server_is_found() {
+    if installed().is_none() {
+        return;
+    }
+    let place = Place::new();
+    let mysql = place.start(&[]).unwrap();
+    let mut root = mysql.connect().unwrap();
+    let mut run_all = |statements: &[&str]| {
+        for sql in statements {
+            root.query(sql).unwrap();
+        }
+    };
+    let Host::Unix(socket) = &mysql.address().host else {
+        panic!("{}", mysql.address());
+    };
+    let found = |user: &str, connections: u32, makes_tables: bool| {
+        let url = format!("mysql://{user}@localhost/ib?socket={}", socket.display());
+        let needs = Needs {
+            connections,
+            makes_tables,
+        };
+        let obstacles = Mysql::attach(&url).unwrap().obstacles(needs).unwrap();
+        let told = obstacles
+            .into_iter()
+            .map(|it| format!("{} ({})", it.what, it.help));
+        told.collect::<Vec<_>>()
+    };
+    let one = |mut told: Vec<String>, words: &[&str]| {
+        assert_eq!(told.len(), 1, "{told:?}");
+        let told = told.remove(0);
+        for word in words {
+            assert!(told.contains(word), "no `{word}` in {told}");
+        }
+    };
+    assert_eq!(found("root", 5, true), Vec::<String>::new());
+    run_all(&[
+        "create user weak@localhost",
+        "grant select, insert, delete, drop on ib.* to weak@localhost",
+    ]);
+    one(
+        found("weak", 5, true),
+        &["lacks rights in database `ib`: CREATE, INDEX (`grant create, index on ib.*"],
+    );
+    assert_eq!(found("weak", 5, false), Vec::<String>::new());
+    run_all(&[
+        "grant all on ib.* to weak@localhost",
+        "set global read_only = on",
+    ]);
+    one(found("weak", 5, true), &["takes no writes, by `read_only`"]);
+    // Who may all may write all the same.
+    assert_eq!(found("root", 5, true), Vec::<String>::new());
+    run_all(&["set global read_only = off"]);
+    one(
+        found("weak", 5_000, true),
+        &[
+            "the run needs 5000 connections, and the server has room for 1",
+            "max_connections",
+        ],
+    );
+    let limited = if is_mariadb() || installed().is_some_and(|it| it.version.number < (5, 7, 0)) {
+        "grant usage on *.* to weak@localhost with max_user_connections 3"
+    } else {
+        "alter user weak@localhost with max_user_connections 3"
+    };
+    run_all(&[limited]);
+    one(
+        found("weak", 5, true),
+        &["its user has room for 3 more", "max_user_connections"],
+    );
+    assert_eq!(found("weak", 3, true), Vec::<String>::new());
+    let timeout = if is_mariadb() {
+        "set global max_statement_time = 7"
+    } else if installed().is_some_and(|it| it.version.number < (5, 7, 0)) {
+        return;
+    } else {
+        "set global max_execution_time = 7000"
+    };
+    run_all(&[timeout]);
+    one(
+        found("weak", 3, false),
+        &["it ends statements by `max_", " = 7"],
     );
 }
 

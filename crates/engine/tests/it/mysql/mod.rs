@@ -74,6 +74,10 @@ impl Startable for Mysql {
     fn start(options: &StartOptions<'_>) -> Result<Self, SetupError> {
         Mysql::start(options)
     }
+
+    fn try_config(options: &StartOptions<'_>) -> Result<(), SetupError> {
+        Mysql::try_config(options)
+    }
 }
 
 /// A server that tests share while one of them is running.

@@ -162,6 +162,72 @@ fn a_bad_option_is_named() {
 }
 
 #[test]
+fn a_bad_option_is_named_without_a_start() {
+    if !is_installed() {
+        return;
+    }
+    let place = Place::new();
+    place.try_config(&[("work_mem", "8MB")]).unwrap();
+    for (name, value, said) in [
+        (
+            "shared_bufers",
+            "3",
+            "unrecognized configuration parameter \"shared_bufers\"",
+        ),
+        (
+            "shared_buffers",
+            "many",
+            "invalid value for parameter \"shared_buffers\": \"many\"",
+        ),
+        ("work_mem", "1kB", "\"work_mem\""),
+    ] {
+        let error = place.try_config(&[(name, value)]).unwrap_err();
+        assert!(
+            matches!(error, SetupError::Config { .. }),
+            "{name}: {error}; {:?}",
+            error.log_tail()
+        );
+        let text = error.to_string();
+        // The file is gone by now.
+        assert!(
+            text.contains(said) && !text.contains("server.conf"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn directories_that_the_servers_user_can_not_enter_are_named_without_a_start() {
+    if !is_installed() || !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let place = Place::new();
+    let script = "echo 'postgres (PostgreSQL) 15.1'";
+    let closed_build = place.fake_build(&[("postgres", script), ("initdb", script)]);
+    let closed = place.path().join("closed");
+    fs_err::create_dir(&closed).unwrap();
+    let close = |path: &Path| {
+        fs_err::set_permissions(path, std::fs::Permissions::from_mode(0o700)).unwrap();
+    };
+    close(&closed);
+    let error = place.try_config_of(&build(), &closed.join("data"), &[]);
+    let error = error.unwrap_err();
+    assert!(
+        matches!(&error, SetupError::Directory { .. }) && error.to_string().contains("closed`"),
+        "{error}"
+    );
+    close(closed_build.as_ref());
+    let data_dir = place.path().join("data");
+    let error = place
+        .try_config_of(&closed_build, &data_dir, &[])
+        .unwrap_err();
+    assert!(
+        matches!(&error, SetupError::Build { .. }) && error.to_string().contains("can't enter"),
+        "{error}"
+    );
+}
+
+#[test]
 fn memory_that_can_not_be_had_is_said_in_the_servers_words() {
     if !is_installed() {
         return;

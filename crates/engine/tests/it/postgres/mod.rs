@@ -51,6 +51,10 @@ impl Startable for Postgres {
     fn start(options: &StartOptions<'_>) -> Result<Self, SetupError> {
         Postgres::start(options)
     }
+
+    fn try_config(options: &StartOptions<'_>) -> Result<(), SetupError> {
+        Postgres::try_config(options)
+    }
 }
 
 /// Ends a session, and waits until its backend has gone: what that held back of its statistics is handed on then.

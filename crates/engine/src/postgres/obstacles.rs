@@ -1,0 +1,96 @@
+//! What keeps a run from a server that assay did not start: its limits, its rights, its modes.
+
+use super::PostgresSession;
+use crate::{Error, Needs, Obstacle, Session};
+
+/// Looks for everything that would end a run in the midst of it.
+pub(super) fn find(session: &mut PostgresSession, needs: Needs) -> Result<Vec<Obstacle>, Error> {
+    let mut obstacles = Vec::new();
+    let mut add = |what: String, help: String| obstacles.push(Obstacle { what, help });
+    let mut value = |sql: &str| -> Result<Option<String>, Error> {
+        let rows = session.query(sql)?;
+        Ok(rows.into_iter().flatten().next().flatten())
+    };
+    let is_true = |value: Option<String>| value.as_deref() == Some("t");
+    let role = value("select quote_ident(current_user)")?.unwrap_or_default();
+
+    if needs.makes_tables {
+        if is_true(value("select pg_is_in_recovery()")?) {
+            add(
+                "it is a standby, which takes no writes".into(),
+                "name the primary in the URL".into(),
+            );
+        } else if value("show default_transaction_read_only")?.as_deref() == Some("on") {
+            add(
+                "its transactions are read only, by `default_transaction_read_only`".into(),
+                format!("`alter role {role} set default_transaction_read_only = off`"),
+            );
+        }
+        match value("select quote_ident(current_schema())")? {
+            None => add(
+                format!(
+                    "tables have no place in it: `search_path` is `{}`, of which no schema can be used",
+                    value("show search_path")?.unwrap_or_default()
+                ),
+                format!("`alter role {role} set search_path = SCHEMA`, or make the schema"),
+            ),
+            Some(schema) => {
+                if !is_true(value(
+                    "select has_schema_privilege(current_schema(), 'create')",
+                )?) {
+                    add(
+                        format!("role `{role}` may not make tables in schema `{schema}`"),
+                        format!("`grant create on schema {schema} to {role}`"),
+                    );
+                }
+            }
+        }
+    }
+    // A statement that makes an index lasts as long as it lasts, and each other one would set a timer.
+    let timeout = value("show statement_timeout")?.unwrap_or_default();
+    if timeout != "0" {
+        add(
+            format!("it ends statements after {timeout}, by `statement_timeout`"),
+            format!("`alter role {role} set statement_timeout = 0`"),
+        );
+    }
+
+    // This session goes before the run begins.
+    const LIMITS: [(&str, &str, &str); 3] = [
+        (
+            "the server has room for",
+            "select current_setting('max_connections')::int - case when rolsuper then 0 else \
+             current_setting('superuser_reserved_connections')::int + \
+             coalesce(current_setting('reserved_connections', true), '0')::int end - \
+             (select sum(numbackends) from pg_stat_database) + 1 from pg_roles where rolname = current_user",
+            "raise `max_connections`",
+        ),
+        (
+            "its role has room for",
+            "select rolconnlimit - (select count(*) from pg_stat_activity where usename = current_user) + 1 \
+             from pg_roles where rolname = current_user and rolconnlimit >= 0 and not rolsuper",
+            "`alter role ROLE connection limit -1`",
+        ),
+        (
+            "its database has room for",
+            "select datconnlimit - (select numbackends from pg_stat_database s where s.datid = d.oid) + 1 \
+             from pg_database d, pg_roles where datname = current_database() and datconnlimit >= 0 \
+             and rolname = current_user and not rolsuper",
+            "`alter database DATABASE connection limit -1`",
+        ),
+    ];
+    for (whose, sql, help) in LIMITS {
+        let room: Option<i64> = value(sql)?.and_then(|text| text.parse().ok());
+        if let Some(room) = room.filter(|&room| room < i64::from(needs.connections)) {
+            add(
+                format!(
+                    "the run needs {} connections, and {whose} {} more",
+                    needs.connections,
+                    room.max(0)
+                ),
+                format!("{}, or use fewer clients", help.replace("ROLE", &role)),
+            );
+        }
+    }
+    Ok(obstacles)
+}
