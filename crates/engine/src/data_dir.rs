@@ -1,11 +1,14 @@
 //! A directory for an engine's files that assay made, and may therefore remove: it carries a marker that says so.
 
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use fs_err as fs;
 
 use crate::SetupError;
+use crate::guard::Deadline;
 
 /// The file that marks a directory as assay's.
 pub const MARKER: &str = "assay-data-directory.json";
@@ -14,6 +17,9 @@ pub const MARKER: &str = "assay-data-directory.json";
 const MARKER_START: &str = "{\"made_by\":\"assay\"";
 const MARKER_REST: &str =
     ",\"note\":\"assay made this directory and removes it when it needs the place again\"}\n";
+
+/// So long may processes that write to a directory take to end before it is wiped.
+const WRITERS_END: Duration = Duration::from_secs(10);
 
 /// A directory that assay made. Dropping it leaves it where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,13 +89,15 @@ impl DataDir {
         &self.path
     }
 
-    /// Removes everything in it but the marker. Symbolic links are removed, not followed.
+    /// Removes everything in it but the marker. Symbolic links are removed, not followed. Waits for processes that write
+    /// to it: those of a server that was killed take a moment to end.
     ///
     /// # Errors
-    /// [`SetupError::Directory`] when the marker is gone or the directory was replaced by something else,
-    /// [`SetupError::Io`] when something can't be removed.
+    /// [`SetupError::Directory`] when the marker is gone, the directory was replaced by something else, or a process goes
+    /// on writing to it; [`SetupError::Io`] when something can't be removed.
     pub fn wipe(&self) -> Result<(), SetupError> {
         self.require_marker()?;
+        self.require_unused(WRITERS_END)?;
         let io = |action: String| move |source| SetupError::Io { action, source };
         let entries = fs::read_dir(&self.path)
             .map_err(io(format!("read directory `{}`", self.path.display())))?;
@@ -138,6 +146,21 @@ impl DataDir {
         }
     }
 
+    fn require_unused(&self, within: Duration) -> Result<(), SetupError> {
+        let limit = Deadline::after(within);
+        while let Some(pid) = writer_in(&self.path) {
+            if limit.has_passed() {
+                return Err(SetupError::Directory {
+                    path: self.path.clone(),
+                    what: format!("is in use: process {pid} has a file in it open for writing"),
+                    help: format!("end that process (`kill {pid}`)"),
+                });
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+
     /// Whether `path` is a directory, not a link to one, with a marker that is a file, not a link to one.
     fn carries_marker(path: &Path) -> Result<bool, SetupError> {
         let io = |source| SetupError::Io {
@@ -163,6 +186,24 @@ impl DataDir {
             Err(error) => Err(io(error)),
         }
     }
+}
+
+/// Another process that has a file below `path` open for writing. Those of other users are seen by root alone.
+fn writer_in(path: &Path) -> Option<u32> {
+    let numbers = |directory: &str| {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+    };
+    let writes = |pid: u32| {
+        let directory = format!("/proc/{pid}/fd");
+        numbers(&directory).any(|number| {
+            let file = format!("{directory}/{number}");
+            // The link's own permissions tell how the file was opened.
+            fs::symlink_metadata(&file).is_ok_and(|it| it.mode() & 0o200 != 0)
+                && fs::read_link(&file).is_ok_and(|file| file.starts_with(path))
+        })
+    };
+    numbers("/proc").find(|&pid| pid != std::process::id() && writes(pid))
 }
 
 /// Whether nothing is in the directory. What was written of a marker by an assay that was killed at that moment, or whose
@@ -197,6 +238,8 @@ fn not_ours(path: PathBuf, what: &str) -> SetupError {
 
 #[cfg(test)]
 mod tests {
+    use std::process::{Command, Stdio};
+
     use super::*;
 
     #[test]
@@ -215,6 +258,37 @@ mod tests {
         assert_eq!(left, [MARKER]);
         dir.remove().unwrap();
         assert!(!parent.path().join("cell").exists());
+    }
+
+    #[test]
+    fn a_directory_that_a_process_writes_to_is_not_wiped() {
+        let parent = tempfile::tempdir().unwrap();
+        let dir = DataDir::create(parent.path(), "cell").unwrap();
+        let file = dir.path().join("file");
+        let mut writer = Command::new("cat")
+            .stdin(Stdio::piped())
+            .stdout(fs::File::create(&file).unwrap().into_parts().0)
+            .spawn()
+            .unwrap();
+        let refused = dir.require_unused(Duration::ZERO).unwrap_err().to_string();
+        assert!(
+            refused.contains(&format!("process {} has", writer.id())),
+            "{refused}"
+        );
+        // It is waited for.
+        let waiting = {
+            let dir = dir.clone();
+            std::thread::spawn(move || dir.wipe())
+        };
+        assert!(file.exists());
+        drop(writer.stdin.take());
+        writer.wait().unwrap();
+        waiting.join().unwrap().unwrap();
+        assert!(!file.exists());
+        // One that only reads does not matter.
+        fs::write(&file, "x").unwrap();
+        let _reader = fs::File::open(&file).unwrap();
+        dir.remove().unwrap();
     }
 
     #[test]

@@ -282,7 +282,9 @@ impl Running<'_> {
                 } else {
                     1
                 };
-                let options = subject::sysbench::options(sysbench, clients, plan.seed, writers_max);
+                // Another attempt at the cell begins at another time.
+                let seeds = (plan.seed, self.record.started_unix_ns);
+                let options = subject::sysbench::options(sysbench, clients, seeds, writers_max);
                 let mut workload = Sysbench::new(options);
                 let tables = workload.tables().to_vec();
                 let create = workload.create_statements(engine.dialect())?;

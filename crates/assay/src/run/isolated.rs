@@ -71,6 +71,7 @@ pub(super) fn run(
         directory: Some(&here),
         user: None,
         log: None,
+        orphaned: Ending::Kill,
         remove_directory: None,
     };
     conductor.display.lend();
@@ -164,7 +165,6 @@ fn arguments(conductor: &Conductor<'_>, reference: &CellRef) -> anyhow::Result<V
 
 /// The process of a cell. Its exit code tells whether the cell's end is recorded.
 pub fn main(args: &CellArgs) -> anyhow::Result<Exit> {
-    die_with_guard()?;
     let stop = stop::watch()?;
     let directory = RunDir::open(&args.run)?;
     let run = directory.read_run()?;
@@ -194,18 +194,6 @@ pub fn main(args: &CellArgs) -> anyhow::Result<Exit> {
     cell::measure(&conductor, &cell_directory, record, task.cell)?;
     conductor.display.finish();
     Ok(Exit::Ok)
-}
-
-/// Where the guard is killed, which is to end this process when assay is gone, nobody else would.
-fn die_with_guard() -> anyhow::Result<()> {
-    let guard = rustix::process::getppid();
-    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
-        .context("the end of the guard can't be watched")?;
-    anyhow::ensure!(
-        guard.is_some() && rustix::process::getppid() == guard,
-        "the guard has ended: a cell's process is started by `assay run`"
-    );
-    Ok(())
 }
 
 /// The record of the cell, which the other process begins when it knows of this one.

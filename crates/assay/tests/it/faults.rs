@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 
 use crate::place::{
-    LONG_AND_SHORT, POSTGRES, Place, SQLITE, entries, eventually, mysql, send, workload,
+    LONG_AND_SHORT, POSTGRES, Place, SQLITE, entries, eventually, mysql, parent_of, send, workload,
 };
 use crate::show_json::Shown;
 use crate::{mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped, share_the_machine};
@@ -16,15 +16,20 @@ fn plan(seconds: u32, engine: &str) -> String {
     workload(2_000, 1_000, seconds, STEPS) + engine
 }
 
-/// The server of `build.base` is killed in mid-step; `build.next` is the next cell.
-fn a_killed_server_fails_its_step_alone(engine: &str, build: &str, last_words: &str) {
+/// The server of `build.base`, or the process that `victim` finds from it, is killed in mid-step; `build.next` is the next
+/// cell.
+fn a_killed_server_fails_its_step_alone(
+    engine: &str,
+    (build, victim): (&str, fn(u32) -> u32),
+    last_words: &str,
+) {
     let place = Place::new();
     let plan = workload(2_000, 1_000, 1, STEPS) + LONG_AND_SHORT + engine;
     let (base, next) = (format!("{build}.base"), format!("{build}.next"));
     let only = [format!("{base}/long/*/*"), format!("{next}/short/*/*")];
     let mut running = place.spawn_run(&plan, &["--only", &only[0], "--only", &only[1]]);
     place.wait_for_step(&mut running, "03-qr100");
-    send(place.server(&base), Signal::KILL);
+    send(victim(place.server(&base)), Signal::KILL);
     let ended = running.wait().expect_code(1).expect_in_stderr(&[
         &format!("error: step `qr100` of `{base}` failed"),
         "the last lines of its log",
@@ -50,19 +55,22 @@ fn a_killed_postgres_fails_its_step_and_the_next_cell_is_run() {
         let engine = format!("{POSTGRES}[config.postgres.next]\nextends = \"base\"\n");
         a_killed_server_fails_its_step_alone(
             &engine,
-            "pg",
+            ("pg", |server| server),
             "database system is ready to accept connections",
         );
     }
 }
 
 #[test]
-fn a_killed_mysql_fails_its_step_and_the_next_cell_is_run() {
+fn a_killed_mysql_or_guard_of_it_fails_its_step_and_the_next_cell_is_run() {
     let _machine = share_the_machine();
     if let Some(build) = mysql_or_test_is_skipped("innodb") {
         let base = mysql(&build, "innodb");
         let engine = format!("{base}[config.mysql.next]\nextends = \"base\"\n");
-        a_killed_server_fails_its_step_alone(&engine, "my", "ready for connections");
+        let victims: [fn(u32) -> u32; 2] = [|server| server, parent_of];
+        for victim in victims {
+            a_killed_server_fails_its_step_alone(&engine, ("my", victim), "ready for connections");
+        }
     }
 }
 

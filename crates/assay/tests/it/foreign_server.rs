@@ -88,6 +88,7 @@ impl Foreign {
             directory: None,
             user: Some((owner.uid(), owner.gid())).filter(|_| rustix::process::geteuid().is_root()),
             log: Some(&log),
+            orphaned: Ending::Quit,
             remove_directory: None,
             input: None,
         })

@@ -372,6 +372,13 @@ impl Place {
     }
 }
 
+/// The process that started another: of a server, its guard.
+pub(crate) fn parent_of(pid: u32) -> u32 {
+    let stat = fs_err::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let parent = stat.rsplit(')').next().unwrap().split_whitespace().nth(1);
+    parent.unwrap().parse().unwrap()
+}
+
 /// A process and its children.
 pub(crate) fn with_children(pid: u32) -> Vec<u32> {
     let is_child = |other: &u32| {

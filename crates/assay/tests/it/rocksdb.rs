@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::full_disk::Disk;
-use crate::place::{Place, entries, send, workload};
+use crate::place::{Place, entries, parent_of, send, workload};
 use crate::show_json::{Shown, number};
 use crate::{have_the_machine_alone, rocksdb_or_test_is_skipped, say_skipped, share_the_machine};
 
@@ -361,9 +361,7 @@ fn a_killed_guard_takes_its_cell_with_it() {
     let plan = sequence(5_000, &["fillseq", "overwrite"], long) + &builds(&libraries[..1]);
     let mut running = place.spawn_run(&plan, &[]);
     place.wait_for_step(&mut running, "02-overwrite");
-    let stat = fs_err::read_to_string(format!("/proc/{}/stat", process_of_cell(&place))).unwrap();
-    let parent = stat.rsplit(')').next().unwrap().split_whitespace().nth(1);
-    send(parent.unwrap().parse().unwrap(), Signal::KILL);
+    send(parent_of(process_of_cell(&place)), Signal::KILL);
     running
         .wait()
         .expect_code(1)

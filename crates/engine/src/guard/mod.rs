@@ -6,13 +6,14 @@
 //! descendant of it, and goes. It is in a process group of its own, so that Ctrl-C in the terminal does not reach it or
 //! the server, and it is the subreaper of all that descends from it, so that processes whose parent died are found.
 //!
-//! What it can't do: when the guard itself is killed by SIGKILL, nobody is left to end the server. (Asking the kernel
-//! for that needs code between fork and exec, which is unsafe in Rust.) Assay sees the guard's end as the server's.
+//! When the guard itself is killed by SIGKILL, the kernel kills the server or has it end itself and its own processes (`PR_SET_PDEATHSIG`).
+//! That has to be asked for in the server's own process, so the guard starts this program once more, which asks for it and
+//! then becomes the server.
 //!
 //! A program that is to be confined is started by a guard that has confined itself for that moment: what is forked
 //! inherits it.
 //!
-//! The guard's words, one per line: to it `signal NAME` and `kill`; from it `pid N`, `exited TEXT`, `failed TEXT`.
+//! The guard's words, one per line: to it a signal's name, as `SIGTERM`; from it `pid N`, `exited TEXT`, `failed TEXT`.
 
 mod confinement;
 mod deadline;
@@ -30,6 +31,8 @@ pub use confinement::{Confinement, ControlGroup};
 pub(crate) use deadline::Deadline;
 pub(crate) use descendants::{descendants, is_alive};
 pub use supervisor::main;
+
+use rustix::process::Signal;
 
 use crate::SetupError;
 
@@ -57,6 +60,9 @@ pub struct Spawn<'a> {
     pub user: Option<(u32, u32)>,
     /// Where its standard output and error go, after what is there already; `None`: to assay's standard error.
     pub log: Option<&'a Path>,
+    /// The signal that the kernel sends to it when the guard is killed. Its own processes get none: a program that ends
+    /// them when it gets SIGQUIT is sent that.
+    pub orphaned: Ending,
     /// A directory that the guard removes, with all that is in it, when the program has ended: for sockets.
     pub remove_directory: Option<&'a Path>,
 }
@@ -85,13 +91,20 @@ impl Ending {
         }
     }
 
-    fn line(self) -> &'static str {
+    fn signal(self) -> Signal {
         match self {
-            Self::Terminate => "signal TERM\n",
-            Self::Interrupt => "signal INT\n",
-            Self::Quit => "signal QUIT\n",
-            Self::Kill => "kill\n",
+            Self::Terminate => Signal::TERM,
+            Self::Interrupt => Signal::INT,
+            Self::Quit => Signal::QUIT,
+            Self::Kill => Signal::KILL,
         }
+    }
+
+    /// The way that `name` calls the signal of.
+    fn named(name: &str) -> Option<Self> {
+        [Self::Terminate, Self::Interrupt, Self::Quit, Self::Kill]
+            .into_iter()
+            .find(|it| it.signal_name() == name)
     }
 }
 
@@ -133,6 +146,7 @@ impl Guarded {
         if let Some((uid, gid)) = spawn.user {
             guard.arg("--user").arg(format!("{uid}:{gid}"));
         }
+        guard.arg("--orphaned").arg(spawn.orphaned.signal_name());
         if let Some(directory) = spawn.remove_directory {
             guard.arg("--remove-directory").arg(directory);
         }
@@ -215,6 +229,10 @@ impl Guarded {
             // The guard has ended, so this does not block.
             let _ = self.stdout.read_to_string(&mut rest);
             let said = rest.lines().find_map(|line| line.strip_prefix("exited "));
+            if said.is_none() && is_alive(self.pid) {
+                // The kernel is about to kill it.
+                return None;
+            }
             self.exited = Some(said.unwrap_or("unknown: its guard was killed").to_string());
         }
         self.exited.as_deref()
@@ -229,7 +247,7 @@ impl Guarded {
     pub fn signal(&mut self, ending: Ending) {
         if let Some(stdin) = &mut self.stdin {
             // A guard that is gone has no program to end.
-            let _ = stdin.write_all(ending.line().as_bytes());
+            let _ = writeln!(stdin, "{}", ending.signal_name());
         }
     }
 

@@ -13,14 +13,18 @@ use std::time::Duration;
 
 use fs_err as fs;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
+use rustix::process::{Gid, Pid, PidfdFlags, Signal, Uid, WaitOptions};
+use rustix::thread::{set_thread_gid, set_thread_groups, set_thread_uid};
 
 use super::descendants::descendants;
-use super::{Confinement, ControlGroup, Deadline};
+use super::{Confinement, ControlGroup, Deadline, Ending};
 use crate::limits::cpus;
 
 /// Looks between SIGQUIT and SIGKILL when assay is gone, 5 ms apart: 2 s of a machine that does not stand still.
 const GRACE_LOOKS: u32 = 400;
+
+/// The first argument of the guard's child, which becomes the program; the guard's process id and arguments follow.
+const BECOME: &str = "--become";
 
 /// What the guard was asked to start.
 #[derive(Debug, PartialEq)]
@@ -28,6 +32,7 @@ struct Request {
     log: Option<PathBuf>,
     input: Option<PathBuf>,
     user: Option<(u32, u32)>,
+    orphaned: Ending,
     remove_directory: Option<PathBuf>,
     confinement: Confinement,
     program: OsString,
@@ -37,12 +42,18 @@ struct Request {
 /// Runs the guard with the arguments that follow the subcommand. Its exit code is 0 when it did its work, whatever the
 /// guarded program's was.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let args: Vec<OsString> = args.into_iter().collect();
+    if let [first, guard, args @ ..] = args.as_slice()
+        && first == BECOME
+    {
+        return become_program(guard, args);
+    }
     let mut stdout = std::io::stdout();
     // Its output is a pipe to assay; when assay is gone nobody needs to be told.
     let mut say = |line: String| {
         let _ = writeln!(stdout, "{}", line.replace('\n', " ")).and_then(|()| stdout.flush());
     };
-    match parse(args).and_then(|request| guard(&request, &mut say)) {
+    match guard(&args, &mut say) {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
             say(format!("failed {reason}"));
@@ -51,10 +62,56 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
+/// Turns this process, which the guard started, into the program. Where that fails, the guard reads the reason.
+fn become_program(guard: &OsStr, args: &[OsString]) -> ExitCode {
+    // A copy that the program does not inherit: its end tells the guard that the program runs.
+    let report = std::io::stdout().as_fd().try_clone_to_owned();
+    let reason = match prepare_program(guard, args) {
+        Ok(mut command) => format!("cannot start it: {}", command.exec()),
+        Err(reason) => reason,
+    };
+    // Without a guard nobody needs to be told.
+    let _ = report.map(|report| rustix::io::write(report, reason.as_bytes()));
+    ExitCode::FAILURE
+}
+
+/// Sets this process up as the program is to find it, and has the kernel send it a signal when the guard dies.
+fn prepare_program(guard: &OsStr, args: &[OsString]) -> Result<Command, String> {
+    let request = parse(args.iter().cloned())?;
+    let output = output(request.log.as_deref()).map_err(|error| error.to_string())?;
+    let mut command = Command::new(&request.program);
+    command.args(&request.args).stdin(match &request.input {
+        Some(path) => fs::File::open(path)
+            .map_err(|error| error.to_string())?
+            .into_parts()
+            .0
+            .into(),
+        None => Stdio::null(),
+    });
+    command
+        .stdout(output.try_clone().map_err(|error| error.to_string())?)
+        .stderr(output);
+    if let Some((uid, gid)) = request.user {
+        // Not by the command: a change of user cancels the signal that is asked for below.
+        set_thread_groups(&[])
+            .and_then(|()| set_thread_gid(Gid::from_raw(gid)))
+            .and_then(|()| set_thread_uid(Uid::from_raw(uid)))
+            .map_err(|error| format!("cannot become user {uid}: {error}"))?;
+    }
+    rustix::process::set_parent_process_death_signal(Some(request.orphaned.signal()))
+        .map_err(|error| format!("cannot be bound to its guard: {error}"))?;
+    let parent = rustix::process::getppid().map(|pid| pid.to_string());
+    match parent.as_deref() == guard.to_str() {
+        true => Ok(command),
+        false => Err("its guard has ended".into()),
+    }
+}
+
 fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Request, String> {
     let mut args = args.into_iter();
     let (mut log, mut input, mut user, mut remove_directory) = (None, None, None, None);
     let (mut group, mut group_home, mut cpus) = (None, None, None);
+    let mut orphaned = Ending::Kill;
     loop {
         let name = args.next().ok_or("the guard was given no program")?;
         if name == "--" {
@@ -67,6 +124,11 @@ fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Request, String> {
             Some("--log") => log = Some(PathBuf::from(value)),
             Some("--input") => input = Some(PathBuf::from(value)),
             Some("--remove-directory") => remove_directory = Some(PathBuf::from(value)),
+            Some("--orphaned") => {
+                let ending = value.to_str().and_then(Ending::named);
+                orphaned =
+                    ending.ok_or_else(|| format!("`{}` is not a signal", value.display()))?;
+            }
             Some("--group") => group = Some(PathBuf::from(value)),
             Some("--group-home") => group_home = Some(PathBuf::from(value)),
             Some("--cpus") => {
@@ -98,6 +160,7 @@ fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Request, String> {
         log,
         input,
         user,
+        orphaned,
         remove_directory,
         confinement: Confinement { group, cpus },
         program,
@@ -105,7 +168,8 @@ fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Request, String> {
     })
 }
 
-fn guard(request: &Request, say: &mut impl FnMut(String)) -> Result<(), String> {
+fn guard(args: &[OsString], say: &mut impl FnMut(String)) -> Result<(), String> {
+    let request = parse(args.iter().cloned())?;
     // Handlers rather than SIG_IGN, which the program would inherit: also what assay itself inherited as ignored, as a
     // shell's background command does SIGINT and SIGQUIT, is then heeded by the program again.
     let ignored = Arc::new(AtomicBool::new(false));
@@ -121,23 +185,23 @@ fn guard(request: &Request, say: &mut impl FnMut(String)) -> Result<(), String> 
     let me = rustix::process::getpid();
     rustix::process::set_child_subreaper(Some(me))
         .map_err(|error| format!("cannot become a subreaper: {error}"))?;
-    let output = output(request.log.as_deref()).map_err(|error| error.to_string())?;
-    let mut command = Command::new(&request.program);
-    command.args(&request.args).stdin(match &request.input {
-        Some(path) => fs::File::open(path)
-            .map_err(|error| error.to_string())?
-            .into_parts()
-            .0
-            .into(),
-        None => Stdio::null(),
-    });
+    let mut command = Command::new("/proc/self/exe");
     command
-        .stdout(output.try_clone().map_err(|error| error.to_string())?)
-        .stderr(output);
-    if let Some((uid, gid)) = request.user {
-        command.gid(gid).uid(uid);
+        .args([super::SUBCOMMAND, BECOME, &me.to_string()])
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
+    let mut child = request.confinement.spawn(&mut command)?;
+    let mut reason = String::new();
+    if let Some(mut report) = child.stdout.take() {
+        report
+            .read_to_string(&mut reason)
+            .map_err(|error| format!("cannot see whether it started: {error}"))?;
     }
-    let child = request.confinement.spawn(&mut command)?;
+    if !reason.is_empty() {
+        let _ = child.wait();
+        return Err(reason);
+    }
     let pid = Pid::from_child(&child);
     say(format!("pid {}", child.id()));
     let status = supervise(pid);
@@ -208,20 +272,16 @@ fn supervise(pid: Pid) -> Option<ExitStatus> {
 }
 
 fn obey(pid: Pid, order: &OsStr) {
-    let signal = match order.to_str() {
-        Some("signal TERM") => Signal::TERM,
-        Some("signal INT") => Signal::INT,
-        Some("signal QUIT") => Signal::QUIT,
-        Some("kill") => {
-            // A stopped process dies of this too. Its descendants follow once it is reaped.
-            for descendant in descendants(pid.as_raw_nonzero().get().unsigned_abs()) {
-                send(descendant, Signal::KILL);
-            }
-            Signal::KILL
-        }
-        _ => return,
+    let Some(ending) = order.to_str().and_then(Ending::named) else {
+        return;
     };
-    let _ = rustix::process::kill_process(pid, signal);
+    if ending == Ending::Kill {
+        // A stopped process dies of this too. Its descendants follow once it is reaped.
+        for descendant in descendants(pid.as_raw_nonzero().get().unsigned_abs()) {
+            send(descendant, Signal::KILL);
+        }
+    }
+    let _ = rustix::process::kill_process(pid, ending.signal());
 }
 
 /// Assay is gone: asks the program to go at once, then makes it.
@@ -289,11 +349,23 @@ mod tests {
     #[test]
     fn what_follows_the_dashes_is_the_programs() {
         let request = parsed(&[
-            "--log", "/l", "--user", "3:4", "--cpus", "0-2", "--", "prog", "--log", "x",
+            "--log",
+            "/l",
+            "--user",
+            "3:4",
+            "--cpus",
+            "0-2",
+            "--orphaned",
+            "SIGQUIT",
+            "--",
+            "prog",
+            "--log",
+            "x",
         ])
         .unwrap();
         assert_eq!(request.user, Some((3, 4)));
         assert_eq!(request.confinement.cpus, Some(vec![0, 1, 2]));
+        assert_eq!(request.orphaned, Ending::Quit);
         assert_eq!(request.program, "prog");
         assert_eq!(request.args, ["--log", "x"]);
     }

@@ -56,6 +56,8 @@ pub(crate) struct Programs<'a> {
     pub(crate) ids: Option<(u32, u32)>,
     /// Variables of the environment that change what they do.
     pub(crate) env_remove: &'a [&'a str],
+    /// How the kernel ends them when their guard is killed.
+    pub(crate) orphaned: Ending,
     /// What they may use.
     pub(crate) limits: &'a Enforced,
     /// How long each may take.
@@ -106,6 +108,7 @@ impl Programs<'_> {
             directory: None,
             user: self.ids,
             log: Some(self.log),
+            orphaned: self.orphaned,
             remove_directory: remove,
         };
         Guarded::spawn_confined(&spawn, self.limits.confinement())

@@ -67,6 +67,8 @@ pub(crate) struct Kind {
     pub(crate) environment: &'static [&'static str],
     /// How it is asked to stop, in good order.
     pub(crate) ending: Ending,
+    /// How the kernel ends it when its guard is killed.
+    pub(crate) orphaned: Ending,
     /// The process that lives in a data directory.
     pub(crate) live: fn(&Path) -> Option<u32>,
 }
@@ -167,6 +169,7 @@ impl Place {
             log: &self.log,
             ids: self.user.as_ref().map(|user| (user.uid, user.gid)),
             env_remove: self.kind.environment,
+            orphaned: self.kind.orphaned,
             limits: &self.enforced,
             timeout: self.timeout,
             stop,

@@ -19,6 +19,7 @@ const CHARACTER_SET: u8 = 45;
 
 /// What this client can do; DEPRECATE_EOF, TLS and the database are added where they apply.
 const CAPABILITIES: u32 = capability::LONG_PASSWORD
+    | capability::FOUND_ROWS
     | capability::LONG_FLAG
     | capability::PROTOCOL_41
     | capability::TRANSACTIONS

@@ -278,13 +278,26 @@ fn of_status(status: &HashMap<String, String>) -> Vec<Counter> {
     counters
 }
 
+/// Reads the text of `show engine innodb status`; nothing where this user may not.
+pub(super) fn innodb_status(session: &mut MysqlSession) -> Result<String, Error> {
+    // One row: its kind, its name, its text.
+    let rows = if_present(session, "show engine innodb status")?;
+    let text = rows
+        .into_iter()
+        .next()
+        .and_then(|row| row.into_iter().nth(2));
+    Ok(text.flatten().unwrap_or_default())
+}
+
+/// The number that follows `name` at the beginning of a line.
+pub(super) fn number_after(text: &str, name: &str) -> Option<f64> {
+    let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
+    rest.split_ascii_whitespace().next()?.parse().ok()
+}
+
 /// What `show engine innodb status` tells of the redo log: `Log sequence number 1625987`, `Last checkpoint at  1625000`.
 fn of_redo_text(text: &str) -> Vec<Counter> {
-    let number = |name: &str| {
-        let mut lines = text.lines();
-        let rest = lines.find_map(|line| line.strip_prefix(name))?;
-        rest.trim().parse::<f64>().ok()
-    };
+    let number = |name: &str| number_after(text, name);
     let Some(now) = number(REDO_POSITION) else {
         return Vec::new();
     };
@@ -489,11 +502,7 @@ impl MysqlObserver {
         let mut counters = of_status(&pairs(self.session.query("show global status")?));
         let is_redo = |counter: &Counter| counter.name == "redo_position_bytes";
         if !counters.iter().any(is_redo) {
-            for row in if_present(&mut self.session, "show engine innodb status")? {
-                // Its kind, its name, its text.
-                let text = row.into_iter().nth(2).flatten().unwrap_or_default();
-                counters.extend(of_redo_text(&text));
-            }
+            counters.extend(of_redo_text(&innodb_status(&mut self.session)?));
         }
         // What is a status variable as well is taken from there.
         for counter in of_metrics(&mut self.session, self.is_mariadb)? {

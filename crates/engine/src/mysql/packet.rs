@@ -21,6 +21,8 @@ pub(super) const COM_STMT_EXECUTE: u8 = 0x17;
 /// What client and server can do.
 pub(super) mod capability {
     pub(in super::super) const LONG_PASSWORD: u32 = 1;
+    /// An update counts the rows that its condition found, and not only those that it changed.
+    pub(in super::super) const FOUND_ROWS: u32 = 1 << 1;
     pub(in super::super) const LONG_FLAG: u32 = 1 << 2;
     pub(in super::super) const CONNECT_WITH_DB: u32 = 1 << 3;
     pub(in super::super) const PROTOCOL_41: u32 = 1 << 9;

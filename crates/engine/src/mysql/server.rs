@@ -34,6 +34,7 @@ const KIND: Kind = Kind {
         "TMPDIR",
     ],
     ending: Ending::Terminate,
+    orphaned: Ending::Kill,
     live: |data| live_server(&data.with_file_name("server.pid"), data),
 };
 

@@ -106,15 +106,16 @@ impl Dialect for PostgresDialect {
 
     fn delete_oldest(&self, table: &Table, rows: u32, shared: bool) -> String {
         let (name, key) = (&table.name, table.key());
-        let skip = if shared {
-            " for update skip locked"
-        } else {
-            ""
-        };
-        format!(
-            "delete from {name} where {key} in \
-             (select {key} from {name} where {key} >= $1 order by {key} limit {rows}{skip})"
-        )
+        let oldest =
+            format!("select {key} from {name} where {key} >= $1 order by {key} limit {rows}");
+        match shared {
+            false => format!("delete from {name} where {key} in ({oldest})"),
+            // An array is made once. Before version 14, `in` chooses rows once for each partition, and each choice skips
+            // the rows that those before it deleted.
+            true => format!(
+                "delete from {name} where {key} = any(array({oldest} for update skip locked))"
+            ),
+        }
     }
 
     fn count_rows(&self, table: &Table, index: Option<&Index>) -> Vec<String> {

@@ -42,6 +42,8 @@ const KIND: Kind = Kind {
     ],
     // A fast shutdown, which writes a checkpoint.
     ending: Ending::Interrupt,
+    // It ends its own processes at once. Without it, they would finish what they are at.
+    orphaned: Ending::Quit,
     live: live_server,
 };
 

@@ -15,6 +15,7 @@ mod statistics;
 mod trial;
 mod version;
 
+use std::ffi::CStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -142,6 +143,7 @@ impl RocksDb {
             },
             source,
         })?;
+        refuse_missing_cache(library, &entries, &opened)?;
         Ok(Self {
             library: Arc::clone(library),
             database: Arc::new(opened),
@@ -294,10 +296,11 @@ impl Engine for RocksDb {
                 });
             }
         }
+        let capacity = self.database.number(CACHE_CAPACITY);
         // What the file leaves out, or has under another name, is known only as it was set.
         for entry in &self.set {
             let section = match entry.name.as_str() {
-                "block_cache" => "TableOptions/BlockBasedTable",
+                "block_cache" if capacity.is_some() => "TableOptions/BlockBasedTable",
                 "memtable" => "CFOptions",
                 _ => continue,
             };
@@ -307,7 +310,7 @@ impl Engine for RocksDb {
                 source: Some("config".into()),
             });
         }
-        if let Some(capacity) = self.database.number(c"rocksdb.block-cache-capacity") {
+        if let Some(capacity) = capacity {
             settings.push(Setting {
                 name: "block_cache_capacity_bytes".into(),
                 value: capacity.to_string(),
@@ -352,6 +355,8 @@ impl Engine for RocksDb {
     }
 }
 
+/// The property that holds the size of the block cache; none where there is no such cache.
+const CACHE_CAPACITY: &CStr = c"rocksdb.block-cache-capacity";
 /// What the library counts of each connection's own work, which its thread turns off.
 const PERF_LEVEL: &str = "perf_level";
 /// The database's folder in a data directory: apart from the marker, which is not the library's.
@@ -380,6 +385,44 @@ fn refuse_newer(library: &Library, database: &Path) -> Result<(), SetupError> {
         }),
         _ => Ok(()),
     }
+}
+
+/// Refuses a database whose block cache is not what the config asks for: where the library can't make a cache, it opens
+/// the database without one and reports no error.
+fn refuse_missing_cache(
+    library: &Library,
+    entries: &[Entry],
+    database: &Database,
+) -> Result<(), SetupError> {
+    let of_tables = |name: &str| entries.iter().find(|it| it.is_table && it.name == name);
+    let is_off =
+        of_tables("no_block_cache").is_some_and(|it| matches!(it.value.as_str(), "true" | "1"));
+    let Some(entry) = of_tables("block_cache").filter(|_| !is_off) else {
+        return Ok(());
+    };
+    let asked = match options::nested(&entry.value) {
+        Ok(parts) => parts
+            .iter()
+            .find(|(name, _)| name == "capacity")
+            .and_then(|(_, value)| options::bytes(value)),
+        Err(_) => options::bytes(&entry.value),
+    };
+    let made = database.number(CACHE_CAPACITY);
+    if asked.is_none() || made == asked.map(|it| it as u64) {
+        return Ok(());
+    }
+    let made = made.map_or("no block cache".into(), |it| {
+        format!("a block cache of {it} bytes")
+    });
+    Err(SetupError::Config {
+        what: format!(
+            "`{} = {}`: {} made {made}",
+            entry.full_name(),
+            entry.value,
+            library.version_text()
+        ),
+        help: "give `num_shard_bits` a value below 20, and ratios values between 0 and 1".into(),
+    })
 }
 
 /// The options of the config, of which the library has seen none yet.
@@ -438,8 +481,14 @@ fn prepare(
                 }
             }
             None => {
-                text.push(entry.clone());
-                given.push(entry);
+                let takes = |other: &Entry| base.with(&other.text()).is_ok();
+                match options::wrong_number(&entry, &library.defaults, takes) {
+                    Some(what) => wrong.push(what),
+                    None => {
+                        text.push(entry.clone());
+                        given.push(entry);
+                    }
+                }
             }
         }
     }
@@ -542,7 +591,7 @@ fn clock_cache(entry: &Entry) -> Result<Option<ClockCache>, String> {
     }
     let size = |name: &str| {
         let text = get(name).ok_or_else(|| wrong(format!("`{name}` is missing")))?;
-        bytes(text)
+        options::bytes(text)
             .filter(|&size| size > 0)
             .ok_or_else(|| wrong(format!("`{name}={text}` is not a size")))
     };
@@ -554,18 +603,6 @@ fn clock_cache(entry: &Entry) -> Result<Option<ClockCache>, String> {
             size("estimated_entry_charge")?
         },
     }))
-}
-
-/// A size in RocksDB's notation: `8192`, `8K`, `1G`.
-fn bytes(text: &str) -> Option<usize> {
-    let (digits, shift) = match text.chars().last()? {
-        'k' | 'K' => (&text[..text.len() - 1], 10),
-        'm' | 'M' => (&text[..text.len() - 1], 20),
-        'g' | 'G' => (&text[..text.len() - 1], 30),
-        't' | 'T' => (&text[..text.len() - 1], 40),
-        _ => (text, 0),
-    };
-    digits.parse::<usize>().ok()?.checked_mul(1 << shift)
 }
 
 #[cfg(test)]

@@ -286,6 +286,97 @@ pub(super) fn nested(text: &str) -> Result<Vec<(String, String)>, String> {
         .collect()
 }
 
+/// A size in RocksDB's notation: `8192`, `8K`, `1G`.
+pub(super) fn bytes(text: &str) -> Option<usize> {
+    let (digits, shift) = match text.chars().last()? {
+        'k' | 'K' => (&text[..text.len() - 1], 10),
+        'm' | 'M' => (&text[..text.len() - 1], 20),
+        'g' | 'G' => (&text[..text.len() - 1], 30),
+        't' | 'T' => (&text[..text.len() - 1], 40),
+        _ => (text, 0),
+    };
+    digits.parse::<usize>().ok()?.checked_mul(1 << shift)
+}
+
+/// Finds a number that the library would take for another one, and says what is wrong with it. The library stops
+/// reading at the first character that is not a digit or a unit (`4abc` is 4), and wraps a negative number around where
+/// the option is unsigned. `takes` tells whether the library takes an entry.
+pub(super) fn wrong_number(
+    entry: &Entry,
+    defaults: &OptionsFile,
+    takes: impl Fn(&Entry) -> bool,
+) -> Option<String> {
+    let sections: &[&str] = match entry.is_table {
+        true => &[TABLE_SECTION],
+        false => &["DBOptions", "CFOptions"],
+    };
+    let mut defaults = sections
+        .iter()
+        .filter_map(|section| defaults.get(section, &entry.name));
+    let takes_value = |value: &str| {
+        takes(&Entry {
+            value: value.into(),
+            ..entry.clone()
+        })
+    };
+    wrong_value(
+        &entry.full_name(),
+        &entry.value,
+        defaults.next(),
+        &takes_value,
+    )
+}
+
+/// As [`wrong_number`], of one value or of the values in its braces. The default tells what kind of value it is.
+fn wrong_value(
+    name: &str,
+    value: &str,
+    default: Option<&str>,
+    takes: &dyn Fn(&str) -> bool,
+) -> Option<String> {
+    /// What only an unsigned option of 64 bits takes: parsers of signed ones find that it is out of range.
+    const BELOW_SIGNED: &str = "-9223372036854775809";
+    if let Ok(parts) = nested(value) {
+        let defaults = default.and_then(|it| nested(it).ok()).unwrap_or_default();
+        return parts.iter().find_map(|(part, value)| {
+            let default = defaults.iter().find(|(name, _)| name == part);
+            wrong_value(
+                &format!("{name}.{part}"),
+                value,
+                default.map(|(_, value)| value.as_str()),
+                &|value| takes(&format!("{{{part}={value}}}")),
+            )
+        });
+    }
+    let is_integer = |text: &str| bytes(text.strip_prefix('-').unwrap_or(text)).is_some();
+    let is_decimal = |text: &str| text.parse::<f64>().is_ok_and(f64::is_finite);
+    let begins_as_number = || {
+        value
+            .trim_start_matches('-')
+            .starts_with(|c: char| c.is_ascii_digit())
+    };
+    let (is_right, form) = match default {
+        Some(default) if is_integer(default) => (
+            is_integer(value),
+            "an integer below 2^64, with `K`, `M`, `G`, `T` or no unit",
+        ),
+        Some(default) => (
+            is_decimal(value) || !is_decimal(default),
+            "a decimal number without a unit",
+        ),
+        None => (
+            is_integer(value) || is_decimal(value) || !begins_as_number(),
+            "a number, with `K`, `M`, `G`, `T` or no unit",
+        ),
+    };
+    if !is_right {
+        return Some(format!("`{name} = {value}`: expected {form}"));
+    }
+    let may_be_unsigned = default.is_none_or(is_integer) && value.starts_with('-');
+    (may_be_unsigned && is_integer(value) && takes(BELOW_SIGNED))
+        .then(|| format!("`{name} = {value}`: expected an integer that is not negative"))
+}
+
 /// Entries as the library takes them.
 pub(super) fn join(entries: &[Entry]) -> String {
     let list = |is_table: bool| -> Vec<String> {

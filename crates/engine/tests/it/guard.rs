@@ -68,6 +68,16 @@ pub(crate) fn signal(pid: u32, signal: rustix::process::Signal) {
     rustix::process::kill_process(pid, signal).unwrap();
 }
 
+/// Kills the guard of the program `pid` by SIGKILL.
+pub(crate) fn kill_guard_of(pid: u32) {
+    let stat = fs_err::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let parent = stat.rsplit(')').next().unwrap().split_whitespace().nth(1);
+    signal(
+        parent.unwrap().parse().unwrap(),
+        rustix::process::Signal::KILL,
+    );
+}
+
 fn shell<'a>(exe: &'a Path, log: &'a Path, script: &str) -> Spawn<'a> {
     Spawn {
         guard_exe: exe,
@@ -79,6 +89,7 @@ fn shell<'a>(exe: &'a Path, log: &'a Path, script: &str) -> Spawn<'a> {
         directory: None,
         user: None,
         log: Some(log),
+        orphaned: Ending::Kill,
         remove_directory: None,
     }
 }
@@ -219,23 +230,14 @@ fn the_guard_heeds_no_signal_but_the_end_of_its_input() {
 }
 
 #[test]
-fn a_guard_that_is_killed_is_seen() {
+fn a_program_dies_with_its_guard() {
     let directory = tempfile::tempdir().unwrap();
     let (exe, log) = (guard_exe(), directory.path().join("log"));
     let mut guarded = Guarded::spawn(&shell(&exe, &log, "exec sleep 1000")).unwrap();
-    let stat = fs_err::read_to_string(format!("/proc/{}/stat", guarded.pid())).unwrap();
-    let guard: u32 = stat
-        .rsplit(')')
-        .next()
-        .unwrap()
-        .split_whitespace()
-        .nth(1)
-        .unwrap()
-        .parse()
-        .unwrap();
-    signal(guard, rustix::process::Signal::KILL);
+    // A stopped program dies of it too.
+    freeze(guarded.pid());
+    kill_guard_of(guarded.pid());
     let status = guarded.wait(LIMIT).unwrap().to_string();
     assert!(status.contains("guard was killed"), "{status}");
-    // Nobody else ends it now.
-    signal(guarded.pid(), rustix::process::Signal::KILL);
+    assert!(!is_running(guarded.pid()));
 }

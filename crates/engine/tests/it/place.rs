@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use engine::SetupError;
 use engine::StartOptions;
-use engine::guard::{Guarded, Spawn};
+use engine::guard::{Ending, Guarded, Spawn};
 use engine::limits::Limits;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 
@@ -188,6 +188,7 @@ pub(crate) fn on_a_port<T>(
         directory: None,
         user: Some((owner.uid(), owner.gid())).filter(|_| is_root),
         log: Some(log),
+        orphaned: Ending::Kill,
         remove_directory: None,
     })
     .unwrap();

@@ -51,6 +51,9 @@ pub(crate) fn text_is_run_as_it_is<E: SqlEngine>(engine: &E) {
     let below = session.prepare(&below, &[Int4]).unwrap();
     let rows = |session: &mut E::Session| session.execute().unwrap().rows;
     for _ in 0..2 {
+        // A row that is found counts, also where it has the value already.
+        session.start_text("update texts set data = 'same'");
+        assert_eq!(rows(&mut session), 3);
         session.start_text("update texts set price = price + 1");
         assert_eq!(rows(&mut session), 3);
         session.start_text("select data, price from texts");

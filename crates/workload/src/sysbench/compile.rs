@@ -47,10 +47,20 @@ enum Step {
     },
 }
 
+/// The random streams of one connection.
+#[derive(Debug)]
+pub(super) struct Streams {
+    /// Draws tables, statements and numbers.
+    pub(super) choices: Random,
+    /// Draws texts, which decide nothing.
+    pub(super) texts: Random,
+}
+
 impl Step {
     #[inline]
-    fn run(&self, random: &mut Random, drawn: &mut Drawn, base: usize, text_base: usize) {
+    fn run(&self, streams: &mut Streams, drawn: &mut Drawn, base: usize, text_base: usize) {
         let Drawn { values, texts, .. } = drawn;
+        let random = &mut streams.choices;
         match self {
             Self::Samples { at, count, sampler } => {
                 for value in &mut values[base + at..][..*count] {
@@ -74,12 +84,12 @@ impl Step {
             Self::Value { at, code } => values[base + at] = code.value(values, base),
             Self::C { at } => {
                 if let Some(place) = texts[text_base + at..].first_chunk_mut() {
-                    text::write_c(random, place);
+                    text::write_c(&mut streams.texts, place);
                 }
             }
             Self::Pad { at } => {
                 if let Some(place) = texts[text_base + at..].first_chunk_mut() {
-                    text::write_pad(random, place);
+                    text::write_pad(&mut streams.texts, place);
                 }
             }
         }
@@ -385,12 +395,12 @@ impl Event {
 
     /// Draws which statements an event runs, and their values.
     #[inline]
-    pub(super) fn draw(&self, random: &mut Random, drawn: &mut Drawn) {
+    pub(super) fn draw(&self, streams: &mut Streams, drawn: &mut Drawn) {
         if let Some(mix) = &self.mix {
-            drawn.chosen = mix.draw(random);
+            drawn.chosen = mix.draw(&mut streams.choices);
         }
         for step in &self.steps {
-            step.run(random, drawn, 0, 0);
+            step.run(streams, drawn, 0, 0);
         }
         for (place, statement) in self.statements.iter().enumerate() {
             if statement.is_weighted && place != drawn.chosen {
@@ -400,7 +410,7 @@ impl Event {
                 let base = statement.base(execution);
                 let text_base = statement.text_base(execution);
                 for step in &statement.steps {
-                    step.run(random, drawn, base, text_base);
+                    step.run(streams, drawn, base, text_base);
                 }
             }
         }

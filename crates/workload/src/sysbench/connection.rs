@@ -4,9 +4,9 @@ use std::ops::RangeInclusive;
 
 use engine::{Error, ErrorClass, Outcome, Session, Statement};
 
-use super::compile::{Drawn, Effect, Event};
+use super::compile::{Drawn, Effect, Event, Streams};
 use super::data::Rows;
-use crate::{Kind, Next, Program, Random};
+use crate::{Kind, Next, Program};
 
 /// The names of the kinds of operation, as they are recorded.
 pub mod kinds {
@@ -289,7 +289,7 @@ pub struct Runner<S> {
     /// Its transactions insert again what they delete.
     puts_back: bool,
     drawn: Drawn,
-    random: Random,
+    streams: Streams,
     /// The tables that it works on, in the order of `changes`.
     tables: Vec<OfTable>,
     /// The text of a statement that is not prepared.
@@ -306,7 +306,7 @@ impl<S: Session> Runner<S> {
     pub(super) fn new(
         session: S,
         event: Event,
-        random: Random,
+        streams: Streams,
         tables: Vec<OfTable>,
         transactions: Option<Transactions>,
     ) -> Self {
@@ -316,7 +316,7 @@ impl<S: Session> Runner<S> {
             drawn: event.room(),
             puts_back: event.puts_back(),
             event,
-            random,
+            streams,
             transactions,
             changes: tables.iter().map(no_changes).collect(),
             tables,
@@ -328,8 +328,8 @@ impl<S: Session> Runner<S> {
 
     #[inline]
     fn prepare(&mut self) -> Next {
-        self.table = self.random.below(self.changes.len() as u64) as usize;
-        self.event.draw(&mut self.random, &mut self.drawn);
+        self.table = self.streams.choices.below(self.changes.len() as u64) as usize;
+        self.event.draw(&mut self.streams, &mut self.drawn);
         self.progress = self.beginning();
         if self.transactions.is_none() {
             self.start_next();
@@ -475,6 +475,6 @@ impl<S: Session> Runner<S> {
 
     #[cfg(test)]
     pub(super) fn next_random(&mut self) -> u64 {
-        self.random.next_u64()
+        self.streams.choices.next_u64()
     }
 }

@@ -27,7 +27,7 @@ use engine::{
 
 pub use crate::insert::Check;
 use crate::{Kind, Program, Random};
-use compile::{Event, Target};
+use compile::{Event, Streams, Target};
 use connection::{
     Batches, Changes, Connection, Control, Indexer, Loader, OfTable, Runner, Transactions,
 };
@@ -40,12 +40,16 @@ use test::{Distribution, TableChoice, Test};
 /// Purposes of random streams, the last part of their paths; 0 is the rows'.
 const EVENTS: u64 = 1;
 const SAMPLES: u64 = 2;
+const TEXTS: u64 = 3;
 
 /// What does not change from step to step.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The seed of all rows and random choices.
     pub seed: u64,
+    /// Mixed into the texts that events write, and into nothing else. Another nonce does the same operations on the
+    /// same keys, but writes other texts: tables that outlive a cell don't hold them already.
+    pub nonce: u64,
     /// Clients: each is one connection.
     pub clients: u32,
     /// Tables.
@@ -400,10 +404,20 @@ impl Sysbench {
             u64::from(step.number),
             u64::from(client),
             u64::from(step.is_warm_up),
-            EVENTS,
         ];
-        let random = Random::stream(self.options.seed, &path);
-        Ok(Runner::new(session, event, random, of_tables, transactions))
+        let stream =
+            |purpose: &[u64]| Random::stream(self.options.seed, &[&path, purpose].concat());
+        let streams = Streams {
+            choices: stream(&[EVENTS]),
+            texts: stream(&[self.options.nonce, TEXTS]),
+        };
+        Ok(Runner::new(
+            session,
+            event,
+            streams,
+            of_tables,
+            transactions,
+        ))
     }
 
     /// Takes in what the connections of a step did, whether or not it was completed; also of a warm-up.

@@ -159,11 +159,12 @@ impl<E: SqlEngine> Subject for SqlSysbench<'_, E> {
 pub fn options(
     plan: &plan::Sysbench,
     clients: u32,
-    seed: u64,
+    (seed, nonce): (u64, u64),
     writers_max: u32,
 ) -> sysbench::Options {
     sysbench::Options {
         seed,
+        nonce,
         clients,
         tables: plan.tables,
         rows: plan.rows,

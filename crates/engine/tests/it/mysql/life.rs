@@ -8,7 +8,7 @@ use engine::{Engine, ErrorClass, MARKER, Session, SetupError, SqlEngine};
 use rustix::process::Signal;
 
 use super::{Place, installed, is_mariadb, storage_engines};
-use crate::guard::{eventually, freeze, is_running, signal};
+use crate::guard::{eventually, freeze, is_running, kill_guard_of, signal};
 use crate::tables::class_of;
 
 fn error(result: Result<Mysql, SetupError>) -> SetupError {
@@ -177,6 +177,26 @@ fn a_storage_engine_that_the_build_lacks_is_said_before_anything_runs() {
         // It may have it built in: its own word is waited for.
         assert!(error.to_string().contains("ROCKSDB"), "{error}");
     }
+}
+
+#[test]
+fn a_server_dies_with_its_guard_and_its_data_is_removed_after_it() {
+    if installed().is_none() {
+        return;
+    }
+    let place = Place::new();
+    let mysql = place.start(&[]).unwrap();
+    let (pid, data_dir) = (
+        mysql.process_id().unwrap(),
+        mysql.data_dir().cloned().unwrap(),
+    );
+    let session = mysql.connect().unwrap();
+    kill_guard_of(pid);
+    let stopped = mysql.stop().unwrap_err().to_string();
+    assert!(stopped.contains("guard was killed"), "{stopped}");
+    assert!(!is_running(pid));
+    drop(session);
+    data_dir.remove().unwrap();
 }
 
 #[test]

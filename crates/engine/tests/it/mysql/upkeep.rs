@@ -250,6 +250,43 @@ fn settling_leaves_nothing_to_do_and_every_setting_as_it_was() {
 }
 
 #[test]
+fn purge_is_over_when_nothing_is_left_to_purge() {
+    if installed().is_none() {
+        return;
+    }
+    let place = Place::new();
+    let mysql = place
+        .start(&[("default_storage_engine", "innodb")])
+        .unwrap();
+    let updated = table("purged1", None);
+    let mut session = fill(&mysql, &updated, 1);
+    let limits = SettleLimits {
+        at_least: Duration::ZERO,
+        at_most: Duration::from_secs(300),
+    };
+    // More transactions than a list of history at rest may have.
+    let mut update = || {
+        for price in 0..500 {
+            let sql = format!("update purged1 set price = {price}");
+            session.query(&sql).unwrap();
+        }
+    };
+    update();
+    let settle = || {
+        mysql
+            .settle(std::slice::from_ref(&updated), limits, &GO_ON)
+            .unwrap()
+    };
+    assert_eq!(settle().unfinished, [""; 0]);
+    // A snapshot needs what it sees.
+    let mut holder = mysql.connect().unwrap();
+    holder.query(mysql.dialect().begin()).unwrap();
+    update();
+    let unfinished = settle().unfinished.join("; ");
+    assert!(unfinished.contains("an open transaction"), "{unfinished}");
+}
+
+#[test]
 fn settling_ends_at_a_stop_and_at_its_limit() {
     for server in shared() {
         let locked = table("settle3", None);

@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 
 use engine::ParamType::{Int4, Int8, Text, Timestamp};
-use engine::{ErrorClass, Outcome, Session, SqlEngine};
+use engine::{ErrorClass, Outcome, Partitions, Session, SqlEngine};
 
 use super::shared;
 use crate::guard::eventually;
@@ -274,24 +274,35 @@ fn an_index_is_known_by_its_columns_whatever_its_name() {
 #[test]
 fn deleters_that_share_a_table_do_not_wait_for_each_other() {
     let Some(server) = shared() else { return };
-    let queue = table("queue1", None);
+    let by_three = Partitions {
+        count: 3,
+        rows_each: 3,
+    };
     let dialect = server.postgres.dialect();
-    let mut one = fill(&server.postgres, &queue, 20);
-    let mut two = server.postgres.connect().unwrap();
-    two.query("set lock_timeout = '5s'").unwrap();
-    let sql = dialect.delete_oldest(&queue, 5, true);
-    let (delete_one, delete_two) = (
-        one.prepare(&sql, &[Int8]).unwrap(),
-        two.prepare(&sql, &[Int8]).unwrap(),
-    );
-    one.query("begin").unwrap();
-    one.start(delete_one);
-    one.int8(0);
-    assert_eq!(one.execute().unwrap().rows, 5);
-    two.start(delete_two);
-    two.int8(0);
-    assert_eq!(two.execute().unwrap().rows, 5);
-    one.query("commit").unwrap();
-    assert_eq!(one.query_i64(&dialect.min_key(&queue)).unwrap(), Some(11));
-    run(&mut one, &dialect.drop_table(&queue));
+    for (name, partitions) in [("queue1", None), ("queue2", Some(by_three))] {
+        let queue = table(name, partitions);
+        let mut one = fill(&server.postgres, &queue, 20);
+        let mut two = server.postgres.connect().unwrap();
+        two.query("set lock_timeout = '5s'").unwrap();
+        let sql = dialect.delete_oldest(&queue, 5, true);
+        let (delete_one, delete_two) = (
+            one.prepare(&sql, &[Int8]).unwrap(),
+            two.prepare(&sql, &[Int8]).unwrap(),
+        );
+        one.query("begin").unwrap();
+        one.start(delete_one);
+        one.int8(0);
+        assert_eq!(one.execute().unwrap().rows, 5, "{name}");
+        two.start(delete_two);
+        two.int8(0);
+        assert_eq!(two.execute().unwrap().rows, 5, "{name}");
+        one.query("commit").unwrap();
+        assert_eq!(one.query_i64(&dialect.min_key(&queue)).unwrap(), Some(11));
+        // Rows are chosen once, and not for each partition.
+        let plan = one.query(&format!("explain {}", sql.replace("$1", "0")));
+        let plan = format!("{:?}", plan.unwrap());
+        assert!(plan.contains("InitPlan 1"), "{plan}");
+        assert_eq!(plan.matches("LockRows").count(), 1, "{plan}");
+        run(&mut one, &dialect.drop_table(&queue));
+    }
 }

@@ -9,7 +9,7 @@ use engine::{Engine, ErrorClass, MARKER, Session, SetupError, SqlEngine};
 use rustix::process::Signal;
 
 use super::{Place, build, is_installed};
-use crate::guard::{eventually, freeze, is_running, signal};
+use crate::guard::{eventually, freeze, is_running, kill_guard_of, signal};
 use crate::tables::class_of;
 
 fn started(place: &Place) -> Postgres {
@@ -333,6 +333,40 @@ fn a_server_that_refuses_to_stop_is_ended_and_that_is_said() {
     assert!(text.contains(&said), "{text}");
     assert!(!error.log_tail().is_empty());
     assert!(!is_running(pid) && !is_running(backend));
+}
+
+#[test]
+fn a_server_dies_with_its_guard_and_its_data_is_removed_after_it() {
+    if !is_installed() {
+        return;
+    }
+    let place = Place::new();
+    let postgres = place.start(&[]).unwrap();
+    let (pid, data_dir) = (
+        postgres.process_id().unwrap(),
+        postgres.data_dir().cloned().unwrap(),
+    );
+    let mut busy = postgres.connect().unwrap();
+    let backend = busy.query_i64("select pg_backend_pid()").unwrap().unwrap() as u32;
+    let mut other = postgres.connect().unwrap();
+    std::thread::scope(|scope| {
+        // It uses the processor alone, so it does not notice that the server has ended.
+        let numbers = "generate_series(1, 100000)";
+        let sql = format!("select count(*) from {numbers} a, {numbers} b");
+        let counting = scope.spawn(move || class_of(busy.query(&sql)));
+        let running = format!(
+            "select count(*) from pg_stat_activity where pid = {backend} and state = 'active'"
+        );
+        eventually("the statement runs", || {
+            other.query_i64(&running).unwrap() == Some(1)
+        });
+        kill_guard_of(pid);
+        let stopped = postgres.stop().unwrap_err().to_string();
+        assert!(stopped.contains("guard was killed"), "{stopped}");
+        assert!(!is_running(pid) && !is_running(backend));
+        assert_eq!(counting.join().unwrap(), ErrorClass::ConnectionLost);
+    });
+    data_dir.remove().unwrap();
 }
 
 #[test]

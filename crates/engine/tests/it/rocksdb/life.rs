@@ -371,3 +371,84 @@ fn a_directory_without_a_database_is_not_opened() {
         },
     );
 }
+
+#[test]
+fn a_number_that_the_library_would_take_for_another_is_refused() {
+    on_each(
+        "rocksdb::life::a_number_that_the_library_would_take_for_another_is_refused",
+        |library| {
+            let wrong = [
+                ("write_buffer_size", "-5Q", "an integer below 2^64"),
+                ("ttl", "-5", "not negative"),
+                ("max_write_buffer_number", "4abc", "an integer below 2^64"),
+                ("stats_history_buffer_size", "99999999999T", "below 2^64"),
+                ("max_bytes_for_level_multiplier", "10K", "a decimal number"),
+                (
+                    "block_based_table_factory.block_size",
+                    "4KB",
+                    "an integer below 2^64",
+                ),
+                (
+                    "block_based_table_factory.block_cache",
+                    "4abc",
+                    "expected a number",
+                ),
+            ];
+            let all = wrong.map(|(name, value, _)| (name, value));
+            let text = try_config(library, &config(&all)).unwrap_err().to_string();
+            for (name, value, expected) in wrong {
+                let said = text.split("; ").find(|part| part.contains(name));
+                let said = said.unwrap_or_else(|| panic!("{name}: {text}"));
+                assert!(said.contains(&format!("`{name} = {value}`")), "{said}");
+                assert!(said.contains(expected), "{said}");
+            }
+            for (name, value, part) in [
+                (
+                    "compaction_options_fifo",
+                    "{max_table_files_size=-1}",
+                    "max_table_files_size = -1",
+                ),
+                (
+                    "block_based_table_factory.block_cache",
+                    "{capacity=1M;num_shard_bits=4abc}",
+                    "num_shard_bits = 4abc",
+                ),
+            ] {
+                let text = try_config(library, &config(&[(name, value)])).unwrap_err();
+                let part = format!("`{name}.{part}`");
+                assert!(text.to_string().contains(&part), "{text}");
+            }
+            let right = config(&[
+                ("max_open_files", "-1"),
+                ("write_buffer_size", "1m"),
+                ("max_bytes_for_level_multiplier", "8"),
+                ("compression_opts", "{window_bits=-13}"),
+                ("block_cache", "{capacity=1M;num_shard_bits=-1}"),
+            ]);
+            assert_eq!(try_config(library, &right).unwrap(), [""; 0]);
+        },
+    );
+}
+
+#[test]
+fn a_cache_that_the_library_does_not_make_is_refused() {
+    on_each(
+        "rocksdb::life::a_cache_that_the_library_does_not_make_is_refused",
+        |library| {
+            for what in ["num_shard_bits=30", "high_pri_pool_ratio=7"] {
+                let cache = format!("{{capacity=1M;{what}}}");
+                let refused = try_config(library, &config(&[("block_cache", &cache)])).unwrap_err();
+                let text = refused.to_string();
+                assert!(text.contains("block_cache = {capacity=1M;"), "{text}");
+                assert!(text.contains("made no block cache"), "{text}");
+                assert!(refused.help().unwrap().contains("`num_shard_bits`"));
+            }
+            // A config may turn off the cache of the one that it extends: then no cache is recorded.
+            let off = config(&[("block_cache", "1M"), ("no_block_cache", "true")]);
+            let place = tempfile::tempdir().unwrap();
+            let database = RocksDb::create(library, place.path(), &off).unwrap();
+            let settings = database.settings().unwrap();
+            assert!(!settings.iter().any(|it| it.name.ends_with("] block_cache")));
+        },
+    );
+}

@@ -11,7 +11,7 @@ fn wanted(index: WantedIndex) -> Wanted {
     }
 }
 
-const UNINDEXED: Wanted = Wanted {
+pub(super) const UNINDEXED: Wanted = Wanted {
     index: WantedIndex::Absent,
     counted: true,
 };
