@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use record::{Cell, Counter, RecordError, Run, RunDir, Status, StepReader, Warning};
+use record::{Cell, CellRef, Counter, RecordError, Run, RunDir, Status, StepReader, Warning};
 
 use crate::consistency::contradictions;
 use crate::remarks::remarks;
@@ -37,7 +37,7 @@ pub fn figures_and<T: Send>(
     for (run, directory) in runs.iter().enumerate() {
         let mut cells = Vec::new();
         let record = directory.read_run()?;
-        for reference in &record.cells {
+        for reference in by_round(&record) {
             let cell_directory = directory.cell(reference)?;
             let unfinished = |status, causes| Unfinished {
                 run,
@@ -148,7 +148,7 @@ pub fn each_row<E: From<RecordError>>(
 ) -> Result<(), E> {
     for (run, directory) in runs.iter().enumerate() {
         let record = directory.read_run()?;
-        for reference in &record.cells {
+        for reference in by_round(&record) {
             let directory = directory.cell(reference)?;
             if !directory.exists() {
                 continue;
@@ -161,6 +161,17 @@ pub fn each_row<E: From<RecordError>>(
         }
     }
     Ok(())
+}
+
+/// Returns the cells of a run round by round, the targets of a round in the plan's order, in whatever order they were run.
+fn by_round(run: &Run) -> Vec<&CellRef> {
+    let round = |cell: &CellRef| (cell.variant.clone(), cell.clients, cell.repeat);
+    let mut cells: Vec<&CellRef> = run.cells.iter().collect();
+    for cells in cells.chunk_by_mut(|a, b| round(a) == round(b)) {
+        let place = |name: &str| run.targets.iter().position(|target| target.name == name);
+        cells.sort_by_key(|cell| place(&cell.target));
+    }
+    cells
 }
 
 /// The figures of one step of a cell of a run.
@@ -334,6 +345,51 @@ mod tests {
         let failing: Result<Vec<()>, u32> = failing.into_iter().collect();
         assert_eq!(failing, Err(40));
         assert!(side_by_side(&[], |_: &u32| Ok::<(), ()>(())).is_empty());
+    }
+
+    #[test]
+    fn targets_come_in_the_plans_order_though_they_were_run_in_another() {
+        let cell =
+            |target: &str, clients, repeat| CellRef::new(target, "insert", None, clients, repeat);
+        let order = [
+            ("b", 1, 1),
+            ("a", 1, 1),
+            ("a", 4, 1),
+            ("b", 4, 1),
+            ("a", 1, 2),
+            ("b", 1, 2),
+        ];
+        let run = Run {
+            targets: ["a", "b"]
+                .map(|name| record::Target {
+                    name: name.into(),
+                    build: name.into(),
+                    config: String::new(),
+                    engine: "null".into(),
+                    declared: Vec::new(),
+                    files: Vec::new(),
+                })
+                .into(),
+            cells: order
+                .map(|(target, clients, repeat)| cell(target, clients, repeat))
+                .into(),
+            ..Run::default()
+        };
+        let cells: Vec<_> = by_round(&run)
+            .iter()
+            .map(|cell| (cell.target.as_str(), cell.clients, cell.repeat))
+            .collect();
+        assert_eq!(
+            cells,
+            [
+                ("a", 1, 1),
+                ("b", 1, 1),
+                ("a", 4, 1),
+                ("b", 4, 1),
+                ("a", 1, 2),
+                ("b", 1, 2)
+            ]
+        );
     }
 
     #[test]
