@@ -16,7 +16,7 @@ use crate::{CounterSeries, OpSeries, rate_exceeded_in};
 pub(crate) use lsm::lsm;
 
 /// All metrics, in the order in which the field shows them; what it does not have comes last.
-pub const METRICS: [&str; 88] = [
+pub const METRICS: [&str; 90] = [
     "ips",
     "dps",
     "qps",
@@ -50,6 +50,8 @@ pub const METRICS: [&str; 88] = [
     "cpu_mhz",
     "client_cpu_us_per_op",
     "server_cpu_us_per_op",
+    "own_cpu_us_per_op",
+    "instructions_per_op",
     "client_cpu_us_per_row_inserted",
     "client_cpu_us_per_row_deleted",
     "client_cpu_us_per_query",

@@ -22,7 +22,7 @@ use crate::Figures;
 
 pub use costs::costs;
 pub use gate::{Gate, Thresholds, gate, repeats_to_judge};
-pub use metric::{THROUGHPUT, more_is_better, throughput};
+pub use metric::{THROUGHPUT, VERDICT_METRICS, metric_label, more_is_better, throughput};
 pub use noise::{NoiseFloor, Seen, StepNoise, noise_floor};
 pub use power::{POWER, REPEATS_CAP};
 
@@ -40,7 +40,7 @@ pub struct CompareOptions {
     pub resamples: u32,
     /// The seed of the resamples.
     pub seed: u64,
-    /// Metrics to compare besides throughput: names of [`crate::METRICS`].
+    /// Metrics to compare besides [`VERDICT_METRICS`]: names of [`crate::METRICS`].
     pub metrics: Vec<&'static str>,
 }
 
@@ -64,13 +64,16 @@ pub struct Compared {
     pub base: String,
     /// The least relative change that matters.
     pub effect: f64,
-    /// The rate of errors over all comparisons of a family: throughput is one, all other metrics together are another.
+    /// The rate of errors over all comparisons of a family: each of [`VERDICT_METRICS`] is one, all other metrics together
+    /// are another.
     pub error_rate: f64,
     /// One for each target but the base, step and metric: by variant and clients, then target, then step, then metric, in
     /// the order of the figures.
     pub rows: Vec<ComparedStep>,
     /// Comparisons of throughput that a verdict could be had for: the family that error rates are of.
     pub comparison_count: usize,
+    /// Which cells are missing or failed, so that the verdicts may change; `None`: all are complete.
+    pub unfinished: Option<String>,
     /// What should be known about all of them.
     pub notes: Vec<String>,
 }
@@ -111,6 +114,9 @@ pub struct ComparedStep {
     pub p_value: Option<f64>,
     /// What repeats differ by: the standard deviation of the logarithm of one repeat's ratio (0.01 is about 1 %).
     pub spread: Option<f64>,
+    /// The smallest relative change that these repeats show in [`POWER`] of all cases: 0.03 is 3 %. `None`: there is no
+    /// interval, or the figures are too coarse.
+    pub detectable: Option<f64>,
     /// Repeats per target, in all, with which a change of `effect` would be shown in [`POWER`] of all cases; at most
     /// [`REPEATS_CAP`], which means that or more. `None`: not known, or no number of repeats is enough since the figures
     /// are too coarse.
