@@ -74,12 +74,17 @@ pub(crate) fn method(comparison: &Comparison<'_>) -> Vec<String> {
     words::method(comparison.compared)
 }
 
+/// That cells are missing, which stands above everything else; `None`: none are.
+pub(crate) fn unfinished(comparison: &Comparison<'_>) -> Option<String> {
+    words::unfinished(comparison.compared)
+}
+
 fn write(out: &mut Text, comparison: &Comparison<'_>) {
     out.first(&words::title(comparison.compared));
     for line in words::runs(comparison.runs) {
         out.wrapped("  ", &line);
     }
-    for line in method(comparison) {
+    for line in unfinished(comparison).into_iter().chain(method(comparison)) {
         out.line(&line);
     }
     out.tables(tables(comparison));

@@ -235,6 +235,7 @@ fn clean(text: &str) -> String {
 /// What changed, with intervals and verdicts: repeats are one line there.
 fn compared_tables(comparison: &compared::Comparison<'_>) -> Markup {
     markup! {
+        @if let Some(text) = compared::unfinished(comparison) { p.note { strong { (clean(&text)) } } }
         @for table in compared::tables(comparison) { (self::table::table(&table)) }
         @for text in compared::method(comparison) { p.note { (clean(&text)) } }
     }

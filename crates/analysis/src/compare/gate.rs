@@ -178,7 +178,6 @@ mod tests {
             verdict,
             p_value: None,
             spread: None,
-            detectable: None,
             repeats_needed: None,
             reasons: Vec::new(),
         }

@@ -24,6 +24,7 @@ pub use costs::costs;
 pub use gate::{Gate, Thresholds, gate, repeats_to_judge};
 pub use metric::{THROUGHPUT, VERDICT_METRICS, metric_label, more_is_better, throughput};
 pub use noise::{NoiseFloor, Seen, StepNoise, noise_floor};
+use power::Sight;
 pub use power::{POWER, REPEATS_CAP};
 
 /// What is compared, and how sure a verdict has to be.
@@ -114,15 +115,23 @@ pub struct ComparedStep {
     pub p_value: Option<f64>,
     /// What repeats differ by: the standard deviation of the logarithm of one repeat's ratio (0.01 is about 1 %).
     pub spread: Option<f64>,
-    /// The smallest relative change that these repeats show in [`POWER`] of all cases: 0.03 is 3 %. `None`: there is no
-    /// interval, or the figures are too coarse.
-    pub detectable: Option<f64>,
     /// Repeats per target, in all, with which a change of `effect` would be shown in [`POWER`] of all cases; at most
     /// [`REPEATS_CAP`], which means that or more. `None`: not known, or no number of repeats is enough since the figures
     /// are too coarse.
     pub repeats_needed: Option<u32>,
     /// What was left out, why there is no ratio, interval or verdict, and what was not alike though it was compared.
     pub reasons: Vec<String>,
+}
+
+impl ComparedStep {
+    /// Returns the smallest relative change that these repeats show in [`POWER`] of all cases: 0.03 is 3 %. `None`: there is
+    /// no interval, or the figures are too coarse.
+    pub fn detectable(&self) -> Option<f64> {
+        self.repeats_needed?;
+        let level = 1.0 - self.interval?.confidence;
+        let repeats = self.values.len().min(self.base_values.len()) as u32;
+        Sight::new(level, self.pairing).effect(repeats, self.spread?)
+    }
 }
 
 /// One value of a target in one repeat.

@@ -105,7 +105,6 @@ fn draft(
         verdict: Verdict::NotComparable,
         p_value: None,
         spread: None,
-        detectable: None,
         repeats_needed: None,
         reasons: Vec::new(),
     };
@@ -241,10 +240,9 @@ impl Draft {
         if estimate.is_coarse {
             return;
         }
-        let sight = sights.of(row.pairing);
-        let repeats = row.values.len().min(row.base_values.len()) as u32;
-        row.detectable = sight.effect(repeats, estimate.spread);
-        let mut needed = sight.repeats(options.effect, estimate.spread);
+        let mut needed = sights
+            .of(row.pairing)
+            .repeats(options.effect, estimate.spread);
         if row.verdict == Verdict::TooNoisy {
             // Those that there are did not do, whatever their spread promises.
             let there = row.values.len().max(row.base_values.len()) as u32;

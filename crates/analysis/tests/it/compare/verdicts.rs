@@ -373,7 +373,7 @@ fn own_cpu_has_verdicts_of_its_own_where_throughput_is_too_noisy() {
 fn a_comparison_says_what_change_it_could_show() {
     let compared = own_cpu_in_noise();
     for row in &compared.rows {
-        let detectable = row.detectable.unwrap();
+        let detectable = row.detectable().unwrap();
         let is_noisy = row.metric != "own_cpu_us_per_op";
         assert_eq!(detectable > 0.03, is_noisy, "{} {detectable}", row.metric);
     }
@@ -381,10 +381,10 @@ fn a_comparison_says_what_change_it_could_show() {
     let pair = |index: i32| (1000.0, 1000.0 * (0.01 * f64::from(index)).exp());
     let values: Vec<(f64, f64)> = [-1, -1, 0, 1, 1].map(pair).into();
     let compared = self::compared(in_turns(&values));
-    let detectable = of(&compared, "throughput").detectable.unwrap();
+    let detectable = of(&compared, "throughput").detectable().unwrap();
     assert!((detectable.ln_1p() - 0.0169).abs() < 0.0005, "{detectable}");
     let single = self::compared(in_turns(&SLOWER[..1]));
-    assert_eq!(of(&single, "throughput").detectable, None);
+    assert_eq!(of(&single, "throughput").detectable(), None);
 }
 
 #[test]
