@@ -9,7 +9,7 @@ mod noise;
 mod relative;
 mod words;
 
-use analysis::{Compared, Figures, Finding};
+use analysis::{Compared, Figures, Finding, Pairing};
 use record::Run;
 
 use crate::findings;
@@ -67,6 +67,23 @@ pub(crate) fn tables(comparison: &Comparison<'_>) -> Vec<Table> {
     tables.extend(costs::tables(&board));
     tables.retain(Table::has_figures);
     tables
+}
+
+/// Returns whether anything was measured more than once, so that there are verdicts.
+pub(crate) fn is_repeated(compared: &Compared) -> bool {
+    let mut rows = compared.rows.iter();
+    rows.any(|row| row.pairing != Pairing::Single)
+}
+
+/// Writes the tables that have verdicts, and how they were made.
+pub(crate) fn write_verdicts(out: &mut Text, comparison: &Comparison<'_>) {
+    let mut tables = relative::tables(&Board::new(comparison));
+    tables.retain(Table::has_figures);
+    out.tables(tables);
+    out.gap();
+    for line in unfinished(comparison).into_iter().chain(method(comparison)) {
+        out.line(&line);
+    }
 }
 
 /// How a comparison was made and what its verdicts mean, a paragraph each.

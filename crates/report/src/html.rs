@@ -20,7 +20,7 @@ mod tree;
 
 use std::collections::BTreeSet;
 
-use analysis::{Figures, Pairing, counted};
+use analysis::{Figures, counted};
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 use record::{Cell, Run, Status, Step};
 
@@ -98,10 +98,7 @@ pub fn html_page(page: &Page<'_>) -> String {
     let run = sources.first().map_or(&nothing, |source| &source.run);
     let matrix = Matrix::new(run, figures);
     let (compared, findings) = findings::of(run, figures);
-    let is_repeated = compared
-        .rows
-        .iter()
-        .any(|row| row.pairing != Pairing::Single);
+    let is_repeated = compared::is_repeated(&compared);
     let comparison = compared::Comparison {
         run,
         runs: &[],
