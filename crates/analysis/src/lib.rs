@@ -21,8 +21,8 @@ mod trees;
 
 pub use compare::{
     CompareOptions, Compared, ComparedStep, Gate, Interval, NoiseFloor, POWER, Pairing,
-    REPEATS_CAP, Sample, Seen, StepNoise, THROUGHPUT, Thresholds, Verdict, compare, costs, gate,
-    more_is_better, noise_floor, repeats_to_judge, throughput,
+    REPEATS_CAP, Sample, Seen, StepNoise, THROUGHPUT, Thresholds, VERDICT_METRICS, Verdict,
+    compare, costs, gate, metric_label, more_is_better, noise_floor, repeats_to_judge, throughput,
 };
 pub use explain::{Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind, counted, explain};
 pub use fairness::fairness;

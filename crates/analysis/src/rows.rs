@@ -42,7 +42,7 @@ pub fn figures_and<T: Send>(
     for (run, directory) in runs.iter().enumerate() {
         let mut cells = Vec::new();
         let record = directory.read_run()?;
-        for reference in &record.cells {
+        for reference in by_round(&record) {
             let cell_directory = directory.cell(reference)?;
             let mut end = Unfinished {
                 run,
@@ -235,7 +235,7 @@ pub fn each_row<E: From<RecordError>>(
 ) -> Result<(), E> {
     for (run, directory) in runs.iter().enumerate() {
         let record = directory.read_run()?;
-        for reference in &record.cells {
+        for reference in by_round(&record) {
             let directory = directory.cell(reference)?;
             let cell = match directory.exists() {
                 true => directory.read()?,
@@ -256,6 +256,17 @@ pub fn each_row<E: From<RecordError>>(
 /// The figures of one step; those of a step without any where a file of it is gone or damaged.
 fn row_or_damage(run: (usize, &Run), cell: &Cell, reader: &StepReader) -> Result<Row, RecordError> {
     row(run, cell, reader).or_else(|error| row(run, cell, &reader.damaged(&error)))
+}
+
+/// Returns the cells of a run round by round, the targets of a round in the plan's order, in whatever order they were run.
+fn by_round(run: &Run) -> Vec<&CellRef> {
+    let round = |cell: &CellRef| (cell.variant.clone(), cell.clients, cell.repeat);
+    let mut cells: Vec<&CellRef> = run.cells.iter().collect();
+    for cells in cells.chunk_by_mut(|a, b| round(a) == round(b)) {
+        let place = |name: &str| run.targets.iter().position(|target| target.name == name);
+        cells.sort_by_key(|cell| place(&cell.target));
+    }
+    cells
 }
 
 /// The figures of one step of a cell of a run.
@@ -462,6 +473,51 @@ mod tests {
         let left = of_server(&cell, host.clone());
         assert_eq!(left.columns, [column("assay_cpu_ns")]);
         assert_eq!(left.at_ns, host.at_ns);
+    }
+
+    #[test]
+    fn targets_come_in_the_plans_order_though_they_were_run_in_another() {
+        let cell =
+            |target: &str, clients, repeat| CellRef::new(target, "insert", None, clients, repeat);
+        let order = [
+            ("b", 1, 1),
+            ("a", 1, 1),
+            ("a", 4, 1),
+            ("b", 4, 1),
+            ("a", 1, 2),
+            ("b", 1, 2),
+        ];
+        let run = Run {
+            targets: ["a", "b"]
+                .map(|name| record::Target {
+                    name: name.into(),
+                    build: name.into(),
+                    config: String::new(),
+                    engine: "null".into(),
+                    declared: Vec::new(),
+                    files: Vec::new(),
+                })
+                .into(),
+            cells: order
+                .map(|(target, clients, repeat)| cell(target, clients, repeat))
+                .into(),
+            ..Run::default()
+        };
+        let cells: Vec<_> = by_round(&run)
+            .iter()
+            .map(|cell| (cell.target.as_str(), cell.clients, cell.repeat))
+            .collect();
+        assert_eq!(
+            cells,
+            [
+                ("a", 1, 1),
+                ("b", 1, 1),
+                ("a", 4, 1),
+                ("b", 4, 1),
+                ("a", 1, 2),
+                ("b", 1, 2)
+            ]
+        );
     }
 
     #[test]

@@ -144,7 +144,8 @@ Targets of one name in several runs are repeats of one target, and must be the s
 repeats. `--by-run` compares each target with that of its name in the first run: yesterday's run, then today's.
 
 With `--gate`: exit code 0 where a regression beyond the threshold is ruled out, 3 where one is shown, 4 where it is \
-not known: invalid, not measured, a single run, too noisy. What is judged are throughput and the metrics that a threshold names.")]
+not known: invalid, not measured, a single run, too noisy. A regression is one of throughput, of own CPU or instructions \
+per operation, or of a metric that a threshold names; that there is none is known by throughput and these metrics.")]
 pub struct CompareArgs {
     /// The run directories
     #[arg(required = true, value_name = "RUN")]
@@ -158,8 +159,8 @@ pub struct CompareArgs {
     /// Ends with an exit code that tells a regression from what can't be judged
     #[arg(long)]
     pub gate: bool,
-    /// The change for the worse beyond which `--gate` objects, in percent: `5` of throughput, `cpupq=10` of a metric, which
-    /// is not judged otherwise; may be repeated. Throughput has that of `--effect` by default
+    /// The change for the worse beyond which `--gate` objects, in percent: `5` of throughput and of own CPU and instructions
+    /// per operation (by default that of `--effect`), `cpupq=10` of one metric; may be repeated
     #[arg(long = "threshold", value_name = "[METRIC=]PERCENT")]
     pub thresholds: Vec<Threshold>,
     /// The least change that matters, in percent: `no change shown` means that there is none as large
@@ -179,7 +180,7 @@ pub struct CompareArgs {
 /// One `--threshold`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threshold {
-    /// The metric, or `throughput`, which is meant by `None` as well.
+    /// The metric; `None`: all that have verdicts of their own.
     pub metric: Option<String>,
     /// Percent.
     pub percent: f64,

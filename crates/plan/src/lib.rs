@@ -12,6 +12,7 @@ mod document;
 mod insert;
 mod kinds;
 mod kv;
+mod order;
 mod overrides;
 mod quantity;
 mod reader;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::diagnostic::Place;
+use crate::order;
 
 /// Everything that a run needs to know, from one plan file, `--set` and defaults.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,7 +45,8 @@ pub struct Plan {
 /// The order in which cells are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// a b a b ...: repeats are the outer loop, so that drift of the machine meets all targets alike.
+    /// Repeats are the outer loop. In each the targets are in a random order, which the next one mirrors: `ab ba`, or
+    /// `ba ab`. Neither drift nor a rhythm of the machine then favors a target.
     Interleaved,
     /// a a b b ...
     Grouped,
@@ -814,7 +816,12 @@ impl Plan {
                 for repeat in 1..=self.repeats {
                     for variant in variants.clone() {
                         for &clients in &self.clients {
-                            for target in targets.clone() {
+                            let round = order::round(
+                                targets.len(),
+                                [self.seed, variant as u64, clients.into()],
+                                repeat,
+                            );
+                            for target in round {
                                 add(target, variant, clients, repeat);
                             }
                         }

@@ -9,7 +9,7 @@ mod noise;
 mod relative;
 mod words;
 
-use analysis::{Compared, Figures, Finding};
+use analysis::{Compared, Figures, Finding, Pairing};
 use record::Run;
 
 use crate::findings;
@@ -69,9 +69,31 @@ pub(crate) fn tables(comparison: &Comparison<'_>) -> Vec<Table> {
     tables
 }
 
+/// Returns whether anything was measured more than once, so that there are verdicts.
+pub(crate) fn is_repeated(compared: &Compared) -> bool {
+    let mut rows = compared.rows.iter();
+    rows.any(|row| row.pairing != Pairing::Single)
+}
+
+/// Writes the tables that have verdicts, and how they were made.
+pub(crate) fn write_verdicts(out: &mut Text, comparison: &Comparison<'_>) {
+    let mut tables = relative::tables(&Board::new(comparison));
+    tables.retain(Table::has_figures);
+    out.tables(tables);
+    out.gap();
+    for line in unfinished(comparison).into_iter().chain(method(comparison)) {
+        out.line(&line);
+    }
+}
+
 /// How a comparison was made and what its verdicts mean, a paragraph each.
 pub(crate) fn method(comparison: &Comparison<'_>) -> Vec<String> {
     words::method(comparison.compared)
+}
+
+/// That cells are missing, which stands above everything else; `None`: none are.
+pub(crate) fn unfinished(comparison: &Comparison<'_>) -> Option<String> {
+    words::unfinished(comparison.compared)
 }
 
 fn write(out: &mut Text, comparison: &Comparison<'_>) {
@@ -79,7 +101,7 @@ fn write(out: &mut Text, comparison: &Comparison<'_>) {
     for line in words::runs(comparison.runs) {
         out.wrapped("  ", &line);
     }
-    for line in method(comparison) {
+    for line in unfinished(comparison).into_iter().chain(method(comparison)) {
         out.line(&line);
     }
     out.tables(tables(comparison));

@@ -20,7 +20,7 @@ mod tree;
 
 use std::collections::BTreeSet;
 
-use analysis::{Figures, Pairing, counted};
+use analysis::{Figures, counted};
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 use record::{Cell, Run, Status, Step};
 
@@ -98,10 +98,7 @@ pub fn html_page(page: &Page<'_>) -> String {
     let run = sources.first().map_or(&nothing, |source| &source.run);
     let matrix = Matrix::new(run, figures);
     let (compared, findings) = findings::of(run, figures);
-    let is_repeated = compared
-        .rows
-        .iter()
-        .any(|row| row.pairing != Pairing::Single);
+    let is_repeated = compared::is_repeated(&compared);
     let comparison = compared::Comparison {
         run,
         runs: &[],
@@ -235,6 +232,7 @@ fn clean(text: &str) -> String {
 /// What changed, with intervals and verdicts: repeats are one line there.
 fn compared_tables(comparison: &compared::Comparison<'_>) -> Markup {
     markup! {
+        @if let Some(text) = compared::unfinished(comparison) { p.note { strong { (clean(&text)) } } }
         @for table in compared::tables(comparison) { (self::table::table(&table)) }
         @for text in compared::method(comparison) { p.note { (clean(&text)) } }
     }

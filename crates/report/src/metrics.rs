@@ -40,9 +40,11 @@ const FIELD: [(&str, &str); 21] = [
 
 /// What an operation costs, and what that is to be read by: the metric, its name in this table and its unit. The host's CPU is `cpupq`: client and
 /// server are parts of it.
-const COSTS: [(&str, &str, &str); 16] = [
+const COSTS: [(&str, &str, &str); 18] = [
     ("client_cpu_us_per_op", "client_cpu", "us/op"),
     ("server_cpu_us_per_op", "server_cpu", "us/op"),
+    ("own_cpu_us_per_op", "own_cpu", "us/op"),
+    ("instructions_per_op", "instructions", "/op"),
     ("cpupq", "host_cpu", "us/op"),
     ("cs/o", "cs/o", "/op"),
     ("r/o", "r/o", "/op"),
@@ -154,7 +156,8 @@ pub(crate) fn costs(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
         .iter()
         .filter(|(name, _, unit)| {
             let is_of_all = *unit == "us/op" || !name.contains("_us_per_");
-            let is_of_some = ["krows_sec", "rows/event", "cpu_mhz"].contains(name);
+            let is_of_some =
+                ["krows_sec", "rows/event", "cpu_mhz", "instructions_per_op"].contains(name);
             (is_of_all && !is_of_some) || applies(matrix, step, name)
         })
         .map(|(name, head, unit)| (*name, format!("{head}\n{unit}")))

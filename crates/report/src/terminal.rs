@@ -9,6 +9,7 @@ use record::Run;
 use unicode_width::UnicodeWidthStr;
 
 use crate::classic;
+use crate::compared::{self, Comparison};
 use crate::differences::{Block, blocks};
 use crate::findings;
 use crate::grouped;
@@ -149,13 +150,31 @@ fn write_tables(out: &mut Text, run: &Run, figures: &Figures) {
     }
 }
 
-/// The tables for the end of a run: throughput, relative to the base, insert rate, and what went wrong.
+/// The tables for the end of a run: throughput, insert rate, what went wrong, and what is faster or slower than the base: with
+/// repeats by verdicts, which come last, where they are seen, with what explains them.
 pub fn tables_brief(run: &Run, figures: &Figures, style: TableStyle) -> String {
     let matrix = Matrix::new(run, figures);
     let mut out = Text::new(style);
     out.head(run, figures);
-    out.summary(&matrix);
-    out.problems(run, figures, &matrix);
+    let (compared, findings) = findings::of(run, figures);
+    if compared::is_repeated(&compared) {
+        out.tables(classic::summary(&matrix));
+        out.tables(classic::rates(&matrix));
+        out.tables(lsm::stalled(&matrix));
+        out.problems(run, figures, &matrix);
+        let comparison = Comparison {
+            run,
+            runs: &[],
+            figures,
+            compared: &compared,
+            findings: &findings,
+        };
+        compared::write_verdicts(&mut out, &comparison);
+        findings::write(&mut out, &findings);
+    } else {
+        out.summary(&matrix);
+        out.problems(run, figures, &matrix);
+    }
     out.finish()
 }
 

@@ -15,6 +15,7 @@ mod pgbench;
 mod report;
 mod steps;
 mod sysbench;
+mod verdicts;
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -129,6 +130,12 @@ const BENCHMARKS: &[Benchmark] = &[
         about: "the HTML report of 28 targets x 10 steps x 8 clients x 3600 s: made, and opened in Chromium",
         needs_assay: true,
         run: report::run,
+    },
+    Benchmark {
+        name: "verdicts",
+        about: "simulated machines on which nothing changed: how often a comparison claims that something did",
+        needs_assay: false,
+        run: verdicts::run,
     },
 ];
 
@@ -267,7 +274,7 @@ mod tests {
         for (line, part) in [
             (
                 "speed",
-                "expected one of `noise`, `null-loop`, `postgres-lookup`, `mysql-lookup`, `insert-benchmark`, `mysql-insert`, `postgres-sysbench`, `mysql-sysbench`, `kv`, `report`",
+                "expected one of `noise`, `null-loop`, `postgres-lookup`, `mysql-lookup`, `insert-benchmark`, `mysql-insert`, `postgres-sysbench`, `mysql-sysbench`, `kv`, `report`, `verdicts`",
             ),
             ("--rounds", "no number given"),
             ("--rounds 0", "got `0`"),

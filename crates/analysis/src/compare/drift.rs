@@ -35,19 +35,29 @@ fn blocks(pairs: &[Pair]) -> Vec<Block> {
     blocks.map(Block::of).collect()
 }
 
-/// Whether the pairs are of several blocks with one each, so that a drift that begins anew in each can't be seen.
+/// Returns whether base and target were the later one of a pair equally often, but for one odd pair, in all blocks together
+/// and in each. Drift then cancels in the mean, and what does not cancel is in the spread.
+fn is_balanced(pairs: &[Pair]) -> bool {
+    let is_even = |pairs: &[Pair]| {
+        let later = pairs.iter().filter(|pair| pair.at > pair.base_at).count();
+        later.abs_diff(pairs.len() - later) <= 1
+    };
+    is_even(pairs) && pairs.chunk_by(|a, b| a.block == b.block).all(is_even)
+}
+
+/// Returns whether a drift that begins anew in each block can neither be seen, since all blocks have one pair, nor cancels.
 pub(super) fn is_hidden(pairs: &[Pair]) -> bool {
     let blocks = blocks(pairs);
-    blocks.len() > 1 && !blocks.iter().any(Block::has_drift)
+    blocks.len() > 1 && !blocks.iter().any(Block::has_drift) && !is_balanced(pairs)
 }
 
 /// The mean of the ratios less the drift: of each pair the time between its two, times the rate at which the machine
 /// changed from the first to the last pair of its block. What happens between blocks, a night or another boot, is no
 /// part of it. Where a block has one pair it is the rate of all others together; where all have one, these are taken
 /// for one block. The noise of the first and last pairs is in their rates, which adds to the error. Where the machine
-/// wanders instead, the ratios themselves show how far.
+/// wanders instead, the ratios themselves show how far. In a balanced order nothing has to be taken off.
 pub(super) fn steadied(measured: Mean, spread: f64, floor: f64, pairs: &[Pair]) -> Mean {
-    if pairs.len() < 2 {
+    if pairs.len() < 2 || is_balanced(pairs) {
         return measured;
     }
     let mut blocks = blocks(pairs);
@@ -135,6 +145,59 @@ mod tests {
         // Nothing of 0.01 in each of them is seen in what happens from day to day.
         let times = 3.0 / 20_000.0 / 3.0;
         check(&single, 0.01, 1.0 / 3.0 + times * times / 2.0);
+    }
+
+    /// Pairs a minute apart from each other, of which the target is the later one or not; a day lies between blocks.
+    fn in_order(blocks: &[&[bool]]) -> Vec<Pair> {
+        let mut pairs = Vec::new();
+        for (block, order) in blocks.iter().enumerate() {
+            for (index, &is_later) in order.iter().enumerate() {
+                let at = 10_000.0 * block as f64 + 3.0 * index as f64;
+                let (base_at, at) = if is_later {
+                    (at, at + 1.0)
+                } else {
+                    (at + 1.0, at)
+                };
+                let level = |at: f64| 100.0 * (0.01 * at).exp();
+                pairs.push(Pair {
+                    base: level(base_at),
+                    value: level(at),
+                    base_at,
+                    at,
+                    block: (0, block as u32),
+                });
+            }
+        }
+        pairs
+    }
+
+    #[test]
+    fn in_a_balanced_order_nothing_is_taken_off() {
+        for order in [
+            &[&[true, false][..]][..],
+            &[&[true, false, false, true, true]],
+            &[&[true, false], &[false], &[true]],
+        ] {
+            let pairs = in_order(order);
+            let measured = Mean::new(0.5, 0.0, 1.0, 0.0);
+            assert_eq!(steadied(measured, 1.0, 0.0, &pairs), measured, "{order:?}");
+            assert!(!is_hidden(&pairs), "{order:?}");
+        }
+    }
+
+    #[test]
+    fn an_order_that_is_balanced_in_all_blocks_together_and_not_in_each_is_none() {
+        for order in [
+            &[&[true, true][..]][..],
+            &[&[true, true], &[false, false]],
+            &[&[true, false], &[true], &[true]],
+        ] {
+            let measured = Mean::new(0.5, 0.0, 1.0, 0.0);
+            let steadied = steadied(measured, 1.0, 0.0, &in_order(order));
+            assert_ne!(steadied, measured, "{order:?}");
+        }
+        assert!(is_hidden(&in_order(&[&[true], &[true]])));
+        assert!(!is_hidden(&in_order(&[&[true], &[false]])));
     }
 
     #[test]

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::metric::THROUGHPUT;
+use super::metric::{THROUGHPUT, has_verdict};
 use super::power::{REPEATS_CAP, Sight};
 use super::{Compared, ComparedStep, Verdict};
 
 /// What counts as a regression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thresholds {
-    /// The relative change for the worse of throughput that counts: 0.05 is 5 % less.
+    /// The relative change for the worse of each of [`super::VERDICT_METRICS`] that counts: 0.05 is 5 % less throughput,
+    /// or 5 % more of a cost.
     pub default: f64,
-    /// The same by metric: [`THROUGHPUT`] instead of the default, and metrics of which the gate would know nothing
-    /// otherwise. Of a cost 0.1 is 10 % more.
+    /// The same by metric: instead of the default, and for metrics that the gate does not look at otherwise.
     pub by_metric: BTreeMap<String, f64>,
 }
 
@@ -31,7 +31,13 @@ impl Thresholds {
     /// That of a metric; `None`: the gate does not look at it.
     pub fn of(&self, metric: &str) -> Option<f64> {
         let own = self.by_metric.get(metric).copied();
-        own.or((metric == THROUGHPUT).then_some(self.default))
+        own.or(has_verdict(metric).then_some(self.default))
+    }
+
+    /// Returns whether the gate is in doubt where a metric can't be judged. A regression is one by any of
+    /// [`super::VERDICT_METRICS`], but that there is none is for throughput to say, and for what was asked for.
+    fn has_to_be_known(&self, metric: &str) -> bool {
+        metric == THROUGHPUT || self.by_metric.contains_key(metric)
     }
 
     /// Metrics with a threshold that no comparison has: nobody knows what became of them.
@@ -45,7 +51,8 @@ impl Thresholds {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gate {
-    /// Changes for the worse beyond the threshold are ruled out everywhere.
+    /// Changes for the worse beyond the threshold are ruled out everywhere in throughput and in what has a threshold of
+    /// its own, and none is shown in the other metrics.
     Pass,
     /// These are shown to be worse, by more than the threshold as measured.
     Regressed(Vec<usize>),
@@ -62,6 +69,10 @@ pub fn gate(compared: &Compared, thresholds: &Thresholds) -> Gate {
         .iter()
         .enumerate()
         .filter_map(|(index, row)| Some((index, judge(row, thresholds.of(&row.metric)?))))
+        .filter(|(index, judged)| {
+            *judged == Judged::Regressed
+                || thresholds.has_to_be_known(&compared.rows[*index].metric)
+        })
         .collect();
     let those = |wanted: Judged| -> Vec<usize> {
         let found = judged.iter().filter(|(_, judged)| *judged == wanted);
@@ -307,6 +318,31 @@ mod tests {
             Gate::Regressed(vec![1])
         );
         assert_eq!(judged(rows, &[("rpq", 0.5)]), Gate::Doubtful(vec![2]));
+    }
+
+    #[test]
+    fn own_cpu_shows_regressions_and_leaves_doubts_to_throughput() {
+        let own = |verdict, values| row("own_cpu_us_per_op", verdict, values);
+        let same = || row(THROUGHPUT, Verdict::NoChangeShown, Some((0.99, 1.0, 1.01)));
+        let noisy = || row(THROUGHPUT, Verdict::TooNoisy, Some((0.7, 1.0, 1.4)));
+        let more = || own(Verdict::Slower, Some((1.1, 1.2, 1.3)));
+        let unknown = || own(Verdict::TooNoisy, Some((0.7, 1.0, 1.4)));
+        let equal = || own(Verdict::NoChangeShown, Some((0.99, 1.0, 1.01)));
+        assert_eq!(judged(vec![same(), more()], &[]), Gate::Regressed(vec![1]));
+        assert_eq!(judged(vec![noisy(), more()], &[]), Gate::Regressed(vec![1]));
+        assert_eq!(judged(vec![same(), unknown()], &[]), Gate::Pass);
+        assert_eq!(judged(vec![noisy(), equal()], &[]), Gate::Doubtful(vec![0]));
+        assert_eq!(judged(vec![equal()], &[]), Gate::Doubtful(Vec::new()));
+        // Whoever asks for it wants to know.
+        let asked = [("own_cpu_us_per_op", 0.05)];
+        assert_eq!(
+            judged(vec![same(), unknown()], &asked),
+            Gate::Doubtful(vec![1])
+        );
+        assert_eq!(
+            judged(vec![same(), more()], &[("own_cpu_us_per_op", 0.5)]),
+            Gate::Pass
+        );
     }
 
     #[test]

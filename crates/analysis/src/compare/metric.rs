@@ -7,6 +7,43 @@ use crate::Row;
 /// The name of the figure that says how fast a step was.
 pub const THROUGHPUT: &str = "throughput";
 
+/// The metrics that each say by themselves whether a target got faster or slower, and what they are called in sentences.
+/// Each is a family of comparisons of its own, has tables of verdicts, and is judged by the gate.
+pub const VERDICT_METRICS: [(&str, &str); 3] = [
+    (THROUGHPUT, "throughput"),
+    ("own_cpu_us_per_op", "own CPU per operation"),
+    ("instructions_per_op", "instructions per operation"),
+];
+
+/// Returns what a metric is called in sentences.
+pub fn metric_label(metric: &str) -> &str {
+    let mut labels = VERDICT_METRICS.iter();
+    let known = labels.find(|(name, _)| *name == metric);
+    known.map_or(metric, |(_, label)| label)
+}
+
+/// The family of the metrics that have none of their own.
+const OTHER_METRICS: &str = "other metrics";
+
+/// Returns all families of comparisons.
+pub(super) fn families() -> impl Iterator<Item = &'static str> {
+    let own = VERDICT_METRICS.iter().map(|(_, label)| *label);
+    own.chain([OTHER_METRICS])
+}
+
+/// Returns the family that a metric's comparisons belong to.
+pub(super) fn family_of(metric: &str) -> &str {
+    match has_verdict(metric) {
+        true => metric_label(metric),
+        false => OTHER_METRICS,
+    }
+}
+
+/// Returns whether a metric is one of [`VERDICT_METRICS`].
+pub(super) fn has_verdict(metric: &str) -> bool {
+    VERDICT_METRICS.iter().any(|(name, _)| *name == metric)
+}
+
 /// Rows inserted or indexed, or queries, per second; `None` in steps that only settle.
 pub fn throughput(row: &Row) -> Option<f64> {
     let name = match row.kind {

@@ -24,8 +24,9 @@ use crate::Figures;
 pub use costs::costs;
 pub(crate) use difference::Difference;
 pub use gate::{Gate, Thresholds, gate, repeats_to_judge};
-pub use metric::{THROUGHPUT, more_is_better, throughput};
+pub use metric::{THROUGHPUT, VERDICT_METRICS, metric_label, more_is_better, throughput};
 pub use noise::{NoiseFloor, Seen, StepNoise, noise_floor};
+use power::Sight;
 pub use power::{POWER, REPEATS_CAP};
 
 /// What is compared, and how sure a verdict has to be.
@@ -42,7 +43,7 @@ pub struct CompareOptions {
     pub resamples: u32,
     /// The seed of the resamples.
     pub seed: u64,
-    /// Metrics to compare besides throughput: names of [`crate::METRICS`].
+    /// Metrics to compare besides [`VERDICT_METRICS`]: names of [`crate::METRICS`].
     pub metrics: Vec<&'static str>,
 }
 
@@ -66,13 +67,16 @@ pub struct Compared {
     pub base: String,
     /// The least relative change that matters.
     pub effect: f64,
-    /// The rate of errors over all comparisons of a family: throughput is one, all other metrics together are another.
+    /// The rate of errors over all comparisons of a family: each of [`VERDICT_METRICS`] is one, all other metrics together
+    /// are another.
     pub error_rate: f64,
     /// One for each target but the base, step and metric: by variant and clients, then target, then step, then metric, in
     /// the order of the figures.
     pub rows: Vec<ComparedStep>,
     /// Comparisons of throughput that a verdict could be had for: the family that error rates are of.
     pub comparison_count: usize,
+    /// Which cells are missing or failed, so that the verdicts may change; `None`: all are complete.
+    pub unfinished: Option<String>,
     /// What should be known about all of them.
     pub notes: Vec<String>,
 }
@@ -119,6 +123,17 @@ pub struct ComparedStep {
     pub repeats_needed: Option<u32>,
     /// What was left out, why there is no ratio, interval or verdict, and what was not alike though it was compared.
     pub reasons: Vec<String>,
+}
+
+impl ComparedStep {
+    /// Returns the smallest relative change that these repeats show in [`POWER`] of all cases: 0.03 is 3 %. `None`: there is
+    /// no interval, or the figures are too coarse.
+    pub fn detectable(&self) -> Option<f64> {
+        self.repeats_needed?;
+        let level = 1.0 - self.interval?.confidence;
+        let repeats = self.values.len().min(self.base_values.len()) as u32;
+        Sight::new(level, self.pairing).effect(repeats, self.spread?)
+    }
 }
 
 /// One value of a target in one repeat.

@@ -1,13 +1,20 @@
 //! From figures to verdicts: each comparison by itself, then all of a family together.
 
+use record::Status;
+
 use super::drift;
 use super::estimate::Estimate;
 use super::family;
-use super::metric::{THROUGHPUT, more_is_better};
+use super::metric::{
+    THROUGHPUT, VERDICT_METRICS, families, family_of, has_verdict, more_is_better,
+};
 use super::power::{REPEATS_CAP, Sight};
 use super::samples::{Place, Samples, Side};
 use super::{CompareOptions, Compared, ComparedStep, Interval, Pairing, Sample, Verdict};
 use crate::{Figures, Row, counted, trees};
+
+/// The fewest repeats that are advised: with less, bursts of noise pass for changes (`docs/statistics.md`).
+const REPEATS_ADVISED: usize = 5;
 
 /// See [`super::compare()`].
 pub(super) fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
@@ -15,14 +22,17 @@ pub(super) fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
     let mut drafts = Vec::new();
     for (place, target) in samples.comparisons(&options.base) {
         let others = options.metrics.iter().copied();
-        for metric in std::iter::once(THROUGHPUT).chain(others.filter(|name| *name != THROUGHPUT)) {
+        let verdicts = VERDICT_METRICS.iter().map(|(metric, _)| *metric);
+        for metric in verdicts.chain(others.filter(|metric| !has_verdict(metric))) {
             drafts.extend(draft(&samples, place, target, metric, options));
         }
     }
-    let [throughput, costs] = [true, false].map(|of_throughput| {
-        let in_family = |draft: &&mut Draft| (draft.row.metric == THROUGHPUT) == of_throughput;
-        decide(drafts.iter_mut().filter(in_family).collect(), options)
+    let families = families().map(|family| {
+        let members = drafts.iter_mut();
+        let members = members.filter(|draft| family_of(&draft.row.metric) == family);
+        (family, decide(members.collect(), options))
     });
+    let families: Vec<(&str, Decided)> = families.collect();
     let has_hidden_drift = drafts.iter().any(|draft| draft.has_hidden_drift);
     let rows: Vec<ComparedStep> = drafts.into_iter().map(|draft| draft.row).collect();
     let mut notes = notes(&rows, options);
@@ -31,14 +41,18 @@ pub(super) fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
          its beginning, counts as a change"
             .to_owned()
     }));
-    notes.extend(throughput.note("throughput"));
-    notes.extend(costs.note("other metrics"));
+    notes.extend(
+        families
+            .iter()
+            .filter_map(|(family, decided)| decided.note(family)),
+    );
     Compared {
         base: options.base.clone(),
         effect: options.effect,
         error_rate: options.error_rate,
-        comparison_count: throughput.count,
+        comparison_count: families[0].1.count,
         rows,
+        unfinished: unfinished(figures),
         notes,
     }
 }
@@ -323,17 +337,42 @@ fn notes(rows: &[ComparedStep], options: &CompareOptions) -> Vec<String> {
                 .to_owned(),
         );
     }
-    let twice = rows
+    let fewest = rows
         .iter()
-        .any(|row| row.p_value.is_some() && row.values.len().min(row.base_values.len()) == 2);
-    if twice {
-        notes.push(
-            "two repeats tell little about noise: a change must be many times what they differ by, and noise with two \
-             modes can pass for one"
-                .to_owned(),
-        );
+        .filter(|row| row.p_value.is_some())
+        .map(|row| row.values.len().min(row.base_values.len()))
+        .min();
+    if let Some(fewest) = fewest.filter(|&fewest| fewest < REPEATS_ADVISED) {
+        notes.push(format!(
+            "{fewest} repeats tell little about noise, and a few bursts of it can pass for a change: use at least \
+             {REPEATS_ADVISED}"
+        ));
     }
     notes
+}
+
+/// Counts the cells without all of their steps, by how far they got; `None`: there are none.
+fn unfinished(figures: &Figures) -> Option<String> {
+    let parts = [
+        (Some(Status::Failed), "failed"),
+        (Some(Status::Interrupted), "interrupted"),
+        (Some(Status::Incomplete), "in progress or killed"),
+        (None, "not measured"),
+    ]
+    .map(|(status, label)| {
+        let cells = figures.unfinished.iter();
+        (cells.filter(|cell| cell.status == status).count(), label)
+    });
+    let parts = parts.iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<String> = parts
+        .map(|(count, label)| format!("{count} {label}"))
+        .collect();
+    (!parts.is_empty()).then(|| {
+        format!(
+            "the comparison is not finished: cells are missing ({}), and verdicts can change once they are measured",
+            parts.join(", ")
+        )
+    })
 }
 
 /// A share in percent, to three significant digits but with all of its nines: `5`, `0.152`, `99.848`.

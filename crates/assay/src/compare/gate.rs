@@ -5,7 +5,8 @@ mod again;
 use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::{
-    Compared, ComparedStep, Figures, Gate, REPEATS_CAP, THROUGHPUT, Thresholds, counted,
+    Compared, ComparedStep, Figures, Gate, REPEATS_CAP, THROUGHPUT, Thresholds, Verdict, counted,
+    metric_label,
 };
 use report::{bounds, terminal_text};
 
@@ -27,27 +28,18 @@ pub fn judge(
     let thresholds = thresholds(args);
     let missing = missing(compared, lines);
     let without_rows: Vec<&str> = thresholds.without_rows(compared).collect();
-    let judged = compared
-        .rows
-        .iter()
-        .filter(|row| thresholds.of(&row.metric).is_some())
-        .count();
+    let judged: Vec<usize> = (0..compared.rows.len())
+        .filter(|&row| thresholds.of(&compared.rows[row].metric).is_some())
+        .collect();
     match analysis::gate(compared, &thresholds) {
         Gate::Regressed(rows) => {
-            complain!(
-                "regressed: {} of {}",
-                rows.len(),
-                counted(judged, "comparison")
-            );
+            complain!("regressed: {}", by_metric(compared, Some(&rows), &judged));
             tell(compared, &rows, &thresholds);
             Exit::Regressed
         }
         Gate::Doubtful(rows) if !rows.is_empty() => {
-            complain!(
-                "not known: {} of {} can't be judged",
-                rows.len(),
-                counted(judged, "comparison")
-            );
+            let doubtful = by_metric(compared, Some(&rows), &judged);
+            complain!("not known: {doubtful} can't be judged, and no regression is shown");
             tell(compared, &rows, &thresholds);
             tell_missing(&missing, &without_rows);
             let commands = again::commands(runs, compared, &rows, &thresholds, lines);
@@ -68,20 +60,40 @@ pub fn judge(
             if figures.unfinished.is_empty() && missing.is_empty() && without_rows.is_empty() =>
         {
             complain!(
-                "no regression is shown in {}",
-                counted(judged, "comparison")
+                "no regression is shown: {}",
+                by_metric(compared, None, &judged)
             );
             Exit::Ok
         }
         Gate::Doubtful(_) | Gate::Pass => {
-            complain!(
-                "not known: no regression is shown in {}, but not all was compared",
-                counted(judged, "comparison")
-            );
+            let judged = by_metric(compared, None, &judged);
+            complain!("not known: no regression is shown, but not all was compared: {judged}");
             tell_missing(&missing, &without_rows);
             tell_unfinished(runs, figures);
             Exit::Invalid
         }
+    }
+}
+
+/// Counts comparisons by metric, of those that were `judged`: `throughput in 2 of 7 comparisons`. Without `found` it counts
+/// all of them.
+fn by_metric(compared: &Compared, found: Option<&[usize]>, judged: &[usize]) -> String {
+    let metric = |row: &usize| compared.rows[*row].metric.as_str();
+    let mut metrics: Vec<&str> = Vec::new();
+    for name in found.unwrap_or(judged).iter().map(metric) {
+        if !metrics.contains(&name) {
+            metrics.push(name);
+        }
+    }
+    let count = |rows: &[usize], name: &str| rows.iter().filter(|row| metric(row) == name).count();
+    let text = |name: &&str| {
+        let found = found.map_or(String::new(), |rows| format!("{} of ", count(rows, name)));
+        let all = counted(count(judged, name), "comparison");
+        format!("{} in {found}{all}", metric_label(name))
+    };
+    match metrics.is_empty() {
+        true => "nothing was compared".to_owned(),
+        false => metrics.iter().map(text).collect::<Vec<_>>().join(", "),
     }
 }
 
@@ -130,8 +142,12 @@ fn thresholds(args: &CompareArgs) -> Thresholds {
     };
     for threshold in &args.thresholds {
         let share = threshold.percent / 100.0;
-        let metric = threshold.metric.as_deref().unwrap_or(THROUGHPUT);
-        thresholds.by_metric.insert(metric.to_owned(), share);
+        match &threshold.metric {
+            Some(metric) => {
+                thresholds.by_metric.insert(metric.clone(), share);
+            }
+            None => thresholds.default = share,
+        }
     }
     thresholds
 }
@@ -158,9 +174,12 @@ fn sentence(row: &ComparedStep, base: &str, limit: f64) -> String {
     }
     text += &format!(" c{} {}: ", row.clients, row.step);
     if row.metric != THROUGHPUT {
-        text += &format!("{} ", row.metric);
+        text += &format!("{} ", metric_label(&row.metric));
     }
-    text += &row.verdict.to_string();
+    text += &match (row.verdict, row.more_is_better) {
+        (Verdict::Slower, false) => "higher".to_owned(),
+        (verdict, _) => verdict.to_string(),
+    };
     if let Some(ratio) = row.ratio {
         text += &format!(", {ratio:.3}");
         if let Some(interval) = row.interval {
@@ -212,7 +231,7 @@ fn tell_unfinished(runs: &Runs, figures: &Figures) {
 
 #[cfg(test)]
 mod tests {
-    use analysis::{Pairing, Verdict};
+    use analysis::Pairing;
 
     use super::*;
 
@@ -277,6 +296,38 @@ mod tests {
         assert_eq!(missing_of("a"), ["b c8: was not measured, and a was"]);
         assert!(missing_of("b").is_empty());
         assert_eq!(missing_of("c").len(), 3);
+    }
+
+    #[test]
+    fn the_family_that_decided_is_named() {
+        let own = || ComparedStep {
+            metric: "own_cpu_us_per_op".into(),
+            more_is_better: false,
+            ..row(Verdict::Slower, None)
+        };
+        let same = || row(Verdict::NoChangeShown, None);
+        let compared = Compared {
+            rows: vec![same(), own(), same(), own()],
+            ..Compared::default()
+        };
+        let all = [0, 1, 2, 3];
+        assert_eq!(
+            by_metric(&compared, Some(&[3]), &all),
+            "own CPU per operation in 1 of 2 comparisons"
+        );
+        assert_eq!(
+            by_metric(&compared, Some(&[0, 1, 3]), &all),
+            "throughput in 1 of 2 comparisons, own CPU per operation in 2 of 2 comparisons"
+        );
+        assert_eq!(
+            by_metric(&compared, None, &all[..3]),
+            "throughput in 2 comparisons, own CPU per operation in 1 comparison"
+        );
+        assert_eq!(by_metric(&compared, None, &[]), "nothing was compared");
+        assert_eq!(
+            sentence(&own(), "pg.base", 0.03),
+            "pg.next c8 l.i1: own CPU per operation higher"
+        );
     }
 
     #[test]

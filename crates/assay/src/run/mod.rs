@@ -226,7 +226,9 @@ fn already_complete(args: &RunArgs, directory: &RunDir, mut run: Run) -> anyhow:
         (run.status, run.ended_unix_ns) = (Status::Complete, ended_unix_ns);
         directory.write_run(&run)?;
         match analysis::figures_and(std::slice::from_ref(directory), Curves::take) {
-            Ok((figures, curves)) => write_report(directory, &figures, &curves),
+            Ok((figures, curves)) => {
+                write_report(directory, &figures, &curves);
+            }
             Err(error) => {
                 report_error(&error.into());
             }
@@ -300,12 +302,22 @@ fn conduct(
     counted?;
     written?;
     let (figures, curves) = analysis::figures_and(std::slice::from_ref(directory), Curves::take)?;
-    write_report(directory, &figures, &curves);
+    let report = write_report(directory, &figures, &curves);
     if !args.quiet {
         results::print(&results::brief(&run, &figures))?;
         if file.plan.against_itself {
             results::print(&crate::compare::noise(&run, &figures))?;
         }
+    }
+    if let Some(report) = report {
+        conductor
+            .display
+            .say(&format!("report: {}", report.display()));
+    }
+    if run.status == Status::Complete {
+        conductor
+            .display
+            .say(&format!("next: {}", next_command(directory, &run)));
     }
     unfinished.say(&conductor.display, directory, &run);
     let exit = if status == Status::Complete && run.status != Status::Complete {
@@ -317,12 +329,30 @@ fn conduct(
     Ok(exit)
 }
 
-/// The record is complete: a report that can't be written now can be made again.
-fn write_report(directory: &RunDir, figures: &Figures, curves: &[Curves]) {
+/// Returns where the report is. The record is complete: a report that can't be written now can be made again.
+fn write_report(directory: &RunDir, figures: &Figures, curves: &[Curves]) -> Option<PathBuf> {
     let output = directory.path().join("report.html");
     let directories = std::slice::from_ref(directory);
-    if let Err(error) = results::write_report(directories, figures, curves, &[], &output) {
-        report_error(&error);
+    match results::write_report(directories, figures, curves, &[], &output) {
+        Ok(()) => Some(output),
+        Err(error) => {
+            report_error(&error);
+            None
+        }
+    }
+}
+
+/// Returns the command that tells more about a complete run.
+fn next_command(directory: &RunDir, run: &Run) -> String {
+    let path = directory.path().display();
+    let has_others = run.cells.iter().any(|cell| cell.target != run.base);
+    match run.cells.iter().any(|cell| cell.repeat > 1) {
+        _ if !has_others => format!("`assay show {path}` has all tables"),
+        true => format!("`assay compare {path}` has what each operation costs as well"),
+        false if run.plan.password_removed => {
+            format!("`assay run --resume {path} PLAN --repeats 5` measures what verdicts need")
+        }
+        false => format!("`assay run --resume {path} --repeats 5` measures what verdicts need"),
     }
 }
 

@@ -311,7 +311,7 @@ mod tests {
         let all = |_: &CellRef| true;
         assert_eq!(
             more_repeats(all, 4, &["*/c8/*"]).unwrap(),
-            ["a.x/c8/r3", "a.y/c8/r3", "a.x/c8/r4", "a.y/c8/r4"]
+            ["a.x/c8/r3", "a.y/c8/r3", "a.y/c8/r4", "a.x/c8/r4"]
         );
         assert_eq!(more_repeats(all, 3, &[]).unwrap().len(), 4);
         assert_eq!(more_repeats(all, 2, &[]).unwrap(), [""; 0]);

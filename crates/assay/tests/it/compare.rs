@@ -96,12 +96,12 @@ fn a_slower_config_is_shown_and_fails_the_gate() {
 
     let gate = compared(&place, &[&run, "--gate"]).expect_code(3);
     gate.expect_in_stderr(&[
-        "regressed: 1 of 1 comparison",
+        "regressed: throughput in 1 of 1 comparison",
         "lite.full c1 l.i0: slower, 0.",
     ]);
     // The other way round it is faster, and what is faster passes.
     let gate = compared(&place, &[&run, "--gate", "--base", "lite.full"]).expect_code(0);
-    gate.expect_in_stderr(&["no regression is shown in 1 comparison"]);
+    gate.expect_in_stderr(&["no regression is shown: throughput in 1 comparison"]);
     // So does what is slower by no more than is allowed.
     compared(&place, &[&run, "--gate", "--threshold", "99.99"]).expect_code(0);
 
@@ -411,7 +411,7 @@ fn what_was_not_measured_is_no_pass() {
     let by_run = [&[&yesterday, &today, "--by-run"][..], &gate].concat();
     let doubtful = compared(&place, &by_run).expect_code(4);
     doubtful.expect_in_stderr(&[
-        "not known: no regression is shown in 1 comparison, but not all was compared",
+        "not known: no regression is shown, but not all was compared: throughput in 1 comparison",
         "run 2 lite.next c1: was not measured, and run 1 was",
     ]);
     // A target that is new today has nothing to have become worse than.

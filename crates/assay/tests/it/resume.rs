@@ -586,7 +586,8 @@ fn a_build_that_breaks_fails_its_cells_alone_and_mended_it_is_measured() {
     let place = Place::new();
     let bin = breakable_build(&place);
     let build = bin.parent().unwrap().display().to_string();
-    let plan = workload(500, 500, 1, QUERIED)
+    let plan = "order = \"grouped\"\n".to_owned()
+        + &workload(500, 500, 1, QUERIED)
         + LONG_AND_SHORT
         + SQLITE
         + NEXT

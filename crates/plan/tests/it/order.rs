@@ -5,8 +5,12 @@ fn cells(order: &str) -> Vec<String> {
 }
 
 fn cells_of(order: &str, variants: &str) -> Vec<String> {
+    cells_by(1, order, variants)
+}
+
+fn cells_by(seed: u64, order: &str, variants: &str) -> Vec<String> {
     let text = format!(
-        "clients = [1, 4]\nrepeats = 2\norder = \"{order}\"\n[workload.insert]\n{variants}[build.a]\nnull = \"bundled\"\n\
+        "seed = {seed}\nclients = [1, 4]\nrepeats = 2\norder = \"{order}\"\n[workload.insert]\n{variants}[build.a]\nnull = \"bundled\"\n\
          [build.b]\nnull = \"bundled\"\n"
     );
     let (plan, _) = plan::parse("p.toml", &text, &[]).unwrap();
@@ -20,11 +24,28 @@ fn cells_of(order: &str, variants: &str) -> Vec<String> {
 }
 
 #[test]
-fn interleaved_cells_take_turns() {
+fn interleaved_cells_take_turns_and_the_second_round_mirrors_the_first() {
     assert_eq!(
         cells("interleaved").join(" "),
-        "a1r1 b1r1 a4r1 b4r1 a1r2 b1r2 a4r2 b4r2"
+        "a1r1 b1r1 a4r1 b4r1 b1r2 a1r2 b4r2 a4r2"
     );
+}
+
+#[test]
+fn the_seed_decides_who_is_first_and_each_is_so_once_in_two_rounds() {
+    let mut firsts = std::collections::BTreeSet::new();
+    for seed in 0..20 {
+        let cells = cells_by(seed, "interleaved", "");
+        assert_eq!(cells, cells_by(seed, "interleaved", ""));
+        let places: Vec<&str> = cells.iter().map(|cell| &cell[1..]).collect();
+        assert_eq!(places.join(" "), "1r1 1r1 4r1 4r1 1r2 1r2 4r2 4r2");
+        for pair in 0..2 {
+            let first = |round: usize| cells[4 * round + 2 * pair].split_at(1).0;
+            assert_ne!(first(0), first(1), "{cells:?}");
+            firsts.insert((pair, first(0).to_owned()));
+        }
+    }
+    assert_eq!(firsts.len(), 4);
 }
 
 #[test]
@@ -40,7 +61,7 @@ fn variants_go_round_outside_of_clients() {
     let variants = "[workload.insert.variant.x]\n[workload.insert.variant.y]\n";
     assert_eq!(
         cells_of("interleaved", variants).join(" "),
-        "ax1r1 bx1r1 ax4r1 bx4r1 ay1r1 by1r1 ay4r1 by4r1 ax1r2 bx1r2 ax4r2 bx4r2 ay1r2 by1r2 ay4r2 by4r2"
+        "ax1r1 bx1r1 ax4r1 bx4r1 by1r1 ay1r1 ay4r1 by4r1 bx1r2 ax1r2 bx4r2 ax4r2 ay1r2 by1r2 by4r2 ay4r2"
     );
     assert_eq!(
         cells_of("grouped", variants).join(" "),
@@ -61,5 +82,5 @@ fn a_target_against_itself_takes_turns_with_its_twin_alone() {
     assert_eq!(parts(0), parts(1));
     let cells = plan.cells();
     let cells: Vec<_> = cells.iter().map(|it| (it.target, it.repeat)).collect();
-    assert_eq!(cells, [(0, 1), (1, 1), (0, 2), (1, 2)]);
+    assert_eq!(cells, [(0, 1), (1, 1), (1, 2), (0, 2)]);
 }

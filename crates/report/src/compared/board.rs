@@ -161,7 +161,7 @@ impl<'a> Board<'a> {
 
     /// What stands where there is no comparison: how the step ended, that it was not run, that it has no such figure, or
     /// that the base has not.
-    pub(super) fn nothing(&self, line: &Folded<'_>, step: StepHead<'_>) -> Cell {
+    pub(super) fn nothing(&self, line: &Folded<'_>, step: StepHead<'_>, metric: &str) -> Cell {
         let mut rows = self.cells_of(line).filter_map(|cell| cell.row(step.name));
         let ended = self
             .cells_of(line)
@@ -171,8 +171,12 @@ impl<'a> Board<'a> {
             return cell;
         }
         if rows.next().is_some() {
-            let row = self.row(line, step.name, THROUGHPUT);
-            return match row.is_some_and(|row| row.values.is_empty()) {
+            // Steps without a throughput are in no comparison; another metric without one is not applicable to both.
+            let is_absent = |row: Option<&ComparedStep>| match row {
+                Some(row) => row.values.is_empty(),
+                None => metric != THROUGHPUT,
+            };
+            return match is_absent(self.row(line, step.name, metric)) {
                 true => Cell::not_applicable(),
                 false => Cell::toned("no base", Tone::Absent),
             };

@@ -30,7 +30,7 @@ pub fn compared_json(comparison: &Comparison<'_>) -> Value {
             "effect": compared.effect,
             "error_rate": compared.error_rate,
             "comparison_count": compared.comparison_count,
-            "notes": compared.notes,
+            "notes": compared.unfinished.iter().chain(&compared.notes).collect::<Vec<_>>(),
             "runs": runs.collect::<Vec<_>>(),
             "rows": compared.rows.iter().map(row).collect::<Vec<_>>(),
             "missing": analysis::missing_json(comparison.figures),
@@ -73,6 +73,7 @@ fn row(row: &ComparedStep) -> Value {
         "verdict": row.verdict.to_string(),
         "p_value": row.p_value,
         "spread": row.spread,
+        "detectable": row.detectable(),
         "repeats_needed": row.repeats_needed,
         "reasons": row.reasons,
     })

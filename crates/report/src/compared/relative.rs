@@ -1,6 +1,7 @@
-//! Throughput relative to the base: each ratio with its interval, and the verdict as a mark and a colour.
+//! Throughput, and what else has verdicts of its own, relative to the base: each ratio with its interval, and the verdict as a
+//! mark and a colour.
 
-use analysis::{ComparedStep, Interval, THROUGHPUT, Verdict};
+use analysis::{ComparedStep, Interval, THROUGHPUT, VERDICT_METRICS, Verdict, metric_label};
 
 use super::board::{Board, Folded, remarks};
 use super::words;
@@ -16,8 +17,19 @@ const ACROSS_MAX: usize = 8;
 /// An interval of this width needs a third decimal to be one.
 const NARROW: f64 = 0.02;
 
-/// A table of the steps that belong to no group, and those of each group.
+/// The tables of throughput and of every other metric that has verdicts and values.
 pub(super) fn tables(board: &Board<'_>) -> Vec<Table> {
+    let others = board.metrics();
+    let shown = |metric: &&str| *metric == THROUGHPUT || others.contains(metric);
+    let metrics = VERDICT_METRICS.iter().map(|(metric, _)| *metric);
+    metrics
+        .filter(shown)
+        .flat_map(|metric| tables_of(board, metric))
+        .collect()
+}
+
+/// A table of the steps that belong to no group, and those of each group.
+fn tables_of(board: &Board<'_>, metric: &str) -> Vec<Table> {
     let mut tables = Vec::new();
     let others = board.groups().map(<[_]>::len).max().unwrap_or(1) - 1;
     let by_group = board.matrix.measured_by_group();
@@ -29,26 +41,26 @@ pub(super) fn tables(board: &Board<'_>) -> Vec<Table> {
     let are_rows = others <= ACROSS_MAX.max(tests);
     for (group, steps) in by_group {
         match group {
-            Some(group) if are_rows => tables.extend(of_tests(board, group, &steps)),
-            group => tables.push(of_steps(board, group, &steps)),
+            Some(group) if are_rows => tables.extend(of_tests(board, metric, group, &steps)),
+            group => tables.push(of_steps(board, metric, group, &steps)),
         }
     }
     if let Some(first) = tables.iter_mut().find(|table| table.has_figures()) {
-        first.notes.extend(words::repeats_needed(board));
+        first.notes.extend(words::repeats_needed(board, metric));
     }
     tables
 }
 
 /// A row for each target and a column for each step.
-fn of_steps(board: &Board<'_>, group: Option<&str>, steps: &[StepHead<'_>]) -> Table {
+fn of_steps(board: &Board<'_>, metric: &str, group: Option<&str>, steps: &[StepHead<'_>]) -> Table {
     let mut reasons = Footnotes::default();
-    let decimals = decimals(board, steps);
+    let decimals = decimals(board, metric, steps);
     let mut rows = Vec::new();
     for lines in board.groups().filter(|lines| board.has_others(lines)) {
         for line in lines {
             let cells = steps
                 .iter()
-                .map(|step| cell(board, line, *step, decimals, &mut reasons));
+                .map(|step| cell(board, metric, line, *step, decimals, &mut reasons));
             rows.push(TableRow {
                 lead: board.lead_of(line),
                 cells: cells.collect(),
@@ -57,25 +69,38 @@ fn of_steps(board: &Board<'_>, group: Option<&str>, steps: &[StepHead<'_>]) -> T
         }
     }
     let id = group.map_or(String::new(), |group| format!("-{}", anchor(group)));
-    let of = group.map_or("Throughput".to_string(), |group| {
-        format!("{group}: throughput")
-    });
+    let label = metric_label(metric);
+    let of = match group {
+        Some(group) => format!("{group}: {label}"),
+        None => words::capitalized(label),
+    };
     finished(
         Table {
-            id: format!("compared{id}"),
+            id: format!("compared{}{id}", id_of(metric)),
             title: format!("{of} relative to {}", board.base),
             lead: board.lead(),
             columns: steps.iter().map(|step| step_head(step.name)).collect(),
             rows,
             ..Table::default()
         },
+        words::detectable(&board.lines, steps, |line, step| {
+            board.row(line, step, metric)
+        }),
         reasons,
     )
 }
 
+/// Tells the tables of a metric apart from those of throughput.
+fn id_of(metric: &str) -> String {
+    match metric {
+        THROUGHPUT => String::new(),
+        metric => format!("-{}", anchor(metric)),
+    }
+}
+
 /// A row for each test and a column for each target but the base; a table for each variant and number of clients.
-fn of_tests(board: &Board<'_>, group: &str, steps: &[StepHead<'_>]) -> Vec<Table> {
-    let decimals = decimals(board, steps);
+fn of_tests(board: &Board<'_>, metric: &str, group: &str, steps: &[StepHead<'_>]) -> Vec<Table> {
+    let decimals = decimals(board, metric, steps);
     let tables = board
         .groups()
         .filter(|lines| board.has_others(lines))
@@ -92,7 +117,7 @@ fn of_tests(board: &Board<'_>, group: &str, steps: &[StepHead<'_>]) -> Vec<Table
                     lead: vec![step.name.to_string()],
                     cells: others
                         .iter()
-                        .map(|line| cell(board, line, *step, decimals, &mut reasons))
+                        .map(|line| cell(board, metric, line, *step, decimals, &mut reasons))
                         .collect(),
                     target: false,
                 })
@@ -103,10 +128,11 @@ fn of_tests(board: &Board<'_>, group: &str, steps: &[StepHead<'_>]) -> Vec<Table
             };
             finished(
                 Table {
-                    id: format!("compared-{}{id}", anchor(group)),
+                    id: format!("compared{}-{}{id}", id_of(metric), anchor(group)),
                     title: format!(
-                        "{group}{}: throughput relative to {}",
+                        "{group}{}: {} relative to {}",
                         board.group_label(lines),
+                        metric_label(metric),
                         board.base
                     ),
                     lead: vec![TEST.to_string()],
@@ -115,47 +141,50 @@ fn of_tests(board: &Board<'_>, group: &str, steps: &[StepHead<'_>]) -> Vec<Table
                     across: true,
                     ..Table::default()
                 },
+                words::detectable(lines, steps, |line, step| board.row(line, step, metric)),
                 reasons,
             )
         });
     tables.collect()
 }
 
-fn finished(mut table: Table, reasons: Footnotes) -> Table {
+fn finished(mut table: Table, detectable: Option<String>, reasons: Footnotes) -> Table {
+    table.notes.extend(detectable);
     table.notes.extend(reasons.notes_in("[", "]"));
     table.with_legend()
 }
 
 /// Decimals of all ratios of a table.
-fn decimals(board: &Board<'_>, steps: &[StepHead<'_>]) -> usize {
+fn decimals(board: &Board<'_>, metric: &str, steps: &[StepHead<'_>]) -> usize {
     let mut intervals = board.lines.iter().flat_map(|line| {
         steps
             .iter()
-            .filter_map(|step| board.row(line, step.name, THROUGHPUT)?.interval)
+            .filter_map(|step| board.row(line, step.name, metric)?.interval)
     });
     2 + usize::from(intervals.any(|interval| interval.high - interval.low < NARROW))
 }
 
-/// The ratio of a line's throughput in a step, or why there is none.
+/// The ratio of a line's metric in a step, or why there is none.
 fn cell(
     board: &Board<'_>,
+    metric: &str,
     line: &Folded<'_>,
     step: StepHead<'_>,
     decimals: usize,
     reasons: &mut Footnotes,
 ) -> Cell {
-    let missed = board.missed_sla(line, step.name);
+    let missed = metric == THROUGHPUT && board.missed_sla(line, step.name);
     if line.target == board.base {
         let mut cell = Cell::plain(fixed(1.0, decimals));
         cell.mark = if missed { Tone::SlaMissed.mark() } else { "" }.to_string();
         return cell;
     }
-    let Some(row) = board.row(line, step.name, THROUGHPUT) else {
-        return board.nothing(line, step);
+    let Some(row) = board.row(line, step.name, metric) else {
+        return board.nothing(line, step, metric);
     };
     let mut cell = match row.verdict {
         Verdict::NotComparable if row.values.is_empty() || row.base_values.is_empty() => {
-            board.nothing(line, step)
+            board.nothing(line, step, metric)
         }
         _ => ratio_cell(row, decimals),
     };

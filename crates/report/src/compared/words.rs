@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use analysis::{Compared, ComparedStep, Pairing, REPEATS_CAP, THROUGHPUT, Verdict, counted};
 
 use super::ComparedRun;
-use super::board::Board;
+use super::board::{Board, Folded};
+use crate::matrix::StepHead;
 use crate::number::{fixed, moment};
 use crate::problems::ended;
 
@@ -94,11 +95,21 @@ pub(super) fn method(compared: &Compared) -> Vec<String> {
     texts
 }
 
+/// Says which cells are missing, if any are.
+pub(super) fn unfinished(compared: &Compared) -> Option<String> {
+    compared.unfinished.as_deref().map(sentence)
+}
+
+/// Returns a text that begins with a capital letter.
+pub(super) fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(letters).collect()
+}
+
 /// A remark as a sentence.
 fn sentence(note: &str) -> String {
-    let mut letters = note.chars();
-    let first = letters.next().map(char::to_uppercase);
-    let text: String = first.into_iter().flatten().chain(letters).collect();
+    let text = capitalized(note);
     if text.ends_with('.') {
         text
     } else {
@@ -141,15 +152,49 @@ fn is_compared(row: &ComparedStep) -> bool {
     row.metric == THROUGHPUT && !row.values.is_empty() && !row.base_values.is_empty()
 }
 
+/// Changes from which on it says nothing how large they are.
+const LARGE: f64 = 1.0;
+
+/// Returns the smallest change that the comparisons of a table can show: in the median, and from the most to the least exact.
+pub(super) fn detectable<'a>(
+    lines: &[Folded<'_>],
+    steps: &[StepHead<'_>],
+    row: impl Fn(&Folded<'_>, &str) -> Option<&'a ComparedStep>,
+) -> Option<String> {
+    let mut changes: Vec<(f64, &str)> = Vec::new();
+    for step in steps {
+        let rows = lines.iter().filter_map(|line| row(line, step.name));
+        changes.extend(rows.filter_map(|row| Some((row.detectable()?, step.name))));
+    }
+    changes.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    let told = |&(change, _): &(f64, &str)| match change {
+        change if change > LARGE => format!("more than {}", percent(LARGE)),
+        change => percent(change),
+    };
+    let (least, most) = (changes.first()?, changes.last()?);
+    let median = told(&changes[changes.len() / 2]);
+    let mut text = format!("the smallest change that could be shown here: {median}");
+    if told(least) != told(most) {
+        text += &format!(
+            " in the median, from {} in {} to {} in {}",
+            told(least),
+            least.1,
+            told(most),
+            most.1
+        );
+    }
+    Some(text)
+}
+
 /// How many repeats would show a change as small as is looked for, where there are not as many.
-pub(super) fn repeats_needed(board: &Board<'_>) -> Option<String> {
+pub(super) fn repeats_needed(board: &Board<'_>, metric: &str) -> Option<String> {
     let compared = board.comparison.compared;
     let mut needs: Vec<(u32, String)> = board
         .lines
         .iter()
         .flat_map(|line| {
             board.matrix.measured().filter_map(move |step| {
-                let row = board.row(line, step.name, THROUGHPUT)?;
+                let row = board.row(line, step.name, metric)?;
                 let needed = row
                     .repeats_needed
                     .filter(|_| row.verdict == Verdict::TooNoisy)?;

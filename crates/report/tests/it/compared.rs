@@ -150,7 +150,10 @@ fn row(
         verdict,
         p_value: (!is_single).then_some(0.25),
         spread: (!is_single).then_some(0.0125),
-        repeats_needed: (verdict == Verdict::TooNoisy).then_some(14),
+        repeats_needed: (!is_single).then_some(match verdict {
+            Verdict::TooNoisy => 14,
+            _ => 2,
+        }),
         reasons: Vec::new(),
     }
 }
@@ -162,6 +165,7 @@ fn comparison_of(rows: Vec<ComparedStep>) -> Compared {
         error_rate: 0.05,
         comparison_count: rows.iter().filter(|row| row.metric == THROUGHPUT).count(),
         rows,
+        unfinished: None,
         notes: vec!["the machine of run 2 is not that of run 1".into()],
     }
 }
@@ -219,6 +223,12 @@ fn with_repeats() -> Compared {
                 verdict => (1.01, 0.05, verdict),
             };
             if !matches!(verdict, Invalid | NotComparable) {
+                rows.push(row(
+                    INSERT,
+                    (target, step, "own_cpu_us_per_op", 20.5),
+                    cost,
+                    3,
+                ));
                 rows.push(row(INSERT, (target, step, "cpupq", 41.2), cost, 3));
                 rows.push(row(
                     INSERT,
@@ -423,7 +433,7 @@ fn lines_of_a_comparison_have_every_figure() {
         ("pairing", "paired"),
         ("base_repeat_count", "3"),
         ("confidence_pct", "98"),
-        ("needed_repeat_count", ""),
+        ("needed_repeat_count", "2"),
         ("reasons", ""),
     ] {
         assert_eq!(value(name), expected, "{name}");
@@ -469,12 +479,50 @@ fn a_target_that_did_not_get_to_a_step_is_told() {
         "repeat 1 failed: the server did not start: no such file; repeat 2 was never begun";
     assert!(last.contains(reasons), "{last}");
 
+    let of = Compared {
+        unfinished: Some("the comparison is not finished: 2 missing".into()),
+        ..of
+    };
+    for text in [
+        shown(&run, &figures, &of, &[], |it| compared(it, PLAIN)),
+        shown(&run, &figures, &of, &[], compared_markdown),
+    ] {
+        let told = text.find("The comparison is not finished: 2 missing.");
+        assert!(told.unwrap() < text.find("Compared are").unwrap(), "{text}");
+    }
     let json = shown(&run, &figures, &of, &[], compared_json);
+    let told = &json["compared"]["notes"][0];
+    assert_eq!(told, "the comparison is not finished: 2 missing");
     let unfinished = json["compared"]["unfinished"].as_array().unwrap();
     assert_eq!(unfinished.len(), 4);
     assert_eq!(unfinished[0]["target"], "pg18.base");
     assert_eq!(unfinished[0]["status"], "failed");
     assert!(unfinished[1]["status"].is_null());
+}
+
+#[test]
+fn own_cpu_has_a_table_of_verdicts_that_says_what_it_could_show() {
+    let (run, figures, mut of) = (run(), figures(INSERT, 3), with_repeats());
+    let text = shown(&run, &figures, &of, &[], |it| compared(it, PLAIN));
+    let (_, own) = text
+        .split_once("Own CPU per operation relative to pg15.base")
+        .unwrap();
+    let line = own
+        .lines()
+        .find(|line| line.starts_with("pg17.base"))
+        .unwrap();
+    assert!(
+        line.contains("1.20 (1.17-1.23)▲") && line.contains("0.90 (0.87-0.93)▼"),
+        "{line}"
+    );
+    assert!(line.trim_end().ends_with("n/a"), "qp100 has none: {line}");
+    assert!(
+        own.contains("the smallest change that could be shown here: "),
+        "{own}"
+    );
+    of.rows.retain(|row| row.metric != "own_cpu_us_per_op");
+    let text = shown(&run, &figures, &of, &[], |it| compared(it, PLAIN));
+    assert!(!text.contains("Own CPU"), "{text}");
 }
 
 #[test]

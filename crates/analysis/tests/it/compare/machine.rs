@@ -30,6 +30,12 @@ impl Random {
         radius * (std::f64::consts::TAU * self.uniform()).cos()
     }
 
+    fn shuffle(&mut self, order: &mut [usize]) {
+        for last in (1..order.len()).rev() {
+            order.swap(last, (self.uniform() * (last + 1) as f64) as usize);
+        }
+    }
+
     /// Student's t with three degrees of freedom.
     fn student3(&mut self) -> f64 {
         let squares: f64 = (0..3).map(|_| self.normal().powi(2)).sum();
@@ -50,6 +56,8 @@ pub enum Noise {
     Outliers,
     /// 0.2 %, and half of the values are 5 % less.
     TwoModes,
+    /// 1 %, and three values of ten are 60 % less.
+    Bursts,
 }
 
 /// Those that repeats can cope with, also few.
@@ -74,6 +82,10 @@ impl Noise {
                 let mode = if random.uniform() < 0.5 { 0.95 } else { 1.0 };
                 mode * (0.002 * random.normal()).exp()
             }
+            Noise::Bursts => {
+                let burst = if random.uniform() < 0.3 { 0.4 } else { 1.0 };
+                burst * (0.01 * random.normal()).exp()
+            }
         }
     }
 }
@@ -90,13 +102,25 @@ pub enum Drift {
     Wandering,
     /// Each repeat has a level of its own, with a standard deviation of 5 %.
     Levels,
+    /// Neighbors: from cell to cell half of their load stays (an AR(1) process), its standard deviation is 35 %.
+    Neighbors,
+    /// Every second cell is 10 % slower.
+    EveryTwo,
+    /// Of four cells the second and third are 10 % slower.
+    EveryFour,
 }
 
 pub const DRIFTS: [Drift; 4] = [Drift::None, Drift::Linear, Drift::Wandering, Drift::Levels];
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Order {
-    Interleaved,
+    /// `ab ab`
+    Fixed,
+    /// Each round in a random order of its own.
+    Random,
+    /// Odd rounds in a random order, which the next round mirrors: what `order = "interleaved"` does.
+    Balanced,
+    /// `aa bb`
     Grouped,
 }
 
@@ -117,7 +141,7 @@ pub struct Truth {
 impl Default for Truth {
     fn default() -> Self {
         Self {
-            order: Order::Interleaved,
+            order: Order::Balanced,
             noise: Noise::Normal,
             drift: Drift::None,
             repeats: 5,
@@ -161,7 +185,7 @@ impl Truth {
         let targets = self.ratios.len() + 1;
         let mut level = 0.0;
         let mut figures = Figures::default();
-        for slot in self.slots() {
+        for slot in self.slots(random) {
             let between = (slot.of - 1) as f64;
             if slot.index == 0 {
                 level = 0.0;
@@ -175,6 +199,16 @@ impl Truth {
                     level += 0.1 / between.sqrt() * random.normal();
                 }
                 Drift::Levels if slot.index % targets == 0 => level = 0.05 * random.normal(),
+                Drift::Neighbors => {
+                    let (kept, new) = if slot.index > 0 {
+                        (0.5, 0.75_f64)
+                    } else {
+                        (0.0, 1.0)
+                    };
+                    level = kept * level + 0.35 * new.sqrt() * random.normal();
+                }
+                Drift::EveryTwo => level = -0.1 * (slot.index % 2) as f64,
+                Drift::EveryFour => level = -0.1 * (slot.index.div_ceil(2) % 2) as f64,
                 Drift::Wandering | Drift::Levels => {}
             }
             let ratio = match slot.target.checked_sub(1) {
@@ -204,22 +238,27 @@ impl Truth {
     }
 
     /// The cells in the order in which they are measured.
-    fn slots(&self) -> Vec<Slot> {
+    fn slots(&self, random: &mut Random) -> Vec<Slot> {
         let targets = self.ratios.len() + 1;
+        let mut round: Vec<usize> = (0..targets).collect();
         let mut slots = Vec::new();
         let mut done = 0;
         for sitting in 1..=self.sittings {
             let left = self.sittings - sitting + 1;
             let repeats = (self.repeats - done).div_ceil(left);
             let those = done + 1..=done + repeats;
-            let cells: Vec<(usize, u32)> = match self.order {
-                Order::Interleaved => those
-                    .flat_map(|repeat| (0..targets).map(move |target| (target, repeat)))
-                    .collect(),
-                Order::Grouped => (0..targets)
-                    .flat_map(|target| those.clone().map(move |repeat| (target, repeat)))
-                    .collect(),
-            };
+            let mut cells: Vec<(usize, u32)> = Vec::new();
+            for repeat in those {
+                match self.order {
+                    Order::Balanced if repeat % 2 == 0 => round.reverse(),
+                    Order::Balanced | Order::Random => random.shuffle(&mut round),
+                    Order::Fixed | Order::Grouped => {}
+                }
+                cells.extend(round.iter().map(|&target| (target, repeat)));
+            }
+            if self.order == Order::Grouped {
+                cells.sort_unstable();
+            }
             let of = cells.len();
             slots.extend((0..).zip(cells).map(|(index, (target, repeat))| Slot {
                 target,

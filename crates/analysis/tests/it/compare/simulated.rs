@@ -59,7 +59,9 @@ fn check_equal(truth: Truth, times: u32) {
         "equal: {repeats} repeats, {sittings} sittings, {steps} steps, {noise:?}, {drift:?}: {:.1} % of {times}",
         share * 100.0
     );
-    assert!(share <= 0.05, "{truth:?}: {share}");
+    // Three standard deviations of what chance makes of a rate of 5 %.
+    let chance = 3.0 * (0.05 * 0.95 / f64::from(times)).sqrt();
+    assert!(share <= 0.05 + chance, "{truth:?}: {share}");
 }
 
 #[test]
@@ -73,14 +75,14 @@ fn equal_targets_are_called_different_at_most_as_often_as_the_error_rate() {
                 drift,
                 ..Truth::default()
             };
-            check_equal(truth, 1000);
+            check_equal(truth, 2000);
         }
     }
 }
 
 #[test]
 fn neither_do_few_repeats_call_them_different_nor_many() {
-    for (repeats, times) in [(2, 400), (3, 400), (10, 200)] {
+    for (repeats, times) in [(2, 1000), (3, 1000), (10, 500)] {
         for noise in NOISES {
             for drift in [Drift::None, Drift::Linear] {
                 let truth = Truth {
@@ -126,6 +128,21 @@ fn in_a_family_of_equal_targets_anything_is_called_different_at_most_as_often_as
 }
 
 #[test]
+fn a_load_with_the_rhythm_of_the_cells_deceives_a_fixed_order_and_not_a_balanced_one() {
+    let of = |order| {
+        let truth = Truth {
+            order,
+            drift: Drift::EveryTwo,
+            steps: 10,
+            ..Truth::default()
+        };
+        called_different(truth, 100)
+    };
+    assert!(of(Order::Fixed) > 0.9);
+    assert_eq!(of(Order::Balanced), 0.0);
+}
+
+#[test]
 fn noise_of_two_modes_deceives_two_repeats_and_not_five() {
     let [two, five] = [2, 5].map(|repeats| {
         let truth = Truth {
@@ -136,7 +153,7 @@ fn noise_of_two_modes_deceives_two_repeats_and_not_five() {
         called_different(truth, 400)
     });
     tell!("two modes: with 2 repeats {two}, with 5 {five}");
-    assert!(two > 0.1 && five < 0.02, "{two} {five}");
+    assert!(two > 0.1 && five < 0.05, "{two} {five}");
 }
 
 #[test]
@@ -187,16 +204,16 @@ fn intervals_hold_the_true_ratio_as_often_as_they_say() {
 #[test]
 fn drift_breaks_repeats_that_did_not_take_turns_and_not_those_that_did() {
     for drift in [Drift::Linear, Drift::Wandering] {
-        let interleaved = Truth {
+        let in_turns = Truth {
             drift,
             ..Truth::default()
         };
         let grouped = Truth {
             order: Order::Grouped,
-            ..interleaved
+            ..in_turns
         };
         let (turns, groups) = (
-            called_different(interleaved, 400),
+            called_different(in_turns, 400),
             called_different(grouped, 400),
         );
         tell!("order {drift:?}: {turns} {groups}");
@@ -249,7 +266,7 @@ fn repeats_that_are_said_to_be_needed_do() {
     let noisy = Truth {
         noise: Noise::HeavyTailed,
         ratios: &[0.97],
-        repeats: 3,
+        repeats: 5,
         ..Truth::default()
     };
     let mut needed: Vec<u32> = (0..101)
@@ -261,7 +278,7 @@ fn repeats_that_are_said_to_be_needed_do() {
     needed.sort_unstable();
     let repeats = needed[needed.len() / 2];
     let slower = |compared: &Compared| compared.rows[0].verdict == Verdict::Slower;
-    let share = share(Truth { repeats, ..noisy }, 200, slower);
+    let share = share(Truth { repeats, ..noisy }, 1000, slower);
     tell!("needed {repeats}: {share}");
     assert!((3..=15).contains(&repeats), "{repeats}");
     assert!(share >= 0.75, "{repeats}: {share}");

@@ -1,8 +1,8 @@
 //! What is compared with what, and what is said where something is missing.
 
 use analysis::{
-    Begun, CompareOptions, Compared, ComparedStep, Figures, Pairing, Row, Unfinished, Verdict,
-    compare, noise_floor,
+    Begun, CompareOptions, Compared, ComparedStep, Figures, Gate, Pairing, Row, Thresholds,
+    Unfinished, Verdict, compare, gate, noise_floor,
 };
 use record::{Status, StepKind};
 
@@ -268,6 +268,11 @@ fn a_cell_that_never_got_so_far_makes_the_comparison_invalid_not_absent() {
         load.reasons
             .contains(&"old.base has no such step".to_owned())
     );
+    let told = compared.unfinished.unwrap();
+    assert!(
+        told.contains("missing (1 failed, 1 not measured)"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -315,6 +320,89 @@ fn cpu_of(metric: &'static str, repeats: usize, cpu: impl Fn(usize) -> (f64, f64
     let mut with_metric = options();
     with_metric.metrics = vec![metric];
     compare(&figures(rows), &with_metric)
+}
+
+/// Five steps of which the first costs 3 % more CPU, while throughput is anything.
+fn own_cpu_in_noise() -> Compared {
+    let truth = Truth {
+        noise: Noise::Bursts,
+        steps: 5,
+        ..Truth::default()
+    };
+    let mut figures = truth.measure(&mut Random(3));
+    let mut random = Random(4);
+    for row in &mut figures.rows {
+        let slower = row.target == TARGET && row.step == "s0";
+        let us = if slower { 51.5 } else { 50.0 } * (0.002 * random.normal()).exp();
+        row.metrics.insert("own_cpu_us_per_op", Some(us));
+    }
+    compare(&figures, &options())
+}
+
+#[test]
+fn own_cpu_has_verdicts_of_its_own_where_throughput_is_too_noisy() {
+    let compared = own_cpu_in_noise();
+    let verdicts = |metric: &str| -> Vec<Verdict> {
+        let rows = compared.rows.iter().filter(|row| row.metric == metric);
+        rows.map(|row| row.verdict).collect()
+    };
+    assert_eq!(verdicts("throughput"), [Verdict::TooNoisy; 5]);
+    let own = verdicts("own_cpu_us_per_op");
+    assert_eq!(own[0], Verdict::Slower);
+    assert_eq!(own[1..], [Verdict::NoChangeShown; 4]);
+    // Nobody has this one.
+    assert!(verdicts("instructions_per_op").is_empty());
+    for family in ["throughput", "own CPU per operation", "other metrics"] {
+        let of_family = format!("5 comparisons of {family}: ");
+        let mut notes = compared.notes.iter();
+        assert!(notes.any(|note| note.starts_with(&of_family)), "{family}");
+    }
+    let Gate::Doubtful(rows) = gate(&compared, &Thresholds::default()) else {
+        panic!("throughput is too noisy for the gate");
+    };
+    let is_throughput = |row: &usize| compared.rows[*row].metric == "throughput";
+    assert!(!rows.is_empty() && rows.iter().all(is_throughput));
+    let strict = Thresholds {
+        default: 0.02,
+        ..Thresholds::default()
+    };
+    assert_eq!(gate(&compared, &strict), Gate::Regressed(vec![1]));
+}
+
+#[test]
+fn a_comparison_says_what_change_it_could_show() {
+    let compared = own_cpu_in_noise();
+    for row in &compared.rows {
+        let detectable = row.detectable().unwrap();
+        let is_noisy = row.metric != "own_cpu_us_per_op";
+        assert_eq!(detectable > 0.03, is_noisy, "{} {detectable}", row.metric);
+    }
+    // Of five pairs 1.69 standard deviations, by simulation of Student's t test.
+    let pair = |index: i32| (1000.0, 1000.0 * (0.01 * f64::from(index)).exp());
+    let values: Vec<(f64, f64)> = [-1, -1, 0, 1, 1].map(pair).into();
+    let compared = self::compared(in_turns(&values));
+    let detectable = of(&compared, "throughput").detectable().unwrap();
+    assert!((detectable.ln_1p() - 0.0169).abs() < 0.0005, "{detectable}");
+    let single = self::compared(in_turns(&SLOWER[..1]));
+    assert_eq!(of(&single, "throughput").detectable(), None);
+}
+
+#[test]
+fn fewer_than_five_repeats_are_told_to_be_few() {
+    let few = |count: usize| -> bool {
+        let compared = compared(in_turns(
+            &[
+                (10.0, 11.0),
+                (11.0, 12.0),
+                (10.5, 12.0),
+                (10.0, 11.5),
+                (11.0, 12.5),
+            ][..count],
+        ));
+        let mut notes = compared.notes.iter();
+        notes.any(|note| note.starts_with(&format!("{count} repeats tell little about noise")))
+    };
+    assert_eq!([1, 2, 4, 5].map(few), [false, true, true, false]);
 }
 
 #[test]

@@ -1,0 +1,167 @@
+//! Measures how often verdicts are wrong where nothing changed, by the order of cells, the noise and the repeats: the tables
+//! of `docs/statistics.md`, through the same code as `assay compare`. `cargo xtask bench verdicts` runs it.
+
+#![allow(clippy::print_stdout, reason = "it prints tables")]
+
+#[path = "../tests/it/compare/machine.rs"]
+#[allow(dead_code, reason = "the tests use what this does not")]
+mod machine;
+
+use std::process::ExitCode;
+
+use analysis::{CompareOptions, Verdict, compare};
+use machine::{BASE, DRIFTS, Drift, NOISES, Noise, Order, Random, Truth};
+
+/// Simulated runs for each figure.
+const RUNS: u32 = 1000;
+
+/// What a machine does while nothing changes.
+const MACHINES: [(&str, Noise, Drift); 6] = [
+    ("normal, 1 %", Noise::Normal, Drift::None),
+    (
+        "the same, and 10 % slower in the end, steadily",
+        Noise::Normal,
+        Drift::Linear,
+    ),
+    (
+        "neighbors: 35 % for all steps of a cell, AR(1)",
+        Noise::Normal,
+        Drift::Neighbors,
+    ),
+    (
+        "bursts: three values of ten are 60 % less",
+        Noise::Bursts,
+        Drift::None,
+    ),
+    (
+        "every second cell is 10 % slower",
+        Noise::Normal,
+        Drift::EveryTwo,
+    ),
+    (
+        "two of every four cells are 10 % slower",
+        Noise::Normal,
+        Drift::EveryFour,
+    ),
+];
+
+const ORDERS: [(&str, Order); 3] = [
+    ("`ab ab`", Order::Fixed),
+    ("random", Order::Random),
+    ("balanced", Order::Balanced),
+];
+
+const REPEATS: [u32; 3] = [3, 5, 10];
+
+fn main() -> ExitCode {
+    let is_kept = orders();
+    println!(
+        "\nOne comparison:\n\n| noise | drift | 2 repeats | 3 | 5 | 10 |\n|---|---|---|---|---|---|"
+    );
+    for noise in NOISES {
+        for drift in DRIFTS {
+            let truth = Truth {
+                noise,
+                drift,
+                ..Truth::default()
+            };
+            line(truth, &[(2, 1), (3, 1), (5, 1), (10, 1)]);
+        }
+    }
+    println!(
+        "\nSeveral sittings:\n\n| noise | drift | 2 + 2 repeats | 3 + 2 | 5 + 5 | 5 + 5 + 5 |\n|---|---|---|---|---|---|"
+    );
+    let drifts = [
+        (Noise::Normal, Drift::ToAndFro),
+        (Noise::Normal, Drift::Wandering),
+    ];
+    for (noise, drift) in NOISES
+        .map(|noise| (noise, Drift::Linear))
+        .into_iter()
+        .chain(drifts)
+    {
+        let truth = Truth {
+            noise,
+            drift,
+            ..Truth::default()
+        };
+        line(truth, &[(4, 2), (5, 2), (10, 2), (15, 3)]);
+    }
+    match is_kept {
+        true => ExitCode::SUCCESS,
+        false => {
+            println!(
+                "\na balanced order with five repeats or more makes more than 5 % false claims"
+            );
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints the table of orders; false when a balanced one makes too many false claims.
+fn orders() -> bool {
+    let mut is_kept = true;
+    println!(
+        "Tables of 10 steps, all equal, in which anything is called faster or slower, in %:\n"
+    );
+    print!("| noise |");
+    for (order, _) in ORDERS {
+        let [few, more, most] = REPEATS;
+        print!(" {order}, {few} repeats | {more} | {most} |");
+    }
+    println!("\n|---|{}", "---|".repeat(ORDERS.len() * REPEATS.len()));
+    for (name, noise, drift) in MACHINES {
+        print!("| {name} |");
+        for (_, order) in ORDERS {
+            for repeats in REPEATS {
+                let share = false_claims(Truth {
+                    order,
+                    noise,
+                    drift,
+                    repeats,
+                    steps: 10,
+                    ..Truth::default()
+                });
+                print!(" {:.1} |", 100.0 * share);
+                // A balanced order can have the rhythm of four cells by chance.
+                let is_bound =
+                    order == Order::Balanced && repeats >= 5 && drift != Drift::EveryFour;
+                let chance = 3.0 * (0.05 * 0.95 / f64::from(RUNS)).sqrt();
+                is_kept &= !is_bound || share <= 0.05 + chance;
+            }
+        }
+        println!();
+    }
+    is_kept
+}
+
+/// Prints a line of a table: a column for each number of repeats and of sittings.
+fn line(truth: Truth, columns: &[(u32, u32)]) {
+    print!("| {:?} | {:?} |", truth.noise, truth.drift);
+    for &(repeats, sittings) in columns {
+        let share = false_claims(Truth {
+            repeats,
+            sittings,
+            ..truth
+        });
+        print!(" {:.1} |", 100.0 * share);
+    }
+    println!();
+}
+
+/// Returns in which share of runs anything is called faster or slower.
+fn false_claims(truth: Truth) -> f64 {
+    let options = CompareOptions {
+        base: BASE.to_owned(),
+        resamples: 499,
+        metrics: Vec::new(),
+        ..CompareOptions::default()
+    };
+    let mut random = Random(u64::from(truth.repeats));
+    let claims = (0..RUNS).filter(|_| {
+        let compared = compare(&truth.measure(&mut random), &options);
+        let mut rows = compared.rows.iter();
+        rows.any(|row| matches!(row.verdict, Verdict::Faster | Verdict::Slower))
+    });
+    claims.count() as f64 / f64::from(RUNS)
+}
