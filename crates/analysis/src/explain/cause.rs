@@ -1,11 +1,12 @@
-//! What explains the change of a step's throughput; the rules are in `docs/findings.md`.
+//! The cause of the change of a step's throughput; the rules are in `docs/findings.md`.
 
 use super::FindingKind;
 use super::accounting::{Accounting, ChangedPart, Undivided, share_in_words};
 use super::case::{Case, Pair, Side, metric};
 use super::difference::TargetDifference;
 use super::thresholds::{
-    FSYNC_FACTOR, FSYNC_OF_TIME, FSYNCS_PER_COMMIT_MIN, LEVEL_SAME, LEVELS_MAX, STALLED_POINTS,
+    EXPLAINS, FSYNC_FACTOR, FSYNC_OF_TIME, FSYNCS_PER_COMMIT_MIN, LEVEL_SAME, LEVELS_MAX,
+    STALLED_POINTS,
 };
 use super::words::{capitalized, change, counted, figure, list, more, rose_us, signed};
 use crate::{Moved, Row, Shift, trees};
@@ -49,8 +50,8 @@ const DURABILITY: [&str; 13] = [
     "wal_sync_method",
 ];
 
-/// What engines count of their own fsyncs, the sum first.
-const FSYNCS: [(&str, &str); 4] = [
+/// The fsyncs that engines count themselves, the sum first.
+pub(super) const FSYNCS: [(&str, &str); 4] = [
     ("fsyncs_per_commit", "fsync"),
     ("log_fsyncs_per_commit", "fsync of the log"),
     ("binlog_syncs_per_commit", "sync of the binary log"),
@@ -133,7 +134,7 @@ fn number(count: f64, what: &str) -> String {
 }
 
 /// `fsyncs of the log`
-fn plural(what: &str) -> String {
+pub(super) fn plural(what: &str) -> String {
     what.replacen("sync", "syncs", 1)
 }
 
@@ -252,8 +253,9 @@ fn unexplained(case: &Case<'_>, accounting: &Result<Accounting, Undivided>) -> C
             )
         }
         Ok(accounting) => format!(
-            "The time of a {per} {}, and no measured part of it surely makes up 40% of that.",
-            rose_us(accounting.time.base, accounting.time.value)
+            "The time of a {per} {}, and no measured part of it surely makes up {:.0}% of that.",
+            rose_us(accounting.time.base, accounting.time.value),
+            100.0 * EXPLAINS
         ),
     };
     Cause {
@@ -273,7 +275,7 @@ fn left_over(case: &Case<'_>, percent: Pair, row: impl Fn(&Row) -> Option<f64>) 
         return None;
     }
     let share = ((100.0 - percent.value) / (100.0 - percent.base)).ln() / case.ratio.ln();
-    (share >= super::thresholds::EXPLAINS).then_some(share)
+    (share >= EXPLAINS).then_some(share)
 }
 
 /// A log-structured merge tree held writes up for another share of the time, as it says itself.

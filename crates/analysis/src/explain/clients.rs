@@ -9,13 +9,13 @@ use crate::compare::Difference;
 use crate::operation::has_rate_in_rows;
 use crate::{Compared, Fairness, Figures, Row, SLA_SHARE, Sla};
 
-/// What a limit at the client weighs, more the more steps have it: above differences of a few percent, which it may hide.
+/// The weight of a limit at the client, more the more steps have it: above differences of a few percent, which it may hide.
 const BOUND_WEIGHT: f64 = 0.08;
 
-/// What a missed rate weighs beside its size, where another target had it: the two did not do the same work.
+/// The weight of a missed rate beside its size, where another target had it: the two did not do the same work.
 const MISSED_WEIGHT: f64 = 0.2;
 
-/// Of unfairness the logarithm of how much longer the slowest took counts by this: it is not a loss of throughput.
+/// The weight of the logarithm of how much longer the slowest client took: it is not a loss of throughput.
 const UNFAIR_WEIGHT: f64 = 0.3;
 
 /// Returns the steps in which client threads have no time left: what is compared there is the client.

@@ -1,9 +1,9 @@
-//! What differs between two targets, as far as their settings and versions tell.
+//! Differences between two targets, as far as their settings and versions say.
 
 use super::words::{counted, list};
 use crate::{Comparison, Figures, Mark, Row};
 
-/// What differs between a target and the base.
+/// The difference between a target and the base.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TargetDifference {
     /// Their settings were not compared.

@@ -7,7 +7,7 @@ use super::words::{counted, distinct, list, more, range};
 use super::{Finding, FindingKind, Naming};
 use crate::{Compared, ComparedStep, Figures, THROUGHPUT, Verdict};
 
-/// What a hidden cost weighs against the same change of throughput.
+/// The weight of a hidden cost against the same change of throughput.
 const WEIGHT: f64 = 0.4;
 
 /// CPU of the connections that do the operation, client and server: that of nobody else.

@@ -65,7 +65,7 @@ pub enum FindingKind {
     NoEffect,
     /// CPU of engine and clients per operation changed, and throughput shows no change.
     HiddenCost,
-    /// What differs between targets that were measured once: no cause.
+    /// Known differences between targets that were measured once: no cause.
     Facts,
 }
 

@@ -11,7 +11,7 @@ const WEIGHT: f64 = 0.03;
 
 /// A target that differs from the base in one setting, with its steps, in none of which a change is shown.
 struct SettingWithoutEffect<'a> {
-    /// What it is called: `pg17.base`, or of two runs `run 2 of pg17.base`.
+    /// Its name: `pg17.base`, or of two runs `run 2 of pg17.base`.
     who: String,
     setting: Setting,
     steps: Vec<&'a ComparedStep>,

@@ -1,9 +1,10 @@
 //! Facts about targets that were measured once: without an interval there is no verdict, and so no cause.
 
 use super::case::Case;
+use super::cause::{FSYNCS, plural};
 use super::difference::shared;
 use super::thresholds::{FSYNC_FACTOR, FSYNCS_PER_COMMIT_MIN, NAMED};
-use super::words::{change, distinct, list};
+use super::words::{distinct, list};
 use super::{Finding, FindingKind, Naming};
 use crate::{Compared, ComparedStep, Figures, THROUGHPUT, Verdict};
 
@@ -34,7 +35,7 @@ pub(super) fn facts(figures: &Figures, compared: &Compared, naming: Naming) -> O
             .iter()
             .filter_map(|case| fsyncs(case, naming))
             .collect();
-        parts.extend((!fsyncs.is_empty()).then(|| format!("fsyncs per commit {}", list(&fsyncs))));
+        parts.extend((!fsyncs.is_empty()).then(|| list(&fsyncs)));
         let settings = of_target[0].target_difference(figures).brief();
         parts.extend(settings.map(|settings| format!("settings that differ: {settings}")));
         if !parts.is_empty() {
@@ -69,13 +70,12 @@ pub(super) fn facts(figures: &Figures, compared: &Compared, naming: Naming) -> O
     })
 }
 
-/// `1.01 -> 0.01 in l.i1`, where the engine counts ten times as many or few.
+/// `fsyncs per commit 1.01 -> 0.01 in l.i1`, where the engine counts ten times as many or few.
 fn fsyncs(case: &Case<'_>, naming: Naming) -> Option<String> {
-    let names = ["fsyncs_per_commit", "log_fsyncs_per_commit"];
-    let pair = names.iter().find_map(|name| case.metric(name))?;
-    let is_other = pair.factor() >= FSYNC_FACTOR && pair.max() >= FSYNCS_PER_COMMIT_MIN;
-    is_other.then(|| {
-        let both = change(pair.base, pair.value, "");
-        format!("{both} in {}", naming.place(case.compared))
+    FSYNCS.iter().find_map(|(name, what)| {
+        let pair = case.metric(name)?;
+        let is_other = pair.factor() >= FSYNC_FACTOR && pair.max() >= FSYNCS_PER_COMMIT_MIN;
+        let place = naming.place(case.compared);
+        is_other.then(|| format!("{} per commit {} in {place}", plural(what), pair.text("")))
     })
 }

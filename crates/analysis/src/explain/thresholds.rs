@@ -71,7 +71,7 @@ pub(super) const CLIENT_BUSY: f64 = 0.8;
 /// within a few percent on the field's machines, the best of 15 configurations of PostgreSQL at 18, the others at 54 to 317.
 pub(super) const UNFAIR_PCT: f64 = 25.0;
 
-/// The same in seconds: a short step has one slow commit.
+/// And further apart than this, in seconds: a short step has one slow commit.
 pub(super) const UNFAIR_SECONDS: f64 = 5.0;
 
 /// Names in one sentence; others are counted.

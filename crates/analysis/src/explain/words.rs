@@ -165,7 +165,7 @@ pub(super) fn distinct<'a>(items: impl IntoIterator<Item = &'a str>) -> Vec<Stri
     seen
 }
 
-/// What one operation of a step is, as it stands after `per`.
+/// Returns the name of one operation of a step, as it stands after `per`.
 pub(super) fn noun(row: &Row) -> &str {
     match (row.kind, row.main_op.as_deref()) {
         (StepKind::Settle, _) => "step",
