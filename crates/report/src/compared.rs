@@ -13,8 +13,10 @@ use analysis::{Compared, Figures, Finding, Pairing};
 use record::Run;
 
 use crate::findings;
+use crate::matrix::Matrix;
 use crate::table::Table;
 use crate::terminal::{TableStyle, Text};
+use crate::uneven;
 use board::Board;
 
 pub use csv::compared_csv;
@@ -100,6 +102,9 @@ fn write(out: &mut Text, comparison: &Comparison<'_>) {
     out.first(&words::title(comparison.compared));
     for line in words::runs(comparison.runs) {
         out.wrapped("  ", &line);
+    }
+    if let Some(busy) = uneven::busy(&Matrix::new(comparison.run, comparison.figures)) {
+        out.doubt(&format!("warning: {busy}"));
     }
     for line in unfinished(comparison).into_iter().chain(method(comparison)) {
         out.line(&line);

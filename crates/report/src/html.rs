@@ -133,7 +133,7 @@ pub fn html_page(page: &Page<'_>) -> String {
             body {
                 header {
                     h1 { (title) }
-                    (judgement(figures))
+                    (judgement(figures, &matrix))
                     @for (number, source) in sources.iter().enumerate() {
                         (head(&source.run, (sources.len() > 1).then_some(number + 1)))
                     }
@@ -239,8 +239,8 @@ fn compared_tables(comparison: &compared::Comparison<'_>) -> Markup {
 }
 
 /// Whether the results can be stood behind.
-fn judgement(figures: &Figures) -> Markup {
-    let (text, good) = verdict(figures);
+fn judgement(figures: &Figures, matrix: &Matrix<'_>) -> Markup {
+    let (text, good) = verdict(figures, matrix);
     markup! {
         @if good {
             p { span.status.good { "\u{2713} " (text) } }

@@ -201,8 +201,17 @@ fn add(problems: &mut Vec<Problem>, weight: Weight, place: Option<String>, texts
     }
 }
 
-/// Whether the figures can be stood behind, in a few words; and whether all of them can.
-pub(crate) fn verdict(figures: &Figures) -> (String, bool) {
+/// Returns whether the figures can be stood behind, in a few words; and whether all of them can.
+pub(crate) fn verdict(figures: &Figures, matrix: &Matrix<'_>) -> (String, bool) {
+    let (text, are_valid) = validity(figures);
+    match uneven::busy(matrix) {
+        Some(busy) if are_valid => (format!("{text}, but {busy}"), false),
+        Some(busy) => (format!("{text}; {busy}"), false),
+        None => (text, are_valid),
+    }
+}
+
+fn validity(figures: &Figures) -> (String, bool) {
     let missing = figures.missing.len();
     let all = figures.rows.len() + missing;
     let ended = |row: &&Row| row.status == Status::Complete;

@@ -47,6 +47,11 @@ const DETAILED_LINES_MAX: usize = 24;
 /// Tests of a benchmark's groups beyond which the tables of each one are shown on request alone.
 const TESTS_EACH_MAX: usize = 12;
 
+/// What titles look like to a terminal, and those of which something is doubtful.
+const BOLD: &str = "1";
+const BOLD_AMBER: &str = "1;33";
+const AMBER: &str = "33";
+
 /// Blanks between two columns.
 const GAP: usize = 2;
 
@@ -96,7 +101,7 @@ pub fn tables_markdown(run: &Run, figures: &Figures, all_settings: bool) -> Stri
 
 fn write_tables(out: &mut Text, run: &Run, figures: &Figures) {
     let matrix = Matrix::new(run, figures);
-    out.head(run, figures);
+    out.head(run, figures, &matrix);
     out.targets(run);
     out.summary(&matrix);
     findings::write(out, &findings::of(run, figures).1);
@@ -155,7 +160,7 @@ fn write_tables(out: &mut Text, run: &Run, figures: &Figures) {
 pub fn tables_brief(run: &Run, figures: &Figures, style: TableStyle) -> String {
     let matrix = Matrix::new(run, figures);
     let mut out = Text::new(style);
-    out.head(run, figures);
+    out.head(run, figures, &matrix);
     let (compared, findings) = findings::of(run, figures);
     if compared::is_repeated(&compared) {
         out.tables(classic::summary(&matrix));
@@ -225,15 +230,16 @@ impl Text {
     }
 
     /// What was run, when, how it ended, and whether its figures can be stood behind.
-    fn head(&mut self, run: &Run, figures: &Figures) {
+    fn head(&mut self, run: &Run, figures: &Figures, matrix: &Matrix<'_>) {
         let took = run
             .ended_unix_ns
             .map(|end| end.saturating_sub(run.started_unix_ns) as f64 / 1e9);
         let took = took
             .map(|seconds| format!(" in {}", duration(seconds)))
             .unwrap_or_default();
-        let (verdict, _) = verdict(figures);
-        self.first(&format!("{}: {}{took}; {verdict}", run.name, ended(run)));
+        let (verdict, is_good) = verdict(figures, matrix);
+        let title = format!("{}: {}{took}; {verdict}", run.name, ended(run));
+        self.first_in(if is_good { BOLD } else { BOLD_AMBER }, &title);
         self.line(&format!(
             "{}, seed {}, assay {}",
             moment(run.started_unix_ns),
@@ -403,6 +409,11 @@ impl Text {
         }
     }
 
+    /// Writes what makes results doubtful.
+    pub(crate) fn doubt(&mut self, text: &str) {
+        self.toned(AMBER, text);
+    }
+
     /// An empty line before what is about something else.
     pub(crate) fn gap(&mut self) {
         if !self.text.is_empty() {
@@ -412,10 +423,14 @@ impl Text {
 
     /// What all of it is.
     pub(crate) fn first(&mut self, title: &str) {
+        self.first_in(BOLD, title);
+    }
+
+    fn first_in(&mut self, colour: &str, title: &str) {
         if self.is_markdown {
             self.text.push_str(&markdown::heading(2, title));
         } else {
-            self.title(title);
+            self.toned(colour, title);
         }
     }
 
@@ -424,11 +439,16 @@ impl Text {
             self.text.push_str(&markdown::heading(3, title));
             return;
         }
+        self.toned(BOLD, title);
+    }
+
+    /// Writes a paragraph in a colour.
+    fn toned(&mut self, colour: &str, text: &str) {
         let from = self.text.len();
-        self.wrapped("", title);
-        if self.style.colour {
+        self.wrapped("", text);
+        if self.style.colour && !self.is_markdown {
             let text = self.text.split_off(from);
-            self.text.push_str(&self.coloured(text.trim_end(), "1"));
+            self.text.push_str(&self.coloured(text.trim_end(), colour));
             self.text.push('\n');
         }
     }

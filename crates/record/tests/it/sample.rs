@@ -5,7 +5,7 @@ use std::path::Path;
 
 use record::{
     Assay, Build, Cell, CellDir, CellRef, Check, Connection, Counter, Cpu, FORMAT, FactDifference,
-    Failure, FileHash, FsyncLatency, Host, HostColumn, Interval, Latency, Limit, Ops, Plan,
+    Failure, FileHash, FsyncLatency, HeldUp, Host, HostColumn, Interval, Latency, Limit, Ops, Plan,
     PlanFile, ResolvedValue, Run, RunDir, ServerHost, Setting, Settle, Sitting, Status, Step,
     StepKind, StorageSize, Target, Warning, WorkloadSteps, latency_histogram,
 };
@@ -239,6 +239,10 @@ pub fn step() -> Step {
         connections: vec![connection(0), connection(1)],
         ops: BTreeMap::from([("insert".into(), insert.clone())]),
         warm_up_ops: BTreeMap::from([("insert".into(), insert)]),
+        held_up: vec![HeldUp {
+            from_ns: 3_000_000_000,
+            to_ns: 3_400_000_000,
+        }],
         cpu: Cpu {
             client_user_ns: 200,
             client_system_ns: 100,

@@ -289,6 +289,22 @@ fn every_verdict_has_its_mark() {
     assert!(text.lines().all(|line| line.chars().count() <= 100));
 }
 
+#[test]
+fn a_comparison_says_before_its_tables_that_the_host_was_busy() {
+    let (run, mut figures, of) = (run(), figures(INSERT, 3), with_repeats());
+    for row in &mut figures.rows {
+        row.metrics.insert("others%", Some(60.0));
+    }
+    let style = TableStyle {
+        width: None,
+        ..PLAIN
+    };
+    let text = shown(&run, &figures, &of, &[], |it| compared(it, style));
+    let says = "\nwarning: other programs used up to 60% of the processors: small differences can't be seen\n";
+    let (head, _) = text.split_once("\n\n").unwrap();
+    assert!(head.contains(says), "{text}");
+}
+
 /// The terminal is told so.
 const YELLOW: &str = "\u{1b}[38;5;11m";
 const CYAN: &str = "\u{1b}[38;5;14m";

@@ -244,6 +244,7 @@ fn row(target: usize, (step, kind, main, per_second): (&str, StepKind, &'static 
         seconds: SECONDS as f64,
         valid: true,
         reasons: Vec::new(),
+        damaged: false,
         ops,
         metrics,
         lsm: Some(lsm),

@@ -342,6 +342,7 @@ fn row(
         },
         valid: true,
         reasons: Vec::new(),
+        damaged: false,
         ops,
         metrics: if kind == StepKind::Settle {
             BTreeMap::new()

@@ -85,6 +85,7 @@ fn row(target: usize, (step, group, rate): (&str, Option<&str>, f64)) -> Row {
         seconds: 10.0,
         valid: true,
         reasons: Vec::new(),
+        damaged: false,
         ops: BTreeMap::from([(main_op.to_string(), op)]),
         metrics: BTreeMap::from([
             ("ips", (!is_query).then_some(rate)),

@@ -1,7 +1,7 @@
 use analysis::{
     Comparison, Difference, Fate, Ignored, Mark, OneSided, Settings, TargetSettings, Varying,
 };
-use report::{TableStyle, csv, differences, tables, tables_brief, terminal_text};
+use report::{TableStyle, csv, differences, html, tables, tables_brief, terminal_text};
 
 use crate::synthetic::{ALL_STEPS, SMALL, Size, figures, matrix_of, source};
 
@@ -415,4 +415,51 @@ fn csv_leaves_empty_what_is_not_applicable() {
         values,
         ["0.751", "0.751", "0.751", "", "", "", "0.751", "0.751"]
     );
+}
+
+/// The head of the report of figures beside which others used so much of the processors: in the terminal and in HTML.
+fn heads(others: impl Fn(&str) -> f64) -> [String; 2] {
+    let mut figures = figures(SMALL);
+    figures.unfinished.clear();
+    figures.rows.retain(|row| row.target != "pg99.broken");
+    for row in &mut figures.rows {
+        (row.valid, row.reasons) = (true, Vec::new());
+        row.metrics.insert("others%", Some(others(&row.target)));
+    }
+    let coloured = TableStyle {
+        colour: true,
+        width: None,
+        ..PLAIN
+    };
+    let text = tables_brief(&source(SMALL).run, &figures, coloured);
+    let page = html(&[source(SMALL)], &figures);
+    let (_, status) = page.split_once("class=\"status ").unwrap();
+    let first = text.lines().next().unwrap().to_owned();
+    [first, status.split_once("</").unwrap().0.to_owned()]
+}
+
+#[test]
+fn a_busy_or_unevenly_busy_host_is_said_at_the_very_top_and_in_another_colour() {
+    let [text, page] = heads(|_| 20.0);
+    assert!(text.starts_with("\u{1b}[1m"), "{text:?}");
+    assert!(text.ends_with("steps are valid\u{1b}[0m"), "{text:?}");
+    assert!(page.starts_with("good\""), "{page}");
+
+    for (others, says) in [
+        (
+            (|_: &str| 90.4) as fn(&str) -> f64,
+            "are valid, but other programs used up to 90% of the processors: small differences can't be seen",
+        ),
+        (
+            |target: &str| if target == "pg15.base" { 3.0 } else { 14.0 },
+            "are valid, but other programs used 11% of the processors more beside one target than beside another: small \
+             differences can't be seen",
+        ),
+    ] {
+        let [text, page] = heads(others);
+        assert!(text.starts_with("\u{1b}[1;33m"), "{text:?}");
+        assert!(text.contains(says), "{text:?}");
+        assert!(page.starts_with("doubt\""), "{page}");
+        assert!(page.contains(says), "{page}");
+    }
 }
