@@ -17,7 +17,7 @@ use crate::{CounterSeries, OpSeries, rate_exceeded_in};
 pub(crate) use lsm::lsm;
 
 /// All metrics, in the order in which the field shows them; what it does not have comes last.
-pub const METRICS: [&str; 105] = [
+pub const METRICS: [&str; 106] = [
     "ips",
     "dps",
     "qps",
@@ -63,6 +63,7 @@ pub const METRICS: [&str; 105] = [
     "op_handover_us",
     "op_overlap_us",
     "op_rest_us",
+    "op_rest%",
     "own_cpu_us_per_op",
     "background_cpu_us_per_op",
     "instructions_per_op",

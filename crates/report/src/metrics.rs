@@ -62,7 +62,7 @@ const COSTS: [(&str, &str, &str); 18] = [
 ];
 
 /// Where the time of an operation goes: the metric, its name in this table and its unit.
-const TIME: [(&str, &str, &str); 15] = [
+const TIME: [(&str, &str, &str); 16] = [
     ("op_time_us", "time", "us/op"),
     ("op_client_cpu_us", "client_cpu", "us/op"),
     ("op_server_cpu_us", "server_cpu", "us/op"),
@@ -75,6 +75,7 @@ const TIME: [(&str, &str, &str); 15] = [
     ("op_handover_us", "handover", "us/op"),
     ("op_overlap_us", "overlap", "us/op"),
     ("op_rest_us", "unexplained", "us/op"),
+    ("op_rest%", "unexplained", "% of time"),
     ("background_cpu_us_per_op", "background_cpu", "us/op"),
     ("own_read_kb_per_op", "own_read", "KB/op"),
     ("own_write_kb_per_op", "own_write", "KB/op"),

@@ -30,7 +30,7 @@ impl Figure {
             "c_wsecs" | "c_csecs" | "c_wsecs_settled" | "c_csecs_settled" => Self::OneDecimal,
             "uptime" | "u_cpu" | "s_cpu" => Self::OneDecimal,
             name if name.ends_with("_mb") => Self::OneDecimal,
-            "others%" | "p1_of_median%" | "thickness%" | "cv%" => Self::OneDecimal,
+            "others%" | "op_rest%" | "p1_of_median%" | "thickness%" | "cv%" => Self::OneDecimal,
             "zero_s" | "below_half_s" | "stalls" | "stalled_s" | "longest_stall_s" | "shifts"
             | "max_at_s" => Self::Count,
             "Nstall" | "l0_files_begin" | "l0_files" | "l0_files_max" | "levels_begin"

@@ -91,6 +91,11 @@ pub(super) fn op_time(
         ("op_time_us", busy),
         ("op_overlap_us", overlap),
         ("op_rest_us", rest),
+        (
+            "op_rest%",
+            rest.zip(busy)
+                .and_then(|(rest, time)| over(100.0 * rest, time)),
+        ),
         ("own_cpu_us_per_op", own_cpu),
         (
             "instructions_per_op",
@@ -286,6 +291,7 @@ mod tests {
                 ("op_handover_us", Some(500.0)),
                 ("op_overlap_us", Some(200.0)),
                 ("op_rest_us", Some(800.0)),
+                ("op_rest%", Some(8.0)),
                 ("background_cpu_us_per_op", Some(1500.0)),
                 ("instructions_per_op", Some(8000.0)),
             ],
