@@ -1,4 +1,4 @@
-//! Runs -> rows of figures, one for each step that was begun.
+//! Runs -> rows of figures, one for each step.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
