@@ -18,6 +18,7 @@ use crate::library::{self, Refusal, Trial};
 use crate::outcome::{Several, UsageError, causes_of, help_of, is_usage};
 use crate::plan_file::PlanFile;
 use crate::preflight::{self, refusal};
+use crate::run;
 
 /// An engine's name, as it is recorded.
 pub fn engine_name(engine: Engine) -> &'static str {
@@ -76,6 +77,11 @@ pub fn locate(
     let mut builds = Vec::new();
     for (build, (targets, needs)) in used {
         let build = &plan.builds[build];
+        for (&config, &target) in &targets {
+            if let Err(error) = run::limits_of(&plan.configs[config]).check() {
+                trials.add(config, target, "", Err(library::refusal(error)));
+            }
+        }
         let mut configs = Configs {
             file,
             targets,
@@ -246,7 +252,10 @@ impl Trials {
             }
             Err(told) => {
                 // One mistake in a config is that of all versions.
-                let general = |text: &String| text.replace(version, "the build");
+                let general = |text: &String| match version {
+                    "" => text.clone(),
+                    version => text.replace(version, "the build"),
+                };
                 let refusal = Refusal {
                     causes: told.causes.iter().map(general).collect(),
                     help: told.help.as_ref().map(general),

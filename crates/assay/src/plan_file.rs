@@ -239,7 +239,8 @@ impl PlanFile {
         };
         let option = self.value_in(config, |key| {
             let name = key.strip_prefix("set.").or(key.strip_prefix("load."));
-            name.is_some_and(is_named)
+            let is_limit = key == "memory" || key == "cpus";
+            name.is_some_and(is_named) || is_limit && complaint.contains(&format!("`{key}`"))
         });
         let error = |place| Diagnostic::error("config::refused", place, complaint);
         if let Some(option) = option {

@@ -9,7 +9,6 @@ use plan::{
 };
 
 use crate::plan_file::PlanFile;
-use crate::run;
 
 /// Bytes that a row takes with its three indexes and the room that B-trees leave, in round numbers: what SQLite and
 /// PostgreSQL were seen to need.
@@ -243,7 +242,7 @@ fn sysbench_time(sysbench: &Sysbench) -> Duration {
 }
 
 /// Refuses what the plan's text alone can't tell: a config for a server that assay does not start, a feature that an
-/// engine doesn't have, a file that isn't there, processors that this machine lacks.
+/// engine doesn't have, a file that isn't there, a URL that is none.
 pub fn refuse_what_cannot_run(file: &PlanFile) -> anyhow::Result<()> {
     let plan = &file.plan;
     let has_partitions = plan.variants.iter().any(
@@ -311,11 +310,6 @@ pub fn refuse_what_cannot_run(file: &PlanFile) -> anyhow::Result<()> {
             let message = format!("target `{}`: {what}", target.name);
             refused.push(Diagnostic::error("target::impossible", place, message).help(help));
             continue;
-        }
-        if let Err(error) = run::limits_of(config).check() {
-            let message = format!("target `{}`: {error}", target.name);
-            let place = of_config(&|key| is_limit(key) && message.contains(&format!("`{key}`")));
-            refused.push(refusal("target::limits", place, message, error.help()));
         }
         refused.extend(file.unreadable_files(config));
     }

@@ -28,6 +28,7 @@ mod schema;
 #[path = "../tests/it/script.rs"]
 mod script;
 mod session;
+mod trial;
 mod waiting;
 
 pub use catalogue::index_on;

@@ -439,10 +439,10 @@ mod tests {
 
     #[test]
     fn builds_of_root_are_where_other_users_can_get_to_them() {
-        let home = |name: &str| (name == "HOME").then(|| OsString::from("/root"));
+        let home = |name: &str| (name == "HOME").then(|| OsString::from("/h"));
         let root = |is_root| Store::of(is_root, &home).unwrap().root;
         assert_eq!(root(true), Path::new("/var/lib/assay/builds"));
-        assert_eq!(root(false), Path::new("/root/.local/share/assay/builds"));
+        assert_eq!(root(false), Path::new("/h/.local/share/assay/builds"));
         let named = |name: &str| (name == "ASSAY_BUILDS").then(|| OsString::from("/b"));
         assert_eq!(Store::of(true, &named).unwrap().root, Path::new("/b"));
     }

@@ -334,10 +334,9 @@ fn processors_that_are_not_there_are_refused_at_their_place() {
     place.write("cpus.toml", &(steps + &engine));
     let words: &[&str] = &[
         "cpus.toml:12:8",
-        "target `pg.base`: config: `cpus` names ",
+        "targets `pg.base`, `pg.next`: config: `cpus` names ",
         "999, which are not online",
         "help: online on this machine: 0",
-        // Once, though another target has it too.
         "1 error in `cpus.toml`",
     ];
     check_cases(

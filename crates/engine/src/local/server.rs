@@ -15,7 +15,7 @@ use super::socket::{SOCKETS_PREFIX, socket_directory};
 use super::user::{self, SystemUser};
 use crate::guard::{Ending, Guarded, is_alive};
 use crate::limits::{Applied, Enforced, Limits};
-use crate::{DataDir, SetupError};
+use crate::{DataDir, SetupError, trial};
 
 /// The file that names the directory of the sockets.
 const SOCKETS_NOTE: &str = "socket-directory";
@@ -94,6 +94,15 @@ impl Place {
         options: &StartOptions<'_>,
         bin_dir: &Path,
     ) -> Result<Self, SetupError> {
+        Self::make_with(socket_directory(kind.socket)?, kind, options, bin_dir)
+    }
+
+    fn make_with(
+        socket_dir: tempfile::TempDir,
+        kind: &'static Kind,
+        options: &StartOptions<'_>,
+        bin_dir: &Path,
+    ) -> Result<Self, SetupError> {
         let absolute = |path: &Path| {
             std::path::absolute(path).map_err(|source| SetupError::Io {
                 action: format!("resolve `{}`", path.display()),
@@ -106,7 +115,6 @@ impl Place {
         refuse_live_server(kind, &data_dir.path().join(kind.data))?;
         remove_left_sockets(&data_dir, user.as_ref());
         data_dir.wipe()?;
-        let socket_dir = socket_directory(kind.socket)?;
         note_sockets(&data_dir, socket_dir.path())?;
         if let Some(user) = &user {
             user.check_access(bin_dir, options.build, data_dir.path())?;
@@ -191,7 +199,7 @@ impl Place {
 pub(crate) struct Trial {
     /// Goes before the directory that it is in.
     pub(crate) place: Place,
-    _directory: tempfile::TempDir,
+    _directory: trial::Directory,
 }
 
 impl Trial {
@@ -211,12 +219,10 @@ impl Trial {
         if let Some(user) = &user {
             user.check_access(bin_dir, options.build, &data_dir.join(kind.user))?;
         }
-        let directory = tempfile::tempdir()
-            .and_then(|directory| {
-                let mode = std::fs::Permissions::from_mode(0o711);
-                fs::set_permissions(directory.path(), mode).map(|()| directory)
-            })
-            .map_err(io("make a temporary directory to try a config in"))?;
+        let directory = trial::Directory::make()?;
+        let mode = std::fs::Permissions::from_mode(0o711);
+        fs::set_permissions(directory.path(), mode).map_err(io("open a directory to others"))?;
+        let sockets = tempfile::tempdir_in(directory.path()).map_err(io("make a directory"))?;
         let options = StartOptions {
             data_dir: directory.path(),
             user: user.as_ref().map(|user| user.name.as_str()),
@@ -225,7 +231,7 @@ impl Trial {
             ..*options
         };
         Ok(Self {
-            place: Place::make(kind, &options, bin_dir)?,
+            place: Place::make_with(sockets, kind, &options, bin_dir)?,
             _directory: directory,
         })
     }

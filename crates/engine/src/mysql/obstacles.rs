@@ -7,12 +7,7 @@ use crate::{Error, Needs, Obstacle, Session};
 const RIGHTS: [&str; 6] = ["SELECT", "INSERT", "DELETE", "CREATE", "DROP", "INDEX"];
 
 /// The rights to write in spite of `read_only`.
-const IN_SPITE: [&str; 4] = [
-    "SUPER",
-    "CONNECTION_ADMIN",
-    "READ_ONLY ADMIN",
-    "READ ONLY ADMIN",
-];
+const IN_SPITE: [&str; 3] = ["SUPER", "CONNECTION_ADMIN", "READ_ONLY ADMIN"];
 
 /// Looks for everything that would end a run in the midst of it.
 pub(super) fn find(

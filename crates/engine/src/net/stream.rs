@@ -69,7 +69,7 @@ impl Stream {
         let worded = |error: io::Error| {
             let of_tls = error.get_ref().and_then(|error| error.downcast_ref());
             let words = of_tls.map(in_words);
-            words.map_or(error, |words| io::Error::other(words))
+            words.map_or(error, io::Error::other)
         };
         let mut tls = ClientConnection::new(config, name).map_err(io::Error::other)?;
         while tls.is_handshaking() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Config, Library, RocksDb, entries_of, prepare};
-use crate::{Engine as _, SetupError};
+use crate::{Engine as _, SetupError, trial};
 
 /// What the directory for temporary files may not be able to do, or has no room for. It says nothing of the library.
 const OF_THE_DIRECTORY: [(&str, &str); 3] = [
@@ -18,10 +18,7 @@ const OF_THE_DIRECTORY: [(&str, &str); 3] = [
 /// # Errors
 /// As [`RocksDb::create`].
 pub fn try_config(library: &Arc<Library>, config: &Config) -> Result<Vec<String>, SetupError> {
-    let place = tempfile::tempdir().map_err(|source| SetupError::Io {
-        action: "make a temporary directory to try a config in".into(),
-        source,
-    })?;
+    let place = trial::Directory::make()?;
     // As it is, to see that the library takes it; then without what is of another directory.
     prepare(library, &mut entries_of(library, config)?, config)?;
     let mut there = config.clone();

@@ -20,7 +20,7 @@ pub use session::SqliteSession;
 use crate::guard::Deadline;
 use crate::{
     Action, Capabilities, Dialect, Engine, Error, ErrorClass, Observer, Setting, SettleLimits,
-    Settled, SetupError, SqlEngine, Storage, Table, waiting,
+    Settled, SetupError, SqlEngine, Storage, Table, trial, waiting,
 };
 use observer::SqliteObserver;
 
@@ -116,10 +116,7 @@ impl Sqlite {
     /// # Errors
     /// As [`Sqlite::start`].
     pub fn try_config(set: &[(String, String)]) -> Result<(), SetupError> {
-        let place = tempfile::tempdir().map_err(|source| SetupError::Io {
-            action: "make a temporary directory to try a config in".into(),
-            source,
-        })?;
+        let place = trial::Directory::make()?;
         Self::start(place.path(), set).map(drop)
     }
 

@@ -508,7 +508,7 @@ fn step(
                     here,
                     format!(
                         "step {} reads ranges of {} rows, and a table has {rows}",
-                        code(&name_of_step),
+                        code(name_of_step),
                         field.value
                     ),
                 )
