@@ -75,6 +75,8 @@ pub(super) struct ChangedPart {
     pub part: &'static Part,
     pub us: Pair,
     pub difference: Difference,
+    /// Waiting for a processor that comes with more, or less, CPU: part of the share of CPU, and not of that of the wait.
+    induced_us: f64,
     /// The share that it makes up of the change of an operation's time.
     pub share: f64,
 }
@@ -130,10 +132,12 @@ impl Accounting {
                     part,
                     us,
                     difference,
+                    induced_us: 0.0,
                     share: difference.mean / whole.mean,
                 })
             })
             .collect();
+        lend_wait_to_cpu(&mut parts, whole.mean);
         if parts.is_empty() {
             return Err(Undivided::NotMeasured);
         }
@@ -167,13 +171,43 @@ impl Accounting {
         };
         let time = rose_us(self.time.base, self.time.value);
         let (_, time) = time.split_once(' ').unwrap_or_default();
+        let with_wait = match changed.induced_us {
+            0.0 => String::new(),
+            us => format!(
+                " with {} us of waiting for a processor that come with it",
+                signed(us)
+            ),
+        };
         format!(
-            "{} per {per} {}{sides}, {} of the change of its time ({time})",
+            "{} per {per} {}{sides}, {} of the change of its time{with_wait} ({time})",
             changed.part.name,
             rose_us(changed.us.base, changed.us.value),
             share_in_words(changed.share)
         )
     }
+}
+
+/// Moves the wait for a processor that more CPU brings with it from the share of the wait to that of CPU. Beside other
+/// programs a thread waits for each microsecond that it wants to run: as long per microsecond as on the side where that
+/// is less. What it waits longer than that has another cause.
+fn lend_wait_to_cpu(parts: &mut [ChangedPart], whole_us: f64) {
+    let place = |kind| parts.iter().position(|part| part.part.kind == kind);
+    let (Some(cpu), Some(wait)) = (place(FindingKind::Cpu), place(FindingKind::ProcessorWait))
+    else {
+        return;
+    };
+    let (of_cpu, of_wait) = (&parts[cpu], &parts[wait]);
+    let (cpu_us, wait_us) = (of_cpu.difference.mean, of_wait.difference.mean);
+    if !of_cpu.difference.is_shown() || cpu_us * wait_us <= 0.0 {
+        return;
+    }
+    let per_us = |cpu: f64, wait: f64| if cpu > 0.0 { wait / cpu } else { 0.0 };
+    let stretch =
+        per_us(of_cpu.us.base, of_wait.us.base).min(per_us(of_cpu.us.value, of_wait.us.value));
+    let induced_us = wait_us.signum() * wait_us.abs().min(stretch * cpu_us.abs());
+    parts[cpu].induced_us = induced_us;
+    parts[cpu].share += induced_us / whole_us;
+    parts[wait].share -= induced_us / whole_us;
 }
 
 /// Says whose CPU changed. An embedded engine works on its clients' threads.

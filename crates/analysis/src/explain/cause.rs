@@ -5,7 +5,7 @@ use super::accounting::{Accounting, ChangedPart, Undivided, share_in_words};
 use super::case::{Case, Pair, Side, metric};
 use super::difference::TargetDifference;
 use super::thresholds::{
-    EXPLAINS, FSYNC_FACTOR, FSYNC_OF_TIME, FSYNCS_PER_COMMIT_MIN, LEVEL_SAME, LEVELS_MAX,
+    BEGINS_FACTOR, DEVICE_OF_TIME, EXPLAINS, FSYNCS_PER_COMMIT_MIN, LEVEL_SAME, LEVELS_MAX,
     STALLED_POINTS,
 };
 use super::words::{capitalized, change, counted, figure, list, more, rose_us, signed};
@@ -26,6 +26,7 @@ pub(super) fn diagnose(case: &Case<'_>, difference: &TargetDifference) -> Cause 
     let accounting = Accounting::of(case);
     let divided = accounting.as_ref().ok();
     durability(case, divided, difference)
+        .or_else(|| cache(case, divided?, difference))
         .or_else(|| write_stalls(case))
         .or_else(|| standstill(case))
         .or_else(|| part_of_time(case, divided?, difference))
@@ -67,21 +68,10 @@ fn durability(
     if only_reads(case) {
         return None;
     }
-    let setting = difference.declared().iter().find(|setting| {
-        let name = setting.name.as_str();
-        DURABILITY
-            .iter()
-            .any(|known| known.eq_ignore_ascii_case(name))
-    })?;
-    let moved = |name: &str| -> Option<Pair> {
-        let pair = case.metric(name)?;
-        let is_along = (pair.grown() > 0.0) == case.is_slower();
-        let is_shown = case.difference(|row| metric(row, name))?.is_shown();
-        (is_along && is_shown && pair.factor() >= FSYNC_FACTOR).then_some(pair)
-    };
+    let setting = difference.declares(&DURABILITY)?;
     let waited = accounting.and_then(|it| Some((it, it.part(FindingKind::Fsyncs)?)));
     let counts = FSYNCS.iter().find_map(|(name, what)| {
-        let pair = moved(name).filter(|pair| pair.max() >= FSYNCS_PER_COMMIT_MIN)?;
+        let pair = moved(case, name).filter(|pair| pair.max() >= FSYNCS_PER_COMMIT_MIN)?;
         Some((*what, pair))
     });
     let per = case.noun();
@@ -104,9 +94,9 @@ fn durability(
         });
     }
     let counts_none = FSYNCS.iter().all(|(name, _)| case.metric(name).is_none());
-    let us = moved("op_fsync_us").filter(|_| counts_none)?;
+    let us = moved(case, "op_fsync_us").filter(|_| counts_none)?;
     let (accounting, part) = waited?;
-    let is_much = us.max() >= FSYNC_OF_TIME * accounting.time.max();
+    let is_much = us.max() >= DEVICE_OF_TIME * accounting.time.max();
     is_much.then(|| Cause {
         kind: FindingKind::Fsyncs,
         headline: format!(
@@ -120,6 +110,46 @@ fn durability(
             accounting.clause(case, part)
         ),
     })
+}
+
+/// Settings that decide how much of the data is in memory.
+const CACHES: [&str; 8] = [
+    "block_based_table_factory.block_cache",
+    "cache_size",
+    "innodb_buffer_pool_size",
+    "key_buffer_size",
+    "limit.memory",
+    "mmap_size",
+    "rocksdb_block_cache_size",
+    "shared_buffers",
+];
+
+/// Reads from storage that begin or cease, as the size of a cache says: they take CPU too, which follows from them.
+fn cache(case: &Case<'_>, accounting: &Accounting, difference: &TargetDifference) -> Option<Cause> {
+    let setting = difference.declares(&CACHES)?;
+    let part = accounting.part(FindingKind::Reads)?;
+    let kb = moved(case, "own_read_kb_per_op")?;
+    moved(case, "op_read_us")?;
+    let is_much = part.us.max() >= DEVICE_OF_TIME * accounting.time.max();
+    is_much.then(|| Cause {
+        kind: FindingKind::Reads,
+        headline: FindingKind::Reads.headline(kb.grown() > 0.0).to_owned(),
+        sentence: format!(
+            "The engine read {} per {} from storage, as {} says; {}.",
+            change(kb.base, kb.value, "KB"),
+            case.noun(),
+            setting.text(),
+            accounting.clause(case, part)
+        ),
+    })
+}
+
+/// Returns a figure that surely changed with the time of an operation, and by so much that it began or ceased.
+fn moved(case: &Case<'_>, name: &str) -> Option<Pair> {
+    let pair = case.metric(name)?;
+    let is_along = (pair.grown() > 0.0) == case.is_slower();
+    let is_shown = case.difference(|row| metric(row, name))?.is_shown();
+    (is_along && is_shown && pair.factor() >= BEGINS_FACTOR).then_some(pair)
 }
 
 /// Counts events per commit: `one fsync`, `no fsync`, `1.5 fsyncs`; without a noun `one`, `none`, `1.5`.

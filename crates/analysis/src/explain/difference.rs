@@ -190,6 +190,15 @@ impl TargetDifference {
         }
     }
 
+    /// Returns the first setting of these names that differs and that the plan declares.
+    pub(super) fn declares(&self, names: &[&str]) -> Option<&Setting> {
+        let is_one = |setting: &&Setting| {
+            let mut names = names.iter();
+            names.any(|name| name.eq_ignore_ascii_case(&setting.name))
+        };
+        self.declared().iter().find(is_one)
+    }
+
     /// Returns true where a setting that differs decides how many processors or threads there are.
     pub(super) fn limits_processors(&self) -> bool {
         const WORDS: [&str; 6] = ["cpu", "thread", "worker", "parallel", "jobs", "concurrency"];

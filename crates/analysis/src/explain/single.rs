@@ -3,7 +3,7 @@
 use super::case::Case;
 use super::cause::{FSYNCS, plural};
 use super::difference::shared;
-use super::thresholds::{FSYNC_FACTOR, FSYNCS_PER_COMMIT_MIN, NAMED};
+use super::thresholds::{BEGINS_FACTOR, FSYNCS_PER_COMMIT_MIN, NAMED};
 use super::words::{distinct, list};
 use super::{Finding, FindingKind, Naming};
 use crate::{Compared, ComparedStep, Figures, THROUGHPUT, Verdict};
@@ -74,7 +74,7 @@ pub(super) fn facts(figures: &Figures, compared: &Compared, naming: Naming) -> O
 fn fsyncs(case: &Case<'_>, naming: Naming) -> Option<String> {
     FSYNCS.iter().find_map(|(name, what)| {
         let pair = case.metric(name)?;
-        let is_other = pair.factor() >= FSYNC_FACTOR && pair.max() >= FSYNCS_PER_COMMIT_MIN;
+        let is_other = pair.factor() >= BEGINS_FACTOR && pair.max() >= FSYNCS_PER_COMMIT_MIN;
         let place = naming.place(case.compared);
         is_other.then(|| format!("{} per commit {} in {place}", plural(what), pair.text("")))
     })

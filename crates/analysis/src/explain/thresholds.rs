@@ -9,14 +9,14 @@ pub(super) const EXPLAINS: f64 = 0.4;
 /// Shares of a change up to this one count as all of it: parts and whole are measured separately.
 pub(super) const WHOLE_MAX: f64 = 1.35;
 
-/// The factor by which fsyncs per commit change when commits begin or cease to wait for them.
-pub(super) const FSYNC_FACTOR: f64 = 10.0;
+/// The factor by which fsyncs per commit, or bytes read, change when operations begin or cease to wait for them.
+pub(super) const BEGINS_FACTOR: f64 = 10.0;
 
 /// Fewer fsyncs per commit than this are those of checkpoints: commits do not wait for them.
 pub(super) const FSYNCS_PER_COMMIT_MIN: f64 = 0.01;
 
-/// Fsyncs that take less than this share of an operation's time are not what commits wait for.
-pub(super) const FSYNC_OF_TIME: f64 = 0.1;
+/// Fsyncs, or reads, that take less than this share of an operation's time are not what it waits for.
+pub(super) const DEVICE_OF_TIME: f64 = 0.1;
 
 /// Percentage points by which the share of stalled time must differ.
 pub(super) const STALLED_POINTS: f64 = 2.0;

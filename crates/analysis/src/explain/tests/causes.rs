@@ -144,6 +144,55 @@ fn synchronous_of_sqlite_says_fsync() {
     );
 }
 
+/// Beside neighbours each microsecond of CPU brings some of waiting: the more CPU, the more of it.
+#[test]
+fn waiting_that_more_cpu_brings_with_it_is_of_the_cpu() {
+    let of = |cpu: f64, wait: f64| [("op_server_cpu_us", cpu), ("op_cpu_wait_us", wait)];
+    let with = |wait: f64| {
+        let rate = 4e6 / (300.0 + wait);
+        let figures = repeated(&[
+            cost("a.c", "qr100", 20_000.0, &of(60.0, 140.0)),
+            cost("b.c", "qr100", rate, &of(300.0, wait)),
+        ]);
+        found(&figures)
+    };
+    let findings = with(700.0);
+    assert_eq!(kinds(&findings), [FindingKind::Cpu]);
+    says(
+        &findings[0],
+        &[
+            "all of the change of its time with +560 us of waiting for a processor that come with it",
+        ],
+    );
+    // Longer waits for each microsecond are not the target's doing.
+    assert_eq!(kinds(&with(2_300.0)), [FindingKind::HostBusy]);
+}
+
+/// Reads from storage take CPU as well, here more of it than waiting.
+#[test]
+fn a_smaller_cache_says_reads() {
+    let of = |read: f64, cpu: f64, kb: f64| {
+        [
+            ("op_server_cpu_us", cpu),
+            ("op_read_us", read),
+            ("own_read_kb_per_op", kb),
+        ]
+    };
+    let figures = repeated(&[
+        cost("a.c", "qp100", 64_500.0, &of(0.0, 60.0, 0.0)),
+        cost("b.c", "qp100", 21_400.0, &of(50.0, 130.0, 16.0)),
+    ]);
+    assert_eq!(kinds(&found(&figures)), [FindingKind::Cpu]);
+    let figures = with_setting(figures, "innodb_buffer_pool_size", "8G", "16M");
+    let finding = only(&figures, FindingKind::Reads);
+    says(
+        &finding,
+        &[
+            "The engine read 0 -> 16 KB per query from storage, as innodb_buffer_pool_size (8G -> 16M) says",
+        ],
+    );
+}
+
 #[test]
 fn a_durability_setting_without_other_fsyncs_is_not_the_cause() {
     let of = |cpu: f64| [("op_server_cpu_us", cpu), ("fsyncs_per_commit", 0.5)];
