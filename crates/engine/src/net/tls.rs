@@ -63,8 +63,8 @@ pub(crate) fn client_config(trust: Trust, root: Option<&Path>) -> Result<Arc<Cli
 /// Returns what went wrong, in words: of most of its errors the library has only the names.
 pub(crate) fn in_words(error: &rustls::Error) -> String {
     use CertificateError::{
-        ApplicationVerificationFailure, BadSignature, Expired, ExpiredContext, NotValidForName,
-        NotValidForNameContext, NotValidYet, NotValidYetContext, Other, Revoked, UnknownIssuer,
+        Expired, ExpiredContext, NotValidForNameContext, NotValidYet, NotValidYetContext, Other,
+        UnknownIssuer,
     };
     let rustls::Error::InvalidCertificate(wrong) = error else {
         return spaced(&error.to_string());
@@ -73,9 +73,26 @@ pub(crate) fn in_words(error: &rustls::Error) -> String {
         UnknownIssuer => "no authority that is trusted here has signed it",
         Expired | ExpiredContext { .. } => "it has expired",
         NotValidYet | NotValidYetContext { .. } => "it is not valid yet",
-        NotValidForName | NotValidForNameContext { .. } => "it is for another host",
-        BadSignature | ApplicationVerificationFailure => "its signature is wrong",
-        Revoked => "it was revoked",
+        NotValidForNameContext {
+            expected,
+            presented,
+        } => {
+            // `DnsName("db.example")`
+            let name = |it: &String| {
+                let name = it.split_once('(').map_or(it.as_str(), |(_, name)| name);
+                format!("`{}`", name.trim_matches([')', '"']))
+            };
+            let names: Vec<String> = presented.iter().map(name).collect();
+            return format!(
+                "the server's certificate is not valid for `{}`, but for {}",
+                expected.to_str(),
+                if names.is_empty() {
+                    "no host".into()
+                } else {
+                    names.join(", ")
+                }
+            );
+        }
         Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
             "it is that of an authority, and not a server's"
         }
@@ -222,6 +239,14 @@ mod tests {
         );
         let other = OtherError(Arc::new(std::io::Error::other("CaUsedAsEndEntity")));
         assert!(not_accepted(CertificateError::Other(other)).ends_with("and not a server's"));
+        let other_host = CertificateError::NotValidForNameContext {
+            expected: ServerName::try_from("127.0.0.1").unwrap(),
+            presented: vec!["DnsName(\"localhost\")".into()],
+        };
+        assert_eq!(
+            not_accepted(other_host),
+            "the server's certificate is not valid for `127.0.0.1`, but for `localhost`"
+        );
         assert!(not_accepted(CertificateError::BadEncoding).ends_with(": bad encoding"));
         for (error, words) in [
             (
