@@ -69,6 +69,37 @@ fn rows(place: &Place, args: &[&str]) -> Vec<Value> {
 }
 
 #[test]
+fn a_run_ends_with_its_verdicts_where_its_report_is_and_the_next_command() {
+    let _machine = share_the_machine();
+    let place = Place::new();
+    let repeated = place.run(&load(2, 50, TWICE), &[]).expect_code(0);
+    let (_, verdicts) = repeated
+        .stdout
+        .split_once("Throughput relative to lite.base")
+        .unwrap();
+    assert!(
+        verdicts.contains("2 repeats of each target and of the base, in pairs"),
+        "{repeated}"
+    );
+    assert!(
+        verdicts.contains("2 repeats tell little about noise"),
+        "{repeated}"
+    );
+    let run = repeated.run_directory();
+    assert!(run.join("report.html").is_file());
+    repeated.expect_in_stderr(&["/report.html", "next: `assay compare results/"]);
+
+    let once = place.run(&load(1, 50, TWICE), &[]).expect_code(0);
+    assert!(!once.stdout.contains("in pairs"), "{once}");
+    once.expect_in_stderr(&[
+        "next: `assay run --resume results/",
+        " --repeats 5` measures",
+    ]);
+    let alone = place.run(&load(1, 50, ""), &[]).expect_code(0);
+    alone.expect_in_stderr(&["next: `assay show results/"]);
+}
+
+#[test]
 fn a_slower_config_is_shown_and_fails_the_gate() {
     let _machine = share_the_machine();
     let place = Place::new();

@@ -129,17 +129,31 @@ fn in_a_family_of_equal_targets_anything_is_called_different_at_most_as_often_as
 
 #[test]
 fn a_load_with_the_rhythm_of_the_cells_deceives_a_fixed_order_and_not_a_balanced_one() {
-    let of = |order| {
+    let of = |order, drift| {
         let truth = Truth {
             order,
-            drift: Drift::EveryTwo,
+            drift,
             steps: 10,
             ..Truth::default()
         };
-        called_different(truth, 100)
+        called_different(truth, 200)
     };
-    assert!(of(Order::Fixed) > 0.9);
-    assert_eq!(of(Order::Balanced), 0.0);
+    assert!(of(Order::Fixed, Drift::EveryTwo) > 0.9);
+    assert_eq!(of(Order::Balanced, Drift::EveryTwo), 0.0);
+    assert!(of(Order::Random, Drift::EveryTwo) < 0.15);
+    // No order is safe from every rhythm.
+    assert_eq!(of(Order::Fixed, Drift::EveryFour), 0.0);
+    assert!(of(Order::Balanced, Drift::EveryFour) > 0.1);
+}
+
+#[test]
+fn noise_that_the_steps_of_a_cell_share_calls_nothing_different() {
+    let truth = Truth {
+        drift: Drift::Neighbors,
+        steps: 10,
+        ..Truth::default()
+    };
+    check_equal(truth, 500);
 }
 
 #[test]
