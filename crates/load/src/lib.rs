@@ -17,7 +17,7 @@ pub use collect::{Amount, IntervalRow, KindTotals, Latency, Progress, Sink, Time
 pub use run::{ConnectionThreads, Ended, Limits, Outcome, Task, Worked, run};
 pub use schedule::Schedule;
 pub use tally::{HISTOGRAM_MAX_NS, new_histogram};
-pub use thread_use::ThreadUse;
+pub use thread_use::{ThreadUse, own_cpu_wait_ns};
 
 #[cfg(test)]
 mod tests;

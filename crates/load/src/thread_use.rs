@@ -55,6 +55,13 @@ fn counter(tid: u32, event: impl Event) -> Option<Counter> {
     Some(counter)
 }
 
+/// Returns how long the calling thread has been runnable and waited for a processor since it began; 0 where the kernel does
+/// not say.
+pub fn own_cpu_wait_ns() -> u64 {
+    let tid = rustix::thread::gettid().as_raw_nonzero().get();
+    Scheduled::now(tid.cast_unsigned()).map_or(0, |it| it.cpu_wait_ns)
+}
+
 /// The first two fields of `/proc/TID/schedstat`, which any user may read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Scheduled {

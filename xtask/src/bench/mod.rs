@@ -3,6 +3,7 @@
 //! A benchmark is a line of [`BENCHMARKS`] and a function. Most are a [`pair::Pair`]: ours and a peer, run in turn in one
 //! run, so that both see the same machine, and bounds on the ratio of their figures.
 
+mod causes;
 mod insert;
 mod kv;
 mod limit;
@@ -136,6 +137,18 @@ const BENCHMARKS: &[Benchmark] = &[
         about: "simulated machines on which nothing changed: how often a comparison claims that something did",
         needs_assay: false,
         run: verdicts::run,
+    },
+    Benchmark {
+        name: "causes",
+        about: "effects whose cause is known, on real engines: whether a comparison names it; 40 minutes",
+        needs_assay: true,
+        run: causes::quiet,
+    },
+    Benchmark {
+        name: "causes-busy",
+        about: "the same beside programs that use 80 % of the processors",
+        needs_assay: true,
+        run: causes::busy,
     },
 ];
 

@@ -8,7 +8,7 @@ use std::thread::{JoinHandle, Thread};
 use std::time::Duration;
 
 use engine::{Counter, Observer};
-use load::{Clock, SystemClock};
+use load::{Clock, SystemClock, own_cpu_wait_ns};
 use probe::{Sample, Sampler, ThreadStates};
 use record::{HeldUp, Step, Warning};
 use workload::Random;
@@ -204,20 +204,13 @@ impl Watch {
     }
 }
 
-/// For how long the calling thread has been ready to run and did not; 0 where the kernel does not count it.
-fn run_delay_ns() -> u64 {
-    let text = fs_err::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let delay = text.split_ascii_whitespace().nth(1);
-    delay.and_then(|delay| delay.parse().ok()).unwrap_or(0)
-}
-
 impl Seconds {
     /// Waits for the next second or the step's end; `false` at the end.
     fn wait(&mut self) -> bool {
         let at = self.start_at + self.next * SECOND_NS;
         self.next += 1;
         if let Some(watch) = &mut self.watch {
-            watch.run_delay_ns = run_delay_ns();
+            watch.run_delay_ns = own_cpu_wait_ns();
         }
         let is_due = self.wait_until(at);
         if is_due {
@@ -243,7 +236,7 @@ impl Seconds {
             let since_start = |at: u64| at.saturating_sub(self.start_at);
             let slept = [now, now + nap_ns, self.clock.now()].map(since_start);
             if let Some(watch) = &mut self.watch {
-                watch.woke(slept, run_delay_ns);
+                watch.woke(slept, own_cpu_wait_ns);
             }
         }
         false

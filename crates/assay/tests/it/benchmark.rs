@@ -95,7 +95,7 @@ fn all_steps_on_sqlite_with_two_clients() {
         ALL_STEPS.map(|step| (step, "complete", true))
     );
     assert_rates(&plan, &["--set", "clients=[2]"], &shown, 2, 0.95);
-    time_is_accounted_for(&shown.row("lite.base", "qr100"), false);
+    time_is_accounted_for(shown.row("lite.base", "qr100"), false);
     let load = shown.row("lite.base", "l.i0");
     assert_eq!(load["ops"]["insert"]["rows"], 40_000);
     let write = shown.row("lite.base", "l.i1");
@@ -118,7 +118,7 @@ fn all_steps_on(target: &str, engine: &str) {
     assert!(number(&write["metrics"]["server_cpu_us_per_op"]) > 0.0);
     let run = place.only_run();
     assert!(any_below(&run, "server.log") && any_below(&run, "server.conf"));
-    time_is_accounted_for(&shown.row(target, "qr100"), true);
+    time_is_accounted_for(shown.row(target, "qr100"), true);
 }
 
 /// The parts of a query's time are all there, and come to about as much as it is: the rest is found as a difference, and

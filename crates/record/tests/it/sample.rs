@@ -210,6 +210,14 @@ pub fn step() -> Step {
         ended_ns: 11_500_000_000 + u64::from(client) * 100_000_000,
         cpu_user_ns: 100,
         cpu_system_ns: 50,
+        cpu_wait_ns: Some(7),
+        instructions: Some(1_000),
+        server_thread: Some(record::ServerThread {
+            cpu_ns: 60,
+            cpu_wait_ns: 8,
+            instructions: None,
+        }),
+        states: [("fsync".to_owned(), 3), ("runnable".to_owned(), 97)].into(),
         rows: 6000,
         ok: 120,
     };
