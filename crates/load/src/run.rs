@@ -192,6 +192,8 @@ pub fn run<P: Program, C: Clock, S: Sink>(
                         .get()
                         .cast_unsigned();
                     let server = task.server_thread;
+                    // Before the start: the kernel may take its time for the first counter.
+                    let meters = [Some(client), server].map(|tid| ThreadMeter::begin(tid?));
                     let _ = ready.send((number, ConnectionThreads { client, server }));
                     let mut worker = Worker {
                         number,
@@ -207,7 +209,6 @@ pub fn run<P: Program, C: Clock, S: Sink>(
                         spare,
                         lap,
                     };
-                    let meters = [Some(client), server].map(|tid| ThreadMeter::begin(tid?));
                     let cpu = ThreadCpu::now();
                     let ending = catch_unwind(AssertUnwindSafe(|| worker.work(&mut task.program)));
                     let cpu = ThreadCpu::now().since(&cpu);

@@ -79,11 +79,14 @@ pub struct WatchedConnection {
 /// Samples of one connection, by state in the order of [`ConnectionState::ALL`].
 pub type StateCounts = [u64; ConnectionState::ALL.len()];
 
+/// Files kept open, at most: of more connections each file is opened anew, so that descriptors are left for connections.
+const KEPT_FILES_MAX: usize = 128;
+
 /// Counts the states of connections over one step.
 pub struct ThreadStates {
     proc: Proc,
     buffer: Vec<u8>,
-    threads: Vec<(WatchedConnection, [Option<OwnedFd>; 2])>,
+    threads: Vec<Threads>,
     counts: Vec<StateCounts>,
     next: usize,
     is_server_first: bool,
@@ -96,10 +99,24 @@ impl ThreadStates {
     }
 
     fn at(proc: Proc, connections: &[WatchedConnection]) -> Self {
+        let keep = 2 * connections.len() <= KEPT_FILES_MAX;
+        let mut buffer = Vec::new();
+        let threads = connections.iter().map(|connection| {
+            let mut server = connection.server.map(|tid| Thread::new(tid, keep));
+            // Connections wait for their first message now: a server that waits in another way later waits for something else.
+            if let Some(server) = &mut server {
+                server.idle_call = server.read(&proc, &mut buffer).and_then(|text| call(&text));
+            }
+            Threads {
+                client: Thread::new(connection.client, keep),
+                server,
+            }
+        });
+        let threads = threads.collect();
         Self {
             proc,
-            buffer: Vec::new(),
-            threads: connections.iter().map(|&it| (it, [None, None])).collect(),
+            buffer,
+            threads,
             counts: vec![StateCounts::default(); connections.len()],
             next: 0,
             is_server_first: false,
@@ -128,31 +145,98 @@ impl ThreadStates {
     }
 
     fn state(&mut self, at: usize) -> Option<ConnectionState> {
-        let (connection, [client_file, server_file]) = &mut self.threads[at];
-        let Some(server) = connection.server else {
-            let client = activity(&self.proc, connection.client, client_file, &mut self.buffer)?;
-            return Some(own_state(client));
+        let Threads { client, server } = &mut self.threads[at];
+        let (proc, buffer) = (&self.proc, &mut self.buffer);
+        let Some(server) = server else {
+            return Some(own_state(client.activity(proc, buffer)?));
         };
-        let mut read = |tid, file| activity(&self.proc, tid, file, &mut self.buffer);
         let (client, server) = match self.is_server_first {
             true => {
-                let server = read(server, server_file)?;
-                (read(connection.client, client_file)?, server)
+                let server = server.activity(proc, buffer)?;
+                (client.activity(proc, buffer)?, server)
             }
             false => {
-                let client = read(connection.client, client_file)?;
-                (client, read(server, server_file)?)
+                let client = client.activity(proc, buffer)?;
+                (client, server.activity(proc, buffer)?)
             }
         };
         Some(match (client, server) {
             (Activity::Message, Activity::Message) => ConnectionState::Handover,
             (Activity::Message, server) => own_state(server),
-            (Activity::State(ConnectionState::Runnable), Activity::State(_)) => {
-                ConnectionState::Overlap
-            }
+            (
+                Activity::State(ConnectionState::Runnable),
+                Activity::State(ConnectionState::Runnable),
+            ) => ConnectionState::Overlap,
             (client, _) => own_state(client),
         })
     }
+}
+
+struct Threads {
+    client: Thread,
+    server: Option<Thread>,
+}
+
+/// A thread and the open file that tells what it does.
+struct Thread {
+    tid: u32,
+    file: Option<OwnedFd>,
+    keep: bool,
+    /// Its file could not be read once: it has ended, and its number may be another thread's by now.
+    is_gone: bool,
+    /// The call in which it waits for a message, with the call's first argument.
+    idle_call: Option<(i64, String)>,
+}
+
+impl Thread {
+    fn new(tid: u32, keep: bool) -> Self {
+        Self {
+            tid,
+            file: None,
+            keep,
+            is_gone: false,
+            idle_call: None,
+        }
+    }
+
+    fn read(&mut self, proc: &Proc, buffer: &mut Vec<u8>) -> Option<String> {
+        if self.is_gone {
+            return None;
+        }
+        let name = format!("proc/{}/syscall", self.tid);
+        let text = proc.read_piece(&name, &mut self.file, self.keep, buffer);
+        self.is_gone = text.is_err();
+        text.ok().map(|text| text.into_owned())
+    }
+
+    fn activity(&mut self, proc: &Proc, buffer: &mut Vec<u8>) -> Option<Activity> {
+        let text = self.read(proc, buffer)?;
+        let activity = parse(&text)?;
+        // PostgreSQL waits in one set of events for its client, and in another for locks and other processes.
+        let waits_in_set = |call: &(i64, String)| EVENT_SETS.contains(&call.0);
+        let now = call(&text).filter(waits_in_set);
+        let idle = self.idle_call.as_ref().filter(|it| waits_in_set(it));
+        Some(match (activity, now, idle) {
+            (Activity::Message, Some(now), Some(idle)) if now != *idle => {
+                Activity::State(ConnectionState::Lock)
+            }
+            (activity, ..) => activity,
+        })
+    }
+}
+
+/// Calls whose first argument names a set of events.
+const EVENT_SETS: &[i64] = &[
+    libc::SYS_epoll_pwait,
+    libc::SYS_epoll_pwait2,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_epoll_wait,
+];
+
+/// Reads the number of a system call and its first argument.
+fn call(text: &str) -> Option<(i64, String)> {
+    let mut words = text.split_ascii_whitespace();
+    Some((words.next()?.parse().ok()?, words.next()?.to_owned()))
 }
 
 /// What one thread does at one moment.
@@ -169,17 +253,6 @@ fn own_state(activity: Activity) -> ConnectionState {
         // Without the other side's thread nobody knows what it does meanwhile.
         Activity::Message => ConnectionState::Other,
     }
-}
-
-fn activity(
-    proc: &Proc,
-    tid: u32,
-    file: &mut Option<OwnedFd>,
-    buffer: &mut Vec<u8>,
-) -> Option<Activity> {
-    let name = format!("proc/{tid}/syscall");
-    let text = proc.read_piece(&name, file, true, buffer).ok()?;
-    parse(&text)
 }
 
 /// Reads `/proc/TID/syscall`: `running`, or the number of a system call in decimal and its arguments, or `-1` for a
@@ -276,6 +349,7 @@ mod tests {
             (4, reply.clone()),
             (5, reply.clone()),
             (6, reply),
+            (8, "running".to_owned()),
         ]);
         let watched = |client, server| WatchedConnection { client, server };
         let connections = [
@@ -283,6 +357,7 @@ mod tests {
             watched(3, Some(4)),
             watched(5, Some(6)),
             watched(3, None),
+            watched(3, Some(8)),
             watched(3, Some(2)),
             // Nobody has this thread.
             watched(7, None),
@@ -296,7 +371,26 @@ mod tests {
         assert_eq!(count(2, ConnectionState::Handover), 2);
         assert_eq!(count(3, ConnectionState::Runnable), 2);
         assert_eq!(count(4, ConnectionState::Overlap), 2);
-        assert_eq!(states.counts()[5], StateCounts::default());
+        assert_eq!(count(5, ConnectionState::Runnable), 2);
+        assert_eq!(states.counts()[6], StateCounts::default());
+    }
+
+    #[test]
+    fn a_server_that_waits_in_another_set_of_events_waits_for_others() {
+        let wait = |set: &str| format!("{} {set} 0x7ff4 0x1 0xffffffff", libc::SYS_epoll_pwait);
+        let reply = format!("{} 0x3", libc::SYS_recvfrom);
+        let (root, proc) = proc_with(&[(1, reply), (2, wait("0x5"))]);
+        let watched = WatchedConnection {
+            client: 1,
+            server: Some(2),
+        };
+        let mut states = ThreadStates::at(proc, &[watched]);
+        states.sample();
+        fs_err::write(root.path().join("proc/2/syscall"), wait("0x8")).unwrap();
+        states.sample();
+        let count = |state: ConnectionState| states.counts()[0][state as usize];
+        assert_eq!(count(ConnectionState::Handover), 1);
+        assert_eq!(count(ConnectionState::Lock), 1);
     }
 
     #[test]

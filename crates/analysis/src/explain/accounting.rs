@@ -12,62 +12,49 @@ const TIME: &str = "op_time_us";
 /// One part of that time.
 pub(super) struct Part {
     pub kind: FindingKind,
-    /// The metrics that add up to it; an engine may lack some.
-    metrics: &'static [&'static str],
+    metric: &'static str,
     pub name: &'static str,
 }
 
 /// All parts: no time is in two of them.
 const PARTS: [Part; 9] = [
-    part(
-        FindingKind::Cpu,
-        &["op_client_cpu_us", "op_server_cpu_us"],
-        "CPU",
-    ),
+    part(FindingKind::Cpu, "own_cpu_us_per_op", "CPU"),
     part(
         FindingKind::ProcessorWait,
-        &["op_cpu_wait_us"],
+        "op_cpu_wait_us",
         "waiting for a processor",
     ),
     part(
         FindingKind::HostBusy,
-        &["op_steal_us"],
+        "op_steal_us",
         "time taken by the hypervisor",
     ),
     part(
         FindingKind::Reads,
-        &["op_read_us"],
+        "op_read_us",
         "waiting for reads from storage",
     ),
     part(
         FindingKind::Writes,
-        &["op_write_us"],
+        "op_write_us",
         "waiting for writes to storage",
     ),
-    part(FindingKind::Fsyncs, &["op_fsync_us"], "waiting for fsyncs"),
+    part(FindingKind::Fsyncs, "op_fsync_us", "waiting for fsyncs"),
     part(
         FindingKind::Locks,
-        &["op_lock_us"],
+        "op_lock_us",
         "waiting for other threads",
     ),
     part(
         FindingKind::Handover,
-        &["op_handover_us"],
+        "op_handover_us",
         "handover between client and server",
     ),
-    part(
-        FindingKind::Unexplained,
-        &["op_rest_us"],
-        "unexplained time",
-    ),
+    part(FindingKind::Unexplained, "op_rest_us", "unexplained time"),
 ];
 
-const fn part(kind: FindingKind, metrics: &'static [&'static str], name: &'static str) -> Part {
-    Part {
-        kind,
-        metrics,
-        name,
-    }
+const fn part(kind: FindingKind, metric: &'static str, name: &'static str) -> Part {
+    Part { kind, metric, name }
 }
 
 /// A part with its change.
@@ -82,6 +69,11 @@ pub(super) struct ChangedPart {
 }
 
 impl ChangedPart {
+    /// Returns true where the part surely changed.
+    pub(super) fn is_shown(&self) -> bool {
+        self.difference.is_shown()
+    }
+
     /// Returns true where the part moved with the time of an operation, surely and by enough to name a cause.
     fn is_candidate(&self) -> bool {
         self.difference.is_shown() && self.share >= EXPLAINS
@@ -105,21 +97,13 @@ pub(super) enum Undivided {
 
 impl Accounting {
     pub(super) fn of(case: &Case<'_>) -> Result<Self, Undivided> {
-        let change = |metrics: &[&str]| {
-            let us = |row: &crate::Row| {
-                let mut known = metrics
-                    .iter()
-                    .filter_map(|name| metric(row, name))
-                    .peekable();
-                known.peek()?;
-                Some(known.sum::<f64>())
-            };
-            let mean = |side: &super::case::Side<'_>| {
-                crate::quality::mean(side.rows.iter().filter_map(|row| us(row)))
-            };
-            Some((case.pair(mean)?, case.difference(us)?))
+        let change = |name: &str| {
+            Some((
+                case.metric(name)?,
+                case.difference(|row| metric(row, name))?,
+            ))
         };
-        let (time, whole) = change(&[TIME]).ok_or(Undivided::NotMeasured)?;
+        let (time, whole) = change(TIME).ok_or(Undivided::NotMeasured)?;
         let is_along = (whole.mean > 0.0) == case.is_slower();
         if !whole.is_shown() || !is_along {
             return Err(Undivided::NotShown);
@@ -127,7 +111,7 @@ impl Accounting {
         let mut parts: Vec<ChangedPart> = PARTS
             .iter()
             .filter_map(|part| {
-                let (us, difference) = change(part.metrics)?;
+                let (us, difference) = change(part.metric)?;
                 Some(ChangedPart {
                     part,
                     us,

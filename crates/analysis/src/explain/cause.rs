@@ -70,9 +70,13 @@ fn durability(
     }
     let setting = difference.declares(&DURABILITY)?;
     let waited = accounting.and_then(|it| Some((it, it.part(FindingKind::Fsyncs)?)));
+    // A kind of fsync that is few among all of them, such as those of data files, is not what commits wait for.
+    let sum = case.metric(FSYNCS[0].0).map_or(0.0, Pair::max);
     let counts = FSYNCS.iter().find_map(|(name, what)| {
-        let pair = moved(case, name).filter(|pair| pair.max() >= FSYNCS_PER_COMMIT_MIN)?;
-        Some((*what, pair))
+        let is_much = |pair: &Pair| {
+            pair.max() >= FSYNCS_PER_COMMIT_MIN && pair.grown().abs() >= EXPLAINS * sum
+        };
+        Some((*what, moved(case, name).filter(is_much)?))
     });
     let per = case.noun();
     let says = format!("as {} says", setting.text());
@@ -130,8 +134,16 @@ fn cache(case: &Case<'_>, accounting: &Accounting, difference: &TargetDifference
     let part = accounting.part(FindingKind::Reads)?;
     let kb = moved(case, "own_read_kb_per_op")?;
     moved(case, "op_read_us")?;
-    let is_much = part.us.max() >= DEVICE_OF_TIME * accounting.time.max();
-    is_much.then(|| Cause {
+    // Together with their CPU they have to explain the change, and the smaller cache has to be the one that reads.
+    let cpu = accounting
+        .part(FindingKind::Cpu)
+        .filter(|cpu| cpu.is_shown());
+    let share = part.share + cpu.map_or(0.0, |cpu| cpu.share);
+    let is_much = part.us.max() >= DEVICE_OF_TIME * accounting.time.max() && share >= EXPLAINS;
+    let is_contrary = setting
+        .grown()
+        .is_some_and(|grown| (grown > 0.0) == (kb.grown() > 0.0));
+    (is_much && !is_contrary).then(|| Cause {
         kind: FindingKind::Reads,
         headline: FindingKind::Reads.headline(kb.grown() > 0.0).to_owned(),
         sentence: format!(

@@ -84,6 +84,25 @@ pub(super) struct Setting {
 }
 
 impl Setting {
+    /// Returns the sign of the change of a size, where both values are a number with the same unit. SQLite writes a size in KiB
+    /// as a negative number.
+    pub(super) fn grown(&self) -> Option<f64> {
+        let split = |value: &str| -> Option<(f64, String)> {
+            let digits = value.trim_start_matches('-');
+            let end = digits
+                .find(|c: char| !c.is_ascii_digit())
+                .unwrap_or(digits.len());
+            let (number, unit) = digits.split_at(end);
+            Some((
+                number.parse().ok()?,
+                format!("{}{unit}", value.starts_with('-')),
+            ))
+        };
+        let (base, unit) = split(self.base.as_deref()?)?;
+        let (target, other) = split(self.target.as_deref()?)?;
+        (unit == other).then(|| target - base)
+    }
+
     /// `innodb_doublewrite (ON -> OFF)`
     pub(super) fn text(&self) -> String {
         let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "not set".to_owned());
@@ -206,7 +225,11 @@ impl TargetDifference {
             .declared()
             .iter()
             .map(|setting| setting.name.to_ascii_lowercase());
-        names.any(|name| WORDS.iter().any(|word| name.contains(word)))
+        // A planner's costs and the size of a cache of threads limit nothing.
+        names.any(|name| {
+            let limits = WORDS.iter().any(|word| name.contains(word));
+            limits && !name.ends_with("_cost") && !name.ends_with("_cache_size")
+        })
     }
 
     /// Lists the settings that the plan declares, or else the versions: `synchronous (2 -> 1)`.

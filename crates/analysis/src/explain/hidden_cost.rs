@@ -103,8 +103,7 @@ fn finding(
         list(named),
         match is_noisy {
             true => "Throughput varies too much between repeats to show what that does to it.",
-            false =>
-                "Something else limits throughput: the rate of writes, the device, or the client.",
+            false => "Throughput shows no change.",
         }
     );
     Some(Finding {

@@ -72,6 +72,14 @@ fn row(cost: &Cost<'_>, repeat: u32) -> Row {
         let time = f64::from(cost.clients) * 1e6 / cost.rate;
         let known: f64 = parts.map(|(_, us)| us).sum();
         metrics.insert("op_time_us", Some(time));
+        let cpu: Vec<f64> = ["op_client_cpu_us", "op_server_cpu_us"]
+            .iter()
+            .filter_map(|name| *metrics.get(name)?)
+            .collect();
+        if !cpu.is_empty() {
+            let own = Some(cpu.iter().sum());
+            metrics.entry("own_cpu_us_per_op").or_insert(own);
+        }
         metrics
             .entry("op_rest_us")
             .or_insert(Some((time - known).max(0.0)));

@@ -185,15 +185,13 @@ struct Watch {
 impl Watch {
     /// Takes note of a thread that slept from the first moment, was to wake up at the second, and did so at the third.
     /// `run_delay_ns` tells for how long it has waited for processors.
-    fn woke(&mut self, [from_ns, until_ns, now_ns]: [u64; 3], run_delay_ns: impl FnOnce() -> u64) {
+    fn woke(&self, [from_ns, until_ns, now_ns]: [u64; 3], run_delay_ns: impl FnOnce() -> u64) {
         let late_ns = now_ns.saturating_sub(until_ns);
         if late_ns < HELD_UP_NS_MIN {
             return;
         }
         // On a busy machine it was ready and others ran, as with any thread of the engine.
-        let run_delay_ns = run_delay_ns();
-        let waited_ns = run_delay_ns.saturating_sub(self.run_delay_ns);
-        self.run_delay_ns = run_delay_ns;
+        let waited_ns = run_delay_ns().saturating_sub(self.run_delay_ns);
         if late_ns.saturating_sub(waited_ns) >= HELD_UP_NS_MIN {
             let held_up = HeldUp {
                 from_ns,
@@ -209,9 +207,6 @@ impl Seconds {
     fn wait(&mut self) -> bool {
         let at = self.start_at + self.next * SECOND_NS;
         self.next += 1;
-        if let Some(watch) = &mut self.watch {
-            watch.run_delay_ns = own_cpu_wait_ns();
-        }
         let is_due = self.wait_until(at);
         if is_due {
             // After a stall of this thread the seconds that were missed stay missing.
@@ -228,14 +223,17 @@ impl Seconds {
             if now >= at {
                 return true;
             }
-            let nap_ns = match self.watch {
-                Some(_) => LOOK_NS.min(at - now),
+            let nap_ns = match &mut self.watch {
+                Some(watch) => {
+                    watch.run_delay_ns = own_cpu_wait_ns();
+                    LOOK_NS.min(at - now)
+                }
                 None => at - now,
             };
             std::thread::park_timeout(Duration::from_nanos(nap_ns));
             let since_start = |at: u64| at.saturating_sub(self.start_at);
             let slept = [now, now + nap_ns, self.clock.now()].map(since_start);
-            if let Some(watch) = &mut self.watch {
+            if let Some(watch) = &self.watch {
                 watch.woke(slept, own_cpu_wait_ns);
             }
         }
@@ -326,7 +324,7 @@ mod tests {
     fn a_wait_for_a_processor_is_no_holding_up() {
         let (found, readings) = channel();
         let woke = |late_ms: u64, waited_ms: u64| {
-            let mut watch = Watch {
+            let watch = Watch {
                 found: found.clone(),
                 run_delay_ns: SECOND_NS,
             };

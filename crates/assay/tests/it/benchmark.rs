@@ -126,13 +126,14 @@ fn all_steps_on(target: &str, engine: &str) {
 fn time_is_accounted_for(row: &Value, has_server: bool) {
     let metrics = &row["metrics"];
     let us = |name: &str| number(&metrics[name]);
-    let cpu = match has_server {
-        true => us("op_client_cpu_us") + us("op_server_cpu_us"),
-        false => us("op_client_cpu_us"),
-    };
-    assert!(cpu > 0.0 && (us("own_cpu_us_per_op") / cpu - 1.0).abs() < 1e-9);
+    assert!(us("op_client_cpu_us") > 0.0, "{metrics}");
+    if has_server {
+        // The queries' threads are a part of the server's; its CPU is counted in ticks.
+        let (threads, server) = (us("op_server_cpu_us"), us("server_cpu_us_per_op"));
+        assert!((0.1 * server..1.1 * server).contains(&threads), "{metrics}");
+    }
     let share = us("op_rest_us").abs() / us("op_time_us");
-    assert!(share < 0.4, "{metrics}");
+    assert!(share < 0.3, "{metrics}");
 }
 
 #[test]

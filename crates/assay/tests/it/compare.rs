@@ -46,6 +46,11 @@ fn with_known_times(run: &str) {
             let mut step = json(&path);
             let ms = (100 + repeat) * if waits { 10 } else { 1 };
             step["elapsed_ns"] = Value::from(ms * 1_000_000);
+            // The same CPU on both: what one of them waits for is the disk.
+            for connection in step["connections"].as_array_mut().unwrap() {
+                connection["cpu_user_ns"] = Value::from((50 + repeat) * 1_000_000);
+                connection["cpu_system_ns"] = Value::from(0);
+            }
             fs_err::write(&path, step.to_string()).unwrap();
         }
     }

@@ -128,7 +128,7 @@ impl Grants {
                     let place = rest.split_once(" TO ").map_or(rest, |(place, _)| place);
                     grants
                         .given
-                        .push((rights.to_uppercase(), place.replace('`', "")));
+                        .push((rights.to_uppercase(), place.replace(['`', '"'], "")));
                 }
                 None => grants.has_roles = true,
             }

@@ -371,6 +371,11 @@ impl Session for MysqlSession {
     }
 
     fn server_thread(&mut self) -> Option<u32> {
+        // A thread of a pool serves whoever comes next.
+        let handling = self.variable("thread_handling").ok()?;
+        if handling.is_some_and(|it| it != "one-thread-per-connection") {
+            return None;
+        }
         let sql = match self.server_version().contains("MariaDB") {
             true => "select tid from information_schema.processlist where id = connection_id()",
             // From 5.7 on, and empty where the performance schema is off.

@@ -368,7 +368,8 @@ fn history_length(session: &mut MysqlSession) -> Result<Option<f64>, Error> {
 /// then: MySQL 5.6 takes what was purged off it only in every 128th batch.
 fn has_purged_all(status: &str) -> bool {
     let purged = number_after(status, "Purge done for trx's n:o <");
-    purged.is_some() && purged >= number_after(status, "Trx id counter")
+    let next = number_after(status, "Trx id counter");
+    purged.zip(next).is_some_and(|(purged, next)| purged >= next)
 }
 
 /// How much MyRocks has compacted and flushed so far, and whether it says that it is at it.

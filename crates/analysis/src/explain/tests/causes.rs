@@ -183,6 +183,14 @@ fn a_smaller_cache_says_reads() {
         cost("b.c", "qp100", 21_400.0, &of(50.0, 130.0, 16.0)),
     ]);
     assert_eq!(kinds(&found(&figures)), [FindingKind::Cpu]);
+    // A larger cache does not read more.
+    let contrary = with_setting(
+        figures.clone(),
+        "innodb_buffer_pool_size",
+        "16777216",
+        "838860800",
+    );
+    assert_eq!(kinds(&found(&contrary)), [FindingKind::Cpu]);
     let figures = with_setting(figures, "innodb_buffer_pool_size", "8G", "16M");
     let finding = only(&figures, FindingKind::Reads);
     says(

@@ -6,6 +6,7 @@ pub mod kv;
 pub mod sysbench;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -125,9 +126,18 @@ pub trait Subject {
     -> Result<Settled, Error>;
 }
 
-/// Returns a connection's server thread, which `ask` asks for, where the server's processes are on this host.
+/// Returns a connection's server thread, which `ask` asks for, where it is a thread or a child of the server's process on this
+/// host. In a container, or behind a proxy, the server names a number that means something else here.
 fn server_thread(engine: &dyn Engine, ask: impl FnOnce() -> Option<u32>) -> Option<u32> {
-    engine.process_id().and_then(|_| ask())
+    let server = engine.process_id()?;
+    let tid = ask()?;
+    let is_thread = || Path::new(&format!("/proc/{server}/task/{tid}")).exists();
+    let is_child = || {
+        let stat = fs_err::read_to_string(format!("/proc/{tid}/stat")).ok()?;
+        let stat = probe::parse::parse_process_stat(&stat).ok()?;
+        Some(stat.parent == server)
+    };
+    (is_thread() || is_child() == Some(true)).then_some(tid)
 }
 
 /// A workload's check as it is recorded.
