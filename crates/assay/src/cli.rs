@@ -144,8 +144,8 @@ Targets of one name in several runs are repeats of one target, and must be the s
 repeats. `--by-run` compares each target with that of its name in the first run: yesterday's run, then today's.
 
 With `--gate`: exit code 0 where a regression beyond the threshold is ruled out, 3 where one is shown, 4 where it is \
-not known: invalid, not measured, a single run, too noisy. A regression is one of throughput, of own CPU or instructions \
-per operation, or of a metric that a threshold names; that there is none is known by throughput and these metrics.")]
+not known: invalid, not measured, a single run, too noisy. A regression can be in throughput, in own CPU or instructions \
+per operation, or in a metric that a threshold names. Throughput and the metrics that thresholds name decide whether one is ruled out.")]
 pub struct CompareArgs {
     /// The run directories
     #[arg(required = true, value_name = "RUN")]
@@ -159,8 +159,8 @@ pub struct CompareArgs {
     /// Ends with an exit code that tells a regression from what can't be judged
     #[arg(long)]
     pub gate: bool,
-    /// The change for the worse beyond which `--gate` objects, in percent: `5` of throughput and of own CPU and instructions
-    /// per operation (by default that of `--effect`), `cpupq=10` of one metric; may be repeated
+    /// The change for the worse beyond which `--gate` objects, in percent: `5` for throughput, own CPU and instructions per
+    /// operation (by default that of `--effect`), `cpupq=10` for one metric; may be repeated
     #[arg(long = "threshold", value_name = "[METRIC=]PERCENT")]
     pub thresholds: Vec<Threshold>,
     /// The least change that matters, in percent: `no change shown` means that there is none as large
@@ -299,8 +299,8 @@ Specs:
   debian:bookworm/mariadb-server,mariadb-plugin-rocksdb
   dir:/opt/postgresql-15.3=pg15     a directory of yours, by a name; it stays where it is
 
-Builds are kept in $ASSAY_BUILDS, else in /var/lib/assay/builds where root fetches them, whose servers run as other \
-users, else in $XDG_DATA_HOME/assay/builds, else in ~/.local/share/assay/builds.
+Builds are kept in $ASSAY_BUILDS; else, for root, in /var/lib/assay/builds, which the user of its servers can \
+read; else in $XDG_DATA_HOME/assay/builds, else in ~/.local/share/assay/builds.
 A plan finds them by name, spec or version: `postgres = \"17.2\"`.")]
 pub struct FetchArgs {
     /// What to fetch

@@ -154,7 +154,7 @@ pub fn report_error(error: &anyhow::Error) -> Exit {
     }
 }
 
-/// Whether the command line or the plan is wrong, or names a build or a directory that can't be used: nothing was run.
+/// Returns true where the command line or the plan is wrong, or names a build or a directory that can't be used: nothing was run.
 pub fn is_usage(error: &anyhow::Error) -> bool {
     use engine::SetupError::{Build, Directory, Version};
     let mut setups = error.chain().filter_map(|cause| cause.downcast_ref());

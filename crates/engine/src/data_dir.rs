@@ -18,7 +18,7 @@ const MARKER_START: &str = "{\"made_by\":\"assay\"";
 const MARKER_REST: &str =
     ",\"note\":\"assay made this directory and removes it when it needs the place again\"}\n";
 
-/// So long may processes that write to a directory take to end before it is wiped.
+/// The longest time that processes that write to a directory may take to end before it is wiped.
 const WRITERS_END: Duration = Duration::from_secs(10);
 
 /// A directory that assay made. Dropping it leaves it where it is.

@@ -8,7 +8,7 @@ pub fn redact(text: &str) -> String {
     replaced(text, passwords(text), |_| "***".to_owned())
 }
 
-/// As [`redact`], and without what stands in the place of a port and is none: for messages.
+/// Redacts as [`redact`] does, and also removes text that stands in the place of a port but is not one. For messages.
 pub(crate) fn redact_whole(text: &str) -> String {
     replaced(text, secrets(text), |_| "***".to_owned())
 }

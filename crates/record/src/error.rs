@@ -89,8 +89,8 @@ impl RecordError {
                 Some("copy the run directory again from where it was made".into())
             }
             Self::Damaged { .. } => Some(
-                "copy the run directory again from where it was made; or measure the cell again with `assay run --resume \
-                 RUN`, which keeps what is there beside it"
+                "copy the run directory again from where it was made, or measure the cell again with `assay run --resume \
+                 RUN`, which keeps the damaged attempt beside the new one"
                     .into(),
             ),
             Self::Unrecordable { .. } => None,

@@ -93,7 +93,7 @@ pub(crate) fn method(comparison: &Comparison<'_>) -> Vec<String> {
     words::method(comparison.compared)
 }
 
-/// That cells are missing, which stands above everything else; `None`: none are.
+/// Returns the note that cells are missing, which stands above everything else; `None`: none are.
 pub(crate) fn unfinished(comparison: &Comparison<'_>) -> Option<String> {
     words::unfinished(comparison.compared)
 }

@@ -24,7 +24,9 @@ pub(crate) fn busy(matrix: &Matrix<'_>) -> Option<String> {
         format!("used up to {most:.0}% of the processors")
     } else {
         let (points, _) = differences(matrix).into_iter().next()?;
-        format!("used {points:.0}% of the processors more beside one target than beside another")
+        format!(
+            "used {points:.0} percentage points more of the processors beside one target than beside another"
+        )
     };
     Some(format!(
         "other programs {what}: small differences can't be seen"

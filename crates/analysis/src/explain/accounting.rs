@@ -122,7 +122,11 @@ impl Accounting {
             })
             .collect();
         lend_wait_to_cpu(&mut parts, whole.mean);
-        if parts.is_empty() {
+        // The rest is known where all parts are: without one of them the largest of the others may not be the cause.
+        if parts
+            .iter()
+            .all(|part| part.part.kind != FindingKind::Unexplained)
+        {
             return Err(Undivided::NotMeasured);
         }
         parts.sort_by(|a, b| b.share.total_cmp(&a.share));
@@ -158,12 +162,12 @@ impl Accounting {
         let with_wait = match changed.induced_us {
             0.0 => String::new(),
             us => format!(
-                " with {} us of waiting for a processor that come with it",
+                ", including {} us of waiting for a processor that it brings",
                 signed(us)
             ),
         };
         format!(
-            "{} per {per} {}{sides}, {} of the change of its time{with_wait} ({time})",
+            "{} per {per} {}{sides}, {} of the change in its time{with_wait} ({time})",
             changed.part.name,
             rose_us(changed.us.base, changed.us.value),
             share_in_words(changed.share)
@@ -208,7 +212,7 @@ fn sides(case: &Case<'_>) -> String {
 
 pub(super) fn share_in_words(share: f64) -> String {
     match share {
-        share if share > WHOLE_MAX => "more than all".to_owned(),
+        share if share > WHOLE_MAX => "more than 100%".to_owned(),
         share if share >= 0.95 => "all".to_owned(),
         share => format!("{:.0}%", 100.0 * share),
     }

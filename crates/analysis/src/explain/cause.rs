@@ -59,7 +59,8 @@ pub(super) const FSYNCS: [(&str, &str); 4] = [
     ("data_fsyncs_per_commit", "fsync of data files"),
 ];
 
-/// Fsyncs per commit that begin or cease, as a setting says: this comes before all that follows from it.
+/// Explains a change by fsyncs per commit that begin or cease, as expected from a setting. This comes before all that
+/// follows from it.
 fn durability(
     case: &Case<'_>,
     accounting: Option<&Accounting>,
@@ -79,7 +80,7 @@ fn durability(
         Some((*what, moved(case, name).filter(is_much)?))
     });
     let per = case.noun();
-    let says = format!("as {} says", setting.text());
+    let says = format!("as expected from {}", setting.text());
     if let Some((what, pair)) = counts {
         let waits = waited.map(|(it, part)| format!("; {}", it.clause(case, part)));
         let (base, value) = (figure(pair.base), figure(pair.value));
@@ -128,7 +129,8 @@ const CACHES: [&str; 8] = [
     "shared_buffers",
 ];
 
-/// Reads from storage that begin or cease, as the size of a cache says: they take CPU too, which follows from them.
+/// Explains a change by reads from storage that begin or cease, as expected from the size of a cache. The CPU that they
+/// take follows from them.
 fn cache(case: &Case<'_>, accounting: &Accounting, difference: &TargetDifference) -> Option<Cause> {
     let setting = difference.declares(&CACHES)?;
     let part = accounting.part(FindingKind::Reads)?;
@@ -147,7 +149,7 @@ fn cache(case: &Case<'_>, accounting: &Accounting, difference: &TargetDifference
         kind: FindingKind::Reads,
         headline: FindingKind::Reads.headline(kb.grown() > 0.0).to_owned(),
         sentence: format!(
-            "The engine read {} per {} from storage, as {} says; {}.",
+            "The engine read {} per {} from storage, as expected from {}; {}.",
             change(kb.base, kb.value, "KB"),
             case.noun(),
             setting.text(),
@@ -451,7 +453,7 @@ fn level_shift(case: &Case<'_>) -> Option<Cause> {
         kind: FindingKind::LevelShift,
         headline: format!("the level of {who} changed in second {}", shift.second),
         sentence: format!(
-            "{when} second {} {who} ran as {other} does ({} against {} {rate}), {then} at {}{}.",
+            "{when} second {}, {who} ran as fast as {other} ({} against {} {rate}), {then} at {}{}.",
             shift.second,
             figure(same),
             figure(level),

@@ -92,7 +92,7 @@ fn order(case: &Case<'_>) -> Option<String> {
 
 fn nothing_differs(difference: &TargetDifference) -> Option<String> {
     (*difference == TargetDifference::Nothing)
-        .then(|| "the two are not known to differ in anything".to_owned())
+        .then(|| "no difference between the two is known".to_owned())
 }
 
 /// The client is the limit of one of the two.
@@ -203,7 +203,7 @@ fn busy_host(case: &Case<'_>, cause: &Cause) -> Option<String> {
         ));
     }
     if found.is_empty() && cause.kind == FindingKind::HostBusy {
-        found.push("processors were not free when they were wanted".to_owned());
+        found.push("processors were not free when they were needed".to_owned());
     }
     (!found.is_empty()).then(|| format!("the host was busy: {}", list(&found)))
 }

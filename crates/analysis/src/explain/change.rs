@@ -245,7 +245,12 @@ fn differences(figures: &Figures, group: &[ExplainedCase<'_>]) -> Vec<String> {
     let mut clauses: Vec<String> = found.iter().take(NAMED).filter_map(clause).collect();
     if found.len() > NAMED {
         let more = counted(found.len() - NAMED, "more target");
-        clauses.push(format!("{more} differ otherwise"));
+        let differ = if found.len() - NAMED == 1 {
+            "differs"
+        } else {
+            "differ"
+        };
+        clauses.push(format!("{more} {differ} in other ways"));
     }
     clauses
 }

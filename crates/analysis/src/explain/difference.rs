@@ -100,7 +100,7 @@ impl Setting {
         };
         let (base, unit) = split(self.base.as_deref()?)?;
         let (target, other) = split(self.target.as_deref()?)?;
-        (unit == other).then(|| target - base)
+        (unit == other).then_some(target - base)
     }
 
     /// `innodb_doublewrite (ON -> OFF)`
@@ -253,7 +253,7 @@ impl TargetDifference {
             }
             Self::Nothing => {
                 format!(
-                    "{who} are the same in build and settings: the difference is the machine's, or chance"
+                    "{who} have the same build and settings: the difference comes from the machine, or from chance"
                 )
             }
             Self::One(setting) => {
@@ -270,7 +270,7 @@ impl TargetDifference {
             }
             Self::Build(build) => {
                 let own = build.own_settings();
-                let own = own.map(|own| format!(" ({own}, and none that both have differs)"));
+                let own = own.map(|own| format!(" ({own}; the settings that both have are equal)"));
                 format!(
                     "{who} differ in {} alone, {} -> {}{}",
                     build.what(),
@@ -334,7 +334,7 @@ impl TargetDifference {
             _ => return None,
         };
         Some(format!(
-            "{what}: the comparison does not tell which of them makes the change"
+            "{what}: the comparison does not tell which of them causes the change"
         ))
     }
 }

@@ -84,8 +84,8 @@ fn finding(
     };
     let per = case.noun();
     let title = format!(
-        "{target}: {} of its own per {per} in {}, {throughput}",
-        more(ratio, "CPU"),
+        "{target}: {} per {per} in {}, {throughput}",
+        more(ratio, "own CPU"),
         match steps.as_slice() {
             [one] => one.clone(),
             many => counted(many.len(), "step"),

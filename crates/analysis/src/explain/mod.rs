@@ -98,8 +98,8 @@ impl FindingKind {
             (Self::Unfair, _) => "clients ended far apart",
             (Self::SlaMissed, _) => "the target rate was missed",
             (Self::NoEffect, _) => "no effect shown",
-            (Self::HiddenCost, true) => "more CPU of its own per operation",
-            (Self::HiddenCost, false) => "less CPU of its own per operation",
+            (Self::HiddenCost, true) => "more own CPU per operation",
+            (Self::HiddenCost, false) => "less own CPU per operation",
             (Self::Facts, _) => "measured once",
         }
     }

@@ -4,7 +4,7 @@ use super::case::Case;
 use super::cause::{FSYNCS, plural};
 use super::difference::shared;
 use super::thresholds::{BEGINS_FACTOR, FSYNCS_PER_COMMIT_MIN, NAMED};
-use super::words::{distinct, list};
+use super::words::{counted, distinct, list};
 use super::{Finding, FindingKind, Naming};
 use crate::{Compared, ComparedStep, Figures, THROUGHPUT, Verdict};
 
@@ -50,7 +50,7 @@ pub(super) fn facts(figures: &Figures, compared: &Compared, naming: Naming) -> O
         .take(NAMED)
         .map(|(_, line)| line.clone())
         .collect();
-    lines.extend((more > 0).then(|| format!("And {more} more targets.")));
+    lines.extend((more > 0).then(|| format!("And {}.", counted(more, "more target"))));
     let targets = distinct(facts.iter().map(|(target, _)| *target));
     Some(Finding {
         kind: FindingKind::Facts,

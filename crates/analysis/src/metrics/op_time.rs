@@ -109,7 +109,7 @@ pub(super) fn op_time(
     figures
 }
 
-/// Whether the step's main operation is held to a rate.
+/// Returns true where the step's main operation is held to a rate.
 fn has_rate(step: &Step) -> bool {
     let ops = step.main_operation().and_then(|kind| step.ops.get(kind));
     ops.is_some_and(|ops| ops.rate_target_ops_per_s.is_some())

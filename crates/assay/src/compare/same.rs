@@ -248,7 +248,7 @@ fn notes(runs: &[Run], cells: &[Vec<Cell>]) -> Vec<String> {
         }
         if run.assay != first.assay {
             notes.push(format!(
-                "Assay {} measured run {number}, and assay {} run 1. What differs may be the assay.",
+                "Assay {} measured run {number}, and assay {} measured run 1. Differences may come from assay itself.",
                 run.assay, first.assay
             ));
         }

@@ -74,7 +74,7 @@ pub fn references(plan: &Plan) -> Vec<CellRef> {
     plan.cells().iter().map(reference).collect()
 }
 
-/// How far a cell got; `None`: it was never begun. Complete means that all of it was measured and is in the record still:
+/// Returns how far a cell got; `None`: it was never begun. Complete means that all of it was measured and is in the record still:
 /// whatever its steps are worth, measuring again is for another run.
 pub fn status(directory: &RunDir, cell: &CellRef) -> anyhow::Result<Option<Status>> {
     let cell = directory.cell(cell)?;

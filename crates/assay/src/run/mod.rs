@@ -188,7 +188,7 @@ fn go_on(args: &RunArgs, path: &Path) -> anyhow::Result<Exit> {
     }
     if run.assay != sitting.assay {
         let text = format!(
-            "assay {} continues, in sitting {number}, a run that assay {} began: their figures may differ for that",
+            "assay {} continues, in sitting {number}, a run that assay {} began: figures may differ for that reason",
             sitting.assay, run.assay
         );
         place.warn("resume::other-assay", text);
@@ -348,11 +348,15 @@ fn next_command(directory: &RunDir, run: &Run) -> String {
     let has_others = run.cells.iter().any(|cell| cell.target != run.base);
     match run.cells.iter().any(|cell| cell.repeat > 1) {
         _ if !has_others => format!("`assay show {path}` has all tables"),
-        true => format!("`assay compare {path}` has what each operation costs as well"),
+        true => format!("`assay compare {path}` also shows what each operation costs"),
         false if run.plan.password_removed => {
-            format!("`assay run --resume {path} PLAN --repeats 5` measures what verdicts need")
+            format!(
+                "`assay run --resume {path} PLAN --repeats 5` adds the repeats that verdicts need"
+            )
         }
-        false => format!("`assay run --resume {path} --repeats 5` measures what verdicts need"),
+        false => {
+            format!("`assay run --resume {path} --repeats 5` adds the repeats that verdicts need")
+        }
     }
 }
 

@@ -35,7 +35,7 @@ pub fn open(path: &Path) -> anyhow::Result<Opened> {
             run.format,
             record::FORMAT
         );
-        let help = format!("go on with it by assay {}, or begin a new run", run.assay);
+        let help = format!("resume it with assay {}, or begin a new run", run.assay);
         return Err(UsageError::new(message, Some(help)).into());
     }
     let lock = lock::run_directory(path)?;

@@ -36,8 +36,8 @@ impl Foreign<'_> {
                     let failed = anyhow::Error::from(error).context(format!("`{sql}`"));
                     return Err(match is_there {
                         true => failed.context(format!(
-                            "a table of that name that this run did not make is left as it is; where an earlier run was \
-                             killed and left it, `assay run --resume` of that one drops it, or `drop table {}`",
+                            "a table of that name exists, which this run did not make and leaves as it is; if a killed run left it, \
+                             resume that run with `assay run --resume` to drop it, or use `drop table {}`",
                             table.name
                         )),
                         false => failed,

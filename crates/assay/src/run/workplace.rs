@@ -138,9 +138,8 @@ pub fn differences(first: &Host, now: &Host) -> Vec<FactDifference> {
 fn made(path: &Path, is_of_results: bool) -> anyhow::Result<PathBuf> {
     fs_err::create_dir_all(path).map_err(|error| {
         let help = match is_of_results {
-            true => "choose a directory for results that can be written with `--results`; databases are made in it unless \
-                     `--data` names another",
-            false => "choose a directory that can be written with `--data`",
+            true => "use `--results` to choose a writable directory; databases are made in it unless `--data` names another",
+            false => "use `--data` to choose a writable directory",
         };
         let message = format!("the data directory can't be made: {error}");
         UsageError::new(message, Some(help.into()))

@@ -193,7 +193,9 @@ fn a_server_with_a_password_is_measured_and_left_as_it_was() {
     place
         .run(&server.plan("right"), &[])
         .expect_code(1)
-        .expect_in_stderr(&["a table of that name that this run did not make is left as it is"]);
+        .expect_in_stderr(&[
+            "a table of that name exists, which this run did not make and leaves as it is",
+        ]);
     assert_eq!(server.tables(), ["pi1"]);
     assert_eq!(
         session.query("select precious from pi1").unwrap(),
@@ -380,7 +382,7 @@ fn what_would_end_a_run_in_a_server_is_said_before_it_begins() {
         &[
             "it ends statements after 7s",
             "help: `alter role weak set statement_timeout = 0`",
-            "tables have no place in it: `search_path` is `nowhere`",
+            "no schema for tables: `search_path` is `nowhere`",
             "the run needs 5 connections, and its role has room for 4 more",
             "help: `alter role weak connection limit -1`, or use fewer clients",
             "3 errors in `plan.toml`",
@@ -394,7 +396,7 @@ fn what_would_end_a_run_in_a_server_is_said_before_it_begins() {
     refused(
         one,
         &[
-            "its transactions are read only",
+            "its transactions are read-only",
             "set default_transaction_read_only = off`",
         ],
     );

@@ -100,7 +100,7 @@ impl Ending {
         }
     }
 
-    /// The way that `name` calls the signal of.
+    /// Returns the way whose signal has this `name`.
     fn named(name: &str) -> Option<Self> {
         [Self::Terminate, Self::Interrupt, Self::Quit, Self::Kill]
             .into_iter()

@@ -30,7 +30,7 @@ pub(super) fn find(
         ] {
             if is_on(session.variable(name)?) && binds {
                 add(
-                    format!("it takes no writes, by `{name}`"),
+                    format!("it takes no writes: `{name}` is on"),
                     format!("`set global {name} = off`, or name the primary in the URL"),
                 );
                 break;
@@ -61,8 +61,8 @@ pub(super) fn find(
             value.filter(|value| number(Some(value.clone())).is_some_and(|it| it > 0.0))
         {
             add(
-                format!("it ends statements by `{name} = {value}`"),
-                format!("`set global {name} = 0`; a user of MariaDB may have one of its own"),
+                format!("it ends long statements: `{name} = {value}`"),
+                format!("`set global {name} = 0`; a MariaDB user may have a limit of its own"),
             );
         }
     }

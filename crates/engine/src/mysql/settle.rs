@@ -194,7 +194,7 @@ impl Work<'_> {
                 Left::Nothing
             } else if since.has_passed() {
                 Left::Stuck(format!(
-                    "old row versions left: {length}, and no fewer for {STUCK:?}: an open transaction may need them"
+                    "old row versions left: {length}, not fewer after {STUCK:?}: an open transaction may need them"
                 ))
             } else {
                 Left::Some(format!("old row versions left: {length}"))
@@ -364,12 +364,14 @@ fn history_length(session: &mut MysqlSession) -> Result<Option<f64>, Error> {
         .and_then(|value| value.parse().ok()))
 }
 
-/// Whether purge has done all transactions that `show engine innodb status` tells of. The history list may be longer
+/// Returns true where purge is done with all transactions that `show engine innodb status` tells of. The history list may be longer
 /// then: MySQL 5.6 takes what was purged off it only in every 128th batch.
 fn has_purged_all(status: &str) -> bool {
     let purged = number_after(status, "Purge done for trx's n:o <");
     let next = number_after(status, "Trx id counter");
-    purged.zip(next).is_some_and(|(purged, next)| purged >= next)
+    purged
+        .zip(next)
+        .is_some_and(|(purged, next)| purged >= next)
 }
 
 /// How much MyRocks has compacted and flushed so far, and whether it says that it is at it.

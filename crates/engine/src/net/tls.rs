@@ -70,7 +70,7 @@ pub(crate) fn in_words(error: &rustls::Error) -> String {
         return spaced(&error.to_string());
     };
     let what = match wrong {
-        UnknownIssuer => "no authority that is trusted here has signed it",
+        UnknownIssuer => "no trusted authority signed it",
         Expired | ExpiredContext { .. } => "it has expired",
         NotValidYet | NotValidYetContext { .. } => "it is not valid yet",
         NotValidForNameContext {
@@ -94,7 +94,7 @@ pub(crate) fn in_words(error: &rustls::Error) -> String {
             );
         }
         Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
-            "it is that of an authority, and not a server's"
+            "it belongs to an authority, not to a server"
         }
         wrong => {
             return format!(
@@ -235,10 +235,10 @@ mod tests {
         let not_accepted = |wrong| in_words(&rustls::Error::InvalidCertificate(wrong));
         assert_eq!(
             not_accepted(CertificateError::UnknownIssuer),
-            "the server's certificate is not accepted: no authority that is trusted here has signed it"
+            "the server's certificate is not accepted: no trusted authority signed it"
         );
         let other = OtherError(Arc::new(std::io::Error::other("CaUsedAsEndEntity")));
-        assert!(not_accepted(CertificateError::Other(other)).ends_with("and not a server's"));
+        assert!(not_accepted(CertificateError::Other(other)).ends_with("not to a server"));
         let other_host = CertificateError::NotValidForNameContext {
             expected: ServerName::try_from("127.0.0.1").unwrap(),
             presented: vec!["DnsName(\"localhost\")".into()],

@@ -21,8 +21,8 @@ impl Url {
         let end = rest.find(['/', '?']).unwrap_or(rest.len());
         if rest[end..].contains('@') {
             // What is taken for host, port and database may be parts of a password.
-            return Err("an `@` stands after a `/` or a `?`: in a user or a password write `/` as `%2F` and `?` as `%3F`, \
-                        elsewhere `@` as `%40`"
+            return Err("an `@` follows a `/` or a `?`: write `/` as `%2F` and `?` as `%3F` in a user or a password, \
+                        and `@` as `%40` elsewhere"
                 .into());
         }
         let (rest, parameters) = rest.split_once('?').unwrap_or((rest, ""));

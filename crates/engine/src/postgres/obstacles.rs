@@ -22,14 +22,14 @@ pub(super) fn find(session: &mut PostgresSession, needs: Needs) -> Result<Vec<Ob
             );
         } else if value("show default_transaction_read_only")?.as_deref() == Some("on") {
             add(
-                "its transactions are read only, by `default_transaction_read_only`".into(),
+                "its transactions are read-only: `default_transaction_read_only` is on".into(),
                 format!("`alter role {role} set default_transaction_read_only = off`"),
             );
         }
         match value("select quote_ident(current_schema())")? {
             None => add(
                 format!(
-                    "tables have no place in it: `search_path` is `{}`, of which no schema can be used",
+                    "no schema for tables: `search_path` is `{}`, and none of its schemas can be used",
                     value("show search_path")?.unwrap_or_default()
                 ),
                 format!("`alter role {role} set search_path = SCHEMA`, or make the schema"),
@@ -50,7 +50,7 @@ pub(super) fn find(session: &mut PostgresSession, needs: Needs) -> Result<Vec<Ob
     let timeout = value("show statement_timeout")?.unwrap_or_default();
     if timeout != "0" {
         add(
-            format!("it ends statements after {timeout}, by `statement_timeout`"),
+            format!("it ends statements after {timeout}: `statement_timeout` is set"),
             format!("`alter role {role} set statement_timeout = 0`"),
         );
     }

@@ -452,7 +452,7 @@ fn a_busy_or_unevenly_busy_host_is_said_at_the_very_top_and_in_another_colour() 
         ),
         (
             |target: &str| if target == "pg15.base" { 3.0 } else { 14.0 },
-            "are valid, but other programs used 11% of the processors more beside one target than beside another: small \
+            "are valid, but other programs used 11 percentage points more of the processors beside one target than beside another: small \
              differences can't be seen",
         ),
     ] {

@@ -46,7 +46,7 @@ fn cpu_is_named_with_its_side_the_interval_and_at_most_three_sentences() {
         &finding,
         &[
             "b.c is 17% slower than a.c in q100: 29,994 -> 25,010 queries/s, 0.83x to 0.84x over 5 repeats.",
-            "CPU per query rose from 95 to 115 us (server +18.9, client +0.988), 75% of the change of its time (from 133 to 160 us).",
+            "CPU per query rose from 95 to 115 us (server +18.9, client +0.988), 75% of the change in its time (from 133 to 160 us).",
             "The two differ in jit (on -> off) alone, which makes the difference.",
         ],
     );
@@ -100,7 +100,7 @@ fn synchronous_commit_says_fsync() {
         &[
             "per commit went from 0.008",
             "to 0.99",
-            "as synchronous_commit (off -> on) says",
+            "as expected from synchronous_commit (off -> on)",
         ],
     );
     // Without such a setting the accounting names what clients wait for.
@@ -139,7 +139,7 @@ fn synchronous_of_sqlite_says_fsync() {
         &finding,
         &[
             "b.c: 4.6x slower in l.i1: fsyncs take 40 us per row instead of 0.5",
-            "Commits wait longer for fsyncs, as synchronous (off -> full) says",
+            "Commits wait longer for fsyncs, as expected from synchronous (off -> full)",
         ],
     );
 }
@@ -161,7 +161,7 @@ fn waiting_that_more_cpu_brings_with_it_is_of_the_cpu() {
     says(
         &findings[0],
         &[
-            "all of the change of its time with +560 us of waiting for a processor that come with it",
+            "all of the change in its time, including +560 us of waiting for a processor that it brings",
         ],
     );
     // Longer waits for each microsecond are not the target's doing.
@@ -196,7 +196,7 @@ fn a_smaller_cache_says_reads() {
     says(
         &finding,
         &[
-            "The engine read 0 -> 16 KB per query from storage, as innodb_buffer_pool_size (8G -> 16M) says",
+            "The engine read 0 -> 16 KB per query from storage, as expected from innodb_buffer_pool_size (8G -> 16M)",
         ],
     );
 }
@@ -304,7 +304,7 @@ fn figures_of_the_host_are_never_a_cause() {
         &finding,
         &[
             "too much competition for processors to name a cause",
-            "Waiting for a processor per query rose from 120 to 320 us, all of the change of its time",
+            "Waiting for a processor per query rose from 120 to 320 us, all of the change in its time",
             "no setting says why processors were short, so no cause is named",
             "the host was busy: other processes used up to 80% of the CPU and operations waited for a processor for up to 80%",
         ],
@@ -456,7 +456,7 @@ fn writes_and_waits_for_other_threads_are_named() {
     says(
         &finding,
         &[
-            "Waiting for other threads per row rose from 2 to 22 us, 50% of the change of its time",
+            "Waiting for other threads per row rose from 2 to 22 us, 50% of the change in its time",
             "also changed: waiting for writes to storage +17 us",
         ],
     );
@@ -479,13 +479,13 @@ fn own_cpu_that_grows_where_throughput_is_held_or_too_noisy_is_a_finding() {
     let finding = only(&figures, FindingKind::HiddenCost);
     assert_eq!(
         finding.title,
-        "b.c: 50% more CPU of its own per query in q100, no change of throughput shown"
+        "b.c: 50% more own CPU per query in q100, no change of throughput shown"
     );
     says(
         &finding,
         &[
             "over 5 repeats: q100 100 -> 150 us, 1.50x (1.4",
-            "Something else limits throughput",
+            "Throughput shows no change.",
         ],
     );
     // Each repeat has another share of the machine, and base and target not the same.
@@ -495,7 +495,7 @@ fn own_cpu_that_grows_where_throughput_is_held_or_too_noisy_is_a_finding() {
     }
     says(
         &only(&figures, FindingKind::HiddenCost),
-        &["50% more CPU of its own per query in q100, throughput too noisy to say"],
+        &["50% more own CPU per query in q100, throughput too noisy to say"],
     );
     // The host's CPU is nobody's own.
     for row in &mut figures.rows {
@@ -576,7 +576,9 @@ fn a_level_that_changed_in_most_repeats_explains_a_mean() {
     shift(&mut figures, 3);
     says(
         &only(&figures, FindingKind::LevelShift),
-        &["Until second 50 b.c ran as a.c does (30,100 against 30,000 queries/s), then at 18,000."],
+        &[
+            "Until second 50, b.c ran as fast as a.c (30,100 against 30,000 queries/s), then at 18,000.",
+        ],
     );
     shift(&mut figures, 2);
     assert_eq!(kinds(&found(&figures)), [FindingKind::Unexplained]);

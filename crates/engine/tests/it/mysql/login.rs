@@ -187,7 +187,7 @@ fn what_keeps_a_run_from_a_server_is_found() {
     run_all(&[timeout]);
     one(
         found("weak", 3, false),
-        &["it ends statements by `max_", " = 7"],
+        &["it ends long statements: `max_", " = 7"],
     );
 }
 
