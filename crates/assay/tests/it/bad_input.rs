@@ -605,7 +605,7 @@ fn a_place_that_can_not_be_written_is_named() {
                 "both",
                 &["run", "null.toml", "--results", "file"],
                 2,
-                &["`file/data`", "help: ", "with `--results`"],
+                &["`file/data`", "help: ", "use `--results`"],
             ),
         ],
     );

@@ -98,7 +98,7 @@ fn a_run_ends_with_its_verdicts_where_its_report_is_and_the_next_command() {
     assert!(!once.stdout.contains("in pairs"), "{once}");
     once.expect_in_stderr(&[
         "next: `assay run --resume results/",
-        " --repeats 5` measures",
+        " --repeats 5` adds the repeats",
     ]);
     let alone = place.run(&load(1, 50, ""), &[]).expect_code(0);
     alone.expect_in_stderr(&["next: `assay show results/"]);

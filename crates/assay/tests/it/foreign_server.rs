@@ -380,7 +380,7 @@ fn what_would_end_a_run_in_a_server_is_said_before_it_begins() {
     refused(
         one,
         &[
-            "it ends statements after 7s",
+            "it ends statements after 7s: `statement_timeout` is set",
             "help: `alter role weak set statement_timeout = 0`",
             "no schema for tables: `search_path` is `nowhere`",
             "the run needs 5 connections, and its role has room for 4 more",
