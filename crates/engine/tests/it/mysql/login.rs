@@ -155,7 +155,10 @@ fn what_keeps_a_run_from_a_server_is_found() {
         "grant all on ib.* to weak@localhost",
         "set global read_only = on",
     ]);
-    one(found("weak", 5, true), &["takes no writes, by `read_only`"]);
+    one(
+        found("weak", 5, true),
+        &["takes no writes: `read_only` is on"],
+    );
     // Who may all may write all the same.
     assert_eq!(found("root", 5, true), Vec::<String>::new());
     run_all(&["set global read_only = off"]);
