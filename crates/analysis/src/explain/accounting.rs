@@ -96,7 +96,9 @@ pub(super) enum Undivided {
 }
 
 impl Accounting {
-    pub(super) fn of(case: &Case<'_>) -> Result<Self, Undivided> {
+    /// Divides the change. `is_limited`: the two differ in how many processors or threads there are, so that a wait for them
+    /// needs no other reason.
+    pub(super) fn of(case: &Case<'_>, is_limited: bool) -> Result<Self, Undivided> {
         let change = |name: &str| {
             Some((
                 case.metric(name)?,
@@ -121,7 +123,9 @@ impl Accounting {
                 })
             })
             .collect();
-        lend_wait_to_cpu(&mut parts, whole.mean);
+        if !is_limited {
+            lend_wait_to_cpu(&mut parts, whole.mean);
+        }
         // The rest is known where all parts are: without one of them the largest of the others may not be the cause.
         if parts
             .iter()

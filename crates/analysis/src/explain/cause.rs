@@ -23,7 +23,7 @@ pub(super) struct Cause {
 
 /// Returns what explains a change that a verdict shows.
 pub(super) fn diagnose(case: &Case<'_>, difference: &TargetDifference) -> Cause {
-    let accounting = Accounting::of(case);
+    let accounting = Accounting::of(case, difference.limits_processors());
     let divided = accounting.as_ref().ok();
     durability(case, divided, difference)
         .or_else(|| cache(case, divided?, difference))
@@ -205,6 +205,7 @@ fn part_of_time(
     let is_limited = difference.limits_processors();
     let kind = match first.part.kind {
         FindingKind::ProcessorWait if !is_limited => FindingKind::HostBusy,
+        FindingKind::Locks if waits_for_shared_fsyncs(case, difference) => FindingKind::Fsyncs,
         kind => kind,
     };
     let (headline, detail) = detail(case, kind, first);
@@ -214,6 +215,18 @@ fn part_of_time(
         headline: headline.unwrap_or_else(|| kind.headline(case.is_slower()).to_owned()),
         sentence: capitalized(&format!("{clause}{detail}{beside}.")),
     })
+}
+
+/// Returns true where waiting for other threads is waiting for an fsync that one of them does: a setting about durability
+/// differs, and fsyncs per commit moved with the time.
+fn waits_for_shared_fsyncs(case: &Case<'_>, difference: &TargetDifference) -> bool {
+    let moves_along = |(name, _): &(&str, &str)| {
+        let pair = case.metric(name).filter(|pair| !pair.is_same());
+        pair.is_some_and(|pair| (pair.grown() > 0.0) == case.is_slower())
+    };
+    !only_reads(case)
+        && difference.declares(&DURABILITY).is_some()
+        && FSYNCS.iter().any(moves_along)
 }
 
 /// Returns the headline of one case, where it says more than that of its kind, and what else supports the cause.

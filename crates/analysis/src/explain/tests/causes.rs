@@ -164,6 +164,14 @@ fn waiting_that_more_cpu_brings_with_it_is_of_the_cpu() {
             "all of the change in its time, including +560 us of waiting for a processor that it brings",
         ],
     );
+    // Where processors are fewer the wait is what that costs, though CPU grows as well.
+    let figures = repeated(&[
+        cost("a.c", "qr100", 20_000.0, &of(60.0, 140.0)),
+        cost("b.c", "qr100", 9_000.0, &of(90.0, 354.0)),
+    ]);
+    assert_eq!(kinds(&found(&figures)), [FindingKind::HostBusy]);
+    let figures = with_setting(figures, "limit.cpus", "2", "1");
+    assert_eq!(kinds(&found(&figures)), [FindingKind::ProcessorWait]);
     // Longer waits for each microsecond are not the target's doing.
     assert_eq!(kinds(&with(2_300.0)), [FindingKind::HostBusy]);
 }
@@ -199,6 +207,34 @@ fn a_smaller_cache_says_reads() {
             "The engine read 0 -> 16 KB per query from storage, as expected from innodb_buffer_pool_size (8G -> 16M)",
         ],
     );
+}
+
+/// Commits that are grouped wait for the one that syncs the log for all of them.
+#[test]
+fn waiting_for_those_who_sync_is_waiting_for_fsyncs() {
+    let of = |lock: f64, fsyncs: f64| {
+        [
+            ("op_server_cpu_us", 20.0),
+            ("op_lock_us", lock),
+            ("log_fsyncs_per_commit", fsyncs),
+        ]
+    };
+    let figures = |fsyncs: f64| {
+        repeated(&[
+            cost("a.c", "l.i0", 180_000.0, &of(1.0, 0.25)),
+            cost("b.c", "l.i0", 120_000.0, &of(12.0, fsyncs)),
+        ])
+    };
+    assert_eq!(kinds(&found(&figures(0.7))), [FindingKind::Locks]);
+    let setting = |fsyncs: f64| with_setting(figures(fsyncs), "synchronous_commit", "off", "on");
+    says(
+        &only(&setting(0.7), FindingKind::Fsyncs),
+        &[
+            "Waiting for other threads",
+            "fsyncs per commit: 0.25 -> 0.7",
+        ],
+    );
+    assert_eq!(kinds(&found(&setting(0.25))), [FindingKind::Locks]);
 }
 
 #[test]
