@@ -19,14 +19,16 @@ enum May {
 
 /// Data flows one way: plan -> engine + workload -> load + probe -> record -> analysis -> report.
 const ALLOWED: &[(&str, May)] = &[
-    ("plan", May::Use(&[])),
-    ("engine", May::Use(&[])),
-    ("workload", May::Use(&["engine"])),
+    ("words", May::Use(&[])),
+    ("plan", May::Use(&["words"])),
+    ("builds", May::Use(&[])),
+    ("engine", May::Use(&["words"])),
+    ("workload", May::Use(&["engine", "plan"])),
     ("load", May::Use(&["engine", "workload"])),
-    ("probe", May::Use(&[])),
-    ("record", May::Use(&[])),
-    ("analysis", May::Use(&["record"])),
-    ("report", May::Use(&["analysis", "record"])),
+    ("probe", May::Use(&["words"])),
+    ("record", May::Use(&["words"])),
+    ("analysis", May::Use(&["record", "words"])),
+    ("report", May::Use(&["analysis", "record", "words"])),
     ("assay", May::UseAll),
     // It judges the house, so it does not live in it.
     ("xtask", May::Use(&[])),
