@@ -179,7 +179,7 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<I
     let rows = Count(1..=ROWS_MOST);
     let initial_rows = cx.field(section, "initial-rows", &rows, 100_000);
     let write_rows = cx.field(section, "write-rows", &rows, 100_000);
-    let time = Time(Duration::from_secs(1)..=TIME_MOST);
+    let time = Time(step::TIME_LEAST..=TIME_MOST);
     let read_write_time = cx.field(section, "read-write-time", &time, Duration::from_secs(10));
     let delete_per_insert = cx.field(section, "delete-per-insert", &Flag, true);
     let transactions = Choice(&[("big", Transactions::Big), ("small", Transactions::Small)]);
@@ -343,7 +343,7 @@ fn step(
                 &SmallCount(ROWS_PER_COMMIT),
                 default,
             );
-            let time = Time(Duration::from_secs(1)..=TIME_MOST);
+            let time = Time(step::TIME_LEAST..=TIME_MOST);
             let time = cx.inherited(
                 section,
                 "time",

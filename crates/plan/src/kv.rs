@@ -148,7 +148,7 @@ fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
     let value_size = cx.field(section, "value-size", &SmallCount(VALUE_SIZE), 400);
     let compression_ratio = cx.field(section, "compression-ratio", &Share, 0.5);
     let write_rate = cx.field(section, "write-rate", &ByteRate, 2 << 20);
-    let time = Time(Duration::from_secs(1)..=TIME_MOST);
+    let time = Time(step::TIME_LEAST..=TIME_MOST);
     let read_time = cx.field(section, "read-time", &time, Duration::from_secs(5));
     let read_write_time = cx.field(section, "read-write-time", &time, Duration::from_secs(10));
     let scan_length = cx.field(section, "scan-length", &SmallCount(ENTRIES), 10);
@@ -203,7 +203,7 @@ fn step(
     defaults: &Defaults,
 ) -> KvStepKind {
     let time = |cx: &mut Context<'_>, section: &mut Section, from: &Field<Duration>| {
-        let kind = Time(Duration::from_secs(1)..=TIME_MOST);
+        let kind = Time(step::TIME_LEAST..=TIME_MOST);
         cx.inherited(section, "time", &kind, from, from.value).value
     };
     match sort {
