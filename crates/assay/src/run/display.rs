@@ -11,7 +11,7 @@ use load::{Amount, Progress};
 use record::{CellRef, Status, Step, StepKind};
 
 use super::pace::about;
-use crate::outcome::complain;
+use crate::output::complain;
 
 /// A plain line says how a long step is doing so often.
 const PLAIN_EVERY_S: u64 = 30;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
+use builds::{Spec, Store, hash};
 use engine::limits::Limits;
 use engine::mysql::{self, Mysql};
 use engine::postgres::{self, Postgres};
@@ -13,23 +14,10 @@ use engine::{Needs, Obstacle, ServerEngine, SetupError, StartOptions};
 use plan::{Build, BuildSource, Config, Diagnostic, Engine, Place, Plan};
 use record::FileHash;
 
-use crate::fetch::{self, Store, Stored, hash};
 use crate::library::{self, Refusal, Trial};
 use crate::outcome::{Several, UsageError, causes_of, help_of, is_usage};
-use crate::plan_file::PlanFile;
-use crate::preflight::{self, refusal};
-use crate::run;
-
-/// An engine's name, as it is recorded.
-pub fn engine_name(engine: Engine) -> &'static str {
-    match engine {
-        Engine::Sqlite => "sqlite",
-        Engine::Postgres => "postgres",
-        Engine::Mysql => "mysql",
-        Engine::RocksDb => "rocksdb",
-        Engine::Null => "null",
-    }
-}
+use crate::plan_file::{PlanFile, refusal};
+use crate::preflight;
 
 /// Whether some of these cells has a server that assay starts on this host.
 pub fn has_local_server(plan: &Plan, mut cells: impl Iterator<Item = plan::Cell>) -> bool {
@@ -78,7 +66,7 @@ pub fn locate(
     for (build, (targets, needs)) in used {
         let build = &plan.builds[build];
         for (&config, &target) in &targets {
-            if let Err(error) = run::limits_of(&plan.configs[config]).check() {
+            if let Err(error) = limits_of(&plan.configs[config]).check() {
                 trials.add(config, target, "", Err(library::refusal(error)));
             }
         }
@@ -295,12 +283,20 @@ impl Trials {
     }
 }
 
+/// What a config lets its target use.
+pub fn limits_of(config: &plan::Config) -> Limits {
+    Limits {
+        memory_bytes: config.limits.memory_bytes,
+        cpus: config.limits.cpus.clone(),
+    }
+}
+
 /// An installed build that a plan names.
 pub struct Installed {
     /// What the engine is told to locate.
     pub place: String,
     /// The build of the store that it is; `None` for a directory of the user's or the distribution's build.
-    stored: Option<Stored>,
+    stored: Option<builds::Build>,
 }
 
 /// Finds out what a plan means by `text`: a build of the store by name, spec or version; else what the engine itself
@@ -309,7 +305,7 @@ pub fn installed(engine: Engine, text: &str) -> anyhow::Result<Installed> {
     let stored = stored(engine, text)?;
     let place = match &stored {
         Some(build) => {
-            fetch::check(build, build.manifest.quick_check(&build.folder))?;
+            build.check(build.manifest.quick_check(&build.folder))?;
             build.path().display().to_string()
         }
         None if is_spec(text) => return Err(not_fetched(&[text]).into()),
@@ -365,11 +361,11 @@ fn not_fetched(specs: &[&str]) -> UsageError {
     )
 }
 
-fn stored(engine: Engine, text: &str) -> anyhow::Result<Option<Stored>> {
+fn stored(engine: Engine, text: &str) -> anyhow::Result<Option<builds::Build>> {
     // Without a place for builds there are none.
     match Store::of_user() {
         Ok(store) if Path::new(text).components().count() == 1 || is_spec(text) => {
-            store.find(engine_name(engine), text)
+            store.find(engine.name(), text)
         }
         _ => Ok(None),
     }
@@ -377,7 +373,7 @@ fn stored(engine: Engine, text: &str) -> anyhow::Result<Option<Stored>> {
 
 /// Whether it is written as `assay fetch` takes it, as no directory of a build is.
 fn is_spec(text: &str) -> bool {
-    !Path::new(text).exists() && fetch::is_spec(text)
+    !Path::new(text).exists() && Spec::parse(text).is_ok()
 }
 
 impl Installed {
@@ -394,7 +390,7 @@ impl Installed {
             } else {
                 Err(format!("`{}` has changed", file.path))
             };
-            fetch::check(stored, state)?;
+            stored.check(state)?;
             hashes.push(file);
         }
         Ok(hashes)
@@ -469,7 +465,7 @@ fn locate_one(build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<record
     };
     Ok(record::Build {
         name: build.name.clone(),
-        engine: engine_name(build.engine).into(),
+        engine: build.engine.name().into(),
         version,
         source,
         files,
