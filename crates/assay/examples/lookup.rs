@@ -15,7 +15,8 @@ use engine::postgres::{self, PostgresSession};
 use engine::{Error, Outcome, ParamType, Session, Statement};
 use hdrhistogram::Histogram;
 use load::{Ended, IntervalRow, Limits, Progress, Schedule, Sink, SystemClock, Task, Time};
-use workload::{Kind, Next, Program, Random};
+use words::Random;
+use workload::{Kind, Next, Program};
 
 const LOOKUP: Kind = Kind("lookup");
 

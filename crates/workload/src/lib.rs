@@ -10,7 +10,6 @@ pub mod sysbench;
 #[cfg(test)]
 mod memory;
 mod program;
-mod random;
 
 pub use program::{Kind, Next, Program};
-pub use random::Random;
+pub(crate) use words::Random;

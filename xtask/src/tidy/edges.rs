@@ -23,7 +23,7 @@ const ALLOWED: &[(&str, May)] = &[
     ("plan", May::Use(&["words"])),
     ("builds", May::Use(&[])),
     ("engine", May::Use(&["words"])),
-    ("workload", May::Use(&["engine", "plan"])),
+    ("workload", May::Use(&["engine", "plan", "words"])),
     ("load", May::Use(&["engine", "workload"])),
     ("probe", May::Use(&["words"])),
     ("record", May::Use(&["words"])),
