@@ -44,7 +44,7 @@ pub fn run(
         clients: cell.clients,
         repeat: cell.repeat,
         started_unix_ns: unix_now_ns(),
-        sitting: conductor.sitting,
+        invocation: conductor.invocation,
         steps: step_names(&plan.variants[cell.variant].workload),
         ..Cell::default()
     };

@@ -32,7 +32,7 @@ pub struct Outlook {
     pub number: usize,
     /// The run's cells.
     pub count: usize,
-    /// Those that failed in this sitting.
+    /// Those that failed in this invocation.
     pub failed: usize,
     /// What the cells that are left will take, this one included.
     pub time_left: Duration,

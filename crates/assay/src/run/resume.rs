@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use plan::Plan;
-use record::{Build, CellRef, FactDifference, RecordError, Run, RunDir, Sitting};
+use record::{Build, CellRef, FactDifference, Invocation, RecordError, Run, RunDir};
 
 use super::lock::{self, Lock};
 use super::matrix;
@@ -238,10 +238,10 @@ pub fn change(was: &Build, is: &Build) -> Option<String> {
     })
 }
 
-/// What of the machine has changed since the run began, in words; `last` is the sitting before `sitting`.
-pub fn other_machine(last: Option<&Sitting>, sitting: &Sitting) -> Option<String> {
+/// What of the machine has changed since the run began, in words; `last` is the invocation before `invocation`.
+pub fn other_machine(last: Option<&Invocation>, invocation: &Invocation) -> Option<String> {
     let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".into());
-    let mut parts: Vec<String> = sitting
+    let mut parts: Vec<String> = invocation
         .host_differences
         .iter()
         .map(|FactDifference { name, first, now }| {
@@ -249,7 +249,7 @@ pub fn other_machine(last: Option<&Sitting>, sitting: &Sitting) -> Option<String
         })
         .collect();
     let boot_id = last.and_then(|last| last.boot_id.as_ref());
-    if let (Some(before), Some(now)) = (boot_id, &sitting.boot_id)
+    if let (Some(before), Some(now)) = (boot_id, &invocation.boot_id)
         && before != now
     {
         parts.push("it was started again in between".into());
@@ -451,7 +451,7 @@ mod tests {
 
     #[test]
     fn a_machine_that_was_started_again_is_told() {
-        let sitting = |boot: &str, differences: &[(&str, &str)]| Sitting {
+        let invocation = |boot: &str, differences: &[(&str, &str)]| Invocation {
             boot_id: Some(boot.into()),
             host_differences: differences
                 .iter()
@@ -461,9 +461,9 @@ mod tests {
                     now: Some(now.into()),
                 })
                 .collect(),
-            ..Sitting::default()
+            ..Invocation::default()
         };
-        let (a, b) = (sitting("a", &[]), sitting("b", &[("cpu_model", "Z")]));
+        let (a, b) = (invocation("a", &[]), invocation("b", &[("cpu_model", "Z")]));
         assert_eq!(other_machine(Some(&a), &a), None);
         assert_eq!(
             other_machine(Some(&a), &b).as_deref(),
