@@ -18,7 +18,7 @@ use super::subject::sysbench::SqlSysbench;
 use super::subject::{self, Planned, Subject};
 use super::target::{self, Up};
 use super::{Conductor, isolated, tables, unix_now_ns};
-use crate::builds;
+use crate::locate;
 use crate::outcome::{causes_of, help_of, log_tail_of, print_failure};
 
 /// Lines of a server's log that a failure shows.
@@ -38,7 +38,7 @@ pub fn run(
         target: target.name.clone(),
         build: build.name.clone(),
         config: plan.configs[target.config].name.clone(),
-        engine: builds::engine_name(build.engine).into(),
+        engine: locate::engine_name(build.engine).into(),
         workload: reference.workload.clone(),
         variant: reference.variant.clone(),
         clients: cell.clients,

@@ -34,7 +34,7 @@ use crate::cli::RunArgs;
 use crate::host::Needs;
 use crate::outcome::{Exit, UsageError, causes_of, report_error};
 use crate::plan_file::{self, PlanFile};
-use crate::{builds, preflight, results};
+use crate::{locate, preflight, results};
 use display::{Display, Outlook};
 use matrix::Matrix;
 pub use matrix::not_applicable;
@@ -100,7 +100,7 @@ fn begin(args: &RunArgs) -> anyhow::Result<Exit> {
         (None, None) => args.results.join("data"),
     };
     let cells_to_run = matrix.tasks.iter().map(|task| task.cell);
-    let located = builds::locate(&file, cells_to_run, Some(&data_root))?.builds;
+    let located = locate::locate(&file, cells_to_run, Some(&data_root))?.builds;
     let needs = needs(&file.plan, &matrix);
     let mut place = Workplace::take(args, &data_root, &args.results, needs)?;
     for text in matrix::not_applicable(&file.plan, |cell| only.matches(cell)) {
@@ -173,7 +173,7 @@ fn go_on(args: &RunArgs, path: &Path) -> anyhow::Result<Exit> {
         }
     };
     let cells_to_run = matrix.tasks.iter().map(|task| task.cell);
-    let located = builds::locate(&file, cells_to_run, Some(&data_root))?.builds;
+    let located = locate::locate(&file, cells_to_run, Some(&data_root))?.builds;
     resume::refuse_other_builds(&run.builds, &located)?;
     let mut place = Workplace::take(args, &data_root, path, needs(&file.plan, &matrix))?;
     let mut invocation = place.invocation(args, started_unix_ns);
@@ -252,7 +252,7 @@ fn needs(plan: &Plan, matrix: &Matrix) -> Needs {
     let estimate = matrix.estimate();
     Needs {
         disk_bytes: Some(estimate.disk_bytes),
-        local_server: builds::has_local_server(plan, matrix.tasks.iter().map(|task| task.cell)),
+        local_server: locate::has_local_server(plan, matrix.tasks.iter().map(|task| task.cell)),
         connections: estimate.connections,
         working: estimate.working,
     }
@@ -493,7 +493,7 @@ fn describe(
                 name: target.name.clone(),
                 build: plan.builds[target.build].name.clone(),
                 config: plan.configs[target.config].name.clone(),
-                engine: builds::engine_name(plan.builds[target.build].engine).into(),
+                engine: locate::engine_name(plan.builds[target.build].engine).into(),
                 declared: plan.configs[target.config].declared(),
                 files: plan.configs[target.config].files.clone(),
             })
