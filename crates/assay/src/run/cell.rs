@@ -295,11 +295,11 @@ impl Running<'_> {
                         .take_over(engine, wanted)
                         .context("the tables that are there are not what the plan needs")?;
                     self.note("sysbench::tables", &differences);
-                    let subject = SqlSysbench::new(engine, &mut workload, sysbench, clients);
+                    let subject = SqlSysbench::new(engine, &mut workload, sysbench);
                     return self.each_step(subject, &steps, 0..steps.len(), cell);
                 }
                 self.with_tables(engine, &tables, &create, foreign, |this| {
-                    let subject = SqlSysbench::new(engine, &mut workload, sysbench, clients);
+                    let subject = SqlSysbench::new(engine, &mut workload, sysbench);
                     this.each_step(subject, &steps, 0..steps.len(), cell)
                 })
             }
