@@ -57,7 +57,9 @@ const ASYNCHRONOUS: Needs = Needs {
 
 /// Two targets in ten steps, half of which write. Neighbours share the noise of all steps of a cell in part. Figures of the whole host are throughput turned round: its processors are never idle.
 fn measured(seed: u64, repeats: u32, host: Host, needs: [Needs; 2]) -> Figures {
-    let mut random = Normal(::words::Random::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d)));
+    let mut random = Normal(::words::Random::new(
+        seed.wrapping_mul(0x2545_f491_4f6c_dd1d),
+    ));
     let mut rows = Vec::new();
     for repeat in 1..=repeats {
         for (target, needs) in ["a.c", "b.c"].into_iter().zip(needs) {
