@@ -12,7 +12,7 @@ use record::{CellRef, Status, Step, StepKind};
 use words::counted;
 
 use super::pace::about;
-use crate::outcome::complain;
+use crate::output::complain;
 
 /// A plain line says how a long step is doing so often.
 const PLAIN_EVERY_S: u64 = 30;
