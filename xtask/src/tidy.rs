@@ -116,7 +116,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("words", &[]),
     ("plan", &["words"]),
     ("engine", &["words"]),
-    ("workload", &["engine", "plan"]),
+    ("workload", &["engine", "plan", "words"]),
     ("load", &["engine", "workload"]),
     ("probe", &["words"]),
     ("record", &["words"]),

@@ -15,7 +15,8 @@ use engine::postgres::{self, PostgresSession};
 use engine::{Error, Interrupt, Outcome, ParamType, Session, Statement};
 use hdrhistogram::Histogram;
 use load::{Ended, IntervalRow, Limits, Progress, Sink, SystemClock, Time};
-use workload::{Kind, Next, Program, Random, Schedule, Task};
+use words::Random;
+use workload::{Kind, Next, Program, Schedule, Task};
 
 const LOOKUP: Kind = Kind("lookup");
 
