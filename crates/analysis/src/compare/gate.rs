@@ -158,10 +158,14 @@ mod tests {
 
     fn row(metric: &str, verdict: Verdict, values: Option<(f64, f64, f64)>) -> ComparedStep {
         ComparedStep {
-            target: "new.base".into(),
+            cell: record::CellKey {
+                target: "new.base".into(),
+                variant: None,
+                clients: 1,
+                ..record::CellKey::default()
+            },
             workload: "sysbench".into(),
-            variant: None,
-            clients: 1,
+
             step: "scan".into(),
             group: None,
             metric: metric.into(),

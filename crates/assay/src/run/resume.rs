@@ -109,11 +109,7 @@ pub fn add_repeats(
     filters: &[String],
 ) -> Result<(), UsageError> {
     plan.repeats = plan.repeats.max(repeats);
-    let is_of_run = |new: &CellRef| {
-        cells.iter().any(|cell| {
-            (&cell.target, &cell.variant, cell.clients) == (&new.target, &new.variant, new.clients)
-        })
-    };
+    let is_of_run = |new: &CellRef| cells.iter().any(|cell| cell.key.is_repeat_of(&new.key));
     let mut all = matrix::references(plan);
     all.retain(|cell| cell.repeat <= repeats && is_of_run(cell));
     let only = Only::new(filters, &all)?;

@@ -154,10 +154,14 @@ impl Default for Truth {
 
 pub fn row(target: &str, repeat: u32, step: &str, value: f64) -> Row {
     Row {
-        target: target.to_owned(),
+        cell: record::CellKey {
+            target: target.to_owned(),
+            clients: 1,
+            repeat,
+            ..record::CellKey::default()
+        },
         workload: "sysbench".to_owned(),
-        clients: 1,
-        repeat,
+
         step: step.to_owned(),
         kind: StepKind::Query,
         reported: true,
@@ -226,9 +230,13 @@ impl Truth {
             }
             let seconds = u64::from(slot.sitting) * 86_400 + 100 * slot.index as u64;
             figures.begun.push(Begun {
-                target: name,
-                clients: 1,
-                repeat: slot.repeat,
+                cell: record::CellKey {
+                    target: name,
+                    clients: 1,
+                    repeat: slot.repeat,
+                    ..record::CellKey::default()
+                },
+
                 sitting: slot.sitting,
                 started_unix_ns: seconds * 1_000_000_000,
                 ..Begun::default()
