@@ -6,8 +6,8 @@ use std::path::Path;
 use analysis::{Declared, PlanTarget, Settings, declared, declared_differences};
 use plan::Config;
 
-use crate::builds::{self, Located};
 use crate::cli::CheckArgs;
+use crate::locate::{self, Located};
 use crate::outcome::Exit;
 use crate::plan_file::{self, PlanFile, origin};
 use crate::preflight::{assumed, estimate, refuse_what_cannot_run};
@@ -24,7 +24,7 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     let Located {
         builds: located,
         left_out,
-    } = builds::locate(
+    } = locate::locate(
         &file,
         file.plan.cells().into_iter(),
         file.plan.data_dir.as_deref().map(Path::new),
@@ -121,7 +121,7 @@ fn plan_targets(file: &PlanFile, located: &[record::Build]) -> anyhow::Result<Ve
     let plan = &file.plan;
     let targets = plan.targets.iter().map(|target| {
         let (build, config) = (&plan.builds[target.build], &plan.configs[target.config]);
-        let engine = builds::engine_name(build.engine);
+        let engine = locate::engine_name(build.engine);
         let version = located
             .iter()
             .find(|located| located.name == build.name)

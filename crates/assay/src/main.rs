@@ -7,14 +7,14 @@
     reason = "this is the one crate that talks to people"
 )]
 
-mod builds;
 mod check;
 mod cli;
+mod commands;
 mod compare;
 mod export;
-mod fetch;
 mod host;
 mod library;
+mod locate;
 mod outcome;
 mod plan_file;
 mod preflight;
@@ -75,8 +75,8 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
         // Second by second, some of it is written when reading fails.
         Command::Export(args) if args.seconds => export::export(&args),
         Command::Export(args) => steadily(&args.runs, || export::export(&args)),
-        Command::Fetch(args) => fetch::fetch(&args),
-        Command::Builds(args) => fetch::builds(&args),
+        Command::Fetch(args) => commands::builds::fetch(&args),
+        Command::Builds(args) => commands::builds::builds(&args),
         Command::Host(args) => host::host(&args),
         Command::Cell(args) => run::isolated::main(&args),
         Command::Library(args) => library::main(&args),

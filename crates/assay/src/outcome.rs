@@ -105,8 +105,8 @@ pub fn help_of(error: &anyhow::Error) -> Option<String> {
             setup.help().map(str::to_owned)
         } else if let Some(record) = cause.downcast_ref::<record::RecordError>() {
             record.help()
-        } else if let Some(fetch) = cause.downcast_ref::<crate::fetch::FetchError>() {
-            fetch.help().map(str::to_owned)
+        } else if let Some(build) = cause.downcast_ref::<builds::Error>() {
+            Some(build.help().to_owned())
         } else {
             cause.downcast_ref::<UsageError>()?.help.clone()
         }
@@ -159,6 +159,7 @@ pub fn is_usage(error: &anyhow::Error) -> bool {
     use engine::SetupError::{Build, Directory, Version};
     let mut setups = error.chain().filter_map(|cause| cause.downcast_ref());
     error.is::<UsageError>()
+        || error.downcast_ref().is_some_and(builds::Error::is_usage)
         || setups.any(|setup| matches!(setup, Build { .. } | Directory { .. } | Version { .. }))
 }
 

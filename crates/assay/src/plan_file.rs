@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use plan::{Config, Diagnostic, Origin, Place, Plan, Resolved};
 
-use crate::builds::engine_name;
 use crate::cli::PlanArgs;
+use crate::locate::engine_name;
 use crate::outcome::{PlanRefused, UsageError, complain, help_of};
 use crate::preflight::refusal;
 

@@ -11,6 +11,8 @@ pub mod sysbench;
 mod memory;
 mod program;
 mod random;
+mod schedule;
 
-pub use program::{Kind, Next, Program};
+pub use program::{Kind, Next, Program, Task};
 pub use random::Random;
+pub use schedule::Schedule;

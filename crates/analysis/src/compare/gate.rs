@@ -158,12 +158,7 @@ mod tests {
 
     fn row(metric: &str, verdict: Verdict, values: Option<(f64, f64, f64)>) -> ComparedStep {
         ComparedStep {
-            cell: record::CellKey {
-                target: "new.base".into(),
-                variant: None,
-                clients: 1,
-                ..record::CellKey::default()
-            },
+            cell: record::CellKey::new("new.base", None, 1, 0),
             workload: "sysbench".into(),
 
             step: "scan".into(),

@@ -22,7 +22,7 @@ pub(super) struct Place<'a> {
 pub(super) struct Samples<'a> {
     figures: &'a Figures,
     rows: BTreeMap<(Place<'a>, &'a str), Vec<(usize, &'a Row)>>,
-    /// The sitting in which a cell was begun, and when.
+    /// The invocation in which a cell was begun, and when.
     begun: BTreeMap<(usize, &'a CellKey), (u32, u64)>,
     many_runs: bool,
 }
@@ -48,7 +48,7 @@ pub(super) struct Taken {
     rounding: f64,
     /// Its place among all rows of the figures.
     index: usize,
-    /// The sitting, and when the cell was begun; `None`: the record does not say.
+    /// The invocation, and when the cell was begun; `None`: the record does not say.
     begun: Option<(u32, u64)>,
 }
 
@@ -81,7 +81,7 @@ impl<'a> Samples<'a> {
         }
         for cell in &figures.begun {
             if cell.started_unix_ns > 0 {
-                let begun = (cell.sitting, cell.started_unix_ns);
+                let begun = (cell.invocation, cell.started_unix_ns);
                 samples.begun.insert((cell.run, &cell.cell), begun);
             }
         }
@@ -289,8 +289,9 @@ type Turns = (Vec<(Taken, Taken)>, Vec<(bool, Sample)>);
 /// The pairs in the order of time; `None` when the two did not take turns.
 fn take_turns(base: &[Taken], values: &[Taken]) -> Option<Turns> {
     let beside = |a: &Taken, b: &Taken| {
-        let sitting = |taken: &Taken| taken.begun.map(|(sitting, _)| sitting);
-        (a.sample.run, a.sample.repeat, sitting(a)) == (b.sample.run, b.sample.repeat, sitting(b))
+        let invocation = |taken: &Taken| taken.begun.map(|(invocation, _)| invocation);
+        (a.sample.run, a.sample.repeat, invocation(a))
+            == (b.sample.run, b.sample.repeat, invocation(b))
     };
     let mut pairs: Vec<(Taken, Taken)> = Vec::new();
     let mut alone = Vec::new();
@@ -336,7 +337,7 @@ fn in_time(pairs: &[(Taken, Taken)]) -> Vec<Pair> {
         at: at(value),
         block: (
             base.sample.run,
-            base.begun.map_or(0, |(sitting, _)| sitting),
+            base.begun.map_or(0, |(invocation, _)| invocation),
         ),
     };
     pairs.iter().map(pair).collect()

@@ -93,12 +93,7 @@ fn row(cost: &Cost<'_>, repeat: u32) -> Row {
         ..OpFigures::default()
     };
     Row {
-        cell: record::CellKey {
-            target: cost.target.to_owned(),
-            clients: cost.clients,
-            repeat,
-            ..record::CellKey::default()
-        },
+        cell: record::CellKey::new(cost.target, None, cost.clients, repeat),
         engine: "mysql".to_owned(),
         workload: "insert".to_owned(),
 

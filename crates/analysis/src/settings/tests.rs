@@ -121,12 +121,7 @@ impl Built {
         settings: Vec<Setting>,
     ) -> Self {
         let cell = Cell {
-            key: record::CellKey {
-                clients: 1,
-                repeat: 1,
-                ..record::CellKey::default()
-            },
-
+            key: record::CellKey::new("", None, 1, 1),
             settings,
             ..Cell::default()
         };
@@ -156,7 +151,7 @@ impl Built {
         let of_target = cells.into_iter().map(|cell| Cell {
             key: record::CellKey {
                 target: name.to_owned(),
-                ..record::CellKey::default()
+                ..cell.key.clone()
             },
             ..cell
         });
@@ -524,12 +519,7 @@ fn engines_are_compared_with_the_first_target_of_their_own_that_came_up() {
 #[test]
 fn what_varies_between_the_cells_of_a_target_is_told() {
     let cell = |clients, repeat, connections: &str, socket: &str| Cell {
-        key: record::CellKey {
-            variant: Some("big".into()),
-            clients,
-            repeat,
-            ..record::CellKey::default()
-        },
+        key: record::CellKey::new("", Some("big"), clients, repeat),
 
         settings: vec![
             setting("max_connections", connections),
@@ -565,10 +555,7 @@ fn what_varies_between_the_cells_of_a_target_is_told() {
 #[test]
 fn targets_are_compared_with_as_many_clients() {
     let cell = |clients: u32| Cell {
-        key: record::CellKey {
-            clients,
-            ..record::CellKey::default()
-        },
+        key: record::CellKey::new("", None, clients, 0),
         settings: vec![setting("max_connections", &(clients + 99).to_string())],
         ..Cell::default()
     };

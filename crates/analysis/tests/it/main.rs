@@ -91,12 +91,7 @@ fn write_step(run: &RunDir, repeat: u32, step: &Step, lost: u32) {
     );
     let (target, build, config, engine) = names;
     let cell = Cell {
-        key: record::CellKey {
-            target,
-            clients: 2,
-            repeat,
-            ..record::CellKey::default()
-        },
+        key: record::CellKey::new(&target, None, 2, repeat),
         build,
         config,
         engine,
@@ -274,11 +269,7 @@ fn cells_that_did_not_end_as_planned_are_listed() {
     let third = run.begin_cell(&cell(3)).unwrap();
     third
         .write(&Cell {
-            key: record::CellKey {
-                target: TARGET.into(),
-                repeat: 3,
-                ..record::CellKey::default()
-            },
+            key: record::CellKey::new(TARGET, None, 0, 3),
 
             ..Cell::default()
         })

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use load::{Amount, Progress};
-use record::{CellRef, Status, Step, StepKind};
+use record::{CellKey, CellRef, Status, Step, StepKind};
 
 use super::pace::about;
 use crate::outcome::complain;
@@ -31,7 +31,7 @@ pub struct Outlook {
     pub number: usize,
     /// The run's cells.
     pub count: usize,
-    /// Those that failed in this sitting.
+    /// Those that failed in this invocation.
     pub failed: usize,
     /// What the cells that are left will take, this one included.
     pub time_left: Duration,
@@ -174,13 +174,13 @@ impl Display {
     /// A cell begins.
     pub fn begin_cell(&self, cell: &CellRef, outlook: Outlook) {
         let Outlook { number, count, .. } = outlook;
-        let CellRef {
+        let CellKey {
             target,
+            variant,
             clients,
             repeat,
-            ..
-        } = cell;
-        let variant = match &cell.variant {
+        } = &cell.key;
+        let variant = match variant {
             Some(variant) => format!(", variant {variant}"),
             None => String::new(),
         };

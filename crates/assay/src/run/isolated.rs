@@ -184,7 +184,7 @@ pub fn main(args: &CellArgs) -> anyhow::Result<Exit> {
     let conductor = Conductor {
         file: &file,
         directory: &directory,
-        sitting: record.sitting,
+        invocation: record.invocation,
         data_root: args.data.clone(),
         executable: PathBuf::new(),
         clock: SystemClock::begin(),

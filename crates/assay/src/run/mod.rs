@@ -34,7 +34,7 @@ use crate::cli::RunArgs;
 use crate::host::Needs;
 use crate::outcome::{Exit, UsageError, causes_of, report_error};
 use crate::plan_file::{self, PlanFile};
-use crate::{builds, preflight, results};
+use crate::{locate, preflight, results};
 use display::{Display, Outlook};
 use matrix::Matrix;
 pub use matrix::not_applicable;
@@ -49,8 +49,8 @@ pub use workplace::differences as host_differences;
 struct Conductor<'a> {
     file: &'a PlanFile,
     directory: &'a RunDir,
-    /// Which sitting of the run this is, from 1.
-    sitting: u32,
+    /// Which invocation of the run this is, from 1.
+    invocation: u32,
     /// Where databases are made.
     data_root: PathBuf,
     /// This program, which guards servers when it is told to.
@@ -100,7 +100,7 @@ fn begin(args: &RunArgs) -> anyhow::Result<Exit> {
         (None, None) => args.results.join("data"),
     };
     let cells_to_run = matrix.tasks.iter().map(|task| task.cell);
-    let located = builds::locate(&file, cells_to_run, Some(&data_root))?.builds;
+    let located = locate::locate(&file, cells_to_run, Some(&data_root))?.builds;
     let needs = needs(&file.plan, &matrix);
     let mut place = Workplace::take(args, &data_root, &args.results, needs)?;
     for text in matrix::not_applicable(&file.plan, |cell| only.matches(cell)) {
@@ -109,7 +109,8 @@ fn begin(args: &RunArgs) -> anyhow::Result<Exit> {
     let mut run = describe(&file, located, cells, started_unix_ns);
     run.host = place.host.clone();
     run.warnings.clone_from(&place.warnings);
-    run.sittings.push(place.sitting(args, started_unix_ns));
+    run.invocations
+        .push(place.invocation(args, started_unix_ns));
     let directory = RunDir::create(&args.results, &run).map_err(unusable)?;
     let _lock = lock::run_directory(directory.path())?;
     conduct(args, &file, &directory, run, place, matrix)
@@ -163,7 +164,7 @@ fn go_on(args: &RunArgs, path: &Path) -> anyhow::Result<Exit> {
         results::print(&format!("{}\n", path.display()))?;
         return Ok(Exit::Ok);
     }
-    let before = run.sittings.last().cloned();
+    let before = run.invocations.last().cloned();
     let data_root = match (&args.data, &before) {
         (Some(given), _) => given.clone(),
         (None, Some(before)) => PathBuf::from(&before.data_dir),
@@ -172,24 +173,24 @@ fn go_on(args: &RunArgs, path: &Path) -> anyhow::Result<Exit> {
         }
     };
     let cells_to_run = matrix.tasks.iter().map(|task| task.cell);
-    let located = builds::locate(&file, cells_to_run, Some(&data_root))?.builds;
+    let located = locate::locate(&file, cells_to_run, Some(&data_root))?.builds;
     resume::refuse_other_builds(&run.builds, &located)?;
     let mut place = Workplace::take(args, &data_root, path, needs(&file.plan, &matrix))?;
-    let mut sitting = place.sitting(args, started_unix_ns);
-    sitting.host_differences = workplace::differences(&run.host, &place.host);
-    let number = run.sittings.len() + 1;
-    if let Some(what) = resume::other_machine(before.as_ref(), &sitting) {
+    let mut invocation = place.invocation(args, started_unix_ns);
+    invocation.host_differences = workplace::differences(&run.host, &place.host);
+    let number = run.invocations.len() + 1;
+    if let Some(what) = resume::other_machine(before.as_ref(), &invocation) {
         place.warn(
             "resume::other-machine",
             format!(
-                "the machine of sitting {number} is not what it was when the run began: {what}"
+                "the machine of invocation {number} is not what it was when the run began: {what}"
             ),
         );
     }
-    if run.assay != sitting.assay {
+    if run.assay != invocation.assay {
         let text = format!(
-            "assay {} continues, in sitting {number}, a run that assay {} began: figures may differ for that reason",
-            sitting.assay, run.assay
+            "assay {} continues, in invocation {number}, a run that assay {} began: figures may differ for that reason",
+            invocation.assay, run.assay
         );
         place.warn("resume::other-assay", text);
     }
@@ -204,7 +205,7 @@ fn go_on(args: &RunArgs, path: &Path) -> anyhow::Result<Exit> {
         .cloned()
         .collect();
     run.warnings.extend(new);
-    run.sittings.push(sitting);
+    run.invocations.push(invocation);
     (run.status, run.ended_unix_ns) = (Status::Incomplete, None);
     directory.write_run(&run)?;
     conduct(args, &file, &directory, run, place, matrix)
@@ -251,7 +252,7 @@ fn needs(plan: &Plan, matrix: &Matrix) -> Needs {
     let estimate = matrix.estimate();
     Needs {
         disk_bytes: Some(estimate.disk_bytes),
-        local_server: builds::has_local_server(plan, matrix.tasks.iter().map(|task| task.cell)),
+        local_server: locate::has_local_server(plan, matrix.tasks.iter().map(|task| task.cell)),
         connections: estimate.connections,
         working: estimate.working,
     }
@@ -270,7 +271,7 @@ fn conduct(
     let conductor = Conductor {
         file,
         directory,
-        sitting: run.sittings.len() as u32,
+        invocation: run.invocations.len() as u32,
         data_root: place.data_root.clone(),
         executable: std::env::current_exe().context("this program's own path is not known")?,
         clock: place.clock.clone(),
@@ -280,8 +281,8 @@ fn conduct(
     let result = run_cells(&conductor, &mut matrix);
     let status = *result.as_ref().unwrap_or(&Status::Failed);
     let now = unix_now_ns();
-    if let Some(sitting) = run.sittings.last_mut() {
-        (sitting.status, sitting.ended_unix_ns) = (status, Some(now));
+    if let Some(invocation) = run.invocations.last_mut() {
+        (invocation.status, invocation.ended_unix_ns) = (status, Some(now));
     }
     let mut unfinished = Unfinished::default();
     let counted = unfinished.count(directory, &run);
@@ -345,8 +346,8 @@ fn write_report(directory: &RunDir, figures: &Figures, curves: &[Curves]) -> Opt
 /// Returns the command that tells more about a complete run.
 fn next_command(directory: &RunDir, run: &Run) -> String {
     let path = directory.path().display();
-    let has_others = run.cells.iter().any(|cell| cell.target != run.base);
-    match run.cells.iter().any(|cell| cell.repeat > 1) {
+    let has_others = run.cells.iter().any(|cell| cell.key.target != run.base);
+    match run.cells.iter().any(|cell| cell.key.repeat > 1) {
         _ if !has_others => format!("`assay show {path}` has all tables"),
         true => format!("`assay compare {path}` also shows what each operation costs"),
         false if run.plan.password_removed => {
@@ -401,7 +402,7 @@ impl Unfinished {
     }
 }
 
-/// The exit code of a sitting that measured all that it was to measure, of a run that lacks cells all the same.
+/// The exit code of an invocation that measured all that it was to measure, of a run that lacks cells all the same.
 fn exit_of_part(figures: &Figures, matrix: &Matrix) -> Exit {
     let is_measured = |row: &analysis::Row| {
         let mut tasks = matrix.tasks.iter();
@@ -489,7 +490,7 @@ fn describe(
                 name: target.name.clone(),
                 build: plan.builds[target.build].name.clone(),
                 config: plan.configs[target.config].name.clone(),
-                engine: builds::engine_name(plan.builds[target.build].engine).into(),
+                engine: locate::engine_name(plan.builds[target.build].engine).into(),
                 declared: plan.configs[target.config].declared(),
                 files: plan.configs[target.config].files.clone(),
             })

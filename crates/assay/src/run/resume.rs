@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use plan::Plan;
-use record::{Build, CellRef, FactDifference, RecordError, Run, RunDir, Sitting};
+use record::{Build, CellRef, FactDifference, Invocation, RecordError, Run, RunDir};
 
 use super::lock::{self, Lock};
 use super::matrix;
@@ -111,7 +111,7 @@ pub fn add_repeats(
     plan.repeats = plan.repeats.max(repeats);
     let is_of_run = |new: &CellRef| cells.iter().any(|cell| cell.key.is_repeat_of(&new.key));
     let mut all = matrix::references(plan);
-    all.retain(|cell| cell.repeat <= repeats && is_of_run(cell));
+    all.retain(|cell| cell.key.repeat <= repeats && is_of_run(cell));
     let only = Only::new(filters, &all)?;
     all.retain(|new| only.matches(new) && cells.iter().all(|cell| cell.path != new.path));
     cells.extend(all);
@@ -120,7 +120,7 @@ pub fn add_repeats(
 
 /// Makes the plan know as many repeats as were added to its run.
 pub fn cover_repeats(plan: &mut Plan, cells: &[CellRef]) {
-    let most = cells.iter().map(|cell| cell.repeat).max();
+    let most = cells.iter().map(|cell| cell.key.repeat).max();
     plan.repeats = plan.repeats.max(most.unwrap_or(0));
 }
 
@@ -234,10 +234,10 @@ pub fn change(was: &Build, is: &Build) -> Option<String> {
     })
 }
 
-/// What of the machine has changed since the run began, in words; `last` is the sitting before `sitting`.
-pub fn other_machine(last: Option<&Sitting>, sitting: &Sitting) -> Option<String> {
+/// What of the machine has changed since the run began, in words; `last` is the invocation before `invocation`.
+pub fn other_machine(last: Option<&Invocation>, invocation: &Invocation) -> Option<String> {
     let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".into());
-    let mut parts: Vec<String> = sitting
+    let mut parts: Vec<String> = invocation
         .host_differences
         .iter()
         .map(|FactDifference { name, first, now }| {
@@ -245,7 +245,7 @@ pub fn other_machine(last: Option<&Sitting>, sitting: &Sitting) -> Option<String
         })
         .collect();
     let boot_id = last.and_then(|last| last.boot_id.as_ref());
-    if let (Some(before), Some(now)) = (boot_id, &sitting.boot_id)
+    if let (Some(before), Some(now)) = (boot_id, &invocation.boot_id)
         && before != now
     {
         parts.push("it was started again in between".into());
@@ -321,7 +321,9 @@ mod tests {
 
     #[test]
     fn repeats_are_added_to_no_cell_that_the_run_began_without() {
-        let began = |cell: &CellRef| cell.target == "a.y" && cell.clients == 1 && cell.repeat == 1;
+        let began = |cell: &CellRef| {
+            cell.key.target == "a.y" && cell.key.clients == 1 && cell.key.repeat == 1
+        };
         assert_eq!(
             more_repeats(began, 3, &[]).unwrap(),
             ["a.y/c1/r2", "a.y/c1/r3"]
@@ -447,7 +449,7 @@ mod tests {
 
     #[test]
     fn a_machine_that_was_started_again_is_told() {
-        let sitting = |boot: &str, differences: &[(&str, &str)]| Sitting {
+        let invocation = |boot: &str, differences: &[(&str, &str)]| Invocation {
             boot_id: Some(boot.into()),
             host_differences: differences
                 .iter()
@@ -457,9 +459,9 @@ mod tests {
                     now: Some(now.into()),
                 })
                 .collect(),
-            ..Sitting::default()
+            ..Invocation::default()
         };
-        let (a, b) = (sitting("a", &[]), sitting("b", &[("cpu_model", "Z")]));
+        let (a, b) = (invocation("a", &[]), invocation("b", &[("cpu_model", "Z")]));
         assert_eq!(other_machine(Some(&a), &a), None);
         assert_eq!(
             other_machine(Some(&a), &b).as_deref(),

@@ -15,7 +15,7 @@ use record::CellDir;
 
 use super::Conductor;
 use crate::library::Trial;
-use crate::{builds, preflight};
+use crate::{locate, preflight};
 
 /// A target that is up, of whichever engine.
 pub enum Up {
@@ -54,11 +54,11 @@ pub(super) fn bring_up(
     match (build.engine, &build.source) {
         (Engine::Null, _) => Ok(Up::Null(Null)),
         (Engine::RocksDb, BuildSource::Installed(name)) => {
-            let place = builds::installed(build.engine, name)?.place;
+            let place = locate::installed(build.engine, name)?.place;
             let library = Library::open(Path::new(&place))?;
             let data_dir = DataDir::create(&home, ROCKSDB)?;
             data_dir.wipe()?;
-            let openings = builds::openings(conductor.file, config)?;
+            let openings = locate::openings(conductor.file, config)?;
             let mut openings = openings.into_iter().map(Trial::into_config);
             let first = openings.next().unwrap_or_default();
             match RocksDb::create(&library, data_dir.path(), &first) {
@@ -98,7 +98,7 @@ pub(super) fn bring_up(
         }
         (engine @ (Engine::Postgres | Engine::Mysql), BuildSource::Installed(name)) => {
             let options = StartOptions {
-                build: &builds::installed(engine, name)?.place,
+                build: &locate::installed(engine, name)?.place,
                 data_dir: &home,
                 config_files: &conductor.file.config_texts(config)?,
                 set: &config.set,
@@ -111,7 +111,7 @@ pub(super) fn bring_up(
                 stop: &conductor.stop,
             };
             let given_up = |config: &str| {
-                let place = home.join(builds::engine_name(engine));
+                let place = home.join(locate::engine_name(engine));
                 let config = place.join(config);
                 move |error| given_up(conductor, directory, &place, &config, error)
             };

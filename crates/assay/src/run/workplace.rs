@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use load::SystemClock;
-use record::{FactDifference, FsyncLatency, Host, Sitting, Status, Warning};
+use record::{FactDifference, FsyncLatency, Host, Invocation, Status, Warning};
 
 use super::display::Display;
 use super::lock::{self, Lock};
@@ -94,9 +94,9 @@ impl Workplace {
         });
     }
 
-    /// The sitting that begins here.
-    pub fn sitting(&self, args: &RunArgs, started_unix_ns: u64) -> Sitting {
-        Sitting {
+    /// The invocation that begins here.
+    pub fn invocation(&self, args: &RunArgs, started_unix_ns: u64) -> Invocation {
+        Invocation {
             started_unix_ns,
             ended_unix_ns: None,
             status: Status::Incomplete,

@@ -65,12 +65,7 @@ pub(super) mod tests {
 
     pub(in crate::html) fn row(columns: &[(&str, &[Option<f64>])]) -> Row {
         Row {
-            cell: record::CellKey {
-                target: "a.b".into(),
-                clients: 1,
-                repeat: 1,
-                ..record::CellKey::default()
-            },
+            cell: record::CellKey::new("a.b", None, 1, 1),
             workload: "insert".into(),
 
             step: "l.i0".into(),

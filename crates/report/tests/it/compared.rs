@@ -44,12 +44,7 @@ fn figures(steps: Steps, repeats: u32) -> Figures {
         for repeat in 1..=repeats {
             for &(step, kind, group, _) in steps {
                 figures.rows.push(Row {
-                    cell: record::CellKey {
-                        target: target.into(),
-                        clients: 1,
-                        repeat,
-                        ..record::CellKey::default()
-                    },
+                    cell: record::CellKey::new(target, None, 1, repeat),
                     build: build.into(),
                     config: config.into(),
                     engine: "postgres".into(),
@@ -130,12 +125,7 @@ fn row(
     let (.., group, _) = steps.iter().find(|known| known.0 == step).unwrap();
     let is_single = repeats == 1;
     ComparedStep {
-        cell: record::CellKey {
-            target: target.into(),
-            variant: None,
-            clients: 1,
-            ..record::CellKey::default()
-        },
+        cell: record::CellKey::new(target, None, 1, 0),
         workload: "insert".into(),
 
         step: step.into(),
@@ -473,13 +463,7 @@ fn a_target_that_did_not_get_to_a_step_is_told() {
     run.cells = vec![CellRef::new(BASE, "insert", None, 1, 1)];
     let cell = |target: &str, repeat: u32, causes: &[&str]| Unfinished {
         run: 0,
-        cell: record::CellKey {
-            target: target.into(),
-            variant: None,
-            clients: 1,
-            repeat,
-        },
-
+        cell: record::CellKey::new(target, None, 1, repeat),
         status: (!causes.is_empty()).then_some(Status::Failed),
         causes: causes.iter().map(|&cause| cause.to_owned()).collect(),
     };

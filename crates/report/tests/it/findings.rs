@@ -19,7 +19,7 @@ fn repeated() -> Figures {
             let mut row = Row {
                 cell: record::CellKey {
                     repeat,
-                    ..record::CellKey::default()
+                    ..row.cell.clone()
                 },
                 ..row.clone()
             };

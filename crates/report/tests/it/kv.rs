@@ -225,12 +225,7 @@ fn row(target: usize, (step, kind, main, per_second): (&str, StepKind, &'static 
     ]);
     Row {
         run: 0,
-        cell: record::CellKey {
-            target: TARGETS[target].to_string(),
-            variant: None,
-            clients: 1,
-            repeat: 1,
-        },
+        cell: record::CellKey::new(TARGETS[target], None, 1, 1),
         build: TARGETS[target].split('.').next().unwrap().to_string(),
         config: "leveled".to_string(),
         engine: "rocksdb".to_string(),

@@ -315,12 +315,7 @@ fn row(
     ]);
     Row {
         run: 0,
-        cell: record::CellKey {
-            target: name.to_string(),
-            variant: None,
-            clients: size.clients as u32,
-            repeat: 1,
-        },
+        cell: record::CellKey::new(name, None, size.clients as u32, 1),
         build: build.to_string(),
         config: config.to_string(),
         engine: "postgres".to_string(),
@@ -532,13 +527,7 @@ pub fn figures(size: Size) -> Figures {
     figures.rows.extend([first, second]);
     figures.unfinished.push(Unfinished {
         run: 0,
-        cell: record::CellKey {
-            target: "pg99.broken".to_string(),
-            variant: None,
-            clients: size.clients as u32,
-            repeat: 1,
-        },
-
+        cell: record::CellKey::new("pg99.broken", None, size.clients as u32, 1),
         status: Some(Status::Failed),
         causes: vec![
             "step `l.x` failed".to_string(),
@@ -621,11 +610,8 @@ pub fn source(size: Size) -> Source {
         cells: targets
             .iter()
             .map(|target| CellRef {
-                key: record::CellKey { target: target.name.clone(), variant: None, clients: size.clients as u32, repeat: 1 },
+                key: record::CellKey::new(&target.name.clone(), None, size.clients as u32, 1),
                 workload: "insert".to_string(),
-                
-                
-                
                 path: format!("cells/{}/c{}/r1", target.name, size.clients),
             })
             .collect(),
@@ -648,12 +634,7 @@ fn cell(target: &Target, size: Size) -> CellRecord {
     let broken = target.name == "pg99.broken";
     CellRecord {
         cell: record::Cell {
-            key: record::CellKey {
-                target: target.name.clone(),
-                clients: size.clients as u32,
-                repeat: 1,
-                ..record::CellKey::default()
-            },
+            key: record::CellKey::new(&target.name.clone(), None, size.clients as u32, 1),
             engine: target.engine.clone(),
 
             status: if broken {

@@ -66,12 +66,7 @@ fn row(target: usize, (step, group, rate): (&str, Option<&str>, f64)) -> Row {
     };
     Row {
         run: 0,
-        cell: record::CellKey {
-            target: format!("{}.z11a", BUILDS[target]),
-            variant: None,
-            clients: 1,
-            repeat: 1,
-        },
+        cell: record::CellKey::new(&format!("{}.z11a", BUILDS[target]), None, 1, 1),
         build: BUILDS[target].to_string(),
         config: "z11a".to_string(),
         engine: "mysql".to_string(),
@@ -283,13 +278,7 @@ fn a_failed_warm_up_leaves_its_mark_on_the_first_test() {
     warm.reasons = vec!["the server ended".to_string()];
     figures.unfinished.push(Unfinished {
         run: 0,
-        cell: record::CellKey {
-            target: "my8040.z11a".to_string(),
-            variant: None,
-            clients: 1,
-            repeat: 1,
-        },
-
+        cell: record::CellKey::new("my8040.z11a", None, 1, 1),
         status: Some(Status::Failed),
         causes: Vec::new(),
     });

@@ -159,7 +159,7 @@ fn by_run(rates: [(&'static str, f64, f64); 2]) -> Figures {
                     config: config.to_owned(),
                     cell: record::CellKey {
                         variant: Some(format!("pg.{config}")),
-                        ..record::CellKey::default()
+                        ..row.cell.clone()
                     },
                     ..row
                 }));

@@ -7,12 +7,7 @@ use record::{Status, StepKind};
 
 fn row(target: &str, repeat: u32, files: f64) -> Row {
     Row {
-        cell: record::CellKey {
-            target: target.to_owned(),
-            clients: 1,
-            repeat,
-            ..record::CellKey::default()
-        },
+        cell: record::CellKey::new(target, None, 1, repeat),
         workload: "kv".to_owned(),
 
         step: "readrandom".to_owned(),

@@ -121,14 +121,14 @@ fn repeats_that_did_not_take_turns_are_independent_samples() {
     );
 }
 
-/// The cells of [`in_turns`] with the sitting and the time at which they were begun.
+/// The cells of [`in_turns`] with the invocation and the time at which they were begun.
 fn begun(rows: &[Row], at: impl Fn(usize) -> (u32, u64)) -> Vec<Begun> {
     let cells = rows.iter().enumerate().map(|(index, row)| {
-        let (sitting, started_unix_ns) = at(index);
+        let (invocation, started_unix_ns) = at(index);
         Begun {
             run: row.run,
             cell: row.cell.clone(),
-            sitting,
+            invocation,
             started_unix_ns,
         }
     });
@@ -138,7 +138,7 @@ fn begun(rows: &[Row], at: impl Fn(usize) -> (u32, u64)) -> Vec<Begun> {
 #[test]
 fn a_repeat_that_was_made_up_for_later_has_no_partner() {
     let rows = in_turns(&SLOWER);
-    // The last cell, the fourth of the target, was measured again in another sitting.
+    // The last cell, the fourth of the target, was measured again in another invocation.
     let begun = begun(&rows, |index| match index {
         7 => (2, 9000),
         index => (1, 100 + index as u64),
@@ -238,13 +238,7 @@ fn a_cell_that_never_got_so_far_makes_the_comparison_invalid_not_absent() {
     rows.push(row(TARGET, 1, "load", 10.0));
     let unfinished = [(1, Some(Status::Failed)), (2, None)].map(|(repeat, status)| Unfinished {
         run: 0,
-        cell: record::CellKey {
-            target: TARGET.into(),
-            variant: None,
-            clients: 1,
-            repeat,
-        },
-
+        cell: record::CellKey::new(TARGET, None, 1, repeat),
         status,
         causes: Vec::new(),
     });
@@ -525,14 +519,8 @@ fn neither_the_order_of_the_rows_nor_their_unit_matters_and_the_estimate_is_in_i
         measured.begun = (0..)
             .zip(&cells)
             .map(|(index, (target, repeat))| Begun {
-                cell: record::CellKey {
-                    target: target.clone(),
-                    clients: 1,
-                    repeat: *repeat,
-                    ..record::CellKey::default()
-                },
-
-                sitting: 1,
+                cell: record::CellKey::new(&target.clone(), None, 1, *repeat),
+                invocation: 1,
                 started_unix_ns: 1_000_000_000 * (index + 1),
                 ..Begun::default()
             })

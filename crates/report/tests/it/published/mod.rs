@@ -76,12 +76,7 @@ impl Published {
         for (reference, (name, steps)) in run.cells.iter().zip(&targets) {
             let begun = directory.begin_cell(reference).unwrap();
             let cell = Cell {
-                key: record::CellKey {
-                    target: full(name),
-                    clients,
-                    repeat: 1,
-                    ..record::CellKey::default()
-                },
+                key: record::CellKey::new(&full(name), None, clients, 1),
                 build: (*name).to_owned(),
                 config: "as".to_owned(),
                 engine: "some".to_owned(),

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::client::{self, Reason, Said};
-use super::failure::FetchError;
-use super::spec::{Product, is_version, numbers};
+use crate::error::Error;
+use crate::spec::{Product, is_version, numbers};
 
 /// The plugin that fetches a single artifact.
 const GET: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:get";
@@ -174,16 +174,7 @@ impl<'a> Maven<'a> {
         }
     }
 
-    /// Forgets a version's archive: its build is installed.
-    pub fn forget(&self, version: &str) {
-        let file = self.complete(version);
-        if let Some(folder) = file.as_deref().and_then(Path::parent) {
-            // It costs space, no more.
-            let _ = fs_err::remove_dir_all(folder);
-        }
-    }
-
-    fn failure(&self, said: &Said, what: &str) -> FetchError {
+    fn failure(&self, said: &Said, what: &str) -> Error {
         said.failure(&format!("`{what}` can't be fetched"), "mvn", &self.log())
     }
 
@@ -289,11 +280,11 @@ fn choose<'a>(versions: &'a [String], asked: &str) -> Option<&'a str> {
     exact.or_else(newest).map(String::as_str)
 }
 
-fn unknown(product: Product, asked: &str, versions: &[String]) -> FetchError {
+fn unknown(product: Product, asked: &str, versions: &[String]) -> Error {
     let major = |version: &str| version.split('.').next().unwrap_or_default().to_owned();
     let what = format!("there is no {} {asked} to be fetched", product.name());
     if let Source::Known(_) = source(product) {
-        return FetchError::new(
+        return Error::new(
             what,
             format!(
                 "there are {}; `debian:sid/mysql-server-core` has the newest; another one, unpacked by you, may be \
@@ -316,7 +307,7 @@ fn unknown(product: Product, asked: &str, versions: &[String]) -> FetchError {
             }
         }
     }
-    FetchError::new(
+    Error::new(
         what,
         format!(
             "versions like it are {}; another one may be registered with `dir:/PATH=NAME`",
@@ -347,11 +338,11 @@ mod tests {
     #[test]
     fn an_unknown_version_comes_with_those_like_it() {
         let near = unknown(Product::Postgres, "17.99", &versions());
-        assert!(near.help().unwrap().contains("17.2.0, 17.10.0;"));
+        assert!(near.help().contains("17.2.0, 17.10.0;"));
         let far = unknown(Product::Postgres, "9", &versions());
-        assert!(far.help().unwrap().contains("16.4.0, 17.10.0;"));
+        assert!(far.help().contains("16.4.0, 17.10.0;"));
         let mysql = unknown(Product::Mysql, "9", &["5.6.14".to_owned()]);
-        let help = mysql.help().unwrap();
+        let help = mysql.help();
         assert!(help.contains("5.6.14; `debian:sid/mysql-server-core`") && help.contains("dir:"));
     }
 

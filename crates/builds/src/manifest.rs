@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
-use super::failure::FetchError;
-use super::hash;
+use crate::error::Error;
+use crate::hash;
 
 /// The name of the file.
 pub const FILE: &str = "build.json";
 
 /// The version of the format that this program writes and reads.
-const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 1;
 
 /// A build in the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,24 +38,12 @@ pub struct Manifest {
     /// What the engine is given: a folder with its programs, or a library; relative to the build's folder, or absolute
     /// for what was only registered.
     pub path: PathBuf,
-    /// How its programs are started; `None`: like any other program.
-    pub launch: Option<Launch>,
     /// What it was unpacked from.
     pub artifacts: Vec<Artifact>,
     /// The programs or the library that are measured.
     pub programs: Vec<Program>,
     /// The SHA-256 of `files.sha256`, which has that of every file; `None` for what was only registered.
     pub files_sha256: Option<String>,
-}
-
-/// How programs are started that were made for another C library than this system's. In each program's place is a
-/// script that does it; the program itself is in the folder `.program` beside it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Launch {
-    /// The dynamic loader, relative to the build's folder.
-    pub loader: PathBuf,
-    /// Where it looks for libraries, in this order, relative to the build's folder.
-    pub library_path: Vec<PathBuf>,
 }
 
 /// A file that was downloaded.
@@ -102,11 +90,6 @@ fn modified(metadata: &Metadata) -> i64 {
 }
 
 impl Manifest {
-    /// The format that is written.
-    pub const fn format() -> u32 {
-        FORMAT
-    }
-
     /// Reads a build's manifest; `None` when the folder has none.
     pub fn read(folder: &Path) -> anyhow::Result<Option<Self>> {
         let path = folder.join(FILE);
@@ -129,7 +112,7 @@ impl Manifest {
         let damaged = || format!("`{}` can't be understood", path.display());
         let head: Head = serde_json::from_str(&text).with_context(damaged)?;
         if head.format != FORMAT {
-            return Err(FetchError::new(
+            return Err(Error::new(
                 format!("`{}` has format {}; this assay knows {FORMAT}", path.display(), head.format),
                 "use the assay that fetched it, or remove the folder by hand and fetch the build again",
             )

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::Context;
 
-use super::failure::FetchError;
+use crate::error::Error;
 
 /// What a client said.
 #[derive(Debug)]
@@ -79,24 +79,24 @@ impl Said {
 
     /// The failure in words, for reasons that are the same whatever was asked for; `what` was to be done by `client`,
     /// whose words are in `log`.
-    pub fn failure(&self, what: &str, client: &str, log: &Path) -> FetchError {
+    pub fn failure(&self, what: &str, client: &str, log: &Path) -> Error {
         let log = log.display();
         match self.reason() {
-            Reason::NoNetwork => FetchError::new(
+            Reason::NoNetwork => Error::new(
                 format!("{what}: `{client}` reaches nobody"),
                 format!(
                     "try again when there is a network, or register a build that is on this machine with `dir:/PATH=NAME`; what `{client}` said is in `{log}`"
                 ),
             ),
-            Reason::DiskFull => FetchError::new(
+            Reason::DiskFull => Error::new(
                 format!("{what}: the disk is full"),
                 "make room, or name another place for builds in ASSAY_BUILDS; what was downloaded is kept",
             ),
-            Reason::Damaged => FetchError::new(
+            Reason::Damaged => Error::new(
                 format!("{what}: what arrived is not what was announced"),
                 format!("try again; what `{client}` said is in `{log}`"),
             ),
-            Reason::Unknown | Reason::Other => FetchError::new(
+            Reason::Unknown | Reason::Other => Error::new(
                 format!("{what}: `{client}` failed{}", self.first_complaint()),
                 format!("what `{client}` said is in `{log}`"),
             ),
@@ -126,10 +126,9 @@ pub fn run(command: &mut Command, log: &Path, install: &str) -> anyhow::Result<S
         .stdin(Stdio::null())
         .output()
         .map_err(|error| match error.kind() {
-            ErrorKind::NotFound => anyhow::Error::new(FetchError::new(
-                format!("there is no `{name}` here"),
-                install,
-            )),
+            ErrorKind::NotFound => {
+                anyhow::Error::new(Error::new(format!("there is no `{name}` here"), install))
+            }
             _ => anyhow::Error::new(error).context(format!("`{name}` can't be started")),
         })?;
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();

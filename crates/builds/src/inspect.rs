@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::elf::Elf;
-use super::failure::FetchError;
-use super::spec::numbers;
+use crate::elf::Elf;
+use crate::error::Error;
+use crate::spec::numbers;
 
 /// A build in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,7 +118,7 @@ pub fn version(place: &Place, program: &Path) -> anyhow::Result<Version> {
     if let Some(elf) = Elf::read(program)
         && !elf.is_for_this_machine()
     {
-        return Err(FetchError::new(
+        return Err(Error::new(
             format!("`{}` is for another kind of machine", program.display()),
             format!(
                 "this machine is {}: a build for it is needed",
@@ -128,44 +128,38 @@ pub fn version(place: &Place, program: &Path) -> anyhow::Result<Version> {
         .into());
     }
     match place.engine {
-        "postgres" => {
-            let found = engine::postgres::locate(&place.path.to_string_lossy())?;
-            let number = first_number(&found.version.text);
-            Ok(Version {
-                product: "postgres",
-                number,
-                text: found.version.text,
-            })
-        }
-        "mysql" => mysql_version(&place.programs[0]),
-        _ => Ok(library_version(&place.path)),
+        "rocksdb" => Ok(library_version(&place.path)),
+        _ => server_version(place),
     }
 }
 
-fn mysql_version(program: &Path) -> anyhow::Result<Version> {
-    let failed = |what: String| {
-        FetchError::new(
+fn server_version(place: &Place) -> anyhow::Result<Version> {
+    let program = &place.programs[0];
+    let (args, mark): (&[&str], _) = match place.engine {
+        "postgres" => (&["--version"], "(PostgreSQL) "),
+        _ => (&["--no-defaults", "--version"], "Ver "),
+    };
+    let failed = |what: &str| {
+        Error::new(
             format!("`{}` does not run here: {what}", program.display()),
             "where a library is missing, install it, or fetch the server with all that it needs as `debian:SUITE/PACKAGE`",
         )
     };
     let output = Command::new(program)
-        .args(["--no-defaults", "--version"])
+        .args(args)
         .output()
-        .map_err(|error| failed(error.to_string()))?;
+        .map_err(|error| failed(&error.to_string()))?;
     let printed = String::from_utf8_lossy(&output.stdout);
-    let Some(text) = printed.split_once("Ver ").map(|(_, text)| text.trim()) else {
+    let Some((_, text)) = printed.split_once(mark) else {
         let said = String::from_utf8_lossy(&output.stderr);
-        let said = said.lines().next().unwrap_or("it prints no version");
-        return Err(failed(said.to_owned()).into());
+        return Err(failed(said.lines().next().unwrap_or("it prints no version")).into());
     };
-    let product = if text.contains("MariaDB") {
-        "mariadb"
-    } else {
-        "mysql"
-    };
+    let text = text.trim();
     Ok(Version {
-        product,
+        product: match place.engine {
+            "mysql" if text.contains("MariaDB") => "mariadb",
+            engine => engine,
+        },
         number: first_number(text),
         text: text.to_owned(),
     })

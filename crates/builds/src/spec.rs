@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::outcome::UsageError;
+use crate::error::Error;
 
 /// A build as it is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,13 +72,9 @@ const FORMS: &str = "a spec is `postgres@17.2`, `mariadb@11.4.5`, `mysql@8.0`, `
 
 impl Spec {
     /// Reads a spec.
-    pub fn parse(text: &str) -> Result<Self, UsageError> {
-        let wrong = |what: String| {
-            UsageError::new(
-                format!("`{text}` is no spec of a build: {what}"),
-                Some(FORMS.into()),
-            )
-        };
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let wrong =
+            |what: String| Error::usage(format!("`{text}` is no spec of a build: {what}"), FORMS);
         if let Some(rest) = text.strip_prefix("dir:") {
             let (path, name) = match rest.rsplit_once('=') {
                 Some((path, name)) => (path, Some(name)),
@@ -152,7 +148,7 @@ impl fmt::Display for Spec {
 }
 
 /// A build's name: it is a folder's too, and stands in plans.
-pub fn check_name(name: &str) -> Result<(), UsageError> {
+pub fn check_name(name: &str) -> Result<(), Error> {
     let is_name = name.starts_with(|char: char| char.is_ascii_alphanumeric())
         && name
             .chars()
@@ -162,12 +158,9 @@ pub fn check_name(name: &str) -> Result<(), UsageError> {
     if is_name {
         return Ok(());
     }
-    Err(UsageError::new(
+    Err(Error::usage(
         format!("`{name}` can't be the name of a build"),
-        Some(
-            "a name begins with a letter or digit, and goes on with letters, digits, `.`, `_`, `+` and `-`"
-                .into(),
-        ),
+        "a name begins with a letter or digit, and goes on with letters, digits, `.`, `_`, `+` and `-`",
     ))
 }
 

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::{Context, bail};
 use tar::EntryType;
 
-use super::elf;
+use crate::elf;
 
 /// Folders of Debian's packages that no server reads.
 const NOT_NEEDED: [&str; 8] = [

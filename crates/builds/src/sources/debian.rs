@@ -9,10 +9,10 @@ use std::process::{Command, Stdio};
 use anyhow::Context;
 
 use super::client::{self, Reason, Said};
-use super::failure::FetchError;
-use super::hash;
-use super::manifest::Artifact;
 use super::unpack;
+use crate::error::Error;
+use crate::hash;
+use crate::manifest::Artifact;
 
 /// Debian's keys, where its own package puts them; elsewhere apt's trusted keys count.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
@@ -60,7 +60,7 @@ impl<'a> Debian<'a> {
                 Reason::NoNetwork | Reason::DiskFull | Reason::Damaged => {
                     self.failure(&said, &what)
                 }
-                Reason::Unknown | Reason::Other => FetchError::new(
+                Reason::Unknown | Reason::Other => Error::new(
                     format!("{what}: this machine's mirror of Debian has no suite `{}`, or it can't be trusted", self.suite),
                     format!(
                         "`sid` and the names of supported releases are there; what `apt-get` said is in `{}`",
@@ -75,7 +75,7 @@ impl<'a> Debian<'a> {
         if !said.success || listed.is_empty() {
             return Err(match said.reason() {
                 Reason::Unknown | Reason::Other => {
-                    FetchError::new(format!("{what}: {}", complaint(&said, self.suite)), NAMES)
+                    Error::new(format!("{what}: {}", complaint(&said, self.suite)), NAMES)
                 }
                 _ => self.failure(&said, &what),
             }
@@ -114,7 +114,7 @@ impl<'a> Debian<'a> {
                 .spawn()
                 .map_err(|error| match error.kind() {
                     std::io::ErrorKind::NotFound => {
-                        anyhow::Error::new(FetchError::new("there is no `dpkg-deb` here", INSTALL))
+                        anyhow::Error::new(Error::new("there is no `dpkg-deb` here", INSTALL))
                     }
                     _ => error.into(),
                 })?;
@@ -135,13 +135,7 @@ impl<'a> Debian<'a> {
         Ok(())
     }
 
-    /// Forgets the downloaded packages: their build is installed.
-    pub fn forget(&self) {
-        // They cost space, no more.
-        let _ = fs_err::remove_dir_all(self.archives());
-    }
-
-    fn failure(&self, said: &Said, what: &str) -> FetchError {
+    fn failure(&self, said: &Said, what: &str) -> Error {
         said.failure(what, "apt-get", &self.log())
     }
 
@@ -149,7 +143,8 @@ impl<'a> Debian<'a> {
         self.downloads.join("apt.log")
     }
 
-    fn archives(&self) -> PathBuf {
+    /// Where the packages are downloaded to.
+    pub fn archives(&self) -> PathBuf {
         self.home.join("cache/archives")
     }
 
@@ -175,7 +170,7 @@ impl<'a> Debian<'a> {
         )?;
         let home = self.home.display().to_string();
         if home.contains(['"', ' ']) {
-            return Err(FetchError::new(
+            return Err(Error::new(
                 format!("apt can't work in `{home}`: a blank or a quote is in its path"),
                 "name another place for builds in ASSAY_BUILDS",
             )
@@ -196,7 +191,7 @@ impl<'a> Debian<'a> {
         command.arg("Created-By: Packages");
         let said = client::run(&mut command, &self.log(), INSTALL)?;
         choose_mirror(&said.stdout).ok_or_else(|| {
-            anyhow::Error::new(FetchError::new(
+            anyhow::Error::new(Error::new(
                 "this machine's apt has no mirror of Debian",
                 "add one to `/etc/apt/sources.list`, or use `postgres@VERSION` or `mariadb@VERSION`",
             ))
@@ -230,7 +225,7 @@ impl<'a> Debian<'a> {
         {
             // The next attempt downloads it again.
             let _ = fs_err::remove_file(&path);
-            return Err(FetchError::new(
+            return Err(Error::new(
                 format!("`{}` is not what the mirror announced", package.file),
                 "try again",
             )

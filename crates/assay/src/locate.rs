@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
+use builds::{Spec, Store, hash};
 use engine::limits::Limits;
 use engine::mysql::{self, Mysql};
 use engine::postgres::{self, Postgres};
@@ -13,7 +14,6 @@ use engine::{Needs, Obstacle, ServerEngine, SetupError, StartOptions};
 use plan::{Build, BuildSource, Config, Diagnostic, Engine, Place, Plan};
 use record::FileHash;
 
-use crate::fetch::{self, Store, Stored, hash};
 use crate::library::{self, Refusal, Trial};
 use crate::outcome::{Several, UsageError, causes_of, help_of, is_usage};
 use crate::plan_file::PlanFile;
@@ -300,7 +300,7 @@ pub struct Installed {
     /// What the engine is told to locate.
     pub place: String,
     /// The build of the store that it is; `None` for a directory of the user's or the distribution's build.
-    stored: Option<Stored>,
+    stored: Option<builds::Build>,
 }
 
 /// Finds out what a plan means by `text`: a build of the store by name, spec or version; else what the engine itself
@@ -309,7 +309,7 @@ pub fn installed(engine: Engine, text: &str) -> anyhow::Result<Installed> {
     let stored = stored(engine, text)?;
     let place = match &stored {
         Some(build) => {
-            fetch::check(build, build.manifest.quick_check(&build.folder))?;
+            build.check(build.manifest.quick_check(&build.folder))?;
             build.path().display().to_string()
         }
         None if is_spec(text) => return Err(not_fetched(&[text]).into()),
@@ -365,7 +365,7 @@ fn not_fetched(specs: &[&str]) -> UsageError {
     )
 }
 
-fn stored(engine: Engine, text: &str) -> anyhow::Result<Option<Stored>> {
+fn stored(engine: Engine, text: &str) -> anyhow::Result<Option<builds::Build>> {
     // Without a place for builds there are none.
     match Store::of_user() {
         Ok(store) if Path::new(text).components().count() == 1 || is_spec(text) => {
@@ -377,7 +377,7 @@ fn stored(engine: Engine, text: &str) -> anyhow::Result<Option<Stored>> {
 
 /// Whether it is written as `assay fetch` takes it, as no directory of a build is.
 fn is_spec(text: &str) -> bool {
-    !Path::new(text).exists() && fetch::is_spec(text)
+    !Path::new(text).exists() && Spec::parse(text).is_ok()
 }
 
 impl Installed {
@@ -394,7 +394,7 @@ impl Installed {
             } else {
                 Err(format!("`{}` has changed", file.path))
             };
-            fetch::check(stored, state)?;
+            stored.check(state)?;
             hashes.push(file);
         }
         Ok(hashes)

@@ -11,11 +11,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use super::failure::FetchError;
-use super::hash;
-use super::manifest::{FILE, Manifest, Program};
-use super::spec::{DOWNLOADS, Spec, check_name, is_version, numbers};
-use crate::outcome::UsageError;
+use crate::error::Error;
+use crate::hash;
+use crate::manifest::{FILE, Manifest};
+use crate::spec::{DOWNLOADS, Spec, check_name, is_version, numbers};
 
 /// The SHA-256 of every file of a build, as `sha256sum` writes them.
 const FILES: &str = "files.sha256";
@@ -34,7 +33,7 @@ pub struct Store {
 
 /// A build in the store.
 #[derive(Clone, Debug)]
-pub struct Stored {
+pub struct Build {
     /// Its folder.
     pub folder: PathBuf,
     /// What it is.
@@ -46,7 +45,7 @@ pub struct Lock {
     _file: fs_err::File,
 }
 
-impl Stored {
+impl Build {
     /// What the engine is given.
     pub fn path(&self) -> PathBuf {
         self.folder.join(&self.manifest.path)
@@ -54,35 +53,48 @@ impl Stored {
 
     /// Compares every file of the build with what it was, or of one that was only registered its programs.
     pub fn verify(&self) -> Result<(), String> {
-        for program in &self.manifest.programs {
-            let path = self.folder.join(&program.path);
-            let found =
-                hash::of_file(&path).map_err(|_| format!("`{}` is missing", path.display()))?;
-            if found.1 != program.sha256 {
-                return Err(format!("`{}` has changed", path.display()));
+        let check = |path: &Path, expected: &str| {
+            let path = self.folder.join(path);
+            match hash::of_file(&path) {
+                Err(_) => Err(format!("`{}` is missing", path.display())),
+                Ok((_, found)) if found != expected => {
+                    Err(format!("`{}` has changed", path.display()))
+                }
+                Ok(_) => Ok(()),
             }
+        };
+        for program in &self.manifest.programs {
+            check(&program.path, &program.sha256)?;
         }
         let Some(expected) = &self.manifest.files_sha256 else {
             return Ok(());
         };
+        check(Path::new(FILES), expected)?;
         let list = self.folder.join(FILES);
-        let found = hash::of_file(&list).map_err(|_| format!("`{}` is missing", list.display()))?;
-        if found.1 != *expected {
-            return Err(format!("`{}` has changed", list.display()));
-        }
         let text = fs_err::read_to_string(&list).map_err(|error| error.to_string())?;
         for line in text.lines() {
-            let Some((sha256, path)) = line.split_once("  ") else {
-                return Err(format!("`{}` can't be understood", list.display()));
-            };
-            let path = self.folder.join(path);
-            let found =
-                hash::of_file(&path).map_err(|_| format!("`{}` is missing", path.display()))?;
-            if found.1 != sha256 {
-                return Err(format!("`{}` has changed", path.display()));
-            }
+            let (sha256, path) = line
+                .split_once("  ")
+                .ok_or_else(|| format!("`{}` can't be understood", list.display()))?;
+            check(Path::new(path), sha256)?;
         }
         Ok(())
+    }
+
+    /// Returns an error that says how to have it again, where `state` says that it is not what was fetched.
+    pub fn check(&self, state: Result<(), String>) -> Result<(), Error> {
+        state.map_err(|what| {
+            let Manifest { name, spec, .. } = &self.manifest;
+            let again = match spec.strip_prefix("dir:") {
+                Some(path) => format!(
+                    "register it again: `assay builds --remove {name}`, `assay fetch dir:{path}={name}`"
+                ),
+                None => format!(
+                    "fetch it again: `assay builds --remove {name}`, `assay fetch {spec} --name {name}`"
+                ),
+            };
+            Error::new(format!("the build `{name}` is not what was fetched: {what}"), again)
+        })
     }
 
     /// Bytes on disk, of what is the store's.
@@ -93,14 +105,14 @@ impl Stored {
 
 impl Store {
     /// The user's store. It need not exist.
-    pub fn of_user() -> Result<Self, UsageError> {
+    pub fn of_user() -> Result<Self, Error> {
         let is_root = rustix::process::geteuid().is_root();
         Self::of(is_root, &|name| {
             std::env::var_os(name).filter(|value| !value.is_empty())
         })
     }
 
-    fn of(is_root: bool, set: &dyn Fn(&str) -> Option<OsString>) -> Result<Self, UsageError> {
+    fn of(is_root: bool, set: &dyn Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
         let root = if let Some(root) = set("ASSAY_BUILDS") {
             PathBuf::from(root)
         } else if is_root {
@@ -110,19 +122,19 @@ impl Store {
         } else if let Some(home) = set("HOME") {
             PathBuf::from(home).join(".local/share/assay/builds")
         } else {
-            return Err(UsageError::new(
+            return Err(Error::usage(
                 "it is not known where builds are kept: neither ASSAY_BUILDS nor HOME is set",
-                Some("name a folder for them in ASSAY_BUILDS".into()),
+                "name a folder for them in ASSAY_BUILDS",
             ));
         };
         let root = std::path::absolute(&root).unwrap_or(root);
         if root.to_string_lossy().contains([':', ';']) {
-            return Err(UsageError::new(
+            return Err(Error::usage(
                 format!(
                     "builds can't be kept in `{}`: `:` and `;` part the folders of libraries",
                     root.display()
                 ),
-                Some("name another folder for them in ASSAY_BUILDS".into()),
+                "name another folder for them in ASSAY_BUILDS",
             ));
         }
         Ok(Self { root })
@@ -164,7 +176,7 @@ impl Store {
     }
 
     /// Its builds by name; with each that can't be read, why.
-    pub fn list(&self) -> anyhow::Result<Vec<(String, anyhow::Result<Stored>)>> {
+    pub fn list(&self) -> anyhow::Result<Vec<(String, anyhow::Result<Build>)>> {
         let entries = match fs_err::read_dir(&self.root) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -182,7 +194,7 @@ impl Store {
                 continue;
             }
             if let Some(read) = Manifest::read(&folder).transpose() {
-                let read = read.map(|manifest| Stored { folder, manifest });
+                let read = read.map(|manifest| Build { folder, manifest });
                 builds.insert(name, read);
             }
         }
@@ -190,7 +202,7 @@ impl Store {
     }
 
     /// The builds that can be read.
-    fn readable(&self) -> anyhow::Result<Vec<Stored>> {
+    fn readable(&self) -> anyhow::Result<Vec<Build>> {
         Ok(self
             .list()?
             .into_iter()
@@ -199,30 +211,30 @@ impl Store {
     }
 
     /// The build of that name.
-    pub fn named(&self, name: &str) -> anyhow::Result<Option<Stored>> {
+    pub fn named(&self, name: &str) -> anyhow::Result<Option<Build>> {
         if check_name(name).is_err() {
             return Ok(None);
         }
         let folder = self.root.join(name);
-        Ok(Manifest::read(&folder)?.map(|manifest| Stored { folder, manifest }))
+        Ok(Manifest::read(&folder)?.map(|manifest| Build { folder, manifest }))
     }
 
     /// The build that was fetched for this spec.
-    pub fn of_spec(&self, spec: &str) -> anyhow::Result<Option<Stored>> {
+    pub fn of_spec(&self, spec: &str) -> anyhow::Result<Option<Build>> {
         let builds = self.readable()?;
         Ok(builds.into_iter().find(|build| build.manifest.spec == spec))
     }
 
     /// The build that a plan means by `text`, for `engine`: by name, spec or version, in this order.
-    pub fn find(&self, engine: &str, text: &str) -> anyhow::Result<Option<Stored>> {
+    pub fn find(&self, engine: &str, text: &str) -> anyhow::Result<Option<Build>> {
         if let Some(build) = self.named(text)? {
             if build.manifest.engine != engine {
-                return Err(UsageError::new(
+                return Err(Error::usage(
                     format!(
                         "the build `{text}` is for {}, not for {engine}",
                         build.manifest.engine
                     ),
-                    Some(format!("write `{} = \"{text}\"`", build.manifest.engine)),
+                    format!("write `{} = \"{text}\"`", build.manifest.engine),
                 )
                 .into());
             }
@@ -251,9 +263,9 @@ impl Store {
                 .iter()
                 .map(|build| format!("`{}`", build.manifest.name))
                 .collect();
-            return Err(UsageError::new(
+            return Err(Error::usage(
                 format!("`{text}` may be any of the builds {}", names.join(", ")),
-                Some("name one of them".into()),
+                "name one of them",
             )
             .into());
         }
@@ -287,7 +299,7 @@ impl Store {
         _lock: &Lock,
         partial: &Path,
         mut manifest: Manifest,
-    ) -> anyhow::Result<Stored> {
+    ) -> anyhow::Result<Build> {
         let folder = self.root.join(&manifest.name);
         if folder.exists() {
             return Err(taken(&manifest.name));
@@ -308,7 +320,7 @@ impl Store {
         rustix::fs::syncfs(fs_err::File::open(partial)?)?;
         fs_err::rename(partial, &folder)?;
         fs_err::File::open(&self.root)?.sync_all()?;
-        Ok(Stored { folder, manifest })
+        Ok(Build { folder, manifest })
     }
 
     /// Removes the build of that name.
@@ -317,15 +329,15 @@ impl Store {
         let folder = self.root.join(name);
         if !folder.join(FILE).is_file() {
             return Err(if folder.exists() {
-                FetchError::new(
+                Error::new(
                     format!("`{}` is no build: it has no `{FILE}`", folder.display()),
                     "assay removes only what it made; remove it by hand",
                 )
                 .into()
             } else {
-                UsageError::new(
+                Error::usage(
                     format!("there is no build `{name}` in `{}`", self.root.display()),
-                    Some("`assay builds` lists them".into()),
+                    "`assay builds` lists them",
                 )
                 .into()
             });
@@ -341,22 +353,11 @@ impl Store {
 
 /// The name is another build's.
 pub fn taken(name: &str) -> anyhow::Error {
-    FetchError::new(
+    Error::new(
         format!("there is another build of the name `{name}`"),
         format!("give this one another name with `--name`, or remove that one: `assay builds --remove {name}`"),
     )
     .into()
-}
-
-/// The programs of a build, each with its hash.
-pub fn programs(folder: &Path, paths: &[PathBuf]) -> anyhow::Result<Vec<Program>> {
-    paths
-        .iter()
-        .map(|path| {
-            let relative = path.strip_prefix(folder).unwrap_or(path);
-            Program::of(folder, relative.to_path_buf())
-        })
-        .collect()
 }
 
 /// Every file below `folder`, with its hash, by its path.
@@ -419,7 +420,7 @@ mod tests {
         let folder = store.root.join(name);
         fs_err::create_dir_all(&folder).unwrap();
         Manifest {
-            format: Manifest::format(),
+            format: crate::manifest::FORMAT,
             name: name.into(),
             engine: engine.into(),
             product: product.into(),
@@ -428,7 +429,6 @@ mod tests {
             spec: spec.into(),
             fetched_unix_s: 0,
             path: "root".into(),
-            launch: None,
             artifacts: Vec::new(),
             programs: Vec::new(),
             files_sha256: None,

@@ -10,68 +10,62 @@ use std::process::Command;
 
 use anyhow::Context;
 
-use super::elf::Elf;
-use super::failure::FetchError;
-use super::manifest::Launch;
+use crate::elf::Elf;
+use crate::error::Error;
 
 /// The folder, beside the scripts, of the programs themselves.
 const ASIDE: &str = ".program";
 
 /// Gives each program in `bins` a script that starts it; `folder` is the build's, `root` the unpacked packages' in it.
 /// The programs that were moved are where [`program`] says.
-pub fn wrap(folder: &Path, root: &Path, bins: &[PathBuf]) -> anyhow::Result<Launch> {
+pub fn wrap(folder: &Path, root: &Path, bins: &[PathBuf]) -> anyhow::Result<()> {
     let mut programs = Vec::new();
     for bin in bins {
         for entry in fs_err::read_dir(bin)? {
             let entry = entry?;
-            if !entry.file_type()?.is_file() {
-                continue;
-            }
-            let path = entry.path();
-            if let Some(loader) = Elf::read(&path).and_then(|elf| elf.loader) {
-                programs.push((bin, path, loader));
+            if entry.file_type()?.is_file()
+                && let Some(loader) = Elf::read(&entry.path()).and_then(|elf| elf.loader)
+            {
+                programs.push((entry.path(), loader));
             }
         }
     }
-    let asked = programs.first().map(|(_, _, loader)| loader.clone());
-    let asked = asked.context("the packages have no programs")?;
-    let loader = own_loader(root, &asked)?;
+    let (_, asked) = programs.first().context("the packages have no programs")?;
+    let loader = own_loader(root, asked)?;
     refuse_old(&loader)?;
-    let mut library_path: Vec<PathBuf> =
-        loader.parent().map(Path::to_path_buf).into_iter().collect();
-    library_path.push(root.join("usr/lib"));
-    library_path.extend(private_folders(&root.join("usr/lib")));
+    let canonical = fs_err::canonicalize(folder)?;
     let below = |path: &Path| -> anyhow::Result<PathBuf> {
-        Ok(path
-            .strip_prefix(fs_err::canonicalize(folder)?)
-            .or_else(|_| path.strip_prefix(folder))?
-            .to_path_buf())
+        let path = path
+            .strip_prefix(&canonical)
+            .or_else(|_| path.strip_prefix(folder))?;
+        Ok(path.to_path_buf())
     };
-    let launch = Launch {
-        loader: below(&loader)?,
-        library_path: library_path
-            .iter()
-            .filter(|path| path.is_dir())
-            .map(|path| below(path))
-            .collect::<anyhow::Result<_>>()?,
-    };
-    for (bin, path, _) in programs {
+    let lib = root.join("usr/lib");
+    let folders = loader
+        .parent()
+        .map(Path::to_path_buf)
+        .into_iter()
+        .chain([lib.clone()]);
+    let library_path: Vec<PathBuf> = folders
+        .filter(|path| path.is_dir())
+        .chain(private_folders(&lib))
+        .map(|path| below(&path))
+        .collect::<anyhow::Result<_>>()?;
+    let loader = below(&loader)?;
+    for (path, _) in programs {
         let aside = program(&path);
-        fs_err::create_dir_all(bin.join(ASIDE))?;
+        fs_err::create_dir_all(path.with_file_name(ASIDE))?;
         fs_err::rename(&path, &aside)?;
-        fs_err::write(&path, script(&launch, &below(&path)?))?;
+        fs_err::write(&path, script(&loader, &library_path, &below(&path)?))?;
         fs_err::set_permissions(&path, PermissionsExt::from_mode(0o755))?;
     }
-    Ok(launch)
+    Ok(())
 }
 
-/// Where the program itself is whose place the script `path` has.
+/// Returns where the program itself is whose place the script `path` has.
 pub fn program(path: &Path) -> PathBuf {
-    let mut aside = path.to_path_buf();
-    aside.pop();
-    aside.push(ASIDE);
-    aside.push(path.file_name().unwrap_or_default());
-    aside
+    let name = path.file_name().unwrap_or_default();
+    path.with_file_name(ASIDE).join(name)
 }
 
 /// The loader that programs ask for, as the packages bring it.
@@ -93,7 +87,7 @@ fn refuse_old(loader: &Path) -> anyhow::Result<()> {
     if is_new {
         return Ok(());
     }
-    Err(FetchError::new(
+    Err(Error::new(
         "the suite's C library is older than glibc 2.33, or not for this machine: its programs can't be run here",
         "use a newer suite, bookworm or later, or `postgres@VERSION` or `mariadb@VERSION`",
     )
@@ -114,14 +108,13 @@ fn private_folders(lib: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// The script in the place of the program `path`, relative to the build's folder, like all of `launch`. It finds the
-/// rest from its own place: the store may be moved.
-fn script(launch: &Launch, path: &Path) -> String {
+/// Returns the script in the place of the program `path`, relative to the build's folder, like `loader` and
+/// `library_path`. It finds the rest from its own place: the store may be moved.
+fn script(loader: &Path, library_path: &[PathBuf], path: &Path) -> String {
     let up = path.components().count() - 1;
     let home = std::iter::repeat_n("/..", up).collect::<String>();
     let name = path.file_name().unwrap_or_default().display();
-    let libraries: Vec<String> = launch
-        .library_path
+    let libraries: Vec<String> = library_path
         .iter()
         .map(|path| format!("$home/{}", path.display()))
         .collect();
@@ -132,7 +125,7 @@ fn script(launch: &Launch, path: &Path) -> String {
          bin=${{self%/*}}\n\
          home=$(readlink -f \"$bin{home}\")\n\
          exec \"$home/{}\" --inhibit-cache --library-path \"{}\" --argv0 \"$self\" \"$bin/{ASIDE}/{name}\" \"$@\"\n",
-        launch.loader.display(),
+        loader.display(),
         libraries.join(":"),
     )
 }
@@ -143,7 +136,6 @@ mod tests {
 
     #[test]
     fn a_script_starts_the_program_that_was_moved_aside() {
-        let _turn = crate::starting();
         let folder = tempfile::tempdir().unwrap();
         let folder = fs_err::canonicalize(folder.path()).unwrap();
         let root = folder.join("root");
@@ -161,8 +153,7 @@ mod tests {
         std::os::unix::fs::symlink(&real, &own_loader).unwrap();
         fs_err::copy(&sh, bin.join("shell")).unwrap();
         fs_err::write(bin.join("text"), "no program").unwrap();
-        let launch = wrap(&folder, &root, std::slice::from_ref(&bin)).unwrap();
-        assert_eq!(launch.loader, Path::new("root/usr/lib/own/ld.so"));
+        wrap(&folder, &root, std::slice::from_ref(&bin)).unwrap();
         assert!(bin.join(".program/shell").is_file());
         assert_eq!(
             fs_err::read_to_string(bin.join("text")).unwrap(),

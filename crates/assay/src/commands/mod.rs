@@ -1,0 +1,3 @@
+//! A file for each command.
+
+pub mod builds;
