@@ -1,9 +1,11 @@
 //! `[build.NAME]`: installed versions of engines, and servers that run already.
 
+use words::{Secret, redact};
+
 use crate::diagnostic::{Diagnostic, Place};
 use crate::kinds::{Choice, Line, bad_name};
 use crate::reader::{Context, Field, Kind, Section, table_of};
-use crate::spec::{Build, BuildSource, Engine, Secret};
+use crate::spec::{Build, BuildSource, Engine};
 use crate::tree::Entry;
 use crate::wording::{code, quoted};
 
@@ -26,11 +28,14 @@ const SCHEMES: [(&str, Engine); 4] = [
 const WAYS: &str = "give one of `sqlite = \"bundled\"`, `postgres = \"BUILD\"`, `mysql = \"BUILD\"` (MariaDB too), \
      `rocksdb = \"BUILD\"` (Speedb too), `null = \"bundled\"`, `url = \"postgresql://...\"`, `url = \"mysql://...\"`";
 
-pub(crate) fn engine_name(engine: Engine) -> &'static str {
-    ENGINES
-        .iter()
-        .find(|(_, other)| *other == engine)
-        .map_or("", |(name, _)| name)
+impl Engine {
+    /// Returns its name in plans and records.
+    pub fn name(self) -> &'static str {
+        ENGINES
+            .iter()
+            .find(|(_, other)| *other == self)
+            .map_or("", |(name, _)| name)
+    }
 }
 
 /// Reads `[build]`. A build that can't be read is left out, and then the list is not trusted.
@@ -162,7 +167,7 @@ fn build(cx: &mut Context<'_>, entry: Entry) -> Option<Build> {
                 return None;
             };
             let secret = Secret::new(url);
-            let shown = quoted(&secret.redacted());
+            let shown = quoted(&redact(secret.expose()));
             (*engine, BuildSource::Url(secret), shown)
         }
     };

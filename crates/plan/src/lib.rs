@@ -16,7 +16,6 @@ mod order;
 mod overrides;
 mod quantity;
 mod reader;
-mod redact;
 mod render;
 mod spec;
 mod step;
@@ -28,7 +27,6 @@ mod variants;
 mod wording;
 
 pub use diagnostic::{Diagnostic, Place, Severity, Span};
-pub use redact::redact;
 pub use render::render;
 pub use spec::*;
 
@@ -331,7 +329,7 @@ fn check_engines(cx: &mut Context<'_>, variants: Option<&[Variant]>, builds: &[(
             ),
             _ => continue,
         };
-        let engine = builds::engine_name(build.engine);
+        let engine = build.engine.name();
         cx.report(
             Diagnostic::error(
                 "plan::conflict",

@@ -18,8 +18,8 @@ use super::subject::sysbench::SqlSysbench;
 use super::subject::{self, Planned, Subject};
 use super::target::{self, Up};
 use super::{Conductor, isolated, tables, unix_now_ns};
-use crate::locate;
-use crate::outcome::{causes_of, help_of, log_tail_of, print_failure};
+use crate::outcome::{causes_of, help_of, log_tail_of};
+use crate::output::print_failure;
 
 /// Lines of a server's log that a failure shows.
 pub const LOG_LINES: usize = 20;
@@ -38,7 +38,7 @@ pub fn run(
         key: reference.key.clone(),
         build: build.name.clone(),
         config: plan.configs[target.config].name.clone(),
-        engine: locate::engine_name(build.engine).into(),
+        engine: build.engine.name().into(),
         workload: reference.workload.clone(),
 
         started_unix_ns: unix_now_ns(),

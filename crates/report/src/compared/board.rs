@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use analysis::{ComparedStep, REPEATS_CAP, THROUGHPUT};
+use analysis::{ComparedStep, REPEATS_CAP, THROUGHPUT, counted};
 use record::{CellKey, Status};
 
 use super::Comparison;
@@ -118,8 +118,7 @@ impl<'a> Board<'a> {
             label += &format!(", {variant}");
         }
         if self.has_clients {
-            let s = if line.cell.clients == 1 { "" } else { "s" };
-            label += &format!(", {} client{s}", line.cell.clients);
+            label += &format!(", {}", counted(line.cell.clients as usize, "client"));
         }
         label
     }

@@ -10,9 +10,10 @@ use record::{RecordError, RunDir, StepReader, StepState};
 use report::{About, ExportedRun, Form, HistogramLog, SecondTable};
 
 use crate::cli::{ExportArgs, ExportFormat};
-use crate::compare::same;
-use crate::outcome::{Exit, UsageError, complain};
-use crate::results::{PutAside, print};
+use crate::outcome::{Exit, UsageError};
+use crate::output::{complain, print};
+use crate::runs::PutAside;
+use crate::same;
 
 type Sink = Box<dyn Write + Send>;
 

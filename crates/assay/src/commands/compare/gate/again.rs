@@ -50,7 +50,7 @@ pub(super) fn commands(
             let (repeats, filters) = by_run.entry(run).or_default();
             *repeats = (*repeats).max(more.in_all_of(have));
             for cell in cells().take(1) {
-                let directory = crate::run::cell_name(cell);
+                let directory = cell.name();
                 let above = directory
                     .rsplit_once('/')
                     .map_or(directory, |(above, _)| above);

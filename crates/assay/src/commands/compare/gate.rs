@@ -12,7 +12,8 @@ use report::{bounds, terminal_text};
 
 use super::{Line, Runs};
 use crate::cli::CompareArgs;
-use crate::outcome::{Exit, complain};
+use crate::outcome::Exit;
+use crate::output::complain;
 
 /// Comparisons that are told one by one.
 const SHOWN_MAX: usize = 20;

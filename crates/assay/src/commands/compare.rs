@@ -2,8 +2,6 @@
 
 mod by_run;
 mod gate;
-mod harness;
-pub mod same;
 
 use std::path::PathBuf;
 
@@ -13,7 +11,9 @@ use report::{ComparedRun, Comparison};
 
 use crate::cli::{CompareArgs, Format};
 use crate::outcome::{Exit, UsageError};
-use crate::results::{exit_of_reading, figures, json_text, keep_steps, print, style};
+use crate::output::{json_text, print, style};
+use crate::runs::{exit_of_reading, figures, keep_steps};
+use crate::same;
 
 /// Runs that are compared.
 struct Runs {
@@ -77,17 +77,6 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
         return Ok(gate::judge(args, &runs, &figures, &compared, &lines));
     }
     Ok(exit_of_reading(&figures))
-}
-
-/// What a run of a target against itself says of the machine.
-pub fn noise(run: &Run, figures: &Figures) -> String {
-    let options = CompareOptions {
-        base: run.base.clone(),
-        metrics: Vec::new(),
-        ..CompareOptions::default()
-    };
-    let compared = analysis::compare(figures, &options);
-    format!("\n{}", report::noise_floor(&compared, style()))
 }
 
 fn open(args: &CompareArgs) -> anyhow::Result<(Vec<RunDir>, Runs)> {

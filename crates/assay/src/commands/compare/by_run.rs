@@ -5,7 +5,7 @@ use analysis::{Compared, Figures, RunSettings, Settings};
 use record::{Build, Cell, CellKey, CellRef, PlanFile, Run, RunDir, Target};
 
 use crate::outcome::UsageError;
-use crate::run::build_change;
+use crate::same::build_change;
 
 /// What a run is called where runs are compared.
 pub fn label(run: usize) -> String {
