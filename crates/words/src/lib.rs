@@ -1,8 +1,20 @@
 //! The vocabulary that the live half and the reading half share: what a recorded counter, setting, metric or cell is
-//! called and means. No dependencies but serde's derives, and no I/O.
+//! called and means, and how what both halves print is formatted. No dependencies but serde's derives,
+//! and no I/O.
 
 mod connection;
 mod counter;
+mod cpus;
+mod random;
+mod secret;
 
 pub use connection::ConnectionState;
 pub use counter::{Counter, CounterKind, Role, unit_of};
+pub use cpus::{format_cpus, parse_cpus};
+pub use random::Random;
+pub use secret::{Secret, mask, redact};
+
+/// Counts things: `1 step`, `3 steps`.
+pub fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}

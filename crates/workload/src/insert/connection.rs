@@ -1,13 +1,14 @@
 //! What each kind of connection of the Insert Benchmark does on an engine that speaks SQL.
 
+use std::any::Any;
 use std::time::Duration;
 
-use engine::{BulkLoad, Error, Outcome, Session, Statement, Table};
+use engine::{BulkLoad, Error, Interrupt, Outcome, Session, Statement, Table};
 
+use super::Account;
 use super::choices::{Oldest, PointChoices, RangeChoices};
 use super::pace::Turns;
 use super::rows::Feed;
-use super::{Account, Accountable};
 use crate::{Kind, Next, Program};
 
 /// The names of the kinds of operation, as they are recorded.
@@ -99,16 +100,22 @@ impl<S: Session> Program for Connection<S> {
     fn expected_rows(&self) -> (u64, u64) {
         each!(self, inner => inner.expected_rows())
     }
-}
 
-impl<S: Session> Accountable for Connection<S> {
-    fn account(&mut self, table: &Table, rows: u64) -> Result<Account, Error> {
-        Ok(match self {
+    fn interrupt(&mut self) -> Result<Option<Interrupt>, Error> {
+        self.session().interrupt().map(Some)
+    }
+
+    fn server_thread(&mut self) -> Option<u32> {
+        self.session().server_thread()
+    }
+
+    fn account(&mut self, rows: u64) -> Result<Box<dyn Any>, Error> {
+        let account = match self {
             Self::Inserter(inserter) | Self::Indexer(Indexer { inserter, .. }) => {
                 Account::Inserted {
                     last_key: match rows {
                         0 => None,
-                        _ => inserter.session.last_key(table)?,
+                        _ => inserter.session.last_key(&inserter.table)?,
                     },
                     end_row: inserter.feed.end_row(),
                     next_key: None,
@@ -119,14 +126,32 @@ impl<S: Session> Accountable for Connection<S> {
                 is_of_old: deleter.is_shared,
                 left: deleter.has_failed.then_some(deleter.oldest.key_min),
             },
-            Self::RangeReader(_) | Self::PointReader(_) | Self::Holder(_) => Account::Nothing,
-        })
+            Self::RangeReader(_) | Self::PointReader(_) | Self::Holder(_) => {
+                return Ok(Box::new(()));
+            }
+        };
+        Ok(Box::new(account))
+    }
+}
+
+impl<S> Connection<S> {
+    fn session(&mut self) -> &mut S {
+        match self {
+            Self::Inserter(inserter) | Self::Indexer(Indexer { inserter, .. }) => {
+                &mut inserter.session
+            }
+            Self::Deleter(deleter) => &mut deleter.session,
+            Self::RangeReader(reader) => &mut reader.session,
+            Self::PointReader(reader) => &mut reader.session,
+            Self::Holder(holder) => &mut holder.session,
+        }
     }
 }
 
 /// Inserts rows of one table, a commit at a time.
 pub struct Inserter<S> {
     pub(super) session: S,
+    pub(super) table: Table,
     pub(super) statement: Statement,
     pub(super) feed: Feed,
     pub(super) turns: Turns,

@@ -21,12 +21,10 @@ mod statements;
 use std::sync::Arc;
 
 use engine::{
-    BulkLoad, Dialect, Durability, Error, IndexStatements, Partitions, Session, SqlEngine, Table,
-    TableFacts,
+    BulkLoad, Dialect, Durability, Error, IndexStatements, Partitions, SqlEngine, Table, TableFacts,
 };
 
 use choices::{KeyMin, PointChoices, RangeChoices};
-use connection::{Connection, Indexer};
 pub use ledger::Check;
 use ledger::{Deleted, Inserted, Ledger};
 use pace::{Pace, Turns};
@@ -36,7 +34,7 @@ pub use schema::IndexSet;
 use schema::POINT_KEYS;
 use statements::Statements;
 
-use crate::{Program, Random};
+use crate::{Program, Random, Schedule, Task};
 
 /// What does not change from step to step.
 #[derive(Clone, Debug)]
@@ -127,28 +125,12 @@ impl StepKind {
     }
 }
 
-/// The work of one connection in one step.
-pub struct Work<P> {
+/// What one connection did, as [`Insert::apply`] wants to know it.
+pub struct Done<'a> {
     /// Its client, from 0.
     pub client: u32,
-    /// What it does, for the record.
-    pub role: &'static str,
-    /// Operations per second; `None`: as fast as they go.
-    pub rate: Option<f64>,
-    /// The step ends without waiting for it.
-    pub background: bool,
-    /// Its table's number.
-    pub table: u32,
-    /// What it does.
-    pub program: P,
-}
-
-/// What one connection did, as [`Insert::apply`] wants to know it.
-pub struct Done<'a, P> {
-    /// Its table's number.
-    pub table: u32,
     /// Its program, with its session still open.
-    pub program: &'a mut P,
+    pub program: &'a mut dyn Program,
     /// Rows of all its successful operations.
     pub rows: u64,
     /// No operation failed or was tried again.
@@ -177,17 +159,6 @@ pub enum Account {
         /// But for these, from here on, which it failed to delete.
         left: Option<i64>,
     },
-    /// It changed nothing.
-    Nothing,
-}
-
-/// A program that gives account of what it did.
-pub trait Accountable {
-    /// What it did to its table, if its successful operations had so many rows.
-    ///
-    /// # Errors
-    /// The engine's own, when a session can't say which keys it was given.
-    fn account(&mut self, table: &Table, rows: u64) -> Result<Account, Error>;
 }
 
 /// One client in one step.
@@ -201,14 +172,12 @@ struct Part<'a> {
 
 /// Makes the programs of connections, each with a session of its own.
 trait Programs {
-    type Program;
-
     fn inserter(
         &mut self,
         part: Part<'_>,
         feed: Feed,
         turns: Turns,
-    ) -> Result<Self::Program, Error>;
+    ) -> Result<Box<dyn Program>, Error>;
 
     /// An inserter that then creates the indexes, if that is this client's to do.
     fn indexer(
@@ -217,29 +186,29 @@ trait Programs {
         feed: Feed,
         turns: Turns,
         creates: bool,
-    ) -> Result<Self::Program, Error>;
+    ) -> Result<Box<dyn Program>, Error>;
 
     fn deleter(
         &mut self,
         part: Part<'_>,
         turns: Turns,
         published: &Arc<KeyMin>,
-    ) -> Result<Self::Program, Error>;
+    ) -> Result<Box<dyn Program>, Error>;
 
     fn range_reader(
         &mut self,
         part: Part<'_>,
         choices: RangeChoices,
-    ) -> Result<Self::Program, Error>;
+    ) -> Result<Box<dyn Program>, Error>;
 
     fn point_reader(
         &mut self,
         part: Part<'_>,
         choices: PointChoices,
-    ) -> Result<Self::Program, Error>;
+    ) -> Result<Box<dyn Program>, Error>;
 
     /// Holds long transactions; `None` where there are none.
-    fn holder(&mut self, part: Part<'_>) -> Result<Option<Self::Program>, Error>;
+    fn holder(&mut self, part: Part<'_>) -> Result<Option<Box<dyn Program>>, Error>;
 }
 
 /// One cell's benchmark: its tables and what is known of them.
@@ -309,55 +278,46 @@ impl Insert {
     ///
     /// # Errors
     /// The engine's own.
-    pub fn connections<E: SqlEngine>(
-        &self,
-        step: &Step,
-        engine: &E,
-    ) -> Result<Vec<Work<Connection<E::Session>>>, Error> {
+    pub fn connections<E: SqlEngine>(&self, step: &Step, engine: &E) -> Result<Vec<Task>, Error> {
         let programs = Statements {
             insert: self,
             engine,
         };
-        self.works(step, programs)
+        self.tasks(step, programs)
     }
 
-    fn works<M: Programs>(
-        &self,
-        step: &Step,
-        mut programs: M,
-    ) -> Result<Vec<Work<M::Program>>, Error> {
-        let mut works = Vec::new();
+    fn tasks(&self, step: &Step, mut programs: impl Programs) -> Result<Vec<Task>, Error> {
+        let mut tasks = Vec::new();
         let key_mins: Vec<Arc<KeyMin>> = self.tables.iter().map(|_| Arc::default()).collect();
         for client in 0..self.options.clients {
-            let table = if self.options.shared_table { 0 } else { client };
+            let table = self.table_of(client);
             let part = Part {
                 step,
                 client,
-                table: table as usize,
+                table,
             };
             let published = &key_mins[part.table];
-            let mut add = |role, rate, background, program| {
-                works.push(Work {
-                    client,
-                    role,
-                    rate,
-                    background,
-                    table,
-                    program,
+            let clients = self.options.clients;
+            let mut add = |role, rate: Option<f64>, background, program| {
+                let schedule = rate.map_or(Schedule::Closed, |rate| {
+                    Schedule::rate(rate, client, clients)
                 });
+                let task = Task::new(client, role, schedule, program)?;
+                tasks.push(Task { background, ..task });
+                Ok::<(), Error>(())
             };
             let feed = self.feed(part);
             match step.kind {
                 StepKind::Load { rows, .. } => {
                     let turns = Turns::new(self.commits(part, rows), None);
-                    add("insert", None, false, programs.inserter(part, feed, turns)?);
+                    add("insert", None, false, programs.inserter(part, feed, turns)?)?;
                 }
                 StepKind::Index { rows, .. } => {
                     let turns = Turns::new(self.commits(part, rows), None);
                     // Clients that share a table share its indexes: the first creates them.
-                    let creates = client == table;
+                    let creates = client as usize == table;
                     let indexer = programs.indexer(part, feed, turns, creates)?;
-                    add("index", None, false, indexer);
+                    add("index", None, false, indexer)?;
                 }
                 StepKind::Write { rows, .. } => {
                     let commits = self.commits(part, rows);
@@ -367,11 +327,11 @@ impl Insert {
                     };
                     let deletes = theirs.is_some();
                     let inserter = programs.inserter(part, feed, Turns::new(commits, ours))?;
-                    add("insert", None, false, inserter);
+                    add("insert", None, false, inserter)?;
                     if deletes {
                         let turns = Turns::new(commits, theirs);
                         let deleter = programs.deleter(part, turns, published)?;
-                        add("delete", None, false, deleter);
+                        add("delete", None, false, deleter)?;
                     }
                 }
                 StepKind::Query {
@@ -391,14 +351,14 @@ impl Insert {
                         let choices = RangeChoices::new(random(2), &queries, rows);
                         programs.range_reader(part, choices)?
                     };
-                    add("query", None, false, reader);
+                    add("query", None, false, reader)?;
                     let commits_per_s = Some(rate / f64::from(rows_per_commit));
                     let inserter = programs.inserter(part, feed, Turns::new(None, None))?;
-                    add("insert", commits_per_s, false, inserter);
+                    add("insert", commits_per_s, false, inserter)?;
                     if self.options.delete_per_insert {
                         let turns = Turns::new(None, None);
                         let deleter = programs.deleter(part, turns, published)?;
-                        add("delete", commits_per_s, false, deleter);
+                        add("delete", commits_per_s, false, deleter)?;
                     }
                 }
             }
@@ -406,10 +366,18 @@ impl Insert {
                 && !matches!(step.kind, StepKind::Load { .. } | StepKind::Index { .. })
                 && let Some(holder) = programs.holder(part)?
             {
-                add("long-transaction", Some(1.0 / seconds), true, holder);
+                add("long-transaction", Some(1.0 / seconds), true, holder)?;
             }
         }
-        Ok(works)
+        Ok(tasks)
+    }
+
+    /// The number of the table that a client works on.
+    fn table_of(&self, client: u32) -> usize {
+        match self.options.shared_table {
+            true => 0,
+            false => client as usize,
+        }
     }
 
     /// Which of how many connections inserts into its table.
@@ -445,26 +413,26 @@ impl Insert {
     ///
     /// # Errors
     /// The engine's own, when a session can't say which keys it was given.
-    pub fn apply<P: Accountable>(
-        &mut self,
-        step: &Step,
-        done: &mut [Done<'_, P>],
-    ) -> Result<(), Error> {
-        for (number, (ledger, table)) in self.ledgers.iter_mut().zip(&self.tables).enumerate() {
+    pub fn apply(&mut self, step: &Step, done: &mut [Done<'_>]) -> Result<(), Error> {
+        for number in 0..self.tables.len() {
             let (mut inserted, mut deleted) = (Vec::new(), Deleted::default());
+            let of_table = |done: &&mut Done<'_>| self.table_of(done.client) == number;
+            let done: Vec<_> = done.iter_mut().filter(of_table).collect();
+            let ledger = &mut self.ledgers[number];
             for Done {
                 program,
                 rows,
                 flawless,
                 ..
-            } in done.iter_mut().filter(|done| done.table as usize == number)
+            } in done
             {
-                match program.account(table, *rows)? {
-                    Account::Inserted {
+                let account = program.account(*rows)?;
+                match account.downcast_ref().copied() {
+                    Some(Account::Inserted {
                         last_key,
                         end_row,
                         next_key,
-                    } => {
+                    }) => {
                         inserted.push(Inserted {
                             rows: *rows,
                             last_key,
@@ -473,11 +441,11 @@ impl Insert {
                         ledger.next_row = ledger.next_row.max(end_row.unwrap_or(0));
                         ledger.next_key = ledger.next_key.max(next_key.unwrap_or(0));
                     }
-                    Account::Deleted {
+                    Some(Account::Deleted {
                         key_min,
                         is_of_old,
                         left,
-                    } => {
+                    }) => {
                         deleted.rows += *rows;
                         // Several deleters of one table each know a bound: each holds, and the largest too.
                         let holds_to = if is_of_old {
@@ -488,7 +456,7 @@ impl Insert {
                         deleted.key_min = deleted.key_min.max(Some(key_min.min(holds_to)));
                         deleted.left = [deleted.left, left].into_iter().flatten().min();
                     }
-                    Account::Nothing => {}
+                    None => {}
                 }
             }
             ledger.apply(&inserted, deleted);
@@ -545,43 +513,12 @@ impl Insert {
     }
 }
 
-impl<P: Program> Work<P> {
-    /// The kinds of operation it does, the main one first.
-    pub fn kinds(&self) -> &'static [crate::Kind] {
-        self.program.kinds()
-    }
-}
-
-impl<S: Session> Work<Connection<S>> {
-    /// A handle that ends what this connection waits for.
-    ///
-    /// # Errors
-    /// The engine's own.
-    pub fn interrupt(&mut self) -> Result<engine::Interrupt, Error> {
-        self.session().interrupt()
-    }
-
-    /// Returns the server's thread; see [`Session::server_thread`].
-    pub fn server_thread(&mut self) -> Option<u32> {
-        self.session().server_thread()
-    }
-
-    fn session(&mut self) -> &mut S {
-        match &mut self.program {
-            Connection::Inserter(inserter) | Connection::Indexer(Indexer { inserter, .. }) => {
-                &mut inserter.session
-            }
-            Connection::Deleter(deleter) => &mut deleter.session,
-            Connection::RangeReader(reader) => &mut reader.session,
-            Connection::PointReader(reader) => &mut reader.session,
-            Connection::Holder(holder) => &mut holder.session,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use engine::Outcome;
+
     use super::*;
+    use crate::{Kind, Next};
 
     pub(super) fn options() -> Options {
         Options {
@@ -601,9 +538,21 @@ mod tests {
     /// What a connection is to say that it did.
     struct Says(Account);
 
-    impl Accountable for Says {
-        fn account(&mut self, _: &Table, _: u64) -> Result<Account, Error> {
-            Ok(self.0)
+    impl Program for Says {
+        fn kinds(&self) -> &'static [Kind] {
+            &[]
+        }
+        fn prepare(&mut self) -> Next {
+            Next::Done
+        }
+        fn execute(&mut self) -> Result<Outcome, Error> {
+            Ok(Outcome::default())
+        }
+        fn expected_rows(&self) -> (u64, u64) {
+            (0, 0)
+        }
+        fn account(&mut self, _: u64) -> Result<Box<dyn std::any::Any>, Error> {
+            Ok(Box::new(self.0))
         }
     }
 
@@ -617,7 +566,7 @@ mod tests {
             .iter_mut()
             .zip(did)
             .map(|(program, &(_, rows))| Done {
-                table: 0,
+                client: 0,
                 program,
                 rows,
                 flawless: true,

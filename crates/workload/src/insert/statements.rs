@@ -10,6 +10,7 @@ use super::pace::Turns;
 use super::rows::{Feed, ROW_PARAMS};
 use super::schema::{POINT_COLUMNS, POINT_KEYS, RANGE_LIMIT, RangeQuery};
 use super::{Insert, Part, Programs, StepKind};
+use crate::Program;
 
 /// Makes programs that run statements.
 pub(super) struct Statements<'a, E> {
@@ -34,6 +35,7 @@ impl<E: SqlEngine> Statements<'_, E> {
         let statement = session.prepare(&sql, &params)?;
         Ok(Inserter {
             session,
+            table: self.insert.tables[part.table].clone(),
             statement,
             feed,
             turns,
@@ -45,21 +47,19 @@ impl<E: SqlEngine> Statements<'_, E> {
 }
 
 impl<E: SqlEngine> Programs for Statements<'_, E> {
-    type Program = Connection<E::Session>;
-
     fn inserter(
         &mut self,
         part: Part<'_>,
         feed: Feed,
         turns: Turns,
-    ) -> Result<Self::Program, Error> {
+    ) -> Result<Box<dyn Program>, Error> {
         let mut inserter = self.make_inserter(part, feed, turns)?;
         if matches!(part.step.kind, StepKind::Load { .. })
             && let Some(bulk) = self.insert.bulk_load(self.engine.dialect())
         {
             inserter.begin_bulk_load(bulk)?;
         }
-        Ok(Connection::Inserter(inserter))
+        Ok(Box::new(Connection::Inserter(inserter)))
     }
 
     fn indexer(
@@ -68,7 +68,7 @@ impl<E: SqlEngine> Programs for Statements<'_, E> {
         feed: Feed,
         turns: Turns,
         creates: bool,
-    ) -> Result<Self::Program, Error> {
+    ) -> Result<Box<dyn Program>, Error> {
         let inserter = self.make_inserter(part, feed, turns)?;
         let table = &self.insert.tables[part.table];
         let index_statements = self.insert.options.index_statements;
@@ -79,12 +79,12 @@ impl<E: SqlEngine> Programs for Statements<'_, E> {
                 .create_indexes(table, index_statements),
             false => Vec::new(),
         };
-        Ok(Connection::Indexer(Indexer {
+        Ok(Box::new(Connection::Indexer(Indexer {
             inserter,
             statements,
             next: 0,
             creating: false,
-        }))
+        })))
     }
 
     fn deleter(
@@ -92,7 +92,7 @@ impl<E: SqlEngine> Programs for Statements<'_, E> {
         part: Part<'_>,
         turns: Turns,
         published: &Arc<KeyMin>,
-    ) -> Result<Self::Program, Error> {
+    ) -> Result<Box<dyn Program>, Error> {
         let table = &self.insert.tables[part.table];
         let rows_per_commit = part.step.kind.rows_per_commit();
         let dialect = self.engine.dialect();
@@ -101,7 +101,7 @@ impl<E: SqlEngine> Programs for Statements<'_, E> {
         let delete = dialect.delete_oldest(table, rows_per_commit, shared);
         let statement = session.prepare(&delete, &[ParamType::Int8])?;
         let get_min = session.prepare(&dialect.min_key(table), &[])?;
-        Ok(Connection::Deleter(Deleter {
+        Ok(Box::new(Connection::Deleter(Deleter {
             session,
             statement,
             get_min,
@@ -110,14 +110,14 @@ impl<E: SqlEngine> Programs for Statements<'_, E> {
             oldest: Oldest::new(published),
             is_shared: shared,
             has_failed: false,
-        }))
+        })))
     }
 
     fn range_reader(
         &mut self,
         part: Part<'_>,
         choices: RangeChoices,
-    ) -> Result<Self::Program, Error> {
+    ) -> Result<Box<dyn Program>, Error> {
         let table = &self.insert.tables[part.table];
         let mut session = self.engine.connect()?;
         let mut prepare = |query: RangeQuery| -> Result<Statement, Error> {
@@ -131,18 +131,18 @@ impl<E: SqlEngine> Programs for Statements<'_, E> {
         };
         let [market, register, pdc] = self.insert.options.indexes.range_queries();
         let statements = [prepare(market)?, prepare(register)?, prepare(pdc)?];
-        Ok(Connection::RangeReader(RangeReader {
+        Ok(Box::new(Connection::RangeReader(RangeReader {
             session,
             statements,
             choices,
-        }))
+        })))
     }
 
     fn point_reader(
         &mut self,
         part: Part<'_>,
         mut choices: PointChoices,
-    ) -> Result<Self::Program, Error> {
+    ) -> Result<Box<dyn Program>, Error> {
         let table = &self.insert.tables[part.table];
         let dialect = self.engine.dialect();
         let mut session = self.engine.connect()?;
@@ -151,22 +151,22 @@ impl<E: SqlEngine> Programs for Statements<'_, E> {
         let statement = session.prepare(&lookup, &params)?;
         let get_max = session.prepare(&dialect.max_key(table), &[])?;
         choices.start(session.query_i64(&dialect.min_key(table))?.unwrap_or(0));
-        Ok(Connection::PointReader(PointReader {
+        Ok(Box::new(Connection::PointReader(PointReader {
             session,
             statement,
             get_max,
             choices,
-        }))
+        })))
     }
 
-    fn holder(&mut self, part: Part<'_>) -> Result<Option<Self::Program>, Error> {
+    fn holder(&mut self, part: Part<'_>) -> Result<Option<Box<dyn Program>>, Error> {
         let dialect = self.engine.dialect();
-        Ok(Some(Connection::Holder(Holder {
+        Ok(Some(Box::new(Connection::Holder(Holder {
             session: self.engine.connect()?,
             begin: dialect.begin(),
             commit: dialect.commit(),
             read: dialect.min_key(&self.insert.tables[part.table]),
             open: false,
-        })))
+        }))))
     }
 }

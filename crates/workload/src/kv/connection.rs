@@ -1,9 +1,11 @@
 //! What each kind of connection of the key-value sequence does.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use engine::{Direction, Error, KeyValueSession, Outcome, Scan, View};
 
+use super::Account;
 use super::data::{self, Choices, Data, Fault, Version};
 use super::witness::Witness;
 use crate::{Kind, Next, Program, Random};
@@ -52,7 +54,7 @@ macro_rules! each {
 }
 
 impl<S> Connection<S> {
-    pub(super) fn witness(&self) -> Option<&Witness> {
+    fn witness(&self) -> Option<&Witness> {
         match self {
             Self::Loader(_) | Self::Writer(_) => None,
             Self::Getter(getter) => Some(&getter.witness),
@@ -99,6 +101,20 @@ impl<S: KeyValueSession> Program for Connection<S> {
             Some(witness) if !witness.holds() => NONE_IS_RIGHT,
             _ => (expected, expected),
         }
+    }
+
+    fn account(&mut self, _: u64) -> Result<Box<dyn Any>, Error> {
+        let account = match self {
+            Self::Loader(loader) => Account::Loaded(loader.written),
+            Self::Writer(writer) => Account::Wrote {
+                begun: writer.begun,
+                written: writer.written,
+            },
+            Self::Getter(Getter { witness, .. })
+            | Self::MultiGetter(MultiGetter { witness, .. })
+            | Self::Scanner(Scanner { witness, .. }) => Account::Read(witness.verified()),
+        };
+        Ok(Box::new(account))
     }
 }
 

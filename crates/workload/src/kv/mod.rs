@@ -18,11 +18,11 @@ use std::time::Duration;
 use engine::{Direction, Durability, Error, KeyFacts, KeyValueSession, Scan, View};
 
 pub use crate::insert::Check;
-use crate::{Kind, Program, Random};
+use crate::{Program, Random, Schedule, Task};
 use connection::{Connection, Entry, Getter, Loader, MultiGetter, Scanner, Writer};
 use data::{Data, Fault, Mistake, NUMBER_BYTES, VALUE_LEAST};
 use history::{History, Written};
-use witness::Witness;
+use witness::{Verified, Witness};
 
 /// The sizes that keys, and values, have at least: below, a key does not hold its number, a value not its version.
 pub const KEY_SIZE_LEAST: u32 = NUMBER_BYTES as u32;
@@ -105,31 +105,25 @@ pub enum StepKind {
     Overwrite,
 }
 
-/// The work of one connection in one step.
-pub struct Work<S> {
-    /// Its client, from 0.
-    pub client: u32,
-    /// What it does, for the record.
-    pub role: &'static str,
-    /// Operations per second; `None`: as fast as they go.
-    pub rate: Option<f64>,
-    /// What it does.
-    pub program: Connection<S>,
-}
-
-impl<S: KeyValueSession> Work<S> {
-    /// The kinds of operation it does, the main one first.
-    pub fn kinds(&self) -> &'static [Kind] {
-        self.program.kinds()
-    }
-}
-
 /// What one connection did, as [`Kv::apply`] wants to know it.
-pub struct Done<'a, S> {
+pub struct Done<'a> {
     /// Its program.
-    pub program: &'a Connection<S>,
+    pub program: &'a mut dyn Program,
     /// No operation failed.
     pub flawless: bool,
+}
+
+/// What a connection gives account of.
+#[derive(Clone, Copy)]
+enum Account {
+    /// It wrote so many keys in their order.
+    Loaded(u64),
+    /// It began so many overwrites, of which so many succeeded.
+    Wrote {
+        begun: u64,
+        written: u64,
+    },
+    Read(Verified),
 }
 
 /// One cell's sequence: its keys and what is known of them.
@@ -177,15 +171,13 @@ impl Kv {
         &self,
         step: &Step,
         mut connect: impl FnMut() -> Result<S, Error>,
-    ) -> Result<Vec<Work<S>>, Error> {
-        let mut works = Vec::new();
-        let mut add = |client, role, rate, program| {
-            works.push(Work {
-                client,
-                role,
-                rate,
-                program,
-            });
+    ) -> Result<Vec<Task>, Error> {
+        let mut tasks = Vec::new();
+        let mut add = |client, role, rate: Option<f64>, program: Connection<S>| {
+            // The one writer beside the readers has the rate to itself.
+            let schedule = rate.map_or(Schedule::Closed, |rate| Schedule::bursts(rate, BURST));
+            tasks.push(Task::new(client, role, schedule, Box::new(program))?);
+            Ok::<(), Error>(())
         };
         let clients = self.options.clients;
         match step.kind {
@@ -199,12 +191,12 @@ impl Kv {
                     next: 0,
                     written: 0,
                 };
-                add(0, "write", None, Connection::Loader(loader));
+                add(0, "write", None, Connection::Loader(loader))?;
             }
             StepKind::Read(read) => {
                 for client in 0..clients {
                     let reader = self.reader(step, client, read, None, connect()?);
-                    add(client, "read", None, reader);
+                    add(client, "read", None, reader)?;
                 }
             }
             StepKind::ReadWhileWriting {
@@ -213,28 +205,28 @@ impl Kv {
             } => {
                 for client in 0..clients {
                     let reader = self.reader(step, client, read, Some(step.number), connect()?);
-                    add(client, "read", None, reader);
+                    add(client, "read", None, reader)?;
                 }
                 let rate = write_bytes_per_s / self.entry_bytes() as f64;
                 let writer = self.writer(step, 0, None, connect()?);
-                add(0, "write", Some(rate), writer);
+                add(0, "write", Some(rate), writer)?;
             }
             StepKind::OverwriteSome { writes } => {
                 let (each, more) = (writes / u64::from(clients), writes % u64::from(clients));
                 for client in 0..clients {
                     let quota = each + u64::from(u64::from(client) < more);
                     let writer = self.writer(step, client, Some(quota), connect()?);
-                    add(client, "write", None, writer);
+                    add(client, "write", None, writer)?;
                 }
             }
             StepKind::Overwrite => {
                 for client in 0..clients {
                     let writer = self.writer(step, client, None, connect()?);
-                    add(client, "write", None, writer);
+                    add(client, "write", None, writer)?;
                 }
             }
         }
-        Ok(works)
+        Ok(tasks)
     }
 
     fn writer<S>(&self, step: &Step, writer: u32, quota: Option<u64>, session: S) -> Connection<S> {
@@ -303,27 +295,31 @@ impl Kv {
 
     /// Takes in what a step did, whether or not it was completed, and says what is to be thought of what it read;
     /// nothing where it did not read.
-    pub fn apply<S>(&mut self, step: &Step, done: &[Done<'_, S>]) -> Vec<Check> {
-        let mut writers = Vec::new();
+    ///
+    /// # Errors
+    /// None today: programs of this workload know by themselves what they did.
+    pub fn apply(&mut self, step: &Step, done: &mut [Done<'_>]) -> Result<Vec<Check>, Error> {
+        let (mut writers, mut reads) = (Vec::new(), Vec::new());
         for Done { program, flawless } in done {
-            match program {
-                Connection::Loader(loader) => {
-                    self.keys = loader.written;
+            match program.account(0)?.downcast_ref().copied() {
+                Some(Account::Loaded(written)) => {
+                    self.keys = written;
                     Arc::make_mut(&mut self.history).loaded(step.number);
                 }
-                Connection::Writer(writer) => writers.push(Written {
-                    begun: writer.begun,
+                Some(Account::Wrote { begun, written }) => writers.push(Written {
+                    begun,
                     // After a failure it is not known which of them are there.
-                    sure: if *flawless { writer.written } else { 0 },
+                    sure: if *flawless { written } else { 0 },
                 }),
-                Connection::Getter(_) | Connection::MultiGetter(_) | Connection::Scanner(_) => {}
+                Some(Account::Read(verified)) => reads.push(verified),
+                None => {}
             }
         }
-        let checks = check_reads(done, &writers);
+        let checks = check_reads(&reads, &writers);
         if !writers.is_empty() {
             Arc::make_mut(&mut self.history).wrote(step.number, writers);
         }
-        checks
+        Ok(checks)
     }
 
     /// Compares what is in the database, by a scan of all of it, with what should be.
@@ -444,17 +440,16 @@ impl Kv {
 }
 
 /// What readers have to say, and whether they saw more of the current writer than it wrote.
-fn check_reads<S>(done: &[Done<'_, S>], writers: &[Written]) -> Vec<Check> {
-    let witnesses = || done.iter().filter_map(|done| done.program.witness());
-    if witnesses().next().is_none() {
+fn check_reads(reads: &[Verified], writers: &[Written]) -> Vec<Check> {
+    if reads.is_empty() {
         return Vec::new();
     }
-    let verified = witnesses().map(Witness::verified).sum();
-    let wrong = witnesses().map(Witness::wrong).sum();
-    let first = witnesses().find_map(Witness::first);
-    let mut checks = vec![as_written("values read", verified, wrong, first)];
+    let count = reads.iter().map(|read| read.count).sum();
+    let wrong = reads.iter().map(|read| read.wrong).sum();
+    let first = reads.iter().find_map(|read| read.first);
+    let mut checks = vec![as_written("values read", count, wrong, first)];
     if let [writer] = writers {
-        let seen = witnesses().map(Witness::seen_end).max().unwrap_or(0);
+        let seen = reads.iter().map(|read| read.seen_end).max().unwrap_or(0);
         checks.push(Check {
             what: "newest write that was read".into(),
             expected: format!("<= {}", writer.begun),

@@ -103,19 +103,24 @@ impl Witness {
         false
     }
 
-    pub(super) fn verified(&self) -> u64 {
-        self.verified
+    pub(super) fn verified(&self) -> Verified {
+        Verified {
+            count: self.verified,
+            wrong: self.wrong.get(),
+            first: self.first.get(),
+            seen_end: self.seen_end.get(),
+        }
     }
+}
 
-    pub(super) fn wrong(&self) -> u64 {
-        self.wrong.get()
-    }
-
-    pub(super) fn first(&self) -> Option<Mistake> {
-        self.first.get()
-    }
-
-    pub(super) fn seen_end(&self) -> u64 {
-        self.seen_end.get()
-    }
+/// What a reader has to say of the values that it read.
+#[derive(Clone, Copy)]
+pub(super) struct Verified {
+    /// Values that were compared.
+    pub(super) count: u64,
+    /// Of them and of those that were only looked for, the wrong ones.
+    pub(super) wrong: u64,
+    pub(super) first: Option<Mistake>,
+    /// The current writer's write after the newest that was seen.
+    pub(super) seen_end: u64,
 }

@@ -1,23 +1,22 @@
 //! What each kind of connection of the Insert Benchmark does on an engine of keys and values.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 use std::time::Duration;
 
-use engine::{
-    Direction, Error, ErrorClass, Interrupt, KeyValueSession, Outcome, Scan, Table, View,
-};
+use engine::{Direction, Error, ErrorClass, Interrupt, KeyValueSession, Outcome, Scan, View};
 
 use super::encoding::{
     Encoded, IndexLayout, KeySizes, Layout, RANGE_START_BYTES, ROW_KEY_BYTES, columns, id, no_row,
     primary_key,
 };
+use crate::insert::Account;
 use crate::insert::choices::{Oldest, PointChoices, RangeChoices};
 use crate::insert::connection::kinds;
 use crate::insert::pace::Turns;
 use crate::insert::rows::Feed;
 use crate::insert::schema::{POINT_KEYS, RANGE_LIMIT};
-use crate::insert::{Account, Accountable};
 use crate::{Kind, Next, Program};
 
 /// Rows that are read, and whose entries are written in one batch, when an index is created.
@@ -47,17 +46,6 @@ macro_rules! each {
             Connection::Indexer($inner) => $body,
         }
     };
-}
-
-impl<S> Connection<S> {
-    /// A handle that ends what this connection is busy with; `None` where that is never long.
-    pub(super) fn interrupt(&self) -> Option<Interrupt> {
-        let Self::Indexer(indexer) = self else {
-            return None;
-        };
-        let stop = Arc::clone(&indexer.stop);
-        Some(Box::new(move || stop.store(true, Relaxed)))
-    }
 }
 
 impl<S: KeyValueSession> Program for Connection<S> {
@@ -104,11 +92,17 @@ impl<S: KeyValueSession> Program for Connection<S> {
     fn expected_rows(&self) -> (u64, u64) {
         each!(self, inner => inner.expected_rows())
     }
-}
 
-impl<S: KeyValueSession> Accountable for Connection<S> {
-    fn account(&mut self, _: &Table, _: u64) -> Result<Account, Error> {
-        Ok(match self {
+    fn interrupt(&mut self) -> Result<Option<Interrupt>, Error> {
+        let Self::Indexer(indexer) = self else {
+            return Ok(None);
+        };
+        let stop = Arc::clone(&indexer.stop);
+        Ok(Some(Box::new(move || stop.store(true, Relaxed))))
+    }
+
+    fn account(&mut self, _: u64) -> Result<Box<dyn Any>, Error> {
+        let account = match self {
             Self::Inserter(inserter) | Self::Indexer(Indexer { inserter, .. }) => {
                 Account::Inserted {
                     last_key: inserter.last_key,
@@ -121,8 +115,9 @@ impl<S: KeyValueSession> Accountable for Connection<S> {
                 is_of_old: false,
                 left: deleter.claims.as_ref().and_then(Claims::left),
             },
-            Self::RangeReader(_) | Self::PointReader(_) => Account::Nothing,
-        })
+            Self::RangeReader(_) | Self::PointReader(_) => return Ok(Box::new(())),
+        };
+        Ok(Box::new(account))
     }
 }
 

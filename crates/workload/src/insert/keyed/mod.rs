@@ -15,13 +15,14 @@ mod tests;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use engine::{Comparison, Durability, Error, IndexStatements, Interrupt, KeyValueSession};
+use engine::{Comparison, Durability, Error, IndexStatements, KeyValueSession};
 
 use super::choices::{KeyMin, Oldest, PointChoices, RangeChoices};
 use super::pace::Turns;
 use super::rows::Feed;
 use super::schema::{POINT_KEYS, RangeQuery};
-use super::{Insert, Part, Programs, StepKind, Work};
+use super::{Insert, Part, Programs, StepKind};
+use crate::{Program, Task};
 use connection::{
     Claims, Connection, Counter, Deleter, Indexer, Inserter, Keys, PointReader, RangeReader,
     smallest_key,
@@ -57,7 +58,7 @@ impl Insert {
         &self,
         step: &super::Step,
         connect: impl FnMut() -> Result<S, Error>,
-    ) -> Result<Vec<Work<Connection<S>>>, Error> {
+    ) -> Result<Vec<Task>, Error> {
         let counters = |first: fn(&super::Ledger) -> i64| {
             self.ledgers
                 .iter()
@@ -70,7 +71,7 @@ impl Insert {
             next_keys: counters(|ledger| ledger.next_key),
             oldest_keys: counters(super::Ledger::key_min),
         };
-        self.works(step, programs)
+        self.tasks(step, programs)
     }
 
     fn layout(&self, table: usize) -> Layout {
@@ -127,16 +128,14 @@ impl<S: KeyValueSession, F: FnMut() -> Result<S, Error>> Batches<'_, F> {
 }
 
 impl<S: KeyValueSession, F: FnMut() -> Result<S, Error>> Programs for Batches<'_, F> {
-    type Program = Connection<S>;
-
     fn inserter(
         &mut self,
         part: Part<'_>,
         feed: Feed,
         turns: Turns,
-    ) -> Result<Self::Program, Error> {
+    ) -> Result<Box<dyn Program>, Error> {
         let inserter = self.make_inserter(part, feed, turns)?;
-        Ok(Connection::Inserter(inserter))
+        Ok(Box::new(Connection::Inserter(inserter)))
     }
 
     fn indexer(
@@ -145,7 +144,7 @@ impl<S: KeyValueSession, F: FnMut() -> Result<S, Error>> Programs for Batches<'_
         feed: Feed,
         turns: Turns,
         creates: bool,
-    ) -> Result<Self::Program, Error> {
+    ) -> Result<Box<dyn Program>, Error> {
         let inserter = self.make_inserter(part, feed, turns)?;
         let indexes = inserter.layout.indexes;
         let passes = match self.insert.options.index_statements {
@@ -156,14 +155,14 @@ impl<S: KeyValueSession, F: FnMut() -> Result<S, Error>> Programs for Batches<'_
             }
             IndexStatements::One => vec![indexes.to_vec()],
         };
-        Ok(Connection::Indexer(Indexer {
+        Ok(Box::new(Connection::Indexer(Indexer {
             inserter,
             passes,
             next: 0,
             is_creating: false,
             stop: Arc::new(AtomicBool::new(false)),
             entries: Vec::new(),
-        }))
+        })))
     }
 
     fn deleter(
@@ -171,12 +170,12 @@ impl<S: KeyValueSession, F: FnMut() -> Result<S, Error>> Programs for Batches<'_
         part: Part<'_>,
         turns: Turns,
         published: &Arc<KeyMin>,
-    ) -> Result<Self::Program, Error> {
+    ) -> Result<Box<dyn Program>, Error> {
         let layout = self.insert.layout(part.table);
         let sizes = layout.key_sizes(self.insert.ledgers[part.table].indexed);
         let rows_per_commit = part.step.kind.rows_per_commit();
         let is_shared = self.insert.options.shared_table;
-        Ok(Connection::Deleter(Deleter {
+        Ok(Box::new(Connection::Deleter(Deleter {
             session: self.session()?,
             layout,
             rows_per_commit,
@@ -186,14 +185,14 @@ impl<S: KeyValueSession, F: FnMut() -> Result<S, Error>> Programs for Batches<'_
             doomed: Vec::with_capacity(rows_per_commit as usize * sizes.total()),
             sizes,
             batch: None,
-        }))
+        })))
     }
 
     fn range_reader(
         &mut self,
         part: Part<'_>,
         choices: RangeChoices,
-    ) -> Result<Self::Program, Error> {
+    ) -> Result<Box<dyn Program>, Error> {
         let layout = self.insert.layout(part.table);
         let query = |query: RangeQuery| {
             let above = match query.comparison {
@@ -202,39 +201,32 @@ impl<S: KeyValueSession, F: FnMut() -> Result<S, Error>> Programs for Batches<'_
             };
             (layout.indexes[query.index], above)
         };
-        Ok(Connection::RangeReader(RangeReader {
+        Ok(Box::new(Connection::RangeReader(RangeReader {
             session: self.session()?,
             queries: self.insert.options.indexes.range_queries().map(query),
             choices,
             from: [0; RANGE_START_BYTES],
             key_bytes: 0,
-        }))
+        })))
     }
 
     fn point_reader(
         &mut self,
         part: Part<'_>,
         mut choices: PointChoices,
-    ) -> Result<Self::Program, Error> {
+    ) -> Result<Box<dyn Program>, Error> {
         let layout = self.insert.layout(part.table);
         let mut session = self.session()?;
         choices.start(smallest_key(&mut session, &layout)?.unwrap_or(0));
-        Ok(Connection::PointReader(PointReader {
+        Ok(Box::new(Connection::PointReader(PointReader {
             session,
             layout,
             choices,
             keys: [[0; ROW_KEY_BYTES]; POINT_KEYS as usize],
-        }))
+        })))
     }
 
-    fn holder(&mut self, _: Part<'_>) -> Result<Option<Self::Program>, Error> {
+    fn holder(&mut self, _: Part<'_>) -> Result<Option<Box<dyn Program>>, Error> {
         Ok(None)
-    }
-}
-
-impl<S: KeyValueSession> Work<Connection<S>> {
-    /// A handle that ends what this connection is busy with; `None` where that is never long.
-    pub fn interrupt(&self) -> Option<Interrupt> {
-        self.program.interrupt()
     }
 }

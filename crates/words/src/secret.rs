@@ -1,0 +1,201 @@
+//! Passwords: kept from being printed, and removed from text that may hold them.
+
+use std::fmt;
+use std::ops::Range;
+
+/// A password, or a URL that may hold one: it can't be printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a secret.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// Returns the text itself, for the connection alone.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(***)")
+    }
+}
+
+/// Replaces every password of a URL in `text`, which may be a URL, a plan, an argument or a message, by `***`.
+///
+/// In doubt it replaces too much: text in the place of a port that is not one may be a password whose host is missing.
+pub fn redact(text: &str) -> String {
+    replaced(text, |_| "***".to_owned())
+}
+
+/// Replaces passwords as [`redact`] does, and keeps the length of `text` in bytes, so that ranges of it stay valid.
+pub fn mask(text: &str) -> String {
+    replaced(text, |length| "*".repeat(length))
+}
+
+fn replaced(text: &str, by: impl Fn(usize) -> String) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut from = 0;
+    for secret in passwords(text) {
+        out.push_str(&text[from..secret.start]);
+        out.push_str(&by(secret.len()));
+        from = secret.end;
+    }
+    out.push_str(&text[from..]);
+    out
+}
+
+/// Returns the ranges of passwords, ascending: what is between `:` and the last `@` of a URL, the value of a `password`
+/// parameter, and of a server's URL without `@` a port that is not a number.
+fn passwords(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(slashes) = text[from..].find("://") {
+        let scheme = scheme_before(&text[from..from + slashes]);
+        let start = from + slashes + "://".len();
+        let quote = text[..start - "://".len() - scheme.len()]
+            .chars()
+            .next_back();
+        let is_server = ["postgres", "mysql", "mariadb"]
+            .iter()
+            .any(|it| scheme.starts_with(it));
+        let end = start + length_of(&text[start..], quote, is_server);
+        let url = &text[start..end];
+        let authority = url.find(['/', '?']).unwrap_or(url.len());
+        let mut done = 0;
+        match (url.rfind('@'), url[..authority].rfind(':')) {
+            (Some(at), _) => {
+                if let Some(colon) = url[..at].find(':') {
+                    found.push(start + colon + 1..start + at);
+                    done = at;
+                }
+            }
+            (None, Some(colon)) if is_server && !url[..authority].ends_with(']') => {
+                let mut port = url[colon + 1..authority].bytes();
+                if !port.all(|byte| byte.is_ascii_digit()) {
+                    found.push(start + colon + 1..end);
+                    done = url.len();
+                }
+            }
+            _ => {}
+        }
+        while let Some(parameter) = url[done..].find("password=") {
+            let value = done + parameter + "password=".len();
+            let end = url[value..].find('&').map_or(url.len(), |end| value + end);
+            found.push(start + value..start + end);
+            done = end;
+        }
+        from = end;
+    }
+    found.retain(|range| !range.is_empty());
+    found
+}
+
+/// Returns the scheme that `text` ends with.
+fn scheme_before(text: &str) -> &str {
+    text.rsplit(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '-' | '.'))
+        .next()
+        .unwrap_or("")
+}
+
+/// Returns the length of a URL that `text` begins with, after its `://`. In doubt it is too long: a password need not be
+/// encoded as it should be.
+fn length_of(text: &str, quote: Option<char>, is_server: bool) -> usize {
+    let quote = quote.filter(|c| matches!(c, '"' | '\'' | '`'));
+    let mut is_escaped = false;
+    let is_end = |c: char| {
+        let was_escaped = is_escaped;
+        is_escaped = c == '\\' && !was_escaped;
+        match quote {
+            _ if c == '\n' => true,
+            Some(quote) => c == quote && !was_escaped,
+            None => c.is_whitespace() && !is_server,
+        }
+    };
+    text.find(is_end).unwrap_or(text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_not_printed() {
+        let secret = Secret::new("hunter2");
+        assert_eq!(format!("{secret:?}"), "Secret(***)");
+        assert_eq!(secret.expose(), "hunter2");
+    }
+
+    #[test]
+    fn passwords_are_redacted_wherever_a_url_stands() {
+        let text = "[build.a]\nurl = \"postgresql://joe:s3cr@t@db:5432/x?sslmode=require\" # mine\nok = \"a:b@c\"";
+        assert_eq!(
+            redact(text),
+            "[build.a]\nurl = \"postgresql://joe:***@db:5432/x?sslmode=require\" # mine\nok = \"a:b@c\""
+        );
+        assert_eq!(
+            redact("build.a.url=postgres://db/x?password=pw&a=b"),
+            "build.a.url=postgres://db/x?password=***&a=b"
+        );
+        assert_eq!(redact("postgres://joe@db/x"), "postgres://joe@db/x");
+        assert_eq!(
+            redact("'postgres://a:b@c' \"postgres://d:e@f\""),
+            "'postgres://a:***@c' \"postgres://d:***@f\""
+        );
+        let comment = "# see https://a.b:80/c and write to d@e";
+        assert_eq!(redact(comment), comment);
+    }
+
+    #[test]
+    fn a_password_that_should_be_encoded_and_is_not_is_redacted() {
+        for text in [
+            "url = \"postgres://a:x'y z@h\"",
+            "url = \"postgres://a:x\\\"y@h\"",
+            "url = 'postgres://a:x\"y@h'",
+            "build.a.url=postgres://a:x y'z\"@h",
+            "url = \"postgres://a:xy@h",
+        ] {
+            let redacted = redact(text);
+            assert!(
+                redacted.contains("postgres://a:***@h"),
+                "{text} became {redacted}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_password_whose_host_is_missing_is_not_shown() {
+        for (text, shown) in [
+            (
+                "url = \"postgresql://u:s3cret\"",
+                "url = \"postgresql://u:***\"",
+            ),
+            ("mysql://u:s3/cret?password=x", "mysql://u:***"),
+            ("postgres://h:5432/d", "postgres://h:5432/d"),
+            ("postgres://[::1]/d", "postgres://[::1]/d"),
+        ] {
+            assert_eq!(redact(text), shown);
+            assert!(!mask(text).contains("s3"), "{}", mask(text));
+        }
+    }
+
+    #[test]
+    fn masked_text_keeps_its_length() {
+        for text in [
+            "postgres://joe:päss@db",
+            "x = 1",
+            "postgres://a:b@c?password=é",
+        ] {
+            let masked = mask(text);
+            assert_eq!(masked.len(), text.len());
+            assert!(
+                !masked.contains("päss") && !masked.contains('é'),
+                "{masked}"
+            );
+        }
+    }
+}
