@@ -313,7 +313,7 @@ impl<'a, S: Subject> Bench<'a, S> {
                 sink.take(reading);
             }
             let counts = sampled.states.iter().flat_map(|states| states.counts());
-            states.extend(counts.map(named_states));
+            states.extend(counts.map(seen_states));
         }
         let (first, last, sampling_error) =
             (sink.first.take(), sink.last.take(), sink.error.take());
