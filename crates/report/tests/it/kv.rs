@@ -264,6 +264,7 @@ fn row(target: usize, (step, kind, main, per_second): (&str, StepKind, &'static 
         quality: None,
         settled: None,
         fsync_us: None,
+        work_counters: Vec::new(),
         host_sums: BTreeMap::new(),
         counters: BTreeMap::new(),
         series,

@@ -349,6 +349,7 @@ fn row(
         },
         lsm: None,
         fsync_us: None,
+        work_counters: Vec::new(),
         host_sums: BTreeMap::new(),
         sla: (kind == StepKind::Query).then_some(Sla {
             kind: "insert".to_string(),
