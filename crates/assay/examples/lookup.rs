@@ -14,7 +14,7 @@ use engine::mysql::{self, MysqlSession};
 use engine::postgres::{self, PostgresSession};
 use engine::{Error, Interrupt, Outcome, ParamType, Session, Statement};
 use hdrhistogram::Histogram;
-use load::{Ended, IntervalRow, Limits, Progress, Sink, SystemClock, Time};
+use load::{Ended, IntervalRow, Limits, Sink, SystemClock, Time};
 use workload::{Kind, Next, Program, Random, Schedule, Task};
 
 const LOOKUP: Kind = Kind("lookup");
@@ -87,10 +87,6 @@ impl Sink for Kept {
         }
         Ok(())
     }
-
-    fn progress(&mut self, _: &Progress) -> Result<(), String> {
-        Ok(())
-    }
 }
 
 fn main() -> anyhow::Result<()> {
@@ -155,7 +151,6 @@ fn look_up<S: Session>(
         limits,
         &SystemClock::begin(),
         &AtomicBool::new(false),
-        |_, _| {},
         &mut kept,
     );
     if outcome.ended != Ended::Complete {

@@ -25,7 +25,7 @@ use engine::{
     Direction, Durability, Engine as _, Error, ErrorClass, KeyOrder, KeyValueSession, Scan, Scanned,
 };
 use hdrhistogram::Histogram;
-use load::{Ended, IntervalRow, Limits, Progress, Sink, SystemClock, Time};
+use load::{Ended, IntervalRow, Limits, Sink, SystemClock, Time};
 use workload::kv::{Done, Kv, Options, Read, Step, StepKind};
 use workload::{Next, Schedule};
 
@@ -264,10 +264,6 @@ impl Sink for Kept {
         }
         Ok(())
     }
-
-    fn progress(&mut self, _: &Progress) -> Result<(), String> {
-        Ok(())
-    }
 }
 
 /// Runs a step under the load and prints what it came to. The connections that go as they can are what is measured; one
@@ -295,7 +291,6 @@ fn run<S: KeyValueSession>(
         limits,
         &SystemClock::begin(),
         &AtomicBool::new(false),
-        |_, _| {},
         &mut kept,
     );
     if outcome.ended != Ended::Complete {
