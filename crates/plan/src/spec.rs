@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use words::Secret;
+
 use crate::diagnostic::Place;
 use crate::order;
 
@@ -583,45 +585,6 @@ pub enum BuildSource {
     Url(Secret),
 }
 
-/// Text that may hold a password: it can't be printed, and what is printed of it has no password.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Wraps text that may hold a password.
-    pub fn new(text: String) -> Self {
-        Self(text)
-    }
-
-    /// The text itself, for the connection alone.
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-
-    /// The text without what stands between `:` and the last `@` after `//`, and without a `password=` parameter.
-    pub fn redacted(&self) -> String {
-        let mut text = match (self.0.find("//"), self.0.rfind('@')) {
-            (Some(start), Some(at)) if at > start => match self.0[start + 2..at].find(':') {
-                Some(colon) => format!("{}***{}", &self.0[..start + 2 + colon + 1], &self.0[at..]),
-                None => self.0.clone(),
-            },
-            _ => self.0.clone(),
-        };
-        if let Some(start) = text.find("password=") {
-            let from = start + "password=".len();
-            let to = text[from..].find('&').map_or(text.len(), |end| from + end);
-            text.replace_range(from..to, "***");
-        }
-        text
-    }
-}
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Secret({})", self.redacted())
-    }
-}
-
 /// A named set of options, with what it extends already applied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -644,6 +607,20 @@ pub struct Config {
 }
 
 impl Config {
+    /// Returns a config without options.
+    pub(crate) fn new(name: &str, engine: Engine) -> Self {
+        Self {
+            name: name.to_owned(),
+            engine,
+            files: Vec::new(),
+            set: Vec::new(),
+            load: Vec::new(),
+            limits: Limits::default(),
+            unknown_options: UnknownOptions::default(),
+            statistics: false,
+        }
+    }
+
     /// The options that it declares; those of the load alone are called `load.NAME`.
     pub fn declared(&self) -> Vec<(String, String)> {
         let of_load = |(name, value): &(String, String)| {
@@ -710,26 +687,10 @@ pub struct Resolved {
     pub key: String,
     /// Its value in the plan's notation.
     pub value: String,
-    /// Where it came from.
-    pub origin: Origin,
+    /// Where it came from, for people: `default`, `plan:3:14`, `--set`.
+    pub origin: String,
     /// Its place, for a [`Diagnostic`](crate::Diagnostic).
     pub place: Place,
-}
-
-/// Where a value came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// Nobody gave it.
-    Default,
-    /// The plan file, line and column from 1.
-    File {
-        /// Line.
-        line: u32,
-        /// Column, in characters.
-        column: u32,
-    },
-    /// A `--set` argument.
-    Set,
 }
 
 impl Workload {

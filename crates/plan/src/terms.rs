@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::kinds::{Choice, Count, SmallCount, Time};
-use crate::quantity::show_duration;
+use crate::kinds::Choice;
+use crate::quantity::{Number, Quantity, TIME};
 use crate::reader::{Context, Section, check_pair};
 use crate::spec::{Checks, Terms};
 
@@ -17,9 +17,9 @@ pub(crate) fn read(cx: &mut Context<'_>, section: &mut Section) -> Terms {
         ("off", Checks::Off),
     ]);
     let checks = cx.field(section, "checks", &checks, Checks::Full);
-    let error_limit = cx.field(section, "error-limit", &Count(0..=u64::MAX), 0);
-    let attempts = cx.field(section, "attempts", &SmallCount(1..=1_000_000), 100);
-    let time = Time(Duration::ZERO..=SETTLE_MOST);
+    let error_limit = cx.field(section, "error-limit", &Quantity::count(0..=u64::MAX), 0);
+    let attempts = cx.field(section, "attempts", &Quantity::count(1..=1_000_000), 100);
+    let time = Quantity::time(Duration::ZERO..=SETTLE_MOST);
     let at_least = cx.field(section, "settle-at-least", &time, Duration::ZERO);
     let at_most = cx.field(section, "settle-at-most", &time, Duration::from_secs(1200));
     check_pair(
@@ -27,7 +27,7 @@ pub(crate) fn read(cx: &mut Context<'_>, section: &mut Section) -> Terms {
         section,
         ["settle-at-least", "settle-at-most"],
         [&at_least, &at_most],
-        |time| show_duration(*time),
+        |time| time.format(&TIME),
     );
     Terms {
         checks: checks.value,

@@ -10,9 +10,8 @@ pub mod sysbench;
 #[cfg(test)]
 mod memory;
 mod program;
-mod random;
 mod schedule;
 
 pub use program::{Kind, Next, Program, Task};
-pub use random::Random;
 pub use schedule::Schedule;
+pub(crate) use words::Random;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
+use super::rows::scale;
 use super::schema::{POINT_KEYS, RANGE_LIMIT, RangeQuery};
 use crate::Random;
-use crate::random::scale;
 
 /// The deleter learns the smallest key anew after so many deletes.
 const MIN_EVERY: u64 = 1000;
