@@ -151,14 +151,12 @@ fn config(
 /// Reads a table of options in the engine's notation.
 fn options(cx: &mut Context<'_>, engine: Engine, section: &mut Section, key: &str) -> Options {
     let path = section.name_of(key);
-    let table = section.take(key);
-    let table = table.and_then(|entry| table_of(cx, &path, entry.node));
     let mut options: Vec<(String, String, Place)> = Vec::new();
     for Entry {
         key: name,
         key_place: place,
         node,
-    } in table.unwrap_or_default().entries
+    } in cx.table(section, key).entries
     {
         let key = format!("{path}.{}", key_part(&name));
         let is_word = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
