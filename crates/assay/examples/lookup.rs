@@ -106,10 +106,10 @@ fn main() -> anyhow::Result<()> {
         row_count: number(row_count)?,
     };
     if url.starts_with("mysql:") {
-        let address = mysql::Address::from_url(url)?;
+        let address = mysql::parse_url(url)?;
         look_up(&size, SYSBENCH, || MysqlSession::connect(&address))
     } else {
-        let address = postgres::Address::from_url(url)?;
+        let address = postgres::parse_url(url)?;
         look_up(&size, PGBENCH, || PostgresSession::connect(&address))
     }
 }
