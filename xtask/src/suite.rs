@@ -116,7 +116,7 @@ pub fn run(workspace: &Workspace) -> Result<bool> {
     let total = tests.plus(Counts {
         passed: tidy.passed,
         failed: tidy.failed,
-        skipped: tidy.skipped,
+        skipped: 0,
     });
     println!("{total}");
     Ok(total.failed == 0)

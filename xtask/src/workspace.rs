@@ -1,4 +1,4 @@
-//! The checkout: where it is, which files belong to it, what cargo says of it.
+//! The checkout: where it is, and what cargo says of it.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -6,23 +6,11 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use fs_err as fs;
 use serde_json::Value;
-
-/// Folders at the top that hold what was made, not what was written. Used where git can't be asked.
-const MADE: &[&str] = &[".git", "target", "results"];
 
 /// A checkout of the project.
 pub struct Workspace {
     root: PathBuf,
-}
-
-/// A file of the project, with its path from the root.
-pub struct Source {
-    /// Path from the root, with `/` between its parts.
-    pub path: String,
-    /// What it holds; empty for a file that is not UTF-8.
-    pub text: String,
 }
 
 impl Workspace {
@@ -40,11 +28,6 @@ impl Workspace {
         Workspace {
             root: root.to_path_buf(),
         }
-    }
-
-    /// Its top folder.
-    pub fn root(&self) -> &Path {
-        &self.root
     }
 
     /// A command that runs in the top folder.
@@ -90,79 +73,6 @@ impl Workspace {
             .as_str()
             .context("`cargo metadata` names no target directory")?;
         Ok(PathBuf::from(path))
-    }
-
-    /// `path` as seen from the top folder, for messages.
-    pub fn relative(&self, path: &Path) -> String {
-        path.strip_prefix(&self.root)
-            .unwrap_or(path)
-            .display()
-            .to_string()
-    }
-
-    /// Every file of the project: those that git keeps and those that it would keep.
-    ///
-    /// Without git, or in a checkout that git does not trust, all files but those that were made.
-    pub fn sources(&self) -> Result<Vec<Source>> {
-        let mut paths = match self.paths_of_git() {
-            Some(paths) => paths,
-            None => {
-                let mut paths = Vec::new();
-                self.walk(&self.root, &mut paths)?;
-                paths
-            }
-        };
-        paths.sort();
-        let mut sources = Vec::with_capacity(paths.len());
-        for path in paths {
-            let full = self.root.join(&path);
-            // A file that git still lists may be gone already; a link is judged where it leads to.
-            if full.symlink_metadata().is_ok_and(|facts| facts.is_file()) {
-                let text = String::from_utf8(fs::read(&full)?).unwrap_or_default();
-                sources.push(Source { path, text });
-            }
-        }
-        Ok(sources)
-    }
-
-    fn paths_of_git(&self) -> Option<Vec<String>> {
-        if !self.root.join(".git").exists() {
-            return None;
-        }
-        let mut command = self.command("git");
-        command.args([
-            "ls-files",
-            "-z",
-            "--cached",
-            "--others",
-            "--exclude-standard",
-        ]);
-        let listed = command
-            .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .output()
-            .ok()?;
-        if !listed.status.success() {
-            return None;
-        }
-        let listed = String::from_utf8(listed.stdout).ok()?;
-        Some(listed.split_terminator('\0').map(str::to_owned).collect())
-    }
-
-    fn walk(&self, folder: &Path, paths: &mut Vec<String>) -> Result<()> {
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
-            let made = folder == self.root && MADE.iter().any(|made| entry.file_name() == *made);
-            if made {
-                continue;
-            }
-            if entry.file_type()?.is_dir() {
-                self.walk(&entry.path(), paths)?;
-            } else {
-                paths.push(self.relative(&entry.path()));
-            }
-        }
-        Ok(())
     }
 }
 
@@ -246,29 +156,6 @@ pub fn shown(command: &Command) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn files_are_found_without_git_and_what_was_made_is_left_out() {
-        let folder = tempfile::tempdir().unwrap();
-        for path in [
-            "a.rs",
-            "crates/x/src/lib.rs",
-            "crates/x/target/kept.txt",
-            "target/debug/made",
-            "results/made",
-        ] {
-            let path = folder.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, "text").unwrap();
-        }
-        let sources = Workspace::at(folder.path()).sources().unwrap();
-        let paths: Vec<&str> = sources.iter().map(|source| source.path.as_str()).collect();
-        assert_eq!(
-            paths,
-            ["a.rs", "crates/x/src/lib.rs", "crates/x/target/kept.txt"]
-        );
-        assert_eq!(sources[0].text, "text");
-    }
 
     #[test]
     fn a_command_is_shown_without_the_folder_of_its_program() {

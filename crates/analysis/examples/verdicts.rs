@@ -69,7 +69,7 @@ fn main() -> ExitCode {
         }
     }
     println!(
-        "\nSeveral sittings:\n\n| noise | drift | 2 + 2 repeats | 3 + 2 | 5 + 5 | 5 + 5 + 5 |\n|---|---|---|---|---|---|"
+        "\nSeveral invocations:\n\n| noise | drift | 2 + 2 repeats | 3 + 2 | 5 + 5 | 5 + 5 + 5 |\n|---|---|---|---|---|---|"
     );
     let drifts = [
         (Noise::Normal, Drift::ToAndFro),
@@ -135,13 +135,13 @@ fn orders() -> bool {
     is_kept
 }
 
-/// Prints a line of a table: a column for each number of repeats and of sittings.
+/// Prints a line of a table: a column for each number of repeats and of invocations.
 fn line(truth: Truth, columns: &[(u32, u32)]) {
     print!("| {:?} | {:?} |", truth.noise, truth.drift);
-    for &(repeats, sittings) in columns {
+    for &(repeats, invocations) in columns {
         let share = false_claims(Truth {
             repeats,
-            sittings,
+            invocations,
             ..truth
         });
         print!(" {:.1} |", 100.0 * share);

@@ -56,8 +56,8 @@ pub struct Begun {
     pub clients: u32,
     /// Which repeat, from 1.
     pub repeat: u32,
-    /// The sitting of the run, from 1; 0 in records that don't say.
-    pub sitting: u32,
+    /// The invocation of the run, from 1; 0 in records that don't say.
+    pub invocation: u32,
     /// When it began, in nanoseconds since 1970 UTC; 0 in records that don't say.
     pub started_unix_ns: u64,
 }
@@ -124,7 +124,7 @@ pub struct Row {
     /// What the engine's counters did in the step: differences of cumulative ones, final values of gauges.
     pub counters: BTreeMap<String, f64>,
     /// What an fsync took in the data directory when nothing ran there yet, in microseconds: the median of those that the
-    /// sitting began with. `None`: not measured, or others started the server, whose files may be elsewhere.
+    /// invocation began with. `None`: not measured, or others started the server, whose files may be elsewhere.
     pub fsync_us: Option<f64>,
     /// By column of `host.parquet`: the sum of its values over all seconds. Of a cumulative one that is its growth.
     pub host_sums: BTreeMap<String, f64>,

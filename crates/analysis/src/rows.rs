@@ -77,7 +77,7 @@ pub fn figures_and<T: Send>(
                 variant: cell.variant.clone(),
                 clients: cell.clients,
                 repeat: cell.repeat,
-                sitting: cell.sitting,
+                invocation: cell.invocation,
                 started_unix_ns: cell.started_unix_ns,
             });
             let read = cell_directory.read_steps()?;
@@ -376,13 +376,13 @@ fn of_server(cell: &Cell, mut host: HostSeries) -> HostSeries {
     host
 }
 
-/// The latency of fsyncs that the sitting of a cell began with, in microseconds: see [`Row::fsync_us`].
+/// The latency of fsyncs that the invocation of a cell began with, in microseconds: see [`Row::fsync_us`].
 fn fsync_us(run: &Run, cell: &Cell) -> Option<f64> {
     let mut builds = run.builds.iter();
     let is_elsewhere = builds.any(|build| build.name == cell.build && build.source.contains("://"));
-    let fsync = match cell.sitting.checked_sub(1) {
-        Some(sitting) => run.sittings.get(sitting as usize)?.fsync.as_ref(),
-        // Of a record that knows no sittings.
+    let fsync = match cell.invocation.checked_sub(1) {
+        Some(invocation) => run.invocations.get(invocation as usize)?.fsync.as_ref(),
+        // Of a record that knows no invocations.
         None => run.host.fsync.as_ref(),
     };
     fsync
@@ -429,7 +429,7 @@ fn counters(before: &[Counter], after: &[Counter]) -> (BTreeMap<String, f64>, Ve
 
 #[cfg(test)]
 mod tests {
-    use record::{Build, FsyncLatency, Sitting};
+    use record::{Build, FsyncLatency, Invocation};
 
     use super::*;
 
@@ -521,26 +521,26 @@ mod tests {
     }
 
     #[test]
-    fn an_fsync_is_that_of_the_cells_own_sitting_and_disk() {
+    fn an_fsync_is_that_of_the_cells_own_invocation_and_disk() {
         let fsync = |p50_ns| {
             Some(FsyncLatency {
                 p50_ns,
                 ..FsyncLatency::default()
             })
         };
-        let sitting = |p50_ns| Sitting {
+        let invocation = |p50_ns| Invocation {
             fsync: fsync(p50_ns),
-            ..Sitting::default()
+            ..Invocation::default()
         };
         let mut run = Run::default();
         run.host.fsync = fsync(100_000);
-        let cell = |sitting| Cell {
+        let cell = |invocation| Cell {
             build: "pg".to_owned(),
-            sitting,
+            invocation,
             ..Cell::default()
         };
         assert_eq!(fsync_us(&run, &cell(0)), Some(100.0));
-        run.sittings = vec![sitting(100_000), sitting(2_500_000)];
+        run.invocations = vec![invocation(100_000), invocation(2_500_000)];
         assert_eq!(fsync_us(&run, &cell(2)), Some(2500.0));
         assert_eq!(fsync_us(&run, &cell(3)), None);
         run.builds = vec![Build {

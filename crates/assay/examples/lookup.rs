@@ -12,10 +12,10 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use engine::mysql::{self, MysqlSession};
 use engine::postgres::{self, PostgresSession};
-use engine::{Error, Outcome, ParamType, Session, Statement};
+use engine::{Error, Interrupt, Outcome, ParamType, Session, Statement};
 use hdrhistogram::Histogram;
-use load::{Ended, IntervalRow, Limits, Progress, Schedule, Sink, SystemClock, Task, Time};
-use workload::{Kind, Next, Program, Random};
+use load::{Ended, IntervalRow, Limits, Progress, Sink, SystemClock, Time};
+use workload::{Kind, Next, Program, Random, Schedule, Task};
 
 const LOOKUP: Kind = Kind("lookup");
 
@@ -55,6 +55,10 @@ impl<S: Session> Program for Lookup<S> {
 
     fn expected_rows(&self) -> (u64, u64) {
         (1, 1)
+    }
+
+    fn interrupt(&mut self) -> Result<Option<Interrupt>, Error> {
+        self.session.interrupt().map(Some)
     }
 }
 
@@ -129,21 +133,14 @@ fn look_up<S: Session>(
         .map(|client| {
             let mut session = connect()?;
             let statement = session.prepare(sql, &[ParamType::Int4])?;
-            Ok(Task {
-                client,
-                role: "lookup",
-                schedule: Schedule::Closed,
-                background: false,
-                interrupt: Some(session.interrupt()?),
-                server_thread: None,
-                program: Lookup {
-                    session,
-                    statement,
-                    random: Random::stream(1, &[client.into()]),
-                    row_count: size.row_count,
-                    op_count: size.op_count,
-                },
-            })
+            let lookup = Lookup {
+                session,
+                statement,
+                random: Random::stream(1, &[client.into()]),
+                row_count: size.row_count,
+                op_count: size.op_count,
+            };
+            Task::new(client, "lookup", Schedule::Closed, Box::new(lookup))
         })
         .collect::<Result<Vec<_>, Error>>()?;
     let limits = Limits {

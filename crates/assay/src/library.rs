@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cli::LibraryArgs;
 use crate::outcome::{Exit, UsageError, causes_of, help_of};
-use crate::results;
+use crate::output;
 
 /// How long a library is waited for: to load, and for each config.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -90,7 +90,7 @@ pub fn refusal(error: impl Into<anyhow::Error>) -> Refusal {
 pub fn main(args: &LibraryArgs) -> anyhow::Result<Exit> {
     set_parent_process_death_signal(Some(Signal::KILL))
         .context("the end of the process that asks can't be watched")?;
-    let say = |line: String| results::print(&(line + "\n"));
+    let say = |line: String| output::print(&(line + "\n"));
     let library = match Library::open(&args.path) {
         Ok(library) => library,
         Err(error) => {

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use plan::{Config, Diagnostic, Origin, Place, Plan, Resolved};
 
-use crate::builds::engine_name;
 use crate::cli::PlanArgs;
-use crate::outcome::{PlanRefused, UsageError, complain, help_of};
-use crate::preflight::refusal;
+use crate::outcome::{PlanRefused, UsageError, help_of};
+use crate::output::complain;
 
 /// A plan with where it came from.
 pub struct PlanFile {
@@ -131,6 +130,20 @@ fn path_name(path: Option<&Path>) -> String {
 }
 
 /// The plan of a text, which has to be right.
+/// Returns a diagnostic with the help that is known.
+pub fn refusal(
+    code: &'static str,
+    place: Place,
+    message: String,
+    help: Option<&str>,
+) -> Diagnostic {
+    let diagnostic = Diagnostic::error(code, place, message);
+    match help {
+        Some(help) => diagnostic.help(help),
+        None => diagnostic,
+    }
+}
+
 #[cfg(test)]
 pub fn of_text(text: &str) -> PlanFile {
     let (plan, _) = plan::parse("plan.toml", text, &[]).unwrap();
@@ -206,7 +219,7 @@ impl PlanFile {
 
     /// Returns the value of a config, or of one that it extends, whose key within the config `is_wanted`.
     pub fn value_in(&self, config: &Config, is_wanted: impl Fn(&str) -> bool) -> Option<&Resolved> {
-        let engine = engine_name(config.engine);
+        let engine = config.engine.name();
         let mut name = config.name.as_str();
         for _ in &self.plan.configs {
             let prefix = format!("config.{engine}.{name}.");

@@ -74,7 +74,7 @@ pub struct KeyFacts {
 ///
 /// A value that is read belongs to the engine and is borrowed until the session's next call. What the session holds
 /// between calls for that (a pinned block, a kept iterator) goes with [`release`](Self::release).
-pub trait KeyValueSession: Send {
+pub trait KeyValueSession: Send + 'static {
     /// Called by a thread that is going to use the session, before its operations are measured: what the engine keeps
     /// for each thread is set here.
     fn enter_thread(&mut self) {}

@@ -40,7 +40,7 @@ pub type Interrupt = Box<dyn Fn() + Send + Sync>;
 /// An operation is [`start`](Session::start), one push per parameter in their order, [`execute`](Session::execute).
 /// What comes before `execute` talks to nobody: a session that sends messages encodes them there, outside of the
 /// time that is measured.
-pub trait Session: Send {
+pub trait Session: Send + 'static {
     /// Prepares `sql`, which is in the engine's [`crate::Dialect`], with parameters of the types `params`.
     ///
     /// # Errors

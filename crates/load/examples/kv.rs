@@ -25,8 +25,9 @@ use engine::{
     Direction, Durability, Engine as _, Error, ErrorClass, KeyOrder, KeyValueSession, Scan, Scanned,
 };
 use hdrhistogram::Histogram;
-use load::{Ended, IntervalRow, Limits, Progress, Schedule, Sink, SystemClock, Task, Time};
+use load::{Ended, IntervalRow, Limits, Progress, Sink, SystemClock, Time};
 use workload::kv::{Done, Kv, Options, Read, Step, StepKind};
+use workload::{Next, Schedule};
 
 const KEY_SIZE: usize = 20;
 const VALUE_SIZE: usize = 400;
@@ -220,19 +221,18 @@ fn fill(kv: &mut Kv, keep: bool) -> anyhow::Result<Table> {
         })
     })?;
     for work in &mut works {
-        use workload::{Next, Program};
         while work.program.prepare() != Next::Done {
             work.program.execute()?;
         }
     }
-    let done: Vec<_> = works
-        .iter()
+    let mut done: Vec<_> = works
+        .iter_mut()
         .map(|work| Done {
-            program: &work.program,
+            program: &mut *work.program,
             flawless: true,
         })
         .collect();
-    kv.apply(&step, &done);
+    kv.apply(&step, &mut done)?;
     let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(std::mem::take(&mut *kept))
 }
@@ -278,21 +278,10 @@ fn run<S: KeyValueSession>(
     time: Option<Duration>,
     connect: impl FnMut() -> Result<S, Error>,
 ) -> anyhow::Result<()> {
-    let tasks = kv
-        .connections(step, connect)?
-        .into_iter()
-        .map(|work| Task {
-            client: work.client,
-            role: work.role,
-            schedule: work.rate.map_or(Schedule::Closed, |rate| {
-                Schedule::bursts(rate, workload::kv::BURST)
-            }),
-            background: work.rate.is_some(),
-            program: work.program,
-            interrupt: None,
-            server_thread: None,
-        })
-        .collect::<Vec<_>>();
+    let mut tasks = kv.connections(step, connect)?;
+    for task in &mut tasks {
+        task.background = task.schedule != Schedule::Closed;
+    }
     let limits = Limits {
         time,
         error_limit: 0,
@@ -301,7 +290,7 @@ fn run<S: KeyValueSession>(
     };
     let main = tasks[0].role;
     let mut kept = Kept::default();
-    let outcome = load::run(
+    let mut outcome = load::run(
         tasks,
         limits,
         &SystemClock::begin(),
@@ -334,17 +323,15 @@ fn run<S: KeyValueSession>(
         (operations, cpu)
     };
     let ((operations, cpu_ns), (beside, _)) = (sums(true), sums(false));
-    let checks = kv.apply(
-        step,
-        &outcome
-            .worked
-            .iter()
-            .map(|worked| Done {
-                program: &worked.program,
-                flawless: true,
-            })
-            .collect::<Vec<_>>(),
-    );
+    let mut done: Vec<_> = outcome
+        .worked
+        .iter_mut()
+        .map(|worked| Done {
+            program: &mut *worked.program,
+            flawless: true,
+        })
+        .collect();
+    let checks = kv.apply(step, &mut done)?;
     if let Some(check) = checks.iter().find(|check| !check.holds) {
         bail!(
             "{} - {}, expected {}",

@@ -7,32 +7,13 @@ use std::sync::mpsc::{TryRecvError, sync_channel};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
-use engine::Interrupt;
-use workload::Program;
+use workload::{Program, Schedule, Task};
 
+use crate::Clock;
 use crate::collect::{Collector, KindTotals, Origin, Sink};
 use crate::tally::Lap;
 use crate::thread_use::{ThreadCpu, ThreadMeter, ThreadUse};
 use crate::worker::{Ending, Message, Shared, Worker};
-use crate::{Clock, Schedule};
-
-/// The work of one connection, and when it is to be done.
-pub struct Task<P> {
-    /// Its client, from 0.
-    pub client: u32,
-    /// What it does, for the record: `insert`.
-    pub role: &'static str,
-    /// When its operations are sent.
-    pub schedule: Schedule,
-    /// The step does not wait for it: it ends when all others have.
-    pub background: bool,
-    /// What it does.
-    pub program: P,
-    /// Ends what it waits for.
-    pub interrupt: Option<Interrupt>,
-    /// The thread of the server that serves it, where that is known and on this host.
-    pub server_thread: Option<u32>,
-}
 
 /// The threads that do the work of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,13 +50,13 @@ pub enum Ended {
 }
 
 /// What one connection did.
-pub struct Worked<P> {
+pub struct Worked {
     /// Its client, from 0.
     pub client: u32,
     /// Its role.
     pub role: &'static str,
     /// The program, with its session, as the step left them.
-    pub program: P,
+    pub program: Box<dyn Program>,
     /// When its first operation was due, since the step began.
     pub started_ns: u64,
     /// When its last operation had ended, since the step began.
@@ -95,7 +76,7 @@ pub struct Worked<P> {
 }
 
 /// What a step came to.
-pub struct Outcome<P> {
+pub struct Outcome {
     /// How it ended.
     pub ended: Ended,
     /// When it began, by the clock that was given.
@@ -104,7 +85,7 @@ pub struct Outcome<P> {
     pub elapsed_ns: u64,
     /// What each connection did, in the order of the tasks; of a step that failed because the system had no thread left,
     /// those that had one.
-    pub worked: Vec<Worked<P>>,
+    pub worked: Vec<Worked>,
     /// Totals by kind of operation.
     pub totals: BTreeMap<&'static str, KindTotals>,
     /// The longest time that one connection lost waiting for the collector: the harness' own stall.
@@ -122,14 +103,14 @@ const TICK_NS: u64 = 250_000_000;
 
 /// Runs the tasks of one step to their end. `stop` ends it early; `started` is told the moment of the common start, by
 /// `clock`, before it comes, and the threads of each connection in the order of the tasks.
-pub fn run<P: Program, C: Clock, S: Sink>(
-    tasks: Vec<Task<P>>,
+pub fn run<C: Clock, S: Sink>(
+    tasks: Vec<Task>,
     limits: Limits,
     clock: &C,
     stop: &AtomicBool,
     started: impl FnOnce(u64, &[ConnectionThreads]),
     sink: &mut S,
-) -> Outcome<P> {
+) -> Outcome {
     let deadline_ns = limits.time.map(|time| time.as_nanos() as u64);
     let shared = Shared {
         halt: AtomicBool::new(false),
@@ -210,7 +191,7 @@ pub fn run<P: Program, C: Clock, S: Sink>(
                         lap,
                     };
                     let cpu = ThreadCpu::now();
-                    let ending = catch_unwind(AssertUnwindSafe(|| worker.work(&mut task.program)));
+                    let ending = catch_unwind(AssertUnwindSafe(|| worker.work(&mut *task.program)));
                     let cpu = ThreadCpu::now().since(&cpu);
                     let used = meters.map(|meter| meter?.end());
                     let ending = ending.unwrap_or_else(|panic| {

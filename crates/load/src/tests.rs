@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use engine::{Error, ErrorClass, Outcome as Reply};
 use hdrhistogram::Histogram;
-use workload::{Kind, Next, Program};
+use workload::{Kind, Next, Program, Schedule, Task};
 
 use crate::*;
 
@@ -156,16 +156,8 @@ impl Sink for Notes {
     }
 }
 
-fn task(program: Simulated, schedule: Schedule) -> Task<Simulated> {
-    Task {
-        client: 0,
-        role: "op",
-        schedule,
-        background: false,
-        program,
-        interrupt: None,
-        server_thread: None,
-    }
+fn task(program: Simulated, schedule: Schedule) -> Task {
+    Task::new(0, "op", schedule, Box::new(program)).unwrap()
 }
 
 fn limits(seconds: Option<u64>) -> Limits {
@@ -177,11 +169,7 @@ fn limits(seconds: Option<u64>) -> Limits {
     }
 }
 
-fn run_all(
-    clock: &FakeClock,
-    tasks: Vec<Task<Simulated>>,
-    limits: Limits,
-) -> (Outcome<Simulated>, Notes) {
+fn run_all(clock: &FakeClock, tasks: Vec<Task>, limits: Limits) -> (Outcome, Notes) {
     let mut notes = Notes::default();
     let outcome = run(
         tasks,
@@ -541,7 +529,7 @@ fn a_connection_that_hangs_is_cut_off_and_fails_the_step() {
         role: "op",
         schedule: Schedule::Closed,
         background: false,
-        program: Hanging(cut, clock.clone()),
+        program: Box::new(Hanging(cut, clock.clone())),
         interrupt: Some(Box::new(move || interrupt.store(true, SeqCst))),
         server_thread: None,
     };
@@ -591,7 +579,7 @@ fn what_a_program_asks_on_the_way_takes_no_place_in_its_schedule() {
         role: "op",
         schedule: Schedule::rate(100.0, 0, 1),
         background: false,
-        program: Asking(clock.clone(), 0),
+        program: Box::new(Asking(clock.clone(), 0)),
         interrupt: None,
         server_thread: None,
     };

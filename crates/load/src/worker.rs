@@ -10,10 +10,10 @@ use std::thread::Thread;
 use std::time::Duration;
 
 use engine::{Error, ErrorClass};
-use workload::{Next, Program};
+use workload::{Next, Program, Schedule};
 
+use crate::Clock;
 use crate::tally::{Lap, Latencies};
-use crate::{Clock, Schedule};
 
 /// What all workers of a step read, and one writes when something went wrong.
 pub(crate) struct Shared {
@@ -83,7 +83,7 @@ const NAP_NS: u64 = 50_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
 
 impl<C: Clock> Worker<'_, C> {
-    pub(crate) fn work<P: Program>(&mut self, program: &mut P) -> Ending {
+    pub(crate) fn work(&mut self, program: &mut dyn Program) -> Ending {
         let mut ending = Ending::default();
         let mut index = 0_u64;
         let mut second_end_ns = SECOND_NS;

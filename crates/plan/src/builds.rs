@@ -26,11 +26,14 @@ const SCHEMES: [(&str, Engine); 4] = [
 const WAYS: &str = "give one of `sqlite = \"bundled\"`, `postgres = \"BUILD\"`, `mysql = \"BUILD\"` (MariaDB too), \
      `rocksdb = \"BUILD\"` (Speedb too), `null = \"bundled\"`, `url = \"postgresql://...\"`, `url = \"mysql://...\"`";
 
-pub(crate) fn engine_name(engine: Engine) -> &'static str {
-    ENGINES
-        .iter()
-        .find(|(_, other)| *other == engine)
-        .map_or("", |(name, _)| name)
+impl Engine {
+    /// Returns its name in plans and records.
+    pub fn name(self) -> &'static str {
+        ENGINES
+            .iter()
+            .find(|(_, other)| *other == self)
+            .map_or("", |(name, _)| name)
+    }
 }
 
 /// Reads `[build]`. A build that can't be read is left out, and then the list is not trusted.

@@ -1,6 +1,6 @@
 //! `[config.ENGINE.NAME]`: named sets of options, which may extend each other.
 
-use crate::builds::{ENGINES, engine_name};
+use crate::builds::ENGINES;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::kinds::{Choice, CpuList, Flag, Line, Size, bad_name};
 use crate::reader::{Context, Field, Kind, Section, table_of, wrong_type};
@@ -101,7 +101,7 @@ pub(crate) fn read(
                 statistics: false,
             };
             cx.resolve(
-                format!("config.{}.{IMPLICIT}", engine_name(engine)),
+                format!("config.{}.{IMPLICIT}", engine.name()),
                 "{}".to_owned(),
                 Place::Nowhere,
             );
@@ -330,7 +330,7 @@ fn extend(cx: &mut Context<'_>, written: &[Written]) -> Vec<Declared> {
             && parent_of(config).is_none()
         {
             let names = names_of(written, config.engine);
-            let engine = engine_name(config.engine);
+            let engine = config.engine.name();
             let elsewhere = written.iter().find(|other| other.name == *name);
             let mut diagnostic = Diagnostic::error(
                 "plan::unknown-config",
@@ -350,7 +350,7 @@ fn extend(cx: &mut Context<'_>, written: &[Written]) -> Vec<Declared> {
             if let Some(other) = elsewhere {
                 diagnostic = diagnostic.also(
                     other.place,
-                    format!("this one is of {}", code(engine_name(other.engine))),
+                    format!("this one is of {}", code(other.engine.name())),
                 );
             }
             cx.report(diagnostic);

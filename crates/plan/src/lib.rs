@@ -331,7 +331,7 @@ fn check_engines(cx: &mut Context<'_>, variants: Option<&[Variant]>, builds: &[(
             ),
             _ => continue,
         };
-        let engine = builds::engine_name(build.engine);
+        let engine = build.engine.name();
         cx.report(
             Diagnostic::error(
                 "plan::conflict",

@@ -1,6 +1,5 @@
 //! `[[target]]`: which builds are measured with which configs.
 
-use crate::builds::engine_name;
 use crate::configs::Declared;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::kinds::{Line, ListOf};
@@ -196,11 +195,7 @@ pub(crate) fn report_unused(cx: &mut Context<'_>, parts: &Parts<'_>, targets: &[
     for (index, declared) in parts.configs.iter().enumerate() {
         let is_used = declared.is_extended || targets.iter().any(|target| target.config == index);
         if !is_used && declared.place != Place::Nowhere {
-            let name = format!(
-                "{}.{}",
-                engine_name(declared.config.engine),
-                declared.config.name
-            );
+            let name = format!("{}.{}", declared.config.engine.name(), declared.config.name);
             cx.report(
                 Diagnostic::warning(
                     "plan::unused-config",
@@ -334,7 +329,7 @@ fn configs_of(
             )
             .label(format!(
                 "a config of {}",
-                code(engine_name(declared.config.engine))
+                code(declared.config.engine.name())
             ))
             .also(declared.place, "declared here"),
         };
@@ -373,10 +368,10 @@ fn report_without_config(cx: &mut Context<'_>, parts: &Parts<'_>, build: usize, 
             place,
             format!("build {} has no config in this target", code(build_name)),
         )
-        .label(format!("a build of {}", code(engine_name(engine))))
+        .label(format!("a build of {}", code(engine.name())))
         .help(format!(
             "configs of {}: {}",
-            code(engine_name(engine)),
+            code(engine.name()),
             list(&usable)
         ))
         .help("targets of different engines may stand in tables `[[target]]` of their own"),

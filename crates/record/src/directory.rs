@@ -408,6 +408,12 @@ impl CellRef {
             ),
         }
     }
+
+    /// Returns its name, `TARGET/[VARIANT/]cCLIENTS/rREPEAT`: its directory below `cells/`.
+    pub fn name(&self) -> &str {
+        let below = self.path.strip_prefix(CELLS);
+        below.map_or(&self.path, |name| name.trim_start_matches('/'))
+    }
 }
 
 /// `20261121T190211Z`

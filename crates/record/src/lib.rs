@@ -42,7 +42,7 @@ impl std::fmt::Display for FormatVersion {
 /// earlier minor versions read; fields that a reader does not know are skipped.
 ///
 /// - 1.0: the first.
-/// - 1.1: what going on with a run needs: its sittings, and the texts of the files that its plan names; the limits of
+/// - 1.1: what going on with a run needs: its invocations, and the texts of the files that its plan names; the limits of
 ///   servers.
 /// - 1.2: key-value steps and the trees that they began with, events of sysbench's tests, how a run measures beside its
 ///   plan, the processors' frequency.

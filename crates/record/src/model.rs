@@ -77,9 +77,9 @@ pub struct Run {
     pub workloads: Vec<WorkloadSteps>,
     /// What should be known about all results of this run.
     pub warnings: Vec<Warning>,
-    /// The times that somebody sat down to it: the first began the run, each further one went on with it.
+    /// Each run of assay that worked at it: the first began the run, the others resumed it.
     #[serde(default)]
-    pub sittings: Vec<Sitting>,
+    pub invocations: Vec<Invocation>,
 }
 
 /// The steps that each cell of a workload is made of.
@@ -128,7 +128,7 @@ impl std::fmt::Display for Assay {
 
 /// One time that a run was worked at, from the start of assay to its end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Sitting {
+pub struct Invocation {
     /// When it began.
     pub started_unix_ns: u64,
     /// When it ended, if it did: one that was killed did not.
@@ -159,7 +159,7 @@ pub struct FactDifference {
     pub name: String,
     /// What it was when the run began; `None`: it was not known.
     pub first: Option<String>,
-    /// What it was in this sitting; `None`: it was not known.
+    /// What it was in this invocation; `None`: it was not known.
     pub now: Option<String>,
 }
 
@@ -326,9 +326,9 @@ pub struct Cell {
     pub server_host: ServerHost,
     /// The user that the server ran as, where that is not assay's own.
     pub server_user: Option<String>,
-    /// The sitting of the run in which it was measured, from 1; 0 in records that don't say.
+    /// The invocation of the run in which it was measured, from 1; 0 in records that don't say.
     #[serde(default)]
-    pub sitting: u32,
+    pub invocation: u32,
     /// Tables that the cell made in a server that assay did not start, and that are there still.
     #[serde(default)]
     pub tables_left: Vec<String>,

@@ -7,10 +7,14 @@ pub mod insert;
 pub mod kv;
 pub mod sysbench;
 
+mod check;
 #[cfg(test)]
 mod memory;
 mod program;
 mod random;
+mod schedule;
 
-pub use program::{Kind, Next, Program};
+pub use check::Check;
+pub use program::{Accounts, Kind, Next, Program, Task};
 pub use random::Random;
+pub use schedule::Schedule;

@@ -1,8 +1,55 @@
 //! The contract between a workload and the load: one connection's work as a sequence of operations.
 
+use std::any::Any;
 use std::time::Duration;
 
-use engine::{Error, ErrorClass, Outcome};
+use engine::{Error, ErrorClass, Interrupt, Outcome};
+
+use crate::Schedule;
+
+/// The work of one connection, and when it is to be done.
+pub struct Task {
+    /// Its client, from 0.
+    pub client: u32,
+    /// What it does, for the record: `insert`.
+    pub role: &'static str,
+    /// When its operations are sent.
+    pub schedule: Schedule,
+    /// The step does not wait for it: it ends when all others have.
+    pub background: bool,
+    /// What it does.
+    pub program: Box<dyn Program>,
+    /// Ends what it waits for.
+    pub interrupt: Option<Interrupt>,
+    /// The thread of the server that serves it, as the server numbers it, where that is known.
+    pub server_thread: Option<u32>,
+}
+
+impl Task {
+    /// Returns the task of a program that the step waits for.
+    ///
+    /// # Errors
+    /// The engine's own, when what the program waits for can't be ended from outside.
+    pub fn new(
+        client: u32,
+        role: &'static str,
+        schedule: Schedule,
+        mut program: Box<dyn Program>,
+    ) -> Result<Self, Error> {
+        Ok(Self {
+            client,
+            role,
+            schedule,
+            background: false,
+            interrupt: program.interrupt()?,
+            server_thread: program.server_thread(),
+            program,
+        })
+    }
+}
+
+/// What the connections of a step did: each one's client, and its [`Program::account`].
+pub type Accounts = Vec<(u32, Box<dyn Any>)>;
 
 /// A kind of operation: its latencies are kept apart from those of other kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,4 +96,27 @@ pub trait Program: Send {
 
     /// Rows that the outcome must have for the data to be right: at least and at most. Asked after each success.
     fn expected_rows(&self) -> (u64, u64);
+
+    /// Returns what ends the operation that it waits for; `None` where that is never long. Asked once, before the step.
+    ///
+    /// # Errors
+    /// The engine's own.
+    fn interrupt(&mut self) -> Result<Option<Interrupt>, Error> {
+        Ok(None)
+    }
+
+    /// Returns the server's thread; see [`engine::Session::server_thread`]. Asked once, before the step.
+    fn server_thread(&mut self) -> Option<u32> {
+        None
+    }
+
+    /// Returns what its workload wants to know of what it did, in a type of that workload's own, given the rows of its
+    /// successful operations. Asked once, after the step.
+    ///
+    /// # Errors
+    /// The engine's own, when it has to be asked.
+    fn account(&mut self, rows: u64) -> Result<Box<dyn Any>, Error> {
+        let _ = rows;
+        Ok(Box::new(()))
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::estimate::{Mean, Pair};
 
-/// What the machine did in one sitting of one run, from the first to the last of the pairs there.
+/// What the machine did in one invocation of one run, from the first to the last of the pairs there.
 struct Block {
     /// From the base to the target, over all of its pairs.
     apart: f64,

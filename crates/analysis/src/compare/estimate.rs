@@ -45,7 +45,7 @@ pub(super) struct Pair {
     /// When each was begun, in any unit, from any start.
     pub base_at: f64,
     pub at: f64,
-    /// The run and the sitting in which they were.
+    /// The run and the invocation in which they were.
     pub block: (usize, u32),
 }
 

@@ -22,7 +22,7 @@ pub(super) struct Place<'a> {
 pub(super) struct Samples<'a> {
     figures: &'a Figures,
     rows: BTreeMap<(Place<'a>, &'a str), Vec<(usize, &'a Row)>>,
-    /// The sitting in which a cell was begun, and when.
+    /// The invocation in which a cell was begun, and when.
     begun: BTreeMap<CellKey<'a>, (u32, u64)>,
     /// By target, variant and clients.
     unfinished: BTreeMap<(&'a str, Option<&'a str>, u32), Vec<&'a Unfinished>>,
@@ -53,7 +53,7 @@ pub(super) struct Taken {
     rounding: f64,
     /// Its place among all rows of the figures.
     index: usize,
-    /// The sitting, and when the cell was begun; `None`: the record does not say.
+    /// The invocation, and when the cell was begun; `None`: the record does not say.
     begun: Option<(u32, u64)>,
 }
 
@@ -91,7 +91,7 @@ impl<'a> Samples<'a> {
                 cell.repeat,
             );
             if cell.started_unix_ns > 0 {
-                let begun = (cell.sitting, cell.started_unix_ns);
+                let begun = (cell.invocation, cell.started_unix_ns);
                 samples.begun.insert(key, begun);
             }
         }
@@ -307,8 +307,9 @@ type Turns = (Vec<(Taken, Taken)>, Vec<(bool, Sample)>);
 /// The pairs in the order of time; `None` when the two did not take turns.
 fn take_turns(base: &[Taken], values: &[Taken]) -> Option<Turns> {
     let beside = |a: &Taken, b: &Taken| {
-        let sitting = |taken: &Taken| taken.begun.map(|(sitting, _)| sitting);
-        (a.sample.run, a.sample.repeat, sitting(a)) == (b.sample.run, b.sample.repeat, sitting(b))
+        let invocation = |taken: &Taken| taken.begun.map(|(invocation, _)| invocation);
+        (a.sample.run, a.sample.repeat, invocation(a))
+            == (b.sample.run, b.sample.repeat, invocation(b))
     };
     let mut pairs: Vec<(Taken, Taken)> = Vec::new();
     let mut alone = Vec::new();
@@ -354,7 +355,7 @@ fn in_time(pairs: &[(Taken, Taken)]) -> Vec<Pair> {
         at: at(value),
         block: (
             base.sample.run,
-            base.begun.map_or(0, |(sitting, _)| sitting),
+            base.begun.map_or(0, |(invocation, _)| invocation),
         ),
     };
     pairs.iter().map(pair).collect()

@@ -37,7 +37,7 @@ pub(super) fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
     let rows: Vec<ComparedStep> = drafts.into_iter().map(|draft| draft.row).collect();
     let mut notes = notes(&rows, options);
     notes.extend(has_hidden_drift.then(|| {
-        "of runs or sittings with one repeat each, what the machine does in each of them anew, such as slowing down from \
+        "of runs or invocations with one repeat each, what the machine does in each of them anew, such as slowing down from \
          its beginning, counts as a change"
             .to_owned()
     }));

@@ -18,8 +18,8 @@ use super::subject::sysbench::SqlSysbench;
 use super::subject::{self, Planned, Subject};
 use super::target::{self, Up};
 use super::{Conductor, isolated, tables, unix_now_ns};
-use crate::builds;
-use crate::outcome::{causes_of, help_of, log_tail_of, print_failure};
+use crate::outcome::{causes_of, help_of, log_tail_of};
+use crate::output::print_failure;
 
 /// Lines of a server's log that a failure shows.
 pub const LOG_LINES: usize = 20;
@@ -38,13 +38,13 @@ pub fn run(
         target: target.name.clone(),
         build: build.name.clone(),
         config: plan.configs[target.config].name.clone(),
-        engine: builds::engine_name(build.engine).into(),
+        engine: build.engine.name().into(),
         workload: reference.workload.clone(),
         variant: reference.variant.clone(),
         clients: cell.clients,
         repeat: cell.repeat,
         started_unix_ns: unix_now_ns(),
-        sitting: conductor.sitting,
+        invocation: conductor.invocation,
         steps: step_names(&plan.variants[cell.variant].workload),
         ..Cell::default()
     };
@@ -295,11 +295,11 @@ impl Running<'_> {
                         .take_over(engine, wanted)
                         .context("the tables that are there are not what the plan needs")?;
                     self.note("sysbench::tables", &differences);
-                    let subject = SqlSysbench::new(engine, &mut workload, sysbench, clients);
+                    let subject = SqlSysbench::new(engine, &mut workload, sysbench);
                     return self.each_step(subject, &steps, 0..steps.len(), cell);
                 }
                 self.with_tables(engine, &tables, &create, foreign, |this| {
-                    let subject = SqlSysbench::new(engine, &mut workload, sysbench, clients);
+                    let subject = SqlSysbench::new(engine, &mut workload, sysbench);
                     this.each_step(subject, &steps, 0..steps.len(), cell)
                 })
             }

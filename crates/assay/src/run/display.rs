@@ -11,7 +11,7 @@ use load::{Amount, Progress};
 use record::{CellRef, Status, Step, StepKind};
 
 use super::pace::about;
-use crate::outcome::complain;
+use crate::output::complain;
 
 /// A plain line says how a long step is doing so often.
 const PLAIN_EVERY_S: u64 = 30;
@@ -31,7 +31,7 @@ pub struct Outlook {
     pub number: usize,
     /// The run's cells.
     pub count: usize,
-    /// Those that failed in this sitting.
+    /// Those that failed in this invocation.
     pub failed: usize,
     /// What the cells that are left will take, this one included.
     pub time_left: Duration,

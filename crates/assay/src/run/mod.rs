@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use analysis::Figures;
+use analysis::{CompareOptions, Figures};
 use anyhow::Context;
 use load::SystemClock;
 use plan::Plan;
@@ -31,26 +31,24 @@ use record::{CellRef, RecordError, Run, RunDir, Status, Target, WorkloadSteps};
 use report::Curves;
 
 use crate::cli::RunArgs;
+use crate::commands;
 use crate::host::Needs;
 use crate::outcome::{Exit, UsageError, causes_of, report_error};
+use crate::output::{print, style};
 use crate::plan_file::{self, PlanFile};
-use crate::{builds, preflight, results};
+use crate::same::host_differences;
+use crate::{locate, preflight};
 use display::{Display, Outlook};
 use matrix::Matrix;
-pub use matrix::not_applicable;
 use only::Only;
-pub use only::name as cell_name;
-pub use resume::change as build_change;
-pub use target::limits_of;
 use workplace::Workplace;
-pub use workplace::differences as host_differences;
 
 /// What all cells of a run share.
 struct Conductor<'a> {
     file: &'a PlanFile,
     directory: &'a RunDir,
-    /// Which sitting of the run this is, from 1.
-    sitting: u32,
+    /// Which invocation of the run this is, from 1.
+    invocation: u32,
     /// Where databases are made.
     data_root: PathBuf,
     /// This program, which guards servers when it is told to.
@@ -100,16 +98,17 @@ fn begin(args: &RunArgs) -> anyhow::Result<Exit> {
         (None, None) => args.results.join("data"),
     };
     let cells_to_run = matrix.tasks.iter().map(|task| task.cell);
-    let located = builds::locate(&file, cells_to_run, Some(&data_root))?.builds;
+    let located = locate::locate(&file, cells_to_run, Some(&data_root))?.builds;
     let needs = needs(&file.plan, &matrix);
     let mut place = Workplace::take(args, &data_root, &args.results, needs)?;
-    for text in matrix::not_applicable(&file.plan, |cell| only.matches(cell)) {
+    for text in preflight::not_applicable(&file.plan, |cell| only.matches(cell)) {
         place.warn("target::not-applicable", text);
     }
     let mut run = describe(&file, located, cells, started_unix_ns);
     run.host = place.host.clone();
     run.warnings.clone_from(&place.warnings);
-    run.sittings.push(place.sitting(args, started_unix_ns));
+    run.invocations
+        .push(place.invocation(args, started_unix_ns));
     let directory = RunDir::create(&args.results, &run).map_err(unusable)?;
     let _lock = lock::run_directory(directory.path())?;
     conduct(args, &file, &directory, run, place, matrix)
@@ -160,10 +159,10 @@ fn go_on(args: &RunArgs, path: &Path) -> anyhow::Result<Exit> {
             "the cells that match are complete; {} others are not",
             matrix.cell_count - matrix.complete_count
         ));
-        results::print(&format!("{}\n", path.display()))?;
+        print(&format!("{}\n", path.display()))?;
         return Ok(Exit::Ok);
     }
-    let before = run.sittings.last().cloned();
+    let before = run.invocations.last().cloned();
     let data_root = match (&args.data, &before) {
         (Some(given), _) => given.clone(),
         (None, Some(before)) => PathBuf::from(&before.data_dir),
@@ -172,24 +171,24 @@ fn go_on(args: &RunArgs, path: &Path) -> anyhow::Result<Exit> {
         }
     };
     let cells_to_run = matrix.tasks.iter().map(|task| task.cell);
-    let located = builds::locate(&file, cells_to_run, Some(&data_root))?.builds;
+    let located = locate::locate(&file, cells_to_run, Some(&data_root))?.builds;
     resume::refuse_other_builds(&run.builds, &located)?;
     let mut place = Workplace::take(args, &data_root, path, needs(&file.plan, &matrix))?;
-    let mut sitting = place.sitting(args, started_unix_ns);
-    sitting.host_differences = workplace::differences(&run.host, &place.host);
-    let number = run.sittings.len() + 1;
-    if let Some(what) = resume::other_machine(before.as_ref(), &sitting) {
+    let mut invocation = place.invocation(args, started_unix_ns);
+    invocation.host_differences = host_differences(&run.host, &place.host);
+    let number = run.invocations.len() + 1;
+    if let Some(what) = resume::other_machine(before.as_ref(), &invocation) {
         place.warn(
             "resume::other-machine",
             format!(
-                "the machine of sitting {number} is not what it was when the run began: {what}"
+                "the machine of invocation {number} is not what it was when the run began: {what}"
             ),
         );
     }
-    if run.assay != sitting.assay {
+    if run.assay != invocation.assay {
         let text = format!(
-            "assay {} continues, in sitting {number}, a run that assay {} began: figures may differ for that reason",
-            sitting.assay, run.assay
+            "assay {} continues, in invocation {number}, a run that assay {} began: figures may differ for that reason",
+            invocation.assay, run.assay
         );
         place.warn("resume::other-assay", text);
     }
@@ -204,7 +203,7 @@ fn go_on(args: &RunArgs, path: &Path) -> anyhow::Result<Exit> {
         .cloned()
         .collect();
     run.warnings.extend(new);
-    run.sittings.push(sitting);
+    run.invocations.push(invocation);
     (run.status, run.ended_unix_ns) = (Status::Incomplete, None);
     directory.write_run(&run)?;
     conduct(args, &file, &directory, run, place, matrix)
@@ -234,7 +233,7 @@ fn already_complete(args: &RunArgs, directory: &RunDir, mut run: Run) -> anyhow:
             }
         }
     }
-    results::print(&format!("{}\n", directory.path().display()))?;
+    print(&format!("{}\n", directory.path().display()))?;
     Ok(Exit::Ok)
 }
 
@@ -251,7 +250,7 @@ fn needs(plan: &Plan, matrix: &Matrix) -> Needs {
     let estimate = matrix.estimate();
     Needs {
         disk_bytes: Some(estimate.disk_bytes),
-        local_server: builds::has_local_server(plan, matrix.tasks.iter().map(|task| task.cell)),
+        local_server: locate::has_local_server(plan, matrix.tasks.iter().map(|task| task.cell)),
         connections: estimate.connections,
         working: estimate.working,
     }
@@ -270,7 +269,7 @@ fn conduct(
     let conductor = Conductor {
         file,
         directory,
-        sitting: run.sittings.len() as u32,
+        invocation: run.invocations.len() as u32,
         data_root: place.data_root.clone(),
         executable: std::env::current_exe().context("this program's own path is not known")?,
         clock: place.clock.clone(),
@@ -280,8 +279,8 @@ fn conduct(
     let result = run_cells(&conductor, &mut matrix);
     let status = *result.as_ref().unwrap_or(&Status::Failed);
     let now = unix_now_ns();
-    if let Some(sitting) = run.sittings.last_mut() {
-        (sitting.status, sitting.ended_unix_ns) = (status, Some(now));
+    if let Some(invocation) = run.invocations.last_mut() {
+        (invocation.status, invocation.ended_unix_ns) = (status, Some(now));
     }
     let mut unfinished = Unfinished::default();
     let counted = unfinished.count(directory, &run);
@@ -304,9 +303,9 @@ fn conduct(
     let (figures, curves) = analysis::figures_and(std::slice::from_ref(directory), Curves::take)?;
     let report = write_report(directory, &figures, &curves);
     if !args.quiet {
-        results::print(&results::brief(&run, &figures))?;
+        print(&report::tables_brief(&run, &figures, style()))?;
         if file.plan.against_itself {
-            results::print(&crate::compare::noise(&run, &figures))?;
+            print(&noise(&run, &figures))?;
         }
     }
     if let Some(report) = report {
@@ -323,9 +322,9 @@ fn conduct(
     let exit = if status == Status::Complete && run.status != Status::Complete {
         exit_of_part(&figures, &matrix)
     } else {
-        results::exit_of(&run, &figures)
+        exit_of(&run, &figures)
     };
-    results::print(&format!("{}\n", directory.path().display()))?;
+    print(&format!("{}\n", directory.path().display()))?;
     Ok(exit)
 }
 
@@ -333,7 +332,7 @@ fn conduct(
 fn write_report(directory: &RunDir, figures: &Figures, curves: &[Curves]) -> Option<PathBuf> {
     let output = directory.path().join("report.html");
     let directories = std::slice::from_ref(directory);
-    match results::write_report(directories, figures, curves, &[], &output) {
+    match commands::report::write_report(directories, figures, curves, &[], &output) {
         Ok(()) => Some(output),
         Err(error) => {
             report_error(&error);
@@ -401,7 +400,29 @@ impl Unfinished {
     }
 }
 
-/// The exit code of a sitting that measured all that it was to measure, of a run that lacks cells all the same.
+/// What a run of a target against itself says of the machine.
+pub fn noise(run: &Run, figures: &Figures) -> String {
+    let options = CompareOptions {
+        base: run.base.clone(),
+        metrics: Vec::new(),
+        ..CompareOptions::default()
+    };
+    let compared = analysis::compare(figures, &options);
+    format!("\n{}", report::noise_floor(&compared, style()))
+}
+
+/// How good the results of a run are, as an exit code.
+pub fn exit_of(run: &Run, figures: &Figures) -> Exit {
+    match run.status {
+        Status::Interrupted => Exit::Interrupted,
+        // What the record says of itself is not enough: it may contradict itself.
+        Status::Complete if figures.rows.iter().any(|row| !row.valid) => Exit::Invalid,
+        Status::Complete => Exit::Ok,
+        Status::Incomplete | Status::Failed => Exit::Failed,
+    }
+}
+
+/// The exit code of an invocation that measured all that it was to measure, of a run that lacks cells all the same.
 fn exit_of_part(figures: &Figures, matrix: &Matrix) -> Exit {
     let is_measured = |row: &analysis::Row| {
         matrix.tasks.iter().any(|task| {
@@ -492,7 +513,7 @@ fn describe(
                 name: target.name.clone(),
                 build: plan.builds[target.build].name.clone(),
                 config: plan.configs[target.config].name.clone(),
-                engine: builds::engine_name(plan.builds[target.build].engine).into(),
+                engine: plan.builds[target.build].engine.name().into(),
                 declared: plan.configs[target.config].declared(),
                 files: plan.configs[target.config].files.clone(),
             })

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use plan::Plan;
-use record::{Build, CellRef, FactDifference, RecordError, Run, RunDir, Sitting};
+use record::{Build, CellRef, FactDifference, Invocation, RecordError, Run, RunDir};
 
 use super::lock::{self, Lock};
 use super::matrix;
@@ -11,6 +11,7 @@ use super::only::Only;
 use crate::cli::PlanArgs;
 use crate::outcome::UsageError;
 use crate::plan_file::{self, PlanFile};
+use crate::same::build_change;
 
 /// A run that nobody else works at.
 pub struct Opened {
@@ -195,7 +196,7 @@ fn same_plan(recorded: &record::Plan, text: String, sets: Vec<String>) -> anyhow
 pub fn refuse_other_builds(recorded: &[Build], found: &[Build]) -> Result<(), UsageError> {
     for build in found {
         let was = recorded.iter().find(|was| was.name == build.name);
-        if let Some(what) = was.and_then(|was| change(was, build)) {
+        if let Some(what) = was.and_then(|was| build_change(was, build)) {
             let message = format!(
                 "build `{}` is not what it was when the run began: {what}",
                 build.name
@@ -207,41 +208,10 @@ pub fn refuse_other_builds(recorded: &[Build], found: &[Build]) -> Result<(), Us
     Ok(())
 }
 
-/// In what a build is not what it was, in words.
-pub fn change(was: &Build, is: &Build) -> Option<String> {
-    // The null engine has the version of assay.
-    if was.version != is.version && is.engine != "null" {
-        return Some(format!(
-            "its version was {}, and is {}",
-            was.version, is.version
-        ));
-    }
-    // A build may have moved.
-    let sums = |build: &Build| -> Vec<String> {
-        build.files.iter().map(|file| file.sha256.clone()).collect()
-    };
-    if sums(was) == sums(is) {
-        return None;
-    }
-    let other = is
-        .files
-        .iter()
-        .zip(&was.files)
-        .find(|(is, was)| is.sha256 != was.sha256);
-    Some(match other {
-        Some((is, _)) => format!("`{}` has changed", is.path),
-        None => format!(
-            "it had {} files, and has {}",
-            was.files.len(),
-            is.files.len()
-        ),
-    })
-}
-
-/// What of the machine has changed since the run began, in words; `last` is the sitting before `sitting`.
-pub fn other_machine(last: Option<&Sitting>, sitting: &Sitting) -> Option<String> {
+/// What of the machine has changed since the run began, in words; `last` is the invocation before `invocation`.
+pub fn other_machine(last: Option<&Invocation>, invocation: &Invocation) -> Option<String> {
     let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".into());
-    let mut parts: Vec<String> = sitting
+    let mut parts: Vec<String> = invocation
         .host_differences
         .iter()
         .map(|FactDifference { name, first, now }| {
@@ -249,7 +219,7 @@ pub fn other_machine(last: Option<&Sitting>, sitting: &Sitting) -> Option<String
         })
         .collect();
     let boot_id = last.and_then(|last| last.boot_id.as_ref());
-    if let (Some(before), Some(now)) = (boot_id, &sitting.boot_id)
+    if let (Some(before), Some(now)) = (boot_id, &invocation.boot_id)
         && before != now
     {
         parts.push("it was started again in between".into());
@@ -301,9 +271,7 @@ mod tests {
         cover_repeats(&mut later, &cells);
         assert!(matrix::numbered(&later, &cells).is_ok());
         let new = cells[before.len()..].iter();
-        Ok(new
-            .map(|cell| crate::run::cell_name(cell).to_owned())
-            .collect())
+        Ok(new.map(|cell| cell.name().to_owned()).collect())
     }
 
     #[test]
@@ -451,7 +419,7 @@ mod tests {
 
     #[test]
     fn a_machine_that_was_started_again_is_told() {
-        let sitting = |boot: &str, differences: &[(&str, &str)]| Sitting {
+        let invocation = |boot: &str, differences: &[(&str, &str)]| Invocation {
             boot_id: Some(boot.into()),
             host_differences: differences
                 .iter()
@@ -461,9 +429,9 @@ mod tests {
                     now: Some(now.into()),
                 })
                 .collect(),
-            ..Sitting::default()
+            ..Invocation::default()
         };
-        let (a, b) = (sitting("a", &[]), sitting("b", &[("cpu_model", "Z")]));
+        let (a, b) = (invocation("a", &[]), invocation("b", &[("cpu_model", "Z")]));
         assert_eq!(other_machine(Some(&a), &a), None);
         assert_eq!(
             other_machine(Some(&a), &b).as_deref(),

@@ -386,7 +386,7 @@ impl<'a, S: Subject> Bench<'a, S> {
     }
 
     /// Says what in the step's own doing spoils it.
-    fn remark(&self, record: &mut Step, outcome: &load::Outcome<S::Program>) {
+    fn remark(&self, record: &mut Step, outcome: &load::Outcome) {
         for (all, when) in [(&record.ops, ""), (&record.warm_up_ops, " of the warm-up")] {
             for (kind, ops) in all.iter().filter(|(_, ops)| ops.unexpected_rows > 0) {
                 record.reasons.push(format!(

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use engine::StartOptions;
-use engine::limits::Limits;
 use engine::mysql::Mysql;
 use engine::null::Null;
 use engine::postgres::Postgres;
@@ -15,7 +14,7 @@ use record::CellDir;
 
 use super::Conductor;
 use crate::library::Trial;
-use crate::{builds, preflight};
+use crate::{locate, preflight};
 
 /// A target that is up, of whichever engine.
 pub enum Up {
@@ -54,11 +53,11 @@ pub(super) fn bring_up(
     match (build.engine, &build.source) {
         (Engine::Null, _) => Ok(Up::Null(Null)),
         (Engine::RocksDb, BuildSource::Installed(name)) => {
-            let place = builds::installed(build.engine, name)?.place;
+            let place = locate::installed(build.engine, name)?.place;
             let library = Library::open(Path::new(&place))?;
             let data_dir = DataDir::create(&home, ROCKSDB)?;
             data_dir.wipe()?;
-            let openings = builds::openings(conductor.file, config)?;
+            let openings = locate::openings(conductor.file, config)?;
             let mut openings = openings.into_iter().map(Trial::into_config);
             let first = openings.next().unwrap_or_default();
             match RocksDb::create(&library, data_dir.path(), &first) {
@@ -98,7 +97,7 @@ pub(super) fn bring_up(
         }
         (engine @ (Engine::Postgres | Engine::Mysql), BuildSource::Installed(name)) => {
             let options = StartOptions {
-                build: &builds::installed(engine, name)?.place,
+                build: &locate::installed(engine, name)?.place,
                 data_dir: &home,
                 config_files: &conductor.file.config_texts(config)?,
                 set: &config.set,
@@ -106,12 +105,12 @@ pub(super) fn bring_up(
                 guard_exe: &conductor.executable,
                 log: &directory.log_path(),
                 connections: preflight::connections(&plan.variants[cell.variant], cell.clients),
-                limits: &limits_of(config),
+                limits: &locate::limits_of(config),
                 timeout: plan.server_timeout,
                 stop: &conductor.stop,
             };
             let given_up = |config: &str| {
-                let place = home.join(builds::engine_name(engine));
+                let place = home.join(engine.name());
                 let config = place.join(config);
                 move |error| given_up(conductor, directory, &place, &config, error)
             };
@@ -165,14 +164,6 @@ fn keep_config(server: &impl ServerEngine, directory: &CellDir) -> anyhow::Resul
         directory.write_text("server.conf", text)?;
     }
     Ok(())
-}
-
-/// What a config lets its target use.
-pub fn limits_of(config: &plan::Config) -> Limits {
-    Limits {
-        memory_bytes: config.limits.memory_bytes,
-        cpus: config.limits.cpus.clone(),
-    }
 }
 
 /// What a server leaves in `place` that did not start: the `config` that assay made goes into the record, the rest with

@@ -73,8 +73,8 @@ fn change_run(run: &Path, change: impl FnOnce(&mut Value)) {
     fs_err::write(&path, serde_json::to_vec(&value).unwrap()).unwrap();
 }
 
-fn sittings(run: &Path) -> Vec<Value> {
-    json(&run.join("run.json"))["sittings"]
+fn invocations(run: &Path) -> Vec<Value> {
+    json(&run.join("run.json"))["invocations"]
         .as_array()
         .unwrap()
         .clone()
@@ -231,17 +231,19 @@ fn a_matrix_that_is_killed_five_times_ends_with_every_cell_measured_once() {
     assert_eq!(shown.rows().len(), 24 * 4);
     shown.assert_all_valid();
     assert!(shown.json["unfinished"].as_array().unwrap().is_empty());
-    // A sitting that was killed has no end; a kill may have come before it was noted at all.
-    let sittings = sittings(&run);
-    let (last, killed) = sittings.split_last().unwrap();
+    // An invocation that was killed has no end; a kill may have come before it was noted at all.
+    let invocations = invocations(&run);
+    let (last, killed) = invocations.split_last().unwrap();
     assert_eq!(last["status"], "complete");
-    assert!((1..=5).contains(&killed.len()), "{sittings:?}");
-    for sitting in killed {
-        assert!(sitting["status"] == "incomplete" && sitting["ended_unix_ns"].is_null());
+    assert!((1..=5).contains(&killed.len()), "{invocations:?}");
+    for invocation in killed {
+        assert!(invocation["status"] == "incomplete" && invocation["ended_unix_ns"].is_null());
     }
     for path in cells(&run) {
-        let number = cell(&run.join(path)).unwrap()["sitting"].as_u64().unwrap();
-        assert!((1..=sittings.len() as u64).contains(&number));
+        let number = cell(&run.join(path)).unwrap()["invocation"]
+            .as_u64()
+            .unwrap();
+        assert!((1..=invocations.len() as u64).contains(&number));
     }
 }
 
@@ -330,17 +332,20 @@ fn an_interrupted_run_goes_on_with_the_cell_that_was_interrupted() {
         run.join("cells/lite.next/c1/r1.attempt-1/cell.json")
             .exists()
     );
-    let sittings = sittings(&run);
-    let statuses: Vec<&Value> = sittings.iter().map(|sitting| &sitting["status"]).collect();
+    let invocations = invocations(&run);
+    let statuses: Vec<&Value> = invocations
+        .iter()
+        .map(|invocation| &invocation["status"])
+        .collect();
     assert_eq!(statuses, ["interrupted", "complete"]);
-    assert_eq!(sittings[0]["data_dir"], sittings[1]["data_dir"]);
+    assert_eq!(invocations[0]["data_dir"], invocations[1]["data_dir"]);
     assert!(
-        sittings[1]["host_differences"]
+        invocations[1]["host_differences"]
             .as_array()
             .unwrap()
             .is_empty()
     );
-    let of = |path: &str| cell(&run.join(path)).unwrap()["sitting"].as_u64();
+    let of = |path: &str| cell(&run.join(path)).unwrap()["invocation"].as_u64();
     assert_eq!(of("cells/lite.base/c1/r1"), Some(1));
     assert_eq!(of("cells/lite.next/c1/r1"), Some(2));
     Shown::read(&place, &run).assert_all_valid();
@@ -438,7 +443,7 @@ fn another_assay_and_another_machine_are_warned_of_and_recorded() {
     let run = half_a_run(&place);
     change_run(&run, |run| {
         run["assay"]["version"] = "0.0.7".into();
-        run["sittings"][0]["boot_id"] = "another".into();
+        run["invocations"][0]["boot_id"] = "another".into();
         let facts = run["host"]["facts"].as_array_mut().unwrap();
         let model = facts.iter_mut().find(|fact| fact[0] == "kernel_release");
         model.unwrap()[1] = "2.0".into();
@@ -447,7 +452,7 @@ fn another_assay_and_another_machine_are_warned_of_and_recorded() {
         .assay(&["run", "--resume", run.to_str().unwrap()])
         .expect_code(0)
         .expect_in_stderr(&[
-            "warning[resume::other-machine]: the machine of sitting 2 is not what it was when the run began: \
+            "warning[resume::other-machine]: the machine of invocation 2 is not what it was when the run began: \
              kernel_release was 2.0, and is ",
             "it was started again in between",
             "warning[resume::other-assay]",
@@ -455,10 +460,10 @@ fn another_assay_and_another_machine_are_warned_of_and_recorded() {
         ]);
     let record = json(&run.join("run.json"));
     assert_eq!(record["assay"]["version"], "0.0.7");
-    let by = &record["sittings"][1]["assay"];
+    let by = &record["invocations"][1]["assay"];
     assert_eq!(by["version"], env!("CARGO_PKG_VERSION"));
     assert!(by["profile"].is_string(), "{by}");
-    let differences = &record["sittings"][1]["host_differences"];
+    let differences = &record["invocations"][1]["host_differences"];
     assert_eq!(differences[0]["name"], "kernel_release");
     assert_eq!(differences[0]["first"], "2.0");
     let warnings = record["warnings"].as_array().unwrap();
@@ -521,7 +526,7 @@ fn only_the_cells_that_match_are_measured() {
     let expected = ["lite.next/c1/r1", "lite.base/c2/r1", "lite.next/c2/r1"];
     assert_eq!(cells(&run), expected.map(|cell| format!("cells/{cell}")));
     assert_eq!(
-        sittings(&run)[0]["only"],
+        invocations(&run)[0]["only"],
         serde_json::json!(["*.next", "lite.base/c2/*"])
     );
     let shown = Shown::read(&place, &run);
@@ -559,7 +564,7 @@ fn only_the_cells_that_match_are_measured() {
             .contains("the cells that match are complete; 1 others are not"),
         "{ended}"
     );
-    assert_eq!(sittings(&run).len(), 2);
+    assert_eq!(invocations(&run).len(), 2);
     let (_, status) = resume("lite.next");
     assert_eq!(status, "complete");
     Shown::read(&place, &run).assert_all_valid();
@@ -623,12 +628,12 @@ fn a_build_that_breaks_fails_its_cells_alone_and_mended_it_is_measured() {
     // As long as it is missing, or is another one, nothing is measured.
     let path = run.to_str().unwrap();
     place.assay(&["run", "--resume", path]).expect_code(2);
-    assert_eq!(sittings(&run).len(), 1);
+    assert_eq!(invocations(&run).len(), 1);
     fs_err::write(&program, "#!/bin/sh\nexec true\n").unwrap();
     fs_err::set_permissions(&program, fs_err::metadata(&aside).unwrap().permissions()).unwrap();
     let other = place.assay(&["run", "--resume", path]);
     assert_ne!(other.code, Some(0), "{other}");
-    assert_eq!(sittings(&run).len(), 1);
+    assert_eq!(invocations(&run).len(), 1);
 
     fs_err::rename(&aside, &program).unwrap();
     let mended = place

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use record::{
     Assay, Build, Cell, CellDir, CellRef, Check, Connection, Counter, Cpu, FORMAT, FactDifference,
-    Failure, FileHash, FsyncLatency, HeldUp, Host, HostColumn, Interval, Latency, Limit, Ops, Plan,
-    PlanFile, ResolvedValue, Run, RunDir, ServerHost, Setting, Settle, Sitting, Status, Step,
-    StepKind, StorageSize, Target, Warning, WorkloadSteps, latency_histogram,
+    Failure, FileHash, FsyncLatency, HeldUp, Host, HostColumn, Interval, Invocation, Latency,
+    Limit, Ops, Plan, PlanFile, ResolvedValue, Run, RunDir, ServerHost, Setting, Settle, Status,
+    Step, StepKind, StorageSize, Target, Warning, WorkloadSteps, latency_histogram,
 };
 
 pub const HOST_COLUMNS: [HostColumn<'static>; 2] = [
@@ -103,7 +103,7 @@ pub fn run() -> Run {
             code: "host::swap-in-use".into(),
             text: "swap is in use".into(),
         }],
-        sittings: vec![Sitting {
+        invocations: vec![Invocation {
             started_unix_ns: 1_795_287_731_250_000_000,
             ended_unix_ns: Some(1_795_287_799_000_000_000),
             status: Status::Complete,
@@ -143,7 +143,7 @@ pub fn cell() -> Cell {
         embedded: true,
         server_host: ServerHost::Remote,
         server_user: Some("postgres".into()),
-        sitting: 1,
+        invocation: 1,
         tables_left: vec!["pi1".into()],
         limits: vec![Limit {
             what: "memory".into(),

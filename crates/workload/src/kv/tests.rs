@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Next;
-use crate::memory::{Client, Memory};
+use crate::memory::Memory;
 
 fn options() -> Options {
     Options {
@@ -28,7 +28,7 @@ struct Bench {
 /// What a step came to.
 struct Came {
     checks: Vec<Check>,
-    works: Vec<Work<Client>>,
+    works: Vec<Task>,
     operations: u64,
     unexpected: u64,
 }
@@ -73,14 +73,14 @@ impl Bench {
                 break;
             }
         }
-        let done: Vec<Done<'_, Client>> = works
-            .iter()
+        let mut done: Vec<Done<'_>> = works
+            .iter_mut()
             .map(|work| Done {
-                program: &work.program,
+                program: &mut *work.program,
                 flawless: true,
             })
             .collect();
-        let checks = self.kv.apply(&step, &done);
+        let checks = self.kv.apply(&step, &mut done).unwrap();
         Came {
             checks,
             works,
@@ -177,8 +177,12 @@ fn a_reader_may_see_what_its_writer_writes_meanwhile() {
         assert_eq!(done.checks[1].what, "newest write that was read");
         let seen: u64 = done.checks[1].found.parse().unwrap();
         assert!((2000..=3000).contains(&seen), "{seen}");
-        let rates: Vec<_> = done.works.iter().map(|work| work.rate).collect();
-        assert_eq!(rates, [None, None, None, Some(100.0)]);
+        let rates: Vec<_> = done.works.iter().map(|work| work.schedule).collect();
+        let writes = Schedule::bursts(100.0, BURST);
+        assert_eq!(
+            rates,
+            [[Schedule::Closed; 3].as_slice(), &[writes]].concat()
+        );
         let roles: Vec<_> = done.works.iter().map(|work| work.role).collect();
         assert_eq!(roles, ["read", "read", "read", "write"]);
     }
@@ -190,7 +194,10 @@ fn the_kinds_of_operation_have_their_names() {
     let kind = |kind| {
         let step = Step { number: 9, kind };
         let connect = || Ok(bench.memory.connect());
-        bench.kv.connections(&step, connect).unwrap()[0].kinds()[0].0
+        bench.kv.connections(&step, connect).unwrap()[0]
+            .program
+            .kinds()[0]
+            .0
     };
     assert_eq!(kind(StepKind::FillSeq), "put");
     assert_eq!(kind(StepKind::Overwrite), "put");

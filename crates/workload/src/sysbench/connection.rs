@@ -1,8 +1,9 @@
 //! What each kind of connection of the sysbench workload does.
 
+use std::any::Any;
 use std::ops::RangeInclusive;
 
-use engine::{Error, ErrorClass, Outcome, Session, Statement};
+use engine::{Error, ErrorClass, Interrupt, Outcome, Session, Statement};
 
 use super::compile::{Drawn, Effect, Event, Streams};
 use super::data::Rows;
@@ -20,75 +21,8 @@ pub mod kinds {
     pub const EVENT: Kind = Kind("event");
 }
 
-/// One connection: what it is decides what it does.
-pub enum Connection<S> {
-    /// Loads rows.
-    Loader(Loader<S>),
-    /// Creates indexes.
-    Indexer(Indexer<S>),
-    /// Runs a test.
-    Runner(Box<Runner<S>>),
-}
-
-macro_rules! each {
-    ($connection:expr, $inner:ident => $body:expr) => {
-        match $connection {
-            Connection::Loader($inner) => $body,
-            Connection::Indexer($inner) => $body,
-            Connection::Runner($inner) => $body,
-        }
-    };
-}
-
-impl<S: Session> Program for Connection<S> {
-    fn kinds(&self) -> &'static [Kind] {
-        match self {
-            Self::Loader(_) => &[kinds::INSERT],
-            Self::Indexer(_) => &[kinds::CREATE_INDEX],
-            Self::Runner(_) => &[kinds::EVENT],
-        }
-    }
-
-    #[inline]
-    fn prepare(&mut self) -> Next {
-        each!(self, inner => inner.prepare())
-    }
-
-    #[inline]
-    fn execute(&mut self) -> Result<Outcome, Error> {
-        each!(self, inner => inner.execute())
-    }
-
-    #[inline]
-    fn expected_rows(&self) -> (u64, u64) {
-        each!(self, inner => inner.expected_rows())
-    }
-
-    fn may_retry(&self, class: ErrorClass) -> bool {
-        class.is_transient()
-            || match self {
-                Self::Loader(_) | Self::Indexer(_) => false,
-                // Another connection put the same row back between its own delete and insert. Done again, it deletes
-                // that one.
-                Self::Runner(runner) => class == ErrorClass::DuplicateKey && runner.puts_back,
-            }
-    }
-}
-
-impl<S: Session> Connection<S> {
-    pub(super) fn session(&mut self) -> &mut S {
-        each!(self, inner => &mut inner.session)
-    }
-
-    /// What it did to the number of rows, by the number of the table.
-    pub(super) fn changes(&self) -> &[(u32, Changes)] {
-        match self {
-            Self::Loader(loader) => &loader.changes,
-            Self::Indexer(_) => &[],
-            Self::Runner(runner) => &runner.changes,
-        }
-    }
-}
+/// What was done to the number of rows, by the number of the table: what a program gives account of.
+pub(super) type ByTable = Vec<(u32, Changes)>;
 
 /// What was done to the number of a table's rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -138,12 +72,16 @@ pub struct Loader<S> {
     pub(super) batches: Vec<Batches>,
     /// Keys are of 64 bits.
     pub(super) is_wide: bool,
-    pub(super) changes: Vec<(u32, Changes)>,
+    pub(super) changes: ByTable,
     /// Rows of the current statement, and their table's place.
     pub(super) current: (u32, usize),
 }
 
-impl<S: Session> Loader<S> {
+impl<S: Session> Program for Loader<S> {
+    fn kinds(&self) -> &'static [Kind] {
+        &[kinds::INSERT]
+    }
+
     fn prepare(&mut self) -> Next {
         while let Some(batches) = self.batches.last_mut() {
             if batches.keys.is_empty() {
@@ -183,6 +121,18 @@ impl<S: Session> Loader<S> {
     fn expected_rows(&self) -> (u64, u64) {
         (self.current.0.into(), self.current.0.into())
     }
+
+    fn interrupt(&mut self) -> Result<Option<Interrupt>, Error> {
+        self.session.interrupt().map(Some)
+    }
+
+    fn server_thread(&mut self) -> Option<u32> {
+        self.session.server_thread()
+    }
+
+    fn account(&mut self, _: u64) -> Result<Box<dyn Any>, Error> {
+        Ok(Box::new(self.changes.clone()))
+    }
 }
 
 /// Creates the indexes of some tables.
@@ -192,7 +142,11 @@ pub struct Indexer<S> {
     pub(super) next: usize,
 }
 
-impl<S: Session> Indexer<S> {
+impl<S: Session> Program for Indexer<S> {
+    fn kinds(&self) -> &'static [Kind] {
+        &[kinds::CREATE_INDEX]
+    }
+
     fn prepare(&mut self) -> Next {
         if self.next == self.statements.len() {
             return Next::Done;
@@ -208,6 +162,14 @@ impl<S: Session> Indexer<S> {
 
     fn expected_rows(&self) -> (u64, u64) {
         (0, 0)
+    }
+
+    fn interrupt(&mut self) -> Result<Option<Interrupt>, Error> {
+        self.session.interrupt().map(Some)
+    }
+
+    fn server_thread(&mut self) -> Option<u32> {
+        self.session.server_thread()
     }
 }
 
@@ -295,7 +257,7 @@ pub struct Runner<S> {
     /// The text of a statement that is not prepared.
     text: String,
     transactions: Option<Transactions>,
-    changes: Vec<(u32, Changes)>,
+    pub(super) changes: ByTable,
     /// The place of the event's table in `changes`.
     table: usize,
     progress: Progress,
@@ -324,17 +286,6 @@ impl<S: Session> Runner<S> {
             table: 0,
             progress: Progress::default(),
         }
-    }
-
-    #[inline]
-    fn prepare(&mut self) -> Next {
-        self.table = self.streams.choices.below(self.changes.len() as u64) as usize;
-        self.event.draw(&mut self.streams, &mut self.drawn);
-        self.progress = self.beginning();
-        if self.transactions.is_none() {
-            self.start_next();
-        }
-        Next::Ready(0)
     }
 
     /// Before the first statement of the event that was drawn.
@@ -369,15 +320,6 @@ impl<S: Session> Runner<S> {
             }
             self.progress.is_started = true;
         }
-    }
-
-    #[inline]
-    fn execute(&mut self) -> Result<Outcome, Error> {
-        let result = self.run();
-        if let Err(error) = &result {
-            self.give_up(error.class);
-        }
-        result
     }
 
     #[inline]
@@ -464,7 +406,40 @@ impl<S: Session> Runner<S> {
         self.progress = self.beginning();
     }
 
-    #[inline]
+    #[cfg(test)]
+    pub(super) fn next_random(&mut self) -> u64 {
+        self.streams.choices.next_u64()
+    }
+}
+
+impl<S: Session> Program for Runner<S> {
+    fn kinds(&self) -> &'static [Kind] {
+        &[kinds::EVENT]
+    }
+
+    fn prepare(&mut self) -> Next {
+        self.table = self.streams.choices.below(self.changes.len() as u64) as usize;
+        self.event.draw(&mut self.streams, &mut self.drawn);
+        self.progress = self.beginning();
+        if self.transactions.is_none() {
+            self.start_next();
+        }
+        Next::Ready(0)
+    }
+
+    fn execute(&mut self) -> Result<Outcome, Error> {
+        let result = self.run();
+        if let Err(error) = &result {
+            self.give_up(error.class);
+        }
+        result
+    }
+
+    fn may_retry(&self, class: ErrorClass) -> bool {
+        // Another connection put the same row back between its own delete and insert. Done again, it deletes that one.
+        class.is_transient() || class == ErrorClass::DuplicateKey && self.puts_back
+    }
+
     fn expected_rows(&self) -> (u64, u64) {
         match self.progress.is_wrong {
             false => (0, u64::MAX),
@@ -473,8 +448,15 @@ impl<S: Session> Runner<S> {
         }
     }
 
-    #[cfg(test)]
-    pub(super) fn next_random(&mut self) -> u64 {
-        self.streams.choices.next_u64()
+    fn interrupt(&mut self) -> Result<Option<Interrupt>, Error> {
+        self.session.interrupt().map(Some)
+    }
+
+    fn server_thread(&mut self) -> Option<u32> {
+        self.session.server_thread()
+    }
+
+    fn account(&mut self, _: u64) -> Result<Box<dyn Any>, Error> {
+        Ok(Box::new(self.changes.clone()))
     }
 }

@@ -21,15 +21,15 @@ mod tests;
 use std::ops::RangeInclusive;
 
 use engine::{
-    Column, ColumnType, Dialect, Error, ErrorClass, Index, IndexStatements, Interrupt, ParamType,
-    Session, SqlEngine, Statement, Table, TableFacts,
+    Column, ColumnType, Dialect, Error, ErrorClass, Index, IndexStatements, ParamType, Session,
+    SqlEngine, Statement, Table, TableFacts,
 };
 
-pub use crate::insert::Check;
-use crate::{Kind, Program, Random};
+use crate::Check;
+use crate::{Program, Random, Schedule, Task};
 use compile::{Event, Streams, Target};
 use connection::{
-    Batches, Changes, Connection, Control, Indexer, Loader, OfTable, Runner, Transactions,
+    Batches, ByTable, Changes, Control, Indexer, Loader, OfTable, Runner, Transactions,
 };
 use data::Rows;
 use expression::Environment;
@@ -91,40 +91,6 @@ pub enum StepKind {
         /// Events per second and client; `None`: as fast as they go.
         rate: Option<f64>,
     },
-}
-
-/// The work of one connection in one step.
-pub struct Work<P> {
-    /// Its client, from 0.
-    pub client: u32,
-    /// What it does, for the record.
-    pub role: &'static str,
-    /// Operations per second; `None`: as fast as they go.
-    pub rate: Option<f64>,
-    /// What it does.
-    pub program: P,
-}
-
-impl<P: Program> Work<P> {
-    /// The kinds of operation it does, the main one first.
-    pub fn kinds(&self) -> &'static [Kind] {
-        self.program.kinds()
-    }
-}
-
-impl<S: Session> Work<Connection<S>> {
-    /// A handle that ends what this connection waits for.
-    ///
-    /// # Errors
-    /// The engine's own.
-    pub fn interrupt(&mut self) -> Result<Interrupt, Error> {
-        self.program.session().interrupt()
-    }
-
-    /// Returns the server's thread; see [`Session::server_thread`].
-    pub fn server_thread(&mut self) -> Option<u32> {
-        self.program.session().server_thread()
-    }
 }
 
 /// One cell's benchmark: its tables and what is known of them.
@@ -201,11 +167,7 @@ impl Sysbench {
     ///
     /// # Errors
     /// The engine's own; what is wrong with a test.
-    pub fn connections<E: SqlEngine>(
-        &self,
-        step: &Step,
-        engine: &E,
-    ) -> Result<Vec<Work<Connection<E::Session>>>, Error> {
+    pub fn connections<E: SqlEngine>(&self, step: &Step, engine: &E) -> Result<Vec<Task>, Error> {
         match &step.kind {
             StepKind::Load => self.loaders(engine),
             StepKind::Index => self.indexers(engine),
@@ -216,39 +178,31 @@ impl Sysbench {
             } => (0..self.options.clients)
                 .map(|client| {
                     let program = self.runner(step, test, *distribution, client, engine)?;
-                    Ok(Work {
-                        client,
-                        role: "event",
-                        rate: *rate,
-                        program: Connection::Runner(Box::new(program)),
-                    })
+                    let schedule = rate.map_or(Schedule::Closed, |rate| {
+                        Schedule::rate(rate, client, self.options.clients)
+                    });
+                    Task::new(client, "event", schedule, Box::new(program))
                 })
                 .collect(),
         }
     }
 
     /// All rows in the order of their tables and keys, in so many parts of equal length.
-    fn loaders<E: SqlEngine>(
-        &self,
-        engine: &E,
-    ) -> Result<Vec<Work<Connection<E::Session>>>, Error> {
+    fn loaders<E: SqlEngine>(&self, engine: &E) -> Result<Vec<Task>, Error> {
         let total = u128::from(self.options.rows) * u128::from(self.options.tables);
         let parts = self.options.load_connections.max(1);
-        let mut works = Vec::new();
+        let mut tasks = Vec::new();
         for part in 0..parts {
             let edge = |part: u32| total * u128::from(part) / u128::from(parts);
             let (from, to) = (edge(part), edge(part + 1));
             if from == to {
                 continue;
             }
-            works.push(Work {
-                client: part % self.options.clients.max(1),
-                role: "insert",
-                rate: None,
-                program: Connection::Loader(self.loader(engine, from, to)?),
-            });
+            let client = part % self.options.clients.max(1);
+            let loader = Box::new(self.loader(engine, from, to)?);
+            tasks.push(Task::new(client, "insert", Schedule::Closed, loader)?);
         }
-        Ok(works)
+        Ok(tasks)
     }
 
     /// Loads the rows from number `from` until `to`, counted over all tables from 0.
@@ -312,10 +266,7 @@ impl Sysbench {
         })
     }
 
-    fn indexers<E: SqlEngine>(
-        &self,
-        engine: &E,
-    ) -> Result<Vec<Work<Connection<E::Session>>>, Error> {
+    fn indexers<E: SqlEngine>(&self, engine: &E) -> Result<Vec<Task>, Error> {
         let parts = self
             .options
             .load_connections
@@ -334,16 +285,13 @@ impl Sysbench {
                             .create_indexes(table, IndexStatements::Usual)
                     })
                     .collect();
-                Ok(Work {
-                    client: part as u32 % self.options.clients.max(1),
-                    role: "index",
-                    rate: None,
-                    program: Connection::Indexer(Indexer {
-                        session: engine.connect()?,
-                        statements,
-                        next: 0,
-                    }),
-                })
+                let client = part as u32 % self.options.clients.max(1);
+                let indexer = Indexer {
+                    session: engine.connect()?,
+                    statements,
+                    next: 0,
+                };
+                Task::new(client, "index", Schedule::Closed, Box::new(indexer))
             })
             .collect()
     }
@@ -421,15 +369,21 @@ impl Sysbench {
     }
 
     /// Takes in what the connections of a step did, whether or not it was completed; also of a warm-up.
-    pub fn apply<'a, S: Session + 'a>(
+    ///
+    /// # Errors
+    /// None today: programs of this workload know by themselves what they did.
+    pub fn apply<'a>(
         &mut self,
         step: &Step,
-        connections: impl IntoIterator<Item = &'a Connection<S>>,
-    ) {
+        programs: impl IntoIterator<Item = &'a mut Box<dyn Program>>,
+    ) -> Result<(), Error> {
         // All together: one connection may have deleted what another inserted.
         let mut sums = vec![Changes::default(); self.ledgers.len()];
-        for (table, changes) in connections.into_iter().flat_map(Connection::changes) {
-            sums[*table as usize].add(*changes);
+        for program in programs {
+            let account = program.account(0)?;
+            for (table, changes) in account.downcast_ref::<ByTable>().into_iter().flatten() {
+                sums[*table as usize].add(*changes);
+            }
         }
         for (ledger, sum) in self.ledgers.iter_mut().zip(sums) {
             ledger.apply(sum);
@@ -439,6 +393,7 @@ impl Sysbench {
                 StepKind::Run { .. } => {}
             }
         }
+        Ok(())
     }
 
     /// Compares table number `table` with what the engine counted.

@@ -4,7 +4,7 @@ use engine::mysql::{MysqlDialect, StorageEngine};
 use engine::null::Null;
 use engine::postgres::PostgresDialect;
 use engine::sqlite::{Sqlite, SqliteDialect};
-use engine::{Engine, Outcome};
+use engine::{Engine, Interrupt, Outcome};
 
 use super::test::{Draw, Expression, Group, Parameter, TestStatement};
 use super::*;
@@ -361,7 +361,8 @@ fn on<E: SqlEngine>(sysbench: &mut Sysbench, step: &Step, engine: &E, events: us
             *done += 1;
         }
     }
-    sysbench.apply(step, works.iter().map(|work| &work.program));
+    let programs = works.iter_mut().map(|work| &mut work.program);
+    sysbench.apply(step, programs).unwrap();
     (rows, wrong)
 }
 
@@ -668,7 +669,7 @@ fn target(dialect: &dyn Dialect, rows: u64) -> Target<'_> {
 }
 
 /// A runner on two tables, with a session that notes.
-fn noting(test: &Test, seed: u64, mut session: Notes) -> Runner<Notes> {
+fn connection(test: &Test, seed: u64, mut session: Notes) -> Runner<Notes> {
     let dialect = &PostgresDialect;
     let event = Event::new(test, &target(dialect, 1000)).unwrap();
     let of_table = |(number, name): (u32, &str)| OfTable {
@@ -691,17 +692,13 @@ fn noting(test: &Test, seed: u64, mut session: Notes) -> Runner<Notes> {
     Runner::new(session, event, streams, tables, transactions)
 }
 
-fn connection(test: &Test, seed: u64, session: Notes) -> Connection<Notes> {
-    Connection::Runner(Box::new(noting(test, seed, session)))
-}
-
 fn events(test: &Test, seed: u64, count: usize) -> Vec<Asked> {
     let mut connection = connection(test, seed, Notes::default());
     for _ in 0..count {
         assert_eq!(connection.prepare(), Next::Ready(0));
         connection.execute().unwrap();
     }
-    connection.session().asked.clone()
+    connection.session.asked.clone()
 }
 
 #[test]
@@ -783,12 +780,13 @@ fn tables_are_chosen_as_the_test_says() {
             table,
             ..test("point-query", Group::Point, [lookups(1)])
         };
-        let works = sysbench.connections(&run(1, test), &Null).unwrap();
-        let tables = |work: &Work<Connection<_>>| {
-            let changes = work.program.changes();
+        let mut tasks = sysbench.connections(&run(1, test), &Null).unwrap();
+        let tables = |task: &mut Task| {
+            let account = task.program.account(0).unwrap();
+            let changes = account.downcast::<ByTable>().unwrap();
             changes.iter().map(|(table, _)| *table).collect::<Vec<_>>()
         };
-        works.iter().map(tables).collect::<Vec<_>>()
+        tasks.iter_mut().map(tables).collect::<Vec<_>>()
     };
     assert_eq!(count(TableChoice::Random), [[0, 1, 2], [0, 1, 2]]);
     assert_eq!(count(TableChoice::Thread), [[0], [1]]);
@@ -811,7 +809,7 @@ fn a_transaction_that_failed_is_done_again_from_its_beginning() {
         assert!(connection.may_retry(error.class), "{class:?}");
         assert_eq!(connection.execute().unwrap().rows, 4);
         assert_eq!(connection.expected_rows(), (0, u64::MAX));
-        let session = connection.session();
+        let session = &connection.session;
         let (asked, sql) = (&session.asked, session.sql());
         assert_eq!(
             (sql[0], sql[at + 1], sql[at + 2]),
@@ -820,10 +818,10 @@ fn a_transaction_that_failed_is_done_again_from_its_beginning() {
         assert_eq!(asked[..=at], asked[at + 2..][..=at], "with the same values");
         assert_eq!(sql.last(), Some(&"commit"));
         let put_back = connection
-            .changes()
+            .changes
             .iter()
             .all(|(_, changes)| *changes == Changes::default());
-        assert!(put_back, "{:?}", connection.changes());
+        assert!(put_back, "{:?}", connection.changes);
     }
 }
 
@@ -842,11 +840,11 @@ fn without_a_transaction_what_was_done_is_not_done_again() {
     assert!(!connection.may_retry(ErrorClass::DuplicateKey));
     connection.execute().unwrap_err();
     assert_eq!(connection.execute().unwrap().rows, 2);
-    let asked = &connection.session().asked;
+    let asked = &connection.session.asked;
     assert_eq!(asked.len(), 3);
     assert_eq!(asked[1], asked[2]);
     assert_ne!(asked[0], asked[1]);
-    let inserted: u64 = connection.changes().iter().map(|it| it.1.inserted).sum();
+    let inserted: u64 = connection.changes.iter().map(|it| it.1.inserted).sum();
     assert_eq!(inserted, 2);
 }
 
@@ -860,7 +858,7 @@ fn a_write_without_an_answer_leaves_doubt_and_a_read_does_not() {
         let mut connection = connection(&test, 5, session);
         connection.prepare();
         connection.execute().unwrap_err();
-        let changes = connection.changes();
+        let changes = connection.changes;
         assert_eq!(
             changes.iter().any(|it| it.1.is_unsure),
             is_unsure,
@@ -901,14 +899,15 @@ fn what_one_connection_deleted_another_may_have_inserted() {
     for ledger in &mut sysbench.ledgers {
         *ledger = Ledger::found(10, Some((1, 10)), true, false);
     }
-    let mut connections = [delete(), insert()].map(|it| connection(&it, 5, Notes::default()));
-    for connection in &mut connections {
+    let mut programs: [Box<dyn Program>; 2] =
+        [delete(), insert()].map(|it| Box::new(connection(&it, 5, Notes::default())) as _);
+    for connection in &mut programs {
         for _ in 0..50 {
             connection.prepare();
             connection.execute().unwrap();
         }
     }
-    sysbench.apply(&run(1, insert()), &connections);
+    sysbench.apply(&run(1, insert()), &mut programs).unwrap();
     assert_eq!(sysbench.rows(), 20);
 }
 
@@ -952,7 +951,7 @@ fn statements_are_known_by_what_they_do() {
     let mut connection = connection(&call, 5, session);
     connection.prepare();
     connection.execute().unwrap();
-    assert!(connection.changes().iter().any(|it| it.1.is_unsure));
+    assert!(connection.changes.iter().any(|it| it.1.is_unsure));
 }
 
 #[test]
@@ -961,7 +960,7 @@ fn nothing_is_prepared_for_a_test_that_is_sent_as_text() {
     let mut connection = connection(&test, 5, Notes::default());
     connection.prepare();
     connection.execute().unwrap();
-    let session = connection.session();
+    let session = &connection.session;
     assert_eq!(session.statements, []);
     let sql = session.sql();
     assert_eq!((sql[0], sql.last()), ("text: begin", Some(&"text: commit")));
@@ -976,7 +975,7 @@ fn what_a_server_does_not_prepare_is_sent_as_text() {
     let mut connection = connection(&write_only(), 5, session);
     connection.prepare();
     connection.execute().unwrap();
-    let sql = connection.session().sql();
+    let sql = connection.session.sql();
     assert_eq!((sql[0], sql.last()), ("text: begin", Some(&"commit")));
 }
 
@@ -989,10 +988,9 @@ fn a_warm_up_makes_other_choices_than_what_it_warms_up_for() {
             is_warm_up,
             ..run(1, test.clone())
         };
-        let mut works = sysbench.connections(&step, &engine).unwrap();
-        let Connection::Runner(runner) = &mut works[0].program else {
-            panic!("not a runner");
-        };
+        let mut runner = sysbench
+            .runner(&step, &test, Distribution::Uniform, 0, &engine)
+            .unwrap();
         runner.next_random()
     };
     assert_eq!(drawn(false), drawn(false));
@@ -1170,26 +1168,29 @@ fn tables_are_those_of_sysbench() {
 
 #[test]
 fn an_index_is_made_for_every_table_once() {
-    let sysbench = Sysbench::new(Options {
+    let (_directory, engine, mut sysbench) = loaded(Options {
         tables: 5,
+        rows: 3,
         ..options()
     });
-    let (_directory, engine) = sqlite();
-    let works = sysbench
-        .connections(&step(1, StepKind::Index), &engine)
-        .unwrap();
-    let mut statements: Vec<&str> = works
-        .iter()
-        .flat_map(|work| match &work.program {
-            Connection::Indexer(indexer) => indexer.statements.iter().map(String::as_str),
-            _ => panic!("not an indexer"),
-        })
+    on(
+        &mut sysbench,
+        &step(1, StepKind::Index),
+        &engine,
+        usize::MAX,
+    );
+    let mut session = engine.connect().unwrap();
+    let indexes = "select name from sqlite_master where type = 'index' order by name";
+    let found: Vec<_> = session
+        .query(indexes)
+        .unwrap()
+        .into_iter()
+        .flatten()
         .collect();
-    statements.sort_unstable();
-    let expected: Vec<String> = (1..=5)
-        .map(|table| format!("create index sbtest{table}_k on sbtest{table} (k)"))
+    let expected: Vec<_> = (1..=5)
+        .map(|table| Some(format!("sbtest{table}_k")))
         .collect();
-    assert_eq!(statements, expected);
+    assert_eq!(found, expected);
     assert!(engine.capabilities().stores_data);
 }
 
@@ -1224,7 +1225,7 @@ fn transactions_that_write_at_the_same_time_wait_for_each_other() {
     });
     let step = run(1, read_write(10));
     let works = sysbench.connections(&step, &engine).unwrap();
-    let programs: Vec<_> = std::thread::scope(|scope| {
+    let mut programs: Vec<_> = std::thread::scope(|scope| {
         let threads: Vec<_> = works
             .into_iter()
             .map(|mut work| {
@@ -1243,7 +1244,7 @@ fn transactions_that_write_at_the_same_time_wait_for_each_other() {
             .map(|thread| thread.join().unwrap())
             .collect()
     });
-    sysbench.apply(&step, &programs);
+    sysbench.apply(&step, &mut programs).unwrap();
     assert_eq!(sysbench.rows(), 50);
     assert_checks(&sysbench, &engine, 3);
 }

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use engine::rocksdb::{Config, Library, RocksDb, RocksSession};
+use engine::rocksdb::{Config, Library, RocksDb};
 use engine::{Engine, IndexStatements, SettleLimits};
-use workload::insert::keyed::connection::Connection;
-use workload::insert::{Check, Done, IndexSet, Insert, Options, Step, StepKind, Work};
-use workload::{Next, Program};
+use workload::insert::{Check, Done, IndexSet, Insert, Options, Step, StepKind};
+use workload::{Next, Schedule, Task};
 
 use crate::libraries::on_each;
 
@@ -74,7 +73,7 @@ struct Did {
 }
 
 /// Runs a connection to the end of its quota; one without any, so many operations.
-fn run(work: &mut Work<Connection<RocksSession>>) -> Did {
+fn run(work: &mut Task) -> Did {
     let mut did = Did::default();
     let is_query = work.role == "query";
     for _ in 0..500 {
@@ -90,7 +89,7 @@ fn run(work: &mut Work<Connection<RocksSession>>) -> Did {
         assert!(
             (least..=most).contains(&outcome.rows),
             "{}: {} rows, not {least} to {most}",
-            work.kinds()[kind].0,
+            work.program.kinds()[kind].0,
             outcome.rows
         );
         did.rows += outcome.rows;
@@ -98,7 +97,7 @@ fn run(work: &mut Work<Connection<RocksSession>>) -> Did {
             did.queries += 1;
             did.query_rows += outcome.rows;
         }
-        if work.rate.is_some() && did.rows >= 1000 {
+        if work.schedule != Schedule::Closed && did.rows >= 1000 {
             return did;
         }
     }
@@ -119,8 +118,8 @@ fn step(insert: &mut Insert, database: &RocksDb, step: &Step) -> Vec<Check> {
         .iter_mut()
         .zip(&all)
         .map(|(work, did)| Done {
-            table: work.table,
-            program: &mut work.program,
+            client: work.client,
+            program: &mut *work.program,
             rows: did.rows,
             flawless: true,
         })

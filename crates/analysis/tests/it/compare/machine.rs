@@ -90,13 +90,13 @@ impl Noise {
     }
 }
 
-/// What the machine does over a sitting; it begins anew in each.
+/// What the machine does over an invocation; it begins anew in each.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Drift {
     None,
-    /// From the first to the last slot of a sitting it gets 10 % slower.
+    /// From the first to the last slot of an invocation it gets 10 % slower.
     Linear,
-    /// The same in odd sittings, and 10 % faster in even ones.
+    /// The same in odd invocations, and 10 % faster in even ones.
     ToAndFro,
     /// A random walk whose end has a standard deviation of 10 %.
     Wandering,
@@ -131,8 +131,8 @@ pub struct Truth {
     pub noise: Noise,
     pub drift: Drift,
     pub repeats: u32,
-    /// Among how many sittings the repeats are divided, the first of them having the most; a day lies between them.
-    pub sittings: u32,
+    /// Among how many invocations the repeats are divided, the first of them having the most; a day lies between them.
+    pub invocations: u32,
     /// Target / base, by target.
     pub ratios: &'static [f64],
     pub steps: usize,
@@ -145,7 +145,7 @@ impl Default for Truth {
             noise: Noise::Normal,
             drift: Drift::None,
             repeats: 5,
-            sittings: 1,
+            invocations: 1,
             ratios: &[1.0],
             steps: 1,
         }
@@ -173,8 +173,8 @@ pub fn row(target: &str, repeat: u32, step: &str, value: f64) -> Row {
 struct Slot {
     target: usize,
     repeat: u32,
-    sitting: u32,
-    /// Which one of its sitting, from 0, and of how many.
+    invocation: u32,
+    /// Which one of its invocation, from 0, and of how many.
     index: usize,
     of: usize,
 }
@@ -190,7 +190,7 @@ impl Truth {
             if slot.index == 0 {
                 level = 0.0;
             }
-            let way = if slot.sitting % 2 == 1 { -0.1 } else { 0.1 };
+            let way = if slot.invocation % 2 == 1 { -0.1 } else { 0.1 };
             match self.drift {
                 Drift::None => {}
                 Drift::Linear => level = -0.1 * slot.index as f64 / between,
@@ -224,12 +224,12 @@ impl Truth {
                 let row = row(&name, slot.repeat, &format!("s{step}"), value);
                 figures.rows.push(row);
             }
-            let seconds = u64::from(slot.sitting) * 86_400 + 100 * slot.index as u64;
+            let seconds = u64::from(slot.invocation) * 86_400 + 100 * slot.index as u64;
             figures.begun.push(Begun {
                 target: name,
                 clients: 1,
                 repeat: slot.repeat,
-                sitting: slot.sitting,
+                invocation: slot.invocation,
                 started_unix_ns: seconds * 1_000_000_000,
                 ..Begun::default()
             });
@@ -243,8 +243,8 @@ impl Truth {
         let mut round: Vec<usize> = (0..targets).collect();
         let mut slots = Vec::new();
         let mut done = 0;
-        for sitting in 1..=self.sittings {
-            let left = self.sittings - sitting + 1;
+        for invocation in 1..=self.invocations {
+            let left = self.invocations - invocation + 1;
             let repeats = (self.repeats - done).div_ceil(left);
             let those = done + 1..=done + repeats;
             let mut cells: Vec<(usize, u32)> = Vec::new();
@@ -263,7 +263,7 @@ impl Truth {
             slots.extend((0..).zip(cells).map(|(index, (target, repeat))| Slot {
                 target,
                 repeat,
-                sitting,
+                invocation,
                 index,
                 of,
             }));

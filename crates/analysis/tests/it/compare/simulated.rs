@@ -51,12 +51,12 @@ fn check_equal(truth: Truth, times: u32) {
         noise,
         drift,
         repeats,
-        sittings,
+        invocations,
         steps,
         ..
     } = truth;
     tell!(
-        "equal: {repeats} repeats, {sittings} sittings, {steps} steps, {noise:?}, {drift:?}: {:.1} % of {times}",
+        "equal: {repeats} repeats, {invocations} invocations, {steps} steps, {noise:?}, {drift:?}: {:.1} % of {times}",
         share * 100.0
     );
     // Three standard deviations of what chance makes of a rate of 5 %.
@@ -98,13 +98,13 @@ fn neither_do_few_repeats_call_them_different_nor_many() {
 }
 
 #[test]
-fn a_drift_that_begins_anew_in_each_sitting_calls_nothing_different() {
-    for (repeats, sittings) in [(4, 2), (5, 2), (10, 2), (15, 3)] {
+fn a_drift_that_begins_anew_in_each_invocation_calls_nothing_different() {
+    for (repeats, invocations) in [(4, 2), (5, 2), (10, 2), (15, 3)] {
         for drift in [Drift::Linear, Drift::ToAndFro] {
             let truth = Truth {
                 drift,
                 repeats,
-                sittings,
+                invocations,
                 ..Truth::default()
             };
             check_equal(truth, 300);

@@ -121,17 +121,17 @@ fn repeats_that_did_not_take_turns_are_independent_samples() {
     );
 }
 
-/// The cells of [`in_turns`] with the sitting and the time at which they were begun.
+/// The cells of [`in_turns`] with the invocation and the time at which they were begun.
 fn begun(rows: &[Row], at: impl Fn(usize) -> (u32, u64)) -> Vec<Begun> {
     let cells = rows.iter().enumerate().map(|(index, row)| {
-        let (sitting, started_unix_ns) = at(index);
+        let (invocation, started_unix_ns) = at(index);
         Begun {
             run: row.run,
             target: row.target.clone(),
             variant: None,
             clients: row.clients,
             repeat: row.repeat,
-            sitting,
+            invocation,
             started_unix_ns,
         }
     });
@@ -141,7 +141,7 @@ fn begun(rows: &[Row], at: impl Fn(usize) -> (u32, u64)) -> Vec<Begun> {
 #[test]
 fn a_repeat_that_was_made_up_for_later_has_no_partner() {
     let rows = in_turns(&SLOWER);
-    // The last cell, the fourth of the target, was measured again in another sitting.
+    // The last cell, the fourth of the target, was measured again in another invocation.
     let begun = begun(&rows, |index| match index {
         7 => (2, 9000),
         index => (1, 100 + index as u64),
@@ -528,7 +528,7 @@ fn neither_the_order_of_the_rows_nor_their_unit_matters_and_the_estimate_is_in_i
                 target: target.clone(),
                 clients: 1,
                 repeat: *repeat,
-                sitting: 1,
+                invocation: 1,
                 started_unix_ns: 1_000_000_000 * (index + 1),
                 ..Begun::default()
             })

@@ -4,16 +4,14 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
 use engine::{
-    Engine, Error, IndexStatements, Interrupt, Observer, Partitions, Session, SettleLimits,
-    Settled, SqlEngine,
+    Engine, Error, IndexStatements, Observer, Partitions, Session, SettleLimits, Settled, SqlEngine,
 };
-use load::{Schedule, Task};
 use plan::{Checks, IndexSet, InsertStep, InsertStepKind, Query, Tables};
 use record::{Check, Step, StepKind, Warning};
-use workload::insert::connection::Connection;
+use workload::Task;
 use workload::insert::{self, Insert};
 
-use super::{Done, Planned, Rest, Subject, recorded, server_thread};
+use super::{Done, Planned, Rest, Subject, keep_server_threads, recorded};
 use crate::run::display::Goal;
 
 /// The Insert Benchmark on an engine that speaks SQL.
@@ -22,8 +20,6 @@ pub struct SqlInsert<'a, E> {
     workload: &'a mut Insert,
     plan: &'a plan::Insert,
     clients: u32,
-    /// The table of each connection of the current step.
-    tables: Vec<u32>,
 }
 
 impl<'a, E: SqlEngine> SqlInsert<'a, E> {
@@ -39,13 +35,11 @@ impl<'a, E: SqlEngine> SqlInsert<'a, E> {
             workload,
             plan,
             clients,
-            tables: Vec::new(),
         }
     }
 }
 
 impl<E: SqlEngine> Subject for SqlInsert<'_, E> {
-    type Program = Connection<E::Session>;
     type Step = insert::Step;
 
     fn engine(&self) -> &dyn Engine {
@@ -82,32 +76,17 @@ impl<E: SqlEngine> Subject for SqlInsert<'_, E> {
         goal(self.workload, step)
     }
 
-    fn tasks(&mut self, step: &insert::Step) -> anyhow::Result<Vec<Task<Self::Program>>> {
-        let works = self
+    fn tasks(&mut self, step: &insert::Step) -> anyhow::Result<Vec<Task>> {
+        let mut tasks = self
             .workload
             .connections(step, self.engine)
             .context("the step's connections can't be opened")?;
-        self.tables = works.iter().map(|work| work.table).collect();
-        works
-            .into_iter()
-            .map(|mut work| {
-                let interrupt = work.interrupt()?;
-                let server_thread = server_thread(self.engine, || work.server_thread());
-                let task = task(work, self.clients, Some(interrupt));
-                Ok(Task {
-                    server_thread,
-                    ..task
-                })
-            })
-            .collect()
+        keep_server_threads(self.engine, &mut tasks);
+        Ok(tasks)
     }
 
-    fn apply(
-        &mut self,
-        step: &insert::Step,
-        done: Done<'_, Self::Program>,
-    ) -> anyhow::Result<Vec<Check>> {
-        let checks = apply(self.workload, self.plan, step, &self.tables, done)?;
+    fn apply(&mut self, step: &insert::Step, done: Done<'_>) -> anyhow::Result<Vec<Check>> {
+        let checks = apply(self.workload, self.plan, step, done)?;
         let stores_data = self.engine.capabilities().stores_data;
         Ok(checks.into_iter().filter(|_| stores_data).collect())
     }
@@ -147,38 +126,21 @@ pub fn data_bytes(workload: &Insert) -> u64 {
     (workload.rows() as f64 * workload.row_bytes_mean()) as u64
 }
 
-/// The work of a connection as the load takes it.
-pub fn task<P>(work: insert::Work<P>, clients: u32, interrupt: Option<Interrupt>) -> Task<P> {
-    Task {
-        client: work.client,
-        role: work.role,
-        schedule: work.rate.map_or(Schedule::Closed, |rate| {
-            Schedule::rate(rate, work.client, clients)
-        }),
-        background: work.background,
-        interrupt,
-        server_thread: None,
-        program: work.program,
-    }
-}
-
-/// Takes in what the connections of a step did, to `tables` in their order.
-pub fn apply<P: insert::Accountable>(
+/// Takes in what the connections of a step did.
+pub fn apply(
     workload: &mut Insert,
     plan: &plan::Insert,
     step: &insert::Step,
-    tables: &[u32],
-    done: Done<'_, P>,
+    done: Done<'_>,
 ) -> anyhow::Result<Vec<Check>> {
     let flawless = done.is_flawless("insert");
     let totals = done.totals;
     let mut of_connections: Vec<_> = done
         .worked
         .iter_mut()
-        .zip(tables)
-        .map(|(worked, &table)| insert::Done {
-            table,
-            program: &mut worked.program,
+        .map(|worked| insert::Done {
+            client: worked.client,
+            program: &mut *worked.program,
             rows: worked.rows,
             flawless,
         })

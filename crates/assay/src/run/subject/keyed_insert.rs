@@ -3,12 +3,11 @@
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
-use engine::rocksdb::{RocksDb, RocksSession};
+use engine::rocksdb::RocksDb;
 use engine::{Engine, Error, Observer, SettleLimits, Settled};
-use load::Task;
 use plan::Checks;
 use record::{Check, Step, Warning};
-use workload::insert::keyed::connection::Connection;
+use workload::Task;
 use workload::insert::{self, Insert};
 
 use super::{Done, Rest, Subject, recorded};
@@ -22,8 +21,6 @@ pub struct KeyedInsert<'a> {
     workload: &'a mut Insert,
     plan: &'a plan::Insert,
     clients: u32,
-    /// The table of each connection of the current step.
-    tables: Vec<u32>,
 }
 
 impl<'a> KeyedInsert<'a> {
@@ -41,13 +38,11 @@ impl<'a> KeyedInsert<'a> {
             workload,
             plan,
             clients,
-            tables: Vec::new(),
         }
     }
 }
 
 impl Subject for KeyedInsert<'_> {
-    type Program = Connection<RocksSession>;
     type Step = insert::Step;
 
     fn engine(&self) -> &dyn Engine {
@@ -82,25 +77,14 @@ impl Subject for KeyedInsert<'_> {
         super::insert::goal(self.workload, step)
     }
 
-    fn tasks(&mut self, step: &insert::Step) -> anyhow::Result<Vec<Task<Self::Program>>> {
-        let works = self
-            .workload
+    fn tasks(&mut self, step: &insert::Step) -> anyhow::Result<Vec<Task>> {
+        self.workload
             .keyed_connections(step, || Ok(self.database.connect()))
-            .context("the step's sessions can't be opened")?;
-        self.tables = works.iter().map(|work| work.table).collect();
-        let task = |work: insert::Work<Self::Program>| {
-            let interrupt = work.interrupt();
-            super::insert::task(work, self.clients, interrupt)
-        };
-        Ok(works.into_iter().map(task).collect())
+            .context("the step's sessions can't be opened")
     }
 
-    fn apply(
-        &mut self,
-        step: &insert::Step,
-        done: Done<'_, Self::Program>,
-    ) -> anyhow::Result<Vec<Check>> {
-        super::insert::apply(self.workload, self.plan, step, &self.tables, done)
+    fn apply(&mut self, step: &insert::Step, done: Done<'_>) -> anyhow::Result<Vec<Check>> {
+        super::insert::apply(self.workload, self.plan, step, done)
     }
 
     fn check(&self) -> anyhow::Result<Vec<Check>> {

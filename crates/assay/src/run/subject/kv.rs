@@ -3,12 +3,11 @@
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
-use engine::rocksdb::{RocksDb, RocksSession};
+use engine::rocksdb::RocksDb;
 use engine::{Engine, Error, Observer, SettleLimits, Settled};
-use load::{Schedule, Task};
 use plan::{Checks, KvRead, KvStep, KvStepKind};
 use record::{Check, Step, StepKind};
-use workload::kv::connection::Connection;
+use workload::Task;
 use workload::kv::{self, Kv, Read};
 
 use super::{Done, Planned, Rest, Subject, recorded};
@@ -62,7 +61,6 @@ pub fn workload(plan: &plan::Kv, clients: u32, seed: u64) -> Kv {
 }
 
 impl Subject for KvSequence<'_> {
-    type Program = Connection<RocksSession>;
     type Step = kv::Step;
 
     fn engine(&self) -> &dyn Engine {
@@ -118,42 +116,24 @@ impl Subject for KvSequence<'_> {
         }
     }
 
-    fn tasks(&mut self, step: &kv::Step) -> anyhow::Result<Vec<Task<Self::Program>>> {
-        let works = self
-            .workload
+    fn tasks(&mut self, step: &kv::Step) -> anyhow::Result<Vec<Task>> {
+        self.workload
             .connections(step, || Ok(self.database.connect()))
-            .context("the step's sessions can't be opened")?;
-        let task = |work: kv::Work<RocksSession>| Task {
-            client: work.client,
-            role: work.role,
-            // The one writer beside the readers has the rate to itself.
-            schedule: work
-                .rate
-                .map_or(Schedule::Closed, |rate| Schedule::bursts(rate, kv::BURST)),
-            background: false,
-            interrupt: None,
-            server_thread: None,
-            program: work.program,
-        };
-        Ok(works.into_iter().map(task).collect())
+            .context("the step's sessions can't be opened")
     }
 
-    fn apply(
-        &mut self,
-        step: &kv::Step,
-        done: Done<'_, Self::Program>,
-    ) -> anyhow::Result<Vec<Check>> {
+    fn apply(&mut self, step: &kv::Step, done: Done<'_>) -> anyhow::Result<Vec<Check>> {
         let flawless = done.none_failed("put");
-        let of_connections: Vec<_> = done
+        let mut of_connections: Vec<_> = done
             .worked
-            .iter()
+            .iter_mut()
             .map(|worked| kv::Done {
-                program: &worked.program,
+                program: &mut *worked.program,
                 flawless,
             })
             .collect();
         self.done = u64::from(step.number) + 1;
-        let checks = self.workload.apply(step, &of_connections);
+        let checks = self.workload.apply(step, &mut of_connections)?;
         Ok(checks.into_iter().map(recorded).collect())
     }
 

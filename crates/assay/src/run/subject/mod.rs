@@ -11,9 +11,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::{Engine, Error, Observer, SettleLimits, Settled};
-use load::{KindTotals, Task, Worked};
+use load::{KindTotals, Worked};
 use record::{Check, Step};
-use workload::Program;
+use workload::Task;
 
 use super::display::Goal;
 
@@ -58,14 +58,14 @@ pub enum Rest {
 }
 
 /// What the connections of a step did.
-pub struct Done<'a, P> {
+pub struct Done<'a> {
     /// The connections, in the order of the tasks.
-    pub worked: &'a mut [Worked<P>],
+    pub worked: &'a mut [Worked],
     /// All of them together, by the kind of operation.
     pub totals: &'a BTreeMap<&'static str, KindTotals>,
 }
 
-impl<P> Done<'_, P> {
+impl Done<'_> {
     /// No operation of that kind failed.
     pub fn none_failed(&self, kind: &str) -> bool {
         self.totals
@@ -85,8 +85,6 @@ impl<P> Done<'_, P> {
 
 /// A workload on an engine.
 pub trait Subject {
-    /// What a connection does.
-    type Program: Program;
     /// What a step measures.
     type Step;
 
@@ -109,14 +107,10 @@ pub trait Subject {
     fn goal(&self, step: &Self::Step) -> Goal;
 
     /// Opens the connections of a step.
-    fn tasks(&mut self, step: &Self::Step) -> anyhow::Result<Vec<Task<Self::Program>>>;
+    fn tasks(&mut self, step: &Self::Step) -> anyhow::Result<Vec<Task>>;
 
     /// Takes in what a completed step did, and says what is to be thought of it.
-    fn apply(
-        &mut self,
-        step: &Self::Step,
-        done: Done<'_, Self::Program>,
-    ) -> anyhow::Result<Vec<Check>>;
+    fn apply(&mut self, step: &Self::Step, done: Done<'_>) -> anyhow::Result<Vec<Check>>;
 
     /// Compares what the engine holds with what the workload knows it did.
     fn check(&self) -> anyhow::Result<Vec<Check>>;
@@ -126,18 +120,23 @@ pub trait Subject {
     -> Result<Settled, Error>;
 }
 
-/// Returns a connection's server thread, which `ask` asks for, where it is a thread or a child of the server's process on this
-/// host. In a container, or behind a proxy, the server names a number that means something else here.
-fn server_thread(engine: &dyn Engine, ask: impl FnOnce() -> Option<u32>) -> Option<u32> {
-    let server = engine.process_id()?;
-    let tid = ask()?;
-    let is_thread = || Path::new(&format!("/proc/{server}/task/{tid}")).exists();
+/// Forgets the server threads of tasks that are not a thread or a child of the server's process on this host. In a
+/// container, or behind a proxy, the server names a number that means something else here.
+fn keep_server_threads(engine: &dyn Engine, tasks: &mut [Task]) {
+    let server = engine.process_id();
+    for task in tasks {
+        let is_servers = |tid: &u32| server.is_some_and(|server| is_thread_of(server, *tid));
+        task.server_thread = task.server_thread.filter(is_servers);
+    }
+}
+
+fn is_thread_of(server: u32, tid: u32) -> bool {
     let is_child = || {
         let stat = fs_err::read_to_string(format!("/proc/{tid}/stat")).ok()?;
         let stat = probe::parse::parse_process_stat(&stat).ok()?;
         Some(stat.parent == server)
     };
-    (is_thread() || is_child() == Some(true)).then_some(tid)
+    Path::new(&format!("/proc/{server}/task/{tid}")).exists() || is_child() == Some(true)
 }
 
 /// A workload's check as it is recorded.

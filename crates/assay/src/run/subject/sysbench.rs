@@ -4,13 +4,12 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
 use engine::{Engine, Error, Observer, Session, SettleLimits, Settled, SqlEngine};
-use load::{Schedule, Task};
 use plan::{Checks, SysbenchStep, SysbenchStepKind};
 use record::{Check, Step, StepKind};
-use workload::sysbench::connection::Connection;
+use workload::Task;
 use workload::sysbench::{self, Sysbench, Wanted, WantedIndex, test};
 
-use super::{Done, Planned, Rest, Subject, recorded, server_thread};
+use super::{Done, Planned, Rest, Subject, keep_server_threads, recorded};
 use crate::run::display::Goal;
 
 /// Rows of each table that are compared with what was loaded.
@@ -21,31 +20,23 @@ pub struct SqlSysbench<'a, E> {
     engine: &'a E,
     workload: &'a mut Sysbench,
     plan: &'a plan::Sysbench,
-    clients: u32,
     /// The last step loaded the tables.
     has_just_loaded: bool,
 }
 
 impl<'a, E: SqlEngine> SqlSysbench<'a, E> {
     /// The microbenchmarks, whose tables are there.
-    pub fn new(
-        engine: &'a E,
-        workload: &'a mut Sysbench,
-        plan: &'a plan::Sysbench,
-        clients: u32,
-    ) -> Self {
+    pub fn new(engine: &'a E, workload: &'a mut Sysbench, plan: &'a plan::Sysbench) -> Self {
         Self {
             engine,
             workload,
             plan,
-            clients,
             has_just_loaded: false,
         }
     }
 }
 
 impl<E: SqlEngine> Subject for SqlSysbench<'_, E> {
-    type Program = Connection<E::Session>;
     type Step = sysbench::Step;
 
     fn engine(&self) -> &dyn Engine {
@@ -92,36 +83,18 @@ impl<E: SqlEngine> Subject for SqlSysbench<'_, E> {
         }
     }
 
-    fn tasks(&mut self, step: &sysbench::Step) -> anyhow::Result<Vec<Task<Self::Program>>> {
-        let works = self
+    fn tasks(&mut self, step: &sysbench::Step) -> anyhow::Result<Vec<Task>> {
+        let mut tasks = self
             .workload
             .connections(step, self.engine)
             .context("the step's connections can't be opened")?;
-        works
-            .into_iter()
-            .map(|mut work| {
-                Ok(Task {
-                    client: work.client,
-                    role: work.role,
-                    schedule: work.rate.map_or(Schedule::Closed, |rate| {
-                        Schedule::rate(rate, work.client, self.clients)
-                    }),
-                    background: false,
-                    interrupt: Some(work.interrupt()?),
-                    server_thread: server_thread(self.engine, || work.server_thread()),
-                    program: work.program,
-                })
-            })
-            .collect()
+        keep_server_threads(self.engine, &mut tasks);
+        Ok(tasks)
     }
 
-    fn apply(
-        &mut self,
-        step: &sysbench::Step,
-        done: Done<'_, Self::Program>,
-    ) -> anyhow::Result<Vec<Check>> {
-        let programs = done.worked.iter().map(|worked| &worked.program);
-        self.workload.apply(step, programs);
+    fn apply(&mut self, step: &sysbench::Step, done: Done<'_>) -> anyhow::Result<Vec<Check>> {
+        let programs = done.worked.iter_mut().map(|worked| &mut worked.program);
+        self.workload.apply(step, programs)?;
         self.has_just_loaded = matches!(step.kind, sysbench::StepKind::Load);
         Ok(Vec::new())
     }

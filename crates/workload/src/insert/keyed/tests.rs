@@ -3,10 +3,10 @@
 use engine::{ErrorClass, IndexStatements, Partitions};
 
 use super::*;
+use crate::Next;
 use crate::insert::tests::options;
 use crate::insert::{Check, Done, IndexSet, Options, Step};
 use crate::memory::{Client, Memory};
-use crate::{Next, Program};
 
 fn shared() -> Options {
     Options {
@@ -74,7 +74,7 @@ impl Bench {
         bench
     }
 
-    fn begin(&mut self, kind: StepKind) -> (Step, Vec<Work<Connection<Client>>>) {
+    fn begin(&mut self, kind: StepKind) -> (Step, Vec<Task>) {
         let step = Step {
             number: self.number,
             kind,
@@ -114,19 +114,13 @@ impl Bench {
         came
     }
 
-    fn apply(
-        &mut self,
-        step: &Step,
-        works: &mut [Work<Connection<Client>>],
-        rows: &[u64],
-        flawless: bool,
-    ) {
+    fn apply(&mut self, step: &Step, works: &mut [Task], rows: &[u64], flawless: bool) {
         let mut done: Vec<_> = works
             .iter_mut()
             .zip(rows)
             .map(|(work, &rows)| Done {
-                table: work.table,
-                program: &mut work.program,
+                client: work.client,
+                program: &mut *work.program,
                 rows,
                 flawless,
             })
@@ -159,7 +153,7 @@ impl Bench {
 }
 
 /// Runs an operation, up to three times; returns its rows.
-fn run_one(work: &mut Work<Connection<Client>>, kind: usize, came: &mut Came) -> u64 {
+fn run_one(work: &mut Task, kind: usize, came: &mut Came) -> u64 {
     let mut result = work.program.execute();
     for _ in 0..2 {
         if result
@@ -263,7 +257,7 @@ fn threads_that_share_a_table_give_no_key_twice_and_delete_no_row_twice() {
     let mut bench = Bench::ready(shared());
     let (step, mut works) = bench.begin(WRITE);
     let rows: Vec<u64> = std::thread::scope(|scope| {
-        let run = |work: &mut Work<Connection<Client>>| {
+        let run = |work: &mut Task| {
             let (mut rows, mut came) = (0, Came::default());
             loop {
                 match work.program.prepare() {
@@ -510,7 +504,7 @@ fn an_interrupt_ends_the_creation_of_an_index() {
     while work.program.prepare() == Next::Ready(1) {
         work.program.execute().unwrap();
     }
-    work.interrupt().unwrap()();
+    work.interrupt.take().unwrap()();
     let error = work.program.execute().unwrap_err();
     assert_eq!(error.class, ErrorClass::Interrupted);
 }

@@ -143,7 +143,7 @@ fn an_event_that_failed_is_done_again_with_the_same_statement() {
         connection.prepare();
         assert!(connection.execute().is_err());
         connection.execute().unwrap();
-        let asked = &connection.session().asked;
+        let asked = &connection.session.asked;
         // begin, statement, rollback, begin, statement, commit
         assert_eq!((asked.len(), &asked[1]), (6, &asked[4]));
     }

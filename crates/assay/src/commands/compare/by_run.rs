@@ -1,0 +1,240 @@
+//! `--by-run`: each target against the one of its name in the first run. What is compared are then the runs; the target is
+//! what they have in common.
+
+use analysis::{Compared, Figures, RunSettings, Settings};
+use record::{Build, Cell, CellRef, PlanFile, Run, RunDir, Target};
+
+use crate::outcome::UsageError;
+use crate::same::build_change;
+
+/// What a run is called where runs are compared.
+pub fn label(run: usize) -> String {
+    format!("run {}", run + 1)
+}
+
+/// What a target with a variant is called there.
+pub fn variant(target: &str, variant: Option<&str>) -> String {
+    match variant {
+        Some(variant) => format!("{target} {variant}"),
+        None => target.to_owned(),
+    }
+}
+
+/// Makes runs of targets, and variants of what were targets. What the first run has not is left out.
+pub fn tell_apart(
+    runs: &[Run],
+    directories: &[RunDir],
+    figures: &mut Figures,
+) -> anyhow::Result<Run> {
+    let is_in = |run: &Run, name: &str| run.targets.iter().any(|target| target.name == name);
+    let others = &runs[1..];
+    let shared: Vec<&Target> = runs[0]
+        .targets
+        .iter()
+        .filter(|target| others.iter().any(|run| is_in(run, &target.name)))
+        .collect();
+    let is_shared = |name: &str| shared.iter().any(|target| target.name == name);
+    if shared.is_empty() {
+        let message =
+            "no target of the first run is in another, and `--by-run` compares those of one name";
+        let help = "leave `--by-run` out to compare targets of different names";
+        return Err(UsageError::new(message, Some(help.into())).into());
+    }
+    figures.rows.retain(|row| is_shared(&row.target));
+    figures.missing.retain(|row| is_shared(&row.target));
+    for row in figures.rows.iter_mut().chain(&mut figures.missing) {
+        row.variant = Some(variant(&row.target, row.variant.as_deref()));
+        row.target = label(row.run);
+    }
+    figures.unfinished.retain(|cell| is_shared(&cell.target));
+    for cell in &mut figures.unfinished {
+        cell.variant = Some(variant(&cell.target, cell.variant.as_deref()));
+        cell.target = label(cell.run);
+    }
+    figures.begun.retain(|cell| is_shared(&cell.target));
+    for cell in &mut figures.begun {
+        cell.variant = Some(variant(&cell.target, cell.variant.as_deref()));
+        cell.target = label(cell.run);
+    }
+    figures.settings = settings(runs, directories, &shared)?;
+    Ok(as_targets(runs, is_shared))
+}
+
+/// Where a reason names its target and its run, these are one.
+pub fn say_once(compared: &mut Compared) {
+    for row in &mut compared.rows {
+        for target in [&compared.base, &row.target] {
+            let twice = format!("{target}, {target},");
+            for reason in &mut row.reasons {
+                *reason = reason.replace(&twice, &format!("{target},"));
+            }
+        }
+    }
+}
+
+/// A run whose targets are the runs, of which the first is the base: for the order in which they are shown.
+fn as_targets(runs: &[Run], is_shared: impl Fn(&str) -> bool) -> Run {
+    let mut shown = runs[0].clone();
+    (shown.targets, shown.builds) = (Vec::new(), Vec::new());
+    for (index, run) in runs.iter().enumerate() {
+        let mut targets = run.targets.iter();
+        if let Some(target) = targets.find(|target| is_shared(&target.name)) {
+            shown.targets.push(Target {
+                name: label(index),
+                ..target.clone()
+            });
+        }
+    }
+    shown.base = label(0);
+    shown
+}
+
+/// In what each of the shared targets differs between the runs.
+fn settings(runs: &[Run], directories: &[RunDir], shared: &[&Target]) -> anyhow::Result<Settings> {
+    let mut settings = Settings::default();
+    for target in shared {
+        let named = named_by_run(runs, &target.name);
+        let cells = cells(runs, directories, &target.name, &named)?;
+        let of_target = RunSettings::new(named, cells).all(0);
+        for mut comparison in of_target.differences {
+            comparison.target = Some(target.name.clone());
+            settings.differences.push(comparison);
+        }
+    }
+    Ok(settings)
+}
+
+/// The target `name` of each run as a target that is called as the run is, with its build and the files of its config.
+fn named_by_run(runs: &[Run], name: &str) -> Run {
+    let mut named = runs[0].clone();
+    (named.targets, named.builds) = (Vec::new(), Vec::new());
+    (named.cells, named.plan.files) = (Vec::new(), Vec::new());
+    for (index, run) in runs.iter().enumerate() {
+        let Some(target) = run.targets.iter().find(|target| target.name == name) else {
+            continue;
+        };
+        let mut target = target.clone();
+        target.name = label(index);
+        if let Some(build) = run.builds.iter().find(|build| build.name == target.build) {
+            let mut build = build.clone();
+            let is_changed = |first: &Build| build_change(first, &build).is_some();
+            if named.builds.first().is_some_and(is_changed) {
+                build.name = format!("{} of {}", build.name, target.name);
+                target.build.clone_from(&build.name);
+            }
+            named.builds.push(build);
+        }
+        // A file of one name may be another in each run.
+        for name in &mut target.files {
+            let mut files = run.plan.files.iter();
+            let text = files.find(|file| file.name == *name);
+            *name = format!("{name} of {}", target.name);
+            named.plan.files.extend(text.map(|file| PlanFile {
+                name: name.clone(),
+                text: file.text.clone(),
+            }));
+        }
+        let cells = run.cells.iter().filter(|cell| cell.target == name);
+        named.cells.extend(cells.map(|cell| CellRef {
+            target: target.name.clone(),
+            ..cell.clone()
+        }));
+        named.targets.push(target);
+    }
+    named.base = label(0);
+    named
+}
+
+/// The cells of the target `name`, as those of the runs.
+fn cells(
+    runs: &[Run],
+    directories: &[RunDir],
+    name: &str,
+    named: &Run,
+) -> anyhow::Result<Vec<Cell>> {
+    let mut cells = Vec::new();
+    for (index, (run, directory)) in runs.iter().zip(directories).enumerate() {
+        for reference in run.cells.iter().filter(|cell| cell.target == name) {
+            let directory = directory.cell(reference)?;
+            if !directory.exists() {
+                continue;
+            }
+            let mut cell = directory.read()?;
+            cell.target = label(index);
+            let target = named.targets.iter().find(|it| it.name == cell.target);
+            if let Some(target) = target {
+                cell.build.clone_from(&target.build);
+            }
+            cells.push(cell);
+        }
+    }
+    Ok(cells)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(names: &[&str], version: &str, text: &str) -> Run {
+        let target = |name: &&str| Target {
+            name: (*name).into(),
+            build: "pg".into(),
+            config: "base".into(),
+            engine: "postgres".into(),
+            declared: Vec::new(),
+            files: vec!["my.conf".into()],
+        };
+        Run {
+            plan: record::Plan {
+                files: vec![PlanFile {
+                    name: "my.conf".into(),
+                    text: text.into(),
+                }],
+                ..record::Plan::default()
+            },
+            builds: vec![Build {
+                name: "pg".into(),
+                engine: "postgres".into(),
+                version: version.into(),
+                source: "/opt".into(),
+                files: Vec::new(),
+            }],
+            targets: names.iter().map(target).collect(),
+            cells: names
+                .iter()
+                .map(|name| CellRef::new(name, "insert", None, 1, 1))
+                .collect(),
+            ..Run::default()
+        }
+    }
+
+    #[test]
+    fn each_run_has_its_own_build_and_its_own_files() {
+        let runs = [
+            run(&["pg.a", "pg.b"], "17.2", "jit = on"),
+            run(&["pg.b"], "17.2", "jit = off"),
+            run(&["pg.a"], "17.3", "jit = on"),
+        ];
+        let named = named_by_run(&runs, "pg.b");
+        let names: Vec<&str> = named.targets.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(names, ["run 1", "run 2"]);
+        assert_eq!(named.targets[1].build, "pg");
+        let settings = RunSettings::new(named, Vec::new()).all(0);
+        let [comparison] = settings.differences.as_slice() else {
+            panic!("{settings:?}");
+        };
+        let jit = &comparison.settings[0];
+        assert_eq!(
+            (jit.name.as_str(), jit.a.as_deref(), jit.b.as_deref()),
+            ("jit", Some("on"), Some("off"))
+        );
+
+        let named = named_by_run(&runs, "pg.a");
+        let builds: Vec<&str> = named.targets.iter().map(|it| it.build.as_str()).collect();
+        assert_eq!(builds, ["pg", "pg of run 3"]);
+
+        let shown = as_targets(&runs, |_| true);
+        let names: Vec<&str> = shown.targets.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(names, ["run 1", "run 2", "run 3"]);
+    }
+}

@@ -1,0 +1,350 @@
+//! `--gate`: whether a regression is shown, in words and as an exit code.
+
+mod again;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use analysis::{
+    Compared, ComparedStep, Figures, Gate, REPEATS_CAP, THROUGHPUT, Thresholds, Verdict, counted,
+    metric_label,
+};
+use report::{bounds, terminal_text};
+
+use super::{Line, Runs};
+use crate::cli::CompareArgs;
+use crate::outcome::Exit;
+use crate::output::complain;
+
+/// Comparisons that are told one by one.
+const SHOWN_MAX: usize = 20;
+
+/// Judges a comparison, says on stderr what came of it, and what to do where that is not known.
+pub fn judge(
+    args: &CompareArgs,
+    runs: &Runs,
+    figures: &Figures,
+    compared: &Compared,
+    lines: &[Line<'_>],
+) -> Exit {
+    let thresholds = thresholds(args);
+    let missing = missing(compared, lines);
+    let without_rows: Vec<&str> = thresholds.without_rows(compared).collect();
+    let judged: Vec<usize> = (0..compared.rows.len())
+        .filter(|&row| thresholds.of(&compared.rows[row].metric).is_some())
+        .collect();
+    match analysis::gate(compared, &thresholds) {
+        Gate::Regressed(rows) => {
+            complain!("regressed: {}", by_metric(compared, Some(&rows), &judged));
+            tell(compared, &rows, &thresholds);
+            Exit::Regressed
+        }
+        Gate::Doubtful(rows) if !rows.is_empty() => {
+            let doubtful = by_metric(compared, Some(&rows), &judged);
+            complain!("not known: {doubtful} can't be judged, and no regression is shown");
+            tell(compared, &rows, &thresholds);
+            tell_missing(&missing, &without_rows);
+            let commands = again::commands(runs, compared, &rows, &thresholds, lines);
+            for command in &commands {
+                complain!("help: measure just these again: {}", terminal_text(command));
+            }
+            if !commands.is_empty() {
+                complain!(
+                    "help: once, and then judge: to add repeats until something is shown makes errors more frequent than \
+                     the error rate says"
+                );
+            }
+            tell_hopeless(compared, &rows, &thresholds);
+            tell_unfinished(runs, figures);
+            Exit::Invalid
+        }
+        Gate::Pass
+            if figures.unfinished.is_empty() && missing.is_empty() && without_rows.is_empty() =>
+        {
+            complain!(
+                "no regression is shown: {}",
+                by_metric(compared, None, &judged)
+            );
+            Exit::Ok
+        }
+        Gate::Doubtful(_) | Gate::Pass => {
+            let judged = by_metric(compared, None, &judged);
+            complain!("not known: no regression is shown, but not all was compared: {judged}");
+            tell_missing(&missing, &without_rows);
+            tell_unfinished(runs, figures);
+            Exit::Invalid
+        }
+    }
+}
+
+/// Counts comparisons by metric, of those that were `judged`: `throughput in 2 of 7 comparisons`. Without `found` it counts
+/// all of them.
+fn by_metric(compared: &Compared, found: Option<&[usize]>, judged: &[usize]) -> String {
+    let metric = |row: &usize| compared.rows[*row].metric.as_str();
+    let mut metrics: Vec<&str> = Vec::new();
+    for name in found.unwrap_or(judged).iter().map(metric) {
+        if !metrics.contains(&name) {
+            metrics.push(name);
+        }
+    }
+    let count = |rows: &[usize], name: &str| rows.iter().filter(|row| metric(row) == name).count();
+    let text = |name: &&str| {
+        let found = found.map_or(String::new(), |rows| format!("{} of ", count(rows, name)));
+        let all = counted(count(judged, name), "comparison");
+        format!("{} in {found}{all}", metric_label(name))
+    };
+    match metrics.is_empty() {
+        true => "nothing was compared".to_owned(),
+        false => metrics.iter().map(text).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// Where the base was to be measured and a target was not, which no comparison tells of: a sentence each.
+fn missing(compared: &Compared, lines: &[Line<'_>]) -> Vec<String> {
+    let place = |line: &Line<'_>| (line.variant.clone(), line.cell.clients);
+    let of_base: BTreeSet<_> = lines
+        .iter()
+        .filter(|line| line.target == compared.base)
+        .map(place)
+        .collect();
+    let mut targets: BTreeMap<&str, BTreeSet<_>> = BTreeMap::new();
+    for line in lines.iter().filter(|line| line.target != compared.base) {
+        targets.entry(&line.target).or_default().insert(place(line));
+    }
+    let mut missing = Vec::new();
+    for (target, has) in targets {
+        for (variant, clients) in of_base.difference(&has) {
+            let variant = variant.as_ref();
+            let variant = variant.map_or(String::new(), |variant| format!("{variant} "));
+            missing.push(format!(
+                "{target} {variant}c{clients}: was not measured, and {} was",
+                compared.base
+            ));
+        }
+    }
+    missing
+}
+
+fn tell_missing(missing: &[String], without_rows: &[&str]) {
+    for sentence in missing.iter().take(SHOWN_MAX) {
+        complain!("  {}", terminal_text(sentence));
+    }
+    if missing.len() > SHOWN_MAX {
+        complain!("  and {} more", missing.len() - SHOWN_MAX);
+    }
+    for metric in without_rows {
+        complain!("  {metric}: has a threshold, and no step that is compared has it");
+    }
+}
+
+fn thresholds(args: &CompareArgs) -> Thresholds {
+    let mut thresholds = Thresholds {
+        default: args.effect / 100.0,
+        by_metric: BTreeMap::new(),
+    };
+    for threshold in &args.thresholds {
+        let share = threshold.percent / 100.0;
+        match &threshold.metric {
+            Some(metric) => {
+                thresholds.by_metric.insert(metric.clone(), share);
+            }
+            None => thresholds.default = share,
+        }
+    }
+    thresholds
+}
+
+/// Says of which comparisons it is, a line each.
+fn tell(compared: &Compared, rows: &[usize], thresholds: &Thresholds) {
+    let rows: Vec<&ComparedStep> = rows
+        .iter()
+        .filter_map(|&row| compared.rows.get(row))
+        .collect();
+    for row in rows.iter().take(SHOWN_MAX) {
+        let limit = thresholds.of(&row.metric).unwrap_or_default();
+        complain!("  {}", terminal_text(&sentence(row, &compared.base, limit)));
+    }
+    if rows.len() > SHOWN_MAX {
+        complain!("  and {} more", rows.len() - SHOWN_MAX);
+    }
+}
+
+fn sentence(row: &ComparedStep, base: &str, limit: f64) -> String {
+    let mut text = row.target.clone();
+    if let Some(variant) = &row.variant {
+        text += &format!(" {variant}");
+    }
+    text += &format!(" c{} {}: ", row.clients, row.step);
+    if row.metric != THROUGHPUT {
+        text += &format!("{} ", metric_label(&row.metric));
+    }
+    text += &match (row.verdict, row.more_is_better) {
+        (Verdict::Slower, false) => "higher".to_owned(),
+        (verdict, _) => verdict.to_string(),
+    };
+    if let Some(ratio) = row.ratio {
+        text += &format!(", {ratio:.3}");
+        if let Some(interval) = row.interval {
+            text += &format!(" ({})", bounds(interval, 3));
+        }
+        let percent = format!("{:.1}", limit * 100.0);
+        let percent = percent.trim_end_matches(".0");
+        text += &format!(" of {base}; the threshold is {percent}%");
+    }
+    if !row.reasons.is_empty() {
+        text += &format!("; {}", row.reasons.join("; "));
+    }
+    text
+}
+
+fn tell_hopeless(compared: &Compared, rows: &[usize], thresholds: &Thresholds) {
+    let rows = rows.iter().filter_map(|&row| compared.rows.get(row));
+    let needed = rows.filter_map(|row| again::repeats_needed(row, thresholds));
+    let count = needed.filter(|&needed| needed >= REPEATS_CAP).count();
+    if count > 0 {
+        complain!(
+            "help: {} would need {REPEATS_CAP} repeats or more at this threshold: `assay run --aa` tells what this \
+             machine can show; give a `--threshold` above that, or a quieter machine",
+            counted(count, "comparison")
+        );
+    }
+}
+
+fn tell_unfinished(runs: &Runs, figures: &Figures) {
+    for (run, path) in runs.paths.iter().enumerate() {
+        let count = figures
+            .unfinished
+            .iter()
+            .filter(|cell| cell.run == run)
+            .count();
+        if count > 0 {
+            complain!(
+                "help: {} not complete: assay run --resume {} measures what is missing",
+                if count == 1 {
+                    "1 cell is".to_owned()
+                } else {
+                    format!("{count} cells are")
+                },
+                terminal_text(&path.display().to_string())
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use analysis::Pairing;
+
+    use super::*;
+
+    /// A comparison of throughput without values.
+    pub fn row(verdict: Verdict, repeats_needed: Option<u32>) -> ComparedStep {
+        ComparedStep {
+            target: "pg.next".into(),
+            workload: "insert".into(),
+            variant: None,
+            clients: 8,
+            step: "l.i1".into(),
+            group: None,
+            metric: THROUGHPUT.into(),
+            more_is_better: true,
+            base_values: Vec::new(),
+            values: Vec::new(),
+            ratio: None,
+            interval: None,
+            pairing: Pairing::Paired,
+            verdict,
+            p_value: None,
+            spread: None,
+            repeats_needed,
+            reasons: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_place_that_the_base_has_and_a_target_has_not_is_told() {
+        let cell = |target: &str, variant: Option<&str>, clients| {
+            record::CellRef::new(target, "insert", variant, clients, 1)
+        };
+        let cells = [
+            cell("a", None, 1),
+            cell("a", None, 8),
+            cell("a", Some("cached"), 1),
+            cell("b", None, 1),
+            cell("b", Some("cached"), 1),
+            cell("c", None, 1),
+            cell("c", None, 8),
+            cell("c", None, 64),
+            cell("c", Some("cached"), 1),
+        ];
+        // In which run a cell is does not matter.
+        let mut lines = Vec::new();
+        for (run, cell) in cells.iter().enumerate() {
+            lines.push(Line {
+                target: cell.target.clone(),
+                variant: cell.variant.clone(),
+                run,
+                cell,
+            });
+        }
+        let missing_of = |base: &str| {
+            let base = base.to_owned();
+            let compared = Compared {
+                base,
+                ..Compared::default()
+            };
+            missing(&compared, &lines)
+        };
+        assert_eq!(missing_of("a"), ["b c8: was not measured, and a was"]);
+        assert!(missing_of("b").is_empty());
+        assert_eq!(missing_of("c").len(), 3);
+    }
+
+    #[test]
+    fn the_family_that_decided_is_named() {
+        let own = || ComparedStep {
+            metric: "own_cpu_us_per_op".into(),
+            more_is_better: false,
+            ..row(Verdict::Slower, None)
+        };
+        let same = || row(Verdict::NoChangeShown, None);
+        let compared = Compared {
+            rows: vec![same(), own(), same(), own()],
+            ..Compared::default()
+        };
+        let all = [0, 1, 2, 3];
+        assert_eq!(
+            by_metric(&compared, Some(&[3]), &all),
+            "own CPU per operation in 1 of 2 comparisons"
+        );
+        assert_eq!(
+            by_metric(&compared, Some(&[0, 1, 3]), &all),
+            "throughput in 1 of 2 comparisons, own CPU per operation in 2 of 2 comparisons"
+        );
+        assert_eq!(
+            by_metric(&compared, None, &all[..3]),
+            "throughput in 2 comparisons, own CPU per operation in 1 comparison"
+        );
+        assert_eq!(by_metric(&compared, None, &[]), "nothing was compared");
+        assert_eq!(
+            sentence(&own(), "pg.base", 0.03),
+            "pg.next c8 l.i1: own CPU per operation higher"
+        );
+    }
+
+    #[test]
+    fn a_comparison_is_told_with_its_reasons() {
+        let mut noisy = row(Verdict::TooNoisy, Some(14));
+        (noisy.variant, noisy.ratio) = (Some("cached".into()), Some(0.9712));
+        noisy.interval = Some(analysis::Interval {
+            low: 0.9,
+            high: 1.05,
+            confidence: 0.95,
+        });
+        noisy.reasons = vec!["pg.next, repeat 2 is left out: it failed".into()];
+        assert_eq!(
+            sentence(&noisy, "pg.base", 0.025),
+            "pg.next cached c8 l.i1: too noisy to say, 0.971 (0.900-1.050) of pg.base; the threshold is 2.5%; \
+             pg.next, repeat 2 is left out: it failed"
+        );
+    }
+}

@@ -1,0 +1,355 @@
+//! Packages of a suite of Debian, with all that they depend on, in a folder of their own.
+//!
+//! apt resolves and downloads, with a state of its own inside the store in which nothing is installed: so the C library
+//! belongs to what is needed. Nothing is installed on this system, and its apt is only asked which mirror it uses.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::Context;
+
+use super::client::{self, Reason, Said};
+use super::unpack;
+use crate::error::Error;
+use crate::hash;
+use crate::manifest::Artifact;
+
+/// Debian's keys, where its own package puts them; elsewhere apt's trusted keys count.
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
+const INSTALL: &str = "packages of Debian can be fetched only where `apt-get` and `dpkg-deb` are; \
+                       elsewhere use `postgres@VERSION` or `mariadb@VERSION`, or register a build with `dir:/PATH=NAME`";
+
+/// Packages that lie in the store, downloaded and checked.
+#[derive(Debug)]
+pub struct Packages {
+    archives: PathBuf,
+    /// Each with its hash.
+    pub artifacts: Vec<Artifact>,
+}
+
+/// apt, with a state of its own.
+pub struct Debian<'a> {
+    downloads: &'a Path,
+    suite: &'a str,
+    home: PathBuf,
+}
+
+impl<'a> Debian<'a> {
+    pub fn new(downloads: &'a Path, suite: &'a str) -> Self {
+        Self {
+            downloads,
+            suite,
+            home: downloads.join("debian").join(suite),
+        }
+    }
+
+    /// Downloads `packages` and all that they depend on.
+    pub fn fetch(&self, packages: &[String], say: &dyn Fn(&str)) -> anyhow::Result<Packages> {
+        let what = format!(
+            "`debian:{}/{}` can't be fetched",
+            self.suite,
+            packages.join(",")
+        );
+        self.configure()?;
+        say("asking the mirror what there is");
+        let said = self.apt(&["update"], &[])?;
+        // apt goes on with an old list when the mirror fails it, and says that all is well.
+        if !said.success || self.has_no_list()? {
+            return Err(match said.reason() {
+                Reason::NoNetwork | Reason::DiskFull | Reason::Damaged => {
+                    self.failure(&said, &what)
+                }
+                Reason::Unknown | Reason::Other => Error::new(
+                    format!("{what}: this machine's mirror of Debian has no suite `{}`, or it can't be trusted", self.suite),
+                    format!(
+                        "`sid` and the names of supported releases are there; what `apt-get` said is in `{}`",
+                        self.log().display()
+                    ),
+                ),
+            }
+            .into());
+        }
+        let said = self.apt(&["install", "--yes", "--print-uris"], packages)?;
+        let listed = listed(&said.stdout);
+        if !said.success || listed.is_empty() {
+            return Err(match said.reason() {
+                Reason::Unknown | Reason::Other => {
+                    Error::new(format!("{what}: {}", complaint(&said, self.suite)), NAMES)
+                }
+                _ => self.failure(&said, &what),
+            }
+            .into());
+        }
+        let total: u64 = listed.iter().map(|package| package.size_bytes).sum();
+        say(&format!(
+            "downloading {} packages, {} MB",
+            listed.len(),
+            total.div_ceil(1_000_000)
+        ));
+        let said = self.apt(&["install", "--yes", "--download-only"], packages)?;
+        if !said.success {
+            return Err(self.failure(&said, &what).into());
+        }
+        let artifacts = listed
+            .into_iter()
+            .map(|package| self.check(package))
+            .collect::<anyhow::Result<_>>()?;
+        Ok(Packages {
+            archives: self.archives(),
+            artifacts,
+        })
+    }
+
+    /// Unpacks them below `root`.
+    pub fn unpack(&self, packages: &Packages, root: &Path) -> anyhow::Result<()> {
+        for artifact in &packages.artifacts {
+            let package = packages.archives.join(&artifact.name);
+            let mut child = Command::new("dpkg-deb")
+                .arg("--fsys-tarfile")
+                .arg(&package)
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .map_err(|error| match error.kind() {
+                    std::io::ErrorKind::NotFound => {
+                        anyhow::Error::new(Error::new("there is no `dpkg-deb` here", INSTALL))
+                    }
+                    _ => error.into(),
+                })?;
+            let unpacked = match child.stdout.take() {
+                Some(files) => unpack::debian(files, root),
+                None => Ok(()),
+            };
+            let output = child.wait_with_output()?;
+            unpacked.with_context(|| format!("`{}` can't be unpacked", artifact.name))?;
+            if !output.status.success() {
+                anyhow::bail!(
+                    "`{}` can't be unpacked: {}",
+                    artifact.name,
+                    String::from_utf8_lossy(&output.stderr).trim()
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn failure(&self, said: &Said, what: &str) -> Error {
+        said.failure(what, "apt-get", &self.log())
+    }
+
+    fn log(&self) -> PathBuf {
+        self.downloads.join("apt.log")
+    }
+
+    /// Where the packages are downloaded to.
+    pub fn archives(&self) -> PathBuf {
+        self.home.join("cache/archives")
+    }
+
+    /// Makes the private state, and the configuration that leads apt to it.
+    fn configure(&self) -> anyhow::Result<()> {
+        for folder in [
+            "state/lists/partial",
+            "cache/archives/partial",
+            "log",
+            "empty",
+        ] {
+            fs_err::create_dir_all(self.home.join(folder))?;
+        }
+        fs_err::write(self.home.join("state/status"), "")?;
+        let signed = if Path::new(KEYRING).is_file() {
+            format!("[signed-by={KEYRING}] ")
+        } else {
+            String::new()
+        };
+        fs_err::write(
+            self.home.join("sources.list"),
+            format!("deb {signed}{} {} main\n", self.mirror()?, self.suite),
+        )?;
+        let home = self.home.display().to_string();
+        if home.contains(['"', ' ']) {
+            return Err(Error::new(
+                format!("apt can't work in `{home}`: a blank or a quote is in its path"),
+                "name another place for builds in ASSAY_BUILDS",
+            )
+            .into());
+        }
+        fs_err::write(self.config(), config(&home))?;
+        Ok(())
+    }
+
+    fn config(&self) -> PathBuf {
+        self.home.join("apt.conf")
+    }
+
+    /// The mirror of Debian that this machine's apt is configured with.
+    fn mirror(&self) -> anyhow::Result<String> {
+        let mut command = Command::new("apt-get");
+        command.args(["indextargets", "--format", "$(REPO_URI) $(RELEASE)"]);
+        command.arg("Created-By: Packages");
+        let said = client::run(&mut command, &self.log(), INSTALL)?;
+        choose_mirror(&said.stdout).ok_or_else(|| {
+            anyhow::Error::new(Error::new(
+                "this machine's apt has no mirror of Debian",
+                "add one to `/etc/apt/sources.list`, or use `postgres@VERSION` or `mariadb@VERSION`",
+            ))
+        })
+    }
+
+    fn apt(&self, args: &[&str], packages: &[String]) -> anyhow::Result<Said> {
+        let mut command = Command::new("apt-get");
+        // This file is read after the system's own: proxies hold, places don't.
+        command.arg("--config-file").arg(self.config());
+        command.args(["-o", "APT::Install-Recommends=false"]);
+        command.args(args).args(packages);
+        command.env("DEBIAN_FRONTEND", "noninteractive");
+        client::run(&mut command, &self.log(), INSTALL)
+    }
+
+    fn has_no_list(&self) -> anyhow::Result<bool> {
+        let mut lists = fs_err::read_dir(self.home.join("state/lists"))?;
+        Ok(!lists.any(|entry| {
+            entry.is_ok_and(|entry| entry.file_name().to_string_lossy().contains("_Packages"))
+        }))
+    }
+
+    fn check(&self, package: Listed) -> anyhow::Result<Artifact> {
+        let path = self.archives().join(&package.file);
+        let (size_bytes, sha256) = hash::of_file(&path)?;
+        if package
+            .sha256
+            .as_ref()
+            .is_some_and(|expected| *expected != sha256)
+        {
+            // The next attempt downloads it again.
+            let _ = fs_err::remove_file(&path);
+            return Err(Error::new(
+                format!("`{}` is not what the mirror announced", package.file),
+                "try again",
+            )
+            .into());
+        }
+        Ok(Artifact {
+            name: package.file,
+            size_bytes,
+            sha256,
+        })
+    }
+}
+
+const NAMES: &str = "servers are in `postgresql-17`, `mariadb-server` with `mariadb-plugin-rocksdb`, `mysql-server-core`; \
+                     not every suite has each";
+
+fn config(home: &str) -> String {
+    format!(
+        "Dir::Etc::sourcelist \"{home}/sources.list\";\n\
+         Dir::Etc::sourceparts \"{home}/empty\";\n\
+         Dir::Etc::preferences \"{home}/empty/none\";\n\
+         Dir::Etc::preferencesparts \"{home}/empty\";\n\
+         Dir::State \"{home}/state\";\n\
+         Dir::State::status \"{home}/state/status\";\n\
+         Dir::State::extended_states \"{home}/state/extended_states\";\n\
+         Dir::State::lists \"{home}/state/lists\";\n\
+         Dir::Cache \"{home}/cache\";\n\
+         Dir::Cache::archives \"{home}/cache/archives\";\n\
+         Dir::Log \"{home}/log\";\n\
+         APT::Sandbox::User \"root\";\n\
+         APT::Default-Release \"\";\n\
+         Acquire::Languages \"none\";\n\
+         Acquire::Retries \"2\";\n\
+         Acquire::http::Timeout \"30\";\n\
+         Acquire::https::Timeout \"30\";\n\
+         Acquire::IndexTargets::deb::DEP-11::DefaultEnabled \"false\";\n\
+         Acquire::IndexTargets::deb::CNF::DefaultEnabled \"false\";\n\
+         #clear APT::Update;\n\
+         #clear DPkg::Pre-Install-Pkgs;\n\
+         #clear DPkg::Pre-Invoke;\n\
+         #clear DPkg::Post-Invoke;\n"
+    )
+}
+
+/// The first mirror that carries a whole release of Debian, from lines of `URI RELEASE`.
+fn choose_mirror(lines: &str) -> Option<String> {
+    let partial = ["-security", "/updates", "-updates", "-backports"];
+    lines
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .filter(|(uri, release)| {
+            !partial.iter().any(|suffix| release.contains(suffix))
+                && uri.trim_end_matches('/').ends_with("/debian")
+                && !uri.starts_with("cdrom:")
+        })
+        .map(|(uri, _)| uri.to_owned())
+        .next()
+}
+
+/// A package that apt would download.
+#[derive(Debug, PartialEq, Eq)]
+struct Listed {
+    file: String,
+    size_bytes: u64,
+    sha256: Option<String>,
+}
+
+/// Reads apt's list: `'URI' FILE SIZE SHA256:HASH` in each line.
+fn listed(printed: &str) -> Vec<Listed> {
+    printed
+        .lines()
+        .filter(|line| line.starts_with('\''))
+        .filter_map(|line| {
+            let mut words = line.split_whitespace().skip(1);
+            let file = words.next()?.to_owned();
+            let size_bytes = words.next()?.parse().ok()?;
+            let sha256 = words.next().and_then(|hash| hash.strip_prefix("SHA256:"));
+            (!file.contains('/')).then_some(Listed {
+                file,
+                size_bytes,
+                sha256: sha256.map(str::to_owned),
+            })
+        })
+        .collect()
+}
+
+/// apt's complaint about what was asked for.
+fn complaint(said: &Said, suite: &str) -> String {
+    said.complaint("E: Unable to locate package ")
+        .or_else(|| said.complaint("E: Package "))
+        .map_or_else(
+            || "its dependencies can't be met".into(),
+            |name| {
+                let name = name.split_whitespace().next().unwrap_or_default();
+                format!(
+                    "`{suite}` has no package `{}`",
+                    name.trim_matches(['\'', '"'])
+                )
+            },
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mirror_is_the_one_with_whole_releases() {
+        let lines = "http://m/debian-security/ bookworm-security\nhttp://m/debian/ bookworm-updates\n\
+                     http://tools/apt stable\nhttp://m/debian/ bookworm\n";
+        assert_eq!(choose_mirror(lines).as_deref(), Some("http://m/debian/"));
+        assert_eq!(choose_mirror("http://m/ubuntu/ noble\n"), None);
+    }
+
+    #[test]
+    fn the_list_of_packages_is_read() {
+        let printed = "Reading package lists...\n'http://m/x_1.deb' x_1%3a1.deb 12 SHA256:ab\n'u' ../y 1 SHA256:c\n";
+        assert_eq!(
+            listed(printed),
+            [Listed {
+                file: "x_1%3a1.deb".into(),
+                size_bytes: 12,
+                sha256: Some("ab".into())
+            }]
+        );
+    }
+}

@@ -1,0 +1,248 @@
+//! Takes archives apart, so that nothing lands outside the folder that is meant for it.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::{Context, bail};
+use tar::EntryType;
+
+use crate::elf;
+
+/// Folders of Debian's packages that no server reads.
+const NOT_NEEDED: [&str; 8] = [
+    "usr/share/doc",
+    "usr/share/i18n",
+    "usr/share/info",
+    "usr/share/lintian",
+    "usr/share/locale",
+    "usr/share/man",
+    "usr/share/perl",
+    "var",
+];
+
+/// Folders that are links into `usr` on a merged system, as all of Debian's are since bookworm.
+const MERGED: [&str; 6] = ["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
+
+/// The files of a jar that `select` gives a place, written below `root`.
+pub fn jar(
+    jar: &Path,
+    root: &Path,
+    select: impl Fn(&str) -> Option<PathBuf>,
+) -> anyhow::Result<()> {
+    let mut archive = zip::ZipArchive::new(io::BufReader::new(fs_err::File::open(jar)?))
+        .with_context(|| format!("`{}` is no archive", jar.display()))?;
+    for index in 0..archive.len() {
+        let mut entry = archive.by_index(index)?;
+        let name = entry.name()?.into_owned();
+        let Some(place) = entry.is_file().then(|| select(&name)).flatten() else {
+            continue;
+        };
+        let path = root.join(inside(&place)?);
+        make_parent(&path)?;
+        io::copy(&mut entry, &mut fs_err::File::create(&path)?)?;
+        drop(entry);
+        // A jar knows no modes.
+        set_mode(&path, elf::is_program(&path))?;
+    }
+    Ok(())
+}
+
+/// A compressed archive within a jar, whose name ends so, written below `root`; `None` when the jar has none.
+pub fn tar_in_jar(jar: &Path, root: &Path, ending: &str) -> anyhow::Result<Option<()>> {
+    let mut archive = zip::ZipArchive::new(io::BufReader::new(fs_err::File::open(jar)?))
+        .with_context(|| format!("`{}` is no archive", jar.display()))?;
+    let name = archive
+        .file_names()
+        .filter_map(Result::ok)
+        .find(|name| name.ends_with(ending))
+        .map(std::borrow::Cow::into_owned);
+    let Some(name) = name else {
+        return Ok(None);
+    };
+    let entry = io::BufReader::new(archive.by_name(&name)?);
+    let content: Box<dyn Read + '_> = if name.ends_with(".gz") {
+        Box::new(flate2::bufread::GzDecoder::new(entry))
+    } else {
+        Box::new(lzma_rust2::XzReader::new(entry, true))
+    };
+    tree(content, root, |path| Some(path.to_path_buf()))
+        .with_context(|| format!("`{name}` in `{}` can't be unpacked", jar.display()))?;
+    Ok(Some(()))
+}
+
+/// The files of one of Debian's packages, written below `root`, laid out as on a merged system.
+pub fn debian(files: impl Read, root: &Path) -> anyhow::Result<()> {
+    tree(files, root, |path| {
+        let path = merged(path);
+        (!NOT_NEEDED.iter().any(|folder| path.starts_with(folder))).then_some(path)
+    })
+}
+
+/// `lib/x` is `usr/lib/x`.
+fn merged(path: &Path) -> PathBuf {
+    if MERGED.iter().any(|folder| path.starts_with(folder)) {
+        Path::new("usr").join(path)
+    } else {
+        path.to_path_buf()
+    }
+}
+
+/// The entries of an archive that `select` gives a place, written below `root`. Owners and special bits are not kept.
+fn tree(
+    content: impl Read,
+    root: &Path,
+    select: impl Fn(&Path) -> Option<PathBuf>,
+) -> anyhow::Result<()> {
+    // Links come last: then nothing is written through one.
+    let mut links = BTreeMap::new();
+    let mut hard_links = Vec::new();
+    let place = |path: &Path| -> anyhow::Result<Option<PathBuf>> {
+        let path = inside(path)?;
+        Ok(select(&path).filter(|path| !path.as_os_str().is_empty()))
+    };
+    for entry in tar::Archive::new(content).entries()? {
+        let mut entry = entry?;
+        let Some(path) = place(&entry.path()?)? else {
+            continue;
+        };
+        let target = |entry: &tar::Entry<'_, _>| -> anyhow::Result<PathBuf> {
+            let target = entry.link_name()?;
+            Ok(target.context("a link leads nowhere")?.into_owned())
+        };
+        match entry.header().entry_type() {
+            EntryType::Regular | EntryType::Continuous => {
+                let full = root.join(&path);
+                make_parent(&full)?;
+                let executable = entry.header().mode()? & 0o111 != 0;
+                io::copy(&mut entry, &mut fs_err::File::create(&full)?)?;
+                set_mode(&full, executable)?;
+            }
+            EntryType::Symlink => {
+                links.insert(path, target(&entry)?);
+            }
+            EntryType::Link => hard_links.push((path, target(&entry)?)),
+            // Folders are made when something comes into them; a server needs no devices.
+            _ => {}
+        }
+    }
+    for (path, target) in hard_links {
+        let Some(target) = place(&target)? else {
+            continue;
+        };
+        let full = root.join(&path);
+        make_parent(&full)?;
+        fs_err::hard_link(root.join(target), full)?;
+    }
+    for (path, target) in links {
+        let full = root.join(&path);
+        make_parent(&full)?;
+        let target = within(&path, &target);
+        // Where two packages have the same path the first one's is kept, as is what a folder holds already.
+        match symlink(&target, &full) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            result => result.with_context(|| format!("no link `{}`", full.display()))?,
+        }
+    }
+    Ok(())
+}
+
+/// A link's target as it must be within a folder that is not the system's root: relative.
+fn within(link: &Path, target: &Path) -> PathBuf {
+    let Ok(from_root) = target.strip_prefix("/") else {
+        return target.to_path_buf();
+    };
+    let depth = link.components().count().saturating_sub(1);
+    let up: PathBuf = std::iter::repeat_n("..", depth).collect();
+    up.join(merged(from_root))
+}
+
+/// The path without `.` and the root; one that leads out is refused.
+fn inside(path: &Path) -> anyhow::Result<PathBuf> {
+    let mut inside = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::Normal(name) => inside.push(name),
+            Component::CurDir | Component::RootDir => {}
+            Component::ParentDir | Component::Prefix(_) => {
+                bail!("`{}` leads out of the archive", path.display())
+            }
+        }
+    }
+    Ok(inside)
+}
+
+fn make_parent(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), fs_err::create_dir_all)
+}
+
+/// Whatever the user's own mask: another user may have to run it.
+fn set_mode(path: &Path, executable: bool) -> io::Result<()> {
+    let mode = if executable { 0o755 } else { 0o644 };
+    fs_err::set_permissions(path, PermissionsExt::from_mode(mode))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn archive(fill: impl FnOnce(&mut tar::Builder<Vec<u8>>)) -> Vec<u8> {
+        let mut builder = tar::Builder::new(Vec::new());
+        fill(&mut builder);
+        builder.into_inner().unwrap()
+    }
+
+    fn file(builder: &mut tar::Builder<Vec<u8>>, path: &str, mode: u32, content: &str) {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(content.len() as u64);
+        header.set_mode(mode);
+        builder
+            .append_data(&mut header, path, content.as_bytes())
+            .unwrap();
+    }
+
+    fn link(builder: &mut tar::Builder<Vec<u8>>, path: &str, target: &str) {
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(EntryType::Symlink);
+        header.set_size(0);
+        builder.append_link(&mut header, path, target).unwrap();
+    }
+
+    #[test]
+    fn a_package_is_laid_out_merged_and_its_links_stay_inside() {
+        let root = tempfile::tempdir().unwrap();
+        let package = archive(|builder| {
+            file(builder, "./lib/a/x.so", 0o644, "x");
+            file(builder, "./usr/bin/su", 0o4755, "su");
+            file(builder, "./usr/share/doc/su", 0o644, "doc");
+            link(builder, "./usr/bin/y", "/lib/a/x.so");
+            link(builder, "./usr/bin/z", "../lib/a/x.so");
+        });
+        debian(&package[..], root.path()).unwrap();
+        for name in ["y", "z"] {
+            let path = root.path().join("usr/bin").join(name);
+            assert_eq!(fs_err::read_to_string(path).unwrap(), "x", "{name}");
+        }
+        let mode = fs_err::metadata(root.path().join("usr/bin/su")).unwrap();
+        assert_eq!(mode.permissions().mode() & 0o7777, 0o755);
+        assert!(!root.path().join("usr/share/doc").exists());
+    }
+
+    #[test]
+    fn what_leads_out_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let mut bytes = archive(|builder| file(builder, "xx/evil", 0o644, "x"));
+        // The builder refuses such names itself.
+        bytes[..7].copy_from_slice(b"../evil");
+        let sum: u32 = bytes[..512]
+            .iter()
+            .enumerate()
+            .map(|(at, &byte)| u32::from(if (148..156).contains(&at) { b' ' } else { byte }))
+            .sum();
+        bytes[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+        let error = debian(&bytes[..], &root.path().join("root")).unwrap_err();
+        assert!(error.to_string().contains("leads out"), "{error}");
+        assert!(!root.path().join("evil").exists());
+    }
+}
