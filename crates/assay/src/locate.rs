@@ -428,7 +428,7 @@ fn locate_one(build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<record
         }
         (Engine::Postgres, BuildSource::Url(url)) => (
             configs.of_url(&Postgres::attach(url.expose())?)?,
-            url.redacted(),
+            words::redact(url.expose()),
             Vec::new(),
         ),
         (Engine::Postgres, BuildSource::Installed(name)) => {
@@ -444,7 +444,7 @@ fn locate_one(build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<record
         }
         (Engine::Mysql, BuildSource::Url(url)) => (
             configs.of_url(&Mysql::attach(url.expose())?)?,
-            url.redacted(),
+            words::redact(url.expose()),
             Vec::new(),
         ),
         (Engine::Mysql, BuildSource::Installed(name)) => {

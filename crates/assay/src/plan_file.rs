@@ -333,8 +333,8 @@ impl PlanFile {
 
     /// The plan as it is recorded.
     pub fn to_record(&self) -> record::Plan {
-        let text = plan::redact(&self.text);
-        let sets: Vec<String> = self.sets.iter().map(|set| plan::redact(set)).collect();
+        let text = words::redact(&self.text);
+        let sets: Vec<String> = self.sets.iter().map(|set| words::redact(set)).collect();
         record::Plan {
             path: self.path.as_ref().map(|path| path.display().to_string()),
             password_removed: text != self.text || sets != self.sets,

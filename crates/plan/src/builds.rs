@@ -1,9 +1,11 @@
 //! `[build.NAME]`: installed versions of engines, and servers that run already.
 
+use words::{Secret, redact};
+
 use crate::diagnostic::{Diagnostic, Place};
 use crate::kinds::{Choice, Line, bad_name};
 use crate::reader::{Context, Field, Kind, Section, table_of};
-use crate::spec::{Build, BuildSource, Engine, Secret};
+use crate::spec::{Build, BuildSource, Engine};
 use crate::tree::Entry;
 use crate::wording::{code, quoted};
 
@@ -165,7 +167,7 @@ fn build(cx: &mut Context<'_>, entry: Entry) -> Option<Build> {
                 return None;
             };
             let secret = Secret::new(url);
-            let shown = quoted(&secret.redacted());
+            let shown = quoted(&redact(secret.expose()));
             (*engine, BuildSource::Url(secret), shown)
         }
     };

@@ -16,7 +16,6 @@ mod order;
 mod overrides;
 mod quantity;
 mod reader;
-mod redact;
 mod render;
 mod spec;
 mod step;
@@ -28,7 +27,6 @@ mod variants;
 mod wording;
 
 pub use diagnostic::{Diagnostic, Place, Severity, Span};
-pub use redact::redact;
 pub use render::render;
 pub use spec::*;
 

@@ -3,9 +3,9 @@
 use annotate_snippets::{
     Annotation, AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet,
 };
+use words::{counted, mask};
 
 use crate::diagnostic::{Diagnostic, Place, Severity, Span};
-use crate::redact::mask;
 use crate::wording::code;
 
 /// More than this many help nobody at once.
@@ -71,8 +71,6 @@ fn summary(diagnostics: &[Diagnostic], path: &str) -> Option<String> {
         .filter(|diagnostic| diagnostic.severity == Severity::Error)
         .count();
     let warnings = diagnostics.len() - errors;
-    let several =
-        |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let is_set = |diagnostic: &Diagnostic| matches!(diagnostic.place, Place::Set { .. });
     let place = if diagnostics.iter().all(is_set) {
         "`--set`".to_owned()
@@ -83,10 +81,10 @@ fn summary(diagnostics: &[Diagnostic], path: &str) -> Option<String> {
         (0, _) => None,
         (_, 0) => Some(format!(
             "{} in {place}; nothing was run",
-            several(errors, "error")
+            counted(errors, "error")
         )),
         _ => {
-            let (errors, warnings) = (several(errors, "error"), several(warnings, "warning"));
+            let (errors, warnings) = (counted(errors, "error"), counted(warnings, "warning"));
             Some(format!(
                 "{errors} and {warnings} in {place}; nothing was run"
             ))

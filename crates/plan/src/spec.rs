@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use words::Secret;
+
 use crate::diagnostic::Place;
 use crate::order;
 
@@ -581,45 +583,6 @@ pub enum BuildSource {
     Installed(String),
     /// A server that runs already.
     Url(Secret),
-}
-
-/// Text that may hold a password: it can't be printed, and what is printed of it has no password.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Wraps text that may hold a password.
-    pub fn new(text: String) -> Self {
-        Self(text)
-    }
-
-    /// The text itself, for the connection alone.
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-
-    /// The text without what stands between `:` and the last `@` after `//`, and without a `password=` parameter.
-    pub fn redacted(&self) -> String {
-        let mut text = match (self.0.find("//"), self.0.rfind('@')) {
-            (Some(start), Some(at)) if at > start => match self.0[start + 2..at].find(':') {
-                Some(colon) => format!("{}***{}", &self.0[..start + 2 + colon + 1], &self.0[at..]),
-                None => self.0.clone(),
-            },
-            _ => self.0.clone(),
-        };
-        if let Some(start) = text.find("password=") {
-            let from = start + "password=".len();
-            let to = text[from..].find('&').map_or(text.len(), |end| from + end);
-            text.replace_range(from..to, "***");
-        }
-        text
-    }
-}
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Secret({})", self.redacted())
-    }
 }
 
 /// A named set of options, with what it extends already applied.

@@ -1,13 +1,13 @@
 //! How names and text from a plan stand in messages and in listings.
 
-use crate::redact::redact_whole;
+use words::redact;
 
 /// Text from a plan for a message: in backticks, on one line, without what would move a terminal's cursor, without
 /// passwords, and not for ever.
 pub(crate) fn code(text: &str) -> String {
     const LONGEST: usize = 60;
     let mut out = String::from("`");
-    let text = redact_whole(text);
+    let text = redact(text);
     for (count, c) in text.chars().enumerate() {
         if count == LONGEST {
             out.push_str("...");

@@ -11,10 +11,9 @@ mod check;
 #[cfg(test)]
 mod memory;
 mod program;
-mod random;
 mod schedule;
 
 pub use check::Check;
 pub use program::{Accounts, Kind, Next, Program, Task};
-pub use random::Random;
 pub use schedule::Schedule;
+pub(crate) use words::Random;

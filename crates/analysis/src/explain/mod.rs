@@ -15,8 +15,6 @@ mod single;
 mod thresholds;
 mod words;
 
-pub use words::counted;
-
 use std::fmt;
 
 use serde::Serialize;

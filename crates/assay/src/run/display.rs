@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use indicatif::{ProgressBar, ProgressStyle};
 use load::{Amount, Progress};
 use record::{CellRef, Status, Step, StepKind};
+use words::counted;
 
 use super::pace::about;
 use crate::output::complain;
@@ -185,9 +186,9 @@ impl Display {
             None => String::new(),
         };
         let rest = outlook.to_text();
-        let plural = if *clients == 1 { "" } else { "s" };
+        let clients = counted(*clients as usize, "client");
         self.say(&format!(
-            "cell {number} of {count}: {target}{variant}, {clients} client{plural}, repeat {repeat} ({rest}{})",
+            "cell {number} of {count}: {target}{variant}, {clients}, repeat {repeat} ({rest}{})",
             self.room()
         ));
         self.look_out(outlook);

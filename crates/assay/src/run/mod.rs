@@ -502,7 +502,7 @@ fn describe(
         assay: crate::version::ASSAY.clone(),
         name: plan.name.clone(),
         started_unix_ns,
-        command: std::env::args().map(|arg| plan::redact(&arg)).collect(),
+        command: std::env::args().map(|arg| words::redact(&arg)).collect(),
         plan: file.to_record(),
         seed: plan.seed,
         builds,

@@ -131,7 +131,7 @@ pub fn cover_repeats(plan: &mut Plan, cells: &[CellRef]) {
 
 /// Where a plan is not the recorded one, passwords apart.
 fn difference(recorded: &record::Plan, text: &str, sets: &[String]) -> Option<String> {
-    let text = plan::redact(text);
+    let text = words::redact(text);
     if text != recorded.text {
         let (mut was, mut is) = (recorded.text.lines(), text.lines());
         for number in 1.. {
@@ -151,7 +151,7 @@ fn difference(recorded: &record::Plan, text: &str, sets: &[String]) -> Option<St
             }
         }
     }
-    let sets: Vec<String> = sets.iter().map(|set| plan::redact(set)).collect();
+    let sets: Vec<String> = sets.iter().map(|set| words::redact(set)).collect();
     if sets == recorded.sets {
         return None;
     }

@@ -92,7 +92,7 @@ impl Workplace {
             ended_unix_ns: None,
             status: Status::Incomplete,
             assay: crate::version::ASSAY.clone(),
-            command: std::env::args().map(|arg| plan::redact(&arg)).collect(),
+            command: std::env::args().map(|arg| words::redact(&arg)).collect(),
             only: args.only.clone(),
             data_dir: self.data_root.display().to_string(),
             boot_id: host::boot_id(),

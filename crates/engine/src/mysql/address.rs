@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fs_err as fs;
+use words::Secret;
 
 use crate::local::user;
-use crate::net::Password;
 use crate::net::tls::Trust;
 use crate::net::url::Url;
 use crate::{Error, ErrorClass, SetupError};
@@ -91,7 +91,7 @@ pub struct Address {
     /// The account.
     pub user: String,
     /// Its password, if there is one.
-    pub password: Option<Password>,
+    pub password: Option<Secret>,
     /// The database.
     pub database: String,
     /// Whether the connection is encrypted.
@@ -280,7 +280,7 @@ impl Address {
             password: password
                 .or_else(|| file.get("password"))
                 .filter(|password| !password.is_empty())
-                .map(Password::new),
+                .map(Secret::new),
             database: url
                 .database
                 .clone()
@@ -370,7 +370,7 @@ mod tests {
         .unwrap();
         assert_eq!(address.host, Host::Tcp("db.example".into()));
         assert_eq!(address.to_string(), "mysql://me@db.example:3307/x");
-        assert_eq!(address.password, Some(Password::new("p@ss")));
+        assert_eq!(address.password, Some(Secret::new("p@ss")));
         assert_eq!(address.ssl_mode, SslMode::VerifyIdentity);
         assert_eq!(address.ssl_ca, Some("/r.pem".into()));
         assert_eq!(address.connect_timeout, Duration::from_secs(3));
@@ -395,7 +395,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(address.to_string(), "mysql://u@h:7/d");
-        assert_eq!(address.password, Some(Password::new("w")));
+        assert_eq!(address.password, Some(Secret::new("w")));
         // The port of another server is not this one's.
         let address = understood("mysql://u@other/d", &[], &[("port", "8")]).unwrap();
         assert_eq!(address.port, 3306);

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fs_err as fs;
+use words::Secret;
 
 use crate::local::user;
-use crate::net::Password;
 use crate::net::tls::Trust;
 use crate::net::url::Url;
 use crate::{Error, ErrorClass, SetupError};
@@ -84,7 +84,7 @@ pub struct Address {
     /// The role.
     pub user: String,
     /// Its password, if there is one.
-    pub password: Option<Password>,
+    pub password: Option<Secret>,
     /// The database.
     pub database: String,
     /// Whether the connection is encrypted.
@@ -212,7 +212,7 @@ impl Address {
             .password
             .clone()
             .or_else(|| env("PGPASSWORD"))
-            .map(Password::new)
+            .map(Secret::new)
             .or_else(|| {
                 let path = env("PGPASSFILE")
                     .map(PathBuf::from)
@@ -313,7 +313,7 @@ struct Entry<'a> {
 impl Entry<'_> {
     /// The password in the first line that matches: `host:port:database:user:password`, `*` for any, `\` before `:`
     /// and `\`.
-    fn find(&self, text: &str) -> Option<Password> {
+    fn find(&self, text: &str) -> Option<Secret> {
         let port = self.port.to_string();
         text.lines()
             .filter(|line| !line.starts_with('#'))
@@ -330,7 +330,7 @@ impl Entry<'_> {
                     && (file_port == "*" || *file_port == port)
                     && (database == "*" || database == self.database)
                     && (user == "*" || user == self.user);
-                matches.then(|| Password::new(password.clone()))
+                matches.then(|| Secret::new(password.clone()))
             })
     }
 }
@@ -382,7 +382,7 @@ mod tests {
             ),
             (6000, "me", "ib")
         );
-        assert_eq!(address.password, Some(Password::new("p@ss:")));
+        assert_eq!(address.password, Some(Secret::new("p@ss:")));
         assert_eq!(address.ssl_mode, SslMode::VerifyFull);
         assert_eq!(address.ssl_root, Some("/r.pem".into()));
     }
@@ -417,7 +417,7 @@ mod tests {
         ];
         let address = understood("postgresql://", &env).unwrap();
         assert_eq!(address.to_string(), "postgresql://u@h:7/d");
-        assert_eq!(address.password, Some(Password::new("w")));
+        assert_eq!(address.password, Some(Secret::new("w")));
         assert_eq!(
             (address.ssl_mode, address.ssl_root),
             (SslMode::Disable, Some("/c".into()))
@@ -470,11 +470,11 @@ mod tests {
         fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
         assert_eq!(
             understood("postgresql://me@h/d", &env).unwrap().password,
-            Some(Password::new("a:b\\c"))
+            Some(Secret::new("a:b\\c"))
         );
         assert_eq!(
             understood("postgresql://me@i/d", &env).unwrap().password,
-            Some(Password::new("last"))
+            Some(Secret::new("last"))
         );
     }
 }

@@ -20,7 +20,6 @@ mod settle;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-pub use crate::net::Password;
 pub use address::{Address, Host, SslMode};
 pub use dialect::PostgresDialect;
 pub use installation::{Installation, OLDEST_MAJOR, Version, locate};

@@ -1,5 +1,7 @@
 //! What parameters of tests are: `first + range - 1`, `ids(10)`, `c`.
 
+use words::counted;
+
 use crate::spec::{Draw, Expression};
 use crate::wording::{code, did_you_mean, list};
 
@@ -373,8 +375,7 @@ impl<'a, 's> Parser<'a, 's> {
                 Ok(Draw::Zipfian(least, most, exponent.unwrap_or(EXPONENT)))
             }
             _ => {
-                let s = if got == 1 { "" } else { "s" };
-                let message = format!("{} has {got} argument{s}", code(name));
+                let message = format!("{} has {}", code(name), counted(got, "argument"));
                 let wrong = bad(
                     placed.start,
                     closed,

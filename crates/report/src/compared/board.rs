@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use analysis::{ComparedStep, REPEATS_CAP, THROUGHPUT};
+use analysis::{ComparedStep, REPEATS_CAP, THROUGHPUT, counted};
 use record::Status;
 
 use super::Comparison;
@@ -131,8 +131,7 @@ impl<'a> Board<'a> {
             label += &format!(", {variant}");
         }
         if self.has_clients {
-            let s = if line.clients == 1 { "" } else { "s" };
-            label += &format!(", {} client{s}", line.clients);
+            label += &format!(", {}", counted(line.clients as usize, "client"));
         }
         label
     }

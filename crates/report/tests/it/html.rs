@@ -149,7 +149,7 @@ fn a_second_without_work_is_drawn_as_zero() {
     insert.rows = vec![700, 0, 650];
     let report = html(&[source(SMALL)], &figures);
     assert!(
-        report.contains("\"s\":[[0,3,0,0,262142,\"AK8AAAAKK\"],"),
+        report.contains("\"s\":[[0,3,[700,0,650]],"),
         "{}",
         &report[report.find("\"k\"").unwrap()..][..120]
     );

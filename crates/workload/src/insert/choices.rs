@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use super::rows::scale;
 use super::schema::{POINT_KEYS, RANGE_LIMIT, RangeQuery};
 use super::shared::Shared;
 use crate::Random;
-use crate::random::scale;
 
 /// The deleter learns the smallest key anew after so many deletes.
 const MIN_EVERY: u64 = 1000;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use engine::{ParamType, Session};
 
 use super::schema::{CASH_REGISTERS, CUSTOMERS, PRICES, PRODUCTS};
-use crate::random::{Random, scale};
+use crate::Random;
 
 /// The types of a row's parameters: every column but the key.
 pub(super) const ROW_PARAMS: [ParamType; 6] = [
@@ -167,6 +167,12 @@ impl Feed {
         self.next_row += self.stride;
         rows
     }
+}
+
+/// Maps 32 random bits to `0..bound`; the bias is less than `bound / 2^32`.
+#[inline(always)]
+pub(super) fn scale(bits: u32, bound: u32) -> u32 {
+    ((u64::from(bits) * u64::from(bound)) >> 32) as u32
 }
 
 #[cfg(test)]

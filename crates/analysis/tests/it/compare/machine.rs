@@ -7,21 +7,17 @@ use record::{Status, StepKind};
 
 pub const BASE: &str = "old.base";
 
-/// SplitMix64, of the tests alone.
-pub struct Random(pub u64);
+/// Random numbers, also of other distributions than the uniform one.
+pub struct Random(words::Random);
 
 impl Random {
-    fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+    pub fn new(seed: u64) -> Self {
+        Self(words::Random::new(seed))
     }
 
     /// In (0, 1).
     pub fn uniform(&mut self) -> f64 {
-        ((self.bits() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+        ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     }
 
     /// Box and Muller.

@@ -329,8 +329,8 @@ fn own_cpu_in_noise() -> Compared {
         steps: 5,
         ..Truth::default()
     };
-    let mut figures = truth.measure(&mut Random(3));
-    let mut random = Random(4);
+    let mut figures = truth.measure(&mut Random::new(3));
+    let mut random = Random::new(4);
     for row in &mut figures.rows {
         let slower = row.target == TARGET && row.step == "s0";
         let us = if slower { 51.5 } else { 50.0 } * (0.002 * random.normal()).exp();
@@ -481,7 +481,7 @@ fn what_noise_can_hide_is_too_noisy_and_what_it_cannot_is_no_change() {
 fn more_comparisons_need_more_certainty() {
     let alone = compared(in_turns(&SLOWER));
     let mut rows = in_turns(&SLOWER);
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     for step in 0..20 {
         for repeat in 1..=4 {
             for target in [BASE, TARGET] {
@@ -503,7 +503,7 @@ fn more_comparisons_need_more_certainty() {
 
 #[test]
 fn neither_the_order_of_the_rows_nor_their_unit_matters_and_the_estimate_is_in_its_interval() {
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     for repeats in [2, 3, 6, 9] {
         let truth = Truth {
             noise: Noise::HeavyTailed,
@@ -574,7 +574,7 @@ fn the_same_figures_always_give_the_same_comparison() {
         steps: 3,
         ..Truth::default()
     }
-    .measure(&mut Random(9));
+    .measure(&mut Random::new(9));
     assert_eq!(compare(&figures, &options()), compare(&figures, &options()));
 }
 
@@ -585,7 +585,7 @@ fn a_target_against_itself_gives_the_noise_floor() {
         steps: 8,
         ..Truth::default()
     }
-    .measure(&mut Random(4));
+    .measure(&mut Random::new(4));
     let compared = compare(&figures, &options());
     let floor = noise_floor(&compared);
     assert_eq!(floor.steps.len(), 8);

@@ -2,7 +2,8 @@
 
 use engine::ServerEngine;
 use engine::mysql::{Address, Host, Mysql, MysqlSession, SslMode};
-use engine::{Engine, ErrorClass, Needs, Password, Session, SetupError, SqlEngine};
+use engine::{Engine, ErrorClass, Needs, Session, SetupError, SqlEngine};
+use words::Secret;
 
 use super::{Place, installed, is_mariadb};
 use crate::place::on_a_port;
@@ -82,7 +83,7 @@ fn every_way_to_log_in_works_and_refuses_a_wrong_password() {
     for name in accounts {
         let with = |password: Option<&str>| Address {
             user: name.into(),
-            password: password.map(Password::new),
+            password: password.map(Secret::new),
             ..mysql.address().clone()
         };
         // Twice: at the first time the server may not have the hash at hand.
@@ -261,7 +262,7 @@ fn passwords_go_by_tcp_in_clear_to_no_one() {
             let _ = root.query("flush privileges");
             let address = Address {
                 user: name.into(),
-                password: Some(Password::new("secret")),
+                password: Some(Secret::new("secret")),
                 ssl_mode: mode,
                 ..tcp.address()
             };
@@ -287,7 +288,7 @@ fn passwords_go_by_tcp_in_clear_to_no_one() {
                 }
             }
             let wrong = Address {
-                password: Some(Password::new("wrong")),
+                password: Some(Secret::new("wrong")),
                 ..address
             };
             assert_eq!(
@@ -299,7 +300,7 @@ fn passwords_go_by_tcp_in_clear_to_no_one() {
         if tcp.has_tls(&mut root) {
             let verified = Address {
                 user: name.into(),
-                password: Some(Password::new("secret")),
+                password: Some(Secret::new("secret")),
                 ssl_mode: SslMode::VerifyCa,
                 ..tcp.address()
             };
