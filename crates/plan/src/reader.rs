@@ -23,6 +23,17 @@ pub(crate) struct Field<T> {
     pub(crate) trusted: bool,
 }
 
+impl<T> Field<T> {
+    /// A value that nobody gave.
+    pub(crate) fn default_of(value: T) -> Self {
+        Self {
+            value,
+            place: Place::Nowhere,
+            trusted: true,
+        }
+    }
+}
+
 /// Why a value could not be read: what to say; nothing when it is said already.
 pub(crate) struct Fault(pub(crate) Vec<Diagnostic>);
 
@@ -139,11 +150,7 @@ impl<'a> Context<'a> {
     ) -> Field<K::Value> {
         let name = section.name_of(key);
         let field = match section.take(key) {
-            None => Field {
-                value: default,
-                place: Place::Nowhere,
-                trusted: true,
-            },
+            None => Field::default_of(default),
             Some(entry) => match self.read(&name, &entry.node, kind) {
                 Some(value) => Field {
                     value,
@@ -159,6 +166,55 @@ impl<'a> Context<'a> {
         };
         self.resolve(name, kind.show(&field.value), field.place);
         field
+    }
+
+    /// Takes the value of a key alone, which no other key's depends on.
+    pub(crate) fn value<K: Kind>(
+        &mut self,
+        section: &mut Section,
+        key: &str,
+        kind: &K,
+        default: K::Value,
+    ) -> K::Value {
+        self.field(section, key, kind, default).value
+    }
+
+    /// Takes the values of two keys, of which the first may not be above the second.
+    pub(crate) fn pair<K: Kind>(
+        &mut self,
+        section: &mut Section,
+        [least_key, most_key]: [&str; 2],
+        kind: &K,
+        [least, most]: [K::Value; 2],
+    ) -> (K::Value, K::Value)
+    where
+        K::Value: PartialOrd,
+    {
+        let least = self.field(section, least_key, kind, least);
+        let most = self.field(section, most_key, kind, most);
+        if least.trusted && most.trusted && least.value > most.value {
+            // At the one that was given: the other may be a default.
+            let (here, there, label) = if least.place == Place::Nowhere {
+                (most.place, least.place, "below the least")
+            } else {
+                (least.place, most.place, "above the most")
+            };
+            let message = format!(
+                "`{}` is above `{}`: {} and {}",
+                section.name_of(least_key),
+                section.name_of(most_key),
+                code(kind.show(&least.value).trim_matches('"')),
+                code(kind.show(&most.value).trim_matches('"'))
+            );
+            let diagnostic = Diagnostic::error("plan::conflict", here, message)
+                .label(label)
+                .also(there, "the other")
+                .help(format!(
+                    "give both, the least first: `{least_key}`, `{most_key}`"
+                ));
+            self.report(diagnostic);
+        }
+        (least.value, most.value)
     }
 
     /// A value of a step that follows from one of the workload, and then has its origin.
@@ -300,41 +356,4 @@ pub(crate) fn wrong_type(name: &str, node: &Node, wanted: &str) -> Diagnostic {
         format!("{} is {}, not {wanted}", code(name), node.sort()),
     )
     .label(format!("expected {wanted}"))
-}
-
-/// Reports a least that is above its most.
-pub(crate) fn check_pair<T: PartialOrd>(
-    cx: &mut Context<'_>,
-    section: &Section,
-    [least_key, most_key]: [&str; 2],
-    [least, most]: [&Field<T>; 2],
-    show: impl Fn(&T) -> String,
-) {
-    if !(least.trusted && most.trusted && least.value > most.value) {
-        return;
-    }
-    // At the one that was given: the other may be a default.
-    let (here, there, label) = if least.place == Place::Nowhere {
-        (most.place, least.place, "below the least")
-    } else {
-        (least.place, most.place, "above the most")
-    };
-    cx.report(
-        Diagnostic::error(
-            "plan::conflict",
-            here,
-            format!(
-                "`{}` is above `{}`: `{}` and `{}`",
-                section.name_of(least_key),
-                section.name_of(most_key),
-                show(&least.value),
-                show(&most.value)
-            ),
-        )
-        .label(label)
-        .also(there, "the other")
-        .help(format!(
-            "give both, the least first: `{least_key}`, `{most_key}`"
-        )),
-    );
 }

@@ -130,7 +130,7 @@ impl Part<'_> {
 
     fn inserter<C: Connection>(&self, connection: C, turns: Turns) -> Box<dyn Program> {
         let kinds: &[Kind] = match self.step.kind {
-            InsertStepKind::Index { .. } => &[CREATE_INDEX, INSERT],
+            InsertStepKind::Index { .. } => &[INSERT, CREATE_INDEX],
             _ if connection.endings() > 0 => &[INSERT, BULK_LOAD_END],
             _ => &[INSERT],
         };
@@ -284,7 +284,11 @@ impl Insert {
                 InsertStepKind::Settle => continue,
                 InsertStepKind::Load { rows } => {
                     let turns = Turns::new(part.commits(rows), None);
-                    add("insert", None, part.inserter(on.open(&part, Purpose::Insert)?, turns))?;
+                    add(
+                        "insert",
+                        None,
+                        part.inserter(on.open(&part, Purpose::Insert)?, turns),
+                    )?;
                     continue;
                 }
                 InsertStepKind::Index { rows } => {
@@ -305,7 +309,10 @@ impl Insert {
                 InsertStepKind::Query { query, rate, .. } => {
                     add("query", None, part.reader(on, query)?)?;
                     let commits_per_s = rate / f64::from(step.rows_per_commit);
-                    (Some(commits_per_s), [(); 2].map(|()| Turns::new(None, None)))
+                    (
+                        Some(commits_per_s),
+                        [(); 2].map(|()| Turns::new(None, None)),
+                    )
                 }
             };
             let connection = on.open(&part, Purpose::Insert)?;
@@ -344,12 +351,7 @@ impl Insert {
     /// Compares the rows that point queries found with the share of keys that exist; nothing for other steps.
     ///
     /// Keys that were deleted after the reader had last asked for the smallest one are missed: a tenth is allowed.
-    pub fn check_point_queries(
-        &self,
-        step: &InsertStep,
-        queries: u64,
-        rows: u64,
-    ) -> Option<Check> {
+    pub fn check_point_queries(&self, step: &InsertStep, queries: u64, rows: u64) -> Option<Check> {
         let is_point = |query| query == Query::Point && queries > 0;
         if !matches!(step.kind, InsertStepKind::Query { query, .. } if is_point(query)) {
             return None;

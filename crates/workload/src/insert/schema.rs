@@ -68,7 +68,11 @@ fn indexes_of(set: IndexSet) -> Vec<Index> {
         name,
         columns: columns.iter().map(|column| column.name()).collect(),
     };
-    names.into_iter().zip(index_columns(set)).map(index).collect()
+    names
+        .into_iter()
+        .zip(index_columns(set))
+        .map(index)
+        .collect()
 }
 
 /// Returns the three range queries, in the order of the indexes that they scan.

@@ -87,7 +87,7 @@ impl Kv {
         step: &KvStep,
         connect: impl Fn() -> S,
     ) -> Result<Vec<Task>, Error> {
-        let clients = self.clients;
+        let (clients, connect) = (self.clients, &connect);
         let read = |read, writing| {
             let reader = move |client| {
                 let reader = self.reader(step.number, client, read, writing, connect());
@@ -175,7 +175,7 @@ impl Kv {
     pub fn check(&self, facts: &KeyFacts) -> Vec<Check> {
         let mut checks = vec![
             Check::equal("keys", self.keys, facts.keys),
-           Check::equal(
+            Check::equal(
                 "bytes of keys and values",
                 self.keys * self.entry_bytes(),
                 facts.bytes,

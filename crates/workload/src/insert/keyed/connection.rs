@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use engine::{
-    Direction, Error, ErrorClass, Interrupt, KeyValueSession, Outcome, Scan, View,
-};
+use engine::{Direction, Error, ErrorClass, Interrupt, KeyValueSession, Outcome, Scan, View};
 
 use super::encoding::{
     Encoded, IndexLayout, KeySizes, Layout, RANGE_START_BYTES, ROW_KEY_BYTES, columns, id, no_row,
@@ -111,7 +109,7 @@ impl Claims {
 }
 
 /// A session, and what its part of a step needs beside it: the rest is empty.
-pub(super) struct KeyedConnection<S> {
+pub(in crate::insert) struct KeyedConnection<S> {
     pub(super) session: S,
     pub(super) layout: Layout,
     /// Of the keys of a row: its own, and those of its entries where it has any.
