@@ -4,8 +4,8 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::diagnostic::{Diagnostic, Place};
-use crate::kinds::{Choice, Count, Flag, Optional, Rate, SmallCount, Time};
-use crate::quantity::show_count;
+use crate::kinds::{Choice, Flag, Optional};
+use crate::quantity::{COUNT, Quantity, RATE_MOST};
 use crate::reader::{Context, Field, Section};
 use crate::spec::{
     IndexSet, IndexStatements, Insert, InsertStep, InsertStepKind, Query, Tables, Workload,
@@ -17,36 +17,6 @@ use crate::variants::Reader;
 use crate::wording::code;
 
 const PATH: &str = "workload.insert";
-
-const KEYS: [&str; 21] = [
-    "initial-rows",
-    "write-rows",
-    "read-write-time",
-    "delete-per-insert",
-    "transactions",
-    "tables",
-    "partitions",
-    "long-transaction",
-    "indexes",
-    "index-statements",
-    "bulk-load",
-    "data-length-min",
-    "data-length-max",
-    "checks",
-    "error-limit",
-    "attempts",
-    "settle-at-least",
-    "settle-at-most",
-    "steps",
-    "step",
-    // Read by those who read this for each variant.
-    "variant",
-];
-
-/// The keys that a step's table may have.
-pub(crate) const STEP_KEYS: [&str; 4] = ["rows", "rows-per-commit", "rate", "time"];
-const WRITE_STEP_KEYS: [&str; 2] = ["rows", "rows-per-commit"];
-const QUERY_STEP_KEYS: [&str; 3] = ["rate", "rows-per-commit", "time"];
 
 /// The width of the column `data`.
 const DATA_LONGEST: u32 = 4000;
@@ -115,16 +85,6 @@ impl StepSort for Sort {
     fn dotted(part: &str) -> Option<&'static str> {
         (part == "l").then_some("l.i1")
     }
-
-    fn keys(self, (): &()) -> Vec<&str> {
-        match self {
-            Self::Load | Self::Index | Self::WriteMost | Self::WriteRest => {
-                WRITE_STEP_KEYS.to_vec()
-            }
-            Self::Query { .. } => QUERY_STEP_KEYS.to_vec(),
-            Self::Settle => Vec::new(),
-        }
-    }
 }
 
 /// `qr100` -> the query with its rate.
@@ -138,7 +98,7 @@ fn query(name: &str) -> Option<Sort> {
     if !is_number || number.starts_with('0') {
         return None;
     }
-    let rate = number.parse().ok().filter(|rate| *rate <= Rate::MOST)?;
+    let rate = number.parse().ok().filter(|rate| *rate <= RATE_MOST)?;
     Some(Sort::Query { query, rate })
 }
 
@@ -175,11 +135,11 @@ impl Reader for InsertReader {
 }
 
 fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<Insert> {
-    let section = &mut Section::of(cx, PATH, node, &KEYS)?;
-    let rows = Count(1..=ROWS_MOST);
+    let section = &mut Section::of(cx, PATH, node)?;
+    let rows = Quantity::count(1..=ROWS_MOST);
     let initial_rows = cx.field(section, "initial-rows", &rows, 100_000);
     let write_rows = cx.field(section, "write-rows", &rows, 100_000);
-    let time = Time(Duration::from_secs(1)..=TIME_MOST);
+    let time = Quantity::time(Duration::from_secs(1)..=TIME_MOST);
     let read_write_time = cx.field(section, "read-write-time", &time, Duration::from_secs(10));
     let delete_per_insert = cx.field(section, "delete-per-insert", &Flag, true);
     let transactions = Choice(&[("big", Transactions::Big), ("small", Transactions::Small)]);
@@ -189,8 +149,8 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<I
         ("shared", Tables::Shared),
     ]);
     let tables = cx.field(section, "tables", &tables, Tables::PerClient);
-    let partitions = cx.field(section, "partitions", &SmallCount(0..=PARTITIONS_MOST), 0);
-    let hold = Optional(Time(Duration::from_millis(1)..=TIME_MOST), "none");
+    let partitions = cx.field(section, "partitions", &Quantity::count(0..=PARTITIONS_MOST), 0);
+    let hold = Optional(Quantity::time(Duration::from_millis(1)..=TIME_MOST), "none");
     let indexes = Choice(&[
         ("current", IndexSet::Current),
         ("before-2023-12", IndexSet::Before2023Dec),
@@ -200,7 +160,7 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<I
         ("one", IndexStatements::One),
         ("each", IndexStatements::Each),
     ]);
-    let length = SmallCount(1..=DATA_LONGEST);
+    let length = Quantity::count(1..=DATA_LONGEST);
     let mut insert = Insert {
         steps: Vec::new(),
         initial_rows: initial_rows.value,
@@ -238,6 +198,7 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<I
         step(cx, name, section, &defaults)
     });
 
+    section.finish(cx);
     if names.trusted {
         check_order(cx, &names);
     }
@@ -303,15 +264,22 @@ fn step(
 ) -> StepRead {
     let per_commit = |cx: &mut Context<'_>, section: &mut Section, sort| {
         let default = defaults.transactions.rows_per_commit(sort);
-        let kind = SmallCount(ROWS_PER_COMMIT);
+        let kind = Quantity::count(ROWS_PER_COMMIT);
         cx.field(section, "rows-per-commit", &kind, default)
     };
     let (kind, rows, rows_per_commit) = match name.sort {
-        Sort::Settle => (InsertStepKind::Settle, None, Field::default_of(0)),
+        Sort::Settle => {
+            let none = Field {
+                value: 0,
+                place: Place::Nowhere,
+                trusted: true,
+            };
+            (InsertStepKind::Settle, None, none)
+        }
         Sort::Query { query, rate } => {
-            let rate = cx.field(section, "rate", &Rate, rate).value;
+            let rate = cx.field(section, "rate", &Quantity::rate(), rate).value;
             let per_commit = per_commit(cx, section, Sort::Query { query, rate });
-            let time = Time(Duration::from_secs(1)..=TIME_MOST);
+            let time = Quantity::time(Duration::from_secs(1)..=TIME_MOST);
             let from = &defaults.read_write_time;
             let time = cx.inherited(section, "time", &time, from, from.value).value;
             (
@@ -330,7 +298,7 @@ fn step(
             };
             let (initial, written) = (&defaults.initial_rows, &defaults.write_rows);
             let fifth = written.value / 5;
-            let kind = Count(1..=ROWS_MOST);
+            let kind = Quantity::count(1..=ROWS_MOST);
             let rows = match name.sort {
                 Sort::Load => cx.inherited(section, "rows", &kind, initial, initial.value),
                 Sort::WriteMost => {
@@ -514,7 +482,7 @@ fn check_dry(
     )
     .label(format!(
         "at least {} rows are needed: {COMMITS_IN_TABLE} commits' worth",
-        show_count(needed)
+        COUNT.format(needed)
     ))
     .help(format!(
         "load more rows, commit fewer at once, or set `{PATH}.delete-per-insert = false`"

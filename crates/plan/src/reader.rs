@@ -1,14 +1,13 @@
 //! Typed access to the tree: takes values out, says what is wrong with them, notes each with its origin.
 
-use crate::diagnostic::{Diagnostic, Place, Span, line_starts, position_among};
+use crate::diagnostic::{Diagnostic, Place, Severity, position};
 use crate::spec::{Origin, Resolved};
 use crate::tree::{Entry, Node, Table, Value};
-use crate::wording::{code, did_you_mean, list};
+use crate::wording::{choices, code};
 
 /// What is collected while a plan is read.
 pub(crate) struct Context<'a> {
     text: &'a str,
-    line_starts: Vec<usize>,
     pub(crate) diagnostics: Vec<Diagnostic>,
     pub(crate) resolved: Vec<Resolved>,
 }
@@ -23,23 +22,8 @@ pub(crate) struct Field<T> {
     pub(crate) trusted: bool,
 }
 
-impl<T> Field<T> {
-    /// A value that nobody gave.
-    pub(crate) fn default_of(value: T) -> Self {
-        Self {
-            value,
-            place: Place::Nowhere,
-            trusted: true,
-        }
-    }
-}
-
-/// Why a value could not be read: what to say; nothing when it is said already.
+/// Why a value could not be read.
 pub(crate) struct Fault(pub(crate) Vec<Diagnostic>);
-
-impl Fault {
-    pub(crate) const SAID: Self = Self(Vec::new());
-}
 
 impl From<Diagnostic> for Fault {
     fn from(diagnostic: Diagnostic) -> Self {
@@ -67,7 +51,6 @@ impl<'a> Context<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
         Self {
             text,
-            line_starts: line_starts(text),
             diagnostics: Vec::new(),
             resolved: Vec::new(),
         }
@@ -77,20 +60,38 @@ impl<'a> Context<'a> {
         self.diagnostics.push(diagnostic);
     }
 
+    /// Returns how many errors there are so far.
+    pub(crate) fn errors(&self) -> usize {
+        let is_error = |it: &&Diagnostic| it.severity == Severity::Error;
+        self.diagnostics.iter().filter(is_error).count()
+    }
+
     /// Notes a value for people.
     pub(crate) fn resolve(&mut self, key: impl Into<String>, value: String, place: Place) {
-        self.resolved.push(Resolved {
+        self.resolve_at(self.resolved.len(), key, value, place);
+    }
+
+    /// Notes a value before the one that is the `at`-th.
+    pub(crate) fn resolve_at(
+        &mut self,
+        at: usize,
+        key: impl Into<String>,
+        value: String,
+        place: Place,
+    ) {
+        let value = Resolved {
             key: key.into(),
             value,
             origin: self.origin(place),
             place,
-        });
+        };
+        self.resolved.insert(at, value);
     }
 
     pub(crate) fn origin(&self, place: Place) -> Origin {
         match place {
             Place::File(span) => {
-                let (line, column) = position_among(self.text, &self.line_starts, span.start);
+                let (line, column) = position(self.text, span.start);
                 Origin::File { line, column }
             }
             Place::Set { .. } => Origin::Set,
@@ -100,14 +101,10 @@ impl<'a> Context<'a> {
 
     /// The place of the bytes `start..end` of a node's text; of all of it where the plan writes the text otherwise.
     pub(crate) fn within(&self, node: &Node, start: usize, end: usize) -> Place {
-        let Some(text) = node.text() else {
+        let (Some(text), place) = (node.text(), node.place) else {
             return node.place;
         };
-        let shifted = |span: Span, by: usize| Span {
-            start: span.start + by + start,
-            end: span.start + by + end,
-        };
-        match node.place {
+        match place {
             Place::File(span) => {
                 let written = self.text.get(span.start..span.end).unwrap_or_default();
                 // After three quotes a newline may follow that is not part of the text.
@@ -116,16 +113,14 @@ impl<'a> Context<'a> {
                     let rest = written.strip_prefix(quotes);
                     rest.and_then(|rest| rest.strip_suffix(quotes.trim_end())) == Some(text)
                 });
-                match lead {
-                    Some(lead) => Place::File(shifted(span, lead.len())),
-                    None => node.place,
-                }
+                lead.map_or(place, |lead| {
+                    place.part(lead.len() + start, lead.len() + end)
+                })
             }
-            Place::Set { index, span } if span.end - span.start == text.len() => Place::Set {
-                index,
-                span: shifted(span, 0),
-            },
-            Place::Set { .. } | Place::Nowhere => node.place,
+            Place::Set { span, .. } if span.end - span.start == text.len() => {
+                place.part(start, end)
+            }
+            Place::Set { .. } | Place::Nowhere => place,
         }
     }
 
@@ -140,6 +135,20 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Takes the value of a key that has no default, and notes it.
+    pub(crate) fn given<K: Kind>(
+        &mut self,
+        section: &mut Section,
+        key: &str,
+        kind: &K,
+    ) -> Option<K::Value> {
+        let node = section.take(key)?.node;
+        let name = section.name_of(key);
+        let value = self.read(&name, &node, kind)?;
+        self.resolve(name, kind.show(&value), node.place);
+        Some(value)
+    }
+
     /// Takes the value of a key, or its default, and notes it.
     pub(crate) fn field<K: Kind>(
         &mut self,
@@ -149,20 +158,12 @@ impl<'a> Context<'a> {
         default: K::Value,
     ) -> Field<K::Value> {
         let name = section.name_of(key);
-        let field = match section.take(key) {
-            None => Field::default_of(default),
-            Some(entry) => match self.read(&name, &entry.node, kind) {
-                Some(value) => Field {
-                    value,
-                    place: entry.node.place,
-                    trusted: true,
-                },
-                None => Field {
-                    value: default,
-                    place: entry.node.place,
-                    trusted: false,
-                },
-            },
+        let given = section.take(key).map(|entry| entry.node);
+        let read = given.as_ref().map(|node| self.read(&name, node, kind));
+        let field = Field {
+            place: given.map_or(Place::Nowhere, |node| node.place),
+            trusted: !matches!(read, Some(None)),
+            value: read.flatten().unwrap_or(default),
         };
         self.resolve(name, kind.show(&field.value), field.place);
         field
@@ -239,81 +240,63 @@ impl<'a> Context<'a> {
     }
 }
 
-/// A table whose keys are known.
+/// A table whose keys are taken one by one.
 pub(crate) struct Section {
     path: String,
     table: Table,
+    /// The keys that it may have: those that were asked for.
+    keys: Vec<String>,
     /// Where its header is.
     pub(crate) place: Place,
 }
 
 impl Section {
-    /// Takes a table; reports keys that it can't have. `path` is its dotted name, empty for the whole plan.
-    pub(crate) fn new(
-        cx: &mut Context<'_>,
-        path: &str,
-        table: Table,
-        place: Place,
-        keys: &[&str],
-    ) -> Self {
-        let (known, unknown): (Vec<Entry>, Vec<Entry>) = table
-            .entries
-            .into_iter()
-            .partition(|entry| keys.contains(&entry.key.as_str()));
-        for entry in unknown {
-            let message = match path {
-                "" => format!("unknown key {} at the top of the plan", code(&entry.key)),
-                _ => format!(
-                    "unknown key {} in {}",
-                    code(&entry.key),
-                    code(&format!("[{path}]"))
-                ),
-            };
-            let label = if path.is_empty() {
-                "not a key".into()
-            } else {
-                format!("not a key of `[{path}]`")
-            };
-            let help = if keys.is_empty() {
-                "there are no keys here".to_owned()
-            } else {
-                format!(
-                    "{}keys here: {}",
-                    did_you_mean(&entry.key, keys),
-                    list(keys)
-                )
-            };
-            cx.report(
-                Diagnostic::error("plan::unknown-key", entry.key_place, message)
-                    .label(label)
-                    .help(help),
-            );
-        }
+    /// `path` is the table's dotted name, empty for the whole plan.
+    pub(crate) fn new(path: &str, table: Table, place: Place) -> Self {
         Self {
             path: path.to_owned(),
-            table: Table { entries: known },
+            table,
+            keys: Vec::new(),
             place,
         }
     }
 
     /// As [`Section::new`], from the node that should be the table. `None` when it isn't.
-    pub(crate) fn of(cx: &mut Context<'_>, path: &str, node: Node, keys: &[&str]) -> Option<Self> {
+    pub(crate) fn of(cx: &mut Context<'_>, path: &str, node: Node) -> Option<Self> {
         let place = node.place;
         let table = table_of(cx, path, node)?;
-        Some(Self::new(cx, path, table, place, keys))
+        Some(Self::new(path, table, place))
     }
 
-    /// A table that nobody wrote.
-    pub(crate) fn empty(path: &str) -> Self {
-        Self {
-            path: path.to_owned(),
-            table: Table::default(),
-            place: Place::Nowhere,
-        }
+    /// As [`Section::of`], for a table with these keys; reports others at once.
+    pub(crate) fn with_keys(
+        cx: &mut Context<'_>,
+        path: &str,
+        node: Node,
+        keys: &[&str],
+    ) -> Option<Self> {
+        let mut section = Self::of(cx, path, node)?;
+        keys.iter().for_each(|key| section.allow(key));
+        section.finish(cx);
+        Some(section)
     }
 
     pub(crate) fn take(&mut self, key: &str) -> Option<Entry> {
+        self.allow(key);
         self.table.take(key)
+    }
+
+    /// Allows a key that is read elsewhere.
+    pub(crate) fn allow(&mut self, key: &str) {
+        if !self.keys.iter().any(|known| known == key) {
+            self.keys.push(key.to_owned());
+        }
+    }
+
+    /// Returns the place of a key's value.
+    pub(crate) fn place_of(&self, key: &str) -> Place {
+        let entry = self.table.entries.iter().find(|entry| entry.key == key);
+        entry.map_or(Place::Nowhere, |entry| entry.node.place)
     }
 
     pub(crate) fn name_of(&self, key: &str) -> String {
@@ -323,13 +306,32 @@ impl Section {
             format!("{}.{key}", self.path)
         }
     }
+
+    /// Reports the keys that nobody asked for.
+    pub(crate) fn finish(&mut self, cx: &mut Context<'_>) {
+        let is_unknown = |entry: &mut Entry| !self.keys.contains(&entry.key);
+        for entry in self.table.entries.extract_if(.., is_unknown) {
+            let message = match self.path.as_str() {
+                "" => format!("unknown key {} at the top of the plan", code(&entry.key)),
+                path => format!("unknown key {} in `[{path}]`", code(&entry.key)),
+            };
+            let help = match self.keys.as_slice() {
+                [] => "there are no keys here".to_owned(),
+                keys => choices(&entry.key, "keys here", keys),
+            };
+            cx.report(
+                Diagnostic::error("plan::unknown-key", entry.key_place, message)
+                    .label("not a key of this table")
+                    .help(help),
+            );
+        }
+    }
 }
 
 /// The table that a node is; reports one that is none.
 pub(crate) fn table_of(cx: &mut Context<'_>, path: &str, node: Node) -> Option<Table> {
     match node.value {
         Value::Table(table) => Some(table),
-        Value::Broken => None,
         _ => {
             cx.report(
                 wrong_type(path, &node, "a table")
@@ -340,13 +342,27 @@ pub(crate) fn table_of(cx: &mut Context<'_>, path: &str, node: Node) -> Option<T
     }
 }
 
+/// Returns the tables of a list; reports what is none. `missing` is what to report when it is empty.
+pub(crate) fn tables_of(
+    cx: &mut Context<'_>,
+    path: &str,
+    node: Node,
+    missing: impl FnOnce(Place) -> Diagnostic,
+) -> Vec<Node> {
+    match node.value {
+        Value::List(nodes) if nodes.is_empty() => cx.report(missing(node.place)),
+        Value::List(nodes) => return nodes,
+        _ => cx.report(
+            wrong_type(path, &node, "a list of tables")
+                .help(format!("write it with two brackets: `[[{path}]]`")),
+        ),
+    }
+    Vec::new()
+}
+
 /// The text that a node is; `wrong` says what is wrong with one that is none.
 pub(crate) fn text_of(node: &Node, wrong: impl FnOnce() -> Diagnostic) -> Result<&str, Fault> {
-    match (node.text(), &node.value) {
-        (Some(text), _) => Ok(text),
-        (None, Value::Broken) => Err(Fault::SAID),
-        (None, _) => Err(wrong().into()),
-    }
+    node.text().ok_or_else(|| wrong().into())
 }
 
 pub(crate) fn wrong_type(name: &str, node: &Node, wanted: &str) -> Diagnostic {

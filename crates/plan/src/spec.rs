@@ -721,6 +721,20 @@ pub struct Config {
 }
 
 impl Config {
+    /// Returns a config without options.
+    pub(crate) fn new(name: &str, engine: Engine) -> Self {
+        Self {
+            name: name.to_owned(),
+            engine,
+            files: Vec::new(),
+            set: Vec::new(),
+            load: Vec::new(),
+            limits: Limits::default(),
+            unknown_options: UnknownOptions::default(),
+            statistics: false,
+        }
+    }
+
     /// The options that it declares; those of the load alone are called `load.NAME`.
     pub fn declared(&self) -> Vec<(String, String)> {
         let of_load = |(name, value): &(String, String)| {

@@ -32,9 +32,6 @@ pub(crate) trait StepSort: Copy {
     fn dotted(_part: &str) -> Option<&'static str> {
         None
     }
-
-    /// The keys that the step's table may have.
-    fn keys(self, known: &Self::Known) -> Vec<&str>;
 }
 
 /// A step's name.
@@ -84,17 +81,11 @@ fn help<S: StepSort>(known: &S::Known) -> String {
 }
 
 fn unknown<S: StepSort>(text: &str, place: Place, within: &str, known: &S::Known) -> Diagnostic {
-    Diagnostic::error(
-        "plan::unknown-step",
-        place,
-        format!("unknown step {} in {}", code(text), code(within)),
-    )
-    .label("not a step")
-    .help(format!(
-        "{}{}",
-        did_you_mean(text, &S::names(known)),
-        help::<S>(known)
-    ))
+    let message = format!("unknown step {} in {}", code(text), code(within));
+    let meant = did_you_mean(text, &S::names(known));
+    Diagnostic::error("plan::unknown-step", place, message)
+        .label("not a step")
+        .help(format!("{meant}{}", help::<S>(known)))
 }
 
 /// A step's name in a list of steps.
@@ -147,19 +138,19 @@ pub(crate) fn steps<S: StepSort, T>(
 ) -> Vec<T> {
     let list = section.name_of("steps");
     let path = section.name_of("step");
+    section.allow("variant");
     let table = section
         .take("step")
         .and_then(|entry| table_of(cx, &path, entry.node))
         .unwrap_or_default();
     let mut step = |cx: &mut Context<'_>, name: &StepName<S>, entry: Option<Entry>| {
         let path = format!("{path}.{}", key_part(&name.name));
-        let section =
-            entry.and_then(|entry| Section::of(cx, &path, entry.node, &name.sort.keys(known)));
-        read(
-            cx,
-            name,
-            &mut section.unwrap_or_else(|| Section::empty(&path)),
-        )
+        let place = entry.as_ref().map_or(Place::Nowhere, |it| it.node.place);
+        let table = entry.and_then(|entry| table_of(cx, &path, entry.node));
+        let mut section = Section::new(&path, table.unwrap_or_default(), place);
+        let step = read(cx, name, &mut section);
+        section.finish(cx);
+        step
     };
 
     let mut tables = Vec::new();
@@ -242,10 +233,6 @@ mod tests {
 
         fn names((): &()) -> Vec<&str> {
             vec!["scan", "read", "read.range10"]
-        }
-
-        fn keys(self, (): &()) -> Vec<&str> {
-            Vec::new()
         }
     }
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::kinds::{Choice, Count, SmallCount, Time};
+use crate::kinds::Choice;
+use crate::quantity::Quantity;
 use crate::reader::{Context, Section};
 use crate::spec::{Checks, Terms};
 
@@ -15,12 +16,10 @@ pub(crate) fn read(cx: &mut Context<'_>, section: &mut Section) -> Terms {
         ("keys", Checks::Keys),
         ("off", Checks::Off),
     ]);
-    let time = Time(Duration::ZERO..=SETTLE_MOST);
-    let (checks, error_limit, attempts) = (
-        cx.value(section, "checks", &checks, Checks::Full),
-        cx.value(section, "error-limit", &Count(0..=u64::MAX), 0),
-        cx.value(section, "attempts", &SmallCount(1..=1_000_000), 100),
-    );
+    let time = Quantity::time(Duration::ZERO..=SETTLE_MOST);
+    let checks = cx.value(section, "checks", &checks, Checks::Full);
+    let error_limit = cx.value(section, "error-limit", &Quantity::count(0..=u64::MAX), 0);
+    let attempts = cx.value(section, "attempts", &Quantity::count(1..=1_000_000), 100);
     let keys = ["settle-at-least", "settle-at-most"];
     let defaults = [Duration::ZERO, Duration::from_secs(1200)];
     let (settle_at_least, settle_at_most) = cx.pair(section, keys, &time, defaults);

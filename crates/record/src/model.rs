@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::CellKey;
+
 /// How far a run, cell or step got. Files are written as `Incomplete` first, so that a crash leaves the truth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -250,16 +252,11 @@ pub struct FileHash {
 /// Where a cell's record is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellRef {
-    /// The target's name.
-    pub target: String,
+    /// Which cell.
+    #[serde(flatten)]
+    pub key: CellKey,
     /// The workload: `insert`.
     pub workload: String,
-    /// The workload's variant, where a plan has several.
-    pub variant: Option<String>,
-    /// Clients.
-    pub clients: u32,
-    /// Which repeat, from 1.
-    pub repeat: u32,
     /// The cell's directory, relative to the run's.
     pub path: String,
 }
@@ -293,8 +290,9 @@ pub struct FsyncLatency {
 /// `cell.json`
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// The target's name.
-    pub target: String,
+    /// Which cell.
+    #[serde(flatten)]
+    pub key: CellKey,
     /// The build's name.
     pub build: String,
     /// The config's name.
@@ -305,12 +303,6 @@ pub struct Cell {
     pub engine_version: String,
     /// The workload: `insert`.
     pub workload: String,
-    /// The workload's variant, where a plan has several.
-    pub variant: Option<String>,
-    /// Clients.
-    pub clients: u32,
-    /// Which repeat, from 1.
-    pub repeat: u32,
     /// How far it got.
     pub status: Status,
     /// Why it failed, if it did.

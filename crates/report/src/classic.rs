@@ -140,8 +140,8 @@ pub(crate) fn comparable_by_target<'a>(
         rows.filter(|row| comparable(row)).collect()
     };
     lines
-        .chunk_by(|a, b| a.target == b.target)
-        .map(|lines| (lines[0].target, rows(lines)))
+        .chunk_by(|a, b| a.cell.target == b.cell.target)
+        .map(|lines| (lines[0].cell.target.as_str(), rows(lines)))
         .collect()
 }
 
@@ -298,7 +298,7 @@ pub(crate) fn relative(matrix: &Matrix<'_>) -> Vec<Table> {
 pub(crate) fn has_others(matrix: &Matrix<'_>, lines: &[Line<'_>]) -> bool {
     lines
         .iter()
-        .any(|line| line.target != matrix.base && matrix.base_of(line).is_some())
+        .any(|line| line.cell.target != matrix.base && matrix.base_of(line).is_some())
 }
 
 /// What stands where the figure of an invalid step would be compared.
@@ -335,7 +335,7 @@ pub(crate) fn relative_cell(matrix: &Matrix<'_>, line: &Line<'_>, step: StepHead
     let base = base_row(matrix, line, step);
     match ratio_to(throughput(row), base.and_then(throughput)) {
         Some(ratio) => {
-            let tone = match line.target == matrix.base {
+            let tone = match line.cell.target == matrix.base {
                 true => Tone::Plain,
                 false => Tone::Unjudged,
             };

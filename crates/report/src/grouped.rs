@@ -58,12 +58,12 @@ const WHOLE_HEAD_MAX: usize = 16;
 /// The head of a line's column: its target, in two lines where there is little room, and which repeat it is.
 fn column_head(matrix: &Matrix<'_>, line: &Line<'_>, is_whole: bool) -> String {
     let build = line.rows.first().map(|row| row.build.as_str());
-    let config = build.and_then(|build| line.target.strip_prefix(build)?.strip_prefix('.'));
+    let config = build.and_then(|build| line.cell.target.strip_prefix(build)?.strip_prefix('.'));
     let mut head = match (build, config) {
         (Some(build), Some(config)) if !is_whole => {
             format!("{}.\n{}", step_head(build), step_head(config))
         }
-        _ => line.target.to_string(),
+        _ => line.cell.target.to_string(),
     };
     let suffix = matrix.suffix(line);
     if !suffix.is_empty() {
@@ -81,7 +81,9 @@ fn per_test<'a>(
     mut cell: impl FnMut(&Line<'a>, StepHead<'a>) -> Cell,
 ) -> Table {
     let are_whole = lines.len() <= WHOLE_HEADS_MAX
-        && lines.iter().all(|line| line.target.len() <= WHOLE_HEAD_MAX);
+        && lines
+            .iter()
+            .all(|line| line.cell.target.len() <= WHOLE_HEAD_MAX);
     let heads = lines
         .iter()
         .map(|line| column_head(matrix, line, are_whole));
@@ -397,7 +399,7 @@ fn with_heads(heads: &[(&str, &str)]) -> Table {
 }
 
 fn row_of(matrix: &Matrix<'_>, line: &Line<'_>, step: StepHead<'_>, cells: Vec<Cell>) -> TableRow {
-    let target = format!("{}{}", line.target, matrix.suffix(line));
+    let target = format!("{}{}", line.cell.target, matrix.suffix(line));
     TableRow {
         lead: vec![step.name.to_string(), target],
         cells,
@@ -414,7 +416,7 @@ fn relative_costs<'a>(
 ) -> Table {
     let mut table = with_heads(&COSTS.map(|(_, head, _)| (head, "")));
     for step in steps {
-        for line in lines.iter().filter(|line| line.target != matrix.base) {
+        for line in lines.iter().filter(|line| line.cell.target != matrix.base) {
             let Some(row) = line.row(step.name) else {
                 continue;
             };

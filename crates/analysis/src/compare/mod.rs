@@ -17,6 +17,7 @@ mod verdict;
 
 use std::fmt;
 
+use record::CellKey;
 use serde::Serialize;
 
 use crate::Figures;
@@ -84,14 +85,10 @@ pub struct Compared {
 /// One metric of one step of a target, against the same of the base.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ComparedStep {
-    /// The target.
-    pub target: String,
+    /// The target's cells that are compared, in all repeats.
+    pub cell: CellKey,
     /// The workload.
     pub workload: String,
-    /// Its variant, where there are several.
-    pub variant: Option<String>,
-    /// Clients.
-    pub clients: u32,
     /// The step.
     pub step: String,
     /// Which of its benchmark's groups it is shown in.

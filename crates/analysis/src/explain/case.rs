@@ -24,16 +24,15 @@ impl<'a> Side<'a> {
         target: &str,
         samples: &[Sample],
     ) -> Option<Self> {
+        let cell = step.cell.of_target(target);
         let is_of = |row: &&Row| {
-            row.target == target
+            row.cell.is_repeat_of(&cell)
                 && row.workload == step.workload
-                && row.variant == step.variant
-                && row.clients == step.clients
                 && row.step == step.step
                 && row.valid
                 && samples
                     .iter()
-                    .any(|sample| sample.run == row.run && sample.repeat == row.repeat)
+                    .any(|sample| sample.run == row.run && sample.repeat == row.cell.repeat)
         };
         let rows: Vec<&Row> = figures.rows.iter().filter(is_of).collect();
         let logs: f64 = samples.iter().map(|sample| sample.value.ln()).sum();
@@ -59,7 +58,7 @@ impl<'a> Side<'a> {
 
     /// Returns the time that one operation takes of a client, in microseconds: all clients' time over what they did.
     pub(super) fn time_us(&self) -> f64 {
-        f64::from(self.rows[0].clients.max(1)) * 1e6 / self.throughput
+        f64::from(self.rows[0].cell.clients.max(1)) * 1e6 / self.throughput
     }
 
     /// Returns the sum of a column of the host over all seconds of all repeats; of cumulative columns their growth.
@@ -141,7 +140,7 @@ impl<'a> Case<'a> {
             return None;
         }
         let base = Side::new(figures, compared, base_name, &compared.base_values)?;
-        let side = Side::new(figures, compared, &compared.target, &compared.values)?;
+        let side = Side::new(figures, compared, &compared.cell.target, &compared.values)?;
         let ratio = compared
             .ratio
             .filter(|&ratio| ratio.is_finite() && ratio > 0.0)?;
@@ -192,7 +191,8 @@ impl<'a> Case<'a> {
             }
             Pairing::Paired => {
                 let pair = |base: &&Row| {
-                    let is_partner = |row: &&&Row| (row.run, row.repeat) == (base.run, base.repeat);
+                    let is_partner =
+                        |row: &&&Row| (row.run, row.cell.repeat) == (base.run, base.cell.repeat);
                     let partner = self.side.rows.iter().find(is_partner)?;
                     Some((figure(base)?, figure(partner)?))
                 };

@@ -452,7 +452,7 @@ fn beside(moved: &[Moved]) -> String {
 
 /// In most repeats one of the two changed its level, and on one of its levels it was as fast as the other.
 fn level_shift(case: &Case<'_>) -> Option<Cause> {
-    let (target, base) = (case.compared.target.as_str(), case.base_name);
+    let (target, base) = (case.compared.cell.target.as_str(), case.base_name);
     let (who, other, found) = shift_of(&case.side, &case.base)
         .map(|found| (target, base, found))
         .or_else(|| Some((base, target, shift_of(&case.base, &case.side)?)))?;

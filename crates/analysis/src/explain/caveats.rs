@@ -137,7 +137,7 @@ fn sla(case: &Case<'_>) -> Option<String> {
     let who = match (missed(&case.base), missed(&case.side)) {
         (false, false) => return None,
         (true, false) => case.base_name,
-        (false, true) => case.compared.target.as_str(),
+        (false, true) => case.compared.cell.target.as_str(),
         (true, true) => "each of the two",
     };
     Some(format!(
@@ -172,11 +172,11 @@ fn debt(figures: &Figures, case: &Case<'_>) -> Option<String> {
 fn before<'a>(figures: &'a Figures, row: &Row) -> Option<&'a Row> {
     let is_same_cell = |other: &&Row| {
         other.run == row.run
-            && other.target == row.target
+            && other.cell.target == row.cell.target
             && other.workload == row.workload
-            && other.variant == row.variant
-            && other.clients == row.clients
-            && other.repeat == row.repeat
+            && other.cell.variant == row.cell.variant
+            && other.cell.clients == row.cell.clients
+            && other.cell.repeat == row.cell.repeat
     };
     let cell: Vec<&Row> = figures.rows.iter().filter(is_same_cell).collect();
     let at = cell.iter().position(|other| other.step == row.step)?;
@@ -310,7 +310,7 @@ fn warnings(case: &Case<'_>) -> Option<String> {
     };
     let parts: Vec<String> = [
         of(case.base_name, &case.base),
-        of(&case.compared.target, &case.side),
+        of(&case.compared.cell.target, &case.side),
     ]
     .into_iter()
     .flatten()

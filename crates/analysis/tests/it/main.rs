@@ -91,12 +91,11 @@ fn write_step(run: &RunDir, repeat: u32, step: &Step, lost: u32) {
     );
     let (target, build, config, engine) = names;
     let cell = Cell {
-        target,
+        key: record::CellKey::new(&target, None, 2, repeat),
         build,
         config,
         engine,
-        clients: 2,
-        repeat,
+
         status,
         failure,
         ..Cell::default()
@@ -156,7 +155,7 @@ fn a_step_comes_to_its_figures() {
     let row = only_row(&step(), 0);
     assert!(row.valid, "{:?}", row.reasons);
     assert_eq!(
-        (row.target.as_str(), row.step.as_str(), row.seconds),
+        (row.cell.target.as_str(), row.step.as_str(), row.seconds),
         (TARGET, "l.i1", 12.0)
     );
     assert_eq!(row.metrics["ips"], Some(750.0));
@@ -270,8 +269,8 @@ fn cells_that_did_not_end_as_planned_are_listed() {
     let third = run.begin_cell(&cell(3)).unwrap();
     third
         .write(&Cell {
-            target: TARGET.into(),
-            repeat: 3,
+            key: record::CellKey::new(TARGET, None, 0, 3),
+
             ..Cell::default()
         })
         .unwrap();
@@ -281,7 +280,7 @@ fn cells_that_did_not_end_as_planned_are_listed() {
     let unfinished: Vec<_> = figures
         .unfinished
         .iter()
-        .map(|cell| (cell.repeat, cell.status, cell.causes.len()))
+        .map(|cell| (cell.cell.repeat, cell.status, cell.causes.len()))
         .collect();
     assert_eq!(
         unfinished,
@@ -294,7 +293,7 @@ fn cells_that_did_not_end_as_planned_are_listed() {
     let rows: Vec<_> = figures
         .rows
         .iter()
-        .map(|row| (row.repeat, row.status, row.valid))
+        .map(|row| (row.cell.repeat, row.status, row.valid))
         .collect();
     assert_eq!(
         rows,

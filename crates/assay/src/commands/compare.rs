@@ -6,7 +6,7 @@ mod gate;
 use std::path::PathBuf;
 
 use analysis::{CompareOptions, Figures, Series};
-use record::{CellRef, Run, RunDir};
+use record::{CellKey, CellRef, Run, RunDir};
 use report::{ComparedRun, Comparison};
 
 use crate::cli::{CompareArgs, Format};
@@ -24,8 +24,7 @@ struct Runs {
 /// Where the figures of a line come from.
 struct Line<'a> {
     /// What it is shown as.
-    target: String,
-    variant: Option<String>,
+    key: CellKey,
     /// Which run has the cell, and the cell.
     run: usize,
     cell: &'a CellRef,
@@ -109,7 +108,7 @@ fn together(runs: &[Run], base: Option<&str>) -> anyhow::Result<Run> {
     }
     let cells = || runs.iter().flat_map(|run| &run.cells);
     let mut names: Vec<&str> = shown.targets.iter().map(|it| it.name.as_str()).collect();
-    names.retain(|name| cells().any(|cell| cell.target == *name));
+    names.retain(|name| cells().any(|cell| cell.key.target == *name));
     if !names.contains(&shown.base.as_str()) {
         let mut alike = names.clone();
         let likeness = |name: &str| strsim::normalized_damerau_levenshtein(name, &shown.base);
@@ -162,21 +161,11 @@ fn lines(runs: &[Run], by_run: bool) -> Vec<Line<'_>> {
     let mut lines = Vec::new();
     for (run, record) in runs.iter().enumerate() {
         for cell in &record.cells {
-            let (target, variant) = if by_run {
-                let variant = cell.variant.as_deref();
-                (
-                    by_run::label(run),
-                    Some(by_run::variant(&cell.target, variant)),
-                )
-            } else {
-                (cell.target.clone(), cell.variant.clone())
+            let key = match by_run {
+                true => by_run::key(run, &cell.key),
+                false => cell.key.clone(),
             };
-            lines.push(Line {
-                target,
-                variant,
-                run,
-                cell,
-            });
+            lines.push(Line { key, run, cell });
         }
     }
     lines

@@ -35,14 +35,12 @@ pub fn run(
     let build = &plan.builds[target.build];
     let directory = conductor.directory.begin_cell(reference)?;
     let mut record = Cell {
-        target: target.name.clone(),
+        key: reference.key.clone(),
         build: build.name.clone(),
         config: plan.configs[target.config].name.clone(),
         engine: build.engine.name().into(),
         workload: reference.workload.clone(),
-        variant: reference.variant.clone(),
-        clients: cell.clients,
-        repeat: cell.repeat,
+
         started_unix_ns: unix_now_ns(),
         invocation: conductor.invocation,
         steps: step_names(&plan.variants[cell.variant].workload),
@@ -379,7 +377,10 @@ impl Running<'_> {
                     let mut failure = step.failure.unwrap_or_default();
                     failure.causes.insert(
                         0,
-                        format!("step `{}` of `{}` failed", step.name, self.record.target),
+                        format!(
+                            "step `{}` of `{}` failed",
+                            step.name, self.record.key.target
+                        ),
                     );
                     self.record.failure = Some(failure);
                     self.record.status = Status::Failed;

@@ -124,14 +124,13 @@ pub fn run() -> Run {
 
 pub fn cell() -> Cell {
     Cell {
-        target: "bundled.base".into(),
+        key: record::CellKey::new("bundled.base", None, 2, 1),
         build: "bundled".into(),
         config: "base".into(),
         engine: "sqlite".into(),
         engine_version: "3.50.0".into(),
         workload: "insert".into(),
-        clients: 2,
-        repeat: 1,
+
         status: Status::Complete,
         failure: Some(Failure {
             causes: vec!["a".into(), "b".into()],

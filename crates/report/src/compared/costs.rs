@@ -29,7 +29,7 @@ fn table(
     steps: &[StepHead<'_>],
     metrics: &[&str],
 ) -> Table {
-    let groups: Vec<&[Folded<'_>]> = board
+    let groups: Vec<&[Folded]> = board
         .groups()
         .filter(|lines| board.has_others(lines))
         .collect();
@@ -121,23 +121,18 @@ fn heads(columns: &[(&str, usize)], rate: &str) -> (Vec<String>, Vec<usize>) {
 }
 
 /// Whether there is anything of a line in a step.
-fn is_told(
-    board: &Board<'_>,
-    line: &Folded<'_>,
-    lines: &[Folded<'_>],
-    step: &StepHead<'_>,
-) -> bool {
-    let is_base = line.target == board.base;
+fn is_told(board: &Board<'_>, line: &Folded, lines: &[Folded], step: &StepHead<'_>) -> bool {
+    let is_base = line.cell.target == board.base;
     let mut others = lines
         .iter()
-        .filter(|other| is_base || other.target == line.target);
+        .filter(|other| is_base || other.cell.target == line.cell.target);
     others.any(|other| board.row(other, step.name, THROUGHPUT).is_some())
 }
 
 fn cells(
     board: &Board<'_>,
-    line: &Folded<'_>,
-    lines: &[Folded<'_>],
+    line: &Folded,
+    lines: &[Folded],
     step: StepHead<'_>,
     columns: &[(&str, usize)],
     reasons: &mut Footnotes,

@@ -105,15 +105,15 @@ pub fn benchmarks(runs: &[ExportedRun], rows: &[Row]) -> Benchmarks {
     // benchstat compares with the first: that is the base, others follow as they come.
     let mut targets: Vec<&str> = Vec::new();
     for (row, _) in &lines {
-        if !targets.contains(&row.target.as_str()) {
-            targets.push(&row.target);
+        if !targets.contains(&row.cell.target.as_str()) {
+            targets.push(&row.cell.target);
         }
     }
     if let Some(first) = runs.first() {
         targets.sort_by_key(|target| *target != first.run.base);
     }
     for target in targets {
-        let of_target = || lines.iter().filter(|(row, _)| row.target == target);
+        let of_target = || lines.iter().filter(|(row, _)| row.cell.target == target);
         let what: BTreeSet<String> = of_target()
             .map(|(row, _)| {
                 let Row {
@@ -194,10 +194,10 @@ fn name(row: &Row, processors: u32) -> String {
     let first = letters.next().map(|letter| letter.to_ascii_uppercase());
     let workload: String = first.into_iter().chain(letters).collect();
     let mut name = format!("Benchmark{}/step={}", part(&workload), part(&row.step));
-    if let Some(variant) = &row.variant {
+    if let Some(variant) = &row.cell.variant {
         let _ = write!(name, "/variant={}", part(variant));
     }
-    let _ = write!(name, "/clients={}", row.clients);
+    let _ = write!(name, "/clients={}", row.cell.clients);
     if processors > 1 {
         let _ = write!(name, "-{processors}");
     }
@@ -222,13 +222,13 @@ fn one_line(text: &str) -> String {
 
 /// Which step of which cell, for people.
 fn place(row: &Row) -> String {
-    let variant = row.variant.as_ref();
+    let variant = row.cell.variant.as_ref();
     let variant = variant
         .map(|variant| format!("{variant}, "))
         .unwrap_or_default();
     format!(
         "{} of {} ({variant}c{}, r{})",
-        row.step, row.target, row.clients, row.repeat
+        row.step, row.cell.target, row.cell.clients, row.cell.repeat
     )
 }
 

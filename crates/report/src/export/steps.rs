@@ -65,15 +65,15 @@ pub(super) const WHICH: [(&str, Holds); 11] = [
 /// What stands in them.
 pub(super) fn which(row: &Row) -> [Value; 11] {
     [
-        Value::text(&row.target),
+        Value::text(&row.cell.target),
         Value::text(&row.build),
         Value::text(&row.config),
         Value::text(&row.engine),
         Value::text(&row.engine_version),
         Value::text(&row.workload),
-        Value::text(row.variant.as_deref().unwrap_or_default()),
-        Value::Integer(row.clients.into()),
-        Value::Integer(row.repeat.into()),
+        Value::text(row.cell.variant.as_deref().unwrap_or_default()),
+        Value::Integer(row.cell.clients.into()),
+        Value::Integer(row.cell.repeat.into()),
         Value::text(&row.step),
         Value::text(kind_name(row.kind)),
     ]

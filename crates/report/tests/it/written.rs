@@ -89,16 +89,14 @@ pub fn write(results: &Path, size: Size) -> RunDir {
                     for (number, step) in size.steps.iter().enumerate() {
                         write_step(&cell, size, target, number, *step);
                     }
-                    let (build, config) = reference.target.split_once('.').unwrap();
+                    let (build, config) = reference.key.target.split_once('.').unwrap();
                     cell.write(&Cell {
-                        target: reference.target.clone(),
+                        key: reference.key.clone(),
                         build: build.to_string(),
                         config: config.to_string(),
                         engine: "postgres".to_string(),
                         engine_version: "17.2".to_string(),
                         workload: "insert".to_string(),
-                        clients: reference.clients,
-                        repeat: 1,
                         status: Status::Complete,
                         settings: source.cells[target].cell.settings.clone(),
                         ..Cell::default()

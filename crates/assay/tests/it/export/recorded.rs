@@ -59,7 +59,7 @@ pub(super) fn write(results: &Path, repeats: u32) -> PathBuf {
     };
     let directory = RunDir::create(results, &run).unwrap();
     for cell in &run.cells {
-        let invalid = cell.target == OTHER && cell.repeat == repeats;
+        let invalid = cell.key.target == OTHER && cell.key.repeat == repeats;
         write_cell(&directory, cell, invalid);
     }
     directory.write_run(&run).unwrap();
@@ -69,20 +69,24 @@ pub(super) fn write(results: &Path, repeats: u32) -> PathBuf {
 fn write_cell(directory: &RunDir, reference: &CellRef, invalid: bool) {
     let begun = directory.begin_cell(reference).unwrap();
     let cell = Cell {
-        target: reference.target.clone(),
-        build: reference.target.replace(".tuned", ""),
+        key: record::CellKey::new(
+            &reference.key.target.clone(),
+            None,
+            CLIENTS,
+            reference.key.repeat,
+        ),
+        build: reference.key.target.replace(".tuned", ""),
         config: "tuned".to_owned(),
         engine: "some".to_owned(),
         engine_version: "1.2".to_owned(),
         workload: reference.workload.clone(),
-        clients: CLIENTS,
-        repeat: reference.repeat,
+
         status: Status::Complete,
         steps: vec!["01-l.i0".to_owned(), "02-qr100".to_owned()],
         ..Cell::default()
     };
     begun.write(&cell).unwrap();
-    let queries = queries_per_second(&reference.target, reference.repeat);
+    let queries = queries_per_second(&reference.key.target, reference.key.repeat);
     write_step(&begun, 1, "l.i0", &[("insert", queries, 100)], false);
     write_step(
         &begun,

@@ -76,13 +76,12 @@ impl Published {
         for (reference, (name, steps)) in run.cells.iter().zip(&targets) {
             let begun = directory.begin_cell(reference).unwrap();
             let cell = Cell {
-                target: full(name),
+                key: record::CellKey::new(&full(name), None, clients, 1),
                 build: (*name).to_owned(),
                 config: "as".to_owned(),
                 engine: "some".to_owned(),
                 workload: workload.to_owned(),
-                clients,
-                repeat: 1,
+
                 status: Status::Complete,
                 ..Cell::default()
             };
@@ -97,7 +96,7 @@ impl Published {
             assert!(
                 row.valid,
                 "{} of {}: {:?}",
-                row.step, row.target, row.reasons
+                row.step, row.cell.target, row.reasons
             );
         }
         Self { run, figures }
@@ -108,7 +107,7 @@ impl Published {
     fn metric(&self, target: &str, step: &str, name: &str) -> f64 {
         let target = full(target);
         let mut rows = self.figures.rows.iter();
-        let row = rows.find(|row| row.target == target && row.step == step);
+        let row = rows.find(|row| row.cell.target == target && row.step == step);
         row.unwrap().metrics[name].unwrap()
     }
 
