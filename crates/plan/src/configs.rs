@@ -302,15 +302,29 @@ fn report_unknown(
     let names: Vec<&str> = same_engine.map(|it| it.name.as_str()).collect();
     let (own, shown) = (code(&config.name), code(name));
     let message = format!("config {own} extends an unknown config: {shown}");
+    let elsewhere = written.iter().find(|other| other.name == name);
     let engine = code(config.engine.name());
-    let mut diagnostic = Diagnostic::error("plan::unknown-config", place, message)
-        .label(format!("no config of {engine} has this name"))
-        .help(choices(name, "configs here", &names));
-    if let Some(other) = written.iter().find(|other| other.name == name) {
-        let engine = code(other.engine.name());
-        diagnostic = diagnostic.also(other.place, format!("this one is of {engine}"));
+    cx.report(
+        unknown(place, message, elsewhere.map(|it| (it.engine, it.place)))
+            .label(format!("no config of {engine} has this name"))
+            .help(choices(name, "configs here", &names)),
+    );
+}
+
+/// Returns the error that a config is unknown where it is named; `elsewhere` is one of this name of another engine.
+pub(crate) fn unknown(
+    place: Place,
+    message: String,
+    elsewhere: Option<(Engine, Place)>,
+) -> Diagnostic {
+    let diagnostic = Diagnostic::error("plan::unknown-config", place, message);
+    match elsewhere {
+        Some((engine, place)) => {
+            let label = format!("this one is of {}", code(engine.name()));
+            diagnostic.also(place, label)
+        }
+        None => diagnostic,
     }
-    cx.report(diagnostic);
 }
 
 fn report_circle(cx: &mut Context<'_>, written: &[Written], line: &[usize]) {

@@ -149,7 +149,12 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<I
         ("shared", Tables::Shared),
     ]);
     let tables = cx.field(section, "tables", &tables, Tables::PerClient);
-    let partitions = cx.field(section, "partitions", &Quantity::count(0..=PARTITIONS_MOST), 0);
+    let partitions = cx.field(
+        section,
+        "partitions",
+        &Quantity::count(0..=PARTITIONS_MOST),
+        0,
+    );
     let hold = Optional(Quantity::time(Duration::from_millis(1)..=TIME_MOST), "none");
     let indexes = Choice(&[
         ("current", IndexSet::Current),

@@ -127,7 +127,12 @@ fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
         read_time: read_time.value,
         read_write_time: read_write_time.value,
         scan_length: cx.value(section, "scan-length", &Quantity::count(ENTRIES), 10),
-        multiget_keys: cx.value(section, "multiget-keys", &Quantity::count(MULTIGET_KEYS), 10),
+        multiget_keys: cx.value(
+            section,
+            "multiget-keys",
+            &Quantity::count(MULTIGET_KEYS),
+            10,
+        ),
         verify_share: cx.value(section, "verify-share", &Quantity::share(), 0.01),
         terms: terms::read(cx, section),
     };

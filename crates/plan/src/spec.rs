@@ -300,6 +300,13 @@ pub enum InsertStepKind {
     Settle,
 }
 
+impl InsertStepKind {
+    /// Whether it loads the tables.
+    pub fn is_load(&self) -> bool {
+        matches!(self, Self::Load { .. })
+    }
+}
+
 impl Insert {
     /// Returns how many keys each table gets in all steps together.
     pub fn rows_per_table(&self, clients: u32) -> u64 {
@@ -801,26 +808,10 @@ pub struct Resolved {
     pub key: String,
     /// Its value in the plan's notation.
     pub value: String,
-    /// Where it came from.
-    pub origin: Origin,
+    /// Where it came from, for people: `default`, `plan:3:14`, `--set`.
+    pub origin: String,
     /// Its place, for a [`Diagnostic`](crate::Diagnostic).
     pub place: Place,
-}
-
-/// Where a value came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// Nobody gave it.
-    Default,
-    /// The plan file, line and column from 1.
-    File {
-        /// Line.
-        line: u32,
-        /// Column, in characters.
-        column: u32,
-    },
-    /// A `--set` argument.
-    Set,
 }
 
 impl Workload {

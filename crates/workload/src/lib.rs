@@ -14,6 +14,8 @@ mod program;
 mod schedule;
 
 pub use check::Check;
+/// The types of a plan, which say what is to be done.
+pub use plan;
 pub use program::{Accounts, Kind, Next, Program, Task};
 pub use schedule::Schedule;
 pub(crate) use words::Random;

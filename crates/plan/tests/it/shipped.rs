@@ -65,7 +65,7 @@ fn the_commands_of_the_readme_change_what_they_name() {
         let set = small
             .resolved
             .iter()
-            .filter(|value| value.origin == plan::Origin::Set);
+            .filter(|value| value.origin == "--set");
         assert!(set.count() >= sets.len(), "{command:?}");
     }
 }

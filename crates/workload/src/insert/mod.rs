@@ -20,7 +20,7 @@ mod shared;
 
 use std::sync::Arc;
 
-use engine::{BulkLoad, Dialect, Error, Partitions, Table};
+use engine::{Dialect, Error, Partitions, Table};
 use plan::{InsertStep, InsertStepKind, Query, Tables};
 
 use crate::program::Accounts;
@@ -52,6 +52,9 @@ pub trait Database {
     /// # Errors
     /// The engine's own.
     fn check(&self, insert: &Insert, table: usize) -> Result<Vec<Check>, Error>;
+
+    /// Says what of the plan a step should do and this engine can't.
+    fn not_applicable(&self, insert: &Insert, step: &InsertStep) -> Option<String>;
 }
 
 /// What a connection is opened for.
@@ -95,10 +98,6 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    fn is_load(&self) -> bool {
-        matches!(self.step.kind, InsertStepKind::Load { .. })
-    }
-
     /// Which of how many connections inserts into its table.
     fn position(&self) -> (u64, u64) {
         match self.insert.is_shared() {
@@ -213,6 +212,11 @@ impl Insert {
         &self.plan
     }
 
+    /// Clients.
+    pub fn clients(&self) -> u32 {
+        self.clients
+    }
+
     /// Its tables.
     pub fn tables(&self) -> &[Table] {
         &self.tables
@@ -234,12 +238,6 @@ impl Insert {
     /// What the values of a row take in bytes, on average.
     pub fn row_bytes_mean(&self) -> f64 {
         rows::bytes_mean(self.plan.data_length)
-    }
-
-    /// Returns how `l.i0` loads faster than by inserts alone, if it is to and can: not into a table that clients share.
-    pub fn bulk_load(&self, dialect: &dyn Dialect) -> Option<BulkLoad> {
-        let may = self.plan.bulk_load && !self.is_shared();
-        dialect.bulk_load().filter(|_| may)
     }
 
     fn is_shared(&self) -> bool {

@@ -1,8 +1,8 @@
 //! The Insert Benchmark on an engine that speaks SQL: prepared statements.
 
 use engine::{
-    Error, IndexStatements, Interrupt, Outcome, ParamType, RangeScan, Session, SqlEngine,
-    Statement, Table,
+    BulkLoad, Dialect, Error, IndexStatements, Interrupt, Outcome, ParamType, RangeScan, Session,
+    SqlEngine, Statement, Table,
 };
 use plan::Checks;
 
@@ -36,6 +36,18 @@ impl<E: SqlEngine> Database for Sql<'_, E> {
         let key_max = session.query_i64(&dialect.max_key(table))?;
         Ok(ledger.check_keys(table, key_min, key_max))
     }
+
+    fn not_applicable(&self, insert: &Insert, step: &plan::InsertStep) -> Option<String> {
+        let is_asked = step.kind.is_load() && insert.plan.bulk_load;
+        let why = "`bulk-load`: this engine has no such way, or clients share a table";
+        (is_asked && bulk_load(insert, self.0.dialect()).is_none()).then(|| why.to_owned())
+    }
+}
+
+/// Returns how `l.i0` loads faster than by inserts alone, if it is to and can: not into a table that clients share.
+fn bulk_load(insert: &Insert, dialect: &dyn Dialect) -> Option<BulkLoad> {
+    let may = insert.plan.bulk_load && !insert.is_shared();
+    dialect.bulk_load().filter(|_| may)
 }
 
 impl<E: SqlEngine> Open for Sql<'_, E> {
@@ -81,8 +93,8 @@ impl<E: SqlEngine> Open for Sql<'_, E> {
             .collect::<Result<_, _>>()?;
         let edge = edge.map(|sql| session.prepare(&sql, &[])).transpose()?;
         let mut endings = Vec::new();
-        if let Some(bulk) = insert.bulk_load(dialect)
-            && part.is_load()
+        if let Some(bulk) = bulk_load(insert, dialect)
+            && part.step.kind.is_load()
         {
             for sql in bulk.begin {
                 session.query(sql)?;

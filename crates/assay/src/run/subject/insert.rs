@@ -77,8 +77,8 @@ impl WorkloadRunner for InsertRunner<'_> {
     fn apply(&mut self, step: usize, accounts: &Accounts, totals: &Totals) -> Vec<Check> {
         let step = &self.workload.plan().steps[step].clone();
         let inserts = totals.get("insert");
-        let is_flawless = none_failed(totals, "insert")
-            && inserts.is_none_or(|inserts| inserts.retried == 0);
+        let is_flawless =
+            none_failed(totals, "insert") && inserts.is_none_or(|inserts| inserts.retried == 0);
         self.workload.apply(step, accounts, is_flawless);
         let check = totals.get("query").and_then(|queries| {
             self.workload

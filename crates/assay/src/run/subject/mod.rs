@@ -65,13 +65,13 @@ impl<E: SqlEngine> StepEngine for Sql<'_, E> {
 }
 
 /// A database of RocksDB.
-pub struct Rocks<'a> {
+pub struct OpenRocks<'a> {
     pub database: &'a RocksDb,
     /// It is open for the load alone, and flushed when it is closed: checks may as well read what is flushed.
     pub is_loading: bool,
 }
 
-impl StepEngine for Rocks<'_> {
+impl StepEngine for OpenRocks<'_> {
     fn engine(&self) -> &dyn Engine {
         self.database
     }

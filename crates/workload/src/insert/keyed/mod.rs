@@ -42,6 +42,22 @@ impl<S: KeyValueSession, F: Fn() -> S> Database for Keyed<F> {
         session.release();
         Ok(insert.ledgers[table].check_keys(&insert.tables[table], key_min, key_max))
     }
+
+    fn not_applicable(&self, insert: &Insert, _: &plan::InsertStep) -> Option<String> {
+        let plan = &insert.plan;
+        let asked = [
+            ("partitions", plan.partitions > 0),
+            ("bulk-load", plan.bulk_load),
+            ("long-transaction", plan.long_transaction.is_some()),
+        ];
+        let asked = asked.iter().filter(|(_, is_asked)| *is_asked);
+        let names: Vec<&str> = asked.map(|(name, _)| *name).collect();
+        let text = format!(
+            "`{}`: an engine of keys and values has none",
+            names.join("`, `")
+        );
+        (!names.is_empty()).then_some(text)
+    }
 }
 
 impl<S: KeyValueSession, F: Fn() -> S> Open for Keyed<F> {
@@ -105,17 +121,6 @@ impl<S: KeyValueSession, F: Fn() -> S> Open for Keyed<F> {
 }
 
 impl Insert {
-    /// Returns what the plan asks for and an engine of keys and values has not, by the names that plans use.
-    pub fn keyed_not_applicable(&self) -> Vec<&'static str> {
-        let asked = [
-            ("partitions", self.plan.partitions > 0),
-            ("bulk-load", self.plan.bulk_load),
-            ("long-transaction", self.plan.long_transaction.is_some()),
-        ];
-        let asked = asked.into_iter().filter(|(_, is_asked)| *is_asked);
-        asked.map(|(name, _)| name).collect()
-    }
-
     fn layout(&self, table: usize) -> Layout {
         Layout::new(table, self.plan.indexes)
     }

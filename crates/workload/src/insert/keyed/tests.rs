@@ -513,10 +513,15 @@ fn what_keys_and_values_have_not_is_said() {
         long_transaction: Some(Duration::from_secs(1)),
         ..plan()
     };
-    let names = ["partitions", "long-transaction"];
-    assert_eq!(Insert::new(&asked, 1, 1).keyed_not_applicable(), names);
-    let insert = Insert::new(&plan(), 1, 1);
-    assert_eq!(insert.keyed_not_applicable(), [""; 0]);
+    let not_applicable = |plan: &plan::Insert| {
+        let bench = Bench::new(plan);
+        let (kind, rows_per_commit) = LOAD;
+        let step = step(0, kind, rows_per_commit);
+        Keyed(|| bench.memory.connect()).not_applicable(&bench.insert, &step)
+    };
+    let names = "`partitions`, `long-transaction`: ";
+    assert!(not_applicable(&asked).unwrap().starts_with(names));
+    assert_eq!(not_applicable(&plan()), None);
 }
 
 #[test]
