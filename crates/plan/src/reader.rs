@@ -202,26 +202,22 @@ impl<'a> Context<'a> {
         let least = self.field(section, least_key, kind, least);
         let most = self.field(section, most_key, kind, most);
         if least.trusted && most.trusted && least.value > most.value {
-            // At the one that was given: the other may be a default.
-            let (here, there, label) = if least.place == Place::Nowhere {
-                (most.place, least.place, "below the least")
-            } else {
-                (least.place, most.place, "above the most")
-            };
             let message = format!(
-                "`{}` is above `{}`: {} and {}",
+                "`{}` is above `{}`: `{}` and `{}`",
                 section.name_of(least_key),
                 section.name_of(most_key),
-                code(kind.show(&least.value).trim_matches('"')),
-                code(kind.show(&most.value).trim_matches('"'))
+                kind.show(&least.value).trim_matches('"'),
+                kind.show(&most.value).trim_matches('"')
             );
-            let diagnostic = Diagnostic::error("plan::conflict", here, message)
-                .label(label)
-                .also(there, "the other")
-                .help(format!(
-                    "give both, the least first: `{least_key}`, `{most_key}`"
-                ));
-            self.report(diagnostic);
+            let place = least.place.or(most.place);
+            let diagnostic = Diagnostic::error("plan::conflict", place, message);
+            // The other one may be a default.
+            let diagnostic = match least.place {
+                Place::Nowhere => diagnostic,
+                _ => diagnostic.also(most.place, "the other"),
+            };
+            let help = format!("give both, the least first: `{least_key}`, `{most_key}`");
+            self.report(diagnostic.label("the least is above the most").help(help));
         }
         (least.value, most.value)
     }
