@@ -168,7 +168,7 @@ pub struct OpFigures {
 }
 
 /// Percentiles of a latency in microseconds.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Percentiles {
     /// Median.
     pub p50: f64,

@@ -90,7 +90,7 @@ pub fn metrics(
     set("dbgb1", scaled(database_bytes(step, host), GIB));
     set("dbgb2", scaled(data_and_log_bytes(step, host), GIB));
     set("rss", scaled(largest(host, "server_rss_bytes"), GIB));
-    set("maxop", largest_response_seconds(step));
+    set("maxop", largest_response_seconds(step, ops));
     set("p50", rate_in_share_of_seconds(step, ops, 0.5));
     set("p99", rate_in_share_of_seconds(step, ops, 0.99));
     set("cpu/o", per_op(busy_percent));
@@ -313,15 +313,13 @@ fn data_and_log_bytes(step: &Step, host: &HostSeries) -> Option<f64> {
 }
 
 /// The largest response time of what the step is about: of inserts in index steps.
-fn largest_response_seconds(step: &Step) -> Option<f64> {
-    if step.kind == StepKind::Settle {
-        return None;
-    }
-    let ops = step
-        .ops
-        .get(step.main_operation()?)
-        .filter(|ops| ops.ok > 0)?;
-    Some(ops.response.max_ns as f64 / 1e9)
+fn largest_response_seconds(step: &Step, ops: &BTreeMap<String, OpSeries>) -> Option<f64> {
+    let kind = step
+        .main_operation()
+        .filter(|_| step.kind != StepKind::Settle)?;
+    step.ops.get(kind).filter(|ops| ops.ok > 0)?;
+    let longest = ops.get(kind)?.response_us_max.iter().copied();
+    Some(longest.fold(0.0, f64::max) / 1e6)
 }
 
 fn rate_in_share_of_seconds(

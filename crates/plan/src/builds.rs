@@ -70,38 +70,18 @@ fn build(cx: &mut Context<'_>, entry: Entry) -> Option<Build> {
     let is_named = name_is_bad.is_none();
     cx.diagnostics.extend(name_is_bad);
     let mut section = Section::of(cx, &path, entry.node)?;
-    let keys = ENGINES.iter().map(|(name, _)| *name).chain(["url"]);
-    let mut given: Vec<Entry> = keys.filter_map(|key| section.take(key)).collect();
-    let errors = cx.errors();
-    section.finish(cx);
-    given.sort_by_key(|entry| entry.key_place);
-    let mut given = given.into_iter();
-    let Some(way) = given.next() else {
-        // With an unknown key it is clear already what is wrong.
-        if cx.errors() == errors {
-            let message = format!("{} does not say what it is", code(&path));
-            cx.report(
-                Diagnostic::error("plan::missing-key", section.place, message)
-                    .label("nothing in it")
-                    .help(WAYS),
-            );
-        }
-        return None;
-    };
+    let message = format!("{} does not say what it is", code(&path));
+    let missing = Diagnostic::error("plan::missing-key", section.place, message)
+        .label("nothing in it")
+        .help(WAYS);
+    let exclusive = [
+        "a build is one thing",
+        "make two builds of it, or take one out",
+    ];
+    let mut keys = ENGINES.map(|(name, _)| name).to_vec();
+    keys.push("url");
+    let way = section.take_one(cx, &keys, exclusive, missing)?;
     let key = section.name_of(&way.key);
-    if given.len() > 0 {
-        for other in given {
-            let (one, two) = (code(&way.key), code(&other.key));
-            let message = format!("{one} and {two} in {} exclude each other", code(&path));
-            cx.report(
-                Diagnostic::error("plan::conflict", other.key_place, message)
-                    .label("a build is one thing")
-                    .also(way.key_place, "the other")
-                    .help("make two builds of it, or take one out"),
-            );
-        }
-        return None;
-    }
     let named = ENGINES.iter().find(|(name, _)| *name == way.key);
     let (engine, source, shown) = match named.map(|(_, engine)| *engine) {
         Some(engine @ (Engine::Sqlite | Engine::Null)) => {

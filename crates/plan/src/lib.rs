@@ -1,9 +1,9 @@
 //! The text of a plan -> targets, workloads and cells, or diagnostics with line and column. No I/O.
 //!
 //! [`parse`] goes in steps: `document` takes the text apart and keeps the place of every value, `overrides` puts
-//! `--set` arguments over it, and `insert`, `kv`, `sysbench`, `builds`, `configs` and `targets` read what they know through `reader`
-//! and the `kinds` of values, which say what is wrong with a value and note each with its origin. Nothing stops at the
-//! first error.
+//! `--set` arguments over it, and `insert`, `kv`, `sysbench`, `builds`, `configs` and `targets` read what they know
+//! through `reader`, by the `kinds` of values and by `quantity`, which say what is wrong with a value and note each
+//! with its origin. Unless the text is not TOML, nothing stops at the first error.
 
 mod builds;
 mod configs;
@@ -204,46 +204,22 @@ fn workload(
     const HELP: &str = "add a table `[workload.insert]`, the Insert Benchmark, `[workload.sysbench]`, the sysbench \
          microbenchmarks, or `[workload.kv]`, the key-value sequence; all their keys have defaults";
     let missing = |place| {
-        Diagnostic::error("plan::missing-key", place, "the plan has no workload").help(HELP)
+        Diagnostic::error("plan::missing-key", place, "the plan has no workload")
+            .label("nothing in it")
+            .help(HELP)
     };
     let Some(entry) = section.take("workload") else {
         cx.report(missing(Place::Nowhere));
         return None;
     };
-    let errors = cx.errors();
-    let mut workload = Section::of(cx, "workload", entry.node)?;
-    let take = |name| workload.take(name);
-    let mut given: Vec<tree::Entry> = WORKLOADS.into_iter().filter_map(take).collect();
-    given.sort_by_key(|entry| entry.key_place);
-    workload.finish(cx);
-    let mut given = given.into_iter();
-    let Some(tree::Entry {
-        key: name,
-        key_place: place,
-        node,
-    }) = given.next()
-    else {
-        // An unknown key was probably meant to be one.
-        if cx.errors() == errors {
-            cx.report(missing(entry.key_place).label("nothing in it"));
-        }
-        return None;
-    };
-    if let Some(other) = given.next() {
-        let other_name = &other.key;
-        let message = format!("`workload.{name}` and `workload.{other_name}` exclude each other");
-        cx.report(
-            Diagnostic::error("plan::conflict", other.key_place, message)
-                .label("a plan has one workload")
-                .also(place, "the other")
-                .help("make two plans of it"),
-        );
-        return None;
-    }
-    match name.as_str() {
-        "insert" => variants::read::<InsertReader>(cx, node, clients_most),
-        "kv" => variants::read::<KvReader>(cx, node, clients_most),
-        _ => variants::read::<SysbenchReader>(cx, node, clients_most),
+    let missing = missing(entry.key_place);
+    let mut section = Section::of(cx, "workload", entry.node)?;
+    let exclusive = ["a plan has one workload", "make two plans of it"];
+    let entry = section.take_one(cx, &WORKLOADS, exclusive, missing)?;
+    match entry.key.as_str() {
+        "insert" => variants::read::<InsertReader>(cx, entry.node, clients_most),
+        "kv" => variants::read::<KvReader>(cx, entry.node, clients_most),
+        _ => variants::read::<SysbenchReader>(cx, entry.node, clients_most),
     }
 }
 

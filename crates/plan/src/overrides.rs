@@ -3,6 +3,7 @@
 use toml::de::{DeTable, DeValue, Error};
 
 use crate::diagnostic::{Diagnostic, Place};
+use crate::reader::Fault;
 use crate::tree::{Entry, Node, Table, Value};
 use crate::wording::code;
 
@@ -25,12 +26,13 @@ pub(crate) fn apply(root: &mut Table, sets: &[String], diagnostics: &mut Vec<Dia
                 return Err(Diagnostic::error("plan::set", path[0].1, message)
                     .label("set again")
                     .also(*first, "set first")
-                    .help("leave one of them out"));
+                    .help("leave one of them out")
+                    .into());
             }
             given.push((key, path[0].1));
             put(root, &path, node)
         });
-        diagnostics.extend(done.err());
+        diagnostics.extend(done.err().into_iter().flat_map(|Fault(wrong)| wrong));
     }
 }
 
@@ -40,10 +42,10 @@ fn wrong(place: Place, message: impl Into<String>) -> Diagnostic {
 }
 
 /// Parts an argument; `all` is the place of all of it.
-fn read(argument: &str, all: Place) -> Result<(Path, Node), Diagnostic> {
+fn read(argument: &str, all: Place) -> Result<(Path, Node), Fault> {
     let Some((key, after)) = argument.split_once('=') else {
         let message = format!("the argument {} has no `=`", code(argument));
-        return Err(wrong(all, message));
+        return Err(wrong(all, message).into());
     };
     let path = path_of(key, all)?;
     let start = argument.len() - after.trim_start().len();
@@ -84,7 +86,7 @@ fn names(path: &Path) -> Vec<&str> {
 }
 
 /// Parses a dotted key; a name with a dot stands in quotes.
-fn path_of(key: &str, all: Place) -> Result<Path, Diagnostic> {
+fn path_of(key: &str, all: Place) -> Result<Path, Fault> {
     /// No key of a plan has as many names; without a bound the tree could become too deep to be walked.
     const NAMES_MOST: usize = 16;
     let line = format!("{key}=0");
@@ -92,7 +94,7 @@ fn path_of(key: &str, all: Place) -> Result<Path, Diagnostic> {
         Ok(parsed) if key.matches('.').count() < NAMES_MOST => parsed,
         Ok(_) => {
             let message = format!("the key {} has more than {NAMES_MOST} names", code(key));
-            return Err(wrong(all.part(0, key.len()), message));
+            return Err(wrong(all.part(0, key.len()), message).into());
         }
         Err(error) => {
             let end = key.len();
@@ -100,7 +102,7 @@ fn path_of(key: &str, all: Place) -> Result<Path, Diagnostic> {
                 .span()
                 .map_or(0..end, |it| it.start.min(end)..it.end.min(end));
             let message = format!("{} is not a key of TOML: {}", code(key), error.message());
-            return Err(wrong(all.part(range.start, range.end), message));
+            return Err(wrong(all.part(range.start, range.end), message).into());
         }
     };
     let mut path = Vec::new();
@@ -113,7 +115,7 @@ fn path_of(key: &str, all: Place) -> Result<Path, Diagnostic> {
             _ => return Ok(path),
         }
     }
-    Err(wrong(all, format!("the argument {} has no key", code(key))))
+    Err(wrong(all, format!("the argument {} has no key", code(key))).into())
 }
 
 /// Joins the parts of names of steps and options that hold dots: a shell takes the quotes away that say so. A step's
@@ -133,7 +135,7 @@ fn join_names(mut path: Path, is_table: bool) -> Path {
     path
 }
 
-fn put(root: &mut Table, path: &Path, node: Node) -> Result<(), Diagnostic> {
+fn put(root: &mut Table, path: &Path, node: Node) -> Result<(), Fault> {
     let Some(((name, place), parents)) = path.split_last() else {
         return Ok(());
     };
@@ -169,7 +171,8 @@ fn put(root: &mut Table, path: &Path, node: Node) -> Result<(), Diagnostic> {
             return Err(Diagnostic::error("plan::set", *place, message)
                 .label(format!("{sort}, not a table"))
                 .also(given, "given here")
-                .help(format!("set all of it: {all}")));
+                .help(format!("set all of it: {all}"))
+                .into());
         };
         table = inner;
     }

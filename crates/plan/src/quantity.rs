@@ -105,62 +105,46 @@ enum Wrong {
 
 /// What quantities are read into: a number of the dimension's smallest units.
 pub(crate) trait Number: Copy + PartialOrd {
-    const MAX: Self;
-
     fn from_whole(number: u64) -> Option<Self>;
 
     fn from_fraction(_: f64) -> Option<Self> {
         None
     }
 
-    /// `None` for a fraction.
-    fn whole(self) -> Option<u64>;
-
-    fn format(self, dimension: &Dimension) -> String {
-        self.whole()
-            .map_or(String::new(), |number| dimension.format(number))
-    }
+    fn format(self, dimension: &Dimension) -> String;
 }
 
 impl Number for u64 {
-    const MAX: Self = Self::MAX;
-
     fn from_whole(number: u64) -> Option<Self> {
         Some(number)
     }
 
-    fn whole(self) -> Option<u64> {
-        Some(self)
+    fn format(self, dimension: &Dimension) -> String {
+        dimension.format(self)
     }
 }
 
 impl Number for u32 {
-    const MAX: Self = Self::MAX;
-
     fn from_whole(number: u64) -> Option<Self> {
         Self::try_from(number).ok()
     }
 
-    fn whole(self) -> Option<u64> {
-        Some(self.into())
+    fn format(self, dimension: &Dimension) -> String {
+        dimension.format(self.into())
     }
 }
 
 impl Number for Duration {
-    const MAX: Self = Self::MAX;
-
     fn from_whole(number: u64) -> Option<Self> {
         Some(Self::from_nanos(number))
     }
 
-    fn whole(self) -> Option<u64> {
-        u64::try_from(self.as_nanos()).ok()
+    fn format(self, dimension: &Dimension) -> String {
+        dimension.format(self.as_nanos() as u64)
     }
 }
 
 impl Number for f64 {
-    const MAX: Self = Self::INFINITY;
-
     fn from_whole(number: u64) -> Option<Self> {
         Some(number as Self)
     }
@@ -169,13 +153,12 @@ impl Number for f64 {
         Some(number)
     }
 
-    fn whole(self) -> Option<u64> {
-        (self.fract() == 0.0).then_some(self as u64)
-    }
-
     fn format(self, dimension: &Dimension) -> String {
-        self.whole()
-            .map_or(self.to_string(), |number| dimension.format(number))
+        if self.fract() == 0.0 {
+            dimension.format(self as u64)
+        } else {
+            self.to_string()
+        }
     }
 }
 
@@ -262,58 +245,44 @@ pub(crate) struct Quantity<T> {
 pub(crate) const RATE_MOST: f64 = 1e9;
 
 impl<T> Quantity<T> {
+    const fn new(dimension: &'static Dimension, range: RangeInclusive<T>) -> Self {
+        Self { dimension, range }
+    }
+
     /// A number of things, `20M`.
     pub(crate) const fn count(range: RangeInclusive<T>) -> Self {
-        Self {
-            dimension: &COUNT,
-            range,
-        }
+        Self::new(&COUNT, range)
     }
 }
 
 impl Quantity<Duration> {
     /// A duration, `"10m"`.
     pub(crate) const fn time(range: RangeInclusive<Duration>) -> Self {
-        Self {
-            dimension: &TIME,
-            range,
-        }
+        Self::new(&TIME, range)
     }
 }
 
 impl Quantity<u64> {
     /// Bytes of memory, `"2GiB"`.
     pub(crate) const fn size(range: RangeInclusive<u64>) -> Self {
-        Self {
-            dimension: &SIZE,
-            range,
-        }
+        Self::new(&SIZE, range)
     }
 
     /// Bytes per second, `"2MiB/s"`.
     pub(crate) const fn byte_rate() -> Self {
-        Self {
-            dimension: &BYTE_RATE,
-            range: 1..=u64::MAX,
-        }
+        Self::new(&BYTE_RATE, 1..=u64::MAX)
     }
 }
 
 impl Quantity<f64> {
     /// Things per second, `100`, `"20k"` or `"20k/s"`.
     pub(crate) const fn rate() -> Self {
-        Self {
-            dimension: &RATE,
-            range: 1e-6..=RATE_MOST,
-        }
+        Self::new(&RATE, 1e-6..=RATE_MOST)
     }
 
     /// A part of a whole, `0.5`.
     pub(crate) const fn share() -> Self {
-        Self {
-            dimension: &SHARE,
-            range: 0.0..=1.0,
-        }
+        Self::new(&SHARE, 0.0..=1.0)
     }
 }
 
@@ -350,17 +319,15 @@ impl<T: Number> Kind for Quantity<T> {
         };
         let diagnostic = match wrong {
             Wrong::OutOfRange => {
-                let (least, most) = (self.range.start(), self.range.end());
-                let most = match most {
-                    most if *most < T::MAX => format!(" to {}", most.format(self.dimension)),
-                    _ => " or more".to_owned(),
+                let [least, most] =
+                    [self.range.start(), self.range.end()].map(|it| it.format(self.dimension));
+                let allowed = if most == self.dimension.format(u64::MAX) {
+                    format!("allowed: {least} or more")
+                } else {
+                    format!("allowed: {least} to {most}")
                 };
-                return Err(error(
-                    "plan::out-of-range",
-                    format!("{name} is out of range: {shown}"),
-                )
-                .label(format!("allowed: {}{most}", least.format(self.dimension)))
-                .into());
+                let message = format!("{name} is out of range: {shown}");
+                return Err(error("plan::out-of-range", message).label(allowed).into());
             }
             Wrong::NotANumber => not_a().label("does not begin with a number"),
             Wrong::NotWhole => not_a().label("not a whole number"),

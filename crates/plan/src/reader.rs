@@ -1,7 +1,7 @@
 //! Typed access to the tree: takes values out, says what is wrong with them, notes each with its origin.
 
-use crate::diagnostic::{Diagnostic, Place, Severity, position};
-use crate::spec::{Origin, Resolved};
+use crate::diagnostic::{Diagnostic, Place, Severity};
+use crate::spec::Resolved;
 use crate::tree::{Entry, Node, Table, Value};
 use crate::wording::{choices, code};
 
@@ -88,40 +88,34 @@ impl<'a> Context<'a> {
         self.resolved.insert(at, value);
     }
 
-    pub(crate) fn origin(&self, place: Place) -> Origin {
+    fn origin(&self, place: Place) -> String {
         match place {
-            Place::File(span) => {
-                let (line, column) = position(self.text, span.start);
-                Origin::File { line, column }
+            Place::File(_) => {
+                let (line, column) = place.position(self.text).unwrap_or_default();
+                format!("plan:{line}:{column}")
             }
-            Place::Set { .. } => Origin::Set,
-            Place::Nowhere => Origin::Default,
+            Place::Set { .. } => "--set".to_owned(),
+            Place::Nowhere => "default".to_owned(),
+        }
+    }
+
+    /// Gives the value that was noted last another place: that of what it follows from.
+    pub(crate) fn follows_from(&mut self, place: Place) {
+        let origin = self.origin(place);
+        if let Some(resolved) = self.resolved.last_mut() {
+            (resolved.origin, resolved.place) = (origin, place);
         }
     }
 
     /// The place of the bytes `start..end` of a node's text; of all of it where the plan writes the text otherwise.
     pub(crate) fn within(&self, node: &Node, start: usize, end: usize) -> Place {
-        let (Some(text), place) = (node.text(), node.place) else {
-            return node.place;
+        let (text, place) = (node.text().unwrap_or_default(), node.place);
+        let lead = match place {
+            Place::File(span) => self.text[span.start..span.end].find(text),
+            Place::Set { span, .. } if span.end - span.start == text.len() => Some(0),
+            Place::Set { .. } | Place::Nowhere => None,
         };
-        match place {
-            Place::File(span) => {
-                let written = self.text.get(span.start..span.end).unwrap_or_default();
-                // After three quotes a newline may follow that is not part of the text.
-                let quotes = ["\"\"\"\n", "'''\n", "\"\"\"", "'''", "\"", "'"];
-                let lead = quotes.into_iter().find(|quotes| {
-                    let rest = written.strip_prefix(quotes);
-                    rest.and_then(|rest| rest.strip_suffix(quotes.trim_end())) == Some(text)
-                });
-                lead.map_or(place, |lead| {
-                    place.part(lead.len() + start, lead.len() + end)
-                })
-            }
-            Place::Set { span, .. } if span.end - span.start == text.len() => {
-                place.part(start, end)
-            }
-            Place::Set { .. } | Place::Nowhere => place,
-        }
+        lead.map_or(place, |lead| place.part(lead + start, lead + end))
     }
 
     /// Reads a node; reports what is wrong with it.
@@ -133,6 +127,13 @@ impl<'a> Context<'a> {
                 None
             }
         }
+    }
+
+    /// Takes a table; an empty one where it is not given.
+    pub(crate) fn table(&mut self, section: &mut Section, key: &str) -> Table {
+        let path = section.name_of(key);
+        let table = section.take(key).map(|it| table_of(self, &path, it.node));
+        table.flatten().unwrap_or_default()
     }
 
     /// Takes the value of a key that has no default, and notes it.
@@ -182,10 +183,7 @@ impl<'a> Context<'a> {
         if field.place == Place::Nowhere {
             field.place = from.place;
             field.trusted = from.trusted;
-            let origin = self.origin(from.place);
-            if let Some(resolved) = self.resolved.last_mut() {
-                (resolved.origin, resolved.place) = (origin, from.place);
-            }
+            self.follows_from(from.place);
         }
         field
     }
@@ -248,6 +246,36 @@ impl Section {
     pub(crate) fn place_of(&self, key: &str) -> Place {
         let entry = self.table.entries.iter().find(|entry| entry.key == key);
         entry.map_or(Place::Nowhere, |entry| entry.node.place)
+    }
+
+    /// Takes the one of these keys that is given, and finishes; reports others beside it, and with `missing` that there
+    /// is none.
+    pub(crate) fn take_one(
+        &mut self,
+        cx: &mut Context<'_>,
+        keys: &[&str],
+        [label, help]: [&str; 2],
+        missing: Diagnostic,
+    ) -> Option<Entry> {
+        let mut given: Vec<Entry> = keys.iter().filter_map(|key| self.take(key)).collect();
+        given.sort_by_key(|entry| entry.key_place);
+        let errors = cx.errors();
+        self.finish(cx);
+        // An unknown key was probably meant to be one of them.
+        if given.is_empty() && cx.errors() == errors {
+            cx.report(missing);
+        }
+        for other in given.iter().skip(1) {
+            let [one, two] = [&given[0], other].map(|it| code(&self.name_of(&it.key)));
+            let message = format!("{one} and {two} exclude each other");
+            cx.report(
+                Diagnostic::error("plan::conflict", other.key_place, message)
+                    .label(label)
+                    .also(given[0].key_place, "the other")
+                    .help(help),
+            );
+        }
+        given.pop().filter(|_| given.is_empty())
     }
 
     pub(crate) fn name_of(&self, key: &str) -> String {

@@ -1,6 +1,6 @@
 //! `[[target]]`: which builds are measured with which configs.
 
-use crate::configs::Declared;
+use crate::configs::{Declared, unknown};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::kinds::{Line, ListOf};
 use crate::reader::{Context, Field, Kind, Section, tables_of};
@@ -235,24 +235,14 @@ impl Parts<'_> {
             let found = self.configs_of(builds, |it| it.config.name == *name);
             if found.is_empty() && builds_are_known {
                 let usable = self.configs_of(builds, |_| true);
-                let help = choices(name, "configs of these builds", &self.names_of(&usable));
-                let named = self.configs.iter().find(|it| it.config.name == *name);
-                let diagnostic = match named {
-                    None => {
-                        let message = format!("unknown config: {}", code(name));
-                        Diagnostic::error("plan::unknown-config", *place, message)
-                            .label("not declared")
-                    }
-                    Some(declared) => {
-                        let engine = code(declared.config.engine.name());
-                        let message =
-                            format!("no build of this target can use config {}", code(name));
-                        Diagnostic::error("plan::config-without-build", *place, message)
-                            .label(format!("a config of {engine}"))
-                            .also(declared.place, "declared here")
-                    }
-                };
-                cx.report(diagnostic.help(help));
+                let elsewhere = self.configs.iter().find(|it| it.config.name == *name);
+                let elsewhere = elsewhere.map(|it| (it.config.engine, it.place));
+                let message = format!("unknown config: {}", code(name));
+                cx.report(
+                    unknown(*place, message, elsewhere)
+                        .label("no build of this target has a config of this name")
+                        .help(choices(name, "configs here", &self.names_of(&usable))),
+                );
             }
             configs.extend(found.into_iter().map(|(index, _)| (index, *place)));
         }

@@ -250,10 +250,7 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<S
     };
     let names = step::names::<Sort>(cx, section, &known);
     if names.place == Place::Nowhere {
-        let origin = cx.origin(order.place);
-        if let Some(resolved) = cx.resolved.last_mut() {
-            resolved.origin = origin;
-        }
+        cx.follows_from(order.place);
     } else if order.place != Place::Nowhere {
         cx.report(
             Diagnostic::error(
