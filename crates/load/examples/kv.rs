@@ -25,7 +25,7 @@ use engine::{
     Direction, Durability, Engine as _, Error, ErrorClass, KeyOrder, KeyValueSession, Scan, Scanned,
 };
 use hdrhistogram::Histogram;
-use load::{Ended, IntervalRow, Limits, Progress, Sink, SystemClock, Time};
+use load::{Ended, IntervalRow, Limits, Sink, SystemClock, Time};
 use workload::kv::Kv;
 use workload::plan::{self, Checks, KvRead, KvStep, KvStepKind, Terms};
 use workload::{Next, Schedule, Task};
@@ -272,10 +272,6 @@ impl Sink for Counts {
         }
         Ok(())
     }
-
-    fn progress(&mut self, _: &Progress) -> Result<(), String> {
-        Ok(())
-    }
 }
 
 /// Runs a step under the load and prints what it came to. The connections that go as they can are what is measured; one
@@ -303,7 +299,6 @@ fn run<S: KeyValueSession>(
         limits,
         &SystemClock::begin(),
         &AtomicBool::new(false),
-        |_, _| {},
         &mut counts,
     );
     if outcome.ended != Ended::Complete {

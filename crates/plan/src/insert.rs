@@ -81,10 +81,6 @@ impl StepSort for Sort {
         "`l.i0`, `l.x`, `l.i1`, `l.i2`, `settle`, `qrN` and `qpN` with N rows written per second"
             .to_owned()
     }
-
-    fn dotted(part: &str) -> Option<&'static str> {
-        (part == "l").then_some("l.i1")
-    }
 }
 
 /// `qr100` -> the query with its rate.

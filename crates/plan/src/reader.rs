@@ -109,27 +109,13 @@ impl<'a> Context<'a> {
 
     /// The place of the bytes `start..end` of a node's text; of all of it where the plan writes the text otherwise.
     pub(crate) fn within(&self, node: &Node, start: usize, end: usize) -> Place {
-        let (Some(text), place) = (node.text(), node.place) else {
-            return node.place;
+        let (text, place) = (node.text().unwrap_or_default(), node.place);
+        let lead = match place {
+            Place::File(span) => self.text[span.start..span.end].find(text),
+            Place::Set { span, .. } if span.end - span.start == text.len() => Some(0),
+            Place::Set { .. } | Place::Nowhere => None,
         };
-        match place {
-            Place::File(span) => {
-                let written = self.text.get(span.start..span.end).unwrap_or_default();
-                // After three quotes a newline may follow that is not part of the text.
-                let quotes = ["\"\"\"\n", "'''\n", "\"\"\"", "'''", "\"", "'"];
-                let lead = quotes.into_iter().find(|quotes| {
-                    let rest = written.strip_prefix(quotes);
-                    rest.and_then(|rest| rest.strip_suffix(quotes.trim_end())) == Some(text)
-                });
-                lead.map_or(place, |lead| {
-                    place.part(lead.len() + start, lead.len() + end)
-                })
-            }
-            Place::Set { span, .. } if span.end - span.start == text.len() => {
-                place.part(start, end)
-            }
-            Place::Set { .. } | Place::Nowhere => place,
-        }
+        lead.map_or(place, |lead| place.part(lead + start, lead + end))
     }
 
     /// Reads a node; reports what is wrong with it.
@@ -141,6 +127,13 @@ impl<'a> Context<'a> {
                 None
             }
         }
+    }
+
+    /// Takes a table; an empty one where it is not given.
+    pub(crate) fn table(&mut self, section: &mut Section, key: &str) -> Table {
+        let path = section.name_of(key);
+        let table = section.take(key).map(|it| table_of(self, &path, it.node));
+        table.flatten().unwrap_or_default()
     }
 
     /// Takes the value of a key that has no default, and notes it.

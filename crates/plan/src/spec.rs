@@ -721,8 +721,9 @@ pub struct Config {
     pub load: Vec<(String, String)>,
     /// What its server may use of the machine.
     pub limits: Limits,
-    /// What becomes of options that a version of RocksDB doesn't know.
-    pub unknown_options: UnknownOptions,
+    /// Options that a version of RocksDB doesn't know are left out and recorded as not applicable; otherwise the cell
+    /// fails.
+    pub skips_unknown_options: bool,
     /// RocksDB counts and times what it does, which costs some of its speed.
     pub statistics: bool,
 }
@@ -737,7 +738,7 @@ impl Config {
             set: Vec::new(),
             load: Vec::new(),
             limits: Limits::default(),
-            unknown_options: UnknownOptions::default(),
+            skips_unknown_options: false,
             statistics: false,
         }
     }
@@ -757,16 +758,6 @@ impl Config {
 pub const LOAD_OPTION: &str = "load.";
 /// How the names of RocksDB's options of tables may begin.
 const TABLE_OPTION: &str = "block_based_table_factory.";
-
-/// What becomes of an option that a version of RocksDB doesn't know.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum UnknownOptions {
-    /// The cell fails.
-    #[default]
-    Refuse,
-    /// It is left out and recorded as not applicable.
-    Skip,
-}
 
 /// What a server may use of the machine; `None`: all of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -841,9 +832,7 @@ impl Workload {
             Self::Sysbench(sysbench) => &sysbench.terms,
         }
     }
-}
 
-impl Workload {
     /// Why it is not applicable to an engine; `None` where it is.
     pub(crate) fn not_applicable_to(&self, engine: Engine) -> Option<&'static str> {
         match self {
@@ -888,48 +877,28 @@ impl Plan {
         self.variants[variant].workload.not_applicable_to(engine)
     }
 
-    /// The cells in the order in which they are run.
+    /// Returns the cells in the order in which they are run.
     pub fn cells(&self) -> Vec<Cell> {
-        let (targets, variants) = (0..self.targets.len(), 0..self.variants.len());
         let mut cells = Vec::new();
-        let mut add = |target: usize, variant: usize, clients: u32, repeat: u32| {
-            if self.why_not_applicable(target, variant).is_none() {
-                cells.push(Cell {
-                    target,
-                    variant,
-                    clients,
-                    repeat,
-                });
-            }
-        };
-        match self.order {
-            Order::Interleaved => {
-                for repeat in 1..=self.repeats {
-                    for variant in variants.clone() {
-                        for &clients in &self.clients {
-                            let round = order::round(
-                                targets.len(),
-                                [self.seed, variant as u64, clients.into()],
-                                repeat,
-                            );
-                            for target in round {
-                                add(target, variant, clients, repeat);
-                            }
-                        }
-                    }
+        for repeat in 1..=self.repeats {
+            for variant in 0..self.variants.len() {
+                for &clients in &self.clients {
+                    let seed = [self.seed, variant as u64, clients.into()];
+                    let round = order::round(self.targets.len(), seed, repeat).into_iter();
+                    let measured =
+                        round.filter(|target| self.why_not_applicable(*target, variant).is_none());
+                    cells.extend(measured.map(|target| Cell {
+                        target,
+                        variant,
+                        clients,
+                        repeat,
+                    }));
                 }
             }
-            Order::Grouped => {
-                for target in targets {
-                    for variant in variants.clone() {
-                        for &clients in &self.clients {
-                            for repeat in 1..=self.repeats {
-                                add(target, variant, clients, repeat);
-                            }
-                        }
-                    }
-                }
-            }
+        }
+        if self.order == Order::Grouped {
+            let nth = |clients| self.clients.iter().position(|it| *it == clients);
+            cells.sort_by_key(|it| (it.target, it.variant, nth(it.clients), it.repeat));
         }
         cells
     }

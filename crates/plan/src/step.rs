@@ -27,11 +27,6 @@ pub(crate) trait StepSort: Copy {
     fn all(known: &Self::Known) -> String {
         list(&Self::names(known))
     }
-
-    /// The name with a dot that may be meant by its part before the dot.
-    fn dotted(_part: &str) -> Option<&'static str> {
-        None
-    }
 }
 
 /// A step's name.
@@ -139,10 +134,7 @@ pub(crate) fn steps<S: StepSort, T>(
     let list = section.name_of("steps");
     let path = section.name_of("step");
     section.allow("variant");
-    let table = section
-        .take("step")
-        .and_then(|entry| table_of(cx, &path, entry.node))
-        .unwrap_or_default();
+    let table = cx.table(section, "step");
     let mut step = |cx: &mut Context<'_>, name: &StepName<S>, entry: Option<Entry>| {
         let path = format!("{path}.{}", key_part(&name.name));
         let place = entry.as_ref().map_or(Place::Nowhere, |it| it.node.place);
@@ -157,11 +149,10 @@ pub(crate) fn steps<S: StepSort, T>(
     for entry in table.entries {
         let Some(name) = StepName::parse(&entry.key, known) else {
             let mut diagnostic = unknown::<S>(&entry.key, entry.key_place, &path, known);
-            if let Some(dotted) = S::dotted(&entry.key) {
-                diagnostic.help = vec![format!(
-                    "a name with a dot stands in quotes: `[{path}.{}]`",
-                    quoted(dotted)
-                )];
+            let mut names = S::names(known).into_iter();
+            if let Some(dotted) = names.find(|it| it.starts_with(&format!("{}.", entry.key))) {
+                let header = format!("[{path}.{}]", quoted(dotted));
+                diagnostic.help = vec![format!("a name with a dot stands in quotes: `{header}`")];
             }
             cx.report(diagnostic);
             continue;
@@ -172,18 +163,13 @@ pub(crate) fn steps<S: StepSort, T>(
         }
         if names.trusted {
             let listed = names.value.iter().map(|(name, _)| name.name.as_str());
+            let meant = did_you_mean(&entry.key, &listed.collect::<Vec<_>>());
+            let message = format!("step {} is not among the steps", code(&entry.key));
             cx.report(
-                Diagnostic::warning(
-                    "plan::unused-step",
-                    entry.key_place,
-                    format!("step {} is not among the steps", code(&entry.key)),
-                )
-                .label("has no effect")
-                .also(names.place, "the steps")
-                .help(format!(
-                    "{}add it to `{list}`, or take it out here",
-                    did_you_mean(&entry.key, &listed.collect::<Vec<_>>())
-                )),
+                Diagnostic::warning("plan::unused-step", entry.key_place, message)
+                    .label("has no effect")
+                    .also(names.place, "the steps")
+                    .help(format!("{meant}add it to `{list}`, or take it out here")),
             );
         }
         // Read all the same, for what is wrong in it.

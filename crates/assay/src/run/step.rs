@@ -6,7 +6,8 @@ use std::time::Duration;
 use anyhow::Context;
 use engine::{Observer, SettleLimits};
 use load::{
-    Clock as _, ConnectionThreads, Ended, IntervalRow, KindTotals, Limits, Progress, Sink, Time,
+    Clock as _, ConnectionThreads, Ended, IntervalRow, KindTotals, Limits, Progress, Sink,
+    SystemClock, Time,
 };
 use plan::{Checks, StepRun, Terms};
 use probe::{
@@ -14,8 +15,8 @@ use probe::{
     WatchedConnection,
 };
 use record::{
-    CellDir, Check, Connection, Counter, Cpu, Failure, HeldUp, HostColumn, Interval, Latency, Ops,
-    Settle, Status, Step, StepKind, StepWriter, StorageSize, Warning,
+    CellDir, Check, Connection, Counter, Cpu, Failure, HeldUp, HostColumn, Interval, Ops, Settle,
+    Status, Step, StepKind, StepWriter, StorageSize, Warning,
 };
 
 use workload::{Accounts, Task};
@@ -190,8 +191,7 @@ impl<'a> Bench<'a> {
             self.limits(Some(time)),
             &conductor.clock,
             &conductor.stop,
-            |_, _| {},
-            &mut Discard,
+            &mut (),
         );
         for (kind, totals) in &outcome.totals {
             record.warm_up_ops.insert((*kind).into(), ops(totals));
@@ -281,42 +281,24 @@ impl<'a> Bench<'a> {
             None => self.new_sampler(),
         };
         let observer = match self.second_observer.take() {
-            Some(observer) => Some(observer),
-            None => Some(self.engine.observer(self.runner.tables())?),
+            Some(observer) => observer,
+            None => self.engine.observer(self.runner.tables())?,
         };
+        let conductor = self.conductor;
         let mut sink = StepSink {
-            shown: self.conductor.display.begin_step(record).towards(goal),
+            shown: conductor.display.begin_step(record).towards(goal),
+            clock: &conductor.clock,
             writer,
+            started_unix_ns: record.started_unix_ns,
+            instruments: Some((sampler, observer)),
             sampling: None,
             error: None,
             held_up: Vec::new(),
             first: None,
             last: None,
         };
-        let clock = &self.conductor.clock;
-        let mut waiting = Some((sampler, observer));
+        let mut outcome = load::run(tasks, limits, &conductor.clock, &conductor.stop, &mut sink);
         let mut states = Vec::new();
-        let (send, sampling) = std::sync::mpsc::channel();
-        let started_unix_ns = &mut record.started_unix_ns;
-        let mut outcome = load::run(
-            tasks,
-            limits,
-            clock,
-            &self.conductor.stop,
-            |start_at, connections| {
-                *started_unix_ns = unix_now_ns() + start_at.saturating_sub(clock.now());
-                if let Some((sampler, observer)) = waiting.take() {
-                    let watched: Vec<_> = connections.iter().map(watched).collect();
-                    let states = ThreadStates::new(&watched);
-                    let _ = send.send(Sampling::begin(clock, start_at, sampler, observer, states));
-                }
-            },
-            &mut SinkWithSampling {
-                sink: &mut sink,
-                arriving: &sampling,
-            },
-        );
-        sink.take_sampling(&sampling);
         if let Some(sampling) = sink.sampling.take() {
             let sampled = sampling.end();
             (self.sampler, self.second_observer) = (sampled.sampler, sampled.observer);
@@ -326,10 +308,10 @@ impl<'a> Bench<'a> {
             let counts = sampled.states.iter().flat_map(|states| states.counts());
             states.extend(counts.map(named_states));
         }
-        let (first, last, sampling_error) =
-            (sink.first.take(), sink.last.take(), sink.error.take());
+        record.started_unix_ns = sink.started_unix_ns;
+        let (first, last, sampling_error) = (sink.first, sink.last, sink.error);
+        record.held_up = sink.held_up;
         record.elapsed_ns = outcome.elapsed_ns;
-        record.held_up = std::mem::take(&mut sink.held_up);
         remark_held_up(record);
         record.cpu = cpu(first.as_ref(), last.as_ref());
         for (kind, totals) in &outcome.totals {
@@ -524,33 +506,15 @@ fn named_states(counts: &StateCounts) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// Takes the seconds of a warm-up, of which its totals alone are kept.
-struct Discard;
-
-impl Sink for Discard {
-    fn intervals(&mut self, _: &[IntervalRow]) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn latencies(
-        &mut self,
-        _: u32,
-        _: &str,
-        _: Time,
-        _: &hdrhistogram::Histogram<u64>,
-    ) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn progress(&mut self, _: &Progress) -> Result<(), String> {
-        Ok(())
-    }
-}
-
 /// Writes what the load and the probes give.
 struct StepSink<'a> {
     writer: &'a mut StepWriter,
     shown: Shown<'a>,
+    clock: &'a SystemClock,
+    /// When the step began.
+    started_unix_ns: u64,
+    /// What is read beside the load, until that begins.
+    instruments: Option<(Sampler, Box<dyn Observer>)>,
     sampling: Option<Sampling>,
     /// Why a sample could not be taken or written.
     error: Option<String>,
@@ -559,19 +523,7 @@ struct StepSink<'a> {
     last: Option<Sample>,
 }
 
-/// The sink together with the threads that read beside it, which begin only when the load does.
-struct SinkWithSampling<'a, 'b> {
-    sink: &'a mut StepSink<'b>,
-    arriving: &'a std::sync::mpsc::Receiver<Sampling>,
-}
-
 impl StepSink<'_> {
-    fn take_sampling(&mut self, arriving: &std::sync::mpsc::Receiver<Sampling>) {
-        if self.sampling.is_none() {
-            self.sampling = arriving.try_recv().ok();
-        }
-    }
-
     fn take(&mut self, reading: Reading) {
         let result = match reading {
             Reading::Host(at_ns, Ok(sample)) => {
@@ -604,7 +556,17 @@ impl StepSink<'_> {
     }
 }
 
-impl Sink for SinkWithSampling<'_, '_> {
+impl Sink for StepSink<'_> {
+    fn begin(&mut self, start_at: u64, connections: &[ConnectionThreads]) {
+        self.started_unix_ns = unix_now_ns() + start_at.saturating_sub(self.clock.now());
+        if let Some((sampler, observer)) = self.instruments.take() {
+            let watched: Vec<_> = connections.iter().map(watched).collect();
+            let states = ThreadStates::new(&watched);
+            let sampling = Sampling::begin(self.clock, start_at, sampler, Some(observer), states);
+            self.sampling = Some(sampling);
+        }
+    }
+
     fn intervals(&mut self, rows: &[IntervalRow]) -> Result<(), String> {
         let rows: Vec<Interval> = rows
             .iter()
@@ -620,7 +582,7 @@ impl Sink for SinkWithSampling<'_, '_> {
                 response_ns_max: row.response_ns_max,
             })
             .collect();
-        self.sink.writer.intervals(&rows).map_err(error_text)
+        self.writer.intervals(&rows).map_err(error_text)
     }
 
     fn latencies(
@@ -630,25 +592,18 @@ impl Sink for SinkWithSampling<'_, '_> {
         time: Time,
         histogram: &hdrhistogram::Histogram<u64>,
     ) -> Result<(), String> {
-        self.sink
-            .writer
+        self.writer
             .latency(second, &format!("{kind}.{}", time.name()), histogram)
             .map_err(error_text)
     }
 
     fn progress(&mut self, progress: &Progress) -> Result<(), String> {
-        self.sink.take_sampling(self.arriving);
-        let readings: Vec<Reading> = self
-            .sink
-            .sampling
-            .iter()
-            .flat_map(Sampling::drain)
-            .collect();
+        let readings: Vec<Reading> = self.sampling.iter().flat_map(Sampling::drain).collect();
         for reading in readings {
-            self.sink.take(reading);
+            self.take(reading);
         }
-        self.sink.shown.progress(progress);
-        match self.sink.error.take() {
+        self.shown.progress(progress);
+        match self.error.take() {
             None => Ok(()),
             Some(error) => Err(error),
         }
@@ -691,29 +646,6 @@ fn ops(totals: &KindTotals) -> Ops {
             .map(|(class, text)| (class.name().into(), text.clone()))
             .collect(),
         rate_target_ops_per_s: totals.rate_target_ops_per_s,
-        service: latency(&totals.service),
-        response: latency(&totals.response),
-        failed_service: latency(&totals.failed_service),
-    }
-}
-
-fn latency(latency: &load::Latency) -> Latency {
-    let histogram = &latency.histogram;
-    if histogram.is_empty() {
-        return Latency::default();
-    }
-    // A bucket's upper end may lie beyond the largest value, which is known exactly.
-    let at = |quantile: f64| histogram.value_at_quantile(quantile).min(latency.ns_max);
-    Latency {
-        count: histogram.len(),
-        mean_ns: latency.ns_sum as f64 / histogram.len() as f64,
-        p50_ns: at(0.5),
-        p90_ns: at(0.9),
-        p95_ns: at(0.95),
-        p99_ns: at(0.99),
-        p99_9_ns: at(0.999),
-        p99_99_ns: at(0.9999),
-        max_ns: latency.ns_max,
     }
 }
 
