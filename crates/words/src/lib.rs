@@ -5,12 +5,14 @@
 mod connection;
 mod counter;
 mod cpus;
+pub mod metric;
 mod random;
 mod secret;
 
 pub use connection::ConnectionState;
 pub use counter::{Counter, CounterKind, Role, unit_of};
 pub use cpus::{format_cpus, parse_cpus};
+pub use metric::{Better, Decimals, METRICS, Metric};
 pub use random::Random;
 pub use secret::{Secret, mask, redact};
 
