@@ -12,8 +12,8 @@ use crate::consistency::contradictions;
 use crate::remarks::remarks;
 use crate::series::{CountersReader, OpsReader};
 use crate::{
-    Begun, Figures, OpFigures, Row, RunSettings, Series, Sla, Unfinished, buckets, curve, fairness,
-    metrics, percentiles, quality, series, sla,
+    Begun, Figures, OpFigures, OpSeries, Row, RunSettings, Series, Sla, Unfinished, buckets, curve,
+    fairness, metrics, percentiles, quality, series, sla,
 };
 
 /// All figures of some runs, in the order of their plans.
@@ -299,7 +299,16 @@ fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
         }
     };
     let ops = step.ops.iter().map(|(kind, ops)| {
-        let histogram = |time: &str| histograms.get(&format!("{kind}.{time}"));
+        let service = histograms.get(&format!("{kind}.service"));
+        // What nobody does by a schedule has its service time as response time.
+        let response = histograms.get(&format!("{kind}.response")).or(service);
+        let of_kind = series.ops.get(kind);
+        let longest = |of: fn(&OpSeries) -> &Vec<f64>| {
+            let seconds = of_kind.into_iter().flat_map(of);
+            seconds.copied().fold(0.0, f64::max)
+        };
+        let service_max = longest(|ops| &ops.service_us_max);
+        let response_max = longest(|ops| &ops.response_us_max);
         let figures = OpFigures {
             count: ops.ok,
             rows: ops.rows,
@@ -311,12 +320,12 @@ fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
             rows_per_second: per_second(ops.rows),
             scheduled: ops.rate_target_ops_per_s.is_some(),
             errors: ops.errors.clone(),
-            service_us: percentiles(&ops.service),
-            response_us: percentiles(&ops.response),
-            service_buckets: buckets(histogram("service"), ops.service.max_ns),
-            response_buckets: buckets(histogram("response"), ops.response.max_ns),
-            service_curve: curve(histogram("service")),
-            response_curve: curve(histogram("response")),
+            service_us: percentiles(service, service_max),
+            response_us: percentiles(response, response_max),
+            service_buckets: buckets(service, service_max),
+            response_buckets: buckets(response, response_max),
+            service_curve: curve(service),
+            response_curve: curve(response),
         };
         (kind.clone(), figures)
     });

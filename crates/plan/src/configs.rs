@@ -5,17 +5,15 @@ use crate::diagnostic::{Diagnostic, Place};
 use crate::kinds::{Choice, CpuList, Flag, Line, bad_name};
 use crate::quantity::Quantity;
 use crate::reader::{Context, Field, Section, table_of, wrong_type};
-use crate::spec::{Config, Engine, Limits, UnknownOptions};
+use crate::spec::{Config, Engine, Limits};
 use crate::tree::{Entry, Node, Value};
 use crate::wording::{choices, code, key_part, quoted};
 
 /// Keys of a config, which stand where its name should be in `[config.sqlite]` instead of `[config.sqlite.NAME]`.
 const NOT_NAMES: [&str; 4] = ["extends", "file", "set", "load"];
 
-const UNKNOWN_OPTIONS: Choice<UnknownOptions> = Choice(&[
-    ("refuse", UnknownOptions::Refuse),
-    ("skip", UnknownOptions::Skip),
-]);
+/// Whether options that a version doesn't know are left out.
+const UNKNOWN_OPTIONS: Choice<bool> = Choice(&[("refuse", false), ("skip", true)]);
 
 /// Below this no server starts.
 const MEMORY_LEAST: u64 = 64 << 20;
@@ -36,7 +34,7 @@ struct Written {
     set: Options,
     load: Options,
     limits: Limits,
-    unknown_options: Option<UnknownOptions>,
+    skips_unknown_options: Option<bool>,
     statistics: Option<bool>,
 }
 
@@ -121,9 +119,9 @@ fn config(
         memory_bytes: cx.given(section, "memory", &memory),
         cpus: cx.given(section, "cpus", &CpuList),
     };
-    let (mut load, mut unknown_options, mut statistics) = (Options::new(), None, None);
+    let (mut load, mut skips_unknown_options, mut statistics) = (Options::new(), None, None);
     if engine == Engine::RocksDb {
-        unknown_options = cx.given(section, "unknown-options", &UNKNOWN_OPTIONS);
+        skips_unknown_options = cx.given(section, "unknown-options", &UNKNOWN_OPTIONS);
         statistics = cx.given(section, "statistics", &Flag);
     }
     let set = options(cx, engine, section, "set");
@@ -143,7 +141,7 @@ fn config(
         set,
         load,
         limits,
-        unknown_options,
+        skips_unknown_options,
         statistics,
     })
 }
@@ -266,7 +264,8 @@ fn extend(cx: &mut Context<'_>, written: &[Written]) -> Vec<Declared> {
             let limits = &mut whole.limits;
             limits.memory_bytes = own.limits.memory_bytes.or(limits.memory_bytes);
             limits.cpus = own.limits.cpus.clone().or(limits.cpus.take());
-            whole.unknown_options = own.unknown_options.unwrap_or(whole.unknown_options);
+            let skips = own.skips_unknown_options;
+            whole.skips_unknown_options = skips.unwrap_or(whole.skips_unknown_options);
             whole.statistics = own.statistics.unwrap_or(whole.statistics);
         }
         declared.push(Declared {

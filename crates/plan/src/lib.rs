@@ -1,9 +1,9 @@
 //! The text of a plan -> targets, workloads and cells, or diagnostics with line and column. No I/O.
 //!
 //! [`parse`] goes in steps: `document` takes the text apart and keeps the place of every value, `overrides` puts
-//! `--set` arguments over it, and `insert`, `kv`, `sysbench`, `builds`, `configs` and `targets` read what they know through `reader`
-//! and the `kinds` of values, which say what is wrong with a value and note each with its origin. Nothing stops at the
-//! first error.
+//! `--set` arguments over it, and `insert`, `kv`, `sysbench`, `builds`, `configs` and `targets` read what they know
+//! through `reader`, by the `kinds` of values and by `quantity`, which say what is wrong with a value and note each
+//! with its origin. Unless the text is not TOML, nothing stops at the first error.
 
 mod builds;
 mod configs;

@@ -583,35 +583,6 @@ pub struct Ops {
     pub error_examples: BTreeMap<String, String>,
     /// Operations per second that the schedule asked for, over all clients; `None` without a rate.
     pub rate_target_ops_per_s: Option<f64>,
-    /// From sending to reply, of successes.
-    pub service: Latency,
-    /// From when the schedule wanted it sent to reply, of successes. Without a rate it equals `service`.
-    pub response: Latency,
-    /// From sending to failure, of failures.
-    pub failed_service: Latency,
-}
-
-/// The distribution of a latency, from the merged histogram of all connections (three significant digits).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Latency {
-    /// How many.
-    pub count: u64,
-    /// Arithmetic mean.
-    pub mean_ns: f64,
-    /// Median.
-    pub p50_ns: u64,
-    /// 90th percentile.
-    pub p90_ns: u64,
-    /// 95th percentile.
-    pub p95_ns: u64,
-    /// 99th percentile.
-    pub p99_ns: u64,
-    /// 99.9th percentile.
-    pub p99_9_ns: u64,
-    /// 99.99th percentile.
-    pub p99_99_ns: u64,
-    /// The largest, exactly.
-    pub max_ns: u64,
 }
 
 /// CPU time during the step, of three parties that share the host.

@@ -89,9 +89,10 @@ fn load(config: &plan::Config) -> String {
 fn limits(config: &plan::Config) -> String {
     let memory = config.limits.memory_bytes;
     let cpus = config.limits.cpus.as_ref();
-    let unknown = match config.unknown_options {
-        plan::UnknownOptions::Refuse => "",
-        plan::UnknownOptions::Skip => " skips unknown options",
+    let unknown = if config.skips_unknown_options {
+        " skips unknown options"
+    } else {
+        ""
     };
     let statistics = if config.statistics { " statistics" } else { "" };
     memory.map_or(String::new(), |bytes| format!(" memory {bytes}"))

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use record::{
-    Cell, CellDir, CellRef, Connection, Host, HostColumn, Interval, Latency, Ops, Run, RunDir,
-    Status, Step, StepKind, latency_histogram,
+    Cell, CellDir, CellRef, Connection, Host, HostColumn, Interval, Ops, Run, RunDir, Status, Step,
+    StepKind, latency_histogram,
 };
 
 pub(super) const BASE: &str = "old.tuned";
@@ -136,28 +136,10 @@ fn write_step(cell: &CellDir, number: u32, name: &str, kinds: &[(&str, u64, u64)
     }
     let ops = kinds.iter().map(|&(kind, per_second, rows_each)| {
         let ok = per_second * u64::from(SECONDS);
-        let max_ns = if kind == "query" {
-            LONGEST_NS
-        } else {
-            1_000_000
-        };
-        let latency = Latency {
-            count: ok,
-            mean_ns: 1e6,
-            p50_ns: 1_000_000,
-            p90_ns: 1_000_000,
-            p95_ns: 1_000_000,
-            p99_ns: 1_000_000,
-            p99_9_ns: 1_000_000,
-            p99_99_ns: max_ns,
-            max_ns,
-        };
         let ops = Ops {
             offered: ok,
             ok,
             rows: ok * rows_each,
-            service: latency.clone(),
-            response: latency,
             ..Ops::default()
         };
         (kind.to_owned(), ops)

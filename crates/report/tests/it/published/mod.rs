@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 
 use analysis::Figures;
 use record::{
-    Cell, CellRef, Connection, Counter, HostColumn, Interval, Latency, Ops, Run, RunDir, Status,
-    Step, StepKind, latency_histogram,
+    Cell, CellRef, Connection, Counter, HostColumn, Interval, Ops, Run, RunDir, Status, Step,
+    StepKind, latency_histogram,
 };
 use report::{TableStyle, tables};
 
@@ -169,6 +169,8 @@ impl Measured {
             kind: self.main_op.to_owned(),
             ok: self.count,
             rows: self.count,
+            service_ns_max: 1_000_000,
+            response_ns_max: 1_000_000,
             ..Interval::default()
         };
         writer.intervals(&[interval]).unwrap();
@@ -182,17 +184,10 @@ impl Measured {
     }
 
     fn step(&self, elapsed_ns: u64, clients: u32) -> Step {
-        let latency = Latency {
-            count: self.count,
-            max_ns: 1_000_000,
-            ..Latency::default()
-        };
         let ops = Ops {
             offered: self.count,
             ok: self.count,
             rows: self.count,
-            service: latency.clone(),
-            response: latency,
             ..Ops::default()
         };
         let connection = |(client, &end): (u32, &f64)| Connection {
