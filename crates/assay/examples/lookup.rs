@@ -14,7 +14,7 @@ use engine::mysql::{self, MysqlSession};
 use engine::postgres::{self, PostgresSession};
 use engine::{Error, Interrupt, Outcome, ParamType, Session, Statement};
 use hdrhistogram::Histogram;
-use load::{Ended, IntervalRow, Limits, Progress, Sink, SystemClock, Time};
+use load::{Ended, IntervalRow, Limits, Sink, SystemClock, Time};
 use words::Random;
 use workload::{Kind, Next, Program, Schedule, Task};
 
@@ -88,10 +88,6 @@ impl Sink for Counts {
         }
         Ok(())
     }
-
-    fn progress(&mut self, _: &Progress) -> Result<(), String> {
-        Ok(())
-    }
 }
 
 fn main() -> anyhow::Result<()> {
@@ -110,10 +106,10 @@ fn main() -> anyhow::Result<()> {
         row_count: number(row_count)?,
     };
     if url.starts_with("mysql:") {
-        let address = mysql::Address::from_url(url)?;
+        let address = mysql::parse_url(url)?;
         look_up(&size, SYSBENCH, || MysqlSession::connect(&address))
     } else {
-        let address = postgres::Address::from_url(url)?;
+        let address = postgres::parse_url(url)?;
         look_up(&size, PGBENCH, || PostgresSession::connect(&address))
     }
 }
@@ -156,7 +152,6 @@ fn look_up<S: Session>(
         limits,
         &SystemClock::begin(),
         &AtomicBool::new(false),
-        |_, _| {},
         &mut counts,
     );
     if outcome.ended != Ended::Complete {

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use anyhow::Context;
 use engine::rocksdb::{self, Library};
-use plan::UnknownOptions;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
@@ -56,7 +55,7 @@ impl Trial {
         Self {
             file,
             set,
-            skips_unknown: config.unknown_options == UnknownOptions::Skip,
+            skips_unknown: config.skips_unknown_options,
             statistics: config.statistics,
         }
     }

@@ -515,7 +515,7 @@ mod tests {
         let diagnostics: Vec<_> = trials.diagnostics(&file).collect();
         let told: Vec<_> = diagnostics
             .iter()
-            .map(|it| (it.message.as_str(), it.position(text)))
+            .map(|it| (it.message.as_str(), it.place.position(text)))
             .collect();
         assert_eq!(
             told,

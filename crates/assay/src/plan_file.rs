@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Read as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use plan::{Config, Diagnostic, Origin, Place, Plan, Resolved};
+use plan::{Config, Diagnostic, Place, Plan, Resolved};
 
 use crate::cli::PlanArgs;
 use crate::outcome::{PlanRefused, UsageError, help_of};
@@ -347,7 +347,7 @@ impl PlanFile {
                 .map(|resolved| record::ResolvedValue {
                     key: resolved.key.clone(),
                     value: resolved.value.clone(),
-                    origin: origin(resolved.origin),
+                    origin: resolved.origin.clone(),
                 })
                 .collect(),
             files: self.files.clone().unwrap_or_default(),
@@ -377,14 +377,5 @@ impl PlanFile {
         };
         let help = "give a text file; paths are relative to the plan's directory";
         Ok(text.map_err(|what| UsageError::new(what, Some(help.into())))?)
-    }
-}
-
-/// Where a value came from, as it is recorded and shown.
-pub fn origin(origin: Origin) -> String {
-    match origin {
-        Origin::Default => "default".into(),
-        Origin::File { line, column } => format!("plan:{line}:{column}"),
-        Origin::Set => "--set".into(),
     }
 }

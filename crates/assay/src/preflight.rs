@@ -320,8 +320,8 @@ pub fn refuse_what_cannot_run(file: &PlanFile) -> anyhow::Result<()> {
             continue;
         };
         let understood = match build.engine {
-            Engine::Mysql => mysql::Address::from_url(url.expose()).map(drop),
-            _ => postgres::Address::from_url(url.expose()).map(drop),
+            Engine::Mysql => mysql::parse_url(url.expose()).map(drop),
+            _ => postgres::parse_url(url.expose()).map(drop),
         };
         if let Err(error) = understood {
             let message = format!("build `{}`: {error}", build.name);

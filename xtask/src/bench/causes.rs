@@ -151,7 +151,7 @@ fn measure(setup: &Setup, plan: &str) -> Result<Found> {
     if plan.contains("@MARIADB@") {
         plan = plan.replace("@MARIADB@", &builds::mariadb(&setup.workspace)?);
     }
-    Ok(found(&Run::of(setup, &plan)?.json("compare")?.0))
+    Ok(found(&Run::of(setup, &plan)?.json("compare")?))
 }
 
 /// Reads `assay compare --format json`.

@@ -9,7 +9,7 @@ use anyhow::Result;
 
 use super::Setup;
 use super::measure::{Bound, CPU, figures};
-use super::run::Run;
+use super::run::{Run, metric};
 use super::server::Server;
 
 /// The peer's connections on the machine of the bounds.
@@ -116,11 +116,11 @@ configs = ["base"]
 
 /// Client CPU of one run, us: per row loaded, per row inserted and deleted, per range query.
 fn costs(setup: &Setup, plan: &str) -> Result<[f64; 3]> {
-    let told = Run::of(setup, plan)?.json("show")?;
+    let shown = Run::of(setup, plan)?.json("show")?;
     Ok([
-        told.metric("l.i0", "client_cpu_us_per_row_inserted")?,
-        told.metric("l.i1", "client_cpu_us_per_row_inserted")?
-            + told.metric("l.i1", "client_cpu_us_per_row_deleted")?,
-        told.metric("qr100", "client_cpu_us_per_query")?,
+        metric(&shown, "l.i0", "client_cpu_us_per_row_inserted")?,
+        metric(&shown, "l.i1", "client_cpu_us_per_row_inserted")?
+            + metric(&shown, "l.i1", "client_cpu_us_per_row_deleted")?,
+        metric(&shown, "qr100", "client_cpu_us_per_query")?,
     ])
 }

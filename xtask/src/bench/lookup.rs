@@ -20,7 +20,7 @@ pub fn run(setup: &Setup, server: &Server) -> Result<bool> {
     for connections in [1, 2] {
         println!("connections: {connections}");
         let ours = || {
-            let numbers = [connections, OP_COUNT, server.row_count()];
+            let numbers = [connections, OP_COUNT, server.row_count];
             let mut command = Command::new(&program);
             command.arg(&server.url);
             command.args(numbers.map(|number| number.to_string()));
@@ -35,7 +35,7 @@ pub fn run(setup: &Setup, server: &Server) -> Result<bool> {
         kept &= pair(
             setup.round_count,
             ("assay", &ours),
-            (server.peer(), &peer),
+            (server.peer, &peer),
             &bounds,
         )?;
     }

@@ -44,24 +44,22 @@ impl Run {
     }
 
     /// What a subcommand of assay says of the run.
-    pub fn json(&self, subcommand: &str) -> Result<Told> {
+    pub fn json(&self, subcommand: &str) -> Result<Value> {
         let mut command = Command::new(&self.assay);
         command.args([subcommand, &self.directory, "--format", "json"]);
-        let told = serde_json::from_str(&output(&mut command)?);
-        Ok(Told(told.with_context(|| {
-            format!("cannot read what `assay {subcommand}` printed")
-        })?))
+        serde_json::from_str(&output(&mut command)?)
+            .with_context(|| format!("cannot read what `assay {subcommand}` printed"))
     }
 
     /// The record of a step of the only cell. A step that is not valid has no figure.
-    pub fn step(&self, name: &str) -> Result<Step> {
+    pub fn step(&self, name: &str) -> Result<Value> {
         let mut find = Command::new("find");
         let found = output(find.args([&self.directory, "-path", "*/steps/*/step.json"]))?;
         let mut steps = Vec::new();
         for record in found.lines() {
             steps.push(serde_json::from_str(&fs::read_to_string(record)?)?);
         }
-        Ok(Step(valid(&steps, "name", name)?.clone()))
+        valid(&steps, "name", name).cloned()
     }
 }
 
@@ -78,17 +76,12 @@ fn assay(setup: &Setup) -> Result<Command> {
     Ok(command)
 }
 
-/// What assay says of a run.
-pub struct Told(pub Value);
-
-impl Told {
-    /// A metric of a step of the only cell, as `assay show` gives it. A step that is not valid has no figure.
-    pub fn metric(&self, step: &str, name: &str) -> Result<f64> {
-        let rows = self.0["rows"].as_array();
-        let row = valid(rows.context("`assay show` lists no steps")?, "step", step)?;
-        let metric = row["metrics"][name].as_f64();
-        metric.with_context(|| format!("step `{step}` has no `{name}`"))
-    }
+/// A metric of a step of the only cell, from what `assay show` says. A step that is not valid has no figure.
+pub fn metric(shown: &Value, step: &str, name: &str) -> Result<f64> {
+    let rows = shown["rows"].as_array();
+    let row = valid(rows.context("`assay show` lists no steps")?, "step", step)?;
+    let metric = row["metrics"][name].as_f64();
+    metric.with_context(|| format!("step `{step}` has no `{name}`"))
 }
 
 /// The step of that name, which is under that key.
@@ -100,28 +93,23 @@ fn valid<'a>(steps: &'a [Value], key: &str, name: &str) -> Result<&'a Value> {
     Ok(step)
 }
 
-/// The record of one step.
-pub struct Step(Value);
+/// A number of a step's record.
+pub fn number(step: &Value, pointer: &str) -> Result<u64> {
+    let number = step.pointer(pointer).and_then(Value::as_u64);
+    number.with_context(|| format!("the step's record has no number `{pointer}`"))
+}
 
-impl Step {
-    /// A number of the record.
-    pub fn number(&self, pointer: &str) -> Result<u64> {
-        let number = self.0.pointer(pointer).and_then(Value::as_u64);
-        number.with_context(|| format!("the step's record has no number `{pointer}`"))
-    }
-
-    /// What so many operations of the step cost the whole process. What others than the load's threads used is counted
-    /// as user CPU.
-    pub fn sample(&self, op_count: u64) -> Result<Sample> {
-        let system_ns = self.number("/cpu/client_system_ns")?;
-        let client_ns = self.number("/cpu/client_user_ns")? + system_ns;
-        Ok(Sample {
-            op_count,
-            user_ns: self.number("/cpu/assay_ns")?.max(client_ns) - system_ns,
-            system_ns,
-            elapsed_ns: self.number("/elapsed_ns")?,
-        })
-    }
+/// What so many operations of a step cost the whole process, from its record. What others than the load's threads used is
+/// counted as user CPU.
+pub fn sample(step: &Value, op_count: u64) -> Result<Sample> {
+    let system_ns = number(step, "/cpu/client_system_ns")?;
+    let client_ns = number(step, "/cpu/client_user_ns")? + system_ns;
+    Ok(Sample {
+        op_count,
+        user_ns: number(step, "/cpu/assay_ns")?.max(client_ns) - system_ns,
+        system_ns,
+        elapsed_ns: number(step, "/elapsed_ns")?,
+    })
 }
 
 #[cfg(test)]
@@ -132,20 +120,20 @@ mod tests {
 
     #[test]
     fn a_metric_is_read_and_what_is_missing_or_invalid_is_none() {
-        let told = Told(json!({"rows": [
+        let shown = json!({"rows": [
             {"step": "l.i0", "valid": true, "reasons": [], "metrics": {"ips": 5.5}},
             {"step": "l.i1", "valid": false, "reasons": ["too slow"], "metrics": {"ips": 7}},
-        ]}));
-        assert_eq!(told.metric("l.i0", "ips").unwrap(), 5.5);
+        ]});
+        assert_eq!(metric(&shown, "l.i0", "ips").unwrap(), 5.5);
         for (step, name, part) in [
             ("l.i1", "ips", "too slow"),
             ("l.i2", "ips", "no step `l.i2`"),
             ("l.i0", "dps", "no `dps`"),
         ] {
-            let error = told.metric(step, name).unwrap_err().to_string();
+            let error = metric(&shown, step, name).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }
-        assert!(Told(json!({})).metric("l.i0", "ips").is_err());
+        assert!(metric(&json!({}), "l.i0", "ips").is_err());
     }
 
     #[test]
@@ -161,13 +149,13 @@ mod tests {
             directory: home.path().display().to_string(),
             _home: home,
         };
-        let sample = Sample {
+        let expected = Sample {
             op_count: 3,
             user_ns: 15,
             system_ns: 20,
             elapsed_ns: 70,
         };
-        assert_eq!(run.step("load").unwrap().sample(3).unwrap(), sample);
+        assert_eq!(sample(&run.step("load").unwrap(), 3).unwrap(), expected);
         assert!(run.step("index").is_err());
     }
 }

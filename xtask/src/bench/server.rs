@@ -33,9 +33,9 @@ const MYSQL_SETTINGS: &[&str] = &[
 ];
 
 /// pgbench's scale: each has 100,000 accounts.
-const SCALE: u32 = 10;
+const SCALE: u64 = 10;
 /// Rows of sysbench's table.
-const SYSBENCH_ROWS: u32 = 200_000;
+const SYSBENCH_ROWS: u64 = 200_000;
 
 /// A server in a folder of its own; stopped when dropped.
 pub struct Server {
@@ -44,6 +44,10 @@ pub struct Server {
     pub build: String,
     /// Where it is: a unix socket.
     pub url: String,
+    /// The program that looks up.
+    pub peer: &'static str,
+    /// Rows of the table that it looks them up in.
+    pub row_count: u64,
     /// Removed last.
     _home: tempfile::TempDir,
 }
@@ -57,7 +61,11 @@ impl Server {
         let Some(build) = pgbench.trim().strip_suffix("/bin/pgbench") else {
             bail!("no PostgreSQL with pgbench - install what Debian calls: postgresql");
         };
-        let server = Server::start(setup, "postgres", build, POSTGRES_SETTINGS)?;
+        let server = Server::start(
+            setup,
+            ("postgres", build, POSTGRES_SETTINGS),
+            ("pgbench", SCALE * 100_000),
+        )?;
         let mut tables = server.pgbench(&["-i", "-q"]);
         output(tables.args(["-s", &SCALE.to_string(), &server.url]))?;
         Ok(server)
@@ -66,12 +74,20 @@ impl Server {
     /// Starts MariaDB, with sysbench's table.
     pub fn mysql(setup: &Setup) -> Result<Server> {
         let build = builds::mariadb(&setup.workspace)?;
-        let server = Server::start(setup, "mysql", &build, MYSQL_SETTINGS)?;
+        let server = Server::start(
+            setup,
+            ("mysql", &build, MYSQL_SETTINGS),
+            ("sysbench", SYSBENCH_ROWS),
+        )?;
         output(server.point_selects()?.arg("prepare"))?;
         Ok(server)
     }
 
-    fn start(setup: &Setup, engine: &str, build: &str, settings: &[&str]) -> Result<Server> {
+    fn start(
+        setup: &Setup,
+        (engine, build, settings): (&str, &str, &[&str]),
+        (peer, row_count): (&'static str, u64),
+    ) -> Result<Server> {
         println!("server: {build}");
         let home = tempfile::tempdir()?;
         // The server may run as another user.
@@ -94,43 +110,25 @@ impl Server {
             process,
             build: build.to_owned(),
             url: url.trim().to_owned(),
+            peer,
+            row_count,
             _home: home,
-        })
-    }
-
-    fn is_postgres(&self) -> bool {
-        self.url.starts_with("postgresql:")
-    }
-
-    /// The program that looks up.
-    pub fn peer(&self) -> &'static str {
-        match self.is_postgres() {
-            true => "pgbench",
-            false => "sysbench",
-        }
-    }
-
-    /// Rows of the table that it looks them up in.
-    pub fn row_count(&self) -> u64 {
-        u64::from(match self.is_postgres() {
-            true => SCALE * 100_000,
-            false => SYSBENCH_ROWS,
         })
     }
 
     /// Whether the build has MyRocks.
     pub fn has_myrocks(&self) -> bool {
         let plugins = ["lib/mysql/plugin", "lib/plugin", "lib64/mysql/plugin"];
-        let mut libraries = plugins
-            .map(|it| Path::new(&self.build).join(it).join("ha_rocksdb.so"))
-            .into_iter();
-        libraries.any(|library| library.is_file())
+        let build = Path::new(&self.build);
+        plugins
+            .iter()
+            .any(|place| build.join(place).join("ha_rocksdb.so").is_file())
     }
 
     /// Looks up rows with so many connections, each on a thread of its own: `pgbench -S -M prepared` or
     /// `sysbench oltp_point_select`.
     pub fn lookups(&self, connections: u64, op_count: u64) -> Result<Sample> {
-        if !self.is_postgres() {
+        if self.peer == "sysbench" {
             let mut command = self.point_selects()?;
             command.arg(format!("--threads={connections}"));
             command.arg(format!("--events={}", op_count * connections));

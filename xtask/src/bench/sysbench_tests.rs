@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 
 use super::Setup;
 use super::measure::{Bound, CPU, Finished, Sample, THROUGHPUT, finish, pair};
-use super::run::Run;
+use super::run::{Run, number, sample};
 use super::server::{Server, sysbench_sample};
 use crate::workspace::output;
 
@@ -59,7 +59,7 @@ fn run_test(
         make_table(server)?;
         let plan = plan(setup, server, ROW_COUNT, threads, &format!("{name:?}"));
         let step = Run::of(setup, &plan)?.step(name)?;
-        step.sample(step.number("/ops/event/ok")? * statements)
+        sample(&step, number(&step, "/ops/event/ok")? * statements)
     };
     let peer = || {
         make_table(server)?;
@@ -83,8 +83,8 @@ fn run_load(setup: &Setup, server: &Server) -> Result<bool> {
             &plan(setup, server, LOAD_COUNT, 1, r#""load", "index""#),
         )?;
         let load = run.step("load")?;
-        let load = load.sample(load.number("/ops/insert/rows")?)?;
-        let index = run.step("index")?.sample(0)?;
+        let load = sample(&load, number(&load, "/ops/insert/rows")?)?;
+        let index = sample(&run.step("index")?, 0)?;
         Ok(Sample {
             op_count: load.op_count,
             user_ns: load.user_ns + index.user_ns,

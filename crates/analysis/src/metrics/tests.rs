@@ -1,5 +1,6 @@
-use record::{Connection, Counter, Cpu, HostColumnSeries, Latency, Ops, StorageSize};
+use record::{Connection, Cpu, HostColumnSeries, Ops, StorageSize};
 
+use super::counters::tests::counter;
 use super::*;
 
 const S: i64 = 1_000_000_000;
@@ -65,19 +66,14 @@ fn busy_host() -> HostSeries {
     }
 }
 
-fn step(kind: StepKind, ops: &[(&str, u64, u64, u64)]) -> Step {
-    let ops = ops.iter().map(|&(name, ok, rows, max_ns)| {
-        let response = Latency {
-            max_ns,
-            ..Latency::default()
-        };
+fn step(kind: StepKind, ops: &[(&str, u64, u64)]) -> Step {
+    let ops = ops.iter().map(|&(name, ok, rows)| {
         (
             name.to_owned(),
             Ops {
                 offered: ok,
                 ok,
                 rows,
-                response,
                 ..Ops::default()
             },
         )
@@ -88,6 +84,15 @@ fn step(kind: StepKind, ops: &[(&str, u64, u64, u64)]) -> Step {
         ops: ops.collect(),
         ..Step::default()
     }
+}
+
+/// The seconds of a kind of operation of which only the longest response time is known.
+fn longest(kind: &str, us: f64) -> BTreeMap<String, OpSeries> {
+    let series = OpSeries {
+        response_us_max: vec![us],
+        ..OpSeries::default()
+    };
+    BTreeMap::from([(kind.to_owned(), series)])
 }
 
 fn get(metrics: &BTreeMap<&'static str, Option<f64>>, name: &str) -> Option<f64> {
@@ -106,12 +111,15 @@ fn check(metrics: &BTreeMap<&'static str, Option<f64>>, expected: &[(&str, Optio
 fn a_load_step_divides_by_rows_inserted() {
     let step = step(
         StepKind::Load,
-        &[
-            ("insert", 100, 5000, 2_500_000_000),
-            ("delete", 100, 4000, 9_000_000_000),
-        ],
+        &[("insert", 100, 5000), ("delete", 100, 4000)],
     );
-    let metrics = metrics(&step, &busy_host(), &BTreeMap::new(), &NO_COUNTERS, false);
+    let metrics = metrics(
+        &step,
+        &busy_host(),
+        &longest("insert", 2_500_000.0),
+        &NO_COUNTERS,
+        false,
+    );
     check(
         &metrics,
         &[
@@ -148,12 +156,15 @@ fn a_load_step_divides_by_rows_inserted() {
 fn a_query_step_divides_reads_by_queries_and_writes_by_rows_inserted() {
     let step = step(
         StepKind::Query,
-        &[
-            ("insert", 20, 1000, 9_000_000_000),
-            ("query", 2000, 20_000, 30_000_000),
-        ],
+        &[("insert", 20, 1000), ("query", 2000, 20_000)],
     );
-    let metrics = metrics(&step, &busy_host(), &BTreeMap::new(), &NO_COUNTERS, false);
+    let metrics = metrics(
+        &step,
+        &busy_host(),
+        &longest("query", 30_000.0),
+        &NO_COUNTERS,
+        false,
+    );
     check(
         &metrics,
         &[
@@ -173,13 +184,16 @@ fn a_query_step_divides_reads_by_queries_and_writes_by_rows_inserted() {
 fn an_index_step_divides_by_rows_indexed() {
     let mut step = step(
         StepKind::Index,
-        &[
-            ("insert", 1, 100, 1_000_000),
-            ("create_index", 3, 0, 4_000_000_000),
-        ],
+        &[("insert", 1, 100), ("create_index", 3, 0)],
     );
     step.rows_before = 9900;
-    let metrics = metrics(&step, &busy_host(), &BTreeMap::new(), &NO_COUNTERS, false);
+    let metrics = metrics(
+        &step,
+        &busy_host(),
+        &longest("insert", 1_000.0),
+        &NO_COUNTERS,
+        false,
+    );
     check(
         &metrics,
         &[
@@ -195,12 +209,13 @@ fn an_index_step_divides_by_rows_indexed() {
 
 #[test]
 fn a_step_divides_by_what_it_is_about() {
-    let put = ("put", 5000, 5000, 2_000_000_000);
+    let put = ("put", 5000, 5000);
     let mut load = step(StepKind::Load, &[put]);
     load.main_op = Some("put".into());
     let rates = OpSeries {
         rows: vec![500; 10],
         ok: vec![500; 10],
+        response_us_max: vec![2e6; 10],
         ..OpSeries::default()
     };
     let ops = BTreeMap::from([("put".to_owned(), rates)]);
@@ -218,12 +233,13 @@ fn a_step_divides_by_what_it_is_about() {
         ],
     );
     // Operations count, not the keys that each of them reads; the writer beside it has a figure of its own.
-    let multiget = ("multiget", 2000, 20_000, 30_000_000);
+    let multiget = ("multiget", 2000, 20_000);
     let mut read = step(StepKind::Query, &[put, multiget]);
     read.main_op = Some("multiget".into());
     let rates = OpSeries {
         rows: vec![2000; 10],
         ok: vec![200; 10],
+        response_us_max: vec![30_000.0; 10],
         ..OpSeries::default()
     };
     let ops = BTreeMap::from([("multiget".to_owned(), rates)]);
@@ -246,7 +262,7 @@ fn a_step_divides_by_what_it_is_about() {
 /// 200 events/s of 18 queries are 3600 queries/s: rates and costs are of queries, response times of events.
 #[test]
 fn where_an_event_has_queries_these_are_counted() {
-    let mut events = step(StepKind::Query, &[("event", 2000, 90_000, 30_000_000)]);
+    let mut events = step(StepKind::Query, &[("event", 2000, 90_000)]);
     events.main_op = Some("event".into());
     events.connections = vec![Connection {
         role: "event".into(),
@@ -257,6 +273,7 @@ fn where_an_event_has_queries_these_are_counted() {
     events.cpu.client_user_ns = 36_000_000;
     let rates = OpSeries {
         ok: vec![200; 10],
+        response_us_max: vec![30_000.0; 10],
         ..OpSeries::default()
     };
     let ops = BTreeMap::from([("event".to_owned(), rates)]);
@@ -321,7 +338,7 @@ fn settling_has_rates_of_the_host_and_nothing_per_operation() {
 
 #[test]
 fn what_was_not_sampled_is_none_and_never_zero() {
-    let step = step(StepKind::Load, &[("insert", 100, 5000, 1)]);
+    let step = step(StepKind::Load, &[("insert", 100, 5000)]);
     let metrics = metrics(
         &step,
         &HostSeries::default(),
@@ -361,7 +378,7 @@ fn one_sample_or_a_counter_that_fell_is_no_rate() {
 #[test]
 fn no_operations_are_no_cost_per_operation() {
     let metrics = metrics(
-        &step(StepKind::Query, &[("query", 0, 0, 0)]),
+        &step(StepKind::Query, &[("query", 0, 0)]),
         &busy_host(),
         &BTreeMap::new(),
         &NO_COUNTERS,
@@ -397,7 +414,7 @@ fn shared_host() -> HostSeries {
 
 #[test]
 fn what_others_used_is_what_neither_assay_nor_the_server_did() {
-    let mut step = step(StepKind::Query, &[("query", 2000, 1, 1)]);
+    let mut step = step(StepKind::Query, &[("query", 2000, 1)]);
     let of = |step: &Step, embedded| {
         let metrics = metrics(
             step,
@@ -420,7 +437,7 @@ fn what_others_used_is_what_neither_assay_nor_the_server_did() {
 
 #[test]
 fn the_frequency_is_the_mean_of_the_seconds_that_told_it() {
-    let step = step(StepKind::Query, &[("query", 2000, 1, 1)]);
+    let step = step(StepKind::Query, &[("query", 2000, 1)]);
     let of = |host: &HostSeries| {
         let metrics = metrics(&step, host, &BTreeMap::new(), &NO_COUNTERS, false);
         get(&metrics, "cpu_mhz")
@@ -433,7 +450,7 @@ fn the_frequency_is_the_mean_of_the_seconds_that_told_it() {
 
 #[test]
 fn scans_tell_rows_per_second_and_deletes_those_that_they_found() {
-    let mut step = step(StepKind::Query, &[("event", 5, 2, 1)]);
+    let mut step = step(StepKind::Query, &[("event", 5, 2)]);
     step.main_op = Some("event".into());
     let of = |step: &Step| metrics(step, &busy_host(), &BTreeMap::new(), &NO_COUNTERS, false);
     check(&of(&step), &[("krows_sec", None), ("rows/event", None)]);
@@ -448,9 +465,9 @@ fn client_and_server_cpu_are_kept_apart() {
     let mut step = step(
         StepKind::Query,
         &[
-            ("insert", 20, 1000, 1),
-            ("delete", 20, 500, 1),
-            ("query", 2000, 1, 1),
+            ("insert", 20, 1000),
+            ("delete", 20, 500),
+            ("query", 2000, 1),
         ],
     );
     let thread = |role: &str, cpu_user_ns, cpu_system_ns| Connection {
@@ -520,11 +537,7 @@ fn sizes_are_what_the_engine_states_and_what_the_files_take() {
         &metrics(&step, &sampled, &BTreeMap::new(), &NO_COUNTERS, false),
         &[("dbgb1", Some(6.0)), ("dbgb2", Some(6.5))],
     );
-    step.counters_after = vec![Counter {
-        name: "database_bytes".into(),
-        value: 5.5 * GIB,
-        cumulative: false,
-    }];
+    step.counters_after = vec![counter("database_bytes", 5.5 * GIB, false)];
     check(
         &metrics(&step, &sampled, &BTreeMap::new(), &NO_COUNTERS, false),
         &[("dbgb1", Some(5.5)), ("dbgb2", Some(6.5))],
@@ -566,11 +579,6 @@ fn percentiles_of_rates_are_of_all_clients() {
 
 /// A step with counters: name, value before it, value after it.
 fn with_counters(mut step: Step, counters: &[(&str, Option<f64>, Option<f64>)]) -> Step {
-    let counter = |name: &str, value, cumulative| Counter {
-        name: name.to_owned(),
-        value,
-        cumulative,
-    };
     for &(name, before, after) in counters {
         let grows = name.ends_with("_count");
         let before = before.map(|value| counter(name, value, grows));
@@ -585,7 +593,7 @@ fn with_counters(mut step: Step, counters: &[(&str, Option<f64>, Option<f64>)]) 
 fn writes() -> Step {
     step(
         StepKind::Load,
-        &[("insert", 100, 5000, 1), ("delete", 100, 5000, 1)],
+        &[("insert", 100, 5000), ("delete", 100, 5000)],
     )
 }
 
@@ -601,27 +609,24 @@ fn upkeep_of(step: &Step) -> BTreeMap<&'static str, Option<f64>> {
 
 #[test]
 fn flushes_of_the_disks_are_over_the_commits_of_the_load() {
-    let of = |kind, ops: &[(&str, u64, u64, u64)], host: &HostSeries| {
+    let of = |kind, ops: &[(&str, u64, u64)], host: &HostSeries| {
         let step = step(kind, ops);
         let metrics = metrics(&step, host, &BTreeMap::new(), &NO_COUNTERS, true);
         get(&metrics, "flushes_per_commit")
     };
     let count: Vec<Option<i64>> = (0..=10).map(|second| Some(700 + 50 * second)).collect();
     let flushing = host(&[("disk_flush_count", true, &count)]);
-    let inserts = [("insert", 250, 50, 1)];
+    let inserts = [("insert", 250, 50)];
     assert_eq!(of(StepKind::Load, &inserts, &flushing), Some(2.0));
     assert_eq!(of(StepKind::Load, &inserts, &busy_host()), None);
     // Without commits they are somebody else's.
-    let queries = [("query", 2000, 1, 1)];
+    let queries = [("query", 2000, 1)];
     assert_eq!(of(StepKind::Query, &queries, &flushing), None);
 }
 
 #[test]
 fn an_event_is_as_many_commits_as_its_test_has() {
-    let counters = [
-        ("innodb_fsync_count", Some(1000.0), Some(1300.0)),
-        ("binlog_sync_count", Some(50.0), Some(150.0)),
-    ];
+    let counters = [("fsync_count", Some(1000.0), Some(1400.0))];
     for (commits, expected) in [
         (Some(1.0), Some(2.0)),
         (Some(2.0), Some(1.0)),
@@ -638,14 +643,12 @@ fn an_event_is_as_many_commits_as_its_test_has() {
 }
 
 #[test]
-fn fsyncs_per_commit_of_mysql_are_of_innodb_and_of_the_binary_log() {
+fn fsyncs_are_over_the_commits_of_the_load() {
     let counters = [
-        ("innodb_fsync_count", Some(1000.0), Some(1300.0)),
-        ("innodb_log_fsync_count", Some(400.0), Some(640.0)),
-        ("innodb_data_fsync_count", Some(600.0), Some(660.0)),
-        ("binlog_sync_count", Some(50.0), Some(150.0)),
-        // Reads are in it, and one transaction may be two.
-        ("handler_commit_count", Some(0.0), Some(9999.0)),
+        ("fsync_count", Some(1050.0), Some(1450.0)),
+        ("log_fsync_count", Some(400.0), Some(640.0)),
+        ("data_fsync_count", Some(600.0), Some(660.0)),
+        ("binlog_fsync_count", Some(50.0), Some(150.0)),
     ];
     check(
         &upkeep_of(&with_counters(writes(), &counters)),
@@ -656,12 +659,12 @@ fn fsyncs_per_commit_of_mysql_are_of_innodb_and_of_the_binary_log() {
             ("binlog_syncs_per_commit", Some(0.5)),
         ],
     );
-    // MariaDB tells all of them alone.
+    // What is not counted has no figure.
     check(
-        &upkeep_of(&with_counters(writes(), &counters[..1])),
+        &upkeep_of(&with_counters(writes(), &counters[1..2])),
         &[
-            ("fsyncs_per_commit", Some(1.5)),
-            ("log_fsyncs_per_commit", None),
+            ("fsyncs_per_commit", None),
+            ("log_fsyncs_per_commit", Some(1.2)),
             ("data_fsyncs_per_commit", None),
             ("binlog_syncs_per_commit", None),
         ],
@@ -669,84 +672,8 @@ fn fsyncs_per_commit_of_mysql_are_of_innodb_and_of_the_binary_log() {
 }
 
 #[test]
-fn fsyncs_per_commit_of_myrocks_are_those_of_its_log() {
-    let step = with_counters(
-        writes(),
-        &[
-            ("innodb_fsync_count", Some(10.0), Some(12.0)),
-            ("innodb_log_fsync_count", Some(5.0), Some(7.0)),
-            ("innodb_data_fsync_count", Some(5.0), Some(5.0)),
-            ("rocksdb_wal_sync_count", Some(0.0), Some(150.0)),
-            ("rocksdb_row_inserted_count", Some(0.0), Some(5000.0)),
-        ],
-    );
-    check(
-        &upkeep_of(&step),
-        &[
-            ("fsyncs_per_commit", Some(0.76)),
-            ("log_fsyncs_per_commit", Some(0.75)),
-            ("data_fsyncs_per_commit", None),
-        ],
-    );
-    // On a server that has MyRocks and does not use it, its log says nothing.
-    let step = with_counters(
-        writes(),
-        &[
-            ("innodb_fsync_count", Some(10.0), Some(110.0)),
-            ("innodb_log_fsync_count", Some(5.0), Some(65.0)),
-            ("rocksdb_wal_sync_count", Some(3.0), Some(3.0)),
-            ("rocksdb_row_inserted_count", Some(0.0), Some(0.0)),
-        ],
-    );
-    check(
-        &upkeep_of(&step),
-        &[
-            ("fsyncs_per_commit", Some(0.5)),
-            ("log_fsyncs_per_commit", Some(0.3)),
-        ],
-    );
-}
-
-#[test]
-fn fsyncs_per_commit_of_postgresql_need_both_counts() {
-    let wal = ("wal_sync_count", Some(7.0), Some(207.0));
-    let relation = ("relation_sync_count", Some(1.0), Some(11.0));
-    check(
-        &upkeep_of(&with_counters(writes(), &[wal, relation])),
-        &[
-            ("fsyncs_per_commit", Some(1.05)),
-            ("log_fsyncs_per_commit", Some(1.0)),
-            ("data_fsyncs_per_commit", Some(0.05)),
-        ],
-    );
-    check(
-        &upkeep_of(&with_counters(writes(), &[wal])),
-        &[
-            ("fsyncs_per_commit", None),
-            ("log_fsyncs_per_commit", Some(1.0)),
-            ("data_fsyncs_per_commit", None),
-        ],
-    );
-}
-
-#[test]
-fn a_binary_log_whose_count_began_anew_leaves_no_sum() {
-    let innodb = ("innodb_fsync_count", Some(0.0), Some(100.0));
-    let of = |binlog: Option<(&str, Option<f64>, Option<f64>)>| {
-        let counters: Vec<_> = [Some(innodb), binlog].into_iter().flatten().collect();
-        upkeep_of(&with_counters(writes(), &counters))["fsyncs_per_commit"]
-    };
-    let alone = of(None).unwrap();
-    assert_eq!(
-        of(Some(("binlog_sync_count", Some(1.0), Some(101.0)))),
-        Some(2.0 * alone)
-    );
-    assert_eq!(of(Some(("binlog_sync_count", Some(9.0), Some(1.0)))), None);
-}
-
-#[test]
 fn counters_that_say_nothing_and_steps_without_commits_have_no_fsyncs_per_commit() {
-    let grown = ("wal_sync_count", Some(0.0), Some(10.0));
+    let grown = ("log_fsync_count", Some(0.0), Some(10.0));
     let name = "log_fsyncs_per_commit";
     let of = |step: Step, counter| upkeep_of(&with_counters(step, &[counter]))[name];
     assert_eq!(of(writes(), grown), Some(0.05));
@@ -754,12 +681,9 @@ fn counters_that_say_nothing_and_steps_without_commits_have_no_fsyncs_per_commit
     assert_eq!(of(writes(), (grown.0, Some(9.0), Some(1.0))), None);
     assert_eq!(of(writes(), (grown.0, None, Some(1.0))), None);
     assert_eq!(of(writes(), (grown.0, Some(9.0), Some(9.0))), Some(0.0));
-    let index = step(StepKind::Index, &[("insert", 1, 100, 1)]);
+    let index = step(StepKind::Index, &[("insert", 1, 100)]);
     assert_eq!(of(index, grown), None);
-    assert_eq!(
-        of(step(StepKind::Query, &[("query", 9, 9, 1)]), grown),
-        None
-    );
+    assert_eq!(of(step(StepKind::Query, &[("query", 9, 9)]), grown), None);
 }
 
 #[test]
@@ -791,7 +715,7 @@ fn debt_is_what_gauges_say_at_the_end_of_a_step() {
         ("history_list_length", Some(0.0), Some(1234.0)),
         ("dirty_bytes", Some(0.0), Some(3.0 * MIB)),
         ("checkpoint_age_bytes", Some(0.0), Some(0.5 * MIB)),
-        ("rocksdb_pending_compaction_bytes", None, Some(0.0)),
+        ("pending_compaction_bytes", None, Some(0.0)),
     ];
     let step = step(StepKind::Settle, &[]);
     check(
@@ -805,5 +729,5 @@ fn debt_is_what_gauges_say_at_the_end_of_a_step() {
         ],
     );
     let nothing = upkeep_of(&step);
-    assert!(METRICS.iter().all(|name| nothing[name].is_none()));
+    assert!(METRICS.iter().all(|it| nothing[it.name].is_none()));
 }

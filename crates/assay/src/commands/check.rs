@@ -10,7 +10,7 @@ use crate::cli::CheckArgs;
 use crate::locate::{self, Located};
 use crate::outcome::Exit;
 use crate::output::{print, style};
-use crate::plan_file::{self, PlanFile, origin};
+use crate::plan_file::{self, PlanFile};
 use crate::preflight::{assumed, estimate, not_applicable, refuse_what_cannot_run};
 
 use super::show::pair_of;
@@ -46,7 +46,7 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
         .unwrap_or(0)
         .min(40);
     for resolved in &plan.resolved {
-        let (key, value, origin) = (&resolved.key, &resolved.value, origin(resolved.origin));
+        let (key, value, origin) = (&resolved.key, &resolved.value, &resolved.origin);
         let _ = writeln!(text, "{key:width$} = {value:value_width$}  # {origin}");
     }
     let _ = writeln!(text, "\nbuilds:");

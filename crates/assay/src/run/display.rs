@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use load::{Amount, Progress};
-use record::{CellRef, Status, Step, StepKind};
+use record::{CellKey, CellRef, Status, Step, StepKind};
 use words::counted;
 
 use super::pace::about;
@@ -175,13 +175,13 @@ impl Display {
     /// A cell begins.
     pub fn begin_cell(&self, cell: &CellRef, outlook: Outlook) {
         let Outlook { number, count, .. } = outlook;
-        let CellRef {
+        let CellKey {
             target,
+            variant,
             clients,
             repeat,
-            ..
-        } = cell;
-        let variant = match &cell.variant {
+        } = &cell.key;
+        let variant = match variant {
             Some(variant) => format!(", variant {variant}"),
             None => String::new(),
         };

@@ -246,7 +246,7 @@ mod tests {
             let variant = Some(variant.to_owned());
             let those = cells
                 .iter()
-                .filter(|cell| cell.target == target && cell.variant == variant);
+                .filter(|cell| cell.key.target == target && cell.key.variant == variant);
             those.count()
         };
         assert_eq!((of("lite.a", "keyed"), of("lite.a", "keyless")), (2, 0));
@@ -261,7 +261,7 @@ mod tests {
             ),
             "{said}"
         );
-        assert!(not_applicable(&plan, |cell| cell.target == "pg.a").is_empty());
+        assert!(not_applicable(&plan, |cell| cell.key.target == "pg.a").is_empty());
         let picture = Matrix::begin(&plan, &cells).unwrap().picture(&plan);
         assert!(
             picture
@@ -274,7 +274,7 @@ mod tests {
     fn a_part_of_the_cells_keeps_their_order() {
         let plan = plan(PLAN);
         let mut cells = references(&plan);
-        cells.retain(|cell| cell.target == "lite.b" && cell.clients == 8);
+        cells.retain(|cell| cell.key.target == "lite.b" && cell.key.clients == 8);
         let matrix = Matrix::begin(&plan, &cells).unwrap();
         let numbers: Vec<usize> = matrix.tasks.iter().map(|task| task.number).collect();
         assert_eq!(numbers, [1, 2, 3, 4]);

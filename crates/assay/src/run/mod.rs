@@ -344,8 +344,8 @@ fn write_report(directory: &RunDir, figures: &Figures, curves: &[Curves]) -> Opt
 /// Returns the command that tells more about a complete run.
 fn next_command(directory: &RunDir, run: &Run) -> String {
     let path = directory.path().display();
-    let has_others = run.cells.iter().any(|cell| cell.target != run.base);
-    match run.cells.iter().any(|cell| cell.repeat > 1) {
+    let has_others = run.cells.iter().any(|cell| cell.key.target != run.base);
+    match run.cells.iter().any(|cell| cell.key.repeat > 1) {
         _ if !has_others => format!("`assay show {path}` has all tables"),
         true => format!("`assay compare {path}` also shows what each operation costs"),
         false if run.plan.password_removed => {
@@ -425,11 +425,8 @@ pub fn exit_of(run: &Run, figures: &Figures) -> Exit {
 /// The exit code of an invocation that measured all that it was to measure, of a run that lacks cells all the same.
 fn exit_of_part(figures: &Figures, matrix: &Matrix) -> Exit {
     let is_measured = |row: &analysis::Row| {
-        matrix.tasks.iter().any(|task| {
-            let cell = &task.reference;
-            (&cell.target, &cell.variant, cell.clients, cell.repeat)
-                == (&row.target, &row.variant, row.clients, row.repeat)
-        })
+        let mut tasks = matrix.tasks.iter();
+        tasks.any(|task| task.reference.key == row.cell)
     };
     let mut rows = figures.rows.iter().filter(|row| is_measured(row));
     if rows.any(|row| !row.valid) {

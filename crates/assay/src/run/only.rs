@@ -68,7 +68,7 @@ impl Filter {
     /// What of a cell the filter is held against.
     fn name<'c>(&self, cell: &'c CellRef) -> &'c str {
         if self.is_of_target {
-            &cell.target
+            &cell.key.target
         } else {
             cell.name()
         }

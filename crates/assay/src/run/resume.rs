@@ -110,13 +110,9 @@ pub fn add_repeats(
     filters: &[String],
 ) -> Result<(), UsageError> {
     plan.repeats = plan.repeats.max(repeats);
-    let is_of_run = |new: &CellRef| {
-        cells.iter().any(|cell| {
-            (&cell.target, &cell.variant, cell.clients) == (&new.target, &new.variant, new.clients)
-        })
-    };
+    let is_of_run = |new: &CellRef| cells.iter().any(|cell| cell.key.is_repeat_of(&new.key));
     let mut all = matrix::references(plan);
-    all.retain(|cell| cell.repeat <= repeats && is_of_run(cell));
+    all.retain(|cell| cell.key.repeat <= repeats && is_of_run(cell));
     let only = Only::new(filters, &all)?;
     all.retain(|new| only.matches(new) && cells.iter().all(|cell| cell.path != new.path));
     cells.extend(all);
@@ -125,7 +121,7 @@ pub fn add_repeats(
 
 /// Makes the plan know as many repeats as were added to its run.
 pub fn cover_repeats(plan: &mut Plan, cells: &[CellRef]) {
-    let most = cells.iter().map(|cell| cell.repeat).max();
+    let most = cells.iter().map(|cell| cell.key.repeat).max();
     plan.repeats = plan.repeats.max(most.unwrap_or(0));
 }
 
@@ -293,7 +289,9 @@ mod tests {
 
     #[test]
     fn repeats_are_added_to_no_cell_that_the_run_began_without() {
-        let began = |cell: &CellRef| cell.target == "a.y" && cell.clients == 1 && cell.repeat == 1;
+        let began = |cell: &CellRef| {
+            cell.key.target == "a.y" && cell.key.clients == 1 && cell.key.repeat == 1
+        };
         assert_eq!(
             more_repeats(began, 3, &[]).unwrap(),
             ["a.y/c1/r2", "a.y/c1/r3"]

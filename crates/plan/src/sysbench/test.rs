@@ -126,7 +126,7 @@ pub(crate) fn read(
     node: Node,
 ) -> Option<TestText> {
     let errors = cx.diagnostics.len();
-    let section = &mut Section::of(cx, path, node, &KEYS)?;
+    let section = &mut Section::with_keys(cx, path, node, &KEYS)?;
     let group = group(cx, section, place);
     let table = Choice(&[
         ("random", TableChoice::Random),
@@ -241,7 +241,7 @@ fn name_is_good(cx: &mut Context<'_>, scope: &Scope, name: &str, place: Place, w
         "ends with a digit"
     } else if VARIABLES.contains(&name) || name == TABLE || name == VALUES {
         "has a meaning of its own"
-    } else if is_argument && super::STEP_KEYS.contains(&name) && name != "range" {
+    } else if is_argument && super::RUN_KEYS.contains(&name) {
         "a key of every step"
     } else if scope.has(name) {
         "defined already"
@@ -302,7 +302,7 @@ fn integer(cx: &mut Context<'_>, path: &str, node: &Node, scope: &mut Scope) -> 
 }
 
 fn text_or_integer(cx: &mut Context<'_>, path: &str, node: &Node, wanted: &str) -> Option<String> {
-    if let Value::Integer(digits, _) = &node.value {
+    if let Value::Integer(digits) = &node.value {
         return Some(digits.clone());
     }
     match text_of(node, || wrong_type(path, node, wanted)) {
@@ -317,7 +317,7 @@ fn text_or_integer(cx: &mut Context<'_>, path: &str, node: &Node, wanted: &str) 
 /// Text as the plan writes it: integers without quotes.
 fn shown(node: &Node, text: &str) -> String {
     match node.value {
-        Value::Integer(..) => text.to_owned(),
+        Value::Integer(_) => text.to_owned(),
         _ => quoted(text),
     }
 }
@@ -367,7 +367,6 @@ fn statements(
             return Vec::new();
         }
         Value::List(nodes) => nodes,
-        Value::Broken => return Vec::new(),
         _ => {
             cx.report(
                 wrong_type(&path, &entry.node, "a list of tables")
@@ -391,7 +390,7 @@ fn statement(
     scope: &mut Scope,
 ) -> Option<StatementText> {
     let errors = cx.diagnostics.len();
-    let section = &mut Section::of(cx, path, node, &STATEMENT_KEYS)?;
+    let section = &mut Section::with_keys(cx, path, node, &STATEMENT_KEYS)?;
     let place = section.place;
     let Some(sql) = section.take("sql") else {
         cx.report(
@@ -532,7 +531,7 @@ fn rows_of(
         let rows = integer(cx, path, &node, scope)?;
         return Some((rows.clone(), rows));
     }
-    let mut section = Section::of(cx, path, node, &ROWS_KEYS)?;
+    let mut section = Section::with_keys(cx, path, node, &ROWS_KEYS)?;
     let mut end = |cx: &mut Context<'_>, key: &str| {
         let Some(entry) = section.take(key) else {
             cx.report(
@@ -560,18 +559,15 @@ impl Kind for Whole {
 
     fn read(&self, name: &str, node: &Node) -> Result<i64, Fault> {
         match &node.value {
-            Value::Broken => Err(Fault::SAID),
-            Value::Integer(text, number) => number
-                .and_then(|number| i64::try_from(number).ok())
-                .ok_or_else(|| {
-                    Diagnostic::error(
-                        "plan::out-of-range",
-                        node.place,
-                        format!("{} is out of range: {}", code(name), code(text)),
-                    )
-                    .label("more than 64 bits")
-                    .into()
-                }),
+            Value::Integer(text) | Value::Bare(text) => text.parse().map_err(|_| {
+                Diagnostic::error(
+                    "plan::out-of-range",
+                    node.place,
+                    format!("{} is out of range: {}", code(name), code(text)),
+                )
+                .label("not an integer of 64 bits")
+                .into()
+            }),
             _ => Err(wrong_type(name, node, "an integer").into()),
         }
     }

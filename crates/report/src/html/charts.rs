@@ -54,10 +54,10 @@ impl<'c> Index<'c> {
 fn key(row: &Row) -> Key<'_> {
     (
         row.run,
-        &row.target,
-        row.variant.as_deref(),
-        row.clients,
-        row.repeat,
+        &row.cell.target,
+        row.cell.variant.as_deref(),
+        row.cell.clients,
+        row.cell.repeat,
         &row.step,
     )
 }
@@ -204,7 +204,7 @@ mod tests {
         let mut figures = Figures::default();
         for (target, values) in [("a.b", [1.0, 2.0]), ("c.d", [3.0, 4.0])] {
             let mut row = row(&[("disk_read_count", &values.map(Some))]);
-            row.target = target.into();
+            row.cell.target = target.into();
             figures.rows.push(row);
         }
         figures

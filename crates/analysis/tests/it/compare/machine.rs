@@ -150,10 +150,9 @@ impl Default for Truth {
 
 pub fn row(target: &str, repeat: u32, step: &str, value: f64) -> Row {
     Row {
-        target: target.to_owned(),
+        cell: record::CellKey::new(target, None, 1, repeat),
         workload: "sysbench".to_owned(),
-        clients: 1,
-        repeat,
+
         step: step.to_owned(),
         kind: StepKind::Query,
         reported: true,
@@ -222,9 +221,7 @@ impl Truth {
             }
             let seconds = u64::from(slot.invocation) * 86_400 + 100 * slot.index as u64;
             figures.begun.push(Begun {
-                target: name,
-                clients: 1,
-                repeat: slot.repeat,
+                cell: record::CellKey::new(&name, None, 1, slot.repeat),
                 invocation: slot.invocation,
                 started_unix_ns: seconds * 1_000_000_000,
                 ..Begun::default()

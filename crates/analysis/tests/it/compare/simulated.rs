@@ -257,7 +257,8 @@ fn of_what_is_called_different_at_most_the_error_rate_is_not() {
         let compared = compare(&truth.measure(&mut random), &options());
         let called = shown(&compared);
         let equal = compared.rows.iter().filter(|row| {
-            row.target == "new1.base" && matches!(row.verdict, Verdict::Faster | Verdict::Slower)
+            row.cell.target == "new1.base"
+                && matches!(row.verdict, Verdict::Faster | Verdict::Slower)
         });
         let mistaken = equal.count();
         all += 1;

@@ -262,7 +262,7 @@ fn passwords_go_by_tcp_in_clear_to_no_one() {
     let Some(tcp) = Tcp::start() else { return };
     let mut root = tcp.mysql.connect().unwrap();
     for name in accounts(&mut root) {
-        for mode in [SslMode::Disabled, SslMode::Preferred, SslMode::Required] {
+        for mode in [SslMode::Disable, SslMode::Prefer, SslMode::Require] {
             // So that the password itself has to be sent again.
             let _ = root.query("flush privileges");
             let address = Address {
@@ -280,13 +280,13 @@ fn passwords_go_by_tcp_in_clear_to_no_one() {
                     let is_encrypted = rows[0][1].as_deref().is_some_and(|it| !it.is_empty());
                     assert_eq!(
                         is_encrypted,
-                        has_tls && mode != SslMode::Disabled,
+                        has_tls && mode != SslMode::Disable,
                         "{name} {mode:?}"
                     );
                 }
                 Err(error) => {
                     assert!(
-                        mode == SslMode::Required && !has_tls,
+                        mode == SslMode::Require && !has_tls,
                         "{name} {mode:?}: {error}"
                     );
                     assert_eq!(error.class, ErrorClass::Refused);
@@ -371,7 +371,7 @@ impl Tcp {
     fn has_tls(&self, root: &mut MysqlSession) -> bool {
         let rows = root.query("show global variables like 'have_ssl'").unwrap();
         let required = Address {
-            ssl_mode: SslMode::Required,
+            ssl_mode: SslMode::Require,
             ..self.address()
         };
         // Some before 8.0.16 agree on keys by DHE alone, or on TLS 1.1.
