@@ -1,6 +1,5 @@
 //! `[config.ENGINE.NAME]`: named sets of options, which may extend each other.
 
-use crate::builds::ENGINES;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::kinds::{Choice, CpuList, Flag, Line, bad_name};
 use crate::quantity::Quantity;
@@ -56,8 +55,8 @@ pub(crate) fn read(
     let errors = cx.errors();
     let mut written = Vec::new();
     if let Some(mut section) = entry.and_then(|entry| Section::of(cx, "config", entry.node)) {
-        let take = |(name, engine)| Some((engine, section.take(name)?));
-        let mut tables: Vec<(Engine, Entry)> = ENGINES.into_iter().filter_map(take).collect();
+        let take = |(name, engine): &(&str, Engine)| Some((*engine, section.take(name)?));
+        let mut tables: Vec<(Engine, Entry)> = Engine::WORDS.iter().filter_map(take).collect();
         tables.sort_by_key(|(_, entry)| entry.key_place);
         for (engine, entry) in tables {
             let path = section.name_of(&entry.key);

@@ -77,10 +77,6 @@ pub fn parse(
 fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     let section = &mut Section::new("", root, Place::Nowhere);
     let clients = ListOf(Quantity::count(1..=CLIENTS_MOST), "a list of counts");
-    let order = Choice(&[
-        ("interleaved", Order::Interleaved),
-        ("grouped", Order::Grouped),
-    ]);
     let timeout = Quantity::time(Duration::from_secs(1)..=Duration::from_secs(24 * 3600));
     let data_dir = Optional(Line, "(beside the results)");
     let server_user = Optional(Line, "(chosen when needed)");
@@ -88,7 +84,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     let name = cx.field(section, "name", &Name, name_from(path));
     let clients = cx.field(section, "clients", &clients, vec![(1, Place::Nowhere)]);
     let repeats = cx.field(section, "repeats", &Quantity::count(1..=REPEATS_MOST), 1);
-    let order = cx.field(section, "order", &order, Order::Interleaved);
+    let order = cx.field(section, "order", &Choice(Order::WORDS), Order::Interleaved);
     let base = section.take("base").map(|entry| entry.node);
     let twin = section.take("against-itself").map(|entry| entry.node);
     let base_at = cx.resolved.len();

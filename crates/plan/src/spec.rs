@@ -5,6 +5,7 @@ use std::time::Duration;
 use words::Secret;
 
 use crate::diagnostic::Place;
+use crate::kinds::named;
 use crate::order;
 
 /// Everything that a run needs to know, from one plan file, `--set` and defaults.
@@ -44,14 +45,15 @@ pub struct Plan {
     pub resolved: Vec<Resolved>,
 }
 
-/// The order in which cells are run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Repeats are the outer loop. In each the targets are in a random order, which the next one mirrors: `ab ba`, or
-    /// `ba ab`. Neither drift nor a rhythm of the machine then favors a target.
-    Interleaved,
-    /// a a b b ...
-    Grouped,
+named! {
+    /// The order in which cells are run.
+    pub enum Order {
+        /// Repeats are the outer loop. In each the targets are in a random order, which the next one mirrors: `ab ba`, or
+        /// `ba ab`. Neither drift nor a rhythm of the machine then favors a target.
+        Interleaved = "interleaved",
+        /// a a b b ...
+        Grouped = "grouped",
+    }
 }
 
 /// One way in which the workload is run.
@@ -149,15 +151,16 @@ pub enum IndexSet {
     Before2023Dec,
 }
 
-/// How much is checked after each step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Checks {
-    /// Counts, smallest and largest key, every index: reads all of the database.
-    Full,
-    /// Smallest and largest key.
-    Keys,
-    /// Nothing.
-    Off,
+named! {
+    /// How much is checked after each step.
+    pub enum Checks {
+        /// Counts, smallest and largest key, every index: reads all of the database.
+        Full = "full",
+        /// Smallest and largest key.
+        Keys = "keys",
+        /// Nothing.
+        Off = "off",
+    }
 }
 
 /// One step of the Insert Benchmark.
@@ -548,19 +551,20 @@ pub enum Expression {
     Quotient(Box<Expression>, Box<Expression>),
 }
 
-/// An engine by its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Engine {
-    /// The bundled SQLite.
-    Sqlite,
-    /// PostgreSQL.
-    Postgres,
-    /// MySQL and MariaDB.
-    Mysql,
-    /// RocksDB and what is made from it.
-    RocksDb,
-    /// Nothing at all: measures assay itself.
-    Null,
+named! {
+    /// An engine by its name.
+    pub enum Engine {
+        /// The bundled SQLite.
+        Sqlite = "sqlite",
+        /// PostgreSQL.
+        Postgres = "postgres",
+        /// MySQL and MariaDB.
+        Mysql = "mysql",
+        /// RocksDB and what is made from it.
+        RocksDb = "rocksdb",
+        /// Nothing at all: measures assay itself.
+        Null = "null",
+    }
 }
 
 /// One installed version of an engine.

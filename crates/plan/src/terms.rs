@@ -11,12 +11,7 @@ const SETTLE_MOST: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Takes them from the table of a workload.
 pub(crate) fn read(cx: &mut Context<'_>, section: &mut Section) -> Terms {
-    let checks = Choice(&[
-        ("full", Checks::Full),
-        ("keys", Checks::Keys),
-        ("off", Checks::Off),
-    ]);
-    let checks = cx.field(section, "checks", &checks, Checks::Full);
+    let checks = cx.field(section, "checks", &Choice(Checks::WORDS), Checks::Full);
     let error_limit = cx.field(section, "error-limit", &Quantity::count(0..=u64::MAX), 0);
     let attempts = cx.field(section, "attempts", &Quantity::count(1..=1_000_000), 100);
     let time = Quantity::time(Duration::ZERO..=SETTLE_MOST);
