@@ -53,32 +53,6 @@ impl Kind for Flag {
     }
 }
 
-/// Defines an enum with the word of each value in plans and records.
-macro_rules! named {
-    ($(#[$about:meta])* pub enum $name:ident {
-        $($(#[$about_value:meta])* $value:ident = $word:literal,)*
-    }) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $name {
-            $($(#[$about_value])* $value,)*
-        }
-
-        impl $name {
-            pub(crate) const WORDS: &'static [(&'static str, Self)] =
-                &[$(($word, Self::$value),)*];
-
-            /// Returns its name in plans and records.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(Self::$value => $word,)*
-                }
-            }
-        }
-    };
-}
-pub(crate) use named;
-
 /// One of a few words.
 pub(crate) struct Choice<T: 'static>(pub(crate) &'static [(&'static str, T)]);
 

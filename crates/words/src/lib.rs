@@ -3,11 +3,13 @@
 
 mod cpus;
 pub mod metric;
+mod named;
 mod random;
 mod secret;
 
 pub use cpus::{format_cpus, parse_cpus};
 pub use metric::{Better, Decimals, METRICS, Metric};
+pub use named::IndexStatements;
 pub use random::Random;
 pub use secret::{Secret, mask, redact};
 
