@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use record::{CellKey, Status, StepKind, Warning};
+use record::{CellKey, Role, Status, StepKind, Warning};
 use serde::Serialize;
 
 use crate::{Quality, Remark, Settings, Settled, SlaHistory};
@@ -108,6 +108,9 @@ pub struct Row {
     pub settled: Option<Settled>,
     /// What the engine's counters did in the step: differences of cumulative ones, final values of gauges.
     pub counters: BTreeMap<String, f64>,
+    /// The names of those that count work: more of it for the same load means that something is done in another way.
+    #[serde(skip)]
+    pub work_counters: Vec<String>,
     /// What an fsync took in the data directory when nothing ran there yet, in microseconds: the median of those that the
     /// invocation began with. `None`: not measured, or others started the server, whose files may be elsewhere.
     pub fsync_us: Option<f64>,
@@ -305,6 +308,9 @@ pub struct CounterSeries {
     pub cumulative: bool,
     /// `None`: not sampled.
     pub values: Vec<Option<f64>>,
+    /// What it counts, where that is of use.
+    #[serde(skip)]
+    pub role: Option<Role>,
 }
 
 /// One kind of operation, second by second.

@@ -1,13 +1,13 @@
 //! The field's figures per second and per operation. Each formula is explained in `docs/metrics.md`.
 
-mod counters;
+pub(crate) mod counters;
 mod lsm;
 mod op_time;
 mod upkeep;
 
 use std::collections::BTreeMap;
 
-use record::{HostSeries, Step, StepKind};
+use record::{HostSeries, Role, Step, StepKind};
 use words::METRICS;
 
 use crate::operation::{DELETE, INSERT, QUERY, done, queries_each, writing};
@@ -15,6 +15,7 @@ use crate::quality::mean;
 use crate::series::samples;
 use crate::{CounterSeries, OpSeries, rate_exceeded_in};
 
+pub(crate) use counters::Counters;
 pub(crate) use lsm::lsm;
 
 const KIB: f64 = 1024.0;
@@ -315,12 +316,8 @@ fn last(host: &HostSeries, name: &str) -> Option<f64> {
 
 /// The size that the engine itself states; else that of its data files.
 fn database_bytes(step: &Step, host: &HostSeries) -> Option<f64> {
-    let stated = step
-        .counters_after
-        .iter()
-        .find(|counter| counter.name == "database_bytes");
-    stated
-        .map(|counter| counter.value)
+    Counters::of(step)
+        .gauge(Role::DatabaseBytes)
         .or_else(|| match &step.storage {
             Some(storage) => Some(storage.data_bytes as f64),
             None => last(host, "data_bytes"),
