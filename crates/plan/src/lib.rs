@@ -20,7 +20,7 @@ mod redact;
 mod render;
 mod spec;
 mod step;
-mod sysbench;
+pub mod sysbench;
 mod targets;
 mod terms;
 mod tree;
