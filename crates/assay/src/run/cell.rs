@@ -282,24 +282,33 @@ impl Running<'_> {
                 } else {
                     1
                 };
-                // Another attempt at the cell begins at another time.
-                let seeds = (plan.seed, self.record.started_unix_ns);
-                let options = subject::sysbench::options(sysbench, clients, seeds, writers_max);
-                let mut workload = Sysbench::new(options);
+                let options = workload::sysbench::Options {
+                    seed: plan.seed,
+                    // Another attempt at the cell begins at another time.
+                    nonce: self.record.started_unix_ns,
+                    clients,
+                    writers_max,
+                };
+                let mut workload = Sysbench::new(sysbench, options);
                 let tables = workload.tables().to_vec();
                 let create = workload.create_statements(engine.dialect())?;
                 let steps = subject::sysbench::steps(sysbench);
                 if foreign && !sysbench.loads() {
-                    let wanted = subject::sysbench::wanted(sysbench);
                     let differences = workload
-                        .take_over(engine, wanted)
+                        .take_over(engine)
                         .context("the tables that are there are not what the plan needs")?;
                     self.note("sysbench::tables", &differences);
-                    let subject = SqlSysbench::new(engine, &mut workload, sysbench);
+                    let subject = SqlSysbench {
+                        engine,
+                        workload: &mut workload,
+                    };
                     return self.each_step(subject, &steps, 0..steps.len(), cell);
                 }
                 self.with_tables(engine, &tables, &create, foreign, |this| {
-                    let subject = SqlSysbench::new(engine, &mut workload, sysbench);
+                    let subject = SqlSysbench {
+                        engine,
+                        workload: &mut workload,
+                    };
                     this.each_step(subject, &steps, 0..steps.len(), cell)
                 })
             }

@@ -338,7 +338,7 @@ mod tests {
             (1000, 1, 2)
         );
         assert!(!bulk.prepared);
-        assert!(matches!(bulk.text.as_slice(), [.., Piece::Rows(row), _] if row.len() == 7));
+        assert!(matches!(bulk.text.as_slice(), [.., Piece::Rows(row), _] if row.len() == 8));
     }
 
     /// Reported tests, in their order, and how many there are before the first write.

@@ -151,7 +151,8 @@ pub(crate) enum Holds {
     Integer(Slot, Bounds),
     /// The first of so many.
     List(Slot, usize, Bounds),
-    Text(Slot),
+    /// Of the column `pad`, or else of `c`.
+    Text(Slot, bool),
     /// It could not be read, which was said.
     Unknown,
 }
@@ -502,7 +503,7 @@ impl<'a, 's> Parser<'a, 's> {
             Err(bad(placed.span(), message, "not an integer"))
         };
         let computed = match &named.holds {
-            Holds::Text(_) => return refuse("text"),
+            Holds::Text(..) => return refuse("text"),
             Holds::List(..) => return refuse("a list"),
             Holds::Variable(computed) => computed.clone(),
             Holds::Argument(value) => {
@@ -658,7 +659,7 @@ mod tests {
                 named("thread", Holds::Variable(thread)),
                 named("range", Holds::Argument(100)),
                 named("first", Holds::Integer(Slot::Own(1), Bounds::new(1, 1_000))),
-                named("text", Holds::Text(Slot::Own(0))),
+                named("text", Holds::Text(Slot::Own(0), false)),
                 named("list", Holds::List(Slot::Own(2), 5, Bounds::new(1, 9))),
             ],
             used: Vec::new(),

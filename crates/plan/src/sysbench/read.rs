@@ -512,7 +512,10 @@ impl Reader<'_, '_> {
         let rows = section.take("rows");
         let rows = rows.and_then(|entry| self.rows(&section.name_of("rows"), entry.node));
         let text = sql_text.as_ref().and_then(|text| {
-            let row = values.is_some().then(|| row.unwrap_or_default());
+            let comma = || vec![Piece::Text(", ".to_owned())];
+            let row = values
+                .is_some()
+                .then(|| [comma(), row.unwrap_or_default()].concat());
             self.pieces(&sql.node, text, &hidden, row)
         });
         let count = count.map_or(1, |(count, _)| count.unwrap_or(1));
@@ -663,7 +666,7 @@ impl Reader<'_, '_> {
                 (Some(Holds::Argument(value)), _) => Piece::Text(value.to_string()),
                 (Some(Holds::Integer(slot, bounds)), _) => integers(slot, 1, bounds),
                 (Some(Holds::List(first, count, bounds)), _) => integers(first, count, bounds),
-                (Some(Holds::Text(slot)), _) => Piece::Drawn(slot),
+                (Some(Holds::Text(slot, is_pad)), _) => Piece::Drawn { slot, is_pad },
                 (Some(Holds::Unknown), _) => continue,
                 (Some(Holds::Variable(_)) | None, _) => {
                     let place = self.cx.within(node, lead + start, lead + end);
@@ -718,8 +721,9 @@ impl Block {
         } = drawn;
         let (count, (at, holds)) = match draw {
             Draw::C | Draw::Pad => {
+                let at = self.texts;
                 self.texts += 1;
-                (0, (self.texts - 1, Holds::Text(slot(self.texts - 1))))
+                (0, (at, Holds::Text(slot(at), draw == Draw::Pad)))
             }
             Draw::Keys(count) | Draw::Consecutive(_, count) if is_list => {
                 let at = self.integers;
@@ -742,7 +746,7 @@ impl Piece {
         match self {
             Self::Text(_) | Self::Table => 0,
             Self::Integers { count, .. } => i64::try_from(*count).unwrap_or(i64::MAX),
-            Self::Drawn(_) => 1,
+            Self::Drawn { .. } => 1,
             Self::Rows(row) => {
                 let of_row: i64 = row.iter().map(|piece| piece.bound(1)).sum();
                 of_row.saturating_mul(rows.into())

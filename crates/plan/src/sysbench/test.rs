@@ -109,8 +109,14 @@ pub enum Piece {
         is_wide: bool,
     },
     /// A text.
-    Drawn(Slot),
-    /// The rows of a statement that inserts several, with commas between them: what one of them is.
+    Drawn {
+        /// Where it is.
+        slot: Slot,
+        /// Whether it is one of the column `pad`, and otherwise of `c`.
+        is_pad: bool,
+    },
+    /// The rows of a statement that inserts several: what one of them is, first the comma that only the first row goes
+    /// without.
     Rows(Vec<Piece>),
 }
 

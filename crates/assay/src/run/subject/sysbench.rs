@@ -3,37 +3,21 @@
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
-use engine::{Engine, Error, Observer, Session, SettleLimits, Settled, SqlEngine};
-use plan::{Checks, SysbenchStep, SysbenchStepKind};
+use engine::{Engine, Error, Observer, SettleLimits, Settled, SqlEngine};
+use plan::{SysbenchStep, SysbenchStepKind};
 use record::{Check, Step, StepKind};
 use workload::Task;
-use workload::sysbench::{self, Sysbench, Wanted, WantedIndex, test};
+use workload::sysbench::{self, Sysbench};
 
 use super::{Done, Planned, Rest, Subject, keep_server_threads, recorded};
 use crate::run::display::Goal;
 
-/// Rows of each table that are compared with what was loaded.
-const SAMPLES: u64 = 200;
-
-/// The microbenchmarks on an engine that speaks SQL.
+/// The microbenchmarks on an engine that speaks SQL, whose tables are there.
 pub struct SqlSysbench<'a, E> {
-    engine: &'a E,
-    workload: &'a mut Sysbench,
-    plan: &'a plan::Sysbench,
-    /// The last step loaded the tables.
-    has_just_loaded: bool,
-}
-
-impl<'a, E: SqlEngine> SqlSysbench<'a, E> {
-    /// The microbenchmarks, whose tables are there.
-    pub fn new(engine: &'a E, workload: &'a mut Sysbench, plan: &'a plan::Sysbench) -> Self {
-        Self {
-            engine,
-            workload,
-            plan,
-            has_just_loaded: false,
-        }
-    }
+    /// The engine.
+    pub engine: &'a E,
+    /// The microbenchmarks.
+    pub workload: &'a mut Sysbench,
 }
 
 impl<E: SqlEngine> Subject for SqlSysbench<'_, E> {
@@ -57,18 +41,20 @@ impl<E: SqlEngine> Subject for SqlSysbench<'_, E> {
 
     fn describe(&self, step: &sysbench::Step, record: &mut Step) {
         record.row_bytes_mean = Some(self.workload.row_bytes() as f64);
-        let (kind, main_op) = match &step.kind {
-            sysbench::StepKind::Load => {
-                record.rows_per_commit = Some(self.plan.load_batch);
+        let (kind, main_op) = match self.workload.kind(*step) {
+            SysbenchStepKind::Load => {
+                record.rows_per_commit = Some(self.workload.plan().load_batch);
                 (StepKind::Load, "insert")
             }
-            sysbench::StepKind::Index => (StepKind::Index, "insert"),
-            sysbench::StepKind::Run { test, .. } => {
+            SysbenchStepKind::Index => (StepKind::Index, "insert"),
+            SysbenchStepKind::Settle => return,
+            SysbenchStepKind::Run { test, .. } => {
                 record.queries_per_event = Some(test.queries_per_event());
                 record.commits_per_event = Some(test.commits_per_event());
-                record.group = Some(group_name(test.group).into());
+                record.group = Some(test.group.name().into());
                 record.deletes_per_event = test.deletes_per_event();
-                record.scanned_rows_per_event = (test.name == "scan").then_some(self.plan.rows);
+                let rows = self.workload.plan().rows;
+                record.scanned_rows_per_event = (test.name == "scan").then_some(rows);
                 (StepKind::Query, "event")
             }
         };
@@ -77,16 +63,17 @@ impl<E: SqlEngine> Subject for SqlSysbench<'_, E> {
     }
 
     fn goal(&self, step: &sysbench::Step) -> Goal {
-        match step.kind {
-            sysbench::StepKind::Load => Goal::Rows(self.plan.rows * u64::from(self.plan.tables)),
-            sysbench::StepKind::Index | sysbench::StepKind::Run { .. } => Goal::Rows(0),
+        let plan = self.workload.plan();
+        match self.workload.kind(*step) {
+            SysbenchStepKind::Load => Goal::Rows(plan.rows * u64::from(plan.tables)),
+            _ => Goal::Rows(0),
         }
     }
 
     fn tasks(&mut self, step: &sysbench::Step) -> anyhow::Result<Vec<Task>> {
         let mut tasks = self
             .workload
-            .connections(step, self.engine)
+            .connections(*step, self.engine)
             .context("the step's connections can't be opened")?;
         keep_server_threads(self.engine, &mut tasks);
         Ok(tasks)
@@ -94,32 +81,12 @@ impl<E: SqlEngine> Subject for SqlSysbench<'_, E> {
 
     fn apply(&mut self, step: &sysbench::Step, done: Done<'_>) -> anyhow::Result<Vec<Check>> {
         let programs = done.worked.iter_mut().map(|worked| &mut worked.program);
-        self.workload.apply(step, programs)?;
-        self.has_just_loaded = matches!(step.kind, sysbench::StepKind::Load);
+        self.workload.apply(*step, programs)?;
         Ok(Vec::new())
     }
 
     fn check(&self) -> anyhow::Result<Vec<Check>> {
-        if !self.engine.capabilities().stores_data || self.plan.terms.checks == Checks::Off {
-            return Ok(Vec::new());
-        }
-        let mut checks: Vec<sysbench::Check> = Vec::new();
-        let mut session = self.engine.connect()?;
-        let indexed = self.workload.is_indexed();
-        for (number, table) in self.workload.tables().iter().enumerate() {
-            if self.plan.terms.checks == Checks::Full {
-                let facts = self.engine.inspect(table, indexed)?;
-                checks.extend(self.workload.check(number, &facts));
-            } else {
-                let dialect = self.engine.dialect();
-                let key_min = session.query_i64(&dialect.min_key(table))?;
-                let key_max = session.query_i64(&dialect.max_key(table))?;
-                checks.extend(self.workload.check_keys(number, key_min, key_max));
-            }
-            if self.has_just_loaded {
-                checks.push(self.workload.check_loaded(number, &mut session, SAMPLES)?);
-            }
-        }
+        let checks = self.workload.check(self.engine)?;
         Ok(checks.into_iter().map(recorded).collect())
     }
 
@@ -128,164 +95,33 @@ impl<E: SqlEngine> Subject for SqlSysbench<'_, E> {
     }
 }
 
-/// The tables of the plan, loaded by no more connections than can write at once.
-pub fn options(
-    plan: &plan::Sysbench,
-    clients: u32,
-    (seed, nonce): (u64, u64),
-    writers_max: u32,
-) -> sysbench::Options {
-    sysbench::Options {
-        seed,
-        nonce,
-        clients,
-        tables: plan.tables,
-        rows: plan.rows,
-        load_connections: plan.load_connections.min(writers_max),
-        load_batch: plan.load_batch,
-        primary_key: plan.primary_key,
-    }
-}
-
-/// What the plan wants of tables that it does not load.
-pub fn wanted(plan: &plan::Sysbench) -> Wanted {
-    Wanted {
-        index: match (plan.makes_indexes(), plan.secondary_index) {
-            (true, _) => WantedIndex::Made,
-            (false, true) => WantedIndex::There,
-            (false, false) => WantedIndex::Absent,
-        },
-        counted: plan.terms.checks == Checks::Full,
-    }
-}
-
 /// The steps of the plan.
 pub fn steps(plan: &plan::Sysbench) -> Vec<Planned<sysbench::Step>> {
-    let numbered = plan.steps.iter().enumerate();
-    numbered
-        .map(|(number, step)| planned(number as u32, step))
-        .collect()
-}
-
-fn planned(number: u32, step: &SysbenchStep) -> Planned<sysbench::Step> {
-    let work = |kind, is_warm_up| sysbench::Step {
-        number,
-        is_warm_up,
-        kind,
-    };
-    let mut planned = Planned::new(&step.name);
-    match &step.kind {
-        SysbenchStepKind::Load => planned.work = Some(work(sysbench::StepKind::Load, false)),
-        SysbenchStepKind::Index => planned.work = Some(work(sysbench::StepKind::Index, false)),
-        SysbenchStepKind::Settle => planned.rest = Some(Rest::Usual),
-        SysbenchStepKind::Run {
-            test,
-            time,
-            warmup,
-            distribution,
-            rate,
-            reported,
-        } => {
-            let kind = sysbench::StepKind::Run {
-                test: test_of(test),
-                distribution: distribution_of(*distribution),
-                rate: *rate,
-            };
-            if !warmup.is_zero() {
-                planned.warm_up = Some((work(kind.clone(), true), *warmup));
-            }
-            planned.work = Some(work(kind, false));
-            planned.time = Some(*time);
-            planned.is_shown = *reported;
+    let planned = |(number, step): (usize, &SysbenchStep)| {
+        let work = |is_warm_up| sysbench::Step { number, is_warm_up };
+        let planned = Planned {
+            work: Some(work(false)),
+            ..Planned::new(&step.name)
+        };
+        match &step.kind {
+            SysbenchStepKind::Load | SysbenchStepKind::Index => planned,
+            SysbenchStepKind::Settle => Planned {
+                work: None,
+                rest: Some(Rest::Usual),
+                ..planned
+            },
+            SysbenchStepKind::Run {
+                time,
+                warmup,
+                reported,
+                ..
+            } => Planned {
+                time: Some(*time),
+                warm_up: (!warmup.is_zero()).then(|| (work(true), *warmup)),
+                is_shown: *reported,
+                ..planned
+            },
         }
-    }
-    planned
-}
-
-fn group_name(group: test::Group) -> &'static str {
-    match group {
-        test::Group::Point => "point",
-        test::Group::RangeOne => "range-1",
-        test::Group::RangeTwo => "range-2",
-        test::Group::Write => "write",
-    }
-}
-
-fn distribution_of(distribution: plan::Distribution) -> test::Distribution {
-    match distribution {
-        plan::Distribution::Uniform => test::Distribution::Uniform,
-        plan::Distribution::Zipfian { exponent } => test::Distribution::Zipfian { exponent },
-    }
-}
-
-fn test_of(planned: &plan::Test) -> test::Test {
-    test::Test {
-        name: planned.name.clone(),
-        group: match planned.group {
-            plan::Group::Point => test::Group::Point,
-            plan::Group::Range1 => test::Group::RangeOne,
-            plan::Group::Range2 => test::Group::RangeTwo,
-            plan::Group::Write => test::Group::Write,
-        },
-        table: match planned.table {
-            plan::TableChoice::Random => test::TableChoice::Random,
-            plan::TableChoice::Thread => test::TableChoice::Thread,
-            plan::TableChoice::First => test::TableChoice::First,
-        },
-        transaction: planned.transaction,
-        parameters: planned.parameters.iter().map(parameter_of).collect(),
-        statements: planned
-            .statements
-            .iter()
-            .map(|statement| test::TestStatement {
-                sql: statement.sql.clone(),
-                weight: statement.weight,
-                repeat: statement.repeat,
-                prepared: statement.prepared,
-                rows: statement
-                    .rows
-                    .as_ref()
-                    .map(|(least, most)| (expression_of(least), expression_of(most))),
-                parameters: statement.parameters.iter().map(parameter_of).collect(),
-            })
-            .collect(),
-    }
-}
-
-fn parameter_of(planned: &plan::Parameter) -> test::Parameter {
-    use test::Draw;
-    let of = expression_of;
-    test::Parameter {
-        name: planned.name.clone(),
-        draw: match &planned.draw {
-            plan::Draw::Id => Draw::Id,
-            plan::Draw::K => Draw::K,
-            plan::Draw::C => Draw::C,
-            plan::Draw::Pad => Draw::Pad,
-            plan::Draw::Ids(count) => Draw::Ids(of(count)),
-            plan::Draw::Ks(count) => Draw::Ks(of(count)),
-            plan::Draw::Consecutive(first, count) => Draw::Consecutive(of(first), of(count)),
-            plan::Draw::Uniform(least, most) => Draw::Uniform(of(least), of(most)),
-            plan::Draw::Zipfian(least, most, exponent) => {
-                Draw::Zipfian(of(least), of(most), *exponent)
-            }
-            plan::Draw::Value(value) => Draw::Value(of(value)),
-        },
-    }
-}
-
-fn expression_of(planned: &plan::Expression) -> test::Expression {
-    use test::Expression;
-    let of = |expression: &plan::Expression| Box::new(expression_of(expression));
-    match planned {
-        plan::Expression::Integer(value) => Expression::Integer(*value),
-        plan::Expression::Rows => Expression::Rows,
-        plan::Expression::Tables => Expression::Tables,
-        plan::Expression::Thread => Expression::Thread,
-        plan::Expression::Parameter(name) => Expression::Parameter(name.clone()),
-        plan::Expression::Sum(a, b) => Expression::Sum(of(a), of(b)),
-        plan::Expression::Difference(a, b) => Expression::Difference(of(a), of(b)),
-        plan::Expression::Product(a, b) => Expression::Product(of(a), of(b)),
-        plan::Expression::Quotient(a, b) => Expression::Quotient(of(a), of(b)),
-    }
+    };
+    plan.steps.iter().enumerate().map(planned).collect()
 }
