@@ -477,6 +477,41 @@ mod tests {
     }
 
     #[test]
+    fn queries_commits_and_deletes_of_an_event_are_those_it_has_on_average() {
+        let of = |test: &str| {
+            let steps = "steps = [\"load\", \"index\", \"mine\"]\ntest.mine.group = \"write\"";
+            let (_, sysbench) = plan(&format!("{steps}\n{test}"));
+            let runs = runs(&sysbench);
+            let test = runs[0].1;
+            let (queries, commits) = (test.queries_per_event(), test.commits_per_event());
+            (queries, commits, test.deletes_per_event())
+        };
+        let statements = |keys: [&str; 4]| {
+            let [reads, more, update, insert] = keys;
+            format!(
+                "test.mine.statement = [{{ {reads}, sql = \"SELECT 1\" }}, {{ {more}, sql = \"SELECT 2\" }}, \
+                 {{ {update}, sql = \"UPDATE {{table}} SET k = 1\" }}, {{ {insert}, sql = \"INSERT INTO {{table}} (k) VALUES (1)\" }}]"
+            )
+        };
+        let all = statements(["repeat = 2", "repeat = 3", "repeat = 1", "repeat = 2"]);
+        assert_eq!(of(&all), (8.0, 3.0, None));
+        let transaction = "test.mine.transaction = true\n";
+        assert_eq!(of(&format!("{transaction}{all}")), (10.0, 1.0, None));
+        let mixed = statements([
+            "repeat = 2",
+            "repeat = 3, weight = 6",
+            "weight = 3",
+            "weight = 1",
+        ]);
+        assert_eq!(of(&mixed), (2.0 + 2.2, 0.4, None));
+        assert_eq!(of(&format!("{transaction}{mixed}")), (4.0 + 2.2, 0.4, None));
+        let reads = "test.mine.statement = [{ sql = \"SELECT 1\" }]";
+        assert_eq!(of(&format!("{transaction}{reads}")), (3.0, 0.0, None));
+        let delete = "test.mine.statement = [{ sql = \"DELETE FROM {table} WHERE id = 1\", rows = { least = 0, most = 1 }, repeat = 3 }]";
+        assert_eq!(of(delete), (3.0, 3.0, Some(3.0)));
+    }
+
+    #[test]
     fn rows_are_not_told_by_what_each_row_of_values_has() {
         let values = "sql = \"INSERT INTO {table} (k) VALUES {values}\", values = \"({n})\", count = 2, parameters = { n = \"k\" }";
         assert_eq!(said(&format!("{values}, rows = 2")), "");

@@ -259,3 +259,41 @@ impl Test {
             }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Effect;
+
+    #[test]
+    fn statements_are_known_by_what_they_do() {
+        for (sql, effect) in [
+            ("(SELECT 1)", Effect::Reads),
+            (
+                "with last as (select max(id) m from {table}) select m from last",
+                Effect::Reads,
+            ),
+            (
+                "with no as (select 'delete') select * from no",
+                Effect::Reads,
+            ),
+            (
+                "with old as (delete from {table} returning id) select id from old",
+                Effect::Unknown,
+            ),
+            ("UPDATE {table} SET k = 1", Effect::Changes),
+            ("DELETE FROM {table}", Effect::Deletes),
+            (
+                "insert into {table} (c) values ('{{\"on\": 1}}')",
+                Effect::Inserts,
+            ),
+            (
+                "INSERT INTO {table} (id) VALUES (1) ON CONFLICT DO NOTHING",
+                Effect::Unknown,
+            ),
+            ("truncate {table}", Effect::Unknown),
+            ("call mine()", Effect::Unknown),
+        ] {
+            assert_eq!(Effect::of(sql), effect, "{sql}");
+        }
+    }
+}
