@@ -144,7 +144,8 @@ fn stored_libraries(store: &Path) -> Result<Option<String>> {
     Ok((!paths.is_empty()).then(|| paths.join(":")))
 }
 
-fn folder(workspace: &Workspace) -> Result<PathBuf> {
+/// Returns the folder of builds.
+pub fn folder(workspace: &Workspace) -> Result<PathBuf> {
     let target = workspace.target_directory()?;
     Ok(match std::env::var_os(ASSAY_BUILDS) {
         Some(folder) => PathBuf::from(folder),

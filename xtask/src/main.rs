@@ -74,7 +74,7 @@ fn dispatch(arguments: &[String]) -> Result<bool> {
             }
             Ok(readers.there.len() == readers::ALL.len())
         }
-        Some(("bench", rest)) => bench::run(&workspace, rest),
+        Some(("bench", rest)) => bench::run(workspace, rest),
         Some(("help" | "--help" | "-h", _)) => {
             println!("{USAGE}");
             Ok(true)

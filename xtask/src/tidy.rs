@@ -98,7 +98,7 @@ const EMPTY_NAMES: &[&str] = &[
 
 /// Folders of the machines on which the project is made. The middle of a longer path, or a longer name, is something else,
 /// and so is root's home itself.
-const MACHINE_PATHS: &str = "(^|[^[:alnum:]_./}>)*-])(/work([^[:alnum:]_-]|$)|/roo[t]/)";
+const MACHINE_PATHS: &str = "(^|[^[:alnum:]_./}>)*-])(/wor[k]([^[:alnum:]_-]|$)|/roo[t]/)";
 
 /// Files that may hold `unsafe`, each with a comment `SAFETY:` at every place.
 const UNSAFE_FILES: &[&str] = &[
@@ -116,7 +116,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("words", &[]),
     ("plan", &["words"]),
     ("engine", &["words"]),
-    ("workload", &["engine", "plan"]),
+    ("workload", &["engine", "plan", "words"]),
     ("load", &["engine", "workload"]),
     ("probe", &["words"]),
     ("record", &["words"]),

@@ -157,7 +157,7 @@ fn false_claims(truth: Truth) -> f64 {
         metrics: Vec::new(),
         ..CompareOptions::default()
     };
-    let mut random = Random(u64::from(truth.repeats));
+    let mut random = Random::new(u64::from(truth.repeats));
     let claims = (0..RUNS).filter(|_| {
         let compared = compare(&truth.measure(&mut random), &options);
         let mut rows = compared.rows.iter();

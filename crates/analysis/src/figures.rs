@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use record::{Status, StepKind, Warning};
+use record::{CellKey, Status, StepKind, Warning};
 use serde::Serialize;
 
 use crate::{Quality, Remark, Settings, Settled, SlaHistory};
@@ -29,14 +29,9 @@ pub struct Figures {
 pub struct Unfinished {
     /// Which of the runs that were given, from 0.
     pub run: usize,
-    /// `build.config`
-    pub target: String,
-    /// The workload's variant, where there are several.
-    pub variant: Option<String>,
-    /// Clients.
-    pub clients: u32,
-    /// Which repeat, from 1.
-    pub repeat: u32,
+    /// Which cell of it.
+    #[serde(flatten)]
+    pub cell: CellKey,
     /// How far it got; `None`: it was never begun.
     pub status: Option<Status>,
     /// Why, outermost cause first.
@@ -48,14 +43,9 @@ pub struct Unfinished {
 pub struct Begun {
     /// Which of the runs that were given, from 0.
     pub run: usize,
-    /// `build.config`
-    pub target: String,
-    /// The workload's variant, where there are several.
-    pub variant: Option<String>,
-    /// Clients.
-    pub clients: u32,
-    /// Which repeat, from 1.
-    pub repeat: u32,
+    /// Which cell of it.
+    #[serde(flatten)]
+    pub cell: CellKey,
     /// The invocation of the run, from 1; 0 in records that don't say.
     pub invocation: u32,
     /// When it began, in nanoseconds since 1970 UTC; 0 in records that don't say.
@@ -67,8 +57,9 @@ pub struct Begun {
 pub struct Row {
     /// Which of the runs that were given, from 0.
     pub run: usize,
-    /// `build.config`
-    pub target: String,
+    /// Which cell of it.
+    #[serde(flatten)]
+    pub cell: CellKey,
     /// The build's name.
     pub build: String,
     /// The config's name.
@@ -79,12 +70,6 @@ pub struct Row {
     pub engine_version: String,
     /// The workload.
     pub workload: String,
-    /// Its variant, where there are several.
-    pub variant: Option<String>,
-    /// Clients.
-    pub clients: u32,
-    /// Which repeat, from 1.
-    pub repeat: u32,
     /// The step's name.
     pub step: String,
     /// What sort of step.
@@ -109,7 +94,7 @@ pub struct Row {
     pub damaged: bool,
     /// By kind of operation.
     pub ops: BTreeMap<String, OpFigures>,
-    /// By the field's names: see `docs/metrics.md`. `None`: not applicable.
+    /// The metrics of [`words::METRICS`] by their names. `None`: not applicable.
     pub metrics: BTreeMap<&'static str, Option<f64>>,
     /// What its log-structured merge tree did; `None` where the engine has none.
     pub lsm: Option<Lsm>,
@@ -134,6 +119,13 @@ pub struct Row {
     pub warnings: Vec<Warning>,
     /// The same as its figures say it.
     pub remarks: Vec<Remark>,
+}
+
+impl Row {
+    /// Returns a metric; `None`: not applicable.
+    pub fn metric(&self, name: &str) -> Option<f64> {
+        self.metrics.get(name).copied().flatten()
+    }
 }
 
 /// One kind of operation in one step, over all clients.
@@ -176,7 +168,7 @@ pub struct OpFigures {
 }
 
 /// Percentiles of a latency in microseconds.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Percentiles {
     /// Median.
     pub p50: f64,

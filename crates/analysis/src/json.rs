@@ -29,10 +29,10 @@ pub fn missing_json(figures: &Figures) -> Value {
     let which = |row: &Row| {
         json!({
             "run": row.run,
-            "target": row.target,
-            "variant": row.variant,
-            "clients": row.clients,
-            "repeat": row.repeat,
+            "target": row.cell.target,
+            "variant": row.cell.variant,
+            "clients": row.cell.clients,
+            "repeat": row.cell.repeat,
             "step": row.step,
         })
     };
@@ -52,15 +52,15 @@ fn row(row: &Row) -> Value {
     }
     json!({
         "run": row.run,
-        "target": row.target,
+        "target": row.cell.target,
         "build": row.build,
         "config": row.config,
         "engine": row.engine,
         "engine_version": row.engine_version,
         "workload": row.workload,
-        "variant": row.variant,
-        "clients": row.clients,
-        "repeat": row.repeat,
+        "variant": row.cell.variant,
+        "clients": row.cell.clients,
+        "repeat": row.cell.repeat,
         "step": row.step,
         "kind": row.kind,
         "main_op": row.main_op,

@@ -1,7 +1,6 @@
 //! Distributions of latencies, in the field's buckets and percentiles.
 
 use hdrhistogram::Histogram;
-use record::Latency;
 
 use crate::{Buckets, Percentiles};
 
@@ -19,8 +18,8 @@ pub const BUCKET_NS_LIMITS: [u64; 9] = [
 ];
 
 /// Puts the values of a merged histogram of nanoseconds, if there were any, into buckets. A value within 0.1 % of a
-/// bound may be counted on its other side: that is what three significant digits keep. `ns_max` is exact.
-pub fn buckets(histogram: Option<&Histogram<u64>>, ns_max: u64) -> Buckets {
+/// bound may be counted on its other side: that is what three significant digits keep. `max_us` is exact.
+pub fn buckets(histogram: Option<&Histogram<u64>>, max_us: f64) -> Buckets {
     let mut counts = [0; 10];
     for recorded in histogram
         .iter()
@@ -34,7 +33,7 @@ pub fn buckets(histogram: Option<&Histogram<u64>>, ns_max: u64) -> Buckets {
     }
     Buckets {
         counts,
-        max_seconds: ns_max as f64 / 1e9,
+        max_seconds: max_us / 1e6,
     }
 }
 
@@ -70,18 +69,22 @@ pub fn curve(histogram: Option<&Histogram<u64>>) -> Vec<(f64, f64)> {
     points
 }
 
-/// A recorded distribution in microseconds.
-pub fn percentiles(latency: &Latency) -> Percentiles {
-    let us = |ns: u64| ns as f64 / 1e3;
+/// Returns a merged histogram of nanoseconds as percentiles in microseconds; the largest is known exactly.
+pub fn percentiles(histogram: Option<&Histogram<u64>>, max_us: f64) -> Percentiles {
+    let Some(histogram) = histogram.filter(|histogram| !histogram.is_empty()) else {
+        return Percentiles::default();
+    };
+    // A bucket's upper end may lie beyond the largest value.
+    let at = |quantile| (histogram.value_at_quantile(quantile) as f64 / 1e3).min(max_us);
     Percentiles {
-        p50: us(latency.p50_ns),
-        p90: us(latency.p90_ns),
-        p95: us(latency.p95_ns),
-        p99: us(latency.p99_ns),
-        p99_9: us(latency.p99_9_ns),
-        p99_99: us(latency.p99_99_ns),
-        max: us(latency.max_ns),
-        mean: latency.mean_ns / 1e3,
+        p50: at(0.5),
+        p90: at(0.9),
+        p95: at(0.95),
+        p99: at(0.99),
+        p99_9: at(0.999),
+        p99_99: at(0.9999),
+        max: max_us,
+        mean: histogram.mean() / 1e3,
     }
 }
 
@@ -100,7 +103,7 @@ mod tests {
             histogram.record_n(limit, times).unwrap();
             histogram.record(limit + limit / 100).unwrap();
         }
-        let buckets = buckets(Some(&histogram), 16_160_000_000);
+        let buckets = buckets(Some(&histogram), 16_160_000.0);
         assert_eq!(buckets.counts, [3, 5, 7, 9, 11, 13, 15, 17, 19, 1]);
         assert_eq!(buckets.counts.iter().sum::<u64>(), histogram.len());
         assert_eq!(buckets.max_seconds, 16.16);
@@ -108,7 +111,7 @@ mod tests {
 
     #[test]
     fn no_operations_are_no_counts() {
-        assert_eq!(buckets(None, 0).counts, [0; 10]);
+        assert_eq!(buckets(None, 0.0).counts, [0; 10]);
     }
 
     #[test]
@@ -140,16 +143,15 @@ mod tests {
 
     #[test]
     fn percentiles_are_microseconds() {
-        let latency = Latency {
-            p50_ns: 1500,
-            max_ns: 2_000_000,
-            mean_ns: 1234.5,
-            ..Latency::default()
-        };
-        let percentiles = percentiles(&latency);
+        let mut histogram = record::latency_histogram();
+        histogram.record_n(1500, 999).unwrap();
+        histogram.record(2_000_000).unwrap();
+        let it = percentiles(Some(&histogram), 1999.9);
         assert_eq!(
-            (percentiles.p50, percentiles.max, percentiles.mean),
-            (1.5, 2000.0, 1.2345)
+            (it.p50, it.p99_9, it.p99_99, it.max),
+            (1.5, 1.5, 1999.9, 1999.9)
         );
+        assert!((it.mean / 3.4985 - 1.0).abs() < 0.001, "{}", it.mean);
+        assert_eq!(percentiles(None, 0.0), Percentiles::default());
     }
 }

@@ -24,12 +24,12 @@ pub use compare::{
     REPEATS_CAP, Sample, Seen, StepNoise, THROUGHPUT, Thresholds, VERDICT_METRICS, Verdict,
     compare, costs, gate, metric_label, more_is_better, noise_floor, repeats_to_judge, throughput,
 };
-pub use explain::{Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind, counted, explain};
+pub use explain::{Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind, explain};
 pub use fairness::fairness;
 pub use figures::*;
 pub use json::{json, missing_json, settings_json};
 pub use latency::{BUCKET_NS_LIMITS, buckets, curve, percentiles};
-pub use metrics::{METRICS, metrics};
+pub use metrics::metrics;
 pub use quality::{
     LISTED_MAX, Moved, Pending, Quality, SHIFT_SECONDS_MIN, STALL_SHARE, SettleAction, Settled,
     Shift, SlaHistory, Stall, WorstResponse,
@@ -44,3 +44,4 @@ pub use settings::{
 pub use shade::{Shade, relative, shade_max, shade_share, shade_summary};
 pub use sla::{SLA_SHARE, sla};
 pub use trees::TreeAtBegin;
+pub use words::counted;

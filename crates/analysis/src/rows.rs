@@ -12,8 +12,8 @@ use crate::consistency::contradictions;
 use crate::remarks::remarks;
 use crate::series::{CountersReader, OpsReader};
 use crate::{
-    Begun, Figures, OpFigures, Row, RunSettings, Series, Sla, Unfinished, buckets, curve, fairness,
-    metrics, percentiles, quality, series, sla,
+    Begun, Figures, OpFigures, OpSeries, Row, RunSettings, Series, Sla, Unfinished, buckets, curve,
+    fairness, metrics, percentiles, quality, series, sla,
 };
 
 /// All figures of some runs, in the order of their plans.
@@ -46,10 +46,7 @@ pub fn figures_and<T: Send>(
             let cell_directory = directory.cell(reference)?;
             let mut end = Unfinished {
                 run,
-                target: reference.target.clone(),
-                variant: reference.variant.clone(),
-                clients: reference.clients,
-                repeat: reference.repeat,
+                cell: reference.key.clone(),
                 status: None,
                 causes: Vec::new(),
             };
@@ -73,10 +70,7 @@ pub fn figures_and<T: Send>(
             };
             figures.begun.push(Begun {
                 run,
-                target: cell.target.clone(),
-                variant: cell.variant.clone(),
-                clients: cell.clients,
-                repeat: cell.repeat,
+                cell: cell.key.clone(),
                 invocation: cell.invocation,
                 started_unix_ns: cell.started_unix_ns,
             });
@@ -127,7 +121,13 @@ pub fn figures_and<T: Send>(
 
 /// Tells those steps of which nothing can be read what sort of step they are, where another cell's record says it.
 fn tell_what_steps_are(figures: &mut Figures) {
-    let key = |row: &Row| (row.workload.clone(), row.variant.clone(), row.step.clone());
+    let key = |row: &Row| {
+        (
+            row.workload.clone(),
+            row.cell.variant.clone(),
+            row.step.clone(),
+        )
+    };
     let is_read = |row: &&Row| row.status == Status::Complete;
     let known: BTreeMap<_, Row> = figures
         .rows
@@ -161,23 +161,20 @@ fn tell_what_steps_are(figures: &mut Figures) {
 /// The cell that a plan asks for, of which there is no record.
 fn planned(run: &Run, reference: &CellRef) -> Cell {
     let mut targets = run.targets.iter();
-    let target = targets.find(|target| target.name == reference.target);
+    let target = targets.find(|target| target.name == reference.key.target);
     let (build, config, engine) = target
         .map(|target| (&target.build, &target.config, &target.engine))
         .map(|(build, config, engine)| (build.clone(), config.clone(), engine.clone()))
         .unwrap_or_default();
     let mut workloads = run.workloads.iter();
     let steps = workloads
-        .find(|it| (&it.workload, &it.variant) == (&reference.workload, &reference.variant));
+        .find(|it| (&it.workload, &it.variant) == (&reference.workload, &reference.key.variant));
     Cell {
-        target: reference.target.clone(),
+        key: reference.key.clone(),
         build,
         config,
         engine,
         workload: reference.workload.clone(),
-        variant: reference.variant.clone(),
-        clients: reference.clients,
-        repeat: reference.repeat,
         steps: steps.map(|it| it.steps.clone()).unwrap_or_default(),
         ..Cell::default()
     }
@@ -260,11 +257,12 @@ fn row_or_damage(run: (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
 
 /// Returns the cells of a run round by round, the targets of a round in the plan's order, in whatever order they were run.
 fn by_round(run: &Run) -> Vec<&CellRef> {
-    let round = |cell: &CellRef| (cell.variant.clone(), cell.clients, cell.repeat);
     let mut cells: Vec<&CellRef> = run.cells.iter().collect();
-    for cells in cells.chunk_by_mut(|a, b| round(a) == round(b)) {
+    for cells in
+        cells.chunk_by_mut(|a, b| (a.key.load(), a.key.repeat) == (b.key.load(), b.key.repeat))
+    {
         let place = |name: &str| run.targets.iter().position(|target| target.name == name);
-        cells.sort_by_key(|cell| place(&cell.target));
+        cells.sort_by_key(|cell| place(&cell.key.target));
     }
     cells
 }
@@ -301,7 +299,16 @@ fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
         }
     };
     let ops = step.ops.iter().map(|(kind, ops)| {
-        let histogram = |time: &str| histograms.get(&format!("{kind}.{time}"));
+        let service = histograms.get(&format!("{kind}.service"));
+        // What nobody does by a schedule has its service time as response time.
+        let response = histograms.get(&format!("{kind}.response")).or(service);
+        let of_kind = series.ops.get(kind);
+        let longest = |of: fn(&OpSeries) -> &Vec<f64>| {
+            let seconds = of_kind.into_iter().flat_map(of);
+            seconds.copied().fold(0.0, f64::max)
+        };
+        let service_max = longest(|ops| &ops.service_us_max);
+        let response_max = longest(|ops| &ops.response_us_max);
         let figures = OpFigures {
             count: ops.ok,
             rows: ops.rows,
@@ -313,12 +320,12 @@ fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
             rows_per_second: per_second(ops.rows),
             scheduled: ops.rate_target_ops_per_s.is_some(),
             errors: ops.errors.clone(),
-            service_us: percentiles(&ops.service),
-            response_us: percentiles(&ops.response),
-            service_buckets: buckets(histogram("service"), ops.service.max_ns),
-            response_buckets: buckets(histogram("response"), ops.response.max_ns),
-            service_curve: curve(histogram("service")),
-            response_curve: curve(histogram("response")),
+            service_us: percentiles(service, service_max),
+            response_us: percentiles(response, response_max),
+            service_buckets: buckets(service, service_max),
+            response_buckets: buckets(response, response_max),
+            service_curve: curve(service),
+            response_curve: curve(response),
         };
         (kind.clone(), figures)
     });
@@ -330,15 +337,12 @@ fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
     };
     Ok(Row {
         run,
-        target: cell.target.clone(),
+        cell: cell.key.clone(),
         build: cell.build.clone(),
         config: cell.config.clone(),
         engine: cell.engine.clone(),
         engine_version: cell.engine_version.clone(),
         workload: cell.workload.clone(),
-        variant: cell.variant.clone(),
-        clients: cell.clients,
-        repeat: cell.repeat,
         step: step.name.clone(),
         kind: step.kind,
         main_op: step.main_operation().map(str::to_owned),
@@ -505,7 +509,7 @@ mod tests {
         };
         let cells: Vec<_> = by_round(&run)
             .iter()
-            .map(|cell| (cell.target.as_str(), cell.clients, cell.repeat))
+            .map(|cell| (cell.key.target.as_str(), cell.key.clients, cell.key.repeat))
             .collect();
         assert_eq!(
             cells,

@@ -9,13 +9,12 @@ use std::time::Duration;
 
 use anyhow::Context;
 use engine::rocksdb::{self, Library};
-use plan::UnknownOptions;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::LibraryArgs;
 use crate::outcome::{Exit, UsageError, causes_of, help_of};
-use crate::results;
+use crate::output;
 
 /// How long a library is waited for: to load, and for each config.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -56,7 +55,7 @@ impl Trial {
         Self {
             file,
             set,
-            skips_unknown: config.unknown_options == UnknownOptions::Skip,
+            skips_unknown: config.skips_unknown_options,
             statistics: config.statistics,
         }
     }
@@ -90,7 +89,7 @@ pub fn refusal(error: impl Into<anyhow::Error>) -> Refusal {
 pub fn main(args: &LibraryArgs) -> anyhow::Result<Exit> {
     set_parent_process_death_signal(Some(Signal::KILL))
         .context("the end of the process that asks can't be watched")?;
-    let say = |line: String| results::print(&(line + "\n"));
+    let say = |line: String| output::print(&(line + "\n"));
     let library = match Library::open(&args.path) {
         Ok(library) => library,
         Err(error) => {

@@ -16,20 +16,8 @@ use record::FileHash;
 
 use crate::library::{self, Refusal, Trial};
 use crate::outcome::{Several, UsageError, causes_of, help_of, is_usage};
-use crate::plan_file::PlanFile;
-use crate::preflight::{self, refusal};
-use crate::run;
-
-/// An engine's name, as it is recorded.
-pub fn engine_name(engine: Engine) -> &'static str {
-    match engine {
-        Engine::Sqlite => "sqlite",
-        Engine::Postgres => "postgres",
-        Engine::Mysql => "mysql",
-        Engine::RocksDb => "rocksdb",
-        Engine::Null => "null",
-    }
-}
+use crate::plan_file::{PlanFile, refusal};
+use crate::preflight;
 
 /// Whether some of these cells has a server that assay starts on this host.
 pub fn has_local_server(plan: &Plan, mut cells: impl Iterator<Item = plan::Cell>) -> bool {
@@ -78,7 +66,7 @@ pub fn locate(
     for (build, (targets, needs)) in used {
         let build = &plan.builds[build];
         for (&config, &target) in &targets {
-            if let Err(error) = run::limits_of(&plan.configs[config]).check() {
+            if let Err(error) = limits_of(&plan.configs[config]).check() {
                 trials.add(config, target, "", Err(library::refusal(error)));
             }
         }
@@ -295,6 +283,14 @@ impl Trials {
     }
 }
 
+/// What a config lets its target use.
+pub fn limits_of(config: &plan::Config) -> Limits {
+    Limits {
+        memory_bytes: config.limits.memory_bytes,
+        cpus: config.limits.cpus.clone(),
+    }
+}
+
 /// An installed build that a plan names.
 pub struct Installed {
     /// What the engine is told to locate.
@@ -369,7 +365,7 @@ fn stored(engine: Engine, text: &str) -> anyhow::Result<Option<builds::Build>> {
     // Without a place for builds there are none.
     match Store::of_user() {
         Ok(store) if Path::new(text).components().count() == 1 || is_spec(text) => {
-            store.find(engine_name(engine), text)
+            store.find(engine.name(), text)
         }
         _ => Ok(None),
     }
@@ -432,7 +428,7 @@ fn locate_one(build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<record
         }
         (Engine::Postgres, BuildSource::Url(url)) => (
             configs.of_url(&Postgres::attach(url.expose())?)?,
-            url.redacted(),
+            words::redact(url.expose()),
             Vec::new(),
         ),
         (Engine::Postgres, BuildSource::Installed(name)) => {
@@ -448,7 +444,7 @@ fn locate_one(build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<record
         }
         (Engine::Mysql, BuildSource::Url(url)) => (
             configs.of_url(&Mysql::attach(url.expose())?)?,
-            url.redacted(),
+            words::redact(url.expose()),
             Vec::new(),
         ),
         (Engine::Mysql, BuildSource::Installed(name)) => {
@@ -469,7 +465,7 @@ fn locate_one(build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<record
     };
     Ok(record::Build {
         name: build.name.clone(),
-        engine: engine_name(build.engine).into(),
+        engine: build.engine.name().into(),
         version,
         source,
         files,
@@ -519,7 +515,7 @@ mod tests {
         let diagnostics: Vec<_> = trials.diagnostics(&file).collect();
         let told: Vec<_> = diagnostics
             .iter()
-            .map(|it| (it.message.as_str(), it.position(text)))
+            .map(|it| (it.message.as_str(), it.place.position(text)))
             .collect();
         assert_eq!(
             told,

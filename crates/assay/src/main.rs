@@ -7,19 +7,19 @@
     reason = "this is the one crate that talks to people"
 )]
 
-mod check;
 mod cli;
 mod commands;
-mod compare;
-mod export;
+mod harness;
 mod host;
 mod library;
 mod locate;
 mod outcome;
+mod output;
 mod plan_file;
 mod preflight;
-mod results;
 mod run;
+mod runs;
+mod same;
 mod version;
 
 use std::process::ExitCode;
@@ -28,7 +28,7 @@ use clap::Parser;
 
 use cli::Command;
 use outcome::Exit;
-use results::steadily;
+use runs::steadily;
 
 /// For tests that start processes, and tests of locks and of programs that were just written, which take turns: a process
 /// that is being started has all open that this one has, for a moment.
@@ -68,16 +68,16 @@ fn main() -> ExitCode {
 fn execute(command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::Run(args) => run::run(&args),
-        Command::Check(args) => check::check(&args),
-        Command::Show(args) => steadily(&[&args.run], || results::show(&args)),
-        Command::Compare(args) => steadily(&args.runs, || compare::compare(&args)),
-        Command::Report(args) => steadily(&args.runs, || results::report(&args)),
+        Command::Check(args) => commands::check::check(&args),
+        Command::Show(args) => steadily(&[&args.run], || commands::show::show(&args)),
+        Command::Compare(args) => steadily(&args.runs, || commands::compare::compare(&args)),
+        Command::Report(args) => steadily(&args.runs, || commands::report::report(&args)),
         // Second by second, some of it is written when reading fails.
-        Command::Export(args) if args.seconds => export::export(&args),
-        Command::Export(args) => steadily(&args.runs, || export::export(&args)),
+        Command::Export(args) if args.seconds => commands::export::export(&args),
+        Command::Export(args) => steadily(&args.runs, || commands::export::export(&args)),
         Command::Fetch(args) => commands::builds::fetch(&args),
         Command::Builds(args) => commands::builds::builds(&args),
-        Command::Host(args) => host::host(&args),
+        Command::Host(args) => commands::host::host(&args),
         Command::Cell(args) => run::isolated::main(&args),
         Command::Library(args) => library::main(&args),
     }

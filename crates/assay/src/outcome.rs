@@ -2,17 +2,7 @@
 
 use std::process::ExitCode;
 
-use report::terminal_text;
-
-/// Writes a line to stderr, as `eprintln!` does. Where nobody reads it any more, as when a terminal was closed, that is no
-/// reason to end: a run goes on, or comes to its end in good order.
-macro_rules! complain {
-    ($($text:tt)*) => {{
-        use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), $($text)*);
-    }};
-}
-pub(crate) use complain;
+use crate::output::print_failure;
 
 /// The exit codes of all commands. Scripts rely on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -161,26 +151,4 @@ pub fn is_usage(error: &anyhow::Error) -> bool {
     error.is::<UsageError>()
         || error.downcast_ref().is_some_and(builds::Error::is_usage)
         || setups.any(|setup| matches!(setup, Build { .. } | Directory { .. } | Version { .. }))
-}
-
-/// Prints causes, the way out and the end of a log to stderr.
-pub fn print_failure(causes: &[String], help: Option<&str>, log_tail: &[String]) {
-    let (first, rest) = causes
-        .split_first()
-        .map_or(("it failed", &[][..]), |(first, rest)| {
-            (first.as_str(), rest)
-        });
-    complain!("error: {}", terminal_text(first));
-    for cause in rest {
-        complain!("  caused by: {}", terminal_text(cause));
-    }
-    if !log_tail.is_empty() {
-        complain!("  the last lines of its log:");
-        for line in log_tail {
-            complain!("    {}", terminal_text(line));
-        }
-    }
-    if let Some(help) = help {
-        complain!("help: {}", terminal_text(help));
-    }
 }

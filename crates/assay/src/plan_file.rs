@@ -4,12 +4,11 @@ use std::io::{IsTerminal, Read as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use plan::{Config, Diagnostic, Origin, Place, Plan, Resolved};
+use plan::{Config, Diagnostic, Place, Plan, Resolved};
 
 use crate::cli::PlanArgs;
-use crate::locate::engine_name;
-use crate::outcome::{PlanRefused, UsageError, complain, help_of};
-use crate::preflight::refusal;
+use crate::outcome::{PlanRefused, UsageError, help_of};
+use crate::output::complain;
 
 /// A plan with where it came from.
 pub struct PlanFile {
@@ -131,6 +130,20 @@ fn path_name(path: Option<&Path>) -> String {
 }
 
 /// The plan of a text, which has to be right.
+/// Returns a diagnostic with the help that is known.
+pub fn refusal(
+    code: &'static str,
+    place: Place,
+    message: String,
+    help: Option<&str>,
+) -> Diagnostic {
+    let diagnostic = Diagnostic::error(code, place, message);
+    match help {
+        Some(help) => diagnostic.help(help),
+        None => diagnostic,
+    }
+}
+
 #[cfg(test)]
 pub fn of_text(text: &str) -> PlanFile {
     let (plan, _) = plan::parse("plan.toml", text, &[]).unwrap();
@@ -206,7 +219,7 @@ impl PlanFile {
 
     /// Returns the value of a config, or of one that it extends, whose key within the config `is_wanted`.
     pub fn value_in(&self, config: &Config, is_wanted: impl Fn(&str) -> bool) -> Option<&Resolved> {
-        let engine = engine_name(config.engine);
+        let engine = config.engine.name();
         let mut name = config.name.as_str();
         for _ in &self.plan.configs {
             let prefix = format!("config.{engine}.{name}.");
@@ -320,8 +333,8 @@ impl PlanFile {
 
     /// The plan as it is recorded.
     pub fn to_record(&self) -> record::Plan {
-        let text = plan::redact(&self.text);
-        let sets: Vec<String> = self.sets.iter().map(|set| plan::redact(set)).collect();
+        let text = words::redact(&self.text);
+        let sets: Vec<String> = self.sets.iter().map(|set| words::redact(set)).collect();
         record::Plan {
             path: self.path.as_ref().map(|path| path.display().to_string()),
             password_removed: text != self.text || sets != self.sets,
@@ -334,7 +347,7 @@ impl PlanFile {
                 .map(|resolved| record::ResolvedValue {
                     key: resolved.key.clone(),
                     value: resolved.value.clone(),
-                    origin: origin(resolved.origin),
+                    origin: resolved.origin.clone(),
                 })
                 .collect(),
             files: self.files.clone().unwrap_or_default(),
@@ -364,14 +377,5 @@ impl PlanFile {
         };
         let help = "give a text file; paths are relative to the plan's directory";
         Ok(text.map_err(|what| UsageError::new(what, Some(help.into())))?)
-    }
-}
-
-/// Where a value came from, as it is recorded and shown.
-pub fn origin(origin: Origin) -> String {
-    match origin {
-        Origin::Default => "default".into(),
-        Origin::File { line, column } => format!("plan:{line}:{column}"),
-        Origin::Set => "--set".into(),
     }
 }

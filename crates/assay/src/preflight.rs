@@ -8,7 +8,9 @@ use plan::{
     Sysbench, SysbenchStepKind, Tables, Variant, Workload,
 };
 
-use crate::plan_file::PlanFile;
+use record::CellRef;
+
+use crate::plan_file::{PlanFile, refusal};
 
 /// Bytes that a row takes with its three indexes and the room that B-trees leave, in round numbers: what SQLite and
 /// PostgreSQL were seen to need.
@@ -318,8 +320,8 @@ pub fn refuse_what_cannot_run(file: &PlanFile) -> anyhow::Result<()> {
             continue;
         };
         let understood = match build.engine {
-            Engine::Mysql => mysql::Address::from_url(url.expose()).map(drop),
-            _ => postgres::Address::from_url(url.expose()).map(drop),
+            Engine::Mysql => mysql::parse_url(url.expose()).map(drop),
+            _ => postgres::parse_url(url.expose()).map(drop),
         };
         if let Err(error) = understood {
             let message = format!("build `{}`: {error}", build.name);
@@ -333,18 +335,28 @@ pub fn refuse_what_cannot_run(file: &PlanFile) -> anyhow::Result<()> {
     Ok(file.refuse(&refused)?)
 }
 
-/// Returns a diagnostic with the help that is known.
-pub fn refusal(
-    code: &'static str,
-    place: Place,
-    message: String,
-    help: Option<&str>,
-) -> Diagnostic {
-    let diagnostic = Diagnostic::error(code, place, message);
-    match help {
-        Some(help) => diagnostic.help(help),
-        None => diagnostic,
+/// What of a plan's matrix has no cells, and why, in words; of what `is_wanted` would have had some.
+pub fn not_applicable(plan: &Plan, is_wanted: impl Fn(&CellRef) -> bool) -> Vec<String> {
+    let mut said = Vec::new();
+    for pair in plan.not_applicable() {
+        let variant = &plan.variants[pair.variant];
+        let (target, name) = (&plan.targets[pair.target].name, variant.name.as_deref());
+        let cell = |clients| CellRef::new(target, variant.workload.name(), name, clients, 1);
+        if !plan
+            .clients
+            .iter()
+            .any(|&clients| is_wanted(&cell(clients)))
+        {
+            continue;
+        }
+        let variant = name.map(|name| format!(" with variant `{name}`"));
+        said.push(format!(
+            "`{target}`{} is not applicable, and left out: {}",
+            variant.unwrap_or_default(),
+            pair.why
+        ));
     }
+    said
 }
 
 #[cfg(test)]

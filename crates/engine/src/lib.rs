@@ -39,7 +39,6 @@ pub use key_order::KeyOrder;
 pub use key_value::{Direction, Durability, KeyFacts, KeyValueSession, Scan, Scanned, View};
 pub use local::log::tail as log_tail;
 pub use local::server::StartOptions;
-pub use net::Password;
 pub use running::{
     Action, Capabilities, Counter, CounterKind, Engine, IndexRows, Needs, Observer, Obstacle,
     ServerEngine, Setting, SettleLimits, Settled, SqlEngine, Storage, TableFacts,

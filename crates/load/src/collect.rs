@@ -1,21 +1,25 @@
 //! The collector: takes over what the workers counted, second by second, and passes it on to the record.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use engine::ErrorClass;
 use hdrhistogram::Histogram;
-use workload::Kind;
+use workload::{Kind, Schedule};
 
 use crate::new_histogram;
-use crate::tally::{Lap, Tally};
+use crate::run::ConnectionThreads;
+use crate::tally::{Lap, Latencies, Tally};
 
 /// From when a latency is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Time {
     /// From sending to reply.
     Service,
-    /// From when the schedule wanted it sent to reply.
+    /// From when the schedule wanted it sent to reply. Of a kind that no connection does by a schedule there is none: it
+    /// would be the service time.
     Response,
+    /// From sending to failure, of operations that failed for good.
+    Failed,
 }
 
 impl Time {
@@ -24,6 +28,7 @@ impl Time {
         match self {
             Self::Service => "service",
             Self::Response => "response",
+            Self::Failed => "failed",
         }
     }
 }
@@ -81,11 +86,20 @@ impl Amount {
 
 /// Takes what a step measured, as it comes. Called from the thread that called [`crate::run`].
 pub trait Sink {
+    /// The step begins: told the moment of the common start, by the step's clock, before it comes, and the threads of each
+    /// connection in the order of the tasks.
+    fn begin(&mut self, start_at: u64, connections: &[ConnectionThreads]) {
+        let _ = (start_at, connections);
+    }
+
     /// Rows of seconds that are over, in no particular order.
     ///
     /// # Errors
     /// What keeps it from being recorded: the step then fails.
-    fn intervals(&mut self, rows: &[IntervalRow]) -> Result<(), String>;
+    fn intervals(&mut self, rows: &[IntervalRow]) -> Result<(), String> {
+        let _ = rows;
+        Ok(())
+    }
 
     /// The latencies of one kind of operation over all clients that ended in `second`. A second comes again when a
     /// late connection had more to add to it.
@@ -98,17 +112,26 @@ pub trait Sink {
         kind: &str,
         time: Time,
         histogram: &Histogram<u64>,
-    ) -> Result<(), String>;
+    ) -> Result<(), String> {
+        let _ = (second, kind, time, histogram);
+        Ok(())
+    }
 
     /// Called a few times a second.
     ///
     /// # Errors
     /// What keeps the step from being recorded: it then fails.
-    fn progress(&mut self, progress: &Progress) -> Result<(), String>;
+    fn progress(&mut self, progress: &Progress) -> Result<(), String> {
+        let _ = progress;
+        Ok(())
+    }
 }
 
+/// Keeps nothing.
+impl Sink for () {}
+
 /// Totals of one kind of operation over all connections: `offered = skipped + ok + failed`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct KindTotals {
     /// What the schedules, or without a rate the clients, asked for.
     pub offered: u64,
@@ -130,61 +153,6 @@ pub struct KindTotals {
     pub error_examples: BTreeMap<ErrorClass, String>,
     /// Operations per second that the schedules asked for; `None` in a closed loop.
     pub rate_target_ops_per_s: Option<f64>,
-    /// Service times of successes.
-    pub service: Latency,
-    /// Response times of successes; the same as `service` in a closed loop.
-    pub response: Latency,
-    /// Time from sending to failure, of failures.
-    pub failed_service: Latency,
-}
-
-/// A histogram with what it rounds off.
-#[derive(Clone, Debug)]
-pub struct Latency {
-    /// Nanoseconds with three significant digits.
-    pub histogram: Histogram<u64>,
-    /// The largest, exactly.
-    pub ns_max: u64,
-    /// The sum, exactly.
-    pub ns_sum: u128,
-}
-
-impl Latency {
-    fn new() -> Self {
-        Self {
-            histogram: new_histogram(),
-            ns_max: 0,
-            ns_sum: 0,
-        }
-    }
-
-    fn add(&mut self, histogram: &Histogram<u64>, ns_max: u64, ns_sum: u64) {
-        self.histogram
-            .add(histogram)
-            .expect("both have the same bounds");
-        self.ns_max = self.ns_max.max(ns_max);
-        self.ns_sum += u128::from(ns_sum);
-    }
-}
-
-impl KindTotals {
-    fn new() -> Self {
-        Self {
-            offered: 0,
-            skipped: 0,
-            ok: 0,
-            failed: 0,
-            retried: 0,
-            rows: 0,
-            unexpected_rows: 0,
-            errors: BTreeMap::new(),
-            error_examples: BTreeMap::new(),
-            rate_target_ops_per_s: None,
-            service: Latency::new(),
-            response: Latency::new(),
-            failed_service: Latency::new(),
-        }
-    }
 }
 
 /// What the collector must know of a worker.
@@ -192,16 +160,22 @@ pub(crate) struct Origin {
     pub(crate) client: u32,
     pub(crate) kinds: &'static [Kind],
     pub(crate) open: bool,
+    /// What its schedule asks for of its main kind.
+    rate_ops_per_s: Option<f64>,
     /// The first second of which no row was written yet.
     next_second: u32,
 }
 
 impl Origin {
-    pub(crate) fn new(client: u32, kinds: &'static [Kind], open: bool) -> Self {
+    pub(crate) fn new(client: u32, kinds: &'static [Kind], schedule: Schedule) -> Self {
         Self {
             client,
             kinds,
-            open,
+            open: schedule != Schedule::Closed,
+            rate_ops_per_s: match schedule {
+                Schedule::Open { period_ns, .. } => Some(1e9 / period_ns),
+                Schedule::Closed => None,
+            },
             next_second: 0,
         }
     }
@@ -211,26 +185,38 @@ impl Origin {
 /// operation after it.
 const SECONDS_KEPT: u32 = 2;
 
-pub(crate) struct Collector<'a, S> {
-    sink: &'a mut S,
+pub(crate) struct Collector<'a> {
+    sink: &'a mut dyn Sink,
     origins: Vec<Origin>,
     pub(crate) totals: BTreeMap<&'static str, KindTotals>,
     /// Rows and successes of each worker.
     pub(crate) done: Vec<(u64, u64)>,
+    /// Kinds that some connection does by a schedule.
+    scheduled: BTreeSet<&'static str>,
     seconds: BTreeMap<(u32, &'static str, Time), Histogram<u64>>,
     idle: Vec<Histogram<u64>>,
     rows: Vec<IntervalRow>,
     pub(crate) progress: Progress,
     by_second: BTreeMap<(u32, &'static str), Amount>,
-    scratch: Histogram<u64>,
 }
 
-impl<'a, S: Sink> Collector<'a, S> {
-    pub(crate) fn new(sink: &'a mut S, origins: Vec<Origin>) -> Self {
-        let kinds = origins.iter().flat_map(|origin| origin.kinds);
+impl<'a> Collector<'a> {
+    pub(crate) fn new(sink: &'a mut dyn Sink, origins: Vec<Origin>) -> Self {
+        let kinds = |origin: &Origin| origin.kinds.iter().map(|kind| kind.0);
+        let all = origins.iter().flat_map(kinds);
+        let scheduled = origins.iter().filter(|origin| origin.open);
+        let mut totals: BTreeMap<_, KindTotals> =
+            all.map(|kind| (kind, KindTotals::default())).collect();
+        for origin in &origins {
+            if let (Some(rate), Some(kind)) = (origin.rate_ops_per_s, origin.kinds.first()) {
+                let total = totals.entry(kind.0).or_default();
+                *total.rate_target_ops_per_s.get_or_insert(0.0) += rate;
+            }
+        }
         Self {
             sink,
-            totals: kinds.map(|kind| (kind.0, KindTotals::new())).collect(),
+            totals,
+            scheduled: scheduled.flat_map(kinds).collect(),
             done: vec![(0, 0); origins.len()],
             origins,
             seconds: BTreeMap::new(),
@@ -238,12 +224,16 @@ impl<'a, S: Sink> Collector<'a, S> {
             rows: Vec::new(),
             progress: Progress::default(),
             by_second: BTreeMap::new(),
-            scratch: new_histogram(),
         }
     }
 
-    pub(crate) fn total(&mut self, kind: &'static str) -> &mut KindTotals {
-        self.totals.entry(kind).or_insert_with(KindTotals::new)
+    /// Tells the sink that the step begins.
+    pub(crate) fn begin(&mut self, start_at: u64, connections: &[ConnectionThreads]) {
+        self.sink.begin(start_at, connections);
+    }
+
+    fn total(&mut self, kind: &'static str) -> &mut KindTotals {
+        self.totals.entry(kind).or_default()
     }
 
     pub(crate) fn error(&mut self, number: usize, kind: usize, error: &engine::Error) {
@@ -286,34 +276,26 @@ impl<'a, S: Sink> Collector<'a, S> {
                 .response
                 .as_ref()
                 .map_or(service_ns_max, |response| response.ns_max);
+            let mut add = |time, latencies: &Latencies| {
+                let histogram = self.seconds.entry((lap.second, kind, time));
+                latencies.add_to(
+                    histogram.or_insert_with(|| self.idle.pop().unwrap_or_else(new_histogram)),
+                );
+            };
             if tally.ok > 0 {
-                for (time, latencies) in [
-                    (Time::Service, Some(&mut tally.service)),
-                    (Time::Response, tally.response.as_mut()),
-                ] {
-                    let Some(latencies) = latencies else { continue };
-                    self.scratch.reset();
-                    let (ns_max, ns_sum) = (latencies.ns_max, latencies.ns_sum);
-                    latencies.drain_into(&mut self.scratch);
-                    for time in [time].into_iter().chain((!open).then_some(Time::Response)) {
-                        let latency = match time {
-                            Time::Service => &mut total.service,
-                            Time::Response => &mut total.response,
-                        };
-                        latency.add(&self.scratch, ns_max, ns_sum);
-                        self.seconds
-                            .entry((lap.second, kind, time))
-                            .or_insert_with(|| self.idle.pop().unwrap_or_else(new_histogram))
-                            .add(&self.scratch)
-                            .expect("both have the same bounds");
-                    }
+                add(Time::Service, &tally.service);
+                if self.scheduled.contains(kind) {
+                    add(
+                        Time::Response,
+                        tally.response.as_ref().unwrap_or(&tally.service),
+                    );
                 }
+                tally.service.clear();
+                tally.response.iter_mut().for_each(Latencies::clear);
             }
-            if let Some(failures) = &mut tally.failed_service {
-                self.scratch.reset();
-                let (ns_max, ns_sum) = (failures.ns_max, failures.ns_sum);
-                failures.drain_into(&mut self.scratch);
-                total.failed_service.add(&self.scratch, ns_max, ns_sum);
+            if let Some(failed) = tally.failed_service.as_mut().filter(|_| tally.failed > 0) {
+                add(Time::Failed, failed);
+                failed.clear();
             }
             self.rows.push(IntervalRow {
                 second: lap.second,

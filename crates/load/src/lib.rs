@@ -6,16 +6,28 @@
 
 mod clock;
 mod collect;
+mod finish;
 mod run;
+mod start;
+mod supervise;
 mod tally;
 mod thread_use;
 mod worker;
 
 pub use clock::{Clock, SystemClock};
-pub use collect::{Amount, IntervalRow, KindTotals, Latency, Progress, Sink, Time};
+pub use collect::{Amount, IntervalRow, KindTotals, Progress, Sink, Time};
 pub use run::{ConnectionThreads, Ended, Limits, Outcome, Worked, run};
 pub use tally::{HISTOGRAM_MAX_NS, new_histogram};
 pub use thread_use::{ThreadUse, own_cpu_wait_ns};
+
+/// Returns what a thread said when it panicked.
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message")
+}
 
 #[cfg(test)]
 mod tests;

@@ -39,7 +39,6 @@ const fn value_of(index: usize) -> u64 {
 pub(crate) struct Latencies {
     counts: Box<[u32]>,
     pub(crate) ns_max: u64,
-    pub(crate) ns_sum: u64,
 }
 
 impl Latencies {
@@ -47,7 +46,6 @@ impl Latencies {
         Self {
             counts: vec![0; BUCKETS].into(),
             ns_max: 0,
-            ns_sum: 0,
         }
     }
 
@@ -55,20 +53,27 @@ impl Latencies {
     pub(crate) fn record(&mut self, ns: u64) {
         self.counts[index_of(ns.min(HISTOGRAM_MAX_NS))] += 1;
         self.ns_max = self.ns_max.max(ns);
-        self.ns_sum += ns;
     }
 
-    /// Adds what was recorded to `histogram` and forgets it.
-    pub(crate) fn drain_into(&mut self, histogram: &mut Histogram<u64>) {
-        // The largest value says how far the buckets are in use: those below are a few thousand.
-        let used = index_of(self.ns_max.min(HISTOGRAM_MAX_NS));
-        for (index, count) in self.counts[..=used].iter_mut().enumerate() {
-            let count = std::mem::take(count);
+    /// Returns the buckets that are in use: the largest value says how far they are, and those below are a few thousand.
+    fn used(&self) -> std::ops::RangeInclusive<usize> {
+        0..=index_of(self.ns_max.min(HISTOGRAM_MAX_NS))
+    }
+
+    /// Adds what was recorded to `histogram`.
+    pub(crate) fn add_to(&self, histogram: &mut Histogram<u64>) {
+        for (index, &count) in self.counts[self.used()].iter().enumerate() {
             if count > 0 {
                 histogram.saturating_record_n(value_of(index).max(1), u64::from(count));
             }
         }
-        (self.ns_max, self.ns_sum) = (0, 0);
+    }
+
+    /// Forgets what was recorded.
+    pub(crate) fn clear(&mut self) {
+        let used = self.used();
+        self.counts[used].fill(0);
+        self.ns_max = 0;
     }
 }
 
@@ -140,7 +145,8 @@ mod tests {
             expected.saturating_record(value.max(1));
         }
         let mut actual = new_histogram();
-        latencies.drain_into(&mut actual);
+        latencies.add_to(&mut actual);
+        latencies.clear();
         assert_eq!(actual.len(), expected.len());
         for quantile in [0.0, 0.01, 0.5, 0.9, 0.99, 0.999, 1.0] {
             assert_eq!(
@@ -149,7 +155,7 @@ mod tests {
             );
         }
         let mut again = new_histogram();
-        latencies.drain_into(&mut again);
+        latencies.add_to(&mut again);
         assert_eq!(again.len(), 0);
     }
 
@@ -166,7 +172,7 @@ mod tests {
         latencies.record(2 * HISTOGRAM_MAX_NS);
         assert_eq!(latencies.ns_max, 2 * HISTOGRAM_MAX_NS);
         let mut histogram = new_histogram();
-        latencies.drain_into(&mut histogram);
+        latencies.add_to(&mut histogram);
         assert_eq!(histogram.len(), 1);
     }
 }

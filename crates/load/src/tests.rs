@@ -125,8 +125,24 @@ impl Program for Simulated {
 #[derive(Default)]
 struct Notes {
     rows: Vec<IntervalRow>,
-    latencies: u64,
+    latencies: BTreeMap<Time, Histogram<u64>>,
     fail_after: Option<usize>,
+}
+
+impl Notes {
+    /// Returns the sum of all seconds.
+    fn all(&self, time: Time) -> Histogram<u64> {
+        let histogram = self.latencies.get(&time).cloned();
+        histogram.unwrap_or_else(new_histogram)
+    }
+
+    fn service_ns_max(&self) -> Option<u64> {
+        self.rows.iter().map(|row| row.service_ns_max).max()
+    }
+
+    fn response_ns_max(&self) -> Option<u64> {
+        self.rows.iter().map(|row| row.response_ns_max).max()
+    }
 }
 
 impl Sink for Notes {
@@ -140,18 +156,14 @@ impl Sink for Notes {
     fn latencies(
         &mut self,
         _: u32,
-        _: &str,
+        kind: &str,
         time: Time,
         histogram: &Histogram<u64>,
     ) -> Result<(), String> {
-        self.latencies += if time == Time::Service {
-            histogram.len()
-        } else {
-            0
-        };
-        Ok(())
-    }
-    fn progress(&mut self, _: &Progress) -> Result<(), String> {
+        if kind == "op" {
+            let all = self.latencies.entry(time).or_insert_with(new_histogram);
+            all.add(histogram).unwrap();
+        }
         Ok(())
     }
 }
@@ -171,14 +183,7 @@ fn limits(seconds: Option<u64>) -> Limits {
 
 fn run_all(clock: &FakeClock, tasks: Vec<Task>, limits: Limits) -> (Outcome, Notes) {
     let mut notes = Notes::default();
-    let outcome = run(
-        tasks,
-        limits,
-        clock,
-        &AtomicBool::new(false),
-        |_, _| {},
-        &mut notes,
-    );
+    let outcome = run(tasks, limits, clock, &AtomicBool::new(false), &mut notes);
     (outcome, notes)
 }
 
@@ -201,12 +206,6 @@ impl Sink for LateOnce {
         }
         Ok(())
     }
-    fn latencies(&mut self, _: u32, _: &str, _: Time, _: &Histogram<u64>) -> Result<(), String> {
-        Ok(())
-    }
-    fn progress(&mut self, _: &Progress) -> Result<(), String> {
-        Ok(())
-    }
 }
 
 #[test]
@@ -218,14 +217,7 @@ fn a_wait_for_a_late_record_is_told() {
     );
     let mut sink = LateOnce(clock.clone(), false);
     let stop = AtomicBool::new(false);
-    let outcome = run(
-        vec![task],
-        limits(None),
-        &clock,
-        &stop,
-        |_, _| {},
-        &mut sink,
-    );
+    let outcome = run(vec![task], limits(None), &clock, &stop, &mut sink);
     assert_eq!(outcome.ended, Ended::Complete);
     let waited_s = outcome.handover_wait_ns_max / SECOND;
     assert!((10..=20).contains(&waited_s), "{waited_s} s");
@@ -244,21 +236,13 @@ fn a_constant_service_time_is_every_percentile() {
     );
     assert_eq!(outcome.ended, Ended::Complete);
     assert_eq!(outcome.elapsed_ns, 5000 * MS);
-    let total = &outcome.totals["op"];
-    for latency in [&total.service, &total.response] {
-        assert_eq!(latency.histogram.len(), 5000);
-        assert!(latency.histogram.equivalent(latency.histogram.min(), MS));
-        assert!(
-            latency
-                .histogram
-                .equivalent(latency.histogram.value_at_quantile(0.5), MS)
-        );
-        assert_eq!(
-            (latency.ns_max, latency.ns_sum),
-            (MS, u128::from(5000 * MS))
-        );
-    }
-    assert_eq!(notes.latencies, 5000);
+    let service = notes.all(Time::Service);
+    assert_eq!(service.len(), 5000);
+    assert!(service.equivalent(service.min(), MS) && service.equivalent(service.max(), MS));
+    // It would be the service time once more.
+    assert!(notes.all(Time::Response).is_empty());
+    let longest = (notes.service_ns_max(), notes.response_ns_max());
+    assert_eq!(longest, (Some(MS), Some(MS)));
     assert_eq!(
         notes.rows.iter().map(|row| row.ok).collect::<Vec<_>>(),
         [1000; 5]
@@ -281,10 +265,10 @@ fn a_stall_shows_in_response_time_and_once_in_service_time() {
         (10_000, 10_000, 0, 0)
     );
     let slower_than = |histogram: &Histogram<u64>, ns: u64| histogram.count_between(ns, u64::MAX);
-    assert_eq!(slower_than(&total.service.histogram, 2 * MS), 1);
-    assert_eq!(total.service.ns_max, 2 * SECOND + MS / 10);
+    assert_eq!(slower_than(&notes.all(Time::Service), 2 * MS), 1);
+    assert_eq!(notes.service_ns_max(), Some(2 * SECOND + MS / 10));
     // 2000 were due during the stall; the backlog shrinks by 0.9 ms an operation, so 2001 / 0.9 are late in all.
-    let late = slower_than(&total.response.histogram, MS);
+    let late = slower_than(&notes.all(Time::Response), MS);
     assert!((2220..=2225).contains(&late), "{late}");
     // The target rate is caught up, and the seconds of the stall are rows with zero.
     let ok: BTreeMap<u32, u64> = notes.rows.iter().map(|row| (row.second, row.ok)).collect();
@@ -297,7 +281,7 @@ fn a_stall_shows_in_response_time_and_once_in_service_time() {
 fn what_is_due_and_not_sent_is_skipped() {
     // Twice as much is offered as can be served.
     let clock = FakeClock::default();
-    let (outcome, _) = run_all(
+    let (outcome, notes) = run_all(
         &clock,
         vec![task(
             Simulated::new(&clock, 2 * MS),
@@ -313,8 +297,8 @@ fn what_is_due_and_not_sent_is_skipped() {
     );
     assert_eq!((total.offered, total.ok, total.skipped), (4000, 2000, 2000));
     assert_eq!(
-        total.response.ns_max,
-        2 * SECOND + MS,
+        notes.response_ns_max(),
+        Some(2 * SECOND + MS),
         "the last was due at 1999 ms and answered at 4000 ms"
     );
 }
@@ -325,11 +309,11 @@ fn a_transient_error_is_tried_again_within_the_operation() {
     let program = Simulated::new(&clock, MS)
         .quota(100)
         .at(50, Special::FailOnce(ErrorClass::Deadlock));
-    let (outcome, _) = run_all(&clock, vec![task(program, Schedule::Closed)], limits(None));
+    let (outcome, notes) = run_all(&clock, vec![task(program, Schedule::Closed)], limits(None));
     let total = &outcome.totals["op"];
     assert_eq!((total.ok, total.failed, total.retried), (100, 0, 1));
     assert_eq!(total.errors[&ErrorClass::Deadlock], 1);
-    assert_eq!(total.service.ns_max, 2 * MS);
+    assert_eq!(notes.service_ns_max(), Some(2 * MS));
 }
 
 #[test]
@@ -344,14 +328,14 @@ fn failures_are_apart_from_successes_and_a_limit_ends_the_step() {
         error_limit: 1,
         ..limits(None)
     };
-    let (outcome, _) = run_all(&clock, vec![task(program(50), Schedule::Closed)], within);
+    let (outcome, notes) = run_all(&clock, vec![task(program(50), Schedule::Closed)], within);
     assert_eq!(outcome.ended, Ended::Complete);
     let total = &outcome.totals["op"];
     assert_eq!((total.offered, total.ok, total.failed), (100, 99, 1));
     assert_eq!(
         (
-            total.service.histogram.len(),
-            total.failed_service.histogram.len()
+            notes.all(Time::Service).len(),
+            notes.all(Time::Failed).len()
         ),
         (99, 1)
     );
@@ -406,14 +390,19 @@ fn a_panic_of_a_connection_fails_the_step_and_no_more() {
 
 #[test]
 fn a_step_whose_beginning_fails_has_failed_and_no_more() {
+    struct NeverBegins;
+    impl Sink for NeverBegins {
+        fn begin(&mut self, _: u64, _: &[ConnectionThreads]) {
+            panic!("no thread left")
+        }
+    }
     let clock = FakeClock::default();
     let outcome = run(
         vec![task(Simulated::new(&clock, MS), Schedule::Closed)],
         limits(Some(1_000_000)),
         &clock,
         &AtomicBool::new(false),
-        |_, _| panic!("no thread left"),
-        &mut Notes::default(),
+        &mut NeverBegins,
     );
     let Ended::Failed(reasons) = outcome.ended else {
         panic!("the step did not fail")
@@ -443,7 +432,6 @@ fn a_record_that_can_t_be_written_fails_the_step() {
         limits(Some(1_000_000)),
         &clock,
         &AtomicBool::new(false),
-        |_, _| {},
         &mut notes,
     );
     let Ended::Failed(reasons) = outcome.ended else {
@@ -477,9 +465,6 @@ fn the_operator_ends_a_step_and_what_was_measured_stays() {
         ) -> Result<(), String> {
             self.1.latencies(second, kind, time, h)
         }
-        fn progress(&mut self, _: &Progress) -> Result<(), String> {
-            Ok(())
-        }
     }
     let tasks = vec![task(Simulated::new(&clock, MS), Schedule::Closed)];
     let outcome = run(
@@ -487,7 +472,6 @@ fn the_operator_ends_a_step_and_what_was_measured_stays() {
         limits(Some(1_000_000)),
         &clock,
         &stop,
-        |_, _| {},
         &mut Stopping(&stop, &mut notes),
     );
     assert_eq!(outcome.ended, Ended::Interrupted);
@@ -496,7 +480,7 @@ fn the_operator_ends_a_step_and_what_was_measured_stays() {
     let total = &outcome.totals["op"];
     assert!(total.ok > 0);
     assert_eq!(total.ok, notes.rows.iter().map(|row| row.ok).sum::<u64>());
-    assert_eq!(total.ok, notes.latencies);
+    assert_eq!(total.ok, notes.all(Time::Service).len());
 }
 
 #[test]
@@ -538,7 +522,6 @@ fn a_connection_that_hangs_is_cut_off_and_fails_the_step() {
         limits(Some(10)),
         &clock,
         &AtomicBool::new(false),
-        |_, _| {},
         &mut Notes::default(),
     );
     let Ended::Failed(reasons) = outcome.ended else {
@@ -583,20 +566,13 @@ fn what_a_program_asks_on_the_way_takes_no_place_in_its_schedule() {
         interrupt: None,
         server_thread: None,
     };
-    let outcome = run(
-        vec![task],
-        limits(Some(9)),
-        &clock,
-        &AtomicBool::new(false),
-        |_, _| {},
-        &mut Notes::default(),
-    );
+    let (outcome, notes) = run_all(&clock, vec![task], limits(Some(9)));
     let (op, ask) = (&outcome.totals["op"], &outcome.totals["ask"]);
     assert_eq!((op.offered, op.ok, op.skipped), (900, 900, 0));
     assert_eq!((ask.offered, ask.ok), (100, 100));
     // An operation that waits for what is asked before it says so.
-    assert_eq!(op.response.ns_max, MS / 5);
-    assert_eq!(op.service.ns_max, MS / 10);
+    let longest = (notes.service_ns_max(), notes.response_ns_max());
+    assert_eq!(longest, (Some(MS / 10), Some(MS / 5)));
 }
 
 #[test]
@@ -611,7 +587,7 @@ fn any_mix_of_outcomes_over_any_number_of_connections_adds_up() {
     for _ in 0..20 {
         let clock = FakeClock::default();
         let connections = 1 + draw(4);
-        let tasks = (0..connections)
+        let tasks: Vec<Task> = (0..connections)
             .map(|index| {
                 let mut program = Simulated::new(&clock, MS * (1 + draw(3)));
                 for _ in 0..draw(20) {
@@ -633,6 +609,8 @@ fn any_mix_of_outcomes_over_any_number_of_connections_adds_up() {
                 }
             })
             .collect();
+        let is_scheduled = |task: &Task| task.schedule != Schedule::Closed;
+        let is_any_scheduled = tasks.iter().any(is_scheduled);
         let (outcome, notes) = run_all(
             &clock,
             tasks,
@@ -654,9 +632,11 @@ fn any_mix_of_outcomes_over_any_number_of_connections_adds_up() {
             (total.ok, total.failed, total.rows)
         );
         assert_eq!(sum(|row| row.retried), total.retried);
-        assert_eq!(total.service.histogram.len(), total.ok);
-        assert_eq!(total.response.histogram.len(), total.ok);
-        assert_eq!(total.failed_service.histogram.len(), total.failed);
+        let count = |time| notes.all(time).len();
+        assert_eq!(count(Time::Service), total.ok);
+        let responses = if is_any_scheduled { total.ok } else { 0 };
+        assert_eq!(count(Time::Response), responses);
+        assert_eq!(count(Time::Failed), total.failed);
         assert_eq!(
             outcome.worked.iter().map(|worked| worked.ok).sum::<u64>(),
             total.ok

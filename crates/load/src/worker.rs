@@ -3,9 +3,9 @@
 //! For each operation: prepare (encodes, not timed) -> wait until it is due -> `sent_at` -> execute -> `done_at` ->
 //! count. `scheduled_at` is when it was due; without a rate it is `sent_at`.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
+use std::sync::{Mutex, PoisonError};
 use std::thread::Thread;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use crate::Clock;
 use crate::tally::{Lap, Latencies};
 
 /// What all workers of a step read, and one writes when something went wrong.
+#[derive(Default)]
 pub(crate) struct Shared {
     /// No further operation is to be sent.
     pub(crate) halt: AtomicBool,
@@ -29,9 +30,14 @@ impl Shared {
     pub(crate) fn poison(&self, reason: String) {
         self.poison
             .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
+            .unwrap_or_else(PoisonError::into_inner)
             .push(reason);
         self.halt.store(true, Relaxed);
+    }
+
+    /// Returns why the step failed.
+    pub(crate) fn take_poison(&self) -> Vec<String> {
+        std::mem::take(&mut *self.poison.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

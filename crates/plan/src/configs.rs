@@ -1,42 +1,28 @@
 //! `[config.ENGINE.NAME]`: named sets of options, which may extend each other.
 
-use crate::builds::{ENGINES, engine_name};
+use crate::builds::ENGINES;
 use crate::diagnostic::{Diagnostic, Place};
-use crate::kinds::{Choice, CpuList, Flag, Line, Size, bad_name};
-use crate::reader::{Context, Field, Kind, Section, table_of, wrong_type};
-use crate::spec::{Config, Engine, Limits, UnknownOptions};
-use crate::tree::{Entry, Node, Table, Value};
-use crate::wording::{code, did_you_mean, key_part, list, quoted};
+use crate::kinds::{Choice, CpuList, Flag, Line, bad_name};
+use crate::quantity::Quantity;
+use crate::reader::{Context, Field, Section, table_of, wrong_type};
+use crate::spec::{Config, Engine, Limits};
+use crate::tree::{Entry, Node, Value};
+use crate::wording::{choices, code, key_part, quoted};
 
-const KEYS: [&str; 5] = ["extends", "file", "set", "memory", "cpus"];
-const ROCKSDB_KEYS: [&str; 8] = [
-    "extends",
-    "file",
-    "set",
-    "load",
-    "unknown-options",
-    "statistics",
-    "memory",
-    "cpus",
-];
-const UNKNOWN_OPTIONS: Choice<UnknownOptions> = Choice(&[
-    ("refuse", UnknownOptions::Refuse),
-    ("skip", UnknownOptions::Skip),
-]);
+/// Keys of a config, which stand where its name should be in `[config.sqlite]` instead of `[config.sqlite.NAME]`.
+const NOT_NAMES: [&str; 4] = ["extends", "file", "set", "load"];
 
-/// The keys that a config of an engine may have.
-fn keys_of(engine: Engine) -> &'static [&'static str] {
-    match engine {
-        Engine::RocksDb => &ROCKSDB_KEYS,
-        _ => &KEYS,
-    }
-}
+/// Whether options that a version doesn't know are left out.
+const UNKNOWN_OPTIONS: Choice<bool> = Choice(&[("refuse", false), ("skip", true)]);
 
 /// Below this no server starts.
 const MEMORY_LEAST: u64 = 64 << 20;
 
 /// The name of the config of an engine that has none.
 pub(crate) const IMPLICIT: &str = "default";
+
+/// Options in the engine's notation.
+type Options = Vec<(String, String)>;
 
 /// A config as it was written.
 struct Written {
@@ -45,10 +31,10 @@ struct Written {
     place: Place,
     extends: Option<(String, Place)>,
     file: Option<String>,
-    set: Vec<(String, String)>,
-    load: Vec<(String, String)>,
+    set: Options,
+    load: Options,
     limits: Limits,
-    unknown_options: Option<UnknownOptions>,
+    skips_unknown_options: Option<bool>,
     statistics: Option<bool>,
 }
 
@@ -67,46 +53,29 @@ pub(crate) fn read(
     entry: Option<Entry>,
     engines: &[Engine],
 ) -> Field<Vec<Declared>> {
-    let errors = error_count(cx);
+    let errors = cx.errors();
     let mut written = Vec::new();
-    if let Some(entry) = entry {
-        let names: Vec<&str> = ENGINES.iter().map(|(name, _)| *name).collect();
-        if let Some(mut section) = Section::of(cx, "config", entry.node, &names) {
-            let mut tables: Vec<(Engine, Entry)> = ENGINES
-                .iter()
-                .filter_map(|(name, engine)| Some((*engine, section.take(name)?)))
-                .collect();
-            tables.sort_by_key(|(_, entry)| entry.key_place);
-            for (engine, entry) in tables {
-                let path = section.name_of(&entry.key);
-                let table = table_of(cx, &path, entry.node).unwrap_or_default();
-                for entry in table.entries {
-                    written.extend(config(cx, engine, &path, entry));
-                }
+    if let Some(mut section) = entry.and_then(|entry| Section::of(cx, "config", entry.node)) {
+        let take = |(name, engine)| Some((engine, section.take(name)?));
+        let mut tables: Vec<(Engine, Entry)> = ENGINES.into_iter().filter_map(take).collect();
+        tables.sort_by_key(|(_, entry)| entry.key_place);
+        for (engine, entry) in tables {
+            let path = section.name_of(&entry.key);
+            let table = table_of(cx, &path, entry.node).unwrap_or_default();
+            for entry in table.entries {
+                written.extend(config(cx, engine, &path, entry));
             }
         }
+        section.finish(cx);
     }
     written.sort_by_key(|config| config.place);
     let mut declared = extend(cx, &written);
     for &engine in engines {
         if !written.iter().any(|config| config.engine == engine) {
-            let config = Config {
-                name: IMPLICIT.to_owned(),
-                engine,
-                files: Vec::new(),
-                set: Vec::new(),
-                load: Vec::new(),
-                limits: Limits::default(),
-                unknown_options: UnknownOptions::default(),
-                statistics: false,
-            };
-            cx.resolve(
-                format!("config.{}.{IMPLICIT}", engine_name(engine)),
-                "{}".to_owned(),
-                Place::Nowhere,
-            );
+            let key = format!("config.{}.{IMPLICIT}", engine.name());
+            cx.resolve(key, "{}".to_owned(), Place::Nowhere);
             declared.push(Declared {
-                config,
+                config: Config::new(IMPLICIT, engine),
                 place: Place::Nowhere,
                 is_extended: false,
             });
@@ -115,15 +84,8 @@ pub(crate) fn read(
     Field {
         value: declared,
         place: Place::Nowhere,
-        trusted: error_count(cx) == errors,
+        trusted: cx.errors() == errors,
     }
-}
-
-fn error_count(cx: &Context<'_>) -> usize {
-    cx.diagnostics
-        .iter()
-        .filter(|diagnostic| diagnostic.severity == crate::Severity::Error)
-        .count()
 }
 
 fn config(
@@ -134,226 +96,153 @@ fn config(
 ) -> Option<Written> {
     let path = format!("{engine_path}.{}", key_part(&entry.key));
     let (name, place) = (entry.key, entry.key_place);
+    if NOT_NAMES.contains(&name.as_str()) {
+        let header = code(&format!("[{engine_path}.NAME]"));
+        let message = format!("{} is a key of a config, not a config", code(&path));
+        cx.report(
+            Diagnostic::error("plan::bad-name", place, message)
+                .label("not a name")
+                .help(format!("name the config: {header}")),
+        );
+        return None;
+    }
     let name_is_bad = bad_name("a config has a name that cannot be used", &name, place);
     let is_named = name_is_bad.is_none();
     cx.diagnostics.extend(name_is_bad);
-    if is_stray_key(engine, &name, &entry.node) {
-        cx.report(wrong_type(&path, &entry.node, "a config").help(format!(
-            "name the config: {}",
-            code(&format!("[{engine_path}.NAME]"))
-        )));
-        return None;
-    }
-    let mut section = Section::of(cx, &path, entry.node, keys_of(engine))?;
-    let mut text = |cx: &mut Context<'_>, key: &str| {
-        let entry = section.take(key)?;
-        let key = section.name_of(key);
-        let text = cx.read(&key, &entry.node, &Line)?;
-        cx.resolve(key, quoted(&text), entry.node.place);
-        Some((text, entry.node.place))
-    };
-    let extends = text(cx, "extends");
-    let file = text(cx, "file").map(|(file, _)| file);
+    let notes = cx.resolved.len();
+    let section = &mut Section::of(cx, &path, entry.node)?;
+    let extends_at = section.place_of("extends");
+    let extends = cx.given(section, "extends", &Line);
+    let file = cx.given(section, "file", &Line);
+    let memory = Quantity::size(MEMORY_LEAST..=u64::MAX);
     let limits = Limits {
-        memory_bytes: given(cx, &mut section, "memory", &Size(MEMORY_LEAST..=u64::MAX)),
-        cpus: given(cx, &mut section, "cpus", &CpuList),
+        memory_bytes: cx.given(section, "memory", &memory),
+        cpus: cx.given(section, "cpus", &CpuList),
     };
-    let unknown_options = given(cx, &mut section, "unknown-options", &UNKNOWN_OPTIONS);
-    let statistics = given(cx, &mut section, "statistics", &Flag);
-    let [set, load] = ["set", "load"].map(|key| {
-        let path = section.name_of(key);
-        let table = section
-            .take(key)
-            .and_then(|entry| table_of(cx, &path, entry.node))
-            .unwrap_or_default();
-        options(cx, engine, &path, table)
-    });
-    let is_plain = extends.is_none() && file.is_none() && set.is_empty() && load.is_empty();
-    let is_bare = limits == Limits::default() && unknown_options.is_none() && statistics.is_none();
-    if is_plain && is_bare {
+    let (mut load, mut skips_unknown_options, mut statistics) = (Options::new(), None, None);
+    if engine == Engine::RocksDb {
+        skips_unknown_options = cx.given(section, "unknown-options", &UNKNOWN_OPTIONS);
+        statistics = cx.given(section, "statistics", &Flag);
+    }
+    let set = options(cx, engine, section, "set");
+    if engine == Engine::RocksDb {
+        load = options(cx, engine, section, "load");
+    }
+    section.finish(cx);
+    if cx.resolved.len() == notes {
         cx.resolve(path, "{}".to_owned(), place);
     }
     is_named.then_some(Written {
         name,
         engine,
         place,
-        extends,
+        extends: extends.map(|name| (name, extends_at)),
         file,
         set,
         load,
         limits,
-        unknown_options,
+        skips_unknown_options,
         statistics,
     })
 }
 
-/// The value of a key that has no default.
-fn given<K: Kind>(
-    cx: &mut Context<'_>,
-    section: &mut Section,
-    key: &str,
-    kind: &K,
-) -> Option<K::Value> {
-    let entry = section.take(key)?;
-    let name = section.name_of(key);
-    let value = cx.read(&name, &entry.node, kind)?;
-    cx.resolve(name, kind.show(&value), entry.node.place);
-    Some(value)
-}
-
-/// Whether this is a key of a config where the name of one should be: `[config.sqlite]` instead of
-/// `[config.sqlite.NAME]`.
-fn is_stray_key(engine: Engine, name: &str, node: &Node) -> bool {
-    let keys = keys_of(engine);
-    let is_config = match &node.value {
-        Value::Table(table) => {
-            table.entries.is_empty()
-                || table
-                    .entries
-                    .iter()
-                    .any(|entry| keys.contains(&entry.key.as_str()))
-        }
-        Value::Broken => true,
-        _ => false,
-    };
-    keys.contains(&name) && !is_config
-}
-
-/// Options in the engine's notation.
-fn options(
-    cx: &mut Context<'_>,
-    engine: Engine,
-    path: &str,
-    table: Table,
-) -> Vec<(String, String)> {
+/// Reads a table of options in the engine's notation.
+fn options(cx: &mut Context<'_>, engine: Engine, section: &mut Section, key: &str) -> Options {
+    let path = section.name_of(key);
     let mut options: Vec<(String, String, Place)> = Vec::new();
-    for entry in table.entries {
-        let key = format!("{path}.{}", key_part(&entry.key));
-        let is_word = entry
-            .key
-            .starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && entry
-                .key
+    for Entry {
+        key: name,
+        key_place: place,
+        node,
+    } in cx.table(section, key).entries
+    {
+        let key = format!("{path}.{}", key_part(&name));
+        let is_word = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name
                 .chars()
-                .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.' || c == '-');
+                .all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c));
         if !is_word {
+            let (path, name) = (code(&path), code(&name));
+            let message = format!("{path} has an option with a name that cannot be used: {name}");
             cx.report(
-                Diagnostic::error(
-                    "plan::bad-name",
-                    entry.key_place,
-                    format!("{} has an option with a name that cannot be used: {}", code(path), code(&entry.key)),
-                )
-                .label("not the name of an option")
-                .help("a name begins with a letter or `_` and goes on with letters, digits, `_`, `-` or `.`"),
+                Diagnostic::error("plan::bad-name", place, message)
+                    .label("not the name of an option")
+                    .help("a name begins with a letter or `_` and goes on with letters, digits, `_`, `-` or `.`"),
             );
             continue;
         }
         // Engines do not tell upper case from lower in these names.
-        if let Some((_, _, first)) = options
-            .iter()
-            .find(|(name, ..)| name.eq_ignore_ascii_case(&entry.key))
-        {
+        let mut others = options.iter();
+        if let Some((_, _, first)) = others.find(|(other, ..)| other.eq_ignore_ascii_case(&name)) {
+            let message = format!("{} is given twice", code(&name));
             cx.report(
-                Diagnostic::error(
-                    "plan::duplicate-key",
-                    entry.key_place,
-                    format!("{} is given twice", code(&entry.key)),
-                )
-                .label("given again")
-                .also(*first, "first given here"),
+                Diagnostic::error("plan::duplicate-key", place, message)
+                    .label("given again")
+                    .also(*first, "first given here"),
             );
             continue;
         }
-        if let Some((value, shown)) = option(cx, engine, &key, &entry.node) {
-            cx.resolve(key, shown, entry.node.place);
-            options.push((entry.key, value, entry.key_place));
+        if let Some((value, shown)) = option(cx, engine, &key, &node) {
+            cx.resolve(key, shown, node.place);
+            options.push((name, value, place));
         }
     }
-    options
-        .into_iter()
-        .map(|(name, value, _)| (name, value))
-        .collect()
+    let options = options.into_iter();
+    options.map(|(name, value, _)| (name, value)).collect()
 }
 
-/// A value in the engine's notation and in the plan's.
+/// Returns a value in the engine's notation and in the plan's.
 fn option(
     cx: &mut Context<'_>,
     engine: Engine,
     key: &str,
     node: &Node,
 ) -> Option<(String, String)> {
-    match &node.value {
-        Value::Broken => None,
+    let flag = match &node.value {
+        Value::Boolean(flag) => Some(*flag),
+        Value::Bare(text) => text.parse().ok(),
+        _ => None,
+    };
+    if let Some(flag) = flag {
         // RocksDB knows no other words for them.
-        Value::Boolean(flag) if engine == Engine::RocksDb => {
-            Some((flag.to_string(), flag.to_string()))
+        let (on, off) = match engine {
+            Engine::RocksDb => ("true", "false"),
+            _ => ("on", "off"),
+        };
+        let text = if flag { on } else { off };
+        return Some((text.to_owned(), flag.to_string()));
+    }
+    let help = match &node.value {
+        Value::Integer(text) | Value::Float(text) => return Some((text.clone(), text.clone())),
+        Value::Bare(text) if text.parse::<f64>().is_ok() => {
+            return Some((text.clone(), text.clone()));
         }
-        Value::Boolean(flag) => Some((
-            if *flag { "on" } else { "off" }.to_owned(),
-            flag.to_string(),
-        )),
-        Value::Integer(text, _) | Value::Float(text, _) => Some((text.clone(), text.clone())),
-        Value::String(text) if text.is_empty() => Some((String::new(), quoted(""))),
-        Value::String(_) => {
+        Value::String(text) | Value::Bare(text) if text.is_empty() => {
+            return Some((String::new(), quoted("")));
+        }
+        Value::Table(_) => "an option's name that has a dot stands in quotes: `\"a.b\" = 1`",
+        Value::Datetime | Value::List(_) => "write it as a string, as the engine reads it",
+        _ => {
             let text = cx.read(key, node, &Line)?;
             let shown = quoted(&text);
-            Some((text, shown))
+            return Some((text, shown));
         }
-        Value::Table(_) => {
-            cx.report(
-                wrong_type(key, node, "a value")
-                    .help("an option's name that has a dot stands in quotes: `\"a.b\" = 1`"),
-            );
-            None
-        }
-        Value::Datetime | Value::List(_) => {
-            cx.report(
-                wrong_type(key, node, "a value")
-                    .help("write it as a string, as the engine reads it"),
-            );
-            None
-        }
-    }
+    };
+    cx.report(wrong_type(key, node, "a value").help(help));
+    None
 }
 
 /// Applies what configs extend. A config that extends what is not there, or itself, is reported.
 fn extend(cx: &mut Context<'_>, written: &[Written]) -> Vec<Declared> {
     let parent_of = |config: &Written| {
         let (name, _) = config.extends.as_ref()?;
-        written
-            .iter()
-            .position(|other| other.engine == config.engine && other.name == *name)
+        let is_parent = |it: &Written| it.engine == config.engine && it.name == *name;
+        written.iter().position(is_parent)
     };
     let mut declared = Vec::new();
     for (index, config) in written.iter().enumerate() {
-        if let Some((name, place)) = &config.extends
-            && parent_of(config).is_none()
-        {
-            let names = names_of(written, config.engine);
-            let engine = engine_name(config.engine);
-            let elsewhere = written.iter().find(|other| other.name == *name);
-            let mut diagnostic = Diagnostic::error(
-                "plan::unknown-config",
-                *place,
-                format!(
-                    "config {} extends an unknown config: {}",
-                    code(&config.name),
-                    code(name)
-                ),
-            )
-            .label(format!("no config of {} has this name", code(engine)))
-            .help(format!(
-                "{}configs here: {}",
-                did_you_mean(name, &names),
-                list(&names)
-            ));
-            if let Some(other) = elsewhere {
-                diagnostic = diagnostic.also(
-                    other.place,
-                    format!("this one is of {}", code(engine_name(other.engine))),
-                );
-            }
-            cx.report(diagnostic);
+        if let (Some((name, place)), None) = (&config.extends, parent_of(config)) {
+            report_unknown(cx, written, config, name, *place);
         }
         // From the config itself up to the one that extends none.
         let mut line = vec![index];
@@ -367,83 +256,86 @@ fn extend(cx: &mut Context<'_>, written: &[Written]) -> Vec<Declared> {
             }
             line.push(parent);
         }
-        let mut files = Vec::new();
-        let (mut set, mut load) = (Vec::new(), Vec::new());
-        let mut limits = Limits::default();
-        let (mut unknown_options, mut statistics) = (None, None);
-        for &ancestor in line.iter().rev() {
-            let own = &written[ancestor].limits;
-            unknown_options = written[ancestor].unknown_options.or(unknown_options);
-            statistics = written[ancestor].statistics.or(statistics);
-            limits.memory_bytes = own.memory_bytes.or(limits.memory_bytes);
-            limits.cpus = own.cpus.clone().or(limits.cpus);
-            files.extend(written[ancestor].file.clone());
-            merge(&mut set, &written[ancestor].set);
-            merge(&mut load, &written[ancestor].load);
+        let mut whole = Config::new(&config.name, config.engine);
+        for own in line.iter().rev().map(|&ancestor| &written[ancestor]) {
+            whole.files.extend(own.file.clone());
+            put_over(&mut whole.set, &own.set);
+            put_over(&mut whole.load, &own.load);
+            let limits = &mut whole.limits;
+            limits.memory_bytes = own.limits.memory_bytes.or(limits.memory_bytes);
+            limits.cpus = own.limits.cpus.clone().or(limits.cpus.take());
+            let skips = own.skips_unknown_options;
+            whole.skips_unknown_options = skips.unwrap_or(whole.skips_unknown_options);
+            whole.statistics = own.statistics.unwrap_or(whole.statistics);
         }
-        let is_extended = written.iter().any(|other| parent_of(other) == Some(index));
-        let config = Config {
-            name: config.name.clone(),
-            engine: config.engine,
-            files,
-            set,
-            load,
-            limits,
-            unknown_options: unknown_options.unwrap_or_default(),
-            statistics: statistics.unwrap_or(false),
-        };
         declared.push(Declared {
-            config,
-            place: written[index].place,
-            is_extended,
+            config: whole,
+            place: config.place,
+            is_extended: written.iter().any(|other| parent_of(other) == Some(index)),
         });
     }
     declared
 }
 
 /// Puts options over those of the config that is extended.
-fn merge(options: &mut Vec<(String, String)>, over: &[(String, String)]) {
-    for (name, value) in over {
-        match options
-            .iter_mut()
-            .find(|(other, _)| other.eq_ignore_ascii_case(name))
-        {
-            Some(earlier) => *earlier = (name.clone(), value.clone()),
-            None => options.push((name.clone(), value.clone())),
+fn put_over(options: &mut Options, over: &Options) {
+    for option in over {
+        let mut earlier = options.iter_mut();
+        match earlier.find(|(other, _)| other.eq_ignore_ascii_case(&option.0)) {
+            Some(earlier) => *earlier = option.clone(),
+            None => options.push(option.clone()),
         }
     }
 }
 
+fn report_unknown(
+    cx: &mut Context<'_>,
+    written: &[Written],
+    config: &Written,
+    name: &str,
+    place: Place,
+) {
+    let same_engine = written.iter().filter(|it| it.engine == config.engine);
+    let names: Vec<&str> = same_engine.map(|it| it.name.as_str()).collect();
+    let (own, shown) = (code(&config.name), code(name));
+    let message = format!("config {own} extends an unknown config: {shown}");
+    let elsewhere = written.iter().find(|other| other.name == name);
+    let engine = code(config.engine.name());
+    cx.report(
+        unknown(place, message, elsewhere.map(|it| (it.engine, it.place)))
+            .label(format!("no config of {engine} has this name"))
+            .help(choices(name, "configs here", &names)),
+    );
+}
+
+/// Returns the error that a config is unknown where it is named; `elsewhere` is one of this name of another engine.
+pub(crate) fn unknown(
+    place: Place,
+    message: String,
+    elsewhere: Option<(Engine, Place)>,
+) -> Diagnostic {
+    let diagnostic = Diagnostic::error("plan::unknown-config", place, message);
+    match elsewhere {
+        Some((engine, place)) => {
+            let label = format!("this one is of {}", code(engine.name()));
+            diagnostic.also(place, label)
+        }
+        None => diagnostic,
+    }
+}
+
 fn report_circle(cx: &mut Context<'_>, written: &[Written], line: &[usize]) {
-    let place_of = |index: usize| {
-        written[index]
-            .extends
-            .as_ref()
-            .map_or(Place::Nowhere, |(_, place)| *place)
-    };
-    let mut names: Vec<&str> = line
-        .iter()
-        .map(|&index| written[index].name.as_str())
-        .collect();
-    names.push(names[0]);
-    let way = names.join(" -> ");
-    let mut diagnostic = Diagnostic::error(
-        "plan::extends-cycle",
-        place_of(line[0]),
-        format!("config {} extends itself: {}", code(names[0]), code(&way)),
-    )
-    .label("goes round in a circle")
-    .help("take one `extends` of the circle out");
-    for &index in &line[1..] {
+    let extends = |index: &usize| written[*index].extends.as_ref();
+    let place_of = |index| extends(index).map_or(Place::Nowhere, |(_, place)| *place);
+    let names = line.iter().chain(&line[..1]);
+    let names: Vec<&str> = names.map(|&index| written[index].name.as_str()).collect();
+    let way = code(&names.join(" -> "));
+    let message = format!("config {} extends itself: {way}", code(names[0]));
+    let mut diagnostic = Diagnostic::error("plan::extends-cycle", place_of(&line[0]), message)
+        .label("goes round in a circle")
+        .help("take one `extends` of the circle out");
+    for index in &line[1..] {
         diagnostic = diagnostic.also(place_of(index), "and on from here");
     }
     cx.report(diagnostic);
-}
-
-fn names_of(written: &[Written], engine: Engine) -> Vec<&str> {
-    written
-        .iter()
-        .filter(|config| config.engine == engine)
-        .map(|config| config.name.as_str())
-        .collect()
 }

@@ -9,6 +9,15 @@ pub struct Span {
     pub end: usize,
 }
 
+impl From<std::ops::Range<usize>> for Span {
+    fn from(range: std::ops::Range<usize>) -> Self {
+        Self {
+            start: range.start,
+            end: range.end,
+        }
+    }
+}
+
 /// Where a diagnostic points to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
@@ -23,6 +32,43 @@ pub enum Place {
     },
     /// The plan as a whole: what is wrong is that something is absent.
     Nowhere,
+}
+
+impl Place {
+    /// Returns the place of the bytes `start..end` of what is here.
+    pub(crate) fn part(self, start: usize, end: usize) -> Self {
+        let part = |span: Span| Span::from(span.start + start..span.start + end);
+        match self {
+            Self::File(span) => Self::File(part(span)),
+            Self::Set { index, span } => Self::Set {
+                index,
+                span: part(span),
+            },
+            Self::Nowhere => Self::Nowhere,
+        }
+    }
+
+    /// Returns the line and column, from 1, in the plan's text, the column in characters; `None` when it is not there.
+    pub fn position(self, text: &str) -> Option<(u32, u32)> {
+        let Self::File(span) = self else {
+            return None;
+        };
+        let before = &text[..text.floor_char_boundary(span.start)];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let from_one = |count: usize| u32::try_from(count + 1).unwrap_or(u32::MAX);
+        Some((
+            from_one(before.matches('\n').count()),
+            from_one(before[line_start..].chars().count()),
+        ))
+    }
+
+    /// Returns this place, or `other` if this one is nowhere.
+    pub(crate) fn or(self, other: Self) -> Self {
+        match self {
+            Self::Nowhere => other,
+            _ => self,
+        }
+    }
 }
 
 /// Whether a plan can be run in spite of a diagnostic.
@@ -93,60 +139,23 @@ impl Diagnostic {
         self.help.push(help.into());
         self
     }
-
-    /// The line and column, from 1, of its place in the plan's text, the column in characters; `None` when it is not
-    /// in the text.
-    pub fn position(&self, text: &str) -> Option<(u32, u32)> {
-        match self.place {
-            Place::File(span) => Some(position(text, span.start)),
-            Place::Set { .. } | Place::Nowhere => None,
-        }
-    }
-}
-
-/// The line and column, from 1, of a byte of `text`; the column in characters.
-pub(crate) fn position(text: &str, byte: usize) -> (u32, u32) {
-    position_among(text, &line_starts(text), byte)
-}
-
-/// Where each line but the first begins.
-pub(crate) fn line_starts(text: &str) -> Vec<usize> {
-    let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-    newlines.map(|(at, _)| at + 1).collect()
-}
-
-/// [`position`] in a text whose lines are known.
-pub(crate) fn position_among(text: &str, line_starts: &[usize], byte: usize) -> (u32, u32) {
-    let byte = text.floor_char_boundary(byte);
-    let lines_before = line_starts.partition_point(|&start| start <= byte);
-    let line_start = lines_before.checked_sub(1).map_or(0, |at| line_starts[at]);
-    let line = lines_before + 1;
-    let column = text[line_start..byte].chars().count() + 1;
-    (
-        u32::try_from(line).unwrap_or(u32::MAX),
-        u32::try_from(column).unwrap_or(u32::MAX),
-    )
 }
 
 #[cfg(test)]
 mod tests {
-    use super::position;
+    use super::Place;
 
     #[test]
     fn positions_count_lines_and_characters_from_one() {
         let text = "a\nüb = 1\r\n\nz";
-        assert_eq!(position(text, 0), (1, 1));
-        assert_eq!(position(text, 2), (2, 1));
-        assert_eq!(
-            position(text, 4),
-            (2, 2),
-            "a character of two bytes is one column"
-        );
-        assert_eq!(position(text, text.len()), (4, 2));
-        assert_eq!(
-            position(text, 3),
-            (2, 1),
-            "a byte within a character is at the character"
-        );
+        let position = |byte| Place::File((byte..byte).into()).position(text);
+        assert_eq!(position(0), Some((1, 1)));
+        assert_eq!(position(2), Some((2, 1)));
+        let after_two_bytes = position(4);
+        assert_eq!(after_two_bytes, Some((2, 2)), "of one character");
+        assert_eq!(position(text.len()), Some((4, 2)));
+        let within_a_character = position(3);
+        assert_eq!(within_a_character, Some((2, 1)));
+        assert_eq!(Place::Nowhere.position(text), None);
     }
 }

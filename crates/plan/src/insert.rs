@@ -4,9 +4,9 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::diagnostic::{Diagnostic, Place};
-use crate::kinds::{Choice, Count, Flag, Optional, Rate, SmallCount, Time};
-use crate::quantity::show_count;
-use crate::reader::{Context, Field, Section, check_pair};
+use crate::kinds::{Choice, Flag, Optional};
+use crate::quantity::{COUNT, Quantity, RATE_MOST};
+use crate::reader::{Context, Field, Section};
 use crate::spec::{
     IndexSet, IndexStatements, Insert, InsertStep, InsertStepKind, Query, Tables, Workload,
 };
@@ -17,36 +17,6 @@ use crate::variants::Reader;
 use crate::wording::code;
 
 const PATH: &str = "workload.insert";
-
-const KEYS: [&str; 21] = [
-    "initial-rows",
-    "write-rows",
-    "read-write-time",
-    "delete-per-insert",
-    "transactions",
-    "tables",
-    "partitions",
-    "long-transaction",
-    "indexes",
-    "index-statements",
-    "bulk-load",
-    "data-length-min",
-    "data-length-max",
-    "checks",
-    "error-limit",
-    "attempts",
-    "settle-at-least",
-    "settle-at-most",
-    "steps",
-    "step",
-    // Read by those who read this for each variant.
-    "variant",
-];
-
-/// The keys that a step's table may have.
-pub(crate) const STEP_KEYS: [&str; 4] = ["rows", "rows-per-commit", "rate", "time"];
-const WRITE_STEP_KEYS: [&str; 2] = ["rows", "rows-per-commit"];
-const QUERY_STEP_KEYS: [&str; 3] = ["rate", "rows-per-commit", "time"];
 
 /// The width of the column `data`.
 const DATA_LONGEST: u32 = 4000;
@@ -111,20 +81,6 @@ impl StepSort for Sort {
         "`l.i0`, `l.x`, `l.i1`, `l.i2`, `settle`, `qrN` and `qpN` with N rows written per second"
             .to_owned()
     }
-
-    fn dotted(part: &str) -> Option<&'static str> {
-        (part == "l").then_some("l.i1")
-    }
-
-    fn keys(self, (): &()) -> Vec<&str> {
-        match self {
-            Self::Load | Self::Index | Self::WriteMost | Self::WriteRest => {
-                WRITE_STEP_KEYS.to_vec()
-            }
-            Self::Query { .. } => QUERY_STEP_KEYS.to_vec(),
-            Self::Settle => Vec::new(),
-        }
-    }
 }
 
 /// `qr100` -> the query with its rate.
@@ -138,7 +94,7 @@ fn query(name: &str) -> Option<Sort> {
     if !is_number || number.starts_with('0') {
         return None;
     }
-    let rate = number.parse().ok().filter(|rate| *rate <= Rate::MOST)?;
+    let rate = number.parse().ok().filter(|rate| *rate <= RATE_MOST)?;
     Some(Sort::Query { query, rate })
 }
 
@@ -175,11 +131,11 @@ impl Reader for InsertReader {
 }
 
 fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<Insert> {
-    let section = &mut Section::of(cx, PATH, node, &KEYS)?;
-    let rows = Count(1..=ROWS_MOST);
+    let section = &mut Section::of(cx, PATH, node)?;
+    let rows = Quantity::count(1..=ROWS_MOST);
     let initial_rows = cx.field(section, "initial-rows", &rows, 100_000);
     let write_rows = cx.field(section, "write-rows", &rows, 100_000);
-    let time = Time(Duration::from_secs(1)..=TIME_MOST);
+    let time = Quantity::time(Duration::from_secs(1)..=TIME_MOST);
     let read_write_time = cx.field(section, "read-write-time", &time, Duration::from_secs(10));
     let delete_per_insert = cx.field(section, "delete-per-insert", &Flag, true);
     let transactions = Choice(&[("big", Transactions::Big), ("small", Transactions::Small)]);
@@ -189,61 +145,64 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<I
         ("shared", Tables::Shared),
     ]);
     let tables = cx.field(section, "tables", &tables, Tables::PerClient);
-    let partitions = cx.field(section, "partitions", &SmallCount(0..=PARTITIONS_MOST), 0);
-    let long_transaction = Optional(Time(Duration::from_millis(1)..=TIME_MOST), "none");
-    let long_transaction = cx.field(section, "long-transaction", &long_transaction, None);
+    let partitions = cx.field(
+        section,
+        "partitions",
+        &Quantity::count(0..=PARTITIONS_MOST),
+        0,
+    );
+    let hold = Optional(Quantity::time(Duration::from_millis(1)..=TIME_MOST), "none");
     let indexes = Choice(&[
         ("current", IndexSet::Current),
         ("before-2023-12", IndexSet::Before2023Dec),
     ]);
-    let indexes = cx.field(section, "indexes", &indexes, IndexSet::Current);
-    let index_statements = Choice(&[
+    let statements = Choice(&[
         ("usual", IndexStatements::Usual),
         ("one", IndexStatements::One),
         ("each", IndexStatements::Each),
     ]);
-    let index_statements = cx.field(
-        section,
-        "index-statements",
-        &index_statements,
-        IndexStatements::Usual,
-    );
-    let bulk_load = cx.field(section, "bulk-load", &Flag, false);
-    let data_length_min = cx.field(
-        section,
-        "data-length-min",
-        &SmallCount(1..=DATA_LONGEST),
-        10,
-    );
-    let data_length_max = cx.field(
-        section,
-        "data-length-max",
-        &SmallCount(1..=DATA_LONGEST),
-        20,
-    );
-    let terms = terms::read(cx, section);
+    let length = Quantity::count(1..=DATA_LONGEST);
+    let mut insert = Insert {
+        steps: Vec::new(),
+        initial_rows: initial_rows.value,
+        write_rows: write_rows.value,
+        read_write_time: read_write_time.value,
+        delete_per_insert: delete_per_insert.value,
+        tables: tables.value,
+        partitions: partitions.value,
+        long_transaction: cx.value(section, "long-transaction", &hold, None),
+        indexes: cx.value(section, "indexes", &indexes, IndexSet::Current),
+        index_statements: cx.value(
+            section,
+            "index-statements",
+            &statements,
+            IndexStatements::Usual,
+        ),
+        bulk_load: cx.value(section, "bulk-load", &Flag, false),
+        data_length: cx.pair(
+            section,
+            ["data-length-min", "data-length-max"],
+            &length,
+            [10, 20],
+        ),
+        terms: terms::read(cx, section),
+    };
 
     let names = step::names(cx, section, &());
     let defaults = Defaults {
         initial_rows: initial_rows.clone(),
         write_rows: write_rows.clone(),
-        read_write_time: read_write_time.clone(),
+        read_write_time,
         transactions: transactions.value,
     };
     let steps = step::steps(cx, section, &names, &(), |cx, name, section| {
         step(cx, name, section, &defaults)
     });
 
+    section.finish(cx);
     if names.trusted {
         check_order(cx, &names);
     }
-    check_pair(
-        cx,
-        section,
-        ["data-length-min", "data-length-max"],
-        [&data_length_min, &data_length_max],
-        |length| length.to_string(),
-    );
     if partitions.trusted
         && initial_rows.trusted
         && write_rows.trusted
@@ -275,27 +234,11 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<I
         }
     }
 
-    Some(Insert {
-        steps: steps
-            .into_iter()
-            .map(|step| InsertStep {
-                name: step.name,
-                kind: step.kind,
-            })
-            .collect(),
-        initial_rows: initial_rows.value,
-        write_rows: write_rows.value,
-        read_write_time: read_write_time.value,
-        delete_per_insert: delete_per_insert.value,
-        index_statements: index_statements.value,
-        bulk_load: bulk_load.value,
-        tables: tables.value,
-        partitions: partitions.value,
-        long_transaction: long_transaction.value,
-        indexes: indexes.value,
-        data_length: (data_length_min.value, data_length_max.value),
-        terms,
-    })
+    insert.steps = steps.into_iter().map(|read| read.step).collect();
+    for (number, step) in insert.steps.iter_mut().enumerate() {
+        step.number = number as u32;
+    }
+    Some(insert)
 }
 
 /// What a step takes from the workload when it says nothing itself.
@@ -308,10 +251,9 @@ struct Defaults {
 
 /// A step with the places of what decides whether deletes empty the table.
 struct StepRead {
-    name: String,
-    kind: InsertStepKind,
+    step: InsertStep,
     rows: Option<Field<u64>>,
-    rows_per_commit: Option<Field<u32>>,
+    rows_per_commit: Field<u32>,
 }
 
 /// Puts a step together from its name, its table and the workload.
@@ -321,95 +263,70 @@ fn step(
     section: &mut Section,
     defaults: &Defaults,
 ) -> StepRead {
-    let sort = name.sort;
-    let done = |kind, rows, rows_per_commit| StepRead {
-        name: name.name.clone(),
-        kind,
-        rows,
-        rows_per_commit,
+    let per_commit = |cx: &mut Context<'_>, section: &mut Section, sort| {
+        let default = defaults.transactions.rows_per_commit(sort);
+        let kind = Quantity::count(ROWS_PER_COMMIT);
+        cx.field(section, "rows-per-commit", &kind, default)
     };
-
-    match sort {
-        Sort::Settle => done(InsertStepKind::Settle, None, None),
-        Sort::Query { query, rate } => {
-            let rate = cx.field(section, "rate", &Rate, rate);
-            let default = defaults.transactions.rows_per_commit(Sort::Query {
-                query,
-                rate: rate.value,
-            });
-            let per_commit = cx.field(
-                section,
-                "rows-per-commit",
-                &SmallCount(ROWS_PER_COMMIT),
-                default,
-            );
-            let time = Time(Duration::from_secs(1)..=TIME_MOST);
-            let time = cx.inherited(
-                section,
-                "time",
-                &time,
-                &defaults.read_write_time,
-                defaults.read_write_time.value,
-            );
-            let kind = InsertStepKind::Query {
-                query,
-                rate: rate.value,
-                rows_per_commit: per_commit.value,
-                time: time.value,
+    let (kind, rows, rows_per_commit) = match name.sort {
+        Sort::Settle => {
+            let none = Field {
+                value: 0,
+                place: Place::Nowhere,
+                trusted: true,
             };
-            done(kind, None, Some(per_commit))
+            (InsertStepKind::Settle, None, none)
+        }
+        Sort::Query { query, rate } => {
+            let rate = cx.field(section, "rate", &Quantity::rate(), rate).value;
+            let per_commit = per_commit(cx, section, Sort::Query { query, rate });
+            let time = Quantity::time(Duration::from_secs(1)..=TIME_MOST);
+            let from = &defaults.read_write_time;
+            let time = cx.inherited(section, "time", &time, from, from.value).value;
+            (
+                InsertStepKind::Query { query, rate, time },
+                None,
+                per_commit,
+            )
         }
         Sort::Load | Sort::Index | Sort::WriteMost | Sort::WriteRest => {
             // Rows come first for people, but depend on the rows of a commit.
             let at = cx.resolved.len();
-            let default = defaults.transactions.rows_per_commit(sort);
-            let per_commit = cx.field(
-                section,
-                "rows-per-commit",
-                &SmallCount(ROWS_PER_COMMIT),
-                default,
-            );
+            let per_commit = per_commit(cx, section, name.sort);
             let whole = |rows: u64| {
                 let per_commit = u64::from(per_commit.value);
                 (rows / per_commit).max(1) * per_commit
             };
-            let kind = Count(1..=ROWS_MOST);
-            let fifth = defaults.write_rows.value / 5;
-            let rows = match sort {
-                Sort::Load => cx.inherited(
-                    section,
-                    "rows",
-                    &kind,
-                    &defaults.initial_rows,
-                    defaults.initial_rows.value,
-                ),
+            let (initial, written) = (&defaults.initial_rows, &defaults.write_rows);
+            let fifth = written.value / 5;
+            let kind = Quantity::count(1..=ROWS_MOST);
+            let rows = match name.sort {
+                Sort::Load => cx.inherited(section, "rows", &kind, initial, initial.value),
                 Sort::WriteMost => {
-                    let most = defaults.write_rows.value - fifth;
-                    cx.inherited(section, "rows", &kind, &defaults.write_rows, whole(most))
+                    let most = whole(written.value - fifth);
+                    cx.inherited(section, "rows", &kind, written, most)
                 }
-                Sort::WriteRest => {
-                    cx.inherited(section, "rows", &kind, &defaults.write_rows, whole(fifth))
-                }
+                Sort::WriteRest => cx.inherited(section, "rows", &kind, written, whole(fifth)),
                 _ => cx.field(section, "rows", &kind, INDEX_STEP_ROWS),
             };
             cx.resolved[at..].reverse();
-            let (rows_value, rows_per_commit) = (rows.value, per_commit.value);
-            let kind = match sort {
-                Sort::Load => InsertStepKind::Load {
-                    rows: rows_value,
-                    rows_per_commit,
-                },
-                Sort::Index => InsertStepKind::Index {
-                    rows: rows_value,
-                    rows_per_commit,
-                },
-                _ => InsertStepKind::Write {
-                    rows: rows_value,
-                    rows_per_commit,
-                },
+            let kind = match (name.sort, rows.value) {
+                (Sort::Load, rows) => InsertStepKind::Load { rows },
+                (Sort::Index, rows) => InsertStepKind::Index { rows },
+                (_, rows) => InsertStepKind::Write { rows },
             };
-            done(kind, Some(rows), Some(per_commit))
+            (kind, Some(rows), per_commit)
         }
+    };
+    StepRead {
+        step: InsertStep {
+            number: 0,
+            name: name.name.clone(),
+            kind,
+            rows_per_commit: rows_per_commit.value,
+        },
+        rows,
+        rows_per_commit,
     }
 }
 
@@ -515,21 +432,27 @@ fn check_dry(
     deleters: u32,
     delete_per_insert: &Field<bool>,
 ) {
-    let loaded = steps.iter().find_map(|step| match step.kind {
-        InsertStepKind::Load { .. } => step.rows.as_ref(),
+    let loaded = steps.iter().find_map(|read| match read.step.kind {
+        InsertStepKind::Load { .. } => read.rows.as_ref(),
         _ => None,
     });
-    let largest = steps
-        .iter()
-        .filter(|step| {
-            matches!(
-                step.kind,
-                InsertStepKind::Write { .. } | InsertStepKind::Query { .. }
-            )
-        })
-        .filter_map(|step| Some((step, step.rows_per_commit.as_ref()?)))
-        .max_by_key(|(_, per_commit)| per_commit.value);
-    let (Some(loaded), Some((step, per_commit))) = (loaded, largest) else {
+    let writes = |read: &&StepRead| {
+        matches!(
+            read.step.kind,
+            InsertStepKind::Write { .. } | InsertStepKind::Query { .. }
+        )
+    };
+    let largest = steps.iter().filter(writes);
+    let largest = largest.max_by_key(|read| read.rows_per_commit.value);
+    let (
+        Some(loaded),
+        Some(StepRead {
+            step,
+            rows_per_commit: per_commit,
+            ..
+        }),
+    ) = (loaded, largest)
+    else {
         return;
     };
     let needed = COMMITS_IN_TABLE * u64::from(per_commit.value) * u64::from(deleters);
@@ -560,7 +483,7 @@ fn check_dry(
     )
     .label(format!(
         "at least {} rows are needed: {COMMITS_IN_TABLE} commits' worth",
-        show_count(needed)
+        COUNT.format(needed)
     ))
     .help(format!(
         "load more rows, commit fewer at once, or set `{PATH}.delete-per-insert = false`"

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::diagnostic::{Diagnostic, Place};
-use crate::kinds::{ByteRate, Count, Share, SmallCount, Time};
+use crate::quantity::Quantity;
 use crate::reader::{Context, Field, Section};
 use crate::spec::{Kv, KvRead, KvStep, KvStepKind, Workload};
 use crate::step::{self, StepNames, StepSort};
@@ -14,31 +14,6 @@ use crate::variants::Reader;
 use crate::wording::code;
 
 const PATH: &str = "workload.kv";
-
-const KEYS: [&str; 18] = [
-    "keys",
-    "key-size",
-    "value-size",
-    "compression-ratio",
-    "write-rate",
-    "read-time",
-    "read-write-time",
-    "scan-length",
-    "multiget-keys",
-    "verify-share",
-    "checks",
-    "error-limit",
-    "attempts",
-    "settle-at-least",
-    "settle-at-most",
-    "steps",
-    "step",
-    // Read by those who read this for each variant.
-    "variant",
-];
-
-/// The keys that a step's table may have.
-pub(crate) const STEP_KEYS: [&str; 3] = ["time", "write-rate", "writes"];
 
 /// Versions of values count as far, and further than anyone has keys.
 const KEYS_MOST: u64 = 100_000_000_000;
@@ -119,15 +94,6 @@ impl StepSort for Sort {
     fn names((): &()) -> Vec<&str> {
         STEPS.iter().map(|(name, _)| *name).collect()
     }
-
-    fn keys(self, (): &()) -> Vec<&str> {
-        match self {
-            Self::FillSeq | Self::Drain | Self::Flush => Vec::new(),
-            Self::Read(_) | Self::Overwrite => vec!["time"],
-            Self::ReadWhileWriting(_) => vec!["time", "write-rate"],
-            Self::OverwriteSome => vec!["writes"],
-        }
-    }
 }
 
 /// `[workload.kv]`
@@ -142,19 +108,34 @@ impl Reader for KvReader {
 }
 
 fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
-    let section = &mut Section::of(cx, PATH, node, &KEYS)?;
-    let keys = cx.field(section, "keys", &Count(1..=KEYS_MOST), 1_000_000);
-    let key_size = cx.field(section, "key-size", &SmallCount(KEY_SIZE), 20);
-    let value_size = cx.field(section, "value-size", &SmallCount(VALUE_SIZE), 400);
-    let compression_ratio = cx.field(section, "compression-ratio", &Share, 0.5);
-    let write_rate = cx.field(section, "write-rate", &ByteRate, 2 << 20);
-    let time = Time(Duration::from_secs(1)..=TIME_MOST);
+    let section = &mut Section::of(cx, PATH, node)?;
+    let keys = cx.field(section, "keys", &Quantity::count(1..=KEYS_MOST), 1_000_000);
+    let key_size = cx.value(section, "key-size", &Quantity::count(KEY_SIZE), 20);
+    let value_size = cx.value(section, "value-size", &Quantity::count(VALUE_SIZE), 400);
+    let compression_ratio = cx.value(section, "compression-ratio", &Quantity::share(), 0.5);
+    let write_rate = cx.field(section, "write-rate", &Quantity::byte_rate(), 2 << 20);
+    let time = Quantity::time(Duration::from_secs(1)..=TIME_MOST);
     let read_time = cx.field(section, "read-time", &time, Duration::from_secs(5));
     let read_write_time = cx.field(section, "read-write-time", &time, Duration::from_secs(10));
-    let scan_length = cx.field(section, "scan-length", &SmallCount(ENTRIES), 10);
-    let multiget_keys = cx.field(section, "multiget-keys", &SmallCount(MULTIGET_KEYS), 10);
-    let verify_share = cx.field(section, "verify-share", &Share, 0.01);
-    let terms = terms::read(cx, section);
+    let mut kv = Kv {
+        steps: Vec::new(),
+        keys: keys.value,
+        key_size,
+        value_size,
+        compression_ratio,
+        write_bytes_per_s: write_rate.value,
+        read_time: read_time.value,
+        read_write_time: read_write_time.value,
+        scan_length: cx.value(section, "scan-length", &Quantity::count(ENTRIES), 10),
+        multiget_keys: cx.value(
+            section,
+            "multiget-keys",
+            &Quantity::count(MULTIGET_KEYS),
+            10,
+        ),
+        verify_share: cx.value(section, "verify-share", &Quantity::share(), 0.01),
+        terms: terms::read(cx, section),
+    };
 
     let names = step::names(cx, section, &());
     let defaults = Defaults {
@@ -163,28 +144,19 @@ fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
         read_time,
         read_write_time,
     };
-    let steps = step::steps(cx, section, &names, &(), |cx, name, section| KvStep {
+    kv.steps = step::steps(cx, section, &names, &(), |cx, name, section| KvStep {
+        number: 0,
         name: name.name.clone(),
         kind: step(cx, name.sort, section, &defaults),
     });
-
+    for (number, step) in kv.steps.iter_mut().enumerate() {
+        step.number = number as u32;
+    }
+    section.finish(cx);
     if names.trusted {
         check_order(cx, &names);
     }
-    Some(Kv {
-        steps,
-        keys: defaults.keys.value,
-        key_size: key_size.value,
-        value_size: value_size.value,
-        compression_ratio: compression_ratio.value,
-        write_bytes_per_s: defaults.write_rate.value,
-        read_time: defaults.read_time.value,
-        read_write_time: defaults.read_write_time.value,
-        scan_length: scan_length.value,
-        multiget_keys: multiget_keys.value,
-        verify_share: verify_share.value,
-        terms,
-    })
+    Some(kv)
 }
 
 /// What a step takes from the workload when it says nothing itself.
@@ -203,7 +175,7 @@ fn step(
     defaults: &Defaults,
 ) -> KvStepKind {
     let time = |cx: &mut Context<'_>, section: &mut Section, from: &Field<Duration>| {
-        let kind = Time(Duration::from_secs(1)..=TIME_MOST);
+        let kind = Quantity::time(Duration::from_secs(1)..=TIME_MOST);
         cx.inherited(section, "time", &kind, from, from.value).value
     };
     match sort {
@@ -217,7 +189,13 @@ fn step(
         Sort::ReadWhileWriting(read) => {
             let time = time(cx, section, &defaults.read_write_time);
             let from = &defaults.write_rate;
-            let rate = cx.inherited(section, "write-rate", &ByteRate, from, from.value);
+            let rate = cx.inherited(
+                section,
+                "write-rate",
+                &Quantity::byte_rate(),
+                from,
+                from.value,
+            );
             KvStepKind::ReadWhileWriting {
                 read,
                 write_bytes_per_s: rate.value,
@@ -227,7 +205,13 @@ fn step(
         Sort::OverwriteSome => {
             let keys = &defaults.keys;
             let some = (keys.value / SOME).max(1);
-            let writes = cx.inherited(section, "writes", &Count(1..=KEYS_MOST), keys, some);
+            let writes = cx.inherited(
+                section,
+                "writes",
+                &Quantity::count(1..=KEYS_MOST),
+                keys,
+                some,
+            );
             KvStepKind::OverwriteSome {
                 writes: writes.value,
             }

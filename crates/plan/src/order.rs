@@ -1,10 +1,13 @@
 //! The order in which targets take turns: random, so that no rhythm of the machine favors one of them, and balanced, so
 //! that none of them is always the later one.
 
+use words::Random;
+
 /// Returns the order of `count` targets in a repeat, counted from 1. Odd repeats are shuffled by `seed`; the even repeat that
 /// follows is the mirror image. The order of a repeat does not depend on how many repeats there are.
 pub(crate) fn round(count: usize, seed: [u64; 3], repeat: u32) -> Vec<usize> {
     let pair = u64::from(repeat.saturating_sub(1) / 2);
+    let mix = |state: u64| Random::new(state).next_u64();
     let mut state = seed.iter().fold(mix(pair), |state, part| mix(state ^ part));
     let mut order: Vec<usize> = (0..count).collect();
     // Fisher and Yates. The modulo's bias is below 1e-15: there are few targets.
@@ -16,15 +19,6 @@ pub(crate) fn round(count: usize, seed: [u64; 3], repeat: u32) -> Vec<usize> {
         order.reverse();
     }
     order
-}
-
-/// One step of SplitMix64 (Steele, Lea, Flood 2014). Written out here because a plan must give the same order with every
-/// version of every library.
-fn mix(state: u64) -> u64 {
-    let mut z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

@@ -1,174 +1,362 @@
-//! Numbers with units, as a plan writes them: counts and durations.
+//! Numbers with units: how a plan writes them, and in which range they may be.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// Units of a count: powers of ten.
-const COUNT_UNITS: [(&str, u64); 3] = [("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000)];
+use crate::diagnostic::Diagnostic;
+use crate::reader::{Fault, Kind, wrong_type};
+use crate::tree::{Node, Value};
+use crate::wording::{code, quoted};
 
-/// Units of memory: powers of two, and the bytes themselves.
-const SIZE_UNITS: [(&str, u64); 5] = [
-    ("B", 1),
-    ("KiB", 1 << 10),
-    ("MiB", 1 << 20),
-    ("GiB", 1 << 30),
-    ("TiB", 1 << 40),
-];
+/// What a quantity measures, and how it is written.
+pub(crate) struct Dimension {
+    name: &'static str,
+    /// Units with their factors, the smallest unit first; numbers of a dimension with the unit "" may stand alone. Of
+    /// units with the same factor the last one is written.
+    units: &'static [(&'static str, u64)],
+    /// The unit of zero, and the one that is suggested where a unit is missing.
+    usual: &'static str,
+    help: &'static str,
+}
 
-/// Units of a duration, in nanoseconds.
-const TIME_UNITS: [(&str, u64); 4] = [
-    ("ms", 1_000_000),
-    ("s", 1_000_000_000),
-    ("m", 60_000_000_000),
-    ("h", 3_600_000_000_000),
-];
+pub(crate) static COUNT: Dimension = Dimension {
+    name: "count",
+    units: &[
+        ("", 1),
+        ("k", 1_000),
+        ("M", 1_000_000),
+        ("G", 1_000_000_000),
+    ],
+    usual: "",
+    help: "a count is a whole number, alone or in a string with `k`, `M` or `G` for powers of ten: `1500`, `\"20M\"`",
+};
 
-/// Why text is no quantity.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Wrong {
-    /// It does not begin with a number.
-    NoNumber,
-    /// A duration or a size without a unit.
+/// In nanoseconds.
+pub(crate) static TIME: Dimension = Dimension {
+    name: "duration",
+    units: &[
+        ("ms", 1_000_000),
+        ("s", 1_000_000_000),
+        ("m", 60_000_000_000),
+        ("h", 3_600_000_000_000),
+    ],
+    usual: "s",
+    help: "a duration is a string with a number and one of `ms`, `s`, `m`, `h`: `\"500ms\"`, `\"10m\"`",
+};
+
+static SIZE: Dimension = Dimension {
+    name: "size",
+    units: &[
+        ("B", 1),
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+        ("TiB", 1 << 40),
+    ],
+    usual: "B",
+    help: "a size is a string with a number and one of `MiB`, `GiB`: `\"512MiB\"`, `\"1.5GiB\"`",
+};
+
+static BYTE_RATE: Dimension = Dimension {
+    name: "rate of writing",
+    units: &[
+        ("B/s", 1),
+        ("KiB/s", 1 << 10),
+        ("MiB/s", 1 << 20),
+        ("GiB/s", 1 << 30),
+    ],
+    usual: "B/s",
+    help: "a rate of writing is a string with a number and one of `B/s`, `KiB/s`, `MiB/s`: `\"2MiB/s\"`",
+};
+
+static RATE: Dimension = Dimension {
+    name: "rate",
+    units: &[
+        ("/s", 1),
+        ("k/s", 1_000),
+        ("M/s", 1_000_000),
+        ("G/s", 1_000_000_000),
+        ("", 1),
+        ("k", 1_000),
+        ("M", 1_000_000),
+        ("G", 1_000_000_000),
+    ],
+    usual: "",
+    help: "a rate is a number per second: `100`, `0.5`, `\"20k/s\"`",
+};
+
+static SHARE: Dimension = Dimension {
+    name: "share",
+    units: &[("", 1)],
+    usual: "",
+    help: "a share is a number from 0 to 1: `0.5`",
+};
+
+/// Why text is not a quantity.
+#[derive(Debug, PartialEq, Eq)]
+enum Wrong {
+    NotANumber,
+    NotWhole,
+    OutOfRange,
     NoUnit,
     /// A unit that does not exist, and the one that was perhaps meant.
-    Unit {
-        unit: String,
-        meant: Option<&'static str>,
-    },
-    /// A fraction of the smallest unit.
-    Fraction,
-    /// More than 64 bits hold.
-    TooLarge,
+    Unit(String, Option<&'static str>),
 }
 
-/// Reads `20M`, `1.5k` or `300`.
-pub(crate) fn count(text: &str) -> Result<u64, Wrong> {
-    let (number, unit) = split(text)?;
-    let factor = if unit.is_empty() {
-        1
-    } else {
-        factor(unit, &COUNT_UNITS)?
-    };
-    number.times(factor)
-}
+/// What quantities are read into: a number of the dimension's smallest units.
+pub(crate) trait Number: Copy + PartialOrd {
+    fn from_whole(number: u64) -> Option<Self>;
 
-/// Reads `2GiB` or `512MiB`, in bytes.
-pub(crate) fn size(text: &str) -> Result<u64, Wrong> {
-    let (number, unit) = split(text)?;
-    if unit.is_empty() {
-        return Err(Wrong::NoUnit);
+    fn from_fraction(_: f64) -> Option<Self> {
+        None
     }
-    number.times(factor(unit, &SIZE_UNITS)?)
+
+    fn format(self, dimension: &Dimension) -> String;
 }
 
-/// Reads `10m`, `500ms` or `1.5h`.
-pub(crate) fn duration(text: &str) -> Result<Duration, Wrong> {
-    let (number, unit) = split(text)?;
-    if unit.is_empty() {
-        return Err(Wrong::NoUnit);
+impl Number for u64 {
+    fn from_whole(number: u64) -> Option<Self> {
+        Some(number)
     }
-    number
-        .times(factor(unit, &TIME_UNITS)?)
-        .map(Duration::from_nanos)
-}
 
-/// Writes a count as [`count`] reads it, with the largest unit that leaves it whole.
-pub(crate) fn show_count(count: u64) -> String {
-    show(count, &COUNT_UNITS)
-}
-
-/// Writes a number of bytes as [`size`] reads it, with the largest unit that leaves it whole.
-pub(crate) fn show_size(bytes: u64) -> String {
-    show(bytes, &SIZE_UNITS)
-}
-
-fn show(number: u64, units: &[(&str, u64)]) -> String {
-    match units
-        .iter()
-        .rev()
-        .find(|(_, factor)| number != 0 && number.is_multiple_of(*factor))
-    {
-        Some((unit, factor)) => format!("{}{unit}", number / factor),
-        None => number.to_string(),
+    fn format(self, dimension: &Dimension) -> String {
+        dimension.format(self)
     }
 }
 
-/// Writes a duration as [`duration`] reads it, with the largest unit that leaves it whole.
-pub(crate) fn show_duration(duration: Duration) -> String {
-    let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-    if nanos == 0 {
-        return "0s".to_owned();
+impl Number for u32 {
+    fn from_whole(number: u64) -> Option<Self> {
+        Self::try_from(number).ok()
     }
-    match TIME_UNITS
-        .iter()
-        .rev()
-        .find(|(_, factor)| nanos.is_multiple_of(*factor))
-    {
-        Some((unit, factor)) => format!("{}{unit}", nanos / factor),
-        None => {
-            let text = format!("{}.{:06}", nanos / 1_000_000, nanos % 1_000_000);
-            format!("{}ms", text.trim_end_matches('0'))
+
+    fn format(self, dimension: &Dimension) -> String {
+        dimension.format(self.into())
+    }
+}
+
+impl Number for Duration {
+    fn from_whole(number: u64) -> Option<Self> {
+        Some(Self::from_nanos(number))
+    }
+
+    fn format(self, dimension: &Dimension) -> String {
+        dimension.format(self.as_nanos() as u64)
+    }
+}
+
+impl Number for f64 {
+    fn from_whole(number: u64) -> Option<Self> {
+        Some(number as Self)
+    }
+
+    fn from_fraction(number: f64) -> Option<Self> {
+        Some(number)
+    }
+
+    fn format(self, dimension: &Dimension) -> String {
+        if self.fract() == 0.0 {
+            dimension.format(self as u64)
+        } else {
+            self.to_string()
         }
     }
 }
 
-/// A decimal number: `digits` divided by ten to the power of `places`.
-struct Decimal {
-    digits: u64,
-    places: u32,
-}
-
-impl Decimal {
-    fn times(&self, factor: u64) -> Result<u64, Wrong> {
-        let product = u128::from(self.digits) * u128::from(factor);
-        let divisor = 10u128.checked_pow(self.places).ok_or(Wrong::Fraction)?;
-        if !product.is_multiple_of(divisor) {
-            return Err(Wrong::Fraction);
+impl Dimension {
+    /// Parses `20M`, `1.5h` or `300`.
+    fn parse<T: Number>(&self, text: &str) -> Result<T, Wrong> {
+        if let Some(number) = text.parse().ok().and_then(T::from_fraction) {
+            return Ok(number);
         }
-        u64::try_from(product / divisor).map_err(|_| Wrong::TooLarge)
+        let is_number = |c: char| c.is_ascii_digit() || matches!(c, '.' | '_');
+        let (number, unit) = text.split_at(text.find(|c| !is_number(c)).unwrap_or(text.len()));
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+        if whole.is_empty() || fraction.is_empty() || fraction.contains('.') {
+            let is_negative = text
+                .strip_prefix('-')
+                .is_some_and(|it| it.starts_with(is_number));
+            return Err(if is_negative {
+                Wrong::OutOfRange
+            } else {
+                Wrong::NotANumber
+            });
+        }
+        let (_, factor) = self
+            .units
+            .iter()
+            .find(|(name, _)| *name == unit)
+            .ok_or_else(|| match unit {
+                "" => Wrong::NoUnit,
+                _ => Wrong::Unit(unit.to_owned(), self.unit_like(unit)),
+            })?;
+        let fraction = fraction.trim_end_matches('0');
+        let digits: u64 = format!("{whole}{fraction}")
+            .replace('_', "")
+            .parse()
+            .map_err(|_| Wrong::OutOfRange)?;
+        let product = u128::from(digits) * u128::from(*factor);
+        let divisor = 10_u128
+            .checked_pow(fraction.len() as u32)
+            .ok_or(Wrong::NotWhole)?;
+        if product.is_multiple_of(divisor) {
+            let number = u64::try_from(product / divisor).ok();
+            number.and_then(T::from_whole).ok_or(Wrong::OutOfRange)
+        } else {
+            T::from_fraction(product as f64 / divisor as f64).ok_or(Wrong::NotWhole)
+        }
+    }
+
+    /// Returns the unit that was perhaps meant: `2GB` and `2G` mean `2GiB` more often than not.
+    fn unit_like(&self, unit: &str) -> Option<&'static str> {
+        let plain = |unit: &str| {
+            let unit = unit.trim().trim_end_matches("/s").to_lowercase();
+            unit.trim_end_matches('b').trim_end_matches('i').to_owned()
+        };
+        let mut units = self.units.iter().map(|(name, _)| *name);
+        units.find(|name| !name.is_empty() && plain(name) == plain(unit))
+    }
+
+    /// Formats a number of smallest units as [`Dimension::parse`] reads it, with the largest unit that leaves it whole.
+    pub(crate) fn format(&self, number: u64) -> String {
+        if number == 0 {
+            return format!("0{}", self.usual);
+        }
+        let whole = self
+            .units
+            .iter()
+            .filter(|(_, factor)| number.is_multiple_of(*factor));
+        match whole.max_by_key(|(_, factor)| *factor) {
+            Some((unit, factor)) => format!("{}{unit}", number / factor),
+            None => {
+                let (unit, factor) = self.units[0];
+                format!("{}{unit}", number as f64 / factor as f64)
+            }
+        }
     }
 }
 
-/// Parts a number from the unit that follows it.
-fn split(text: &str) -> Result<(Decimal, &str), Wrong> {
-    let end = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    let (whole, fraction) = match number.split_once('.') {
-        Some((whole, fraction)) if !fraction.is_empty() && !fraction.contains('.') => {
-            (whole, fraction)
-        }
-        Some(_) => return Err(Wrong::NoNumber),
-        None => (number, ""),
-    };
-    if whole.is_empty() {
-        return Err(Wrong::NoNumber);
-    }
-    let fraction = fraction.trim_end_matches('0');
-    let digits = format!("{whole}{fraction}")
-        .parse()
-        .map_err(|_| Wrong::TooLarge)?;
-    let places = u32::try_from(fraction.len()).map_err(|_| Wrong::TooLarge)?;
-    Ok((Decimal { digits, places }, unit))
+/// A number of a dimension within a range.
+pub(crate) struct Quantity<T> {
+    dimension: &'static Dimension,
+    range: RangeInclusive<T>,
 }
 
-fn factor(unit: &str, units: &[(&'static str, u64)]) -> Result<u64, Wrong> {
-    match units.iter().find(|(name, _)| *name == unit) {
-        Some((_, factor)) => Ok(*factor),
-        None => {
-            // `2GB` and `2G` mean `2GiB` more often than not.
-            let like = |name: &str| {
-                let unit = unit.trim();
-                name.eq_ignore_ascii_case(unit)
-                    || name.len() == 3
-                        && (name.replace('i', "").eq_ignore_ascii_case(unit)
-                            || name[..1].eq_ignore_ascii_case(unit))
-            };
-            let meant = units.iter().find(|(name, _)| like(name));
-            Err(Wrong::Unit {
-                unit: unit.to_owned(),
-                meant: meant.map(|(name, _)| *name),
-            })
+/// The largest rate that is taken for one, per second.
+pub(crate) const RATE_MOST: f64 = 1e9;
+
+impl<T> Quantity<T> {
+    const fn new(dimension: &'static Dimension, range: RangeInclusive<T>) -> Self {
+        Self { dimension, range }
+    }
+
+    /// A number of things, `20M`.
+    pub(crate) const fn count(range: RangeInclusive<T>) -> Self {
+        Self::new(&COUNT, range)
+    }
+}
+
+impl Quantity<Duration> {
+    /// A duration, `"10m"`.
+    pub(crate) const fn time(range: RangeInclusive<Duration>) -> Self {
+        Self::new(&TIME, range)
+    }
+}
+
+impl Quantity<u64> {
+    /// Bytes of memory, `"2GiB"`.
+    pub(crate) const fn size(range: RangeInclusive<u64>) -> Self {
+        Self::new(&SIZE, range)
+    }
+
+    /// Bytes per second, `"2MiB/s"`.
+    pub(crate) const fn byte_rate() -> Self {
+        Self::new(&BYTE_RATE, 1..=u64::MAX)
+    }
+}
+
+impl Quantity<f64> {
+    /// Things per second, `100`, `"20k"` or `"20k/s"`.
+    pub(crate) const fn rate() -> Self {
+        Self::new(&RATE, 1e-6..=RATE_MOST)
+    }
+
+    /// A part of a whole, `0.5`.
+    pub(crate) const fn share() -> Self {
+        Self::new(&SHARE, 0.0..=1.0)
+    }
+}
+
+impl<T: Number> Kind for Quantity<T> {
+    type Value = T;
+
+    fn read(&self, name: &str, node: &Node) -> Result<T, Fault> {
+        let Dimension {
+            name: what, help, ..
+        } = self.dimension;
+        let text = match &node.value {
+            Value::String(text) | Value::Bare(text) | Value::Integer(text) | Value::Float(text) => {
+                text
+            }
+            _ => {
+                return Err(wrong_type(name, node, &format!("a {what}"))
+                    .help(*help)
+                    .into());
+            }
+        };
+        let parsed = self.dimension.parse(text);
+        let wrong = match parsed {
+            Ok(number) if self.range.contains(&number) => return Ok(number),
+            Ok(_) => Wrong::OutOfRange,
+            Err(wrong) => wrong,
+        };
+        let (name, shown) = (code(name), code(text));
+        let error = |code, message| Diagnostic::error(code, node.place, message);
+        let not_a = || {
+            error(
+                "plan::bad-number",
+                format!("{name} is not a {what}: {shown}"),
+            )
+        };
+        let diagnostic = match wrong {
+            Wrong::OutOfRange => {
+                let [least, most] =
+                    [self.range.start(), self.range.end()].map(|it| it.format(self.dimension));
+                let allowed = if most == self.dimension.format(u64::MAX) {
+                    format!("allowed: {least} or more")
+                } else {
+                    format!("allowed: {least} to {most}")
+                };
+                let message = format!("{name} is out of range: {shown}");
+                return Err(error("plan::out-of-range", message).label(allowed).into());
+            }
+            Wrong::NotANumber => not_a().label("does not begin with a number"),
+            Wrong::NotWhole => not_a().label("not a whole number"),
+            Wrong::NoUnit => {
+                let with_unit = code(&format!("\"{text}{}\"", self.dimension.usual));
+                error("plan::bad-unit", format!("{name} has no unit: {shown}"))
+                    .label("which unit?")
+                    .help(format!("did you mean {with_unit}?"))
+            }
+            Wrong::Unit(unit, meant) => {
+                let message = format!("{name} has an unknown unit: {} in {shown}", code(&unit));
+                let mut diagnostic =
+                    error("plan::bad-unit", message).label(format!("not a unit of a {what}"));
+                let number = text.strip_suffix(&unit).unwrap_or_default();
+                let meant = meant.map(|meant| code(&format!("{number}{meant}")));
+                diagnostic
+                    .help
+                    .extend(meant.map(|meant| format!("did you mean {meant}?")));
+                diagnostic
+            }
+        };
+        Err(diagnostic.help(*help).into())
+    }
+
+    fn show(&self, value: &T) -> String {
+        let text = value.format(self.dimension);
+        match text.parse::<f64>() {
+            Ok(_) => text,
+            Err(_) => quoted(&text),
         }
     }
 }
@@ -177,92 +365,81 @@ fn factor(unit: &str, units: &[(&'static str, u64)]) -> Result<u64, Wrong> {
 mod tests {
     use super::*;
 
+    fn count(text: &str) -> Result<u64, Wrong> {
+        COUNT.parse(text)
+    }
+
+    fn unit(unit: &str, meant: &'static str) -> Wrong {
+        Wrong::Unit(unit.to_owned(), Some(meant).filter(|it| !it.is_empty()))
+    }
+
     #[test]
     fn units_of_a_size_are_powers_of_two() {
+        let size = |text: &str| SIZE.parse::<u64>(text);
         assert_eq!(size("2GiB"), Ok(2 << 30));
         assert_eq!(size("1.5MiB"), Ok(3 << 19));
         assert_eq!(size("2"), Err(Wrong::NoUnit));
-        let meant = Some("GiB");
-        for unit in ["GB", "G", "gib", "g"] {
-            let wrong = Wrong::Unit {
-                unit: unit.into(),
-                meant,
-            };
-            assert_eq!(size(&format!("2{unit}")), Err(wrong));
+        for name in ["GB", "G", "gib", "g"] {
+            assert_eq!(size(&format!("2{name}")), Err(unit(name, "GiB")));
         }
-        assert_eq!(show_size(3 << 19), "1536KiB");
+        assert_eq!(SIZE.format(3 << 19), "1536KiB");
+        assert_eq!(BYTE_RATE.parse::<u64>("2MB"), Err(unit("MB", "MiB/s")));
     }
 
     #[test]
     fn units_of_a_count_are_powers_of_ten() {
         assert_eq!(count("300"), Ok(300));
+        assert_eq!(count("1_000"), Ok(1_000));
         assert_eq!(count("40k"), Ok(40_000));
         assert_eq!(count("20M"), Ok(20_000_000));
         assert_eq!(count("2G"), Ok(2_000_000_000));
         assert_eq!(count("1.5k"), Ok(1_500));
         assert_eq!(count("0"), Ok(0));
+        assert_eq!(count("20m"), Err(unit("m", "M")));
+        assert_eq!(count("20 K"), Err(unit(" K", "k")));
     }
 
     #[test]
     fn a_duration_has_one_unit() {
+        let duration = |text: &str| TIME.parse::<Duration>(text);
         assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
         assert_eq!(duration("3600s"), Ok(Duration::from_secs(3600)));
         assert_eq!(duration("10m"), Ok(Duration::from_secs(600)));
         assert_eq!(duration("1.5h"), Ok(Duration::from_secs(5400)));
         assert_eq!(duration("10"), Err(Wrong::NoUnit));
-        assert_eq!(
-            duration("1h30m"),
-            Err(Wrong::Unit {
-                unit: "h30m".to_owned(),
-                meant: None
-            })
-        );
-    }
-
-    #[test]
-    fn a_unit_in_the_wrong_case_is_recognised() {
-        assert_eq!(
-            count("20m"),
-            Err(Wrong::Unit {
-                unit: "m".to_owned(),
-                meant: Some("M")
-            })
-        );
-        assert_eq!(
-            count("20 K"),
-            Err(Wrong::Unit {
-                unit: " K".to_owned(),
-                meant: Some("k")
-            })
-        );
-        assert_eq!(
-            duration("10S"),
-            Err(Wrong::Unit {
-                unit: "S".to_owned(),
-                meant: Some("s")
-            })
-        );
-    }
-
-    #[test]
-    fn what_is_no_number_is_said_to_be_none() {
-        for text in ["", "k", "-5", "+5", ".5", "5.", "1.2.3", "ten"] {
-            assert_eq!(count(text), Err(Wrong::NoNumber), "{text}");
-        }
-        assert_eq!(count("0.5"), Err(Wrong::Fraction));
-        assert_eq!(count("1.0005k"), Err(Wrong::Fraction));
-        assert_eq!(count("20000000000G"), Err(Wrong::TooLarge));
-        assert_eq!(count("99999999999999999999"), Err(Wrong::TooLarge));
+        assert_eq!(duration("1h30m"), Err(unit("h30m", "")));
+        assert_eq!(duration("10S"), Err(unit("S", "s")));
         assert_eq!(
             duration(&format!("0.{}1s", "0".repeat(60))),
-            Err(Wrong::Fraction)
+            Err(Wrong::NotWhole)
         );
+    }
+
+    #[test]
+    fn a_rate_may_be_a_fraction() {
+        for (text, rate) in [("0.5", 0.5), ("1e3", 1e3), ("20k/s", 2e4), ("0.5/s", 0.5)] {
+            assert_eq!(RATE.parse(text), Ok(rate));
+        }
+        assert_eq!(Quantity::rate().show(&2e4), "\"20k\"");
+        assert_eq!(Quantity::rate().show(&0.5), "0.5");
+    }
+
+    #[test]
+    fn what_is_not_a_number_is_refused() {
+        for text in ["", "k", "+5", ".5", "5.", "1.2.3", "ten", "-"] {
+            assert_eq!(count(text), Err(Wrong::NotANumber), "{text}");
+        }
+        assert_eq!(count("0.5"), Err(Wrong::NotWhole));
+        assert_eq!(count("1.0005k"), Err(Wrong::NotWhole));
+        for text in ["-5", "20000000000G", "99999999999999999999"] {
+            assert_eq!(count(text), Err(Wrong::OutOfRange), "{text}");
+        }
     }
 
     #[test]
     fn what_is_written_reads_as_the_same() {
         for number in [0, 1, 999, 1_000, 1_500, 20_000_000, 3_000_000_000, u64::MAX] {
-            assert_eq!(count(&show_count(number)), Ok(number));
+            assert_eq!(count(&COUNT.format(number)), Ok(number));
         }
         for nanos in [
             0,
@@ -273,15 +450,10 @@ mod tests {
             3_600_000_000_000,
             7_000_000_001,
         ] {
-            let duration = Duration::from_nanos(nanos);
-            assert_eq!(
-                super::duration(&show_duration(duration)),
-                Ok(duration),
-                "{}",
-                show_duration(duration)
-            );
+            let text = TIME.format(nanos);
+            assert_eq!(TIME.parse(&text), Ok(Duration::from_nanos(nanos)), "{text}");
         }
-        assert_eq!(show_count(20_000_000), "20M");
-        assert_eq!(show_duration(Duration::from_secs(1200)), "20m");
+        assert_eq!(COUNT.format(20_000_000), "20M");
+        assert_eq!(TIME.format(1_200_000_000_000), "20m");
     }
 }

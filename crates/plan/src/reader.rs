@@ -1,14 +1,13 @@
 //! Typed access to the tree: takes values out, says what is wrong with them, notes each with its origin.
 
-use crate::diagnostic::{Diagnostic, Place, Span, line_starts, position_among};
-use crate::spec::{Origin, Resolved};
+use crate::diagnostic::{Diagnostic, Place, Severity};
+use crate::spec::Resolved;
 use crate::tree::{Entry, Node, Table, Value};
-use crate::wording::{code, did_you_mean, list};
+use crate::wording::{choices, code};
 
 /// What is collected while a plan is read.
 pub(crate) struct Context<'a> {
     text: &'a str,
-    line_starts: Vec<usize>,
     pub(crate) diagnostics: Vec<Diagnostic>,
     pub(crate) resolved: Vec<Resolved>,
 }
@@ -23,12 +22,8 @@ pub(crate) struct Field<T> {
     pub(crate) trusted: bool,
 }
 
-/// Why a value could not be read: what to say; nothing when it is said already.
+/// Why a value could not be read.
 pub(crate) struct Fault(pub(crate) Vec<Diagnostic>);
-
-impl Fault {
-    pub(crate) const SAID: Self = Self(Vec::new());
-}
 
 impl From<Diagnostic> for Fault {
     fn from(diagnostic: Diagnostic) -> Self {
@@ -56,7 +51,6 @@ impl<'a> Context<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
         Self {
             text,
-            line_starts: line_starts(text),
             diagnostics: Vec::new(),
             resolved: Vec::new(),
         }
@@ -66,56 +60,62 @@ impl<'a> Context<'a> {
         self.diagnostics.push(diagnostic);
     }
 
+    /// Returns how many errors there are so far.
+    pub(crate) fn errors(&self) -> usize {
+        let is_error = |it: &&Diagnostic| it.severity == Severity::Error;
+        self.diagnostics.iter().filter(is_error).count()
+    }
+
     /// Notes a value for people.
     pub(crate) fn resolve(&mut self, key: impl Into<String>, value: String, place: Place) {
-        self.resolved.push(Resolved {
+        self.resolve_at(self.resolved.len(), key, value, place);
+    }
+
+    /// Notes a value before the one that is the `at`-th.
+    pub(crate) fn resolve_at(
+        &mut self,
+        at: usize,
+        key: impl Into<String>,
+        value: String,
+        place: Place,
+    ) {
+        let value = Resolved {
             key: key.into(),
             value,
             origin: self.origin(place),
             place,
-        });
+        };
+        self.resolved.insert(at, value);
     }
 
-    pub(crate) fn origin(&self, place: Place) -> Origin {
+    fn origin(&self, place: Place) -> String {
         match place {
-            Place::File(span) => {
-                let (line, column) = position_among(self.text, &self.line_starts, span.start);
-                Origin::File { line, column }
+            Place::File(_) => {
+                let (line, column) = place.position(self.text).unwrap_or_default();
+                format!("plan:{line}:{column}")
             }
-            Place::Set { .. } => Origin::Set,
-            Place::Nowhere => Origin::Default,
+            Place::Set { .. } => "--set".to_owned(),
+            Place::Nowhere => "default".to_owned(),
+        }
+    }
+
+    /// Gives the value that was noted last another place: that of what it follows from.
+    pub(crate) fn follows_from(&mut self, place: Place) {
+        let origin = self.origin(place);
+        if let Some(resolved) = self.resolved.last_mut() {
+            (resolved.origin, resolved.place) = (origin, place);
         }
     }
 
     /// The place of the bytes `start..end` of a node's text; of all of it where the plan writes the text otherwise.
     pub(crate) fn within(&self, node: &Node, start: usize, end: usize) -> Place {
-        let Some(text) = node.text() else {
-            return node.place;
+        let (text, place) = (node.text().unwrap_or_default(), node.place);
+        let lead = match place {
+            Place::File(span) => self.text[span.start..span.end].find(text),
+            Place::Set { span, .. } if span.end - span.start == text.len() => Some(0),
+            Place::Set { .. } | Place::Nowhere => None,
         };
-        let shifted = |span: Span, by: usize| Span {
-            start: span.start + by + start,
-            end: span.start + by + end,
-        };
-        match node.place {
-            Place::File(span) => {
-                let written = self.text.get(span.start..span.end).unwrap_or_default();
-                // After three quotes a newline may follow that is not part of the text.
-                let quotes = ["\"\"\"\n", "'''\n", "\"\"\"", "'''", "\"", "'"];
-                let lead = quotes.into_iter().find(|quotes| {
-                    let rest = written.strip_prefix(quotes);
-                    rest.and_then(|rest| rest.strip_suffix(quotes.trim_end())) == Some(text)
-                });
-                match lead {
-                    Some(lead) => Place::File(shifted(span, lead.len())),
-                    None => node.place,
-                }
-            }
-            Place::Set { index, span } if span.end - span.start == text.len() => Place::Set {
-                index,
-                span: shifted(span, 0),
-            },
-            Place::Set { .. } | Place::Nowhere => node.place,
-        }
+        lead.map_or(place, |lead| place.part(lead + start, lead + end))
     }
 
     /// Reads a node; reports what is wrong with it.
@@ -129,6 +129,27 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Takes a table; an empty one where it is not given.
+    pub(crate) fn table(&mut self, section: &mut Section, key: &str) -> Table {
+        let path = section.name_of(key);
+        let table = section.take(key).map(|it| table_of(self, &path, it.node));
+        table.flatten().unwrap_or_default()
+    }
+
+    /// Takes the value of a key that has no default, and notes it.
+    pub(crate) fn given<K: Kind>(
+        &mut self,
+        section: &mut Section,
+        key: &str,
+        kind: &K,
+    ) -> Option<K::Value> {
+        let node = section.take(key)?.node;
+        let name = section.name_of(key);
+        let value = self.read(&name, &node, kind)?;
+        self.resolve(name, kind.show(&value), node.place);
+        Some(value)
+    }
+
     /// Takes the value of a key, or its default, and notes it.
     pub(crate) fn field<K: Kind>(
         &mut self,
@@ -138,27 +159,60 @@ impl<'a> Context<'a> {
         default: K::Value,
     ) -> Field<K::Value> {
         let name = section.name_of(key);
-        let field = match section.take(key) {
-            None => Field {
-                value: default,
-                place: Place::Nowhere,
-                trusted: true,
-            },
-            Some(entry) => match self.read(&name, &entry.node, kind) {
-                Some(value) => Field {
-                    value,
-                    place: entry.node.place,
-                    trusted: true,
-                },
-                None => Field {
-                    value: default,
-                    place: entry.node.place,
-                    trusted: false,
-                },
-            },
+        let given = section.take(key).map(|entry| entry.node);
+        let read = given.as_ref().map(|node| self.read(&name, node, kind));
+        let field = Field {
+            place: given.map_or(Place::Nowhere, |node| node.place),
+            trusted: !matches!(read, Some(None)),
+            value: read.flatten().unwrap_or(default),
         };
         self.resolve(name, kind.show(&field.value), field.place);
         field
+    }
+
+    /// Takes the value of a key alone, which no other key's depends on.
+    pub(crate) fn value<K: Kind>(
+        &mut self,
+        section: &mut Section,
+        key: &str,
+        kind: &K,
+        default: K::Value,
+    ) -> K::Value {
+        self.field(section, key, kind, default).value
+    }
+
+    /// Takes the values of two keys, of which the first may not be above the second.
+    pub(crate) fn pair<K: Kind>(
+        &mut self,
+        section: &mut Section,
+        [least_key, most_key]: [&str; 2],
+        kind: &K,
+        [least, most]: [K::Value; 2],
+    ) -> (K::Value, K::Value)
+    where
+        K::Value: PartialOrd,
+    {
+        let least = self.field(section, least_key, kind, least);
+        let most = self.field(section, most_key, kind, most);
+        if least.trusted && most.trusted && least.value > most.value {
+            let message = format!(
+                "`{}` is above `{}`: `{}` and `{}`",
+                section.name_of(least_key),
+                section.name_of(most_key),
+                kind.show(&least.value).trim_matches('"'),
+                kind.show(&most.value).trim_matches('"')
+            );
+            let place = least.place.or(most.place);
+            let diagnostic = Diagnostic::error("plan::conflict", place, message);
+            // The other one may be a default.
+            let diagnostic = match least.place {
+                Place::Nowhere => diagnostic,
+                _ => diagnostic.also(most.place, "the other"),
+            };
+            let help = format!("give both, the least first: `{least_key}`, `{most_key}`");
+            self.report(diagnostic.label("the least is above the most").help(help));
+        }
+        (least.value, most.value)
     }
 
     /// A value of a step that follows from one of the workload, and then has its origin.
@@ -174,90 +228,99 @@ impl<'a> Context<'a> {
         if field.place == Place::Nowhere {
             field.place = from.place;
             field.trusted = from.trusted;
-            let origin = self.origin(from.place);
-            if let Some(resolved) = self.resolved.last_mut() {
-                (resolved.origin, resolved.place) = (origin, from.place);
-            }
+            self.follows_from(from.place);
         }
         field
     }
 }
 
-/// A table whose keys are known.
+/// A table whose keys are taken one by one.
 pub(crate) struct Section {
     path: String,
     table: Table,
+    /// The keys that it may have: those that were asked for.
+    keys: Vec<String>,
     /// Where its header is.
     pub(crate) place: Place,
 }
 
 impl Section {
-    /// Takes a table; reports keys that it can't have. `path` is its dotted name, empty for the whole plan.
-    pub(crate) fn new(
-        cx: &mut Context<'_>,
-        path: &str,
-        table: Table,
-        place: Place,
-        keys: &[&str],
-    ) -> Self {
-        let (known, unknown): (Vec<Entry>, Vec<Entry>) = table
-            .entries
-            .into_iter()
-            .partition(|entry| keys.contains(&entry.key.as_str()));
-        for entry in unknown {
-            let message = match path {
-                "" => format!("unknown key {} at the top of the plan", code(&entry.key)),
-                _ => format!(
-                    "unknown key {} in {}",
-                    code(&entry.key),
-                    code(&format!("[{path}]"))
-                ),
-            };
-            let label = if path.is_empty() {
-                "not a key".into()
-            } else {
-                format!("not a key of `[{path}]`")
-            };
-            let help = if keys.is_empty() {
-                "there are no keys here".to_owned()
-            } else {
-                format!(
-                    "{}keys here: {}",
-                    did_you_mean(&entry.key, keys),
-                    list(keys)
-                )
-            };
-            cx.report(
-                Diagnostic::error("plan::unknown-key", entry.key_place, message)
-                    .label(label)
-                    .help(help),
-            );
-        }
+    /// `path` is the table's dotted name, empty for the whole plan.
+    pub(crate) fn new(path: &str, table: Table, place: Place) -> Self {
         Self {
             path: path.to_owned(),
-            table: Table { entries: known },
+            table,
+            keys: Vec::new(),
             place,
         }
     }
 
     /// As [`Section::new`], from the node that should be the table. `None` when it isn't.
-    pub(crate) fn of(cx: &mut Context<'_>, path: &str, node: Node, keys: &[&str]) -> Option<Self> {
+    pub(crate) fn of(cx: &mut Context<'_>, path: &str, node: Node) -> Option<Self> {
         let place = node.place;
         let table = table_of(cx, path, node)?;
-        Some(Self::new(cx, path, table, place, keys))
+        Some(Self::new(path, table, place))
     }
 
-    /// A table that nobody wrote.
-    pub(crate) fn empty(path: &str) -> Self {
-        Self {
-            path: path.to_owned(),
-            table: Table::default(),
-            place: Place::Nowhere,
-        }
+    /// As [`Section::of`], for a table with these keys; reports others at once.
+    pub(crate) fn with_keys(
+        cx: &mut Context<'_>,
+        path: &str,
+        node: Node,
+        keys: &[&str],
+    ) -> Option<Self> {
+        let mut section = Self::of(cx, path, node)?;
+        keys.iter().for_each(|key| section.allow(key));
+        section.finish(cx);
+        Some(section)
     }
 
     pub(crate) fn take(&mut self, key: &str) -> Option<Entry> {
+        self.allow(key);
         self.table.take(key)
+    }
+
+    /// Allows a key that is read elsewhere.
+    pub(crate) fn allow(&mut self, key: &str) {
+        if !self.keys.iter().any(|known| known == key) {
+            self.keys.push(key.to_owned());
+        }
+    }
+
+    /// Returns the place of a key's value.
+    pub(crate) fn place_of(&self, key: &str) -> Place {
+        let entry = self.table.entries.iter().find(|entry| entry.key == key);
+        entry.map_or(Place::Nowhere, |entry| entry.node.place)
+    }
+
+    /// Takes the one of these keys that is given, and finishes; reports others beside it, and with `missing` that there
+    /// is none.
+    pub(crate) fn take_one(
+        &mut self,
+        cx: &mut Context<'_>,
+        keys: &[&str],
+        [label, help]: [&str; 2],
+        missing: Diagnostic,
+    ) -> Option<Entry> {
+        let mut given: Vec<Entry> = keys.iter().filter_map(|key| self.take(key)).collect();
+        given.sort_by_key(|entry| entry.key_place);
+        let errors = cx.errors();
+        self.finish(cx);
+        // An unknown key was probably meant to be one of them.
+        if given.is_empty() && cx.errors() == errors {
+            cx.report(missing);
+        }
+        for other in given.iter().skip(1) {
+            let [one, two] = [&given[0], other].map(|it| code(&self.name_of(&it.key)));
+            let message = format!("{one} and {two} exclude each other");
+            cx.report(
+                Diagnostic::error("plan::conflict", other.key_place, message)
+                    .label(label)
+                    .also(given[0].key_place, "the other")
+                    .help(help),
+            );
+        }
+        given.pop().filter(|_| given.is_empty())
     }
 
     pub(crate) fn name_of(&self, key: &str) -> String {
@@ -267,13 +330,32 @@ impl Section {
             format!("{}.{key}", self.path)
         }
     }
+
+    /// Reports the keys that nobody asked for.
+    pub(crate) fn finish(&mut self, cx: &mut Context<'_>) {
+        let is_unknown = |entry: &mut Entry| !self.keys.contains(&entry.key);
+        for entry in self.table.entries.extract_if(.., is_unknown) {
+            let message = match self.path.as_str() {
+                "" => format!("unknown key {} at the top of the plan", code(&entry.key)),
+                path => format!("unknown key {} in `[{path}]`", code(&entry.key)),
+            };
+            let help = match self.keys.as_slice() {
+                [] => "there are no keys here".to_owned(),
+                keys => choices(&entry.key, "keys here", keys),
+            };
+            cx.report(
+                Diagnostic::error("plan::unknown-key", entry.key_place, message)
+                    .label("not a key of this table")
+                    .help(help),
+            );
+        }
+    }
 }
 
 /// The table that a node is; reports one that is none.
 pub(crate) fn table_of(cx: &mut Context<'_>, path: &str, node: Node) -> Option<Table> {
     match node.value {
         Value::Table(table) => Some(table),
-        Value::Broken => None,
         _ => {
             cx.report(
                 wrong_type(path, &node, "a table")
@@ -284,13 +366,27 @@ pub(crate) fn table_of(cx: &mut Context<'_>, path: &str, node: Node) -> Option<T
     }
 }
 
+/// Returns the tables of a list; reports what is none. `missing` is what to report when it is empty.
+pub(crate) fn tables_of(
+    cx: &mut Context<'_>,
+    path: &str,
+    node: Node,
+    missing: impl FnOnce(Place) -> Diagnostic,
+) -> Vec<Node> {
+    match node.value {
+        Value::List(nodes) if nodes.is_empty() => cx.report(missing(node.place)),
+        Value::List(nodes) => return nodes,
+        _ => cx.report(
+            wrong_type(path, &node, "a list of tables")
+                .help(format!("write it with two brackets: `[[{path}]]`")),
+        ),
+    }
+    Vec::new()
+}
+
 /// The text that a node is; `wrong` says what is wrong with one that is none.
 pub(crate) fn text_of(node: &Node, wrong: impl FnOnce() -> Diagnostic) -> Result<&str, Fault> {
-    match (node.text(), &node.value) {
-        (Some(text), _) => Ok(text),
-        (None, Value::Broken) => Err(Fault::SAID),
-        (None, _) => Err(wrong().into()),
-    }
+    node.text().ok_or_else(|| wrong().into())
 }
 
 pub(crate) fn wrong_type(name: &str, node: &Node, wanted: &str) -> Diagnostic {
@@ -300,41 +396,4 @@ pub(crate) fn wrong_type(name: &str, node: &Node, wanted: &str) -> Diagnostic {
         format!("{} is {}, not {wanted}", code(name), node.sort()),
     )
     .label(format!("expected {wanted}"))
-}
-
-/// Reports a least that is above its most.
-pub(crate) fn check_pair<T: PartialOrd>(
-    cx: &mut Context<'_>,
-    section: &Section,
-    [least_key, most_key]: [&str; 2],
-    [least, most]: [&Field<T>; 2],
-    show: impl Fn(&T) -> String,
-) {
-    if !(least.trusted && most.trusted && least.value > most.value) {
-        return;
-    }
-    // At the one that was given: the other may be a default.
-    let (here, there, label) = if least.place == Place::Nowhere {
-        (most.place, least.place, "below the least")
-    } else {
-        (least.place, most.place, "above the most")
-    };
-    cx.report(
-        Diagnostic::error(
-            "plan::conflict",
-            here,
-            format!(
-                "`{}` is above `{}`: `{}` and `{}`",
-                section.name_of(least_key),
-                section.name_of(most_key),
-                show(&least.value),
-                show(&most.value)
-            ),
-        )
-        .label(label)
-        .also(there, "the other")
-        .help(format!(
-            "give both, the least first: `{least_key}`, `{most_key}`"
-        )),
-    );
 }

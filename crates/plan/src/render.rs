@@ -1,12 +1,11 @@
 //! Diagnostics as text for a terminal.
 
-use annotate_snippets::{
-    Annotation, AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet,
-};
+use std::ops::Range;
 
-use crate::diagnostic::{Diagnostic, Place, Severity, Span};
-use crate::redact::mask;
-use crate::wording::code;
+use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet};
+use words::{counted, mask};
+
+use crate::diagnostic::{Diagnostic, Place, Severity};
 
 /// More than this many help nobody at once.
 const MOST: usize = 20;
@@ -26,14 +25,14 @@ pub fn render(
     } else {
         Renderer::plain()
     };
-    let sources = Sources {
-        path,
+    let mut sources = vec![Source {
+        path: Some(path),
         text: mask(text),
-        sets: sets
-            .iter()
-            .map(|set| format!("{SET}{}", mask(set)))
-            .collect(),
-    };
+    }];
+    sources.extend(sets.iter().map(|set| Source {
+        path: None,
+        text: format!("{SET}{}", mask(set)),
+    }));
 
     // Errors go before warnings where not all can be shown.
     let mut shown: Vec<&Diagnostic> = diagnostics.iter().collect();
@@ -44,7 +43,7 @@ pub fn render(
 
     let mut out = String::new();
     for diagnostic in shown {
-        out.push_str(&renderer.render(&[sources.group(diagnostic)]));
+        out.push_str(&renderer.render(&[group(&sources, diagnostic)]));
         out.push_str("\n\n");
     }
     if left_out > 0 {
@@ -66,150 +65,85 @@ pub fn render(
 const SET: &str = "--set ";
 
 fn summary(diagnostics: &[Diagnostic], path: &str) -> Option<String> {
-    let errors = diagnostics
-        .iter()
-        .filter(|diagnostic| diagnostic.severity == Severity::Error)
-        .count();
-    let warnings = diagnostics.len() - errors;
-    let several =
-        |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let is_error = |diagnostic: &&Diagnostic| diagnostic.severity == Severity::Error;
+    let errors = diagnostics.iter().filter(is_error).count();
+    let warnings = match diagnostics.len() - errors {
+        _ if errors == 0 => return None,
+        0 => String::new(),
+        warnings => format!(" and {}", counted(warnings, "warning")),
+    };
     let is_set = |diagnostic: &Diagnostic| matches!(diagnostic.place, Place::Set { .. });
     let place = if diagnostics.iter().all(is_set) {
-        "`--set`".to_owned()
+        "--set"
     } else {
-        format!("`{path}`")
+        path
     };
-    match (errors, warnings) {
-        (0, _) => None,
-        (_, 0) => Some(format!(
-            "{} in {place}; nothing was run",
-            several(errors, "error")
-        )),
-        _ => {
-            let (errors, warnings) = (several(errors, "error"), several(warnings, "warning"));
-            Some(format!(
-                "{errors} and {warnings} in {place}; nothing was run"
-            ))
-        }
-    }
+    let errors = counted(errors, "error");
+    Some(format!("{errors}{warnings} in `{place}`; nothing was run"))
 }
 
-/// What places are ranges of.
-struct Sources<'a> {
-    path: &'a str,
+/// What places are ranges of: the plan, and each argument as it was typed, with the flag.
+struct Source<'a> {
+    path: Option<&'a str>,
     text: String,
-    /// As they were typed, with the flag.
-    sets: Vec<String>,
 }
 
-impl Sources<'_> {
-    fn group<'s>(&'s self, diagnostic: &'s Diagnostic) -> Group<'s> {
-        let level = match diagnostic.severity {
-            Severity::Error => Level::ERROR,
-            Severity::Warning => Level::WARNING,
-        };
-        let title = level
-            .primary_title(diagnostic.message.as_str())
-            .id(diagnostic.code);
-        let mut elements: Vec<Element<'s>> = Vec::new();
-        match diagnostic.place {
-            Place::Nowhere => elements.push(Origin::path(self.path).into()),
-            place => {
-                let label = Some(diagnostic.label.as_str()).filter(|label| !label.is_empty());
-                let primary = AnnotationKind::Primary.span(self.span(place)).label(label);
-                let beside = self.others(diagnostic, |other| same_source(place, other));
-                elements.push(
-                    self.snippet(place)
-                        .annotation(primary)
-                        .annotations(beside)
-                        .into(),
-                );
-            }
-        }
-        // Places elsewhere stand below: those in the file with their lines, arguments as they are.
-        let elsewhere = diagnostic
-            .secondary
-            .iter()
-            .filter(|(place, _)| !same_source(diagnostic.place, *place));
-        let mut notes = Vec::new();
-        let mut is_file_shown = false;
-        for (place, label) in elsewhere {
-            match place {
-                Place::Set { index, .. } => {
-                    let argument = self.sets.get(*index).map_or("", String::as_str);
-                    notes.push(
-                        Level::NOTE
-                            .message(format!("{label}: {}", code(argument)))
-                            .into(),
-                    );
-                }
-                Place::File(_) if !is_file_shown => {
-                    is_file_shown = true;
-                    let others = self.others(diagnostic, |other| same_source(*place, other));
-                    elements.push(self.snippet(*place).annotations(others).into());
-                }
-                Place::File(_) | Place::Nowhere => {}
-            }
-        }
-        elements.extend(notes);
-        elements.extend(
-            diagnostic
-                .help
-                .iter()
-                .map(|help| Level::HELP.message(help.as_str()).into()),
-        );
-        Group::with_title(title).elements(elements)
-    }
-
-    fn others<'s>(
-        &'s self,
-        diagnostic: &'s Diagnostic,
-        is_wanted: impl Fn(Place) -> bool,
-    ) -> Vec<Annotation<'s>> {
-        let wanted = diagnostic
-            .secondary
-            .iter()
-            .filter(|(place, _)| is_wanted(*place));
-        wanted
-            .map(|(place, label)| {
-                AnnotationKind::Context
-                    .span(self.span(*place))
-                    .label(label.as_str())
-            })
-            .collect()
-    }
-
-    fn snippet(&self, place: Place) -> Snippet<'_, Annotation<'_>> {
-        match place {
-            Place::Set { index, .. } => {
-                Snippet::source(self.sets.get(index).map_or("", String::as_str))
-                    .line_numbering(false)
-            }
-            Place::File(_) | Place::Nowhere => Snippet::source(self.text.as_str()).path(self.path),
-        }
-    }
-
-    /// A range of what [`Sources::snippet`] shows.
-    fn span(&self, place: Place) -> std::ops::Range<usize> {
-        let (text, span, shift) = match place {
-            Place::Set { index, span } => (
-                self.sets.get(index).map_or("", String::as_str),
-                span,
-                SET.len(),
-            ),
-            Place::File(span) => (self.text.as_str(), span, 0),
-            Place::Nowhere => ("", Span { start: 0, end: 0 }, 0),
-        };
-        let start = text.floor_char_boundary(span.start + shift);
-        let end = text.ceil_char_boundary(span.end + shift).max(start);
-        start..end
-    }
+/// Returns the index of a place's source and the range in it.
+fn found(sources: &[Source<'_>], place: Place) -> Option<(usize, Range<usize>)> {
+    let (at, span, shift) = match place {
+        Place::File(span) => (0, span, 0),
+        Place::Set { index, span } => (index + 1, span, SET.len()),
+        Place::Nowhere => return None,
+    };
+    let text = &sources.get(at)?.text;
+    let start = text.floor_char_boundary(span.start + shift);
+    let end = text.ceil_char_boundary(span.end + shift).max(start);
+    Some((at, start..end))
 }
 
-fn same_source(one: Place, other: Place) -> bool {
-    match (one, other) {
-        (Place::File(_), Place::File(_)) | (Place::Nowhere, Place::Nowhere) => true,
-        (Place::Set { index: one, .. }, Place::Set { index: other, .. }) => one == other,
-        _ => false,
+fn group<'s>(sources: &'s [Source<'s>], diagnostic: &'s Diagnostic) -> Group<'s> {
+    let level = match diagnostic.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+    };
+    let title = level
+        .primary_title(diagnostic.message.as_str())
+        .id(diagnostic.code);
+    let mut elements: Vec<Element<'s>> = Vec::new();
+    if diagnostic.place == Place::Nowhere {
+        elements.extend(sources[0].path.map(|path| Origin::path(path).into()));
     }
+    let first = (diagnostic.place, &diagnostic.label, AnnotationKind::Primary);
+    let others = diagnostic.secondary.iter();
+    let others = others.map(|(place, label)| (*place, label, AnnotationKind::Context));
+    let mut places: Vec<_> = std::iter::once(first)
+        .chain(others)
+        .filter_map(|(place, label, kind)| {
+            let (at, range) = found(sources, place)?;
+            Some((at, range, label.as_str(), kind))
+        })
+        .collect();
+    let mut notes = Vec::new();
+    // All that is said of one source stands together.
+    while let Some((source, _, label, _)) = places.first() {
+        let (source, label) = (*source, *label);
+        let here: Vec<_> = places.extract_if(.., |(at, ..)| *at == source).collect();
+        let Source { path, text } = &sources[source];
+        if path.is_none() && !elements.is_empty() {
+            notes.push(Level::NOTE.message(format!("{label}: `{text}`")).into());
+            continue;
+        }
+        let annotations = here.into_iter().map(|(_, range, label, kind)| {
+            kind.span(range)
+                .label(Some(label).filter(|label| !label.is_empty()))
+        });
+        let snippet = Snippet::source(text.as_str())
+            .path(*path)
+            .line_numbering(path.is_some());
+        elements.push(snippet.annotations(annotations).into());
+    }
+    elements.extend(notes);
+    let helps = diagnostic.help.iter();
+    elements.extend(helps.map(|help| Level::HELP.message(help.as_str()).into()));
+    Group::with_title(title).elements(elements)
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use words::Secret;
+
 use crate::diagnostic::Place;
 use crate::order;
 use crate::sysbench::Test;
@@ -71,6 +73,102 @@ pub enum Workload {
     Kv(Kv),
     /// The sysbench microbenchmarks.
     Sysbench(Sysbench),
+}
+
+/// How a step is run, whatever its workload does in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepRun<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Whether it measures anything; otherwise it only settles.
+    pub measures: bool,
+    /// How long it is measured; `None`: until its work is done.
+    pub time: Option<Duration>,
+    /// How long its work is done before it is measured.
+    pub warmup: Duration,
+    /// How the engine settles, after what is measured and not as part of it.
+    pub settle: Option<Settle>,
+    /// Whether it is shown among the results, and not only recorded.
+    pub reported: bool,
+}
+
+impl<'a> StepRun<'a> {
+    fn measured(name: &'a str, time: Option<Duration>) -> Self {
+        Self {
+            name,
+            measures: true,
+            time,
+            warmup: Duration::ZERO,
+            settle: None,
+            reported: true,
+        }
+    }
+
+    fn settling(name: &'a str, settle: Settle) -> Self {
+        Self {
+            measures: false,
+            settle: Some(settle),
+            ..Self::measured(name, None)
+        }
+    }
+}
+
+impl InsertStep {
+    fn run(&self) -> StepRun<'_> {
+        match self.kind {
+            // As MyRocks settles, on RocksDB too.
+            InsertStepKind::Settle => StepRun::settling(&self.name, Settle::EmptyLevel0),
+            InsertStepKind::Query { time, .. } => StepRun::measured(&self.name, Some(time)),
+            _ => StepRun::measured(&self.name, None),
+        }
+    }
+}
+
+impl KvStep {
+    fn run(&self) -> StepRun<'_> {
+        match self.kind {
+            KvStepKind::Drain => StepRun::settling(&self.name, Settle::Pending),
+            KvStepKind::Flush => StepRun::settling(&self.name, Settle::EmptyLevel0),
+            KvStepKind::FillSeq | KvStepKind::OverwriteSome { .. } => {
+                StepRun::measured(&self.name, None)
+            }
+            KvStepKind::Read { time, .. } | KvStepKind::ReadWhileWriting { time, .. } => {
+                StepRun::measured(&self.name, Some(time))
+            }
+            KvStepKind::Overwrite { time } => StepRun {
+                settle: Some(Settle::Pending),
+                ..StepRun::measured(&self.name, Some(time))
+            },
+        }
+    }
+}
+
+impl SysbenchStep {
+    fn run(&self) -> StepRun<'_> {
+        match &self.kind {
+            SysbenchStepKind::Load | SysbenchStepKind::Index => StepRun::measured(&self.name, None),
+            SysbenchStepKind::Settle => StepRun::settling(&self.name, Settle::Pending),
+            SysbenchStepKind::Run {
+                time,
+                warmup,
+                reported,
+                ..
+            } => StepRun {
+                warmup: *warmup,
+                reported: *reported,
+                ..StepRun::measured(&self.name, Some(*time))
+            },
+        }
+    }
+}
+
+/// How far an engine settles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settle {
+    /// What is pending is done.
+    Pending,
+    /// And level 0 of an LSM tree is compacted into the next.
+    EmptyLevel0,
 }
 
 /// What every workload says of its steps.
@@ -162,35 +260,33 @@ pub enum Checks {
 /// One step of the Insert Benchmark.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InsertStep {
+    /// Its position in the plan, from 0.
+    pub number: u32,
     /// Its name, unique within the plan: `qr100`, `qr100.2`.
     pub name: String,
     /// What it does.
     pub kind: InsertStepKind,
+    /// Rows per commit.
+    pub rows_per_commit: u32,
 }
 
 /// What a step of the Insert Benchmark does.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum InsertStepKind {
     /// `l.i0`: inserts without secondary indexes and without deletes.
     Load {
         /// Rows per table.
         rows: u64,
-        /// Rows per commit.
-        rows_per_commit: u32,
     },
     /// `l.x`: creates the secondary indexes.
     Index {
         /// Rows per table inserted first.
         rows: u64,
-        /// Rows per commit.
-        rows_per_commit: u32,
     },
     /// `l.i1`, `l.i2`: inserts, and deletes if the plan has them.
     Write {
         /// Rows per table.
         rows: u64,
-        /// Rows per commit.
-        rows_per_commit: u32,
     },
     /// `qrN`, `qpN`: queries as fast as they go, with N rows inserted (and deleted) each second for each client.
     Query {
@@ -198,13 +294,38 @@ pub enum InsertStepKind {
         query: Query,
         /// Rows per second and client.
         rate: f64,
-        /// Rows per commit.
-        rows_per_commit: u32,
         /// How long.
         time: Duration,
     },
     /// `settle`
     Settle,
+}
+
+impl InsertStepKind {
+    /// Whether it loads the tables.
+    pub fn is_load(&self) -> bool {
+        matches!(self, Self::Load { .. })
+    }
+}
+
+impl Insert {
+    /// Returns how many keys each table gets in all steps together.
+    pub fn rows_per_table(&self, clients: u32) -> u64 {
+        let writers = match self.tables {
+            Tables::Shared => f64::from(clients),
+            Tables::PerClient => 1.0,
+        };
+        let rows = |step: &InsertStep| match step.kind {
+            InsertStepKind::Load { rows }
+            | InsertStepKind::Index { rows }
+            | InsertStepKind::Write { rows } => rows,
+            InsertStepKind::Query { rate, time, .. } => {
+                (rate * time.as_secs_f64() * writers) as u64
+            }
+            InsertStepKind::Settle => 0,
+        };
+        self.steps.iter().map(rows).sum()
+    }
 }
 
 /// Which queries a query step does.
@@ -248,6 +369,8 @@ pub struct Kv {
 /// One step of the key-value sequence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KvStep {
+    /// Its position in the plan, from 0.
+    pub number: u32,
     /// Its name, unique within the plan: `readwhilewriting`, `readwhilewriting.2`.
     pub name: String,
     /// What it does.
@@ -255,7 +378,7 @@ pub struct KvStep {
 }
 
 /// What a step of the key-value sequence does.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum KvStepKind {
     /// `fillseq`: writes all keys in their order, one client, without a log.
     FillSeq,
@@ -435,45 +558,6 @@ pub enum BuildSource {
     Url(Secret),
 }
 
-/// Text that may hold a password: it can't be printed, and what is printed of it has no password.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Wraps text that may hold a password.
-    pub fn new(text: String) -> Self {
-        Self(text)
-    }
-
-    /// The text itself, for the connection alone.
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-
-    /// The text without what stands between `:` and the last `@` after `//`, and without a `password=` parameter.
-    pub fn redacted(&self) -> String {
-        let mut text = match (self.0.find("//"), self.0.rfind('@')) {
-            (Some(start), Some(at)) if at > start => match self.0[start + 2..at].find(':') {
-                Some(colon) => format!("{}***{}", &self.0[..start + 2 + colon + 1], &self.0[at..]),
-                None => self.0.clone(),
-            },
-            _ => self.0.clone(),
-        };
-        if let Some(start) = text.find("password=") {
-            let from = start + "password=".len();
-            let to = text[from..].find('&').map_or(text.len(), |end| from + end);
-            text.replace_range(from..to, "***");
-        }
-        text
-    }
-}
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Secret({})", self.redacted())
-    }
-}
-
 /// A named set of options, with what it extends already applied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -489,13 +573,28 @@ pub struct Config {
     pub load: Vec<(String, String)>,
     /// What its server may use of the machine.
     pub limits: Limits,
-    /// What becomes of options that a version of RocksDB doesn't know.
-    pub unknown_options: UnknownOptions,
+    /// Options that a version of RocksDB doesn't know are left out and recorded as not applicable; otherwise the cell
+    /// fails.
+    pub skips_unknown_options: bool,
     /// RocksDB counts and times what it does, which costs some of its speed.
     pub statistics: bool,
 }
 
 impl Config {
+    /// Returns a config without options.
+    pub(crate) fn new(name: &str, engine: Engine) -> Self {
+        Self {
+            name: name.to_owned(),
+            engine,
+            files: Vec::new(),
+            set: Vec::new(),
+            load: Vec::new(),
+            limits: Limits::default(),
+            skips_unknown_options: false,
+            statistics: false,
+        }
+    }
+
     /// The options that it declares; those of the load alone are called `load.NAME`.
     pub fn declared(&self) -> Vec<(String, String)> {
         let of_load = |(name, value): &(String, String)| {
@@ -511,16 +610,6 @@ impl Config {
 pub const LOAD_OPTION: &str = "load.";
 /// How the names of RocksDB's options of tables may begin.
 const TABLE_OPTION: &str = "block_based_table_factory.";
-
-/// What becomes of an option that a version of RocksDB doesn't know.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum UnknownOptions {
-    /// The cell fails.
-    #[default]
-    Refuse,
-    /// It is left out and recorded as not applicable.
-    Skip,
-}
 
 /// What a server may use of the machine; `None`: all of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -562,26 +651,10 @@ pub struct Resolved {
     pub key: String,
     /// Its value in the plan's notation.
     pub value: String,
-    /// Where it came from.
-    pub origin: Origin,
+    /// Where it came from, for people: `default`, `plan:3:14`, `--set`.
+    pub origin: String,
     /// Its place, for a [`Diagnostic`](crate::Diagnostic).
     pub place: Place,
-}
-
-/// Where a value came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// Nobody gave it.
-    Default,
-    /// The plan file, line and column from 1.
-    File {
-        /// Line.
-        line: u32,
-        /// Column, in characters.
-        column: u32,
-    },
-    /// A `--set` argument.
-    Set,
 }
 
 impl Workload {
@@ -594,6 +667,15 @@ impl Workload {
         }
     }
 
+    /// Its steps, as far as they are alike in all workloads.
+    pub fn steps(&self) -> Vec<StepRun<'_>> {
+        match self {
+            Self::Insert(insert) => insert.steps.iter().map(InsertStep::run).collect(),
+            Self::Kv(kv) => kv.steps.iter().map(KvStep::run).collect(),
+            Self::Sysbench(sysbench) => sysbench.steps.iter().map(SysbenchStep::run).collect(),
+        }
+    }
+
     /// How its steps are checked, fail and settle.
     pub fn terms(&self) -> &Terms {
         match self {
@@ -602,9 +684,7 @@ impl Workload {
             Self::Sysbench(sysbench) => &sysbench.terms,
         }
     }
-}
 
-impl Workload {
     /// Why it is not applicable to an engine; `None` where it is.
     pub(crate) fn not_applicable_to(&self, engine: Engine) -> Option<&'static str> {
         match self {
@@ -649,48 +729,28 @@ impl Plan {
         self.variants[variant].workload.not_applicable_to(engine)
     }
 
-    /// The cells in the order in which they are run.
+    /// Returns the cells in the order in which they are run.
     pub fn cells(&self) -> Vec<Cell> {
-        let (targets, variants) = (0..self.targets.len(), 0..self.variants.len());
         let mut cells = Vec::new();
-        let mut add = |target: usize, variant: usize, clients: u32, repeat: u32| {
-            if self.why_not_applicable(target, variant).is_none() {
-                cells.push(Cell {
-                    target,
-                    variant,
-                    clients,
-                    repeat,
-                });
-            }
-        };
-        match self.order {
-            Order::Interleaved => {
-                for repeat in 1..=self.repeats {
-                    for variant in variants.clone() {
-                        for &clients in &self.clients {
-                            let round = order::round(
-                                targets.len(),
-                                [self.seed, variant as u64, clients.into()],
-                                repeat,
-                            );
-                            for target in round {
-                                add(target, variant, clients, repeat);
-                            }
-                        }
-                    }
+        for repeat in 1..=self.repeats {
+            for variant in 0..self.variants.len() {
+                for &clients in &self.clients {
+                    let seed = [self.seed, variant as u64, clients.into()];
+                    let round = order::round(self.targets.len(), seed, repeat).into_iter();
+                    let measured =
+                        round.filter(|target| self.why_not_applicable(*target, variant).is_none());
+                    cells.extend(measured.map(|target| Cell {
+                        target,
+                        variant,
+                        clients,
+                        repeat,
+                    }));
                 }
             }
-            Order::Grouped => {
-                for target in targets {
-                    for variant in variants.clone() {
-                        for &clients in &self.clients {
-                            for repeat in 1..=self.repeats {
-                                add(target, variant, clients, repeat);
-                            }
-                        }
-                    }
-                }
-            }
+        }
+        if self.order == Order::Grouped {
+            let nth = |clients| self.clients.iter().position(|it| *it == clients);
+            cells.sort_by_key(|it| (it.target, it.variant, nth(it.clients), it.repeat));
         }
         cells
     }

@@ -27,14 +27,6 @@ pub(crate) trait StepSort: Copy {
     fn all(known: &Self::Known) -> String {
         list(&Self::names(known))
     }
-
-    /// The name with a dot that may be meant by its part before the dot.
-    fn dotted(_part: &str) -> Option<&'static str> {
-        None
-    }
-
-    /// The keys that the step's table may have.
-    fn keys(self, known: &Self::Known) -> Vec<&str>;
 }
 
 /// A step's name.
@@ -84,17 +76,11 @@ fn help<S: StepSort>(known: &S::Known) -> String {
 }
 
 fn unknown<S: StepSort>(text: &str, place: Place, within: &str, known: &S::Known) -> Diagnostic {
-    Diagnostic::error(
-        "plan::unknown-step",
-        place,
-        format!("unknown step {} in {}", code(text), code(within)),
-    )
-    .label("not a step")
-    .help(format!(
-        "{}{}",
-        did_you_mean(text, &S::names(known)),
-        help::<S>(known)
-    ))
+    let message = format!("unknown step {} in {}", code(text), code(within));
+    let meant = did_you_mean(text, &S::names(known));
+    Diagnostic::error("plan::unknown-step", place, message)
+        .label("not a step")
+        .help(format!("{meant}{}", help::<S>(known)))
 }
 
 /// A step's name in a list of steps.
@@ -147,30 +133,26 @@ pub(crate) fn steps<S: StepSort, T>(
 ) -> Vec<T> {
     let list = section.name_of("steps");
     let path = section.name_of("step");
-    let table = section
-        .take("step")
-        .and_then(|entry| table_of(cx, &path, entry.node))
-        .unwrap_or_default();
+    section.allow("variant");
+    let table = cx.table(section, "step");
     let mut step = |cx: &mut Context<'_>, name: &StepName<S>, entry: Option<Entry>| {
         let path = format!("{path}.{}", key_part(&name.name));
-        let section =
-            entry.and_then(|entry| Section::of(cx, &path, entry.node, &name.sort.keys(known)));
-        read(
-            cx,
-            name,
-            &mut section.unwrap_or_else(|| Section::empty(&path)),
-        )
+        let place = entry.as_ref().map_or(Place::Nowhere, |it| it.node.place);
+        let table = entry.and_then(|entry| table_of(cx, &path, entry.node));
+        let mut section = Section::new(&path, table.unwrap_or_default(), place);
+        let step = read(cx, name, &mut section);
+        section.finish(cx);
+        step
     };
 
     let mut tables = Vec::new();
     for entry in table.entries {
         let Some(name) = StepName::parse(&entry.key, known) else {
             let mut diagnostic = unknown::<S>(&entry.key, entry.key_place, &path, known);
-            if let Some(dotted) = S::dotted(&entry.key) {
-                diagnostic.help = vec![format!(
-                    "a name with a dot stands in quotes: `[{path}.{}]`",
-                    quoted(dotted)
-                )];
+            let mut names = S::names(known).into_iter();
+            if let Some(dotted) = names.find(|it| it.starts_with(&format!("{}.", entry.key))) {
+                let header = format!("[{path}.{}]", quoted(dotted));
+                diagnostic.help = vec![format!("a name with a dot stands in quotes: `{header}`")];
             }
             cx.report(diagnostic);
             continue;
@@ -181,18 +163,13 @@ pub(crate) fn steps<S: StepSort, T>(
         }
         if names.trusted {
             let listed = names.value.iter().map(|(name, _)| name.name.as_str());
+            let meant = did_you_mean(&entry.key, &listed.collect::<Vec<_>>());
+            let message = format!("step {} is not among the steps", code(&entry.key));
             cx.report(
-                Diagnostic::warning(
-                    "plan::unused-step",
-                    entry.key_place,
-                    format!("step {} is not among the steps", code(&entry.key)),
-                )
-                .label("has no effect")
-                .also(names.place, "the steps")
-                .help(format!(
-                    "{}add it to `{list}`, or take it out here",
-                    did_you_mean(&entry.key, &listed.collect::<Vec<_>>())
-                )),
+                Diagnostic::warning("plan::unused-step", entry.key_place, message)
+                    .label("has no effect")
+                    .also(names.place, "the steps")
+                    .help(format!("{meant}add it to `{list}`, or take it out here")),
             );
         }
         // Read all the same, for what is wrong in it.
@@ -242,10 +219,6 @@ mod tests {
 
         fn names((): &()) -> Vec<&str> {
             vec!["scan", "read", "read.range10"]
-        }
-
-        fn keys(self, (): &()) -> Vec<&str> {
-            Vec::new()
         }
     }
 

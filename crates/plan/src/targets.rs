@@ -1,15 +1,12 @@
 //! `[[target]]`: which builds are measured with which configs.
 
-use crate::builds::engine_name;
-use crate::configs::Declared;
+use crate::configs::{Declared, unknown};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::kinds::{Line, ListOf};
-use crate::reader::{Context, Field, Kind, Section, wrong_type};
-use crate::spec::{Build, Resolved, Target};
-use crate::tree::{Entry, Value};
-use crate::wording::{code, did_you_mean, list};
-
-const KEYS: [&str; 2] = ["builds", "configs"];
+use crate::reader::{Context, Field, Kind, Section, tables_of};
+use crate::spec::{Build, Target};
+use crate::tree::{Entry, Node, Table, Value};
+use crate::wording::{choices, code, list};
 
 /// How the name of a twin ends: see [`against_itself`].
 const AGAIN: &str = "-again";
@@ -20,461 +17,283 @@ pub(crate) struct Parts<'a> {
     pub(crate) configs: &'a [Declared],
 }
 
+/// Indexes of builds or configs, each with the place where it is named.
+type Named = Vec<(usize, Place)>;
+
 /// Reads `[[target]]`; without one, everything is combined with everything of its engine.
 pub(crate) fn read(
     cx: &mut Context<'_>,
     entry: Option<Entry>,
     parts: &Parts<'_>,
 ) -> Field<Vec<Target>> {
-    let mut targets = Targets {
-        targets: Vec::new(),
-        places: Vec::new(),
+    let errors = cx.errors();
+    let place = entry.as_ref().map_or(Place::Nowhere, |it| it.key_place);
+    let empty = |place| {
+        Diagnostic::error("plan::empty-list", place, "`target` is empty")
+            .label("nothing to measure")
+            .help("leave it out to measure every build with every config of its engine")
     };
-    let Some(entry) = entry else {
-        let (builds, configs) = (parts.all_builds(), parts.all_configs(&parts.all_builds()));
-        note(cx, parts, &builds, &configs, Place::Nowhere);
-        targets.add(cx, parts, &builds, &configs, Place::Nowhere);
-        return Field {
-            value: targets.targets,
-            place: Place::Nowhere,
-            trusted: true,
-        };
+    let everything = Node {
+        value: Value::Table(Table::default()),
+        place,
     };
-    let mut trusted = true;
-    let place = entry.key_place;
-    let nodes = match entry.node.value {
-        Value::List(nodes) => nodes,
-        Value::Broken => {
-            return Field {
-                value: Vec::new(),
-                place,
-                trusted: false,
-            };
-        }
-        _ => {
-            cx.report(
-                wrong_type("target", &entry.node, "a list of tables")
-                    .help("write it with two brackets: `[[target]]`"),
-            );
-            return Field {
-                value: Vec::new(),
-                place,
-                trusted: false,
-            };
-        }
-    };
-    if nodes.is_empty() {
-        cx.report(
-            Diagnostic::error("plan::empty-list", entry.node.place, "`target` is empty")
-                .label("nothing to measure")
-                .help("leave it out to measure every build with every config of its engine"),
-        );
-        trusted = false;
-    }
+    let nodes = entry.map_or(vec![everything], |it| {
+        tables_of(cx, "target", it.node, empty)
+    });
+    let mut targets = Vec::new();
     for node in nodes {
-        let errors = cx.diagnostics.len();
-        let place = node.place;
-        let Some(mut section) = Section::of(cx, "target", node, &KEYS) else {
-            trusted = false;
-            continue;
-        };
-        let builds = names(cx, &mut section, "builds").map(|names| builds_of(cx, parts, &names));
-        // Without its builds it is not known of which engine a config should be.
-        let builds_are_known = cx.diagnostics.len() == errors;
-        let builds = builds.unwrap_or_else(|| parts.all_builds());
-        let configs = names(cx, &mut section, "configs")
-            .map(|names| configs_of(cx, parts, &builds, &names, builds_are_known));
-        let configs = configs.unwrap_or_else(|| parts.all_configs(&builds));
-        if cx.diagnostics.len() > errors {
-            trusted = false;
-            continue;
-        }
-        note(cx, parts, &builds, &configs, place);
-        if !targets.add(cx, parts, &builds, &configs, place) {
-            trusted = false;
-        }
+        read_one(cx, node, parts, &mut targets);
     }
     Field {
-        value: targets.targets,
+        value: targets.into_iter().map(|(target, _)| target).collect(),
         place,
-        trusted,
+        trusted: cx.errors() == errors,
     }
 }
 
-/// The index of the target that `key` names.
+/// Reads one table, and adds every build with every config of its engine.
+fn read_one(
+    cx: &mut Context<'_>,
+    node: Node,
+    parts: &Parts<'_>,
+    targets: &mut Vec<(Target, Place)>,
+) {
+    let errors = cx.errors();
+    let place = node.place;
+    let Some(mut section) = Section::of(cx, "target", node) else {
+        return;
+    };
+    let kind = ListOf(Line, "a list of names");
+    let mut names = |cx: &mut Context<'_>, key| {
+        let node = section.take(key)?.node;
+        cx.read(&section.name_of(key), &node, &kind)
+    };
+    let builds = names(cx, "builds").map(|names| parts.builds_named(cx, &names));
+    // Without its builds it is not known of which engine a config should be.
+    let are_known = cx.errors() == errors;
+    let builds = builds.unwrap_or_else(|| parts.all_builds());
+    let configs = match names(cx, "configs") {
+        Some(names) => parts.configs_named(cx, &names, &builds, are_known),
+        None => parts.configs_of(&builds, |_| true),
+    };
+    section.finish(cx);
+    if cx.errors() > errors {
+        return;
+    }
+    cx.resolve("target", parts.show(&builds, &configs), place);
+    for (build, build_place) in &builds {
+        for (config, config_place) in &configs {
+            let (owner, declared) = (&parts.builds[*build].0, &parts.configs[*config]);
+            if owner.engine != declared.config.engine {
+                continue;
+            }
+            let name = format!("{}.{}", owner.name, declared.config.name);
+            let here = config_place.or(*build_place).or(place);
+            if let Some((_, first)) = targets.iter().find(|(other, _)| other.name == name) {
+                let message = format!("target {} is there twice", code(&name));
+                cx.report(
+                    Diagnostic::error("plan::duplicate-target", here, message)
+                        .label("there already")
+                        .also(*first, "first here")
+                        .help("take it out: `repeats` measures a target more than once"),
+                );
+                continue;
+            }
+            let target = Target {
+                name,
+                build: *build,
+                config: *config,
+            };
+            targets.push((target, here));
+        }
+    }
+}
+
+/// Returns the index of the target that `key` names.
 pub(crate) fn named(
     cx: &mut Context<'_>,
     key: &str,
-    entry: &Entry,
+    node: &Node,
     targets: &Field<Vec<Target>>,
 ) -> Option<usize> {
-    let name = cx.read(key, &entry.node, &Line)?;
+    let name = cx.read(key, node, &Line)?;
     if !targets.trusted {
         return None;
     }
-    let names: Vec<&str> = targets
-        .value
-        .iter()
-        .map(|target| target.name.as_str())
-        .collect();
+    let names = targets.value.iter().map(|target| target.name.as_str());
+    let names: Vec<&str> = names.collect();
     let index = names.iter().position(|other| *other == name);
     if index.is_none() {
+        let message = format!("{} is not a target: {}", code(key), code(&name));
         cx.report(
-            Diagnostic::error(
-                if key == "base" {
-                    "plan::unknown-base"
-                } else {
-                    "plan::unknown-target"
-                },
-                entry.node.place,
-                format!("{} is no target: {}", code(key), code(&name)),
-            )
-            .label("not a target")
-            .help(format!(
-                "{}targets here: {}",
-                did_you_mean(&name, &names),
-                list(&names)
-            )),
+            Diagnostic::error("plan::unknown-target", node.place, message)
+                .label("not a target")
+                .help(choices(&name, "targets here", &names)),
         );
     }
     index
 }
 
-/// The target that `against-itself` names and its twin, the same build with the same config under another name: what
-/// differs between the two is noise. Noted at `at`.
-pub(crate) fn against_itself(
-    cx: &mut Context<'_>,
-    entry: &Entry,
-    targets: &Field<Vec<Target>>,
-    at: usize,
-) -> Field<Vec<Target>> {
-    let place = entry.node.place;
-    let named = named(cx, "against-itself", entry, targets);
-    let Some(target) = named.and_then(|index| targets.value.get(index)) else {
-        return Field {
-            value: Vec::new(),
-            place,
-            trusted: false,
-        };
-    };
-    let value = Line.show(&target.name);
-    let origin = cx.origin(place);
-    cx.resolved.insert(
-        at,
-        Resolved {
-            key: "against-itself".to_owned(),
-            value,
-            origin,
-            place,
-        },
-    );
+/// Returns a target and its twin, the same build with the same config under another name: what differs between the two
+/// is noise.
+pub(crate) fn against_itself(target: &Target) -> Vec<Target> {
     let twin = Target {
         name: format!("{}{AGAIN}", target.name),
         ..target.clone()
     };
-    Field {
-        value: vec![target.clone(), twin],
-        place,
-        trusted: true,
-    }
+    vec![target.clone(), twin]
 }
 
 /// Reports builds and configs that nothing is measured with.
 pub(crate) fn report_unused(cx: &mut Context<'_>, parts: &Parts<'_>, targets: &[Target]) {
+    let mut unused = |code, place, message| {
+        cx.report(Diagnostic::warning(code, place, message).label("not measured"));
+    };
     for (index, (build, place)) in parts.builds.iter().enumerate() {
         if !targets.iter().any(|target| target.build == index) {
-            cx.report(
-                Diagnostic::warning(
-                    "plan::unused-build",
-                    *place,
-                    format!("build {} is in no target", code(&build.name)),
-                )
-                .label("not measured"),
-            );
+            let message = format!("build {} is in no target", code(&build.name));
+            unused("plan::unused-build", *place, message);
         }
     }
     for (index, declared) in parts.configs.iter().enumerate() {
         let is_used = declared.is_extended || targets.iter().any(|target| target.config == index);
         if !is_used && declared.place != Place::Nowhere {
-            let name = format!(
-                "{}.{}",
-                engine_name(declared.config.engine),
-                declared.config.name
-            );
-            cx.report(
-                Diagnostic::warning(
-                    "plan::unused-config",
-                    declared.place,
-                    format!("config {} is in no target", code(&name)),
-                )
-                .label("not measured"),
-            );
+            let name = &declared.config.name;
+            let name = format!("{}.{name}", declared.config.engine.name());
+            let message = format!("config {} is in no target", code(&name));
+            unused("plan::unused-config", declared.place, message);
         }
     }
 }
 
 impl Parts<'_> {
-    fn all_builds(&self) -> Vec<(usize, Place)> {
-        (0..self.builds.len())
-            .map(|index| (index, Place::Nowhere))
+    fn all_builds(&self) -> Named {
+        let indexes = 0..self.builds.len();
+        indexes.map(|index| (index, Place::Nowhere)).collect()
+    }
+
+    /// Returns the configs of the engines of `builds` that are wanted.
+    fn configs_of(&self, builds: &Named, is_wanted: impl Fn(&Declared) -> bool) -> Named {
+        let engine_of = |&(build, _): &(usize, Place)| self.builds[build].0.engine;
+        let is_of = |it: &Declared| {
+            builds
+                .iter()
+                .map(engine_of)
+                .any(|engine| engine == it.config.engine)
+        };
+        let configs = self.configs.iter().enumerate();
+        configs
+            .filter(|(_, it)| is_wanted(it) && is_of(it))
+            .map(|(index, _)| (index, Place::Nowhere))
             .collect()
     }
 
-    /// All configs of the engines of `builds`.
-    fn all_configs(&self, builds: &[(usize, Place)]) -> Vec<(usize, Place)> {
-        let is_of =
-            |declared: &Declared| builds.iter().any(|(build, _)| self.fits(*build, declared));
-        let configs = self
-            .configs
-            .iter()
-            .enumerate()
-            .filter(|(_, declared)| is_of(declared));
-        configs.map(|(index, _)| (index, Place::Nowhere)).collect()
-    }
-
-    fn fits(&self, build: usize, declared: &Declared) -> bool {
-        self.builds[build].0.engine == declared.config.engine
-    }
-}
-
-fn names(cx: &mut Context<'_>, section: &mut Section, key: &str) -> Option<Vec<(String, Place)>> {
-    let entry = section.take(key)?;
-    cx.read(
-        &section.name_of(key),
-        &entry.node,
-        &ListOf(Line, "a list of names"),
-    )
-}
-
-fn builds_of(
-    cx: &mut Context<'_>,
-    parts: &Parts<'_>,
-    names: &[(String, Place)],
-) -> Vec<(usize, Place)> {
-    let declared: Vec<&str> = parts
-        .builds
-        .iter()
-        .map(|(build, _)| build.name.as_str())
-        .collect();
-    let mut builds = Vec::new();
-    for (name, place) in names {
-        match declared.iter().position(|other| other == name) {
-            Some(index) => builds.push((index, *place)),
-            None => cx.report(
-                Diagnostic::error(
-                    "plan::unknown-build",
-                    *place,
-                    format!("unknown build: {}", code(name)),
-                )
-                .label("not declared")
-                .help(format!(
-                    "{}builds here: {}",
-                    did_you_mean(name, &declared),
-                    list(&declared)
-                ))
-                .help(format!(
-                    "declare it with {}",
-                    code(&format!("[build.{name}]"))
-                )),
-            ),
-        }
-    }
-    builds
-}
-
-/// The configs of these names for the engines of `builds`: one name may stand for several, one of each engine.
-fn configs_of(
-    cx: &mut Context<'_>,
-    parts: &Parts<'_>,
-    builds: &[(usize, Place)],
-    names: &[(String, Place)],
-    builds_are_known: bool,
-) -> Vec<(usize, Place)> {
-    let mut configs = Vec::new();
-    for (name, place) in names {
-        let named = parts
-            .configs
-            .iter()
-            .enumerate()
-            .filter(|(_, declared)| declared.config.name == *name);
-        let named: Vec<(usize, &Declared)> = named.collect();
-        let before = configs.len();
-        let is_of =
-            |declared: &Declared| builds.iter().any(|(build, _)| parts.fits(*build, declared));
-        configs.extend(
-            named
-                .iter()
-                .filter(|(_, declared)| is_of(declared))
-                .map(|(index, _)| (*index, *place)),
-        );
-        if configs.len() > before || !builds_are_known {
-            continue;
-        }
-        let of_builds = parts.all_configs(builds);
-        let usable: Vec<&str> = of_builds
-            .iter()
-            .map(|(index, _)| parts.configs[*index].config.name.as_str())
-            .collect();
-        let help = format!(
-            "{}configs of these builds: {}",
-            did_you_mean(name, &usable),
-            list(&usable)
-        );
-        let diagnostic = match named.first() {
-            None => Diagnostic::error(
-                "plan::unknown-config",
-                *place,
-                format!("unknown config: {}", code(name)),
-            )
-            .label("not declared"),
-            Some((_, declared)) => Diagnostic::error(
-                "plan::config-without-build",
-                *place,
-                format!("no build of this target can use config {}", code(name)),
-            )
-            .label(format!(
-                "a config of {}",
-                code(engine_name(declared.config.engine))
-            ))
-            .also(declared.place, "declared here"),
-        };
-        cx.report(diagnostic.help(help));
-    }
-    if builds_are_known {
-        for (build, place) in builds {
-            if !configs
-                .iter()
-                .any(|(config, _)| parts.fits(*build, &parts.configs[*config]))
-                && !configs.is_empty()
-            {
-                report_without_config(cx, parts, *build, *place);
+    fn names_of(&self, configs: &Named) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for (config, _) in configs {
+            let name = self.configs[*config].config.name.as_str();
+            if !names.contains(&name) {
+                names.push(name);
             }
         }
+        names
     }
-    configs
-}
 
-fn report_without_config(cx: &mut Context<'_>, parts: &Parts<'_>, build: usize, place: Place) {
-    let (build_name, engine) = (&parts.builds[build].0.name, parts.builds[build].0.engine);
-    let usable: Vec<&str> = parts
-        .configs
-        .iter()
-        .filter(|declared| declared.config.engine == engine)
-        .map(|declared| declared.config.name.as_str())
-        .collect();
-    let place = if place == Place::Nowhere {
-        parts.builds[build].1
-    } else {
-        place
-    };
-    cx.report(
-        Diagnostic::error(
-            "plan::build-without-config",
-            place,
-            format!("build {} has no config in this target", code(build_name)),
-        )
-        .label(format!("a build of {}", code(engine_name(engine))))
-        .help(format!(
-            "configs of {}: {}",
-            code(engine_name(engine)),
-            list(&usable)
-        ))
-        .help("targets of different engines may stand in tables `[[target]]` of their own"),
-    );
-}
-
-/// Notes a target's table for people.
-fn note(
-    cx: &mut Context<'_>,
-    parts: &Parts<'_>,
-    builds: &[(usize, Place)],
-    configs: &[(usize, Place)],
-    place: Place,
-) {
-    let build_names: Vec<String> = builds
-        .iter()
-        .map(|(index, _)| parts.builds[*index].0.name.clone())
-        .collect();
-    let mut config_names: Vec<String> = Vec::new();
-    for (index, _) in configs {
-        let name = &parts.configs[*index].config.name;
-        if !config_names.contains(name) {
-            config_names.push(name.clone());
-        }
-    }
-    let show = |names: &[String]| {
-        format!(
-            "[{}]",
-            names
-                .iter()
-                .map(|name| Line.show(name))
-                .collect::<Vec<_>>()
-                .join(", ")
-        )
-    };
-    let value = format!(
-        "{{ builds = {}, configs = {} }}",
-        show(&build_names),
-        show(&config_names)
-    );
-    cx.resolve("target", value, place);
-}
-
-/// Targets as they are found.
-struct Targets {
-    targets: Vec<Target>,
-    /// Where each came from.
-    places: Vec<Place>,
-}
-
-impl Targets {
-    /// Adds every build with every config of its engine. `false` when one was there already, which is reported.
-    fn add(
-        &mut self,
-        cx: &mut Context<'_>,
-        parts: &Parts<'_>,
-        builds: &[(usize, Place)],
-        configs: &[(usize, Place)],
-        place: Place,
-    ) -> bool {
-        let mut is_new = true;
-        for (build, build_place) in builds {
-            for (config, config_place) in configs {
-                if !parts.fits(*build, &parts.configs[*config]) {
-                    continue;
-                }
-                let name = format!(
-                    "{}.{}",
-                    parts.builds[*build].0.name, parts.configs[*config].config.name
-                );
-                let here = if *config_place == Place::Nowhere {
-                    *build_place
-                } else {
-                    *config_place
-                };
-                let here = if here == Place::Nowhere { place } else { here };
-                if let Some(first) = self.targets.iter().position(|target| target.name == name) {
-                    is_new = false;
+    fn builds_named(&self, cx: &mut Context<'_>, names: &[(String, Place)]) -> Named {
+        let declared = self.builds.iter().map(|(build, _)| build.name.as_str());
+        let declared: Vec<&str> = declared.collect();
+        let mut builds = Vec::new();
+        for (name, place) in names {
+            match declared.iter().position(|other| other == name) {
+                Some(index) => builds.push((index, *place)),
+                None => {
+                    let message = format!("unknown build: {}", code(name));
+                    let header = code(&format!("[build.{name}]"));
                     cx.report(
-                        Diagnostic::error(
-                            "plan::duplicate-target",
-                            here,
-                            format!("target {} is there twice", code(&name)),
-                        )
-                        .label("there already")
-                        .also(self.places[first], "first here")
-                        .help("take it out: `repeats` measures a target more than once"),
+                        Diagnostic::error("plan::unknown-build", *place, message)
+                            .label("not declared")
+                            .help(choices(name, "builds here", &declared))
+                            .help(format!("declare it with {header}")),
                     );
-                    continue;
                 }
-                self.targets.push(Target {
-                    name,
-                    build: *build,
-                    config: *config,
-                });
-                self.places.push(here);
             }
         }
-        is_new
+        builds
+    }
+
+    /// Returns the configs of these names for the engines of `builds`: one name may stand for several, one of each
+    /// engine.
+    fn configs_named(
+        &self,
+        cx: &mut Context<'_>,
+        names: &[(String, Place)],
+        builds: &Named,
+        builds_are_known: bool,
+    ) -> Named {
+        let mut configs = Vec::new();
+        for (name, place) in names {
+            let found = self.configs_of(builds, |it| it.config.name == *name);
+            if found.is_empty() && builds_are_known {
+                let usable = self.configs_of(builds, |_| true);
+                let elsewhere = self.configs.iter().find(|it| it.config.name == *name);
+                let elsewhere = elsewhere.map(|it| (it.config.engine, it.place));
+                let message = format!("unknown config: {}", code(name));
+                cx.report(
+                    unknown(*place, message, elsewhere)
+                        .label("no build of this target has a config of this name")
+                        .help(choices(name, "configs here", &self.names_of(&usable))),
+                );
+            }
+            configs.extend(found.into_iter().map(|(index, _)| (index, *place)));
+        }
+        if builds_are_known && !configs.is_empty() {
+            self.report_without_config(cx, builds, &configs);
+        }
+        configs
+    }
+
+    fn report_without_config(&self, cx: &mut Context<'_>, builds: &Named, configs: &Named) {
+        for &(index, place) in builds {
+            let (build, declared_at) = &self.builds[index];
+            let is_of = |it: &Declared| it.config.engine == build.engine;
+            if configs
+                .iter()
+                .any(|(config, _)| is_of(&self.configs[*config]))
+            {
+                continue;
+            }
+            let engine = code(build.engine.name());
+            let usable = self.configs_of(&vec![(index, place)], |_| true);
+            let message = format!("build {} has no config in this target", code(&build.name));
+            cx.report(
+                Diagnostic::error(
+                    "plan::build-without-config",
+                    place.or(*declared_at),
+                    message,
+                )
+                .label(format!("a build of {engine}"))
+                .help(format!(
+                    "configs of {engine}: {}",
+                    list(&self.names_of(&usable))
+                ))
+                .help("targets of different engines may stand in tables `[[target]]` of their own"),
+            );
+        }
+    }
+
+    /// Returns a target's table for people.
+    fn show(&self, builds: &Named, configs: &Named) -> String {
+        let show = |names: Vec<&str>| {
+            let names: Vec<String> = names
+                .iter()
+                .map(|name| Line.show(&name.to_string()))
+                .collect();
+            format!("[{}]", names.join(", "))
+        };
+        let builds = builds
+            .iter()
+            .map(|(build, _)| self.builds[*build].0.name.as_str());
+        let (builds, configs) = (show(builds.collect()), show(self.names_of(configs)));
+        format!("{{ builds = {builds}, configs = {configs} }}")
     }
 }

@@ -1,31 +1,31 @@
 //! The values of a plan before anyone knows what they mean, each with its place.
 
-use toml::Spanned;
-use toml::de::{DeString, DeTable, DeValue};
+use std::ops::Range;
 
-use crate::diagnostic::{Place, Span};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::diagnostic::Place;
 
 /// A value and its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) value: Value,
     pub(crate) place: Place,
-    /// The text of a `--set` argument's scalar: `17` is an integer where one is wanted and text where text is.
-    pub(crate) bare: Option<String>,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     String(String),
-    /// The digits as written, without underscores, and the number where it is one that fits.
-    Integer(String, Option<i128>),
-    Float(String, f64),
+    /// A number, in decimal digits where it is an integer of the size that numbers have.
+    Integer(String),
+    Float(String),
     Boolean(bool),
     Datetime,
     List(Vec<Node>),
     Table(Table),
-    /// Something that is no TOML, which was said already.
-    Broken,
+    /// What follows `=` in a `--set` argument: a number where one is wanted, and text where text is.
+    Bare(String),
 }
 
 /// Keys and values, in the order of the file; those that `--set` added come last.
@@ -42,31 +42,67 @@ pub(crate) struct Entry {
 }
 
 impl Node {
-    /// What sort of value it is, with its article.
+    /// Copies what the TOML parser made; `place` turns a range of the parsed text into a place.
+    pub(crate) fn new(value: &Spanned<DeValue<'_>>, place: &dyn Fn(Range<usize>) -> Place) -> Self {
+        let span = value.span();
+        let value = match value.get_ref() {
+            DeValue::Array(list) => {
+                Value::List(list.iter().map(|value| Self::new(value, place)).collect())
+            }
+            DeValue::Table(table) => Value::Table(Table::new(table, place)),
+            DeValue::String(text) => Value::String(text.to_string()),
+            DeValue::Integer(integer) => Value::Integer(
+                i128::from_str_radix(integer.as_str(), integer.radix())
+                    .map_or(integer.to_string(), |number| number.to_string()),
+            ),
+            DeValue::Float(float) => Value::Float(float.as_str().to_owned()),
+            DeValue::Boolean(boolean) => Value::Boolean(*boolean),
+            DeValue::Datetime(_) => Value::Datetime,
+        };
+        Self {
+            value,
+            place: place(span),
+        }
+    }
+
+    /// Returns what sort of value it is, with its article.
     pub(crate) fn sort(&self) -> &'static str {
         match &self.value {
             Value::String(_) => "a string",
-            Value::Integer(..) => "an integer",
-            Value::Float(..) => "a float",
+            Value::Bare(_) => "a value",
+            Value::Integer(_) => "an integer",
+            Value::Float(_) => "a float",
             Value::Boolean(_) => "a boolean",
             Value::Datetime => "a date",
             Value::List(_) => "a list",
             Value::Table(_) => "a table",
-            Value::Broken => "nothing",
         }
     }
 
-    /// Its text, if it is text or may be taken as such.
+    /// Returns its text, if it is text or may be taken as such.
     pub(crate) fn text(&self) -> Option<&str> {
-        match (&self.value, &self.bare) {
-            (Value::String(text), _) => Some(text),
-            (_, Some(bare)) => Some(bare),
+        match &self.value {
+            Value::String(text) | Value::Bare(text) => Some(text),
             _ => None,
         }
     }
 }
 
 impl Table {
+    /// Copies what the TOML parser made, in the order of the text.
+    pub(crate) fn new(table: &DeTable<'_>, place: &dyn Fn(Range<usize>) -> Place) -> Self {
+        let mut pairs: Vec<_> = table.iter().collect();
+        pairs.sort_by_key(|(key, _)| key.span().start);
+        let entry = |(key, value): (&Spanned<_>, _)| Entry {
+            key: toml::de::DeString::to_string(key.get_ref()),
+            key_place: place(key.span()),
+            node: Node::new(value, place),
+        };
+        Self {
+            entries: pairs.into_iter().map(entry).collect(),
+        }
+    }
+
     pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut Entry> {
         self.entries.iter_mut().find(|entry| entry.key == key)
     }
@@ -76,67 +112,12 @@ impl Table {
         let index = self.entries.iter().position(|entry| entry.key == key)?;
         Some(self.entries.remove(index))
     }
-}
 
-/// Makes tables and nodes of what the TOML parser made.
-pub(crate) struct Builder<'a> {
-    /// Turns a range of the parsed text into a place.
-    pub(crate) place: &'a dyn Fn(std::ops::Range<usize>) -> Place,
-    /// Where the text is no TOML: values that touch these are broken.
-    pub(crate) broken: &'a [Span],
-}
-
-impl Builder<'_> {
-    pub(crate) fn table(&self, table: &DeTable<'_>) -> Table {
-        let mut entries: Vec<_> = table
-            .iter()
-            .filter(|(key, _)| !self.is_broken(key.span()))
-            .map(|(key, value)| (key.span().start, self.entry(key, value)))
-            .collect();
-        // The parser sorts keys by name; people read in the order of the file.
-        entries.sort_by_key(|(start, _)| *start);
-        Table {
-            entries: entries.into_iter().map(|(_, entry)| entry).collect(),
+    /// Puts an entry in the place of the one of the same key, or at the end.
+    pub(crate) fn put(&mut self, entry: Entry) {
+        match self.get_mut(&entry.key) {
+            Some(existing) => *existing = entry,
+            None => self.entries.push(entry),
         }
-    }
-
-    fn entry(&self, key: &Spanned<DeString<'_>>, value: &Spanned<DeValue<'_>>) -> Entry {
-        Entry {
-            key: key.get_ref().to_string(),
-            key_place: (self.place)(key.span()),
-            node: self.node(value),
-        }
-    }
-
-    pub(crate) fn node(&self, value: &Spanned<DeValue<'_>>) -> Node {
-        let sort = match value.get_ref() {
-            DeValue::Array(list) => {
-                Value::List(list.iter().map(|value| self.node(value)).collect())
-            }
-            DeValue::Table(table) => Value::Table(self.table(table)),
-            _ if self.is_broken(value.span()) => Value::Broken,
-            DeValue::String(text) => Value::String(text.to_string()),
-            DeValue::Integer(integer) => Value::Integer(
-                integer.to_string(),
-                i128::from_str_radix(integer.as_str(), integer.radix()).ok(),
-            ),
-            DeValue::Float(float) => Value::Float(
-                float.as_str().to_owned(),
-                float.as_str().parse().unwrap_or(f64::NAN),
-            ),
-            DeValue::Boolean(boolean) => Value::Boolean(*boolean),
-            DeValue::Datetime(_) => Value::Datetime,
-        };
-        Node {
-            value: sort,
-            place: (self.place)(value.span()),
-            bare: None,
-        }
-    }
-
-    fn is_broken(&self, range: std::ops::Range<usize>) -> bool {
-        self.broken
-            .iter()
-            .any(|span| span.start <= range.end && range.start <= span.end)
     }
 }

@@ -43,16 +43,12 @@ pub(crate) fn read<R: Reader>(
     let variants_path = format!("{}.variant", R::PATH);
     let table = table_of(cx, &variants_path, declared.node)?;
     if table.entries.is_empty() {
+        let message = format!("`{variants_path}` is empty");
+        let help = format!("leave it out, or name a variant: `[{variants_path}.NAME]`");
         cx.report(
-            Diagnostic::error(
-                "plan::empty-list",
-                declared.key_place,
-                format!("`{variants_path}` is empty"),
-            )
-            .label("nothing to measure")
-            .help(format!(
-                "leave it out, or name a variant: `[{variants_path}.NAME]`"
-            )),
+            Diagnostic::error("plan::empty-list", declared.key_place, message)
+                .label("nothing to measure")
+                .help(help),
         );
     }
     let mut variants = Vec::new();
@@ -69,14 +65,11 @@ pub(crate) fn read<R: Reader>(
             continue;
         };
         if let Some(nested) = changes.take("variant") {
+            let message = format!("unknown key `variant` in `[{path}]`");
             cx.report(
-                Diagnostic::error(
-                    "plan::unknown-key",
-                    nested.key_place,
-                    format!("unknown key `variant` in `[{path}]`"),
-                )
-                .label("a variant has no variants")
-                .help(format!("put them side by side: `[{variants_path}.NAME]`")),
+                Diagnostic::error("plan::unknown-key", nested.key_place, message)
+                    .label("a variant has no variants")
+                    .help(format!("put them side by side: `[{variants_path}.NAME]`")),
             );
         }
         let before = cx.resolved.len();
@@ -101,7 +94,7 @@ fn changed<R: Reader>(
 ) -> Option<Workload> {
     let mut node = shared.clone();
     if let Value::Table(table) = &mut node.value {
-        put_over(table, changes);
+        put_over(table, changes, 0);
     }
     let (diagnostics, resolved) = (cx.diagnostics.len(), cx.resolved.len());
     let workload = R::read(cx, node, clients_most);
@@ -126,46 +119,22 @@ fn changed<R: Reader>(
     workload
 }
 
-fn put_over(table: &mut Table, changes: Table) {
+/// Puts changes over a workload's table; `depth` is 0 there, and 1 in its tables [`NESTED`].
+fn put_over(table: &mut Table, changes: Table, depth: u32) {
     for change in changes.entries {
-        let Some(existing) = table.get_mut(&change.key) else {
-            table.entries.push(change);
-            continue;
-        };
-        match (&mut existing.node.value, change.node.value) {
-            (Value::Table(steps), Value::Table(changes))
-                if NESTED.contains(&change.key.as_str()) =>
-            {
-                for step in changes.entries {
-                    put_step_over(steps, step);
-                }
+        let is_nested = depth == 1 || depth == 0 && NESTED.contains(&change.key.as_str());
+        let existing = table.get_mut(&change.key).map(|it| &mut it.node.value);
+        match (existing, change.node.value) {
+            (Some(Value::Table(existing)), Value::Table(changes)) if is_nested => {
+                put_over(existing, changes, depth + 1);
             }
-            (_, value) => {
-                existing.key_place = change.key_place;
-                existing.node = Node {
+            (_, value) => table.put(Entry {
+                node: Node {
                     value,
                     ..change.node
-                };
-            }
-        }
-    }
-}
-
-fn put_step_over(steps: &mut Table, step: Entry) {
-    match (steps.get_mut(&step.key), step.node.value) {
-        (Some(existing), Value::Table(changes)) => match &mut existing.node.value {
-            Value::Table(keys) => put_over(keys, changes),
-            other => *other = Value::Table(changes),
-        },
-        (existing, value) => {
-            let entry = Entry {
-                node: Node { value, ..step.node },
-                ..step
-            };
-            match existing {
-                Some(existing) => *existing = entry,
-                None => steps.entries.push(entry),
-            }
+                },
+                ..change
+            }),
         }
     }
 }

@@ -1,13 +1,14 @@
 //! How names and text from a plan stand in messages and in listings.
 
-use crate::redact::redact_whole;
+use toml_writer::{ToTomlKey, ToTomlValue, TomlKeyBuilder, TomlStringBuilder};
+use words::redact;
 
 /// Text from a plan for a message: in backticks, on one line, without what would move a terminal's cursor, without
 /// passwords, and not for ever.
 pub(crate) fn code(text: &str) -> String {
     const LONGEST: usize = 60;
     let mut out = String::from("`");
-    let text = redact_whole(text);
+    let text = redact(text);
     for (count, c) in text.chars().enumerate() {
         if count == LONGEST {
             out.push_str("...");
@@ -36,16 +37,12 @@ pub(crate) fn list<T: AsRef<str>>(names: &[T]) -> String {
 pub(crate) fn nearest<'n, T: AsRef<str>>(got: &str, names: &'n [T]) -> Option<&'n str> {
     let got = got.to_lowercase().replace('_', "-");
     let length = got.chars().count();
-    names
+    let distance = |name: &'n str| strsim::damerau_levenshtein(&got, &name.to_lowercase());
+    let names = names
         .iter()
-        .map(|name| {
-            (
-                strsim::damerau_levenshtein(&got, &name.as_ref().to_lowercase()),
-                name.as_ref(),
-            )
-        })
-        .filter(|(distance, _)| *distance <= (length / 3).max(1))
-        .min_by_key(|(distance, _)| *distance)
+        .map(|name| (distance(name.as_ref()), name.as_ref()));
+    let near = names.filter(|(distance, _)| *distance <= (length / 3).max(1));
+    near.min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
 }
 
@@ -56,30 +53,19 @@ pub(crate) fn did_you_mean<T: AsRef<str>>(got: &str, names: &[T]) -> String {
     })
 }
 
-/// Text as TOML writes it.
-pub(crate) fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\t' => out.push_str("\\t"),
-            c if c.is_control() => out.push_str(&format!("\\u{:04X}", u32::from(c))),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
+/// Returns a help that lists the names that could stand where `got` does, the nearest first.
+pub(crate) fn choices<T: AsRef<str>>(got: &str, what: &str, names: &[T]) -> String {
+    format!("{}{what}: {}", did_you_mean(got, names), list(names))
 }
 
-/// A part of a dotted key as TOML writes it.
+/// Returns text as TOML writes it.
+pub(crate) fn quoted(text: &str) -> String {
+    TomlStringBuilder::new(text).as_basic().to_toml_value()
+}
+
+/// Returns a part of a dotted key as TOML writes it.
 pub(crate) fn key_part(key: &str) -> String {
-    let is_bare = !key.is_empty()
-        && key
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-    if is_bare { key.to_owned() } else { quoted(key) }
+    TomlKeyBuilder::new(key).as_default().to_toml_key()
 }
 
 #[cfg(test)]

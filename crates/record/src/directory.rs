@@ -6,7 +6,9 @@ use std::path::{Component, Path, PathBuf};
 use serde::Deserialize;
 
 use crate::step_writer::{HostColumn, PARTIAL, StepWriter};
-use crate::{Cell, CellRef, FORMAT, FormatVersion, RecordError, Run, Status, StepReader, json};
+use crate::{
+    Cell, CellKey, CellRef, FORMAT, FormatVersion, RecordError, Run, Status, StepReader, json,
+};
 
 pub(crate) const RUN_FILE: &str = "run.json";
 const CELL_FILE: &str = "cell.json";
@@ -397,16 +399,19 @@ impl CellRef {
             .map(|variant| format!("{}/", file_name_of(variant)))
             .unwrap_or_default();
         Self {
-            target: target.to_owned(),
+            key: CellKey::new(target, variant, clients, repeat),
             workload: workload.to_owned(),
-            variant: variant.map(str::to_owned),
-            clients,
-            repeat,
             path: format!(
                 "{CELLS}/{}/{variant_directory}c{clients}/r{repeat}",
                 file_name_of(target)
             ),
         }
+    }
+
+    /// Returns its name, `TARGET/[VARIANT/]cCLIENTS/rREPEAT`: its directory below `cells/`.
+    pub fn name(&self) -> &str {
+        let below = self.path.strip_prefix(CELLS);
+        below.map_or(&self.path, |name| name.trim_start_matches('/'))
     }
 }
 

@@ -61,7 +61,7 @@ impl LatencyLogWriter {
         let mut builder = IntervalLogWriterBuilder::new();
         builder
             .add_comment("[Histogram log format version 1.3]")
-            .add_comment("[Values and Interval_Max are nanoseconds; tags are KIND.service and KIND.response]")
+            .add_comment("[Values and Interval_Max are nanoseconds; tags are KIND.service, KIND.response (of a schedule) and KIND.failed]")
             .with_start_time(started)
             .with_base_time(started);
         let error = || RecordError::io("write", &self.path);

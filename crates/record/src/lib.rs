@@ -2,6 +2,7 @@
 //!
 //! The live half of assay writes here and the reading half reads here, and nothing else joins them.
 
+mod cell_key;
 mod checksum;
 mod directory;
 mod error;
@@ -12,6 +13,7 @@ mod step_reader;
 mod step_writer;
 mod table;
 
+pub use cell_key::CellKey;
 pub use directory::{CellDir, RunDir};
 pub use error::RecordError;
 pub use latency_log::{LATENCY_NS_LIMIT, Latencies, LatencyLine, LatencySecond, latency_histogram};

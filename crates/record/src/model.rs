@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::CellKey;
+
 /// How far a run, cell or step got. Files are written as `Incomplete` first, so that a crash leaves the truth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -250,16 +252,11 @@ pub struct FileHash {
 /// Where a cell's record is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellRef {
-    /// The target's name.
-    pub target: String,
+    /// Which cell.
+    #[serde(flatten)]
+    pub key: CellKey,
     /// The workload: `insert`.
     pub workload: String,
-    /// The workload's variant, where a plan has several.
-    pub variant: Option<String>,
-    /// Clients.
-    pub clients: u32,
-    /// Which repeat, from 1.
-    pub repeat: u32,
     /// The cell's directory, relative to the run's.
     pub path: String,
 }
@@ -293,8 +290,9 @@ pub struct FsyncLatency {
 /// `cell.json`
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// The target's name.
-    pub target: String,
+    /// Which cell.
+    #[serde(flatten)]
+    pub key: CellKey,
     /// The build's name.
     pub build: String,
     /// The config's name.
@@ -305,12 +303,6 @@ pub struct Cell {
     pub engine_version: String,
     /// The workload: `insert`.
     pub workload: String,
-    /// The workload's variant, where a plan has several.
-    pub variant: Option<String>,
-    /// Clients.
-    pub clients: u32,
-    /// Which repeat, from 1.
-    pub repeat: u32,
     /// How far it got.
     pub status: Status,
     /// Why it failed, if it did.
@@ -591,35 +583,6 @@ pub struct Ops {
     pub error_examples: BTreeMap<String, String>,
     /// Operations per second that the schedule asked for, over all clients; `None` without a rate.
     pub rate_target_ops_per_s: Option<f64>,
-    /// From sending to reply, of successes.
-    pub service: Latency,
-    /// From when the schedule wanted it sent to reply, of successes. Without a rate it equals `service`.
-    pub response: Latency,
-    /// From sending to failure, of failures.
-    pub failed_service: Latency,
-}
-
-/// The distribution of a latency, from the merged histogram of all connections (three significant digits).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Latency {
-    /// How many.
-    pub count: u64,
-    /// Arithmetic mean.
-    pub mean_ns: f64,
-    /// Median.
-    pub p50_ns: u64,
-    /// 90th percentile.
-    pub p90_ns: u64,
-    /// 95th percentile.
-    pub p95_ns: u64,
-    /// 99th percentile.
-    pub p99_ns: u64,
-    /// 99.9th percentile.
-    pub p99_9_ns: u64,
-    /// 99.99th percentile.
-    pub p99_99_ns: u64,
-    /// The largest, exactly.
-    pub max_ns: u64,
 }
 
 /// CPU time during the step, of three parties that share the host.

@@ -120,7 +120,7 @@ impl StepWriter {
     }
 
     /// Adds the latencies of one second to `latency.hlog`, in nanoseconds. `tag` is the kind of operation and of
-    /// time: `insert.service` or `insert.response`. A second without operations may be left out, and one may come
+    /// time: `insert.service`, `insert.response` (by a schedule only) or `insert.failed`. A second without operations may be left out, and one may come
     /// again. `latency_total.hlog` holds their sum when the step is finished.
     ///
     /// # Errors

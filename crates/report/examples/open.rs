@@ -29,11 +29,8 @@ fn main() {
     };
     let first = jump(&mut browser, 0.0);
     let later = jump(&mut browser, 0.5);
-    println!(
-        "{:.0} {:.0}",
-        first[0].as_f64().unwrap(),
-        later[1].as_f64().unwrap()
-    );
+    println!("first_ms: {:.0}", first[0].as_f64().unwrap());
+    println!("middle_ms: {:.0}", later[1].as_f64().unwrap());
     assert!(
         browser.complaints().is_empty(),
         "{:?}",

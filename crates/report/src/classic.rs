@@ -6,10 +6,11 @@ use std::collections::BTreeSet;
 pub(crate) use analysis::throughput;
 use analysis::{Fairness, Row, relative as ratio_to, shade_summary};
 use record::Status;
+use words::Decimals;
 
 use crate::grouped;
 use crate::matrix::{Line, Matrix, StepHead};
-use crate::number::{Figure, fixed};
+use crate::number::fixed;
 use crate::operations::{counted, step_head, throughput_head, throughput_title};
 use crate::table::{Cell, FAILURES, Table, TableRow, Tone};
 
@@ -140,8 +141,8 @@ pub(crate) fn comparable_by_target<'a>(
         rows.filter(|row| comparable(row)).collect()
     };
     lines
-        .chunk_by(|a, b| a.target == b.target)
-        .map(|lines| (lines[0].target, rows(lines)))
+        .chunk_by(|a, b| a.cell.target == b.cell.target)
+        .map(|lines| (lines[0].cell.target.as_str(), rows(lines)))
         .collect()
 }
 
@@ -204,7 +205,7 @@ pub(crate) fn throughput_cell(
         .lines
         .iter()
         .filter_map(|line| throughput(line.row(step.name)?));
-    let decimals = Figure::PerSecond.decimals(all);
+    let decimals = Decimals::Rate.of(all);
     match throughput(row) {
         None => Cell::not_applicable(),
         Some(value) if row.valid => Cell::plain(fixed(value, decimals)),
@@ -298,7 +299,7 @@ pub(crate) fn relative(matrix: &Matrix<'_>) -> Vec<Table> {
 pub(crate) fn has_others(matrix: &Matrix<'_>, lines: &[Line<'_>]) -> bool {
     lines
         .iter()
-        .any(|line| line.target != matrix.base && matrix.base_of(line).is_some())
+        .any(|line| line.cell.target != matrix.base && matrix.base_of(line).is_some())
 }
 
 /// What stands where the figure of an invalid step would be compared.
@@ -335,7 +336,7 @@ pub(crate) fn relative_cell(matrix: &Matrix<'_>, line: &Line<'_>, step: StepHead
     let base = base_row(matrix, line, step);
     match ratio_to(throughput(row), base.and_then(throughput)) {
         Some(ratio) => {
-            let tone = match line.target == matrix.base {
+            let tone = match line.cell.target == matrix.base {
                 true => Tone::Plain,
                 false => Tone::Unjudged,
             };
@@ -426,7 +427,7 @@ fn rates_of(matrix: &Matrix<'_>, steps: &[StepHead<'_>]) -> Table {
                 .lines
                 .iter()
                 .filter_map(|line| line.row(step.name)?.sla.as_ref());
-            Figure::PerSecond.decimals(slas.flat_map(|sla| [sla.target, sla.achieved]))
+            Decimals::Rate.of(slas.flat_map(|sla| [sla.target, sla.achieved]))
         })
         .collect();
     let units: BTreeSet<&str> = steps

@@ -260,9 +260,14 @@ fn head(run: &Run, number: Option<usize>) -> Markup {
     } else {
         "status bad"
     };
-    let clients: BTreeSet<u32> = run.cells.iter().map(|cell| cell.clients).collect();
+    let clients: BTreeSet<u32> = run.cells.iter().map(|cell| cell.key.clients).collect();
     let clients: Vec<_> = clients.iter().map(u32::to_string).collect();
-    let repeats = run.cells.iter().map(|cell| cell.repeat).max().unwrap_or(0);
+    let repeats = run
+        .cells
+        .iter()
+        .map(|cell| cell.key.repeat)
+        .max()
+        .unwrap_or(0);
     markup! {
         p {
             @if let Some(number) = number { b { "run " (number) ", " (clean(&run.name)) } ": " }
@@ -365,11 +370,11 @@ fn problem_list(page: &Page<'_>, matrix: &Matrix<'_>) -> Markup {
 
 /// A cell in one piece of text.
 fn cell_label(cell: &Cell) -> String {
-    let variant = cell.variant.iter().map(|variant| format!(" {variant}"));
+    let variant = cell.key.variant.iter().map(|variant| format!(" {variant}"));
     let variant: String = variant.collect();
     clean(&format!(
         "{}{variant} c{} r{}",
-        cell.target, cell.clients, cell.repeat
+        cell.key.target, cell.key.clients, cell.key.repeat
     ))
 }
 

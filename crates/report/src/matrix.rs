@@ -1,7 +1,7 @@
 //! The rows of the figures as the field looks at them: one line per cell of the plan, one column per step.
 
 use analysis::{Figures, Row, Unfinished, counted};
-use record::{Run, Status, StepKind};
+use record::{CellKey, Run, Status, StepKind};
 
 /// A step, in the order of the plan.
 #[derive(Clone, Copy, Debug)]
@@ -22,10 +22,7 @@ const GROUPS: [&str; 4] = ["point", "range-1", "range-2", "write"];
 /// One cell of the plan: a target with so many clients, once.
 #[derive(Clone, Debug)]
 pub(crate) struct Line<'a> {
-    pub target: &'a str,
-    pub variant: Option<&'a str>,
-    pub clients: u32,
-    pub repeat: u32,
+    pub cell: &'a CellKey,
     /// Which of the runs that are shown together, from 0.
     pub run: usize,
     pub rows: Vec<&'a Row>,
@@ -43,52 +40,30 @@ impl<'a> Line<'a> {
 
     /// Lines of one group are compared with each other: they differ in their target and repeat alone.
     pub(crate) fn same_group(&self, other: &Line<'_>) -> bool {
-        (self.variant, self.clients) == (other.variant, other.clients)
+        self.cell.load() == other.cell.load()
     }
 
     /// Whether it is the line of a cell that did not end as planned.
     pub(crate) fn is_of(&self, cell: &Unfinished) -> bool {
-        self.run == cell.run
-            && self.is(
-                &cell.target,
-                cell.variant.as_deref(),
-                cell.clients,
-                cell.repeat,
-            )
-    }
-
-    fn is(&self, target: &str, variant: Option<&str>, clients: u32, repeat: u32) -> bool {
-        (self.target, self.variant, self.clients, self.repeat) == (target, variant, clients, repeat)
-    }
-
-    fn new(
-        target: &'a str,
-        variant: Option<&'a str>,
-        clients: u32,
-        repeat: u32,
-        run: usize,
-    ) -> Self {
-        Self {
-            target,
-            variant,
-            clients,
-            repeat,
-            run,
-            rows: Vec::new(),
-            missing: Vec::new(),
-            unfinished: None,
-        }
+        (self.run, self.cell) == (cell.run, &cell.cell)
     }
 }
 
 /// The line of a cell, which is added if it is not there yet.
-fn line_of<'l, 'a>(lines: &'l mut Vec<Line<'a>>, wanted: Line<'a>) -> &'l mut Line<'a> {
-    let same = |line: &Line<'_>| {
-        line.run == wanted.run
-            && line.is(wanted.target, wanted.variant, wanted.clients, wanted.repeat)
-    };
+fn line_of<'l, 'a>(
+    lines: &'l mut Vec<Line<'a>>,
+    run: usize,
+    cell: &'a CellKey,
+) -> &'l mut Line<'a> {
+    let same = |line: &Line<'_>| (line.run, line.cell) == (run, cell);
     let at = lines.iter().position(same).unwrap_or_else(|| {
-        lines.push(wanted);
+        lines.push(Line {
+            cell,
+            run,
+            rows: Vec::new(),
+            missing: Vec::new(),
+            unfinished: None,
+        });
         lines.len() - 1
     });
     &mut lines[at]
@@ -113,19 +88,15 @@ impl<'a> Matrix<'a> {
     pub(crate) fn new(run: &'a Run, figures: &'a Figures) -> Self {
         let mut lines: Vec<Line<'a>> = Vec::new();
         for row in &figures.rows {
-            let variant = row.variant.as_deref();
-            let cell = Line::new(&row.target, variant, row.clients, row.repeat, row.run);
-            line_of(&mut lines, cell).rows.push(row);
+            line_of(&mut lines, row.run, &row.cell).rows.push(row);
         }
         for row in &figures.missing {
-            let variant = row.variant.as_deref();
-            let cell = Line::new(&row.target, variant, row.clients, row.repeat, row.run);
-            line_of(&mut lines, cell).missing.push(&row.step);
+            line_of(&mut lines, row.run, &row.cell)
+                .missing
+                .push(&row.step);
         }
         for cell in &figures.unfinished {
-            let variant = cell.variant.as_deref();
-            let begun = Line::new(&cell.target, variant, cell.clients, cell.repeat, cell.run);
-            line_of(&mut lines, begun).unfinished = Some(cell.status);
+            line_of(&mut lines, cell.run, &cell.cell).unfinished = Some(cell.status);
         }
 
         let targets: Vec<&str> = run
@@ -136,15 +107,15 @@ impl<'a> Matrix<'a> {
         let position = |line: &Line<'_>| {
             targets
                 .iter()
-                .position(|name| *name == line.target)
+                .position(|name| *name == line.cell.target)
                 .unwrap_or(targets.len())
         };
         lines.sort_by_cached_key(|line| {
             (
-                line.variant.map(str::to_owned),
-                line.clients,
+                line.cell.variant.clone(),
+                line.cell.clients,
                 position(line),
-                line.repeat,
+                line.cell.repeat,
                 line.run,
             )
         });
@@ -155,9 +126,9 @@ impl<'a> Matrix<'a> {
                 .any(|line| lines.first().is_some_and(|first| key(first) != key(line)))
         };
         let keys = [
-            lines.iter().any(|line| line.variant.is_some()),
-            differ(&|line| u64::from(line.clients)),
-            differ(&|line| u64::from(line.repeat)),
+            lines.iter().any(|line| line.cell.variant.is_some()),
+            differ(&|line| u64::from(line.cell.clients)),
+            differ(&|line| u64::from(line.cell.repeat)),
             differ(&|line| line.run as u64),
         ];
         // Who asks for nothing but steps that are not among the results is shown them.
@@ -217,9 +188,9 @@ impl<'a> Matrix<'a> {
     /// What stands in these columns.
     pub(crate) fn lead_of(&self, line: &Line<'_>) -> Vec<String> {
         let values = [
-            line.variant.unwrap_or_default().to_string(),
-            line.clients.to_string(),
-            line.repeat.to_string(),
+            line.cell.variant.clone().unwrap_or_default(),
+            line.cell.clients.to_string(),
+            line.cell.repeat.to_string(),
             (line.run + 1).to_string(),
         ];
         let keys = values
@@ -227,7 +198,7 @@ impl<'a> Matrix<'a> {
             .zip(self.keys)
             .filter(|(_, shown)| *shown)
             .map(|(value, _)| value);
-        std::iter::once(line.target.to_string())
+        std::iter::once(line.cell.target.to_string())
             .chain(keys)
             .collect()
     }
@@ -235,12 +206,12 @@ impl<'a> Matrix<'a> {
     /// The line in one piece of text, for charts and sentences: `pg17.base c8 r2`.
     pub(crate) fn label(&self, line: &Line<'_>) -> String {
         let [variant, clients, ..] = self.keys;
-        let mut label = line.target.to_string();
-        if let (true, Some(variant)) = (variant, line.variant) {
+        let mut label = line.cell.target.to_string();
+        if let (true, Some(variant)) = (variant, &line.cell.variant) {
             label += &format!(" {variant}");
         }
         if clients {
-            label += &format!(" c{}", line.clients);
+            label += &format!(" c{}", line.cell.clients);
         }
         label += &self.suffix(line);
         label
@@ -249,8 +220,8 @@ impl<'a> Matrix<'a> {
     /// What the lines of a group have in common, where there are several groups: `cached, 8 clients`.
     pub(crate) fn group_label(&self, lines: &[Line<'_>]) -> Option<String> {
         let line = lines.first()?;
-        let variant = line.variant.filter(|_| self.keys[0]).map(str::to_owned);
-        let clients = self.keys[1].then(|| counted(line.clients as usize, "client"));
+        let variant = line.cell.variant.clone().filter(|_| self.keys[0]);
+        let clients = self.keys[1].then(|| counted(line.cell.clients as usize, "client"));
         let texts: Vec<String> = variant.into_iter().chain(clients).collect();
         (!texts.is_empty()).then(|| texts.join(", "))
     }
@@ -260,7 +231,7 @@ impl<'a> Matrix<'a> {
         let [_, _, repeat, run] = self.keys;
         let mut suffix = String::new();
         for (shown, letter, value) in [
-            (repeat, 'r', line.repeat as usize),
+            (repeat, 'r', line.cell.repeat as usize),
             (run, '#', line.run + 1),
         ] {
             if shown {
@@ -273,18 +244,15 @@ impl<'a> Matrix<'a> {
     /// The lines of a group, those of the base first.
     pub(crate) fn base_first<'l>(&self, lines: &'l [Line<'a>]) -> Vec<&'l Line<'a>> {
         let mut lines: Vec<_> = lines.iter().collect();
-        lines.sort_by_key(|line| line.target != self.base);
+        lines.sort_by_key(|line| line.cell.target != self.base);
         lines
     }
 
     /// The line that `line` is compared to: the base with the same clients and in the same repeat, of its own run if
     /// that has it.
     pub(crate) fn base_of(&self, line: &Line<'_>) -> Option<&Line<'a>> {
-        let bases = || {
-            self.lines
-                .iter()
-                .filter(|base| base.is(self.base, line.variant, line.clients, line.repeat))
-        };
+        let wanted = line.cell.of_target(self.base);
+        let bases = || self.lines.iter().filter(|base| *base.cell == wanted);
         bases()
             .find(|base| base.run == line.run)
             .or_else(|| bases().next())
@@ -360,8 +328,11 @@ mod tests {
         let lines: Vec<Line<'_>> = rows
             .into_iter()
             .map(|row| Line {
+                cell: &row.cell,
+                run: row.run,
                 rows: vec![row],
-                ..Line::new("a.b", None, 1, 1, 0)
+                missing: Vec::new(),
+                unfinished: None,
             })
             .collect();
         let steps = steps(&lines);

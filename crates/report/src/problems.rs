@@ -65,7 +65,7 @@ pub(crate) fn problems(runs: &[&Run], figures: &Figures, matrix: &Matrix<'_>) ->
             Some(Status::Complete) => line.map_or_else(Vec::new, |line| line.missing.clone()),
             _ => Vec::new(),
         };
-        let mut place = line.map_or_else(|| cell.target.clone(), |line| matrix.label(line));
+        let mut place = line.map_or_else(|| cell.cell.target.clone(), |line| matrix.label(line));
         if !steps.is_empty() {
             place += &format!(": {}", steps.join(", "));
         }

@@ -1,2 +1,17 @@
 //! The vocabulary that the live half and the reading half share: what a recorded counter, setting, metric or cell is
-//! called and means. No dependencies and no I/O.
+//! called and means, and how what both halves print is formatted. No dependencies and no I/O.
+
+mod cpus;
+pub mod metric;
+mod random;
+mod secret;
+
+pub use cpus::{format_cpus, parse_cpus};
+pub use metric::{Better, Decimals, METRICS, Metric};
+pub use random::Random;
+pub use secret::{Secret, mask, redact};
+
+/// Counts things: `1 step`, `3 steps`.
+pub fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}

@@ -4,67 +4,22 @@
 //! finding may say that it can't tell, but not name another cause.
 
 use std::path::Path;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use fs_err as fs;
 use serde_json::Value;
 
 use super::Setup;
-use crate::builds::{self, ASSAY_BUILDS};
-use crate::workspace::{Workspace, output, succeeds};
+use super::run::{Run, fetch};
+use crate::builds;
 
-/// A difference between two targets, and the kinds of finding that name its cause.
-struct Effect {
-    name: &'static str,
-    plan: &'static str,
-    expected: &'static [&'static str],
-    /// Kinds that are true of other steps.
-    also: &'static [&'static str],
-    /// What has to be fetched.
-    spec: Option<&'static str>,
-}
-
-macro_rules! effect {
-    ($name:literal, $expected:expr, $also:expr, $spec:expr) => {
-        Effect {
-            name: $name,
-            plan: include_str!(concat!("causes/", $name, ".toml")),
-            expected: &$expected,
-            also: &$also,
-            spec: $spec,
-        }
-    };
-}
-
-const EFFECTS: [Effect; 9] = [
-    effect!("synchronous-commit", ["fsyncs"], [], None),
-    effect!("sqlite-synchronous", ["fsyncs"], [], None),
-    effect!("flush-log", ["fsyncs"], [], None),
-    // A load waits for pages that are written back to make room.
-    effect!("small-cache", ["reads"], ["locks", "writes"], None),
-    effect!("jit", ["cpu"], [], None),
-    effect!("no-index", ["cpu"], [], None),
-    effect!("cpus", ["processor_wait"], [], None),
-    // Its threads pass each commit on to each other: that is waiting for threads, or fsyncs shared by fewer commits.
-    effect!(
-        "log-writer-threads",
-        ["locks", "fsyncs", "handover", "hidden_cost"],
-        [],
-        Some("debian:sid/mysql-server-core")
-    ),
-    // What reads for compaction is in the background: clients see its stalls.
-    effect!(
-        "compaction-readahead",
-        ["reads", "write_stalls", "locks", "stall"],
-        [],
-        Some("rocksdb@8.6")
-    ),
-];
-
-const EQUAL: Effect = effect!("equal", [], [], None);
+/// Where the plans are. The head of each names the kinds of finding that are expected, those that are true of other steps,
+/// and the build that has to be fetched.
+const PLANS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/bench/causes");
+/// The plan whose targets are equal.
+const EQUAL: &str = "equal.toml";
 
 /// Kinds of finding that name a cause of a change.
 const CAUSES: [&str; 11] = [
@@ -83,7 +38,7 @@ const CAUSES: [&str; 11] = [
 
 /// Tries all effects while nothing else runs; false when one is not named, or equal targets have a cause.
 pub fn quiet(setup: &Setup) -> Result<bool> {
-    all(setup, true)
+    all(setup, usize::MAX)
 }
 
 /// The same while other programs use 80 % of the processors: no wrong cause, and six of the effects named.
@@ -95,13 +50,17 @@ pub fn busy(setup: &Setup) -> Result<bool> {
             let done = &done;
             scope.spawn(move || burn(seed as u64, done));
         }
-        let kept = all(setup, false);
+        let kept = all(setup, 6);
         done.store(true, Ordering::Relaxed);
         kept
     })
 }
 
 /// Uses 80 % of a processor on average, in turns of 20 to 180 ms, until `done`.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "how long to burn, not a measured time"
+)]
 fn burn(seed: u64, done: &AtomicBool) {
     let mut state = seed + 1;
     while !done.load(Ordering::Relaxed) {
@@ -110,7 +69,7 @@ fn burn(seed: u64, done: &AtomicBool) {
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
         let turn = Duration::from_millis(20 + (state >> 33) % 160);
-        let began = now();
+        let began = Instant::now();
         while began.elapsed() < turn {
             std::hint::spin_loop();
         }
@@ -118,65 +77,59 @@ fn burn(seed: u64, done: &AtomicBool) {
     }
 }
 
-#[allow(
-    clippy::disallowed_methods,
-    reason = "how long to burn, not a measured time"
-)]
-fn now() -> Instant {
-    Instant::now()
-}
-
-fn all(setup: &Setup, every_one: bool) -> Result<bool> {
+fn all(setup: &Setup, at_least: usize) -> Result<bool> {
+    let mut names: Vec<String> = fs::read_dir(PLANS)?
+        .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+        .collect::<Result<_>>()?;
+    names.sort();
+    names.retain(|name| name != EQUAL);
     let (mut named, mut wrong) = (0, 0);
-    for effect in &EFFECTS {
-        let found = measure(setup, effect)?;
-        let is_named = found
-            .causes
-            .iter()
-            .any(|kind| effect.expected.contains(&kind.as_str()));
-        let others = found.causes.iter().filter(|kind| {
-            // Less or more CPU goes with nearly every change: as a finding of its own it is no wrong cause.
-            let mut true_ones = effect.expected.iter().chain(effect.also);
-            !true_ones.any(|it| it == kind) && *kind != "hidden_cost"
-        });
-        let others: Vec<&str> = others.map(String::as_str).collect();
-        named += usize::from(is_named);
-        wrong += usize::from(!others.is_empty());
-        println!(
-            "{:<22} {:<10} others: {}",
-            effect.name,
-            if is_named { "named" } else { "not named" },
-            if others.is_empty() {
-                "none".to_owned()
-            } else {
-                others.join(", ")
-            }
-        );
-        for title in &found.titles {
-            println!("    {title}");
+    for name in &names {
+        let plan = fs::read_to_string(Path::new(PLANS).join(name))?;
+        for build in head(&plan, "Build") {
+            fetch(setup, build)?;
         }
+        let (expected, also) = (head(&plan, "Expected"), head(&plan, "True of other steps"));
+        let found = measure(setup, &plan)?;
+        let causes = found.causes.iter().map(String::as_str);
+        let (right, mut others): (Vec<&str>, Vec<&str>) =
+            causes.partition(|kind| expected.contains(kind));
+        // Less or more CPU goes with nearly every change: as a finding of its own it is no wrong cause.
+        others.retain(|kind| !also.contains(kind) && *kind != "hidden_cost");
+        named += usize::from(!right.is_empty());
+        wrong += usize::from(!others.is_empty());
+        println!("{name:<26} named: {right:?}, others: {others:?}");
+        found.print_titles();
     }
+    let equal = fs::read_to_string(Path::new(PLANS).join(EQUAL))?;
     let (mut false_causes, mut false_tables) = (0, 0);
     for _ in 0..setup.round_count {
-        let found = measure(setup, &EQUAL)?;
+        let found = measure(setup, &equal)?;
         false_causes += usize::from(!found.causes.is_empty());
         false_tables += usize::from(found.is_shown);
-        for title in &found.titles {
-            println!("    equal: {title}");
-        }
+        println!("{EQUAL}");
+        found.print_titles();
     }
+    let (count, rounds) = (names.len(), setup.round_count);
+    println!("{named} of {count} effects named, {wrong} with another cause");
     println!(
-        "{named} of {} effects named, {wrong} with another cause; {} runs of equal targets: {false_causes} with a cause, \
-         {false_tables} with a verdict",
-        EFFECTS.len(),
-        setup.round_count
+        "{rounds} runs of equal targets: {false_causes} with a cause, {false_tables} with a verdict"
     );
-    let enough = if every_one { EFFECTS.len() } else { 6 };
-    Ok(named >= enough && wrong == 0 && false_causes == 0)
+    Ok(named >= at_least.min(count) && wrong == 0 && false_causes == 0)
+}
+
+/// The words of a line at a plan's head.
+fn head<'a>(plan: &'a str, label: &str) -> Vec<&'a str> {
+    let line = |line: &'a str| {
+        line.strip_prefix("# ")?
+            .strip_prefix(label)?
+            .strip_prefix(": ")
+    };
+    let words = plan.lines().find_map(line).unwrap_or_default();
+    words.split_whitespace().collect()
 }
 
 /// What a comparison says.
-#[derive(Debug, Default, PartialEq, Eq)]
 struct Found {
     /// Kinds of the findings that name a cause.
     causes: Vec<String>,
@@ -185,72 +138,36 @@ struct Found {
     is_shown: bool,
 }
 
-fn measure(setup: &Setup, effect: &Effect) -> Result<Found> {
-    let workspace = Workspace::here();
-    let assay = &setup.programs()?.assay;
-    let place = tempfile::tempdir()?;
-    let builds = std::env::var_os(ASSAY_BUILDS).map_or_else(
-        || workspace.target_directory().map(|it| it.join("builds")),
-        |it| Ok(it.into()),
-    )?;
-    let command = |arguments: &[&str]| {
-        let mut command = Command::new(assay);
-        command.args(arguments).env(ASSAY_BUILDS, &builds);
-        command
-    };
-    if let Some(spec) = effect.spec {
-        output(&mut command(&["fetch", spec]))?;
+impl Found {
+    fn print_titles(&self) {
+        for title in &self.titles {
+            println!("    {title}");
+        }
     }
-    let mut plan = effect.plan.to_owned();
-    if plan.contains("@MARIADB@") {
-        plan = plan.replace("@MARIADB@", &builds::mariadb(&workspace)?);
-    }
-    let path = |name: &str| place.path().join(name).display().to_string();
-    let (plan_path, results) = (path(&format!("{}.toml", effect.name)), path("results"));
-    fs::write(&plan_path, plan)?;
-    let mut run = command(&[
-        "run",
-        &plan_path,
-        "--results",
-        &results,
-        "--data",
-        &path("data"),
-    ]);
-    run.stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::null());
-    anyhow::ensure!(succeeds(&mut run)?, "the run of `{}` failed", effect.name);
-    let run = only_entry(Path::new(&results))?;
-    let compared = output(&mut command(&["compare", &run, "--format", "json"]))?;
-    let compared = serde_json::from_str(&compared).context("the comparison is no JSON")?;
-    Ok(found(&compared))
 }
 
-fn only_entry(folder: &Path) -> Result<String> {
-    let entry = fs::read_dir(folder)?
-        .next()
-        .context("the run left no record")??;
-    Ok(entry.path().display().to_string())
+fn measure(setup: &Setup, plan: &str) -> Result<Found> {
+    let mut plan = plan.to_owned();
+    if plan.contains("@MARIADB@") {
+        plan = plan.replace("@MARIADB@", &builds::mariadb(&setup.workspace)?);
+    }
+    Ok(found(&Run::of(setup, &plan)?.json("compare")?))
 }
 
 /// Reads `assay compare --format json`.
 fn found(compared: &Value) -> Found {
-    let texts = |rows: &Value, key: &str| -> Vec<String> {
-        let rows = rows.as_array().into_iter().flatten();
-        rows.filter_map(|row| Some(row[key].as_str()?.to_owned()))
-            .collect()
-    };
-    let mut causes = texts(&compared["findings"], "kind");
+    let all = |list: &str| compared[list].as_array().cloned().unwrap_or_default();
+    let text = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
+    let findings = all("findings");
+    let mut causes: Vec<String> = findings.iter().map(|row| text(row, "kind")).collect();
     causes.retain(|kind| CAUSES.contains(&kind.as_str()));
-    let of_throughput = compared["rows"].as_array().into_iter().flatten();
-    let of_throughput: Vec<Value> = of_throughput
-        .filter(|row| row["metric"] == "throughput")
-        .cloned()
-        .collect();
-    let verdicts = texts(&Value::from(of_throughput), "verdict");
     Found {
         causes,
-        titles: texts(&compared["findings"], "title"),
-        is_shown: verdicts.iter().any(|it| it == "faster" || it == "slower"),
+        titles: findings.iter().map(|row| text(row, "title")).collect(),
+        is_shown: all("rows").iter().any(|row| {
+            let is_change = ["faster", "slower"].contains(&text(row, "verdict").as_str());
+            row["metric"] == "throughput" && is_change
+        }),
     }
 }
 
@@ -259,6 +176,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn the_head_of_a_plan_is_read() {
+        let plan = "# Why.\n# Expected: reads stall\nclients = [1]\n";
+        assert_eq!(head(plan, "Expected"), ["reads", "stall"]);
+        assert!(head(plan, "Build").is_empty());
+        for entry in fs::read_dir(PLANS).unwrap() {
+            let path = entry.unwrap().path();
+            let expected = head(&fs::read_to_string(&path).unwrap(), "Expected").len();
+            assert_eq!(expected == 0, path.ends_with(EQUAL), "{}", path.display());
+        }
+    }
 
     #[test]
     fn causes_are_read_and_what_names_none_is_not_one() {

@@ -4,16 +4,13 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use fs_err as fs;
-use serde_json::Value;
 use tempfile::TempDir;
 
-use super::Setup;
-use super::limit::{Limit, Pick};
-use super::pair::{Bound, Contender, Figure, Finished, Pair, Sample, Spent, finish};
-use crate::prepare;
-use crate::workspace::{Workspace, output, succeeds};
+use super::measure::{Bound, Finished, Sample, THROUGHPUT, figures, finish, pair};
+use super::{Setup, need};
+use crate::workspace::output;
 
 /// Keys of the database that is read and overwritten: 8 MB, so that the library has little to wait for and what is around
 /// it shows.
@@ -52,80 +49,68 @@ const MAY_DIFFER: [&str; 5] = [
 
 /// Read by `db_bench` before it measures, so that the cache is filled.
 const WARM: &str = "readtocache";
-
-/// The database that `fillseq` makes.
+/// The database that `fillseq` makes, and the copy of a loaded one that is written to.
 const FILLED: &str = "filled";
+const COPY: &str = "copy";
 
-/// One test, as both sides call it.
-struct Test {
-    ours: &'static str,
-    peer: &'static str,
-    /// It changes the database: each run has a copy.
-    writes: bool,
-}
-
-const TESTS: [Test; 4] = [
-    Test {
-        ours: "readrandom",
-        peer: "readrandom",
-        writes: false,
-    },
-    Test {
-        ours: "fwdrange",
-        peer: "seekrandom",
-        writes: false,
-    },
-    Test {
-        ours: "overwrite",
-        peer: "overwrite",
-        writes: true,
-    },
-    Test {
-        ours: "readwhilewriting",
-        peer: "readwhilewriting",
-        writes: true,
-    },
+/// Our name of a test, the peer's, and whether it changes the database, so that each run has a copy.
+const TESTS: [(&str, &str, bool); 4] = [
+    ("readrandom", "readrandom", false),
+    ("fwdrange", "seekrandom", false),
+    ("overwrite", "overwrite", true),
+    ("readwhilewriting", "readwhilewriting", true),
 ];
 
-/// Keys of the engine that does nothing: all of them in the nearest cache.
+/// Steps on the engine that does nothing, what their operation is called, and bounds in ns of CPU, clock and histogram
+/// included.
+const OUTSIDE: [(&str, &str, Bound); 4] = [
+    ("overwrite", "outside_put_cpu_ns", Bound::LeastAtMost(100.0)),
+    (
+        "readrandom",
+        "outside_get_cpu_ns",
+        Bound::LeastAtMost(100.0),
+    ),
+    (
+        "fwdrange",
+        "outside_scan_of_10_cpu_ns",
+        Bound::LeastAtMost(100.0),
+    ),
+    (
+        "multireadrandom",
+        "outside_multiget_of_10_cpu_ns",
+        Bound::None,
+    ),
+];
+/// Its keys: all of them in the nearest cache.
 const NOTHING_KEY_COUNT: u64 = 500;
-const NOTHING_SECONDS: u64 = 1;
-/// ns of CPU, clock and histogram included.
-const OUTSIDE_AT_MOST: f64 = 100.0;
-/// A step, what its operation is called in the table, and whether the bound is for it.
-const OUTSIDE: [(&str, &str, bool); 4] = [
-    ("overwrite", "outside_put_cpu_ns", true),
-    ("readrandom", "outside_get_cpu_ns", true),
-    ("fwdrange", "outside_scan_of_10_cpu_ns", true),
-    ("multireadrandom", "outside_multiget_of_10_cpu_ns", false),
-];
 
 /// Runs all tests, then measures what is outside of the library.
 pub fn run(setup: &Setup) -> Result<bool> {
-    if !prepare::program("db_bench", "rocksdb-tools")? {
-        bail!("no `db_bench` - install what Debian calls: rocksdb-tools");
-    }
-    let sides = Sides::load(build(&Workspace::here())?)?;
+    need("db_bench", "rocksdb-tools")?;
+    let program = setup
+        .build("load", &["--example", "kv"])?
+        .join("examples/kv");
+    let sides = Sides::load(program)?;
     println!("library: {}", sides.library);
     println!("fillseq, clients: 1");
-    let mut kept = sides.fill(sides.start()?).run(setup.round_count)?;
-    for test in &TESTS {
+    let mut kept = sides.fill(setup.round_count)?;
+    for (ours, peer, writes) in TESTS {
         let warm = sides.warm()?;
         for clients in [1, 2] {
-            println!("{}, clients: {clients}", test.ours);
-            kept &= sides.pair(test, clients, warm).run(setup.round_count)?;
+            println!("{ours}, clients: {clients}");
+            kept &= sides.test(setup.round_count, (ours, peer, writes), clients, warm)?;
         }
     }
-    Ok(kept & outside(&sides.program, setup.round_count)?)
-}
-
-fn build(workspace: &Workspace) -> Result<PathBuf> {
-    let mut command = workspace.cargo();
-    command.args(["build", "--release", "--package", "load", "--example", "kv"]);
-    if !succeeds(&mut command)? {
-        bail!("the example could not be built, see above");
+    println!("outside of the library");
+    for (step, name, bound) in OUTSIDE {
+        kept &= figures(setup.round_count, [(name, bound)], |_| {
+            let mut command = Command::new(&sides.program);
+            command.args(["nothing", step, &NOTHING_KEY_COUNT.to_string(), "1", "1"]);
+            let finished = finish(command)?;
+            Ok([finished.number("client_cpu_ns:")? / finished.number("operations:")?])
+        })?;
     }
-    Ok(workspace.target_directory()?.join("release/examples/kv"))
+    Ok(kept)
 }
 
 /// Both programs, and a database of each.
@@ -139,22 +124,24 @@ struct Sides {
 impl Sides {
     /// Makes both databases, ours with the options that `db_bench` left, and holds the options against each other.
     fn load(program: PathBuf) -> Result<Sides> {
+        // In memory where it can be: what is measured is a client, and the library shall not wait for a disk.
+        let home = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())?;
         let sides = Sides {
             program,
             library: library()?,
-            home: home()?,
+            home,
         };
-        let mut command = sides.peer("peer", KEY_COUNT, "fillseq,flush");
-        command.arg("--disable_wal=1");
-        output(&mut command)?;
+        output(&mut sides.peer_fill("peer", KEY_COUNT)?)?;
         let options = newest_options(&sides.at("peer"))?;
-        let ours: Vec<&str> = options.lines().filter(|line| !may_differ(line)).collect();
-        fs::write(sides.at("options"), ours.join("\n"))?;
-        output(sides.ours("ours", "fillseq").arg(KEY_COUNT.to_string()))?;
-        let differences = differences(&options, &newest_options(&sides.at("ours/db"))?);
-        if !differences.is_empty() {
-            bail!("the options differ - {}", differences.join("; "));
-        }
+        fs::write(sides.at("options"), options.join("\n"))?;
+        output(&mut sides.our_fill("ours", KEY_COUNT)?)?;
+        let ours = newest_options(&sides.at("ours/db"))?;
+        let differing = |line: &&String| !(options.contains(line) && ours.contains(line));
+        let differences: Vec<&String> = options.iter().chain(&ours).filter(differing).collect();
+        ensure!(
+            differences.is_empty(),
+            "the options differ - {differences:?}"
+        );
         Ok(sides)
     }
 
@@ -163,11 +150,12 @@ impl Sides {
     }
 
     /// Our program, on a database of that name.
-    fn ours(&self, name: &str, step: &str) -> Command {
+    fn ours(&self, name: &str, step: &str, numbers: &[u64]) -> Command {
         let mut command = Command::new(&self.program);
         command.arg(&self.library);
         command.args([self.at(name), self.at("options")]);
         command.args([CACHE, step]);
+        command.args(numbers.iter().map(u64::to_string));
         command
     }
 
@@ -181,11 +169,35 @@ impl Sides {
         command
     }
 
-    /// A copy of a database, to be changed.
-    fn copy(&self, name: &str) -> Result<&'static str> {
-        const COPY: &str = "copy";
+    /// Our program, which makes a database of so many keys.
+    fn our_fill(&self, name: &str, key_count: u64) -> Result<Command> {
+        self.remove(name)?;
+        Ok(self.ours(name, "fillseq", &[key_count]))
+    }
+
+    /// `db_bench`, which makes a database of so many keys without a log, to its end in files.
+    fn peer_fill(&self, name: &str, key_count: u64) -> Result<Command> {
+        self.remove(name)?;
+        let mut command = self.peer(name, key_count, "fillseq,flush");
+        command.arg("--disable_wal=1");
+        Ok(command)
+    }
+
+    /// `db_bench` on a database that is there, which it reads once before the tests.
+    fn peer_read(&self, name: &str, tests: &str) -> Command {
+        let mut command = self.peer(name, KEY_COUNT, &format!("{WARM}{tests}"));
+        command.arg("--use_existing_db=1");
+        command
+    }
+
+    /// The database of that name, or a copy of it if it is written to.
+    fn place<'a>(&self, name: &'a str, writes: bool) -> Result<&'a str> {
+        if !writes {
+            return Ok(name);
+        }
         self.remove(COPY)?;
-        copy(&self.at(name), &self.at(COPY))?;
+        let mut copy = Command::new("cp");
+        output(copy.arg("-r").args([self.at(name), self.at(COPY)]))?;
         Ok(COPY)
     }
 
@@ -197,56 +209,24 @@ impl Sides {
         Ok(())
     }
 
-    /// Our program, which makes a database of so many keys.
-    fn our_fill(&self, key_count: u64) -> Result<Command> {
-        self.remove(FILLED)?;
-        let mut command = self.ours(FILLED, "fillseq");
-        command.arg(key_count.to_string());
-        Ok(command)
-    }
-
-    /// `db_bench`, which makes a database of so many keys without a log, to its end in files.
-    fn peer_fill(&self, key_count: u64) -> Result<Command> {
-        self.remove(FILLED)?;
-        let mut command = self.peer(FILLED, key_count, "fillseq,flush");
-        command.arg("--disable_wal=1");
-        Ok(command)
-    }
-
-    /// What both sides spend on a database of one key.
-    fn start(&self) -> Result<[Spent; 2]> {
-        let ours = Spent::of(&finish(self.our_fill(1)?)?);
-        Ok([ours, Spent::of(&finish(self.peer_fill(1)?)?)])
-    }
-
-    /// `fillseq` on both sides.
-    fn fill(&self, start: [Spent; 2]) -> Pair<'_> {
-        let [ours, peer] = start;
-        Pair {
-            ours: Contender {
-                name: "assay".to_owned(),
-                command: Box::new(|| self.our_fill(FILL_COUNT)),
-                read: Box::new(move |finished| Ok(ours.without(sample(finished)?))),
-            },
-            peer: Contender {
-                name: "db_bench".to_owned(),
-                command: Box::new(|| self.peer_fill(FILL_COUNT)),
-                read: Box::new(move |finished| {
-                    Ok(peer.without(sample_of_peer("fillseq", finished)?))
-                }),
-            },
-            bounds: vec![Bound::RatioAtLeast(Figure::Throughput, 1.0)],
-        }
+    /// `fillseq` on both sides, without what they spend on a database of one key.
+    fn fill(&self, round_count: usize) -> Result<bool> {
+        let start = [
+            finish(self.our_fill(FILLED, 1)?)?.used,
+            finish(self.peer_fill(FILLED, 1)?)?.used,
+        ];
+        let ours = || self.our_fill(FILLED, FILL_COUNT);
+        let peer = || self.peer_fill(FILLED, FILL_COUNT);
+        in_turn(round_count, "fillseq", start, &ours, &peer)
     }
 
     /// What both sides spend before they measure.
-    fn warm(&self) -> Result<[Spent; 2]> {
-        let once = || -> Result<[Spent; 2]> {
-            let mut ours = self.ours("ours", "warm");
-            ours.arg(KEY_COUNT.to_string());
-            let mut peer = self.peer("peer", KEY_COUNT, WARM);
-            peer.arg("--use_existing_db=1");
-            Ok([Spent::of(&finish(ours)?), Spent::of(&finish(peer)?)])
+    fn warm(&self) -> Result<[Sample; 2]> {
+        let once = || -> Result<[Sample; 2]> {
+            Ok([
+                finish(self.ours("ours", "warm", &[KEY_COUNT]))?.used,
+                finish(self.peer_read("peer", ""))?.used,
+            ])
         };
         // The first time brings the files into memory.
         once()?;
@@ -254,287 +234,141 @@ impl Sides {
     }
 
     /// A test on the databases that are there.
-    fn pair<'a>(&'a self, test: &'a Test, clients: u32, warm: [Spent; 2]) -> Pair<'a> {
-        let place = |name: &'static str| match test.writes {
-            true => self.copy(name),
-            false => Ok(name),
+    fn test(
+        &self,
+        round_count: usize,
+        (our_test, peer_test, writes): (&str, &str, bool),
+        clients: u64,
+        start: [Sample; 2],
+    ) -> Result<bool> {
+        let ours = || {
+            let numbers = [KEY_COUNT, clients, SECONDS, WRITE_BYTES_PER_S];
+            Ok(self.ours(self.place("ours", writes)?, our_test, &numbers))
         };
-        let [ours, peer] = warm;
-        let peer_test = test.peer;
-        Pair {
-            ours: Contender {
-                name: "assay".to_owned(),
-                command: Box::new(move || {
-                    let mut command = self.ours(place("ours")?, test.ours);
-                    let numbers = [KEY_COUNT, clients.into(), SECONDS, WRITE_BYTES_PER_S];
-                    command.args(numbers.map(|number| number.to_string()));
-                    Ok(command)
-                }),
-                read: Box::new(move |finished| Ok(ours.without(sample(finished)?))),
-            },
-            peer: Contender {
-                name: "db_bench".to_owned(),
-                command: Box::new(move || {
-                    let tests = format!("{WARM},{}", test.peer);
-                    let mut command = self.peer(place("peer")?, KEY_COUNT, &tests);
-                    command.arg("--use_existing_db=1");
-                    command.arg(format!("--threads={clients}"));
-                    command.arg(format!("--duration={SECONDS}"));
-                    if test.peer == "readwhilewriting" {
-                        command.arg(format!("--benchmark_write_rate_limit={WRITE_BYTES_PER_S}"));
-                    }
-                    Ok(command)
-                }),
-                read: Box::new(move |finished| {
-                    Ok(peer.without(sample_of_peer(peer_test, finished)?))
-                }),
-            },
-            bounds: vec![Bound::RatioAtLeast(Figure::Throughput, 1.0)],
-        }
+        let peer = || {
+            let place = self.place("peer", writes)?;
+            let mut command = self.peer_read(place, &format!(",{peer_test}"));
+            command.arg(format!("--threads={clients}"));
+            command.arg(format!("--duration={SECONDS}"));
+            if peer_test == "readwhilewriting" {
+                command.arg(format!("--benchmark_write_rate_limit={WRITE_BYTES_PER_S}"));
+            }
+            Ok(command)
+        };
+        in_turn(round_count, peer_test, start, &ours, &peer)
     }
+}
+
+/// Runs the commands of both sides in turn, without what they spend before they measure.
+fn in_turn(
+    round_count: usize,
+    peer_test: &str,
+    [our_start, peer_start]: [Sample; 2],
+    ours: &dyn Fn() -> Result<Command>,
+    peer: &dyn Fn() -> Result<Command>,
+) -> Result<bool> {
+    let ours = || Ok(finish(ours()?)?.own_sample()?.without(our_start));
+    let peer = || Ok(peer_sample(peer_test, &finish(peer()?)?)?.without(peer_start));
+    let bounds = [(THROUGHPUT, Bound::AtLeast(1.0))];
+    pair(round_count, ("assay", &ours), ("db_bench", &peer), &bounds)
 }
 
 /// The library that `db_bench` is linked with, as the dynamic linker finds it.
 fn library() -> Result<String> {
     let linked = output(Command::new("sh").args(["-c", "ldd \"$(command -v db_bench)\""]))?;
-    linked_library(&linked).with_context(|| {
-        format!("`db_bench` is not linked with a shared library of RocksDB:\n{linked}")
-    })
+    let mut words = linked
+        .split_whitespace()
+        .skip_while(|word| !word.starts_with("librocksdb.so"));
+    // `NAME => PATH (ADDRESS)`
+    let path = words.nth(2).filter(|path| path.starts_with('/'));
+    Ok(path
+        .with_context(|| {
+            format!("`db_bench` is linked with no shared library of RocksDB:\n{linked}")
+        })?
+        .to_owned())
 }
 
-fn linked_library(linked: &str) -> Option<String> {
-    let line = linked
-        .lines()
-        .find(|line| line.trim_start().starts_with("librocksdb.so"))?;
-    let path = line.split_once("=>")?.1.split_whitespace().next()?;
-    path.starts_with('/').then(|| path.to_owned())
-}
-
-/// A folder in memory where there is one: what is measured is a client, and the library shall not wait for a disk.
-fn home() -> Result<TempDir> {
-    let memory = Path::new("/dev/shm");
-    match tempfile::tempdir_in(memory) {
-        Ok(home) => Ok(home),
-        Err(_) => tempfile::tempdir().context("cannot make a folder for the databases"),
-    }
-}
-
-/// Copies a folder with all that is in it.
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy(&entry.path(), &target)?;
-        } else {
-            fs::copy(entry.path(), target)?;
-        }
-    }
-    Ok(())
-}
-
-/// The options that the library wrote last into a database's folder.
-fn newest_options(folder: &Path) -> Result<String> {
+/// The options that the library wrote last into a database's folder, but for those that may differ.
+fn newest_options(folder: &Path) -> Result<Vec<String>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        let number = path
-            .file_name()
-            .and_then(|name| name.to_str()?.strip_prefix("OPTIONS-")?.parse::<u64>().ok());
-        files.extend(number.map(|number| (number, path)));
+        // A file that is being written has an extension. The number has leading zeros.
+        if path.extension().is_none() && path.display().to_string().contains("/OPTIONS-") {
+            files.push(path);
+        }
     }
-    let newest = files.into_iter().max();
-    let (_, path) = newest.with_context(|| format!("no options file in `{}`", folder.display()))?;
-    Ok(fs::read_to_string(path)?)
-}
-
-fn may_differ(line: &str) -> bool {
-    let name = line.split('=').next().unwrap_or(line).trim();
-    MAY_DIFFER.contains(&name)
-}
-
-/// The lines that only one of the two files has.
-fn differences(one: &str, other: &str) -> Vec<String> {
-    let lines = |text: &str| -> Vec<String> {
-        text.lines()
-            .map(|line| line.trim().to_owned())
-            .filter(|line| !line.starts_with('#') && !may_differ(line))
-            .collect()
-    };
-    let (one, other) = (lines(one), lines(other));
-    let only = |here: &[String], there: &[String]| -> Vec<String> {
-        let missing = here.iter().filter(|line| !there.contains(line));
-        missing.cloned().collect()
-    };
-    [only(&one, &other), only(&other, &one)].concat()
-}
-
-/// What our program did, by its own account, which leaves opening and warming out.
-fn sample(finished: &Finished) -> Result<Sample> {
-    let came = Came::read(finished)?;
-    Ok(Sample {
-        elapsed_ns: came.elapsed_ns,
-        ..finished.sample(came.op_count)
-    })
-}
-
-/// What our program printed.
-struct Came {
-    op_count: u64,
-    elapsed_ns: u64,
-    /// CPU time of the threads that did them.
-    client_cpu_ns: u64,
-}
-
-impl Came {
-    fn read(finished: &Finished) -> Result<Came> {
-        let came: Value = serde_json::from_str(&finished.stdout)
-            .context("cannot read what the example printed")?;
-        let number = |name: &str| {
-            came[name]
-                .as_u64()
-                .with_context(|| format!("the example printed no `{name}`"))
-        };
-        Ok(Came {
-            op_count: number("operations")?,
-            elapsed_ns: number("elapsed_ns")?,
-            client_cpu_ns: number("client_cpu_ns")?,
-        })
-    }
+    let newest = files.iter().max();
+    let newest = newest.with_context(|| format!("no options file in `{}`", folder.display()))?;
+    let text = fs::read_to_string(newest)?;
+    let lines = text.lines().map(str::trim).filter(|line| {
+        let name = line.split('=').next().unwrap_or(line).trim();
+        !line.starts_with('#') && !MAY_DIFFER.contains(&name)
+    });
+    Ok(lines.map(str::to_owned).collect())
 }
 
 /// What `db_bench` did in that test, by its own account: of `readwhilewriting` the reads.
-fn sample_of_peer(test: &str, finished: &Finished) -> Result<Sample> {
-    let of_test = |line: &str| {
-        let (name, rest) = line.split_once(':')?;
-        (name.trim() == test).then(|| rest.to_owned())
-    };
-    let result = finished.stdout.lines().find_map(of_test);
+fn peer_sample(test: &str, finished: &Finished) -> Result<Sample> {
+    let result = finished.stdout.lines().find_map(|line| {
+        let (name, result) = line.split_once(':')?;
+        (name.trim() == test).then_some(result)
+    });
     let result = result.with_context(|| format!("`db_bench` printed no result of `{test}`"))?;
     let words: Vec<&str> = result.split_whitespace().collect();
     let before = |unit: &str| -> Option<f64> {
-        let at = words.iter().position(|word| *word == unit)?;
-        words.get(at.checked_sub(1)?)?.parse().ok()
+        let pair = words.windows(2).find(|pair| pair[1] == unit)?;
+        pair[0].parse().ok()
     };
     let (Some(per_second), Some(op_count)) = (before("ops/sec"), before("operations;")) else {
         bail!("`db_bench` printed no rate of `{test}`: {result}");
     };
-    Ok(Sample {
-        elapsed_ns: (op_count / per_second * 1e9) as u64,
-        ..finished.sample(op_count as u64)
-    })
-}
-
-/// Runs steps on the engine that does nothing, and judges what an operation costs.
-fn outside(program: &Path, round_count: usize) -> Result<bool> {
-    println!("outside of the library");
-    let mut kept = true;
-    for (step, name, is_bound) in OUTSIDE {
-        let mut values = Vec::with_capacity(round_count);
-        for _ in 0..round_count {
-            let mut command = Command::new(program);
-            command.args(["nothing", step]);
-            let numbers = [NOTHING_KEY_COUNT, 1, NOTHING_SECONDS];
-            command.args(numbers.map(|number| number.to_string()));
-            let came = Came::read(&finish(command)?)?;
-            values.push(came.client_cpu_ns as f64 / came.op_count as f64);
-        }
-        let limit = Limit {
-            name,
-            at_most: is_bound.then_some(OUTSIDE_AT_MOST),
-            pick: Pick::Least,
-        };
-        let (line, holds) = limit.judge(&values);
-        println!("{line}");
-        kept &= holds;
-    }
-    Ok(kept)
+    Ok(finished.sample_within(op_count, op_count / per_second))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn finished(stdout: &str) -> Finished {
-        Finished {
-            stdout: stdout.to_owned(),
-            user_ns: 5,
-            system_ns: 6,
-            elapsed_ns: 7,
-        }
-    }
-
     #[test]
     fn what_db_bench_printed_of_the_test_is_read() {
+        let finished = |stdout: &str| Finished {
+            stdout: stdout.to_owned(),
+            memory_bytes: 0,
+            used: Sample {
+                op_count: 0,
+                user_ns: 5,
+                system_ns: 6,
+                elapsed_ns: 7,
+            },
+        };
         let text = "Keys:       20 bytes each\n\
                     readtocache  :  1.772 micros/op 564382 ops/sec 0.886 seconds 500000 operations; 226.1 MB/s\n\
                     readrandom   :  4.854 micros/op 200000 ops/sec 4.854 seconds 1000000 operations;   82.5 MB/s \
                     (1000000 of 1000000 found)\n";
-        let read = sample_of_peer("readrandom", &finished(text)).unwrap();
+        let read = peer_sample("readrandom", &finished(text)).unwrap();
         assert_eq!((read.op_count, read.elapsed_ns), (1_000_000, 5_000_000_000));
         assert_eq!((read.user_ns, read.system_ns), (5, 6));
-        assert!(sample_of_peer("overwrite", &finished(text)).is_err());
-        assert!(sample_of_peer("overwrite", &finished("overwrite : failed\n")).is_err());
+        assert!(peer_sample("overwrite", &finished(text)).is_err());
+        assert!(peer_sample("overwrite", &finished("overwrite : failed\n")).is_err());
     }
 
     #[test]
-    fn what_the_example_printed_is_read() {
-        let text = r#"{"operations": 30, "elapsed_ns": 40, "client_cpu_ns": 50, "beside": 0}"#;
-        let read = sample(&finished(text)).unwrap();
-        assert_eq!((read.op_count, read.elapsed_ns), (30, 40));
-        assert!(sample(&finished("{}")).is_err());
-    }
-
-    #[test]
-    fn the_library_is_the_one_that_is_linked() {
-        let linked = "\tlinux-vdso.so.1 (0x00007ffd)\n\
-                      \tlibrocksdb.so.7.8 => /lib/x/librocksdb.so.7.8 (0x00007fee)\n";
-        assert_eq!(
-            linked_library(linked).as_deref(),
-            Some("/lib/x/librocksdb.so.7.8")
-        );
-        assert_eq!(
-            linked_library("\tlibc.so.6 => /lib/libc.so.6 (0x1)\n"),
-            None
-        );
-        assert_eq!(linked_library("\tlibrocksdb.so.7.8 => not found\n"), None);
-    }
-
-    #[test]
-    fn options_differ_in_what_matters() {
-        let one = "# a\n[DBOptions]\n  wal_dir=/a\n  max_open_files=-1\n  listeners={X}\n";
-        let other = "# b\n[DBOptions]\n  max_open_files=-1\n  wal_dir=/b\n";
-        assert!(differences(one, other).is_empty());
-        let changed = other.replace("-1", "7");
-        assert_eq!(
-            differences(one, &changed),
-            ["max_open_files=-1", "max_open_files=7"]
-        );
-    }
-
-    #[test]
-    fn the_newest_options_are_read() {
+    fn the_newest_options_are_read_but_for_what_may_differ() {
         let folder = tempfile::tempdir().unwrap();
         assert!(newest_options(folder.path()).is_err());
         for (name, text) in [
             ("OPTIONS-000009", "old"),
-            ("OPTIONS-000010", "new"),
+            (
+                "OPTIONS-000010",
+                "# a\n[DBOptions]\n  wal_dir=/a\n  max_open_files=-1\n",
+            ),
             ("OPTIONS-000011.dbtmp", "half"),
+            ("other", "other"),
         ] {
             fs::write(folder.path().join(name), text).unwrap();
         }
-        assert_eq!(newest_options(folder.path()).unwrap(), "new");
-    }
-
-    #[test]
-    fn a_database_is_copied_with_its_folders() {
-        let home = tempfile::tempdir().unwrap();
-        let from = home.path().join("from");
-        fs::create_dir_all(from.join("wal")).unwrap();
-        fs::write(from.join("wal/1.log"), "text").unwrap();
-        copy(&from, &home.path().join("to")).unwrap();
-        let copied = fs::read_to_string(home.path().join("to/wal/1.log")).unwrap();
-        assert_eq!(copied, "text");
+        let options = newest_options(folder.path()).unwrap();
+        assert_eq!(options, ["[DBOptions]", "max_open_files=-1"]);
     }
 }

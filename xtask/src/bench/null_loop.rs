@@ -4,8 +4,8 @@
 use anyhow::Result;
 
 use super::Setup;
-use super::limit::{Limit, Pick};
-use super::steps::Steps;
+use super::measure::{Bound, figures};
+use super::run::{Run, metric};
 
 /// Rows are loaded by the hundred; queries go on for a time, beside two inserts and two deletes a second.
 const PLAN: &str = r#"
@@ -25,35 +25,19 @@ configs = ["base"]
 
 /// Runs the plan a number of times and judges what an operation and a row cost.
 pub fn run(setup: &Setup) -> Result<bool> {
-    let assay = &setup.programs()?.assay;
-    let mut rounds = Vec::new();
-    for _ in 0..setup.round_count {
-        let folder = tempfile::tempdir()?;
-        let steps = Steps::of_run(assay, PLAN, folder.path())?;
-        rounds.push([
-            1e3 * steps.metric("qr100", "client_cpu_us_per_query")?,
-            1e9 / steps.metric("qr100", "qps")?,
-            1e3 * steps.metric("l.i0", "client_cpu_us_per_row_inserted")?,
-            1e9 / steps.metric("l.i0", "ips")?,
-        ]);
-    }
-    let limits = [
-        ("loop_cpu_ns_per_op", Some(40.0)),
-        ("loop_wall_ns_per_op", None),
-        ("generate_cpu_ns_per_row", Some(100.0)),
-        ("generate_wall_ns_per_row", None),
+    let bounds = [
+        ("loop_cpu_ns_per_op", Bound::LeastAtMost(40.0)),
+        ("loop_wall_ns_per_op", Bound::None),
+        ("generate_cpu_ns_per_row", Bound::LeastAtMost(100.0)),
+        ("generate_wall_ns_per_row", Bound::None),
     ];
-    let mut kept = true;
-    for (index, (name, at_most)) in limits.into_iter().enumerate() {
-        let limit = Limit {
-            name,
-            at_most,
-            pick: Pick::Least,
-        };
-        let values: Vec<f64> = rounds.iter().map(|round| round[index]).collect();
-        let (line, holds) = limit.judge(&values);
-        println!("{line}");
-        kept &= holds;
-    }
-    Ok(kept)
+    figures(setup.round_count, bounds, |_| {
+        let shown = Run::of(setup, PLAN)?.json("show")?;
+        Ok([
+            1e3 * metric(&shown, "qr100", "client_cpu_us_per_query")?,
+            1e9 / metric(&shown, "qr100", "qps")?,
+            1e3 * metric(&shown, "l.i0", "client_cpu_us_per_row_inserted")?,
+            1e9 / metric(&shown, "l.i0", "ips")?,
+        ])
+    })
 }

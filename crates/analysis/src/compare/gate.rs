@@ -158,10 +158,9 @@ mod tests {
 
     fn row(metric: &str, verdict: Verdict, values: Option<(f64, f64, f64)>) -> ComparedStep {
         ComparedStep {
-            target: "new.base".into(),
+            cell: record::CellKey::new("new.base", None, 1, 0),
             workload: "sysbench".into(),
-            variant: None,
-            clients: 1,
+
             step: "scan".into(),
             group: None,
             metric: metric.into(),

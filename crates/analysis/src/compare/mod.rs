@@ -2,7 +2,6 @@
 //! same figures always come to the same verdicts. What is computed and why is in `docs/statistics.md`.
 
 mod bootstrap;
-mod costs;
 mod difference;
 mod drift;
 mod estimate;
@@ -17,14 +16,14 @@ mod verdict;
 
 use std::fmt;
 
+use record::CellKey;
 use serde::Serialize;
 
 use crate::Figures;
 
-pub use costs::costs;
 pub(crate) use difference::Difference;
 pub use gate::{Gate, Thresholds, gate, repeats_to_judge};
-pub use metric::{THROUGHPUT, VERDICT_METRICS, metric_label, more_is_better, throughput};
+pub use metric::{THROUGHPUT, VERDICT_METRICS, costs, metric_label, more_is_better, throughput};
 pub use noise::{NoiseFloor, Seen, StepNoise, noise_floor};
 use power::Sight;
 pub use power::{POWER, REPEATS_CAP};
@@ -43,7 +42,7 @@ pub struct CompareOptions {
     pub resamples: u32,
     /// The seed of the resamples.
     pub seed: u64,
-    /// Metrics to compare besides [`VERDICT_METRICS`]: names of [`crate::METRICS`].
+    /// Metrics to compare besides [`VERDICT_METRICS`]: names of [`words::METRICS`].
     pub metrics: Vec<&'static str>,
 }
 
@@ -84,19 +83,15 @@ pub struct Compared {
 /// One metric of one step of a target, against the same of the base.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ComparedStep {
-    /// The target.
-    pub target: String,
+    /// The target's cells that are compared, in all repeats.
+    pub cell: CellKey,
     /// The workload.
     pub workload: String,
-    /// Its variant, where there are several.
-    pub variant: Option<String>,
-    /// Clients.
-    pub clients: u32,
     /// The step.
     pub step: String,
     /// Which of its benchmark's groups it is shown in.
     pub group: Option<String>,
-    /// [`THROUGHPUT`], or one of [`crate::METRICS`].
+    /// [`THROUGHPUT`], or one of [`words::METRICS`].
     pub metric: String,
     /// Whether a larger value is the better one.
     pub more_is_better: bool,

@@ -1,5 +1,6 @@
 //! What a machine shows where nothing changed: a target against itself.
 
+use record::CellKey;
 use serde::Serialize;
 
 use super::metric::THROUGHPUT;
@@ -30,12 +31,8 @@ pub struct NoiseFloor {
 pub struct StepNoise {
     /// Its row in [`Compared::rows`].
     pub row: usize,
-    /// The target that was compared with itself.
-    pub target: String,
-    /// The workload's variant, where there are several.
-    pub variant: Option<String>,
-    /// Clients.
-    pub clients: u32,
+    /// The cells that were compared with themselves, in all repeats.
+    pub cell: CellKey,
     /// The step.
     pub step: String,
     /// Pairs of repeats, or repeats of the one that has fewer.
@@ -89,9 +86,7 @@ pub fn noise_floor(compared: &Compared) -> NoiseFloor {
         floor.shown += usize::from(matches!(row.verdict, Verdict::Faster | Verdict::Slower));
         floor.steps.push(StepNoise {
             row: index,
-            target: row.target.clone(),
-            variant: row.variant.clone(),
-            clients: row.clients,
+            cell: row.cell.clone(),
             step: row.step.clone(),
             repeats: row.values.len().min(row.base_values.len()),
             ratio,

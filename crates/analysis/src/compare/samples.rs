@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use record::{Status, StepKind};
+use record::{CellKey, Status, StepKind};
 
 use super::estimate::Pair;
 use super::metric::{THROUGHPUT, rounding, value};
@@ -13,8 +13,8 @@ use crate::{Figures, Row, Unfinished};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place<'a> {
     pub workload: &'a str,
-    pub variant: Option<&'a str>,
-    pub clients: u32,
+    /// See [`CellKey::load`].
+    pub load: (Option<&'a str>, u32),
     pub step: &'a str,
 }
 
@@ -23,14 +23,9 @@ pub(super) struct Samples<'a> {
     figures: &'a Figures,
     rows: BTreeMap<(Place<'a>, &'a str), Vec<(usize, &'a Row)>>,
     /// The invocation in which a cell was begun, and when.
-    begun: BTreeMap<CellKey<'a>, (u32, u64)>,
-    /// By target, variant and clients.
-    unfinished: BTreeMap<(&'a str, Option<&'a str>, u32), Vec<&'a Unfinished>>,
+    begun: BTreeMap<(usize, &'a CellKey), (u32, u64)>,
     many_runs: bool,
 }
-
-/// Run, target, variant, clients, repeat.
-type CellKey<'a> = (usize, &'a str, Option<&'a str>, u32, u32);
 
 /// What a target has of one metric of one step.
 #[derive(Debug, Default)]
@@ -75,29 +70,20 @@ impl<'a> Samples<'a> {
             figures,
             rows: BTreeMap::new(),
             begun: BTreeMap::new(),
-            unfinished: BTreeMap::new(),
             many_runs: figures.rows.iter().any(|row| row.run > 0),
         };
         for (index, row) in figures.rows.iter().enumerate() {
-            let of_place = samples.rows.entry((place(row), &row.target)).or_default();
+            let of_place = samples
+                .rows
+                .entry((place(row), &row.cell.target))
+                .or_default();
             of_place.push((index, row));
         }
         for cell in &figures.begun {
-            let key = (
-                cell.run,
-                cell.target.as_str(),
-                cell.variant.as_deref(),
-                cell.clients,
-                cell.repeat,
-            );
             if cell.started_unix_ns > 0 {
                 let begun = (cell.invocation, cell.started_unix_ns);
-                samples.begun.insert(key, begun);
+                samples.begun.insert((cell.run, &cell.cell), begun);
             }
-        }
-        for cell in &figures.unfinished {
-            let key = (cell.target.as_str(), cell.variant.as_deref(), cell.clients);
-            samples.unfinished.entry(key).or_default().push(cell);
         }
         samples
     }
@@ -112,7 +98,7 @@ impl<'a> Samples<'a> {
         let has_results = measured().any(|row| row.reported);
         let shown = || measured().filter(|row| row.reported || !has_results);
         let circles = distinct(shown().map(|row| place(row).around()));
-        let targets = distinct(shown().map(|row| row.target.as_str()));
+        let targets = distinct(shown().map(|row| row.cell.target.as_str()));
         let steps = distinct(shown().map(|row| row.step.as_str()));
         let mut comparisons = Vec::new();
         for circle in circles {
@@ -130,12 +116,17 @@ impl<'a> Samples<'a> {
 
     /// Whether a target was to be measured with these clients.
     fn takes_part(&self, place: Place<'a>, target: &'a str) -> bool {
-        let key = (target, place.variant, place.clients);
-        self.unfinished.contains_key(&key)
+        self.unfinished(place, target).next().is_some()
             || self
                 .rows
                 .keys()
                 .any(|(other, name)| *name == target && other.around() == place.around())
+    }
+
+    /// The cells of a target that did not end as planned.
+    fn unfinished(&self, place: Place<'a>, target: &str) -> impl Iterator<Item = &'a Unfinished> {
+        let cells = self.figures.unfinished.iter();
+        cells.filter(move |it| it.cell.target == target && it.cell.load() == place.load)
     }
 
     /// The rows of a target.
@@ -165,34 +156,26 @@ impl<'a> Samples<'a> {
                 } else {
                     row.reasons.join("; ")
                 };
-                let which = self.which(target, row.run, row.repeat);
+                let which = self.which(target, row.run, row.cell.repeat);
                 side.reasons.push(format!("{which} is left out: {why}"));
             } else if let Some(value) = found {
-                let (run, repeat) = (row.run, row.repeat);
-                let key: CellKey<'_> = (run, &row.target, place.variant, place.clients, repeat);
+                let (run, repeat) = (row.run, row.cell.repeat);
                 side.values.push(Taken {
                     sample: Sample { run, repeat, value },
                     rounding: rounding(row, metric, value),
                     index,
-                    begun: self.begun.get(&key).copied(),
+                    begun: self.begun.get(&(run, &row.cell)).copied(),
                 });
             } else {
                 side.not_applicable += 1;
             }
         }
-        let of_target = self
-            .unfinished
-            .iter()
-            .find(|((name, variant, clients), _)| {
-                (*name, *variant, *clients) == (target, place.variant, place.clients)
-            });
-        for cell in of_target.map(|(_, cells)| cells).into_iter().flatten() {
-            let has_row = self
-                .rows(place, target)
-                .any(|row| (row.run, row.repeat) == (cell.run, cell.repeat));
+        for cell in self.unfinished(place, target) {
+            let mut rows = self.rows(place, target);
+            let has_row = rows.any(|row| (row.run, &row.cell) == (cell.run, &cell.cell));
             if !has_row {
                 side.invalid += 1;
-                let which = self.which(target, cell.run, cell.repeat);
+                let which = self.which(target, cell.run, cell.cell.repeat);
                 let ended = match cell.status {
                     Some(Status::Complete) => "has lost a part of its record",
                     status => ended(status),
@@ -266,8 +249,7 @@ fn mean_square(side: &Side) -> f64 {
 fn place(row: &Row) -> Place<'_> {
     Place {
         workload: &row.workload,
-        variant: row.variant.as_deref(),
-        clients: row.clients,
+        load: row.cell.load(),
         step: &row.step,
     }
 }

@@ -1,6 +1,6 @@
 //! From figures to verdicts: each comparison by itself, then all of a family together.
 
-use record::Status;
+use record::{CellKey, Status};
 
 use super::drift;
 use super::estimate::Estimate;
@@ -89,10 +89,8 @@ fn draft(
     let group = samples.rows(place, target).chain(of_base);
     let group = group.filter_map(|row| row.group.clone()).next();
     let row = ComparedStep {
-        target: target.to_owned(),
+        cell: CellKey::new(target, place.load.0, place.load.1, 0),
         workload: place.workload.to_owned(),
-        variant: place.variant.map(str::to_owned),
-        clients: place.clients,
         step: place.step.to_owned(),
         group,
         metric: metric.to_owned(),
@@ -118,7 +116,7 @@ fn draft(
         let rows = |target: &str, values: &[Sample]| -> Vec<&Row> {
             let counts = |row: &&Row| {
                 let mut samples = values.iter();
-                samples.any(|sample| (sample.run, sample.repeat) == (row.run, row.repeat))
+                samples.any(|sample| (sample.run, sample.repeat) == (row.run, row.cell.repeat))
             };
             samples.rows(place, target).filter(counts).collect()
         };

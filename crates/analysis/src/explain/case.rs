@@ -24,16 +24,15 @@ impl<'a> Side<'a> {
         target: &str,
         samples: &[Sample],
     ) -> Option<Self> {
+        let cell = step.cell.of_target(target);
         let is_of = |row: &&Row| {
-            row.target == target
+            row.cell.is_repeat_of(&cell)
                 && row.workload == step.workload
-                && row.variant == step.variant
-                && row.clients == step.clients
                 && row.step == step.step
                 && row.valid
                 && samples
                     .iter()
-                    .any(|sample| sample.run == row.run && sample.repeat == row.repeat)
+                    .any(|sample| sample.run == row.run && sample.repeat == row.cell.repeat)
         };
         let rows: Vec<&Row> = figures.rows.iter().filter(is_of).collect();
         let logs: f64 = samples.iter().map(|sample| sample.value.ln()).sum();
@@ -44,7 +43,7 @@ impl<'a> Side<'a> {
 
     /// Returns the mean of a metric over the repeats that have it.
     pub(super) fn metric(&self, name: &str) -> Option<f64> {
-        mean(self.rows.iter().filter_map(|row| metric(row, name)))
+        mean(self.rows.iter().filter_map(|row| row.metric(name)))
     }
 
     /// Returns the growth of an engine's counter per operation: the mean over the repeats that have it.
@@ -59,7 +58,7 @@ impl<'a> Side<'a> {
 
     /// Returns the time that one operation takes of a client, in microseconds: all clients' time over what they did.
     pub(super) fn time_us(&self) -> f64 {
-        f64::from(self.rows[0].clients.max(1)) * 1e6 / self.throughput
+        f64::from(self.rows[0].cell.clients.max(1)) * 1e6 / self.throughput
     }
 
     /// Returns the sum of a column of the host over all seconds of all repeats; of cumulative columns their growth.
@@ -72,11 +71,6 @@ impl<'a> Side<'a> {
         values.peek()?;
         Some(values.sum())
     }
-}
-
-/// Returns a metric of one row.
-pub(super) fn metric(row: &Row, name: &str) -> Option<f64> {
-    row.metrics.get(name).copied().flatten()
 }
 
 /// One figure on both sides.
@@ -141,7 +135,7 @@ impl<'a> Case<'a> {
             return None;
         }
         let base = Side::new(figures, compared, base_name, &compared.base_values)?;
-        let side = Side::new(figures, compared, &compared.target, &compared.values)?;
+        let side = Side::new(figures, compared, &compared.cell.target, &compared.values)?;
         let ratio = compared
             .ratio
             .filter(|&ratio| ratio.is_finite() && ratio > 0.0)?;
@@ -192,7 +186,8 @@ impl<'a> Case<'a> {
             }
             Pairing::Paired => {
                 let pair = |base: &&Row| {
-                    let is_partner = |row: &&&Row| (row.run, row.repeat) == (base.run, base.repeat);
+                    let is_partner =
+                        |row: &&&Row| (row.run, row.cell.repeat) == (base.run, base.cell.repeat);
                     let partner = self.side.rows.iter().find(is_partner)?;
                     Some((figure(base)?, figure(partner)?))
                 };

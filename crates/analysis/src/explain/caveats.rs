@@ -1,7 +1,7 @@
 //! Reasons to doubt a finding, or the figures that it rests on.
 
 use super::FindingKind;
-use super::case::{Case, Pair, Side, metric};
+use super::case::{Case, Pair, Side};
 use super::cause::Cause;
 use super::difference::TargetDifference;
 use super::thresholds::{
@@ -137,7 +137,7 @@ fn sla(case: &Case<'_>) -> Option<String> {
     let who = match (missed(&case.base), missed(&case.side)) {
         (false, false) => return None,
         (true, false) => case.base_name,
-        (false, true) => case.compared.target.as_str(),
+        (false, true) => case.compared.cell.target.as_str(),
         (true, true) => "each of the two",
     };
     Some(format!(
@@ -157,7 +157,7 @@ const DEBTS: [(&str, &str, f64); 5] = [
 /// The step before left more to do on one side.
 fn debt(figures: &Figures, case: &Case<'_>) -> Option<String> {
     DEBTS.iter().find_map(|(name, what, least)| {
-        let left = |side: &Side<'_>| metric(before(figures, side.rows[0])?, name);
+        let left = |side: &Side<'_>| before(figures, side.rows[0])?.metric(name);
         let pair = case.pair(left)?;
         (pair.max() >= *least && pair.factor() >= DEBT).then(|| {
             format!(
@@ -172,11 +172,11 @@ fn debt(figures: &Figures, case: &Case<'_>) -> Option<String> {
 fn before<'a>(figures: &'a Figures, row: &Row) -> Option<&'a Row> {
     let is_same_cell = |other: &&Row| {
         other.run == row.run
-            && other.target == row.target
+            && other.cell.target == row.cell.target
             && other.workload == row.workload
-            && other.variant == row.variant
-            && other.clients == row.clients
-            && other.repeat == row.repeat
+            && other.cell.variant == row.cell.variant
+            && other.cell.clients == row.cell.clients
+            && other.cell.repeat == row.cell.repeat
     };
     let cell: Vec<&Row> = figures.rows.iter().filter(is_same_cell).collect();
     let at = cell.iter().position(|other| other.step == row.step)?;
@@ -310,7 +310,7 @@ fn warnings(case: &Case<'_>) -> Option<String> {
     };
     let parts: Vec<String> = [
         of(case.base_name, &case.base),
-        of(&case.compared.target, &case.side),
+        of(&case.compared.cell.target, &case.side),
     ]
     .into_iter()
     .flatten()

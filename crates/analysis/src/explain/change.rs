@@ -29,7 +29,7 @@ pub(super) fn findings(
     // How many comparisons there are of some targets.
     let total = |targets: &[String]| {
         let rows = compared.rows.iter();
-        rows.filter(|row| row.metric == THROUGHPUT && targets.contains(&row.target))
+        rows.filter(|row| row.metric == THROUGHPUT && targets.contains(&row.cell.target))
             .count()
     };
     let mut groups: BTreeMap<(FindingKind, bool), Vec<ExplainedCase<'_>>> = BTreeMap::new();
@@ -45,7 +45,7 @@ pub(super) fn findings(
     }
     let mut findings = Vec::new();
     for (_, group) in groups {
-        let targets = distinct(group.iter().map(|it| it.case.compared.target.as_str()));
+        let targets = distinct(group.iter().map(|it| it.case.compared.cell.target.as_str()));
         if targets.len() > TARGETS_EACH {
             findings.extend(finding(figures, group, naming, total));
             continue;
@@ -53,7 +53,7 @@ pub(super) fn findings(
         let mut by_target: BTreeMap<&str, Vec<ExplainedCase<'_>>> = BTreeMap::new();
         for it in group {
             by_target
-                .entry(&it.case.compared.target)
+                .entry(&it.case.compared.cell.target)
                 .or_default()
                 .push(it);
         }
@@ -79,7 +79,7 @@ fn finding(
     group.sort_by(|a, b| weight(&b.case).total_cmp(&weight(&a.case)));
     let (leading, rest) = group.split_first()?;
     let ExplainedCase { case, cause, .. } = leading;
-    let targets = distinct(group.iter().map(|it| it.case.compared.target.as_str()));
+    let targets = distinct(group.iter().map(|it| it.case.compared.cell.target.as_str()));
     let steps = distinct(group.iter().map(|it| it.case.compared.step.as_str()));
 
     let mut last = Vec::new();
@@ -96,11 +96,11 @@ fn finding(
     let count = group.len() as f64;
     Some(Finding {
         kind: cause.kind,
-        target: case.compared.target.clone(),
+        target: case.compared.cell.target.clone(),
         base: Some(case.base_name.to_owned()),
         workload: case.compared.workload.clone(),
-        variant: one(group.iter().map(|it| &it.case.compared.variant)).flatten(),
-        clients: one(group.iter().map(|it| &it.case.compared.clients)),
+        variant: one(group.iter().map(|it| &it.case.compared.cell.variant)).flatten(),
+        clients: one(group.iter().map(|it| &it.case.compared.cell.clients)),
         step: one(group.iter().map(|it| &it.case.compared.step)),
         title: title(&group, &targets, &steps, naming, total(&targets)),
         text,
@@ -135,7 +135,7 @@ fn title(
     let place = match (group, steps) {
         ([one], _) => format!("in {}", naming.place(one.case.compared)),
         (_, steps) if steps.len() == group.len() && steps.len() <= 3 => {
-            let variant = one(group.iter().map(|it| &it.case.compared.variant)).flatten();
+            let variant = one(group.iter().map(|it| &it.case.compared.cell.variant)).flatten();
             let variant = variant.filter(|_| naming.variants);
             let of = variant.map(|variant| format!(" of {variant}"));
             format!("in {}{}", list(steps), of.unwrap_or_default())
@@ -174,7 +174,7 @@ fn opening(case: &Case<'_>, naming: Naming) -> String {
     });
     format!(
         "{} is {} than {} in {}: {} -> {} {}{}.",
-        case.compared.target,
+        case.compared.cell.target,
         pace(case.ratio),
         case.base_name,
         naming.place(case.compared),
@@ -192,9 +192,9 @@ fn also_in(
     naming: Naming,
     names_targets: bool,
 ) -> String {
-    let mut seen = vec![leading.compared.target.as_str()];
+    let mut seen = vec![leading.compared.cell.target.as_str()];
     let (firsts, others): (Vec<_>, Vec<_>) = rest.iter().partition(|it| {
-        let target = it.case.compared.target.as_str();
+        let target = it.case.compared.cell.target.as_str();
         let is_new = !seen.contains(&target);
         seen.push(target);
         is_new
@@ -204,7 +204,7 @@ fn also_in(
         .chain(others)
         .map(|it| {
             let who = match names_targets {
-                true => format!("{} ", it.case.compared.target),
+                true => format!("{} ", it.case.compared.cell.target),
                 false => String::new(),
             };
             let place = naming.place(it.case.compared);

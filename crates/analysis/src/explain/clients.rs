@@ -33,14 +33,18 @@ pub(super) fn bound(cases: Vec<Case<'_>>, naming: Naming) -> Option<Finding> {
     bound.sort_by(|a, b| b.0.total_cmp(&a.0));
     let (share, case) = bound.first()?;
     let steps = distinct(bound.iter().map(|(_, case)| case.compared.step.as_str()));
-    let targets = distinct(bound.iter().map(|(_, case)| case.compared.target.as_str()));
+    let targets = distinct(
+        bound
+            .iter()
+            .map(|(_, case)| case.compared.cell.target.as_str()),
+    );
     let place = match steps.as_slice() {
         [one] => format!("in {one}"),
         many => format!("in {}", counted(many.len(), "step")),
     };
     let mut text = format!(
         "{} {}: {}. This hides differences between the engines: use more clients, or less client work per operation.",
-        case.compared.target,
+        case.compared.cell.target,
         naming.place(case.compared),
         client(case)?,
     );
@@ -50,7 +54,7 @@ pub(super) fn bound(cases: Vec<Case<'_>>, naming: Naming) -> Option<Finding> {
             .map(|(share, case)| {
                 format!(
                     "{} {} ({:.0}% busy)",
-                    case.compared.target,
+                    case.compared.cell.target,
                     naming.place(case.compared),
                     100.0 * share
                 )
@@ -60,11 +64,16 @@ pub(super) fn bound(cases: Vec<Case<'_>>, naming: Naming) -> Option<Finding> {
     }
     Some(Finding {
         kind: FindingKind::ClientBound,
-        target: case.compared.target.clone(),
+        target: case.compared.cell.target.clone(),
         base: Some(case.base_name.to_owned()),
         workload: case.compared.workload.clone(),
-        variant: case.compared.variant.clone().filter(|_| bound.len() == 1),
-        clients: (bound.len() == 1).then_some(case.compared.clients),
+        variant: case
+            .compared
+            .cell
+            .variant
+            .clone()
+            .filter(|_| bound.len() == 1),
+        clients: (bound.len() == 1).then_some(case.compared.cell.clients),
         step: (steps.len() == 1).then(|| steps[0].clone()),
         title: format!(
             "The client is the limit {place}: its threads are busy {:.0}% of the time",
@@ -121,7 +130,7 @@ fn by_cell<'a, T>(
         let Some(of) = figure(row) else {
             continue;
         };
-        let who = naming.named(&row.target, row.variant.as_deref(), row.clients);
+        let who = naming.named(&row.cell.target, &row.cell);
         match cells.iter_mut().find(|cell| cell.who == who) {
             Some(cell) => cell.repeats.push((row, of)),
             None => cells.push(RepeatFigures {
@@ -183,7 +192,7 @@ pub(super) fn unfair(figures: &Figures, compared: &Compared, naming: Naming) -> 
                 .iter()
                 .chain(&fair)
                 .map(RepeatFigures::typical)
-                .find(|(row, _)| row.target == compared.base)
+                .find(|(row, _)| row.cell.target == compared.base)
                 .map(|(_, of)| of.pct);
             let (title_who, is_one) = match unfair.as_slice() {
                 [one] => (format!("{}: its clients", one.who), true),
@@ -195,12 +204,12 @@ pub(super) fn unfair(figures: &Figures, compared: &Compared, naming: Naming) -> 
             let up_to = if is_one { "" } else { "up to " };
             Some(Finding {
                 kind: FindingKind::Unfair,
-                target: row.target.clone(),
-                targets: distinct(unfair.iter().map(|it| it.typical().0.target.as_str())),
+                target: row.cell.target.clone(),
+                targets: distinct(unfair.iter().map(|it| it.typical().0.cell.target.as_str())),
                 base: of_base.map(|_| compared.base.clone()),
                 workload: workload.to_owned(),
-                variant: row.variant.clone().filter(|_| is_one),
-                clients: is_one.then_some(row.clients),
+                variant: row.cell.variant.clone().filter(|_| is_one),
+                clients: is_one.then_some(row.cell.clients),
                 step: Some(step.to_owned()),
                 steps: vec![step.to_owned()],
                 title: format!("{title_who} of {step} ended {up_to}{:.1}% apart", figures.pct),
@@ -232,7 +241,7 @@ fn falls_short(row: &Row, sla: &Sla) -> bool {
         _ => 1.0,
     };
     let short = (sla.target - sla.achieved) * row.seconds;
-    !sla.met && short > batch * f64::from(row.clients)
+    !sla.met && short > batch * f64::from(row.cell.clients)
 }
 
 /// Returns true where most repeats missed the rate, and the interval of all of them lies below it.
@@ -267,7 +276,11 @@ pub(super) fn sla_missed(figures: &Figures, compared: &Compared, naming: Naming)
             continue;
         };
         let (row, sla) = first.typical();
-        let targets = distinct(missed.iter().map(|(_, it)| it.typical().0.target.as_str()));
+        let targets = distinct(
+            missed
+                .iter()
+                .map(|(_, it)| it.typical().0.cell.target.as_str()),
+        );
         let in_steps = distinct(missed.iter().map(|(step, _)| *step));
         let lines: Vec<String> = missed
             .iter()
@@ -278,7 +291,7 @@ pub(super) fn sla_missed(figures: &Figures, compared: &Compared, naming: Naming)
             others
                 .iter()
                 .filter(|(of, it)| **of == *step && it.repeats.iter().all(|(_, sla)| sla.met))
-                .map(|(_, it)| it.typical().0.target.as_str()),
+                .map(|(_, it)| it.typical().0.cell.target.as_str()),
         );
         if !had.is_empty() {
             text += &format!(
@@ -295,14 +308,14 @@ pub(super) fn sla_missed(figures: &Figures, compared: &Compared, naming: Naming)
         };
         findings.push(Finding {
             kind: FindingKind::SlaMissed,
-            target: row.target.clone(),
+            target: row.cell.target.clone(),
             base: targets
                 .iter()
                 .all(|target| *target != compared.base)
                 .then(|| compared.base.clone()),
             workload: workload.clone(),
-            variant: row.variant.clone().filter(|_| missed.len() == 1),
-            clients: (missed.len() == 1).then_some(row.clients),
+            variant: row.cell.variant.clone().filter(|_| missed.len() == 1),
+            clients: (missed.len() == 1).then_some(row.cell.clients),
             step: (in_steps.len() == 1).then(|| (*step).to_owned()),
             title: format!(
                 "{}: missed the target {what} rate in {}: {} of {} {}",

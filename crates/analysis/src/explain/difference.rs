@@ -131,8 +131,12 @@ impl TargetDifference {
                 return None;
             }
             match (&comparison.a, &comparison.b) {
-                (a, b) if *a == base.target && *b == target.target => Some((comparison, false)),
-                (a, b) if *b == base.target && *a == target.target => Some((comparison, true)),
+                (a, b) if *a == base.cell.target && *b == target.cell.target => {
+                    Some((comparison, false))
+                }
+                (a, b) if *b == base.cell.target && *a == target.cell.target => {
+                    Some((comparison, true))
+                }
                 _ => None,
             }
         });

@@ -18,10 +18,10 @@ pub(super) fn findings(figures: &Figures, compared: &Compared, naming: Naming) -
     let throughput_of = |cost: &ComparedStep| {
         compared.rows.iter().find(|row| {
             row.metric == THROUGHPUT
-                && row.target == cost.target
+                && row.cell.target == cost.cell.target
                 && row.workload == cost.workload
-                && row.variant == cost.variant
-                && row.clients == cost.clients
+                && row.cell.variant == cost.cell.variant
+                && row.cell.clients == cost.cell.clients
                 && row.step == cost.step
         })
     };
@@ -43,7 +43,7 @@ pub(super) fn findings(figures: &Figures, compared: &Compared, naming: Naming) -
         };
         let same = groups.iter_mut().find(|group| {
             let (first, _) = &group[0];
-            first.target == cost.target && first.verdict == cost.verdict
+            first.cell.target == cost.cell.target && first.verdict == cost.verdict
         });
         match same {
             Some(group) => group.push((cost, case)),
@@ -64,7 +64,7 @@ fn finding(
     let size = |cost: &ComparedStep| cost.ratio.map_or(0.0, |ratio| ratio.ln().abs());
     group.sort_by(|(a, _), (b, _)| size(b).total_cmp(&size(a)));
     let (cost, case) = group.first()?;
-    let (target, ratio) = (cost.target.clone(), cost.ratio?);
+    let (target, ratio) = (cost.cell.target.clone(), cost.ratio?);
     let places: Vec<String> = group
         .iter()
         .filter_map(|(cost, case)| {
@@ -110,8 +110,8 @@ fn finding(
         kind: FindingKind::HiddenCost,
         base: Some(compared.base.clone()),
         workload: cost.workload.clone(),
-        variant: cost.variant.clone().filter(|_| group.len() == 1),
-        clients: (group.len() == 1).then_some(cost.clients),
+        variant: cost.cell.variant.clone().filter(|_| group.len() == 1),
+        clients: (group.len() == 1).then_some(cost.cell.clients),
         step: (steps.len() == 1).then(|| steps[0].clone()),
         title,
         text,

@@ -15,10 +15,9 @@ mod single;
 mod thresholds;
 mod words;
 
-pub use words::counted;
-
 use std::fmt;
 
+use record::CellKey;
 use serde::Serialize;
 
 use crate::{Compared, ComparedStep, Figures, THROUGHPUT, Verdict};
@@ -199,17 +198,18 @@ impl Naming {
             first.is_some_and(|first| compared.rows.iter().any(|row| differs(first, row)))
         };
         Self {
-            clients: others(|a, b| a.clients != b.clients),
-            variants: others(|a, b| a.variant != b.variant),
+            clients: others(|a, b| a.cell.clients != b.cell.clients),
+            variants: others(|a, b| a.cell.variant != b.cell.variant),
         }
     }
 
     /// `scan`, `scan at 8 clients`, `scan of small at 8 clients`
     fn place(self, step: &ComparedStep) -> String {
-        self.named(&step.step, step.variant.as_deref(), step.clients)
+        self.named(&step.step, &step.cell)
     }
 
-    fn named(self, step: &str, variant: Option<&str>, clients: u32) -> String {
+    fn named(self, name: &str, cell: &CellKey) -> String {
+        let (variant, clients) = cell.load();
         let variant = variant.filter(|_| self.variants);
         let variant = variant.map(|variant| format!(" of {variant}"));
         let clients = self.clients.then(|| match clients {
@@ -217,7 +217,7 @@ impl Naming {
             clients => format!(" at {clients} clients"),
         });
         format!(
-            "{step}{}{}",
+            "{name}{}{}",
             variant.unwrap_or_default(),
             clients.unwrap_or_default()
         )

@@ -26,8 +26,8 @@ pub(super) fn findings(figures: &Figures, compared: &Compared) -> Vec<Finding> {
             continue;
         };
         let who = match shared(figures, case.side.rows[0]) {
-            Some(target) => format!("{} of {target}", step.target),
-            None => step.target.clone(),
+            Some(target) => format!("{} of {target}", step.cell.target),
+            None => step.cell.target.clone(),
         };
         match targets.iter_mut().find(|(known, ..)| *known == who) {
             Some((.., steps)) => steps.push(step),
@@ -76,7 +76,7 @@ fn finding(compared: &Compared, group: &[SettingWithoutEffect<'_>]) -> Option<Fi
         ratios().fold(f64::INFINITY, f64::min),
         ratios().fold(0.0, f64::max),
     );
-    let targets = distinct(rows.iter().map(|row| row.target.as_str()));
+    let targets = distinct(rows.iter().map(|row| row.cell.target.as_str()));
     let steps = distinct(rows.iter().map(|row| row.step.as_str()));
     let what: Vec<String> = group
         .iter()
@@ -93,7 +93,7 @@ fn finding(compared: &Compared, group: &[SettingWithoutEffect<'_>]) -> Option<Fi
         figure(100.0 * compared.effect),
     );
     let evidence = rows.iter().map(|row| Evidence {
-        name: format!("throughput of {} in {}", row.target, row.step),
+        name: format!("throughput of {} in {}", row.cell.target, row.step),
         unit: "/s".to_owned(),
         base: row.base_values.first().map(|sample| sample.value),
         value: row.values.first().map(|sample| sample.value),
@@ -101,7 +101,7 @@ fn finding(compared: &Compared, group: &[SettingWithoutEffect<'_>]) -> Option<Fi
     });
     Some(Finding {
         kind: FindingKind::NoEffect,
-        target: first.steps[0].target.clone(),
+        target: first.steps[0].cell.target.clone(),
         base: Some(compared.base.clone()),
         workload: first.steps[0].workload.clone(),
         variant: None,

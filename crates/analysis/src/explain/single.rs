@@ -20,7 +20,7 @@ pub(super) fn facts(figures: &Figures, compared: &Compared, naming: Naming) -> O
         .filter_map(|row| Case::new(figures, &compared.base, row))
         .collect();
     let who = |case: &Case<'_>| {
-        let target = &case.compared.target;
+        let target = &case.compared.cell.target;
         match shared(figures, case.side.rows[0]) {
             Some(shared) => format!("{target} of {shared}"),
             None => target.clone(),
@@ -39,7 +39,7 @@ pub(super) fn facts(figures: &Figures, compared: &Compared, naming: Naming) -> O
         let settings = of_target[0].target_difference(figures).brief();
         parts.extend(settings.map(|settings| format!("settings that differ: {settings}")));
         if !parts.is_empty() {
-            let target = of_target[0].compared.target.as_str();
+            let target = of_target[0].compared.cell.target.as_str();
             facts.push((target, format!("{name}: {}.", parts.join("; "))));
         }
     }

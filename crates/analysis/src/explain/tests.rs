@@ -93,11 +93,10 @@ fn row(cost: &Cost<'_>, repeat: u32) -> Row {
         ..OpFigures::default()
     };
     Row {
-        target: cost.target.to_owned(),
+        cell: record::CellKey::new(cost.target, None, cost.clients, repeat),
         engine: "mysql".to_owned(),
         workload: "insert".to_owned(),
-        clients: cost.clients,
-        repeat,
+
         step: cost.step.to_owned(),
         kind,
         main_op: Some(main_op.to_owned()),
@@ -149,7 +148,7 @@ fn repeated(costs: &[Cost<'_>]) -> Figures {
 /// Explains figures with the first target as the base.
 fn found(figures: &Figures) -> Vec<Finding> {
     let options = CompareOptions {
-        base: figures.rows[0].target.clone(),
+        base: figures.rows[0].cell.target.clone(),
         resamples: 200,
         metrics: vec!["own_cpu_us_per_op"],
         ..CompareOptions::default()

@@ -1,5 +1,6 @@
 //! Numbers and lists in sentences.
 
+pub(super) use ::words::counted;
 use record::StepKind;
 
 use super::thresholds::NAMED;
@@ -127,11 +128,6 @@ pub(super) fn range(low: f64, high: f64) -> String {
         (low_text, high_text) if low_text == high_text => format!("{low:.3}x to {high:.3}x"),
         (low, high) => format!("{low} to {high}"),
     }
-}
-
-/// Counts things: `1 step`, `3 steps`.
-pub fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// `a, b and c`; of many the first are named and the rest counted.

@@ -1,4 +1,4 @@
-use record::{Connection, Counter, Cpu, HostColumnSeries, Latency, Ops, StorageSize};
+use record::{Connection, Counter, Cpu, HostColumnSeries, Ops, StorageSize};
 
 use super::*;
 
@@ -65,19 +65,14 @@ fn busy_host() -> HostSeries {
     }
 }
 
-fn step(kind: StepKind, ops: &[(&str, u64, u64, u64)]) -> Step {
-    let ops = ops.iter().map(|&(name, ok, rows, max_ns)| {
-        let response = Latency {
-            max_ns,
-            ..Latency::default()
-        };
+fn step(kind: StepKind, ops: &[(&str, u64, u64)]) -> Step {
+    let ops = ops.iter().map(|&(name, ok, rows)| {
         (
             name.to_owned(),
             Ops {
                 offered: ok,
                 ok,
                 rows,
-                response,
                 ..Ops::default()
             },
         )
@@ -88,6 +83,15 @@ fn step(kind: StepKind, ops: &[(&str, u64, u64, u64)]) -> Step {
         ops: ops.collect(),
         ..Step::default()
     }
+}
+
+/// The seconds of a kind of operation of which only the longest response time is known.
+fn longest(kind: &str, us: f64) -> BTreeMap<String, OpSeries> {
+    let series = OpSeries {
+        response_us_max: vec![us],
+        ..OpSeries::default()
+    };
+    BTreeMap::from([(kind.to_owned(), series)])
 }
 
 fn get(metrics: &BTreeMap<&'static str, Option<f64>>, name: &str) -> Option<f64> {
@@ -106,12 +110,15 @@ fn check(metrics: &BTreeMap<&'static str, Option<f64>>, expected: &[(&str, Optio
 fn a_load_step_divides_by_rows_inserted() {
     let step = step(
         StepKind::Load,
-        &[
-            ("insert", 100, 5000, 2_500_000_000),
-            ("delete", 100, 4000, 9_000_000_000),
-        ],
+        &[("insert", 100, 5000), ("delete", 100, 4000)],
     );
-    let metrics = metrics(&step, &busy_host(), &BTreeMap::new(), &NO_COUNTERS, false);
+    let metrics = metrics(
+        &step,
+        &busy_host(),
+        &longest("insert", 2_500_000.0),
+        &NO_COUNTERS,
+        false,
+    );
     check(
         &metrics,
         &[
@@ -148,12 +155,15 @@ fn a_load_step_divides_by_rows_inserted() {
 fn a_query_step_divides_reads_by_queries_and_writes_by_rows_inserted() {
     let step = step(
         StepKind::Query,
-        &[
-            ("insert", 20, 1000, 9_000_000_000),
-            ("query", 2000, 20_000, 30_000_000),
-        ],
+        &[("insert", 20, 1000), ("query", 2000, 20_000)],
     );
-    let metrics = metrics(&step, &busy_host(), &BTreeMap::new(), &NO_COUNTERS, false);
+    let metrics = metrics(
+        &step,
+        &busy_host(),
+        &longest("query", 30_000.0),
+        &NO_COUNTERS,
+        false,
+    );
     check(
         &metrics,
         &[
@@ -173,13 +183,16 @@ fn a_query_step_divides_reads_by_queries_and_writes_by_rows_inserted() {
 fn an_index_step_divides_by_rows_indexed() {
     let mut step = step(
         StepKind::Index,
-        &[
-            ("insert", 1, 100, 1_000_000),
-            ("create_index", 3, 0, 4_000_000_000),
-        ],
+        &[("insert", 1, 100), ("create_index", 3, 0)],
     );
     step.rows_before = 9900;
-    let metrics = metrics(&step, &busy_host(), &BTreeMap::new(), &NO_COUNTERS, false);
+    let metrics = metrics(
+        &step,
+        &busy_host(),
+        &longest("insert", 1_000.0),
+        &NO_COUNTERS,
+        false,
+    );
     check(
         &metrics,
         &[
@@ -195,12 +208,13 @@ fn an_index_step_divides_by_rows_indexed() {
 
 #[test]
 fn a_step_divides_by_what_it_is_about() {
-    let put = ("put", 5000, 5000, 2_000_000_000);
+    let put = ("put", 5000, 5000);
     let mut load = step(StepKind::Load, &[put]);
     load.main_op = Some("put".into());
     let rates = OpSeries {
         rows: vec![500; 10],
         ok: vec![500; 10],
+        response_us_max: vec![2e6; 10],
         ..OpSeries::default()
     };
     let ops = BTreeMap::from([("put".to_owned(), rates)]);
@@ -218,12 +232,13 @@ fn a_step_divides_by_what_it_is_about() {
         ],
     );
     // Operations count, not the keys that each of them reads; the writer beside it has a figure of its own.
-    let multiget = ("multiget", 2000, 20_000, 30_000_000);
+    let multiget = ("multiget", 2000, 20_000);
     let mut read = step(StepKind::Query, &[put, multiget]);
     read.main_op = Some("multiget".into());
     let rates = OpSeries {
         rows: vec![2000; 10],
         ok: vec![200; 10],
+        response_us_max: vec![30_000.0; 10],
         ..OpSeries::default()
     };
     let ops = BTreeMap::from([("multiget".to_owned(), rates)]);
@@ -246,7 +261,7 @@ fn a_step_divides_by_what_it_is_about() {
 /// 200 events/s of 18 queries are 3600 queries/s: rates and costs are of queries, response times of events.
 #[test]
 fn where_an_event_has_queries_these_are_counted() {
-    let mut events = step(StepKind::Query, &[("event", 2000, 90_000, 30_000_000)]);
+    let mut events = step(StepKind::Query, &[("event", 2000, 90_000)]);
     events.main_op = Some("event".into());
     events.connections = vec![Connection {
         role: "event".into(),
@@ -257,6 +272,7 @@ fn where_an_event_has_queries_these_are_counted() {
     events.cpu.client_user_ns = 36_000_000;
     let rates = OpSeries {
         ok: vec![200; 10],
+        response_us_max: vec![30_000.0; 10],
         ..OpSeries::default()
     };
     let ops = BTreeMap::from([("event".to_owned(), rates)]);
@@ -321,7 +337,7 @@ fn settling_has_rates_of_the_host_and_nothing_per_operation() {
 
 #[test]
 fn what_was_not_sampled_is_none_and_never_zero() {
-    let step = step(StepKind::Load, &[("insert", 100, 5000, 1)]);
+    let step = step(StepKind::Load, &[("insert", 100, 5000)]);
     let metrics = metrics(
         &step,
         &HostSeries::default(),
@@ -361,7 +377,7 @@ fn one_sample_or_a_counter_that_fell_is_no_rate() {
 #[test]
 fn no_operations_are_no_cost_per_operation() {
     let metrics = metrics(
-        &step(StepKind::Query, &[("query", 0, 0, 0)]),
+        &step(StepKind::Query, &[("query", 0, 0)]),
         &busy_host(),
         &BTreeMap::new(),
         &NO_COUNTERS,
@@ -397,7 +413,7 @@ fn shared_host() -> HostSeries {
 
 #[test]
 fn what_others_used_is_what_neither_assay_nor_the_server_did() {
-    let mut step = step(StepKind::Query, &[("query", 2000, 1, 1)]);
+    let mut step = step(StepKind::Query, &[("query", 2000, 1)]);
     let of = |step: &Step, embedded| {
         let metrics = metrics(
             step,
@@ -420,7 +436,7 @@ fn what_others_used_is_what_neither_assay_nor_the_server_did() {
 
 #[test]
 fn the_frequency_is_the_mean_of_the_seconds_that_told_it() {
-    let step = step(StepKind::Query, &[("query", 2000, 1, 1)]);
+    let step = step(StepKind::Query, &[("query", 2000, 1)]);
     let of = |host: &HostSeries| {
         let metrics = metrics(&step, host, &BTreeMap::new(), &NO_COUNTERS, false);
         get(&metrics, "cpu_mhz")
@@ -433,7 +449,7 @@ fn the_frequency_is_the_mean_of_the_seconds_that_told_it() {
 
 #[test]
 fn scans_tell_rows_per_second_and_deletes_those_that_they_found() {
-    let mut step = step(StepKind::Query, &[("event", 5, 2, 1)]);
+    let mut step = step(StepKind::Query, &[("event", 5, 2)]);
     step.main_op = Some("event".into());
     let of = |step: &Step| metrics(step, &busy_host(), &BTreeMap::new(), &NO_COUNTERS, false);
     check(&of(&step), &[("krows_sec", None), ("rows/event", None)]);
@@ -448,9 +464,9 @@ fn client_and_server_cpu_are_kept_apart() {
     let mut step = step(
         StepKind::Query,
         &[
-            ("insert", 20, 1000, 1),
-            ("delete", 20, 500, 1),
-            ("query", 2000, 1, 1),
+            ("insert", 20, 1000),
+            ("delete", 20, 500),
+            ("query", 2000, 1),
         ],
     );
     let thread = |role: &str, cpu_user_ns, cpu_system_ns| Connection {
@@ -585,7 +601,7 @@ fn with_counters(mut step: Step, counters: &[(&str, Option<f64>, Option<f64>)]) 
 fn writes() -> Step {
     step(
         StepKind::Load,
-        &[("insert", 100, 5000, 1), ("delete", 100, 5000, 1)],
+        &[("insert", 100, 5000), ("delete", 100, 5000)],
     )
 }
 
@@ -601,18 +617,18 @@ fn upkeep_of(step: &Step) -> BTreeMap<&'static str, Option<f64>> {
 
 #[test]
 fn flushes_of_the_disks_are_over_the_commits_of_the_load() {
-    let of = |kind, ops: &[(&str, u64, u64, u64)], host: &HostSeries| {
+    let of = |kind, ops: &[(&str, u64, u64)], host: &HostSeries| {
         let step = step(kind, ops);
         let metrics = metrics(&step, host, &BTreeMap::new(), &NO_COUNTERS, true);
         get(&metrics, "flushes_per_commit")
     };
     let count: Vec<Option<i64>> = (0..=10).map(|second| Some(700 + 50 * second)).collect();
     let flushing = host(&[("disk_flush_count", true, &count)]);
-    let inserts = [("insert", 250, 50, 1)];
+    let inserts = [("insert", 250, 50)];
     assert_eq!(of(StepKind::Load, &inserts, &flushing), Some(2.0));
     assert_eq!(of(StepKind::Load, &inserts, &busy_host()), None);
     // Without commits they are somebody else's.
-    let queries = [("query", 2000, 1, 1)];
+    let queries = [("query", 2000, 1)];
     assert_eq!(of(StepKind::Query, &queries, &flushing), None);
 }
 
@@ -754,12 +770,9 @@ fn counters_that_say_nothing_and_steps_without_commits_have_no_fsyncs_per_commit
     assert_eq!(of(writes(), (grown.0, Some(9.0), Some(1.0))), None);
     assert_eq!(of(writes(), (grown.0, None, Some(1.0))), None);
     assert_eq!(of(writes(), (grown.0, Some(9.0), Some(9.0))), Some(0.0));
-    let index = step(StepKind::Index, &[("insert", 1, 100, 1)]);
+    let index = step(StepKind::Index, &[("insert", 1, 100)]);
     assert_eq!(of(index, grown), None);
-    assert_eq!(
-        of(step(StepKind::Query, &[("query", 9, 9, 1)]), grown),
-        None
-    );
+    assert_eq!(of(step(StepKind::Query, &[("query", 9, 9)]), grown), None);
 }
 
 #[test]
@@ -805,5 +818,5 @@ fn debt_is_what_gauges_say_at_the_end_of_a_step() {
         ],
     );
     let nothing = upkeep_of(&step);
-    assert!(METRICS.iter().all(|name| nothing[name].is_none()));
+    assert!(METRICS.iter().all(|it| nothing[it.name].is_none()));
 }

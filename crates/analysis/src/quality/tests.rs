@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use record::{
     Connection, Counter, HeldUp, HostColumnSeries, HostSeries, Ops, Settle, Step, StepKind,
 };
+use words::Random;
 
 use super::*;
 use crate::{CounterSeries, OpSeries, Sla};
@@ -46,26 +47,17 @@ fn of(ok: &[u64]) -> Quality {
     quality(&step(ok.len()), &series(ok), &host, None).unwrap()
 }
 
-/// A reproducible fraction of one, and the next state.
-fn uniform(state: &mut u64) -> f64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut mixed = *state;
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
-}
-
 /// A draw of the standard normal distribution.
-fn normal(state: &mut u64) -> f64 {
-    let radius = (-2.0 * (1.0 - uniform(state)).ln()).sqrt();
-    radius * (std::f64::consts::TAU * uniform(state)).cos()
+fn normal(random: &mut Random) -> f64 {
+    let radius = (-2.0 * (1.0 - random.fraction()).ln()).sqrt();
+    radius * (std::f64::consts::TAU * random.fraction()).cos()
 }
 
 /// Rates around a level for each second, with normal noise as a share of the level.
 fn noisy(seconds: usize, noise: f64, seed: u64, level: impl Fn(usize) -> f64) -> Vec<f64> {
-    let mut state = seed;
+    let mut random = Random::new(seed);
     (0..seconds)
-        .map(|second| (level(second) * (1.0 + noise * normal(&mut state))).max(0.0))
+        .map(|second| (level(second) * (1.0 + noise * normal(&mut random))).max(0.0))
         .collect()
 }
 
@@ -358,16 +350,16 @@ fn queries_are_counted_where_the_step_counts_them() {
 
 #[test]
 fn one_second_and_odd_series_never_panic() {
-    let mut state = 7;
+    let mut random = Random::new(7);
     for case in 0..3000_usize {
         let seconds = 1 + case % 83;
         let ok: Vec<u64> = (0..seconds)
-            .map(|_| match (uniform(&mut state) * 6.0) as u32 {
+            .map(|_| match (random.fraction() * 6.0) as u32 {
                 0 => 0,
                 1 => 1,
                 2 => u64::from(u32::MAX),
-                3 => (uniform(&mut state) * 1e15) as u64,
-                _ => (uniform(&mut state) * 100.0) as u64,
+                3 => (random.fraction() * 1e15) as u64,
+                _ => (random.fraction() * 100.0) as u64,
             })
             .collect();
         let quality = of(&ok);
@@ -456,12 +448,12 @@ fn noise_that_lasts_has_hardly_ever_a_shift() {
     // Each second takes over seven tenths of the one before; heavy tails: one second of fifty is far off.
     let mut fired = 0;
     for seed in 0..400 {
-        let mut state = 9000 + seed;
+        let mut random = Random::new(9000 + seed);
         let mut before = 0.0;
         let rates: Vec<f64> = (0..600)
             .map(|_| {
-                before = 0.7 * before + 0.07 * normal(&mut state);
-                let far = if uniform(&mut state) < 0.02 { 0.4 } else { 1.0 };
+                before = 0.7 * before + 0.07 * normal(&mut random);
+                let far = if random.fraction() < 0.02 { 0.4 } else { 1.0 };
                 1000.0 * far * (1.0 + before).max(0.1)
             })
             .collect();
@@ -506,7 +498,7 @@ fn what_moved_in_a_stall_stands_beside_it() {
     let mut ok = vec![1000; 100];
     ok[50..53].fill(0);
     let flat = |value: f64, in_stall: f64| -> Vec<Option<f64>> {
-        let mut state = 1;
+        let mut random = Random::new(1);
         (0..100)
             .map(|second| {
                 let level = if (50..53).contains(&second) {
@@ -514,7 +506,7 @@ fn what_moved_in_a_stall_stands_beside_it() {
                 } else {
                     value
                 };
-                Some(level * (0.95 + 0.1 * uniform(&mut state)))
+                Some(level * (0.95 + 0.1 * random.fraction()))
             })
             .collect()
     };

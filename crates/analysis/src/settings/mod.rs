@@ -197,7 +197,7 @@ impl RunSettings {
         let has_cells = |target: &&record::Target| {
             let mut cells = self.run.cells.iter();
             // A record that names no cells says nothing of which there were to be.
-            self.run.cells.is_empty() || cells.any(|cell| cell.target == target.name)
+            self.run.cells.is_empty() || cells.any(|cell| cell.key.target == target.name)
         };
         let targets: Vec<_> = self.run.targets.iter().filter(has_cells).collect();
         let sides: Vec<Side<'_>> = targets.iter().map(|target| self.side(target)).collect();
@@ -240,7 +240,7 @@ impl RunSettings {
         let cells: Vec<&Cell> = self
             .cells
             .iter()
-            .filter(|cell| cell.target == target.name)
+            .filter(|cell| cell.key.target == target.name)
             .collect();
         let build = self
             .run
@@ -415,10 +415,10 @@ impl<'a> Side<'a> {
             }
             let of_cell =
                 |((cell, _), value): (&(&Cell, Effective<'_>), &Option<&(&str, &str)>)| {
-                    let variant = cell.variant.iter().map(|variant| format!("{variant} "));
+                    let variant = cell.key.variant.iter().map(|variant| format!("{variant} "));
                     let label = variant.collect::<String>();
                     (
-                        format!("{label}c{} r{}", cell.clients, cell.repeat),
+                        format!("{label}c{} r{}", cell.key.clients, cell.key.repeat),
                         value.map(|(_, value)| (*value).to_owned()),
                     )
                 };
@@ -457,8 +457,9 @@ fn effective_of_both<'s, 'a>(
     a: &'s Side<'a>,
     b: &'s Side<'a>,
 ) -> Option<(&'s Effective<'a>, &'s Effective<'a>)> {
-    let is_alike =
-        |of_a: &Cell, of_b: &Cell| (&of_a.variant, of_a.clients) == (&of_b.variant, of_b.clients);
+    let is_alike = |of_a: &Cell, of_b: &Cell| {
+        (&of_a.key.variant, of_a.key.clients) == (&of_b.key.variant, of_b.key.clients)
+    };
     let pairs = a.cells.iter().find_map(|(of_a, effective_a)| {
         let mut cells = b.cells.iter();
         let (_, effective_b) = cells.find(|(of_b, _)| is_alike(of_a, of_b))?;

@@ -121,8 +121,7 @@ impl Built {
         settings: Vec<Setting>,
     ) -> Self {
         let cell = Cell {
-            clients: 1,
-            repeat: 1,
+            key: record::CellKey::new("", None, 1, 1),
             settings,
             ..Cell::default()
         };
@@ -150,7 +149,10 @@ impl Built {
             name.clone_into(&mut self.run.base);
         }
         let of_target = cells.into_iter().map(|cell| Cell {
-            target: name.to_owned(),
+            key: record::CellKey {
+                target: name.to_owned(),
+                ..cell.key.clone()
+            },
             ..cell
         });
         self.cells.extend(of_target);
@@ -517,9 +519,8 @@ fn engines_are_compared_with_the_first_target_of_their_own_that_came_up() {
 #[test]
 fn what_varies_between_the_cells_of_a_target_is_told() {
     let cell = |clients, repeat, connections: &str, socket: &str| Cell {
-        clients,
-        repeat,
-        variant: Some("big".into()),
+        key: record::CellKey::new("", Some("big"), clients, repeat),
+
         settings: vec![
             setting("max_connections", connections),
             setting("unix_socket_directories", socket),
@@ -554,7 +555,7 @@ fn what_varies_between_the_cells_of_a_target_is_told() {
 #[test]
 fn targets_are_compared_with_as_many_clients() {
     let cell = |clients: u32| Cell {
-        clients,
+        key: record::CellKey::new("", None, clients, 0),
         settings: vec![setting("max_connections", &(clients + 99).to_string())],
         ..Cell::default()
     };

@@ -6,7 +6,7 @@ use builds::{Error, Spec, Store, check_name};
 
 use crate::cli::{BuildsArgs, FetchArgs};
 use crate::outcome::{Exit, report_error};
-use crate::results::print;
+use crate::output::print;
 
 /// Fetches builds.
 pub fn fetch(args: &FetchArgs) -> anyhow::Result<Exit> {

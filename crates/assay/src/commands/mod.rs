@@ -1,3 +1,9 @@
 //! A file for each command.
 
 pub mod builds;
+pub mod check;
+pub mod compare;
+pub mod export;
+pub mod host;
+pub mod report;
+pub mod show;

@@ -22,7 +22,7 @@ pub fn plan(
     if let Some(cell) = planned.iter().find(|cell| only.matches(cell))
         && !file.plan.against_itself
     {
-        sets.push(format!("against-itself=\"{}\"", cell.target));
+        sets.push(format!("against-itself=\"{}\"", cell.key.target));
     }
     let is_asked_for = |key: &str| {
         let keys = args.sets.iter().filter_map(|set| set.split_once('='));
@@ -42,14 +42,14 @@ pub fn matches(only: &Only, plan: &Plan, cell: &CellRef) -> bool {
     let [target, twin] = plan.targets.as_slice() else {
         return only.matches(cell);
     };
-    let is_of_twin = cell.target == twin.name;
-    let variant = cell.variant.as_deref();
+    let is_of_twin = cell.key.target == twin.name;
+    let variant = cell.key.variant.as_deref();
     let original = CellRef::new(
         &target.name,
         &cell.workload,
         variant,
-        cell.clients,
-        cell.repeat,
+        cell.key.clients,
+        cell.key.repeat,
     );
     only.matches(cell) || is_of_twin && only.matches(&original)
 }

@@ -13,13 +13,13 @@ use workload::insert::Insert;
 use workload::sysbench::Sysbench;
 
 use super::step::{Bench, Remarks};
-use super::subject::insert::SqlInsert;
-use super::subject::sysbench::SqlSysbench;
-use super::subject::{self, Planned, Subject};
+use super::subject::insert::InsertRunner;
+use super::subject::sysbench::SysbenchRunner;
+use super::subject::{Sql, StepEngine, WorkloadRunner};
 use super::target::{self, Up};
 use super::{Conductor, isolated, tables, unix_now_ns};
-use crate::locate;
-use crate::outcome::{causes_of, help_of, log_tail_of, print_failure};
+use crate::outcome::{causes_of, help_of, log_tail_of};
+use crate::output::print_failure;
 
 /// Lines of a server's log that a failure shows.
 pub const LOG_LINES: usize = 20;
@@ -35,14 +35,12 @@ pub fn run(
     let build = &plan.builds[target.build];
     let directory = conductor.directory.begin_cell(reference)?;
     let mut record = Cell {
-        target: target.name.clone(),
+        key: reference.key.clone(),
         build: build.name.clone(),
         config: plan.configs[target.config].name.clone(),
-        engine: locate::engine_name(build.engine).into(),
+        engine: build.engine.name().into(),
         workload: reference.workload.clone(),
-        variant: reference.variant.clone(),
-        clients: cell.clients,
-        repeat: cell.repeat,
+
         started_unix_ns: unix_now_ns(),
         invocation: conductor.invocation,
         steps: step_names(&plan.variants[cell.variant].workload),
@@ -266,14 +264,15 @@ impl Running<'_> {
         let clients = cell.clients;
         match &plan.variants[cell.variant].workload {
             Workload::Insert(insert) => {
-                let options = subject::insert::options(insert, clients, plan.seed);
-                let mut workload = Insert::new(options);
+                let mut workload = Insert::new(insert, clients, plan.seed);
                 let tables = workload.tables().to_vec();
                 let create = workload.create_statements(engine.dialect());
                 self.with_tables(engine, &tables, &create, foreign, |this| {
-                    let subject = SqlInsert::new(engine, &mut workload, insert, clients);
-                    let steps = subject::insert::steps(insert);
-                    this.each_step(subject, &steps, 0..steps.len(), cell)
+                    let mut runner = InsertRunner {
+                        database: &workload::insert::sql::Sql(engine),
+                        workload: &mut workload,
+                    };
+                    this.all_steps(engine, &mut runner, cell)
                 })
             }
             Workload::Sysbench(sysbench) => {
@@ -292,24 +291,19 @@ impl Running<'_> {
                 let mut workload = Sysbench::new(sysbench, options);
                 let tables = workload.tables().to_vec();
                 let create = workload.create_statements(engine.dialect())?;
-                let steps = subject::sysbench::steps(sysbench);
                 if foreign && !sysbench.loads() {
                     let differences = workload
                         .take_over(engine)
                         .context("the tables that are there are not what the plan needs")?;
                     self.note("sysbench::tables", &differences);
-                    let subject = SqlSysbench {
-                        engine,
-                        workload: &mut workload,
-                    };
-                    return self.each_step(subject, &steps, 0..steps.len(), cell);
+                    let workload = &mut workload;
+                    let mut runner = SysbenchRunner { engine, workload };
+                    return self.all_steps(engine, &mut runner, cell);
                 }
                 self.with_tables(engine, &tables, &create, foreign, |this| {
-                    let subject = SqlSysbench {
-                        engine,
-                        workload: &mut workload,
-                    };
-                    this.each_step(subject, &steps, 0..steps.len(), cell)
+                    let workload = &mut workload;
+                    let mut runner = SysbenchRunner { engine, workload };
+                    this.all_steps(engine, &mut runner, cell)
                 })
             }
             Workload::Kv(_) => {
@@ -363,11 +357,21 @@ impl Running<'_> {
         result
     }
 
-    /// Runs those of the workload's `steps` that `part` says.
-    fn each_step<S: Subject>(
+    fn all_steps<E: SqlEngine>(
         &mut self,
-        subject: S,
-        steps: &[Planned<S::Step>],
+        engine: &E,
+        runner: &mut dyn WorkloadRunner,
+        cell: plan::Cell,
+    ) -> anyhow::Result<Status> {
+        let all = 0..self.record.steps.len();
+        self.each_step(&Sql(engine), runner, all, cell)
+    }
+
+    /// Runs those steps of the workload that `part` says.
+    fn each_step(
+        &mut self,
+        engine: &dyn StepEngine,
+        runner: &mut dyn WorkloadRunner,
         part: Range<usize>,
         cell: plan::Cell,
     ) -> anyhow::Result<Status> {
@@ -375,12 +379,11 @@ impl Running<'_> {
             warnings: self.notes.clone(),
             shortfalls: self.shortfalls.clone(),
         };
-        let terms = self.conductor.plan().variants[cell.variant]
-            .workload
-            .terms();
-        let mut bench = Bench::new(self.conductor, subject, terms, cell.clients, remarks)?;
-        for index in part {
-            let step = bench.run(self.directory, index as u32 + 1, &steps[index])?;
+        let workload = &self.conductor.plan().variants[cell.variant].workload;
+        let (terms, steps) = (workload.terms(), workload.steps());
+        let mut bench = Bench::new(self.conductor, engine, runner, terms, cell.clients, remarks)?;
+        for number in part {
+            let step = bench.run(self.directory, number, &steps[number])?;
             match step.status {
                 Status::Complete => {}
                 Status::Interrupted => return Ok(Status::Interrupted),
@@ -388,7 +391,10 @@ impl Running<'_> {
                     let mut failure = step.failure.unwrap_or_default();
                     failure.causes.insert(
                         0,
-                        format!("step `{}` of `{}` failed", step.name, self.record.target),
+                        format!(
+                            "step `{}` of `{}` failed",
+                            step.name, self.record.key.target
+                        ),
                     );
                     self.record.failure = Some(failure);
                     self.record.status = Status::Failed;
@@ -405,15 +411,8 @@ impl Running<'_> {
 
 /// The names of a workload's steps.
 pub fn step_names(workload: &Workload) -> Vec<String> {
-    match workload {
-        Workload::Insert(insert) => insert.steps.iter().map(|step| step.name.clone()).collect(),
-        Workload::Kv(kv) => kv.steps.iter().map(|step| step.name.clone()).collect(),
-        Workload::Sysbench(sysbench) => sysbench
-            .steps
-            .iter()
-            .map(|step| step.name.clone())
-            .collect(),
-    }
+    let steps = workload.steps();
+    steps.iter().map(|step| step.name.to_owned()).collect()
 }
 
 /// Records what came of the limits of a target.

@@ -8,10 +8,11 @@ use std::time::{Duration, SystemTime};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use load::{Amount, Progress};
-use record::{CellRef, Status, Step, StepKind};
+use record::{CellKey, CellRef, Status, Step, StepKind};
+use words::counted;
 
 use super::pace::about;
-use crate::outcome::complain;
+use crate::output::complain;
 
 /// A plain line says how a long step is doing so often.
 const PLAIN_EVERY_S: u64 = 30;
@@ -174,20 +175,20 @@ impl Display {
     /// A cell begins.
     pub fn begin_cell(&self, cell: &CellRef, outlook: Outlook) {
         let Outlook { number, count, .. } = outlook;
-        let CellRef {
+        let CellKey {
             target,
+            variant,
             clients,
             repeat,
-            ..
-        } = cell;
-        let variant = match &cell.variant {
+        } = &cell.key;
+        let variant = match variant {
             Some(variant) => format!(", variant {variant}"),
             None => String::new(),
         };
         let rest = outlook.to_text();
-        let plural = if *clients == 1 { "" } else { "s" };
+        let clients = counted(*clients as usize, "client");
         self.say(&format!(
-            "cell {number} of {count}: {target}{variant}, {clients} client{plural}, repeat {repeat} ({rest}{})",
+            "cell {number} of {count}: {target}{variant}, {clients}, repeat {repeat} ({rest}{})",
             self.room()
         ));
         self.look_out(outlook);

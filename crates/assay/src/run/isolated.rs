@@ -20,7 +20,8 @@ use super::cell::{self, LOG_LINES};
 use super::display::{Display, Outlook};
 use super::{Conductor, matrix, resume, stop, target, unix_now_ns};
 use crate::cli::CellArgs;
-use crate::outcome::{Exit, print_failure};
+use crate::outcome::Exit;
+use crate::output::print_failure;
 use crate::plan_file;
 
 /// How long the two processes wait for each other's first sign.
@@ -59,7 +60,7 @@ pub(super) fn run(
 ) -> anyhow::Result<Status> {
     let plan = conductor.plan();
     let planned = &plan.targets[cell.target];
-    let limits = Enforced::prepare(&target::limits_of(&plan.configs[planned.config]))?;
+    let limits = Enforced::prepare(&crate::locate::limits_of(&plan.configs[planned.config]))?;
     let here = std::env::current_dir().context("the working directory can't be found")?;
     let spawn = Spawn {
         guard_exe: &conductor.executable,

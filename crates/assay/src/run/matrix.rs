@@ -35,30 +35,6 @@ pub struct Matrix {
     pub pace: Pace,
 }
 
-/// What of a plan's matrix has no cells, and why, in words; of what `is_wanted` would have had some.
-pub fn not_applicable(plan: &Plan, is_wanted: impl Fn(&CellRef) -> bool) -> Vec<String> {
-    let mut said = Vec::new();
-    for pair in plan.not_applicable() {
-        let variant = &plan.variants[pair.variant];
-        let (target, name) = (&plan.targets[pair.target].name, variant.name.as_deref());
-        let cell = |clients| CellRef::new(target, variant.workload.name(), name, clients, 1);
-        if !plan
-            .clients
-            .iter()
-            .any(|&clients| is_wanted(&cell(clients)))
-        {
-            continue;
-        }
-        let variant = name.map(|name| format!(" with variant `{name}`"));
-        said.push(format!(
-            "`{target}`{} is not applicable, and left out: {}",
-            variant.unwrap_or_default(),
-            pair.why
-        ));
-    }
-    said
-}
-
 /// The cells of a plan in their order, as they are recorded.
 pub fn references(plan: &Plan) -> Vec<CellRef> {
     let reference = |cell: &plan::Cell| {
@@ -211,6 +187,7 @@ pub fn numbered(plan: &Plan, cells: &[CellRef]) -> anyhow::Result<Vec<Task>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::preflight::not_applicable;
 
     const PLAN: &str = r#"
         clients = [1, 8]
@@ -269,7 +246,7 @@ mod tests {
             let variant = Some(variant.to_owned());
             let those = cells
                 .iter()
-                .filter(|cell| cell.target == target && cell.variant == variant);
+                .filter(|cell| cell.key.target == target && cell.key.variant == variant);
             those.count()
         };
         assert_eq!((of("lite.a", "keyed"), of("lite.a", "keyless")), (2, 0));
@@ -284,7 +261,7 @@ mod tests {
             ),
             "{said}"
         );
-        assert!(not_applicable(&plan, |cell| cell.target == "pg.a").is_empty());
+        assert!(not_applicable(&plan, |cell| cell.key.target == "pg.a").is_empty());
         let picture = Matrix::begin(&plan, &cells).unwrap().picture(&plan);
         assert!(
             picture
@@ -297,7 +274,7 @@ mod tests {
     fn a_part_of_the_cells_keeps_their_order() {
         let plan = plan(PLAN);
         let mut cells = references(&plan);
-        cells.retain(|cell| cell.target == "lite.b" && cell.clients == 8);
+        cells.retain(|cell| cell.key.target == "lite.b" && cell.key.clients == 8);
         let matrix = Matrix::begin(&plan, &cells).unwrap();
         let numbers: Vec<usize> = matrix.tasks.iter().map(|task| task.number).collect();
         assert_eq!(numbers, [1, 2, 3, 4]);

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use analysis::Figures;
+use analysis::{CompareOptions, Figures};
 use anyhow::Context;
 use load::SystemClock;
 use plan::Plan;
@@ -31,19 +31,17 @@ use record::{CellRef, RecordError, Run, RunDir, Status, Target, WorkloadSteps};
 use report::Curves;
 
 use crate::cli::RunArgs;
+use crate::commands;
 use crate::host::Needs;
 use crate::outcome::{Exit, UsageError, causes_of, report_error};
+use crate::output::{print, style};
 use crate::plan_file::{self, PlanFile};
-use crate::{locate, preflight, results};
+use crate::same::host_differences;
+use crate::{locate, preflight};
 use display::{Display, Outlook};
 use matrix::Matrix;
-pub use matrix::not_applicable;
 use only::Only;
-pub use only::name as cell_name;
-pub use resume::change as build_change;
-pub use target::limits_of;
 use workplace::Workplace;
-pub use workplace::differences as host_differences;
 
 /// What all cells of a run share.
 struct Conductor<'a> {
@@ -103,7 +101,7 @@ fn begin(args: &RunArgs) -> anyhow::Result<Exit> {
     let located = locate::locate(&file, cells_to_run, Some(&data_root))?.builds;
     let needs = needs(&file.plan, &matrix);
     let mut place = Workplace::take(args, &data_root, &args.results, needs)?;
-    for text in matrix::not_applicable(&file.plan, |cell| only.matches(cell)) {
+    for text in preflight::not_applicable(&file.plan, |cell| only.matches(cell)) {
         place.warn("target::not-applicable", text);
     }
     let mut run = describe(&file, located, cells, started_unix_ns);
@@ -161,7 +159,7 @@ fn go_on(args: &RunArgs, path: &Path) -> anyhow::Result<Exit> {
             "the cells that match are complete; {} others are not",
             matrix.cell_count - matrix.complete_count
         ));
-        results::print(&format!("{}\n", path.display()))?;
+        print(&format!("{}\n", path.display()))?;
         return Ok(Exit::Ok);
     }
     let before = run.invocations.last().cloned();
@@ -177,7 +175,7 @@ fn go_on(args: &RunArgs, path: &Path) -> anyhow::Result<Exit> {
     resume::refuse_other_builds(&run.builds, &located)?;
     let mut place = Workplace::take(args, &data_root, path, needs(&file.plan, &matrix))?;
     let mut invocation = place.invocation(args, started_unix_ns);
-    invocation.host_differences = workplace::differences(&run.host, &place.host);
+    invocation.host_differences = host_differences(&run.host, &place.host);
     let number = run.invocations.len() + 1;
     if let Some(what) = resume::other_machine(before.as_ref(), &invocation) {
         place.warn(
@@ -235,7 +233,7 @@ fn already_complete(args: &RunArgs, directory: &RunDir, mut run: Run) -> anyhow:
             }
         }
     }
-    results::print(&format!("{}\n", directory.path().display()))?;
+    print(&format!("{}\n", directory.path().display()))?;
     Ok(Exit::Ok)
 }
 
@@ -305,9 +303,9 @@ fn conduct(
     let (figures, curves) = analysis::figures_and(std::slice::from_ref(directory), Curves::take)?;
     let report = write_report(directory, &figures, &curves);
     if !args.quiet {
-        results::print(&results::brief(&run, &figures))?;
+        print(&report::tables_brief(&run, &figures, style()))?;
         if file.plan.against_itself {
-            results::print(&crate::compare::noise(&run, &figures))?;
+            print(&noise(&run, &figures))?;
         }
     }
     if let Some(report) = report {
@@ -324,9 +322,9 @@ fn conduct(
     let exit = if status == Status::Complete && run.status != Status::Complete {
         exit_of_part(&figures, &matrix)
     } else {
-        results::exit_of(&run, &figures)
+        exit_of(&run, &figures)
     };
-    results::print(&format!("{}\n", directory.path().display()))?;
+    print(&format!("{}\n", directory.path().display()))?;
     Ok(exit)
 }
 
@@ -334,7 +332,7 @@ fn conduct(
 fn write_report(directory: &RunDir, figures: &Figures, curves: &[Curves]) -> Option<PathBuf> {
     let output = directory.path().join("report.html");
     let directories = std::slice::from_ref(directory);
-    match results::write_report(directories, figures, curves, &[], &output) {
+    match commands::report::write_report(directories, figures, curves, &[], &output) {
         Ok(()) => Some(output),
         Err(error) => {
             report_error(&error);
@@ -346,8 +344,8 @@ fn write_report(directory: &RunDir, figures: &Figures, curves: &[Curves]) -> Opt
 /// Returns the command that tells more about a complete run.
 fn next_command(directory: &RunDir, run: &Run) -> String {
     let path = directory.path().display();
-    let has_others = run.cells.iter().any(|cell| cell.target != run.base);
-    match run.cells.iter().any(|cell| cell.repeat > 1) {
+    let has_others = run.cells.iter().any(|cell| cell.key.target != run.base);
+    match run.cells.iter().any(|cell| cell.key.repeat > 1) {
         _ if !has_others => format!("`assay show {path}` has all tables"),
         true => format!("`assay compare {path}` also shows what each operation costs"),
         false if run.plan.password_removed => {
@@ -402,14 +400,33 @@ impl Unfinished {
     }
 }
 
+/// What a run of a target against itself says of the machine.
+pub fn noise(run: &Run, figures: &Figures) -> String {
+    let options = CompareOptions {
+        base: run.base.clone(),
+        metrics: Vec::new(),
+        ..CompareOptions::default()
+    };
+    let compared = analysis::compare(figures, &options);
+    format!("\n{}", report::noise_floor(&compared, style()))
+}
+
+/// How good the results of a run are, as an exit code.
+pub fn exit_of(run: &Run, figures: &Figures) -> Exit {
+    match run.status {
+        Status::Interrupted => Exit::Interrupted,
+        // What the record says of itself is not enough: it may contradict itself.
+        Status::Complete if figures.rows.iter().any(|row| !row.valid) => Exit::Invalid,
+        Status::Complete => Exit::Ok,
+        Status::Incomplete | Status::Failed => Exit::Failed,
+    }
+}
+
 /// The exit code of an invocation that measured all that it was to measure, of a run that lacks cells all the same.
 fn exit_of_part(figures: &Figures, matrix: &Matrix) -> Exit {
     let is_measured = |row: &analysis::Row| {
-        matrix.tasks.iter().any(|task| {
-            let cell = &task.reference;
-            (&cell.target, &cell.variant, cell.clients, cell.repeat)
-                == (&row.target, &row.variant, row.clients, row.repeat)
-        })
+        let mut tasks = matrix.tasks.iter();
+        tasks.any(|task| task.reference.key == row.cell)
     };
     let mut rows = figures.rows.iter().filter(|row| is_measured(row));
     if rows.any(|row| !row.valid) {
@@ -482,7 +499,7 @@ fn describe(
         assay: crate::version::ASSAY.clone(),
         name: plan.name.clone(),
         started_unix_ns,
-        command: std::env::args().map(|arg| plan::redact(&arg)).collect(),
+        command: std::env::args().map(|arg| words::redact(&arg)).collect(),
         plan: file.to_record(),
         seed: plan.seed,
         builds,
@@ -493,7 +510,7 @@ fn describe(
                 name: target.name.clone(),
                 build: plan.builds[target.build].name.clone(),
                 config: plan.configs[target.config].name.clone(),
-                engine: locate::engine_name(plan.builds[target.build].engine).into(),
+                engine: plan.builds[target.build].engine.name().into(),
                 declared: plan.configs[target.config].declared(),
                 files: plan.configs[target.config].files.clone(),
             })

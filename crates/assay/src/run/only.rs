@@ -68,16 +68,11 @@ impl Filter {
     /// What of a cell the filter is held against.
     fn name<'c>(&self, cell: &'c CellRef) -> &'c str {
         if self.is_of_target {
-            &cell.target
+            &cell.key.target
         } else {
-            name(cell)
+            cell.name()
         }
     }
-}
-
-/// A cell as filters name it: its directory below `cells/`.
-pub fn name(cell: &CellRef) -> &str {
-    cell.path.strip_prefix("cells/").unwrap_or(&cell.path)
 }
 
 fn no_match(text: &str, filter: &Filter, cells: &[CellRef]) -> UsageError {
@@ -127,7 +122,7 @@ mod tests {
             .map_err(|error| error.to_string())
             .unwrap();
         let matching = cells.iter().filter(|cell| only.matches(cell));
-        matching.map(|cell| name(cell).to_owned()).collect()
+        matching.map(|cell| cell.name().to_owned()).collect()
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::only::Only;
 use crate::cli::PlanArgs;
 use crate::outcome::UsageError;
 use crate::plan_file::{self, PlanFile};
+use crate::same::build_change;
 
 /// A run that nobody else works at.
 pub struct Opened {
@@ -109,13 +110,9 @@ pub fn add_repeats(
     filters: &[String],
 ) -> Result<(), UsageError> {
     plan.repeats = plan.repeats.max(repeats);
-    let is_of_run = |new: &CellRef| {
-        cells.iter().any(|cell| {
-            (&cell.target, &cell.variant, cell.clients) == (&new.target, &new.variant, new.clients)
-        })
-    };
+    let is_of_run = |new: &CellRef| cells.iter().any(|cell| cell.key.is_repeat_of(&new.key));
     let mut all = matrix::references(plan);
-    all.retain(|cell| cell.repeat <= repeats && is_of_run(cell));
+    all.retain(|cell| cell.key.repeat <= repeats && is_of_run(cell));
     let only = Only::new(filters, &all)?;
     all.retain(|new| only.matches(new) && cells.iter().all(|cell| cell.path != new.path));
     cells.extend(all);
@@ -124,13 +121,13 @@ pub fn add_repeats(
 
 /// Makes the plan know as many repeats as were added to its run.
 pub fn cover_repeats(plan: &mut Plan, cells: &[CellRef]) {
-    let most = cells.iter().map(|cell| cell.repeat).max();
+    let most = cells.iter().map(|cell| cell.key.repeat).max();
     plan.repeats = plan.repeats.max(most.unwrap_or(0));
 }
 
 /// Where a plan is not the recorded one, passwords apart.
 fn difference(recorded: &record::Plan, text: &str, sets: &[String]) -> Option<String> {
-    let text = plan::redact(text);
+    let text = words::redact(text);
     if text != recorded.text {
         let (mut was, mut is) = (recorded.text.lines(), text.lines());
         for number in 1.. {
@@ -150,7 +147,7 @@ fn difference(recorded: &record::Plan, text: &str, sets: &[String]) -> Option<St
             }
         }
     }
-    let sets: Vec<String> = sets.iter().map(|set| plan::redact(set)).collect();
+    let sets: Vec<String> = sets.iter().map(|set| words::redact(set)).collect();
     if sets == recorded.sets {
         return None;
     }
@@ -195,7 +192,7 @@ fn same_plan(recorded: &record::Plan, text: String, sets: Vec<String>) -> anyhow
 pub fn refuse_other_builds(recorded: &[Build], found: &[Build]) -> Result<(), UsageError> {
     for build in found {
         let was = recorded.iter().find(|was| was.name == build.name);
-        if let Some(what) = was.and_then(|was| change(was, build)) {
+        if let Some(what) = was.and_then(|was| build_change(was, build)) {
             let message = format!(
                 "build `{}` is not what it was when the run began: {what}",
                 build.name
@@ -205,37 +202,6 @@ pub fn refuse_other_builds(recorded: &[Build], found: &[Build]) -> Result<(), Us
         }
     }
     Ok(())
-}
-
-/// In what a build is not what it was, in words.
-pub fn change(was: &Build, is: &Build) -> Option<String> {
-    // The null engine has the version of assay.
-    if was.version != is.version && is.engine != "null" {
-        return Some(format!(
-            "its version was {}, and is {}",
-            was.version, is.version
-        ));
-    }
-    // A build may have moved.
-    let sums = |build: &Build| -> Vec<String> {
-        build.files.iter().map(|file| file.sha256.clone()).collect()
-    };
-    if sums(was) == sums(is) {
-        return None;
-    }
-    let other = is
-        .files
-        .iter()
-        .zip(&was.files)
-        .find(|(is, was)| is.sha256 != was.sha256);
-    Some(match other {
-        Some((is, _)) => format!("`{}` has changed", is.path),
-        None => format!(
-            "it had {} files, and has {}",
-            was.files.len(),
-            is.files.len()
-        ),
-    })
 }
 
 /// What of the machine has changed since the run began, in words; `last` is the invocation before `invocation`.
@@ -301,9 +267,7 @@ mod tests {
         cover_repeats(&mut later, &cells);
         assert!(matrix::numbered(&later, &cells).is_ok());
         let new = cells[before.len()..].iter();
-        Ok(new
-            .map(|cell| crate::run::cell_name(cell).to_owned())
-            .collect())
+        Ok(new.map(|cell| cell.name().to_owned()).collect())
     }
 
     #[test]
@@ -325,7 +289,9 @@ mod tests {
 
     #[test]
     fn repeats_are_added_to_no_cell_that_the_run_began_without() {
-        let began = |cell: &CellRef| cell.target == "a.y" && cell.clients == 1 && cell.repeat == 1;
+        let began = |cell: &CellRef| {
+            cell.key.target == "a.y" && cell.key.clients == 1 && cell.key.repeat == 1
+        };
         assert_eq!(
             more_repeats(began, 3, &[]).unwrap(),
             ["a.y/c1/r2", "a.y/c1/r3"]

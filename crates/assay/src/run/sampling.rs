@@ -11,7 +11,7 @@ use engine::{Counter, Observer};
 use load::{Clock, SystemClock, own_cpu_wait_ns};
 use probe::{Sample, Sampler, ThreadStates};
 use record::{HeldUp, Step, Warning};
-use workload::Random;
+use words::Random;
 
 /// What was read, and when.
 pub enum Reading {

@@ -6,21 +6,24 @@ use std::time::Duration;
 use anyhow::Context;
 use engine::{Observer, SettleLimits};
 use load::{
-    Clock as _, ConnectionThreads, Ended, IntervalRow, KindTotals, Limits, Progress, Sink, Time,
+    Clock as _, ConnectionThreads, Ended, IntervalRow, KindTotals, Limits, Progress, Sink,
+    SystemClock, Time,
 };
-use plan::Terms;
+use plan::{Checks, StepRun, Terms};
 use probe::{
     ColumnKind, ConnectionState, Sample, Sampler, StateCounts, Targets, ThreadStates,
     WatchedConnection,
 };
 use record::{
-    CellDir, Check, Connection, Counter, Cpu, Failure, HeldUp, HostColumn, Interval, Latency, Ops,
-    Settle, Status, Step, StepKind, StepWriter, StorageSize, Warning,
+    CellDir, Check, Connection, Counter, Cpu, Failure, HeldUp, HostColumn, Interval, Ops, Settle,
+    Status, Step, StepKind, StepWriter, StorageSize, Warning,
 };
+
+use workload::{Accounts, Task};
 
 use super::display::{Goal, Shown};
 use super::sampling::{Reading, Sampling, remark_held_up};
-use super::subject::{Done, Planned, Rest, Subject};
+use super::subject::{StepEngine, WorkloadRunner, keep_server_threads, recorded};
 use super::{Conductor, unix_now_ns};
 
 /// Connections that still wait for a reply so long after they are to end are cut off.
@@ -31,9 +34,10 @@ const HANDOVER_WAIT_NS_MAX: u64 = 100_000_000;
 const CLIENT_BUSY_SHARE: f64 = 0.7;
 
 /// What the steps of a cell share.
-pub struct Bench<'a, S> {
+pub struct Bench<'a> {
     conductor: &'a Conductor<'a>,
-    subject: S,
+    engine: &'a dyn StepEngine,
+    runner: &'a mut dyn WorkloadRunner,
     terms: &'a Terms,
     clients: u32,
     sampler: Option<Sampler>,
@@ -52,20 +56,22 @@ pub struct Remarks {
     pub shortfalls: Vec<String>,
 }
 
-impl<'a, S: Subject> Bench<'a, S> {
+impl<'a> Bench<'a> {
     pub fn new(
         conductor: &'a Conductor<'a>,
-        subject: S,
+        engine: &'a dyn StepEngine,
+        runner: &'a mut dyn WorkloadRunner,
         terms: &'a Terms,
         clients: u32,
         remarks: Remarks,
     ) -> anyhow::Result<Self> {
-        let observer = subject
-            .observer()
+        let observer = engine
+            .observer(runner.tables())
             .context("the engine's counters can't be read")?;
         Ok(Self {
             conductor,
-            subject,
+            engine,
+            runner,
             terms,
             clients,
             sampler: None,
@@ -75,12 +81,12 @@ impl<'a, S: Subject> Bench<'a, S> {
         })
     }
 
-    /// Runs one step, number `number` from 1, and records it, however it ends.
+    /// Runs one step, number `number` of the plan from 0, and records it, however it ends.
     pub fn run(
         &mut self,
         cell: &CellDir,
-        number: u32,
-        planned: &Planned<S::Step>,
+        number: usize,
+        planned: &StepRun<'_>,
     ) -> anyhow::Result<Step> {
         let columns: Vec<HostColumn<'_>> = Sample::COLUMNS
             .iter()
@@ -89,16 +95,16 @@ impl<'a, S: Subject> Bench<'a, S> {
                 cumulative: column.kind == ColumnKind::Cumulative,
             })
             .collect();
-        let mut writer = cell.begin_step(number, &planned.name, &columns)?;
+        let mut writer = cell.begin_step(number as u32 + 1, planned.name, &columns)?;
         let mut record = Step {
-            name: planned.name.clone(),
+            name: planned.name.into(),
             clients: self.clients,
-            rows_before: self.subject.rows(),
-            unreported: !planned.is_shown,
+            rows_before: self.runner.rows(),
+            unreported: !planned.reported,
             started_unix_ns: unix_now_ns(),
             ..Step::default()
         };
-        let result = self.each_part(planned, &mut record, &mut writer);
+        let result = self.each_part(number, planned, &mut record, &mut writer);
         if let Err(error) = result {
             let stopped = self.conductor.is_stopped();
             record.status = if stopped {
@@ -117,10 +123,10 @@ impl<'a, S: Subject> Bench<'a, S> {
         }
         if let Some(failure) = &mut record.failure {
             // The client saw only that a connection was lost.
-            if let Some(why) = self.subject.engine().killed_for_memory() {
+            if let Some(why) = self.engine.engine().killed_for_memory() {
                 failure.causes.insert(0, why);
             }
-            failure.log_tail = self.subject.engine().log_tail(20);
+            failure.log_tail = self.engine.engine().log_tail(20);
             record.reasons.extend(failure.causes.first().cloned());
         }
         if record.status == Status::Interrupted {
@@ -140,33 +146,33 @@ impl<'a, S: Subject> Bench<'a, S> {
 
     fn each_part(
         &mut self,
-        planned: &Planned<S::Step>,
+        number: usize,
+        planned: &StepRun<'_>,
         record: &mut Step,
         writer: &mut StepWriter,
     ) -> anyhow::Result<()> {
-        match &planned.work {
-            Some(step) => self.measure(step, planned, record, writer)?,
-            None => {
-                record.kind = StepKind::Settle;
-                record.counters_before = self.counters()?;
-                record.status = Status::Complete;
-            }
+        if planned.measures {
+            self.measure(number, planned, record, writer)?;
+        } else {
+            record.kind = StepKind::Settle;
+            record.counters_before = self.counters()?;
+            record.status = Status::Complete;
         }
         if record.status != Status::Complete {
             return Ok(());
         }
         let began = self.conductor.clock.now();
-        if let Some(rest) = planned.rest {
-            self.settle(rest, record)?;
+        if let Some(settle) = planned.settle {
+            self.settle(settle, record)?;
         }
-        if planned.work.is_some() {
+        if planned.measures {
             // Compaction goes on while the data is checked, and settling is mostly that.
             record.counters_end = self.counters()?;
         } else {
             record.elapsed_ns = self.conductor.clock.now().saturating_sub(began);
             record.counters_after = self.counters()?;
             record.storage = self.storage();
-            record.data_bytes = self.subject.data_bytes();
+            record.data_bytes = Some(self.runner.data_bytes());
         }
         Ok(())
     }
@@ -174,28 +180,24 @@ impl<'a, S: Subject> Bench<'a, S> {
     /// Runs what is not measured; `false` where that did not come to its end, which is the step's then.
     fn warm_up(
         &mut self,
-        step: &S::Step,
+        number: usize,
         time: Duration,
         record: &mut Step,
     ) -> anyhow::Result<bool> {
-        let tasks = self.subject.tasks(step)?;
+        let tasks = self.tasks(number, true)?;
         let conductor = self.conductor;
         let mut outcome = load::run(
             tasks,
             self.limits(Some(time)),
             &conductor.clock,
             &conductor.stop,
-            |_, _| {},
-            &mut Discard,
+            &mut (),
         );
         for (kind, totals) in &outcome.totals {
             record.warm_up_ops.insert((*kind).into(), ops(totals));
         }
-        let done = Done {
-            worked: &mut outcome.worked,
-            totals: &outcome.totals,
-        };
-        self.subject.apply(step, done)?;
+        let accounts = accounts(&mut outcome)?;
+        self.runner.apply(number, &accounts, &outcome.totals);
         record.status = match outcome.ended {
             Ended::Complete => return Ok(true),
             Ended::Interrupted => Status::Interrupted,
@@ -219,12 +221,20 @@ impl<'a, S: Subject> Bench<'a, S> {
         }
     }
 
-    fn settle(&self, rest: Rest, record: &mut Step) -> anyhow::Result<()> {
+    fn tasks(&mut self, number: usize, is_warm_up: bool) -> anyhow::Result<Vec<Task>> {
+        let mut tasks = self.runner.tasks(number, is_warm_up)?;
+        keep_server_threads(self.engine.engine(), &mut tasks);
+        Ok(tasks)
+    }
+
+    fn settle(&self, settle: plan::Settle, record: &mut Step) -> anyhow::Result<()> {
         let limits = SettleLimits {
             at_least: self.terms.settle_at_least,
             at_most: self.terms.settle_at_most,
         };
-        let settled = self.subject.settle(rest, limits, &self.conductor.stop)?;
+        let tables = self.runner.tables();
+        let stop = &self.conductor.stop;
+        let settled = self.engine.settle(tables, settle, limits, stop)?;
         for what in settled.unfinished {
             record.warnings.push(Warning {
                 code: "settle::not-over".into(),
@@ -248,67 +258,47 @@ impl<'a, S: Subject> Bench<'a, S> {
 
     fn measure(
         &mut self,
-        step: &S::Step,
-        planned: &Planned<S::Step>,
+        number: usize,
+        planned: &StepRun<'_>,
         record: &mut Step,
         writer: &mut StepWriter,
     ) -> anyhow::Result<()> {
-        self.subject.describe(step, record);
-        if let Some((step, time)) = &planned.warm_up
-            && !self.warm_up(step, *time, record)?
-        {
+        self.runner.describe(number, record);
+        if !planned.warmup.is_zero() && !self.warm_up(number, planned.warmup, record)? {
             return Ok(());
         }
         let time = planned.time;
         record.time_given_ns = time.map(|time| time.as_nanos() as u64);
         record.counters_before = self.counters()?;
-        let tasks = self.subject.tasks(step)?;
+        let tasks = self.tasks(number, false)?;
         let limits = self.limits(time);
         let goal = match time {
             Some(time) => Goal::Time(time),
-            None => self.subject.goal(step),
+            None => Goal::Rows(self.runner.goal(number)),
         };
         let sampler = match self.sampler.take() {
             Some(sampler) => sampler,
             None => self.new_sampler(),
         };
         let observer = match self.second_observer.take() {
-            Some(observer) => Some(observer),
-            None => Some(self.subject.observer()?),
+            Some(observer) => observer,
+            None => self.engine.observer(self.runner.tables())?,
         };
+        let conductor = self.conductor;
         let mut sink = StepSink {
-            shown: self.conductor.display.begin_step(record).towards(goal),
+            shown: conductor.display.begin_step(record).towards(goal),
+            clock: &conductor.clock,
             writer,
+            started_unix_ns: record.started_unix_ns,
+            instruments: Some((sampler, observer)),
             sampling: None,
             error: None,
             held_up: Vec::new(),
             first: None,
             last: None,
         };
-        let clock = &self.conductor.clock;
-        let mut waiting = Some((sampler, observer));
+        let mut outcome = load::run(tasks, limits, &conductor.clock, &conductor.stop, &mut sink);
         let mut states = Vec::new();
-        let (send, sampling) = std::sync::mpsc::channel();
-        let started_unix_ns = &mut record.started_unix_ns;
-        let mut outcome = load::run(
-            tasks,
-            limits,
-            clock,
-            &self.conductor.stop,
-            |start_at, connections| {
-                *started_unix_ns = unix_now_ns() + start_at.saturating_sub(clock.now());
-                if let Some((sampler, observer)) = waiting.take() {
-                    let watched: Vec<_> = connections.iter().map(watched).collect();
-                    let states = ThreadStates::new(&watched);
-                    let _ = send.send(Sampling::begin(clock, start_at, sampler, observer, states));
-                }
-            },
-            &mut SinkWithSampling {
-                sink: &mut sink,
-                arriving: &sampling,
-            },
-        );
-        sink.take_sampling(&sampling);
         if let Some(sampling) = sink.sampling.take() {
             let sampled = sampling.end();
             (self.sampler, self.second_observer) = (sampled.sampler, sampled.observer);
@@ -318,10 +308,10 @@ impl<'a, S: Subject> Bench<'a, S> {
             let counts = sampled.states.iter().flat_map(|states| states.counts());
             states.extend(counts.map(named_states));
         }
-        let (first, last, sampling_error) =
-            (sink.first.take(), sink.last.take(), sink.error.take());
+        record.started_unix_ns = sink.started_unix_ns;
+        let (first, last, sampling_error) = (sink.first, sink.last, sink.error);
+        record.held_up = sink.held_up;
         record.elapsed_ns = outcome.elapsed_ns;
-        record.held_up = std::mem::take(&mut sink.held_up);
         remark_held_up(record);
         record.cpu = cpu(first.as_ref(), last.as_ref());
         for (kind, totals) in &outcome.totals {
@@ -373,15 +363,15 @@ impl<'a, S: Subject> Bench<'a, S> {
         if record.status != Status::Complete {
             return Ok(());
         }
-        let done = Done {
-            worked: &mut outcome.worked,
-            totals: &outcome.totals,
-        };
-        record.checks = self.subject.apply(step, done)?;
+        let accounts = accounts(&mut outcome)?;
+        let checks = self.runner.apply(number, &accounts, &outcome.totals);
+        if self.checks_data() {
+            record.checks = checks.into_iter().map(recorded).collect();
+        }
         drop(outcome);
         record.counters_after = self.counters()?;
         record.storage = self.storage();
-        record.data_bytes = self.subject.data_bytes();
+        record.data_bytes = Some(self.runner.data_bytes());
         self.check(record)
     }
 
@@ -412,7 +402,7 @@ impl<'a, S: Subject> Bench<'a, S> {
                 cpu_ns as f64 / lasted_ns.max(least_ns).max(1) as f64
             })
             .fold(0.0, f64::max);
-        if !self.subject.engine().capabilities().embedded && busiest > CLIENT_BUSY_SHARE {
+        if !self.engine.engine().capabilities().embedded && busiest > CLIENT_BUSY_SHARE {
             record.warnings.push(Warning {
                 code: "client::busy".into(),
                 text: format!(
@@ -423,11 +413,19 @@ impl<'a, S: Subject> Bench<'a, S> {
         }
     }
 
+    fn checks_data(&self) -> bool {
+        self.terms.checks != Checks::Off && self.engine.engine().capabilities().stores_data
+    }
+
     /// Compares what the engine holds with what the workload knows it did.
     fn check(&self, record: &mut Step) -> anyhow::Result<()> {
         let began = self.conductor.clock.now();
-        let checks = self.subject.check().context("the data can't be checked")?;
-        record.checks.splice(0..0, checks);
+        if self.checks_data() {
+            let checks = self.engine.before_check().map_err(anyhow::Error::from);
+            let checks = checks.and_then(|()| self.runner.check());
+            let checks = checks.context("the data can't be checked")?;
+            record.checks.splice(0..0, checks.into_iter().map(recorded));
+        }
         for check in record.checks.iter().filter(|check| !check.holds) {
             let Check {
                 what,
@@ -452,9 +450,9 @@ impl<'a, S: Subject> Bench<'a, S> {
     }
 
     fn new_sampler(&mut self) -> Sampler {
-        let storage = self.subject.engine().storage();
+        let storage = self.engine.engine().storage();
         let mut sampler = Sampler::new(Targets {
-            server_pid: self.subject.engine().process_id(),
+            server_pid: self.engine.engine().process_id(),
             data: storage.data,
             logs: storage.logs,
         });
@@ -470,7 +468,7 @@ impl<'a, S: Subject> Bench<'a, S> {
     }
 
     fn storage(&self) -> Option<StorageSize> {
-        let storage = self.subject.engine().storage();
+        let storage = self.engine.engine().storage();
         if storage.data.is_empty() {
             return None;
         }
@@ -480,6 +478,17 @@ impl<'a, S: Subject> Bench<'a, S> {
             log_bytes,
         })
     }
+}
+
+/// Asks each connection what it did.
+fn accounts(outcome: &mut load::Outcome) -> anyhow::Result<Accounts> {
+    let account = |worked: &mut load::Worked| {
+        let account = worked.program.account(worked.rows)?;
+        Ok((worked.client, account))
+    };
+    let accounts: Result<Accounts, engine::Error> =
+        outcome.worked.iter_mut().map(account).collect();
+    accounts.context("the keys that were given can't be asked for")
 }
 
 fn watched(threads: &ConnectionThreads) -> WatchedConnection {
@@ -497,33 +506,15 @@ fn named_states(counts: &StateCounts) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// Takes the seconds of a warm-up, of which its totals alone are kept.
-struct Discard;
-
-impl Sink for Discard {
-    fn intervals(&mut self, _: &[IntervalRow]) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn latencies(
-        &mut self,
-        _: u32,
-        _: &str,
-        _: Time,
-        _: &hdrhistogram::Histogram<u64>,
-    ) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn progress(&mut self, _: &Progress) -> Result<(), String> {
-        Ok(())
-    }
-}
-
 /// Writes what the load and the probes give.
 struct StepSink<'a> {
     writer: &'a mut StepWriter,
     shown: Shown<'a>,
+    clock: &'a SystemClock,
+    /// When the step began.
+    started_unix_ns: u64,
+    /// What is read beside the load, until that begins.
+    instruments: Option<(Sampler, Box<dyn Observer>)>,
     sampling: Option<Sampling>,
     /// Why a sample could not be taken or written.
     error: Option<String>,
@@ -532,19 +523,7 @@ struct StepSink<'a> {
     last: Option<Sample>,
 }
 
-/// The sink together with the threads that read beside it, which begin only when the load does.
-struct SinkWithSampling<'a, 'b> {
-    sink: &'a mut StepSink<'b>,
-    arriving: &'a std::sync::mpsc::Receiver<Sampling>,
-}
-
 impl StepSink<'_> {
-    fn take_sampling(&mut self, arriving: &std::sync::mpsc::Receiver<Sampling>) {
-        if self.sampling.is_none() {
-            self.sampling = arriving.try_recv().ok();
-        }
-    }
-
     fn take(&mut self, reading: Reading) {
         let result = match reading {
             Reading::Host(at_ns, Ok(sample)) => {
@@ -577,7 +556,17 @@ impl StepSink<'_> {
     }
 }
 
-impl Sink for SinkWithSampling<'_, '_> {
+impl Sink for StepSink<'_> {
+    fn begin(&mut self, start_at: u64, connections: &[ConnectionThreads]) {
+        self.started_unix_ns = unix_now_ns() + start_at.saturating_sub(self.clock.now());
+        if let Some((sampler, observer)) = self.instruments.take() {
+            let watched: Vec<_> = connections.iter().map(watched).collect();
+            let states = ThreadStates::new(&watched);
+            let sampling = Sampling::begin(self.clock, start_at, sampler, Some(observer), states);
+            self.sampling = Some(sampling);
+        }
+    }
+
     fn intervals(&mut self, rows: &[IntervalRow]) -> Result<(), String> {
         let rows: Vec<Interval> = rows
             .iter()
@@ -593,7 +582,7 @@ impl Sink for SinkWithSampling<'_, '_> {
                 response_ns_max: row.response_ns_max,
             })
             .collect();
-        self.sink.writer.intervals(&rows).map_err(error_text)
+        self.writer.intervals(&rows).map_err(error_text)
     }
 
     fn latencies(
@@ -603,25 +592,18 @@ impl Sink for SinkWithSampling<'_, '_> {
         time: Time,
         histogram: &hdrhistogram::Histogram<u64>,
     ) -> Result<(), String> {
-        self.sink
-            .writer
+        self.writer
             .latency(second, &format!("{kind}.{}", time.name()), histogram)
             .map_err(error_text)
     }
 
     fn progress(&mut self, progress: &Progress) -> Result<(), String> {
-        self.sink.take_sampling(self.arriving);
-        let readings: Vec<Reading> = self
-            .sink
-            .sampling
-            .iter()
-            .flat_map(Sampling::drain)
-            .collect();
+        let readings: Vec<Reading> = self.sampling.iter().flat_map(Sampling::drain).collect();
         for reading in readings {
-            self.sink.take(reading);
+            self.take(reading);
         }
-        self.sink.shown.progress(progress);
-        match self.sink.error.take() {
+        self.shown.progress(progress);
+        match self.error.take() {
             None => Ok(()),
             Some(error) => Err(error),
         }
@@ -664,29 +646,6 @@ fn ops(totals: &KindTotals) -> Ops {
             .map(|(class, text)| (class.name().into(), text.clone()))
             .collect(),
         rate_target_ops_per_s: totals.rate_target_ops_per_s,
-        service: latency(&totals.service),
-        response: latency(&totals.response),
-        failed_service: latency(&totals.failed_service),
-    }
-}
-
-fn latency(latency: &load::Latency) -> Latency {
-    let histogram = &latency.histogram;
-    if histogram.is_empty() {
-        return Latency::default();
-    }
-    // A bucket's upper end may lie beyond the largest value, which is known exactly.
-    let at = |quantile: f64| histogram.value_at_quantile(quantile).min(latency.ns_max);
-    Latency {
-        count: histogram.len(),
-        mean_ns: latency.ns_sum as f64 / histogram.len() as f64,
-        p50_ns: at(0.5),
-        p90_ns: at(0.9),
-        p95_ns: at(0.95),
-        p99_ns: at(0.99),
-        p99_9_ns: at(0.999),
-        p99_99_ns: at(0.9999),
-        max_ns: latency.ns_max,
     }
 }
 

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use engine::StartOptions;
-use engine::limits::Limits;
 use engine::mysql::Mysql;
 use engine::null::Null;
 use engine::postgres::Postgres;
@@ -106,12 +105,12 @@ pub(super) fn bring_up(
                 guard_exe: &conductor.executable,
                 log: &directory.log_path(),
                 connections: preflight::connections(&plan.variants[cell.variant], cell.clients),
-                limits: &limits_of(config),
+                limits: &locate::limits_of(config),
                 timeout: plan.server_timeout,
                 stop: &conductor.stop,
             };
             let given_up = |config: &str| {
-                let place = home.join(locate::engine_name(engine));
+                let place = home.join(engine.name());
                 let config = place.join(config);
                 move |error| given_up(conductor, directory, &place, &config, error)
             };
@@ -165,14 +164,6 @@ fn keep_config(server: &impl ServerEngine, directory: &CellDir) -> anyhow::Resul
         directory.write_text("server.conf", text)?;
     }
     Ok(())
-}
-
-/// What a config lets its target use.
-pub fn limits_of(config: &plan::Config) -> Limits {
-    Limits {
-        memory_bytes: config.limits.memory_bytes,
-        cpus: config.limits.cpus.clone(),
-    }
 }
 
 /// What a server leaves in `place` that did not start: the `config` that assay made goes into the record, the rest with

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use load::SystemClock;
-use record::{FactDifference, FsyncLatency, Host, Invocation, Status, Warning};
+use record::{FsyncLatency, Host, Invocation, Status, Warning};
 
 use super::display::Display;
 use super::lock::{self, Lock};
@@ -13,15 +13,6 @@ use super::stop;
 use crate::cli::RunArgs;
 use crate::host::{self, Needs};
 use crate::outcome::UsageError;
-
-/// Facts that are never the same twice.
-const VOLATILE: [&str; 5] = [
-    "cpu_steal_since_boot_percent",
-    "memory_available_bytes",
-    "swap_used_bytes",
-    "huge_page_free_count",
-    "data_fs_free_bytes",
-];
 
 /// The data directory and the machine.
 pub struct Workplace {
@@ -101,7 +92,7 @@ impl Workplace {
             ended_unix_ns: None,
             status: Status::Incomplete,
             assay: crate::version::ASSAY.clone(),
-            command: std::env::args().map(|arg| plan::redact(&arg)).collect(),
+            command: std::env::args().map(|arg| words::redact(&arg)).collect(),
             only: args.only.clone(),
             data_dir: self.data_root.display().to_string(),
             boot_id: host::boot_id(),
@@ -109,29 +100,6 @@ impl Workplace {
             fsync: self.host.fsync.clone(),
         }
     }
-}
-
-/// What of the machine is not what it was, but for what is never the same.
-pub fn differences(first: &Host, now: &Host) -> Vec<FactDifference> {
-    let value = |host: &Host, name: &str| {
-        let mut facts = host.facts.iter();
-        facts
-            .find(|(fact, _)| fact == name)
-            .map(|(_, value)| value.clone())
-    };
-    let mut names: Vec<&String> = first.facts.iter().map(|(name, _)| name).collect();
-    let added = now.facts.iter().map(|(name, _)| name);
-    names.extend(added.filter(|name| value(first, name).is_none()));
-    names
-        .into_iter()
-        .filter(|name| !VOLATILE.contains(&name.as_str()))
-        .map(|name| FactDifference {
-            name: name.clone(),
-            first: value(first, name),
-            now: value(now, name),
-        })
-        .filter(|difference| difference.first != difference.now)
-        .collect()
 }
 
 /// A data directory that is there, by its full path.
@@ -145,43 +113,4 @@ fn made(path: &Path, is_of_results: bool) -> anyhow::Result<PathBuf> {
         UsageError::new(message, Some(help.into()))
     })?;
     Ok(fs_err::canonicalize(path)?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_lasts_is_compared() {
-        let host = |facts: &[(&str, &str)]| Host {
-            facts: facts
-                .iter()
-                .map(|&(name, value)| (name.into(), value.into()))
-                .collect(),
-            ..Host::default()
-        };
-        let first = host(&[
-            ("cpu_model", "A"),
-            ("memory_available_bytes", "1"),
-            ("gone", "x"),
-        ]);
-        let now = host(&[
-            ("cpu_model", "B"),
-            ("memory_available_bytes", "2"),
-            ("new", "y"),
-        ]);
-        assert_eq!(differences(&first, &first), []);
-        let found: Vec<String> = differences(&first, &now)
-            .iter()
-            .map(|one| format!("{} {:?} {:?}", one.name, one.first, one.now))
-            .collect();
-        assert_eq!(
-            found,
-            [
-                r#"cpu_model Some("A") Some("B")"#,
-                r#"gone Some("x") None"#,
-                r#"new None Some("y")"#,
-            ]
-        );
-    }
 }

@@ -32,9 +32,9 @@ fn two_configs(seconds: u32) -> String {
     workload(500, 500, seconds, QUERIED) + SQLITE + NEXT
 }
 
-/// Numbers that look random and are those of their seed (SplitMix64).
+/// Numbers that look random and are those of their seed.
 struct Chance {
-    seed: u64,
+    random: words::Random,
 }
 
 impl Chance {
@@ -49,15 +49,12 @@ impl Chance {
             |text| text.parse().unwrap(),
         );
         eprintln!("ASSAY_TEST_SEED={seed} repeats this");
-        Self { seed }
+        let random = words::Random::new(seed);
+        Self { random }
     }
 
     fn below(&mut self, limit: u64) -> u64 {
-        self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.seed;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % limit
+        self.random.below(limit)
     }
 }
 

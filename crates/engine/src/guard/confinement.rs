@@ -35,7 +35,7 @@ impl Confinement {
             guard.arg("--group-home").arg(&group.home);
         }
         if let Some(cpus) = &self.cpus {
-            guard.arg("--cpus").arg(cpus::list(cpus));
+            guard.arg("--cpus").arg(words::format_cpus(cpus));
         }
     }
 
@@ -49,8 +49,9 @@ impl Confinement {
         };
         let outside = sched_getaffinity(None).map_err(|error| wrong("see its CPUs", &error))?;
         if let Some(cpus) = &self.cpus {
-            sched_setaffinity(None, &cpus::set(cpus))
-                .map_err(|error| wrong(&format!("use CPUs {}", cpus::list(cpus)), &error))?;
+            sched_setaffinity(None, &cpus::set(cpus)).map_err(|error| {
+                wrong(&format!("use CPUs {}", words::format_cpus(cpus)), &error)
+            })?;
         }
         if let Some(group) = &self.group {
             join(&group.directory)?;

@@ -18,7 +18,6 @@ use rustix::thread::{set_thread_gid, set_thread_groups, set_thread_uid};
 
 use super::descendants::descendants;
 use super::{Confinement, ControlGroup, Deadline, Ending};
-use crate::limits::cpus;
 
 /// Looks between SIGQUIT and SIGKILL when assay is gone, 5 ms apart: 2 s of a machine that does not stand still.
 const GRACE_LOOKS: u32 = 400;
@@ -132,7 +131,7 @@ fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Request, String> {
             Some("--group") => group = Some(PathBuf::from(value)),
             Some("--group-home") => group_home = Some(PathBuf::from(value)),
             Some("--cpus") => {
-                let list = value.to_str().and_then(cpus::parse);
+                let list = value.to_str().and_then(words::parse_cpus);
                 cpus = Some(
                     list.ok_or_else(|| format!("`{}` is not a list of CPUs", value.display()))?,
                 );

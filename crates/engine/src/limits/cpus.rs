@@ -1,7 +1,8 @@
-//! Lists of processors, as the kernel writes them, and whether they can be had.
+//! Which processors can be had.
 
 use fs_err as fs;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use words::{format_cpus, parse_cpus};
 
 use crate::SetupError;
 
@@ -19,7 +20,7 @@ pub(super) fn check(cpus: &[u32]) -> Result<(), SetupError> {
     }
     let online = fs::read_to_string("/sys/devices/system/cpu/online")
         .ok()
-        .and_then(|text| parse(text.trim()));
+        .and_then(|text| parse_cpus(&text));
     let absent: Vec<u32> = cpus
         .iter()
         .copied()
@@ -33,15 +34,15 @@ pub(super) fn check(cpus: &[u32]) -> Result<(), SetupError> {
         return Err(refused(
             format!(
                 "`cpus` names {}, which {} not online",
-                list(&absent),
+                format_cpus(&absent),
                 if absent.len() == 1 { "is" } else { "are" }
             ),
-            format!("online on this machine: {}", list(&online)),
+            format!("online on this machine: {}", format_cpus(&online)),
         ));
     }
     let granted = granted(cpus).map_err(|error| {
         refused(
-            format!("`cpus` = {}: {error}", list(cpus)),
+            format!("`cpus` = {}: {error}", format_cpus(cpus)),
             format!("assay itself may use {}", own()),
         )
     })?;
@@ -54,7 +55,10 @@ pub(super) fn check(cpus: &[u32]) -> Result<(), SetupError> {
         Ok(())
     } else {
         Err(refused(
-            format!("`cpus` names {}, which assay may not use", list(&denied)),
+            format!(
+                "`cpus` names {}, which assay may not use",
+                format_cpus(&denied)
+            ),
             "they are outside of its cpuset: choose others, or start assay elsewhere".into(),
         ))
     }
@@ -92,7 +96,8 @@ fn granted(cpus: &[u32]) -> std::io::Result<Vec<u32>> {
 }
 
 fn own() -> String {
-    sched_getaffinity(None).map_or_else(|error| error.to_string(), |set| list(&members(&set)))
+    sched_getaffinity(None)
+        .map_or_else(|error| error.to_string(), |set| format_cpus(&members(&set)))
 }
 
 /// What a process may use, by its status.
@@ -104,46 +109,9 @@ pub(super) fn of_process(pid: u32) -> Option<String> {
     Some(allowed.trim().to_string())
 }
 
-/// `0-3,8`
-pub(crate) fn list(cpus: &[u32]) -> String {
-    let mut cpus = cpus.to_vec();
-    cpus.sort_unstable();
-    cpus.dedup();
-    cpus.chunk_by(|one, next| one + 1 == *next)
-        .map(|range| match range {
-            [first, .., last] => format!("{first}-{last}"),
-            _ => range[0].to_string(),
-        })
-        .collect::<Vec<_>>()
-        .join(",")
-}
-
-/// The processors of a list as the kernel writes it; `None` when it is not one.
-pub(crate) fn parse(text: &str) -> Option<Vec<u32>> {
-    let mut cpus = Vec::new();
-    for range in text.split(',') {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        if first > last || last as usize >= CpuSet::MAX_CPU {
-            return None;
-        }
-        cpus.extend(first..=last);
-    }
-    Some(cpus)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lists_are_written_and_read_as_the_kernel_does() {
-        assert_eq!(list(&[8, 0, 1, 2, 2, 10]), "0-2,8,10");
-        assert_eq!(parse("0-2,8,10"), Some(vec![0, 1, 2, 8, 10]));
-        for wrong in ["", "a", "3-1", "0-99999999", "1,"] {
-            assert_eq!(parse(wrong), None, "{wrong}");
-        }
-    }
 
     #[test]
     fn what_is_not_there_is_named() {
@@ -163,6 +131,6 @@ mod tests {
         check(&all[..1]).unwrap();
         assert_eq!(granted(&all[..1]).unwrap(), all[..1]);
         assert_eq!(sched_getaffinity(None).unwrap(), before);
-        assert_eq!(of_process(std::process::id()), Some(list(&all)));
+        assert_eq!(of_process(std::process::id()), Some(format_cpus(&all)));
     }
 }

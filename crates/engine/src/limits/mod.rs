@@ -136,7 +136,7 @@ impl Enforced {
             });
         }
         if let Some(cpus) = &self.limits.cpus {
-            let asked = cpus::list(cpus);
+            let asked = words::format_cpus(cpus);
             let effective = cpus::of_process(server);
             let reason = match &effective {
                 Some(effective) if *effective == asked => None,

@@ -2,6 +2,7 @@
 
 pub(crate) mod log;
 pub(crate) mod program;
+pub(crate) mod search;
 pub(crate) mod server;
 pub(crate) mod socket;
 pub(crate) mod user;

@@ -1,21 +1,12 @@
-//! Where a server is and as whom to connect: a URL, completed from the environment and the option files as the
-//! server's own clients do it.
+//! The URL of a server, completed from the environment and the option files as MySQL's own clients do it.
 
-use std::fmt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use fs_err as fs;
 
-use crate::local::user;
-use crate::net::Password;
-use crate::net::tls::Trust;
-use crate::net::url::Url;
-use crate::{Error, ErrorClass, SetupError};
-
-/// How long connecting may take when nothing says so.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+use crate::net::address::{Address, Host, Parts, Scheme, SslMode};
+use crate::{Error, SetupError};
 
 /// Where the socket may be when nothing says so: of Debian and Red Hat, then of builds from source.
 const SOCKETS: [&str; 4] = [
@@ -31,98 +22,44 @@ const OPTION_FILES: [&str; 2] = ["/etc/my.cnf", "/etc/mysql/my.cnf"];
 /// The groups of an option file that are for every client.
 const GROUPS: [&str; 3] = ["client", "client-server", "client-mariadb"];
 
-/// The parameters of a URL that are understood.
-const PARAMETERS: [&str; 4] = ["connect-timeout", "socket", "ssl-ca", "ssl-mode"];
+/// URLs of MySQL and MariaDB.
+pub(super) static SCHEME: Scheme = Scheme {
+    names: &["mysql", "mariadb"],
+    port: 3306,
+    parameters: &[
+        ("connect-timeout", "connect-timeout"),
+        ("socket", "socket"),
+        ("ssl-ca", "ssl-root"),
+        ("ssl-mode", "ssl-mode"),
+    ],
+    ssl_modes: &[
+        ("DISABLED", SslMode::Disable),
+        ("PREFERRED", SslMode::Prefer),
+        ("REQUIRED", SslMode::Require),
+        ("VERIFY_CA", SslMode::VerifyCa),
+        ("VERIFY_IDENTITY", SslMode::VerifyFull),
+    ],
+    socket: "localhost?socket={}",
+    usage: "write it as `mysql://USER:PASSWORD@HOST:PORT/DATABASE?ssl-mode=...`; \
+            the path of a unix socket goes into `?socket=/PATH`",
+    listens: "bind_address",
+};
 
-/// The machine, or the socket.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Host {
-    /// The path of a unix socket.
-    Unix(PathBuf),
-    /// A name or an IP address.
-    Tcp(String),
-}
+/// Parts of an address that say where the server is, each with the variable of the environment and the option that it is.
+const PLACES: [(&str, &str); 3] = [
+    ("host", "MYSQL_HOST"),
+    ("port", "MYSQL_TCP_PORT"),
+    ("socket", "MYSQL_UNIX_PORT"),
+];
 
-/// Whether and how the connection is encrypted; the meanings are those of MySQL's own clients. A unix socket is never
-/// encrypted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SslMode {
-    /// Never.
-    Disabled,
-    /// When the server can.
-    Preferred,
-    /// Always; whose certificate it is does not matter.
-    Required,
-    /// Always, with a certificate that a trusted authority has signed.
-    VerifyCa,
-    /// Always, with such a certificate for this very host.
-    VerifyIdentity,
-}
-
-impl SslMode {
-    fn parse(text: &str) -> Option<Self> {
-        let known = text.to_ascii_uppercase().replace('-', "_");
-        Some(match known.as_str() {
-            "DISABLED" => Self::Disabled,
-            "PREFERRED" => Self::Preferred,
-            "REQUIRED" => Self::Required,
-            "VERIFY_CA" => Self::VerifyCa,
-            "VERIFY_IDENTITY" => Self::VerifyIdentity,
-            _ => return None,
-        })
-    }
-
-    pub(super) fn trust(self) -> Trust {
-        match self {
-            Self::Disabled | Self::Preferred | Self::Required => Trust::Anyone,
-            Self::VerifyCa => Trust::Authority,
-            Self::VerifyIdentity => Trust::Name,
-        }
-    }
-}
-
-/// Where a server is, and as whom to connect to which database.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Address {
-    /// The machine, or the socket.
-    pub host: Host,
-    /// The TCP port; without meaning for a socket.
-    pub port: u16,
-    /// The account.
-    pub user: String,
-    /// Its password, if there is one.
-    pub password: Option<Password>,
-    /// The database.
-    pub database: String,
-    /// Whether the connection is encrypted.
-    pub ssl_mode: SslMode,
-    /// A file with the certificates of trusted authorities; `None`: those of the system.
-    pub ssl_ca: Option<PathBuf>,
-    /// How long connecting may take.
-    pub connect_timeout: Duration,
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            user,
-            port,
-            database,
-            ..
-        } = self;
-        match &self.host {
-            Host::Unix(socket) => write!(
-                f,
-                "mysql://{user}@localhost/{database}?socket={}",
-                socket.display()
-            ),
-            Host::Tcp(host) if host.contains(':') => {
-                write!(f, "mysql://{user}@[{host}]:{port}/{database}")
-            }
-            Host::Tcp(host) => write!(f, "mysql://{user}@{host}:{port}/{database}"),
-        }
-    }
-}
+/// Other parts, each with its option.
+const OPTIONS: [(&str, &str); 5] = [
+    ("user", "user"),
+    ("password", "password"),
+    ("database", "database"),
+    ("ssl-mode", "ssl-mode"),
+    ("ssl-root", "ssl-ca"),
+];
 
 /// What the clients' option files say, of that which is understood here. A later file wins.
 #[derive(Debug, Default, PartialEq)]
@@ -176,167 +113,86 @@ fn unquoted(value: &str) -> &str {
         .unwrap_or(value)
 }
 
-impl Address {
-    /// Understands a URL; what it leaves out comes from the environment, the option files (`~/.my.cnf` the last) and
-    /// the usual defaults.
-    ///
-    /// # Errors
-    /// [`SetupError::Config`] naming the part that is wrong. No message holds a password.
-    pub fn from_url(url: &str) -> Result<Self, SetupError> {
-        let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let mut file = OptionFile::default();
-        for path in OPTION_FILES {
-            file.read(Path::new(path), 0);
-        }
-        if let Some(home) = env("HOME") {
-            file.read(&Path::new(&home).join(".my.cnf"), 0);
-        }
-        Self::from_url_and(url, &env, &file)
+/// Parses a URL; what it leaves out comes from the environment, the option files (`~/.my.cnf` the last) and the usual
+/// defaults.
+///
+/// # Errors
+/// [`SetupError::Config`] naming the part that is wrong. No message holds a password.
+pub fn parse_url(url: &str) -> Result<Address, SetupError> {
+    let env = |name: &str| std::env::var(name).ok();
+    let mut file = OptionFile::default();
+    for path in OPTION_FILES {
+        file.read(Path::new(path), 0);
     }
-
-    fn from_url_and(
-        url: &str,
-        env: &dyn Fn(&str) -> Option<String>,
-        file: &OptionFile,
-    ) -> Result<Self, SetupError> {
-        let rest = url
-            .strip_prefix("mysql://")
-            .or_else(|| url.strip_prefix("mariadb://"))
-            .ok_or_else(|| wrong("does not begin with `mysql://`".into()))?;
-        let mut url = Url::parse(rest).map_err(wrong)?;
-        for (name, _) in &mut url.parameters {
-            *name = name.replace('_', "-");
-            if !PARAMETERS.contains(&name.as_str()) {
-                return Err(wrong(format!(
-                    "parameter `{name}` is not known; known are `{}`",
-                    PARAMETERS.join("`, `")
-                )));
-            }
-        }
-        let parameter = |name: &str| {
-            let mut found = url.parameters.iter().filter(|(known, _)| known == name);
-            found.next().map(|(_, value)| value.clone())
-        };
-        // A URL that says where the server is is not completed by where another one is.
-        let is_placed = url.host.is_some() || url.port.is_some() || parameter("socket").is_some();
-        let elsewhere = |variable: &str, name: &str| {
-            env(variable)
-                .or_else(|| file.get(name))
-                .filter(|_| !is_placed)
-        };
-        let host = url.host.clone().or_else(|| elsewhere("MYSQL_HOST", "host"));
-        let port = url
-            .port
-            .clone()
-            .or_else(|| elsewhere("MYSQL_TCP_PORT", "port"));
-        let socket = parameter("socket").or_else(|| elsewhere("MYSQL_UNIX_PORT", "socket"));
-        // As the server's own clients: `localhost` means the socket.
-        let is_here = host.as_deref().is_none_or(|host| host == "localhost");
-        let host = match (socket, host) {
-            (Some(socket), _) if is_here => Host::Unix(socket.into()),
-            (None, host) if is_here && url.port.is_none() => SOCKETS
-                .iter()
-                .find(|socket| Path::new(socket).exists())
-                .map_or_else(
-                    || Host::Tcp(host.unwrap_or_else(|| "localhost".into())),
-                    |socket| Host::Unix(socket.into()),
-                ),
-            (_, host) => Host::Tcp(host.unwrap_or_else(|| "localhost".into())),
-        };
-        let port = match port {
-            Some(text) => text
-                .parse()
-                .ok()
-                .filter(|&port: &u16| port > 0)
-                .ok_or_else(|| wrong(format!("port `{text}` is not a number from 1 to 65535")))?,
-            None => 3306,
-        };
-        let user = url.user.clone().or_else(|| file.get("user"));
-        let user = user
-            .or_else(user::own_name)
-            .ok_or_else(|| wrong("names no user, and this process's has no name".into()))?;
-        let password = url.password.clone().or_else(|| env("MYSQL_PWD"));
-        let ssl_mode = match parameter("ssl-mode").or_else(|| file.get("ssl-mode")) {
-            Some(text) => SslMode::parse(&text).ok_or_else(|| {
-                wrong(format!(
-                    "`ssl-mode={text}` is not known; known are `DISABLED`, `PREFERRED`, `REQUIRED`, `VERIFY_CA`, \
-                     `VERIFY_IDENTITY`"
-                ))
-            })?,
-            None => SslMode::Preferred,
-        };
-        let connect_timeout = match parameter("connect-timeout") {
-            Some(text) => text.parse().map(Duration::from_secs).map_err(|_| {
-                wrong(format!(
-                    "`connect-timeout={text}` is not a number of seconds"
-                ))
-            })?,
-            None => CONNECT_TIMEOUT,
-        };
-        Ok(Self {
-            host,
-            port,
-            user,
-            password: password
-                .or_else(|| file.get("password"))
-                .filter(|password| !password.is_empty())
-                .map(Password::new),
-            database: url
-                .database
-                .clone()
-                .or_else(|| file.get("database"))
-                .unwrap_or_else(|| "ib".into()),
-            ssl_mode,
-            ssl_ca: parameter("ssl-ca")
-                .or_else(|| file.get("ssl-ca"))
-                .map(PathBuf::from),
-            connect_timeout,
-        })
+    if let Some(home) = env("HOME") {
+        file.read(&Path::new(&home).join(".my.cnf"), 0);
     }
-
-    /// What to do when connecting fails, where that is known.
-    pub(super) fn help(&self, error: &Error) -> Option<String> {
-        Some(match (error.class, error.code.as_deref()) {
-            (_, Some("1045" | "1698")) => {
-                "give the right user and password: in the URL, in `MYSQL_PWD` or in `~/.my.cnf`"
-                    .into()
-            }
-            (_, Some("1044" | "1130")) => {
-                format!(
-                    "let this user in from here: `grant all on {}.* to ...`",
-                    self.database
-                )
-            }
-            (_, Some("1049")) => format!("create it first: `create database {}`", self.database),
-            (_, Some("1040" | "1203")) => {
-                "raise the server's `max_connections`, or use fewer clients".into()
-            }
-            (ErrorClass::ConnectionLost, _) => match &self.host {
-                Host::Unix(socket) => format!(
-                    "start the server, or name its socket instead of `{}`",
-                    socket.display()
-                ),
-                Host::Tcp(_) => {
-                    "start the server, or check host, port and the server's `bind_address`".into()
-                }
-            },
-            _ => return None,
-        })
-    }
+    parse_url_with(url, &env, &file)
 }
 
-fn wrong(what: String) -> SetupError {
-    SetupError::Config {
-        what: format!("server URL: {what}"),
-        help: "write it as `mysql://USER:PASSWORD@HOST:PORT/DATABASE?ssl-mode=...`; \
-               the path of a unix socket goes into `?socket=/PATH`"
-            .into(),
+fn parse_url_with(
+    url: &str,
+    env: &dyn Fn(&str) -> Option<String>,
+    file: &OptionFile,
+) -> Result<Address, SetupError> {
+    let mut parts = Parts::of_url(&SCHEME, url)?;
+    let has_port = parts.get("port").is_some();
+    // A URL that says where the server is is not completed by where another one is.
+    if PLACES.iter().all(|(part, _)| parts.get(part).is_none()) {
+        for (part, variable) in PLACES {
+            parts.fill(part, env(variable).filter(|value| !value.is_empty()));
+            parts.fill(part, file.get(part));
+        }
     }
+    parts.fill("password", env("MYSQL_PWD"));
+    for (part, option) in OPTIONS {
+        parts.fill(part, file.get(option));
+    }
+    parts.fill("database", Some("ib".into()));
+    let (socket, host) = (parts.get("socket"), parts.get("host"));
+    // As the server's own clients: `localhost` means the socket.
+    let is_here = host.is_none_or(|host| host == "localhost");
+    let usual = || {
+        SOCKETS
+            .into_iter()
+            .find(|socket| Path::new(socket).exists())
+    };
+    let socket = match socket {
+        _ if !is_here => None,
+        None if has_port => None,
+        socket => socket.or_else(usual),
+    };
+    let host = match socket {
+        Some(socket) => Host::Unix(socket.into()),
+        None => Host::Tcp(host.unwrap_or("localhost").into()),
+    };
+    parts.complete(host)
+}
+
+/// Says what to do when connecting fails, where that is known.
+pub(super) fn help(address: &Address, error: &Error) -> Option<String> {
+    let database = &address.database;
+    Some(match error.code.as_deref() {
+        Some("1045" | "1698") => {
+            "give the right user and password: in the URL, in `MYSQL_PWD` or in `~/.my.cnf`".into()
+        }
+        Some("1044" | "1130") => {
+            format!("let this user in from here: `grant all on {database}.* to ...`")
+        }
+        Some("1049") => format!("create it first: `create database {database}`"),
+        Some("1040" | "1203") => {
+            "raise the server's `max_connections`, or use fewer clients".into()
+        }
+        _ => return address.help(error),
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use words::Secret;
 
     fn understood(
         url: &str,
@@ -357,7 +213,7 @@ mod tests {
             let found = env.iter().find(|(known, _)| known == name);
             found.map(|(_, value)| value.clone())
         };
-        Address::from_url_and(url, &env, &file)
+        parse_url_with(url, &env, &file)
     }
 
     #[test]
@@ -370,9 +226,9 @@ mod tests {
         .unwrap();
         assert_eq!(address.host, Host::Tcp("db.example".into()));
         assert_eq!(address.to_string(), "mysql://me@db.example:3307/x");
-        assert_eq!(address.password, Some(Password::new("p@ss")));
-        assert_eq!(address.ssl_mode, SslMode::VerifyIdentity);
-        assert_eq!(address.ssl_ca, Some("/r.pem".into()));
+        assert_eq!(address.password, Some(Secret::new("p@ss")));
+        assert_eq!(address.ssl_mode, SslMode::VerifyFull);
+        assert_eq!(address.ssl_root, Some("/r.pem".into()));
         assert_eq!(address.connect_timeout, Duration::from_secs(3));
     }
 
@@ -395,7 +251,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(address.to_string(), "mysql://u@h:7/d");
-        assert_eq!(address.password, Some(Password::new("w")));
+        assert_eq!(address.password, Some(Secret::new("w")));
         // The port of another server is not this one's.
         let address = understood("mysql://u@other/d", &[], &[("port", "8")]).unwrap();
         assert_eq!(address.port, 3306);

@@ -103,13 +103,13 @@ pub(super) struct Connection {
 impl Connection {
     /// Connects and logs in.
     pub(super) fn open(address: &Address) -> Result<Self, Error> {
-        let is_preferred = address.ssl_mode == SslMode::Preferred;
+        let is_preferred = address.ssl_mode == SslMode::Prefer;
         match Self::open_as(address, address.ssl_mode) {
             // Of old servers only: what they call TLS is too weak for this client.
             Err(error)
                 if is_preferred && error.class == ErrorClass::Refused && error.code.is_none() =>
             {
-                Self::open_as(address, SslMode::Disabled).map_err(|_| error)
+                Self::open_as(address, SslMode::Disable).map_err(|_| error)
             }
             result => result,
         }
@@ -232,19 +232,19 @@ impl Connection {
         offered: u32,
         (capabilities, extended): (u32, u32),
     ) -> Result<u32, Error> {
-        if mode == SslMode::Disabled {
+        if mode == SslMode::Disable {
             return Ok(0);
         }
         if offered & capability::SSL == 0 {
             return match mode {
-                SslMode::Preferred => Ok(0),
+                SslMode::Prefer => Ok(0),
                 _ => Err(Error::new(
                     ErrorClass::Refused,
                     "the server does not do TLS, which `ssl-mode` requires",
                 )),
             };
         }
-        let config = tls::client_config(mode.trust(), self.address.ssl_ca.as_deref())?;
+        let config = tls::client_config(mode.trust(), self.address.ssl_root.as_deref())?;
         self.begin();
         push_login(&mut self.output, capabilities | capability::SSL, extended);
         self.send_begun()?;

@@ -7,6 +7,7 @@ use fs_err as fs;
 
 use crate::SetupError;
 use crate::local::program;
+use crate::local::search::Search;
 
 /// The oldest versions that are measured.
 const OLDEST_MYSQL: (u32, u32) = (5, 6);
@@ -23,9 +24,6 @@ const PROGRAMS: [&str; 2] = ["mariadbd", "mysqld"];
 
 /// Where a build's directory has it.
 const PROGRAM_DIRECTORIES: [&str; 6] = ["bin", "sbin", "libexec", "usr/sbin", "usr/bin", ""];
-
-/// Names for whatever the system's packages installed.
-const DISTRIBUTION: [&str; 3] = ["distribution", "debian", "system"];
 
 /// Where packages install it.
 const PACKAGE_DIRECTORIES: [&str; 4] = [
@@ -101,17 +99,6 @@ impl Version {
             number: (part()?, part()?, part().unwrap_or(0)),
             text: text.to_string(),
         })
-    }
-
-    /// Whether `asked`, `8`, `8.0` or `8.0.36`, means this version.
-    fn is(&self, asked: &str) -> bool {
-        let (major, minor, patch) = self.number;
-        let asked: Vec<Option<u32>> = asked.split('.').map(|part| part.parse().ok()).collect();
-        asked.len() <= 3
-            && asked
-                .iter()
-                .zip([major, minor, patch])
-                .all(|(a, b)| *a == Some(b))
     }
 
     /// Whether it is MySQL, at least that version.
@@ -190,85 +177,17 @@ impl Installation {
 /// [`SetupError::Build`] when it is not there or not a build, [`SetupError::Version`] when it is too old,
 /// [`SetupError::Command`] when its program doesn't run.
 pub fn locate(build: &str) -> Result<Installation, SetupError> {
-    let is_version = !build.is_empty()
-        && build
-            .chars()
-            .all(|char| char.is_ascii_digit() || char == '.');
-    if DISTRIBUTION.contains(&build) {
-        return newest(build, |_| true);
-    }
-    let directory = Path::new(build);
-    if is_version && !directory.is_dir() {
-        return newest(build, |version| version.is(build));
-    }
-    let missing = |what: String| {
-        SetupError::Build {
-        build: build.to_string(),
-        what,
-        help: "name the directory that holds `bin/mysqld` or `bin/mariadbd`, `distribution`, or an installed version such as `10.11`"
-            .into(),
-    }
+    let search = Search {
+        kind: "MySQL or MariaDB",
+        programs: &PROGRAMS,
+        directories: &PROGRAM_DIRECTORIES,
+        packages: PACKAGE_DIRECTORIES.map(PathBuf::from).to_vec(),
+        searched: "`/usr/sbin`",
+        install: "install it (Debian: `apt-get install mariadb-server`)",
+        version,
+        numbers: |version| <[u32; 3]>::from(version.number).to_vec(),
     };
-    if !directory.is_dir() {
-        return Err(missing(format!(
-            "there is no directory `{}`",
-            directory.display()
-        )));
-    }
-    let root = fs::canonicalize(directory).map_err(|source| SetupError::Io {
-        action: format!("resolve directory `{}`", directory.display()),
-        source,
-    })?;
-    let Some(program) = PROGRAM_DIRECTORIES
-        .iter()
-        .find_map(|place| program_in(&root.join(place)))
-    else {
-        return Err(missing(format!(
-            "no `mysqld` or `mariadbd` in `{0}`, `{0}/bin` or `{0}/sbin`",
-            root.display()
-        )));
-    };
-    examined(build, &program)
-}
-
-/// The server's program in a directory. Where its old name is a link to the new one, the new one.
-fn program_in(directory: &Path) -> Option<PathBuf> {
-    PROGRAMS
-        .iter()
-        .map(|name| directory.join(name))
-        .find(|program| program.is_file())
-}
-
-fn newest(build: &str, is_wanted: impl Fn(&Version) -> bool) -> Result<Installation, SetupError> {
-    let path = std::env::var_os("PATH");
-    let mut directories: Vec<PathBuf> = PACKAGE_DIRECTORIES.iter().map(PathBuf::from).collect();
-    directories.extend(path.iter().flat_map(std::env::split_paths));
-    let versions: Vec<(PathBuf, Version)> = directories
-        .iter()
-        .filter_map(|directory| program_in(directory))
-        .filter_map(|program| version(&program).ok().map(|version| (program, version)))
-        .collect();
-    let wanted = versions.iter().filter(|(_, version)| is_wanted(version));
-    match wanted.max_by_key(|(_, version)| version.number) {
-        Some((program, _)) => examined(build, program),
-        None => {
-            let found: Vec<String> = versions
-                .iter()
-                .map(|(program, version)| format!("{version} in `{}`", program.display()))
-                .collect();
-            let found = if found.is_empty() {
-                "nothing".to_string()
-            } else {
-                found.join(", ")
-            };
-            Err(SetupError::Build {
-                build: build.to_string(),
-                what: format!("no such MySQL or MariaDB in `/usr/sbin` or PATH; found {found}"),
-                help: "install it (Debian: `apt-get install mariadb-server`), or name the directory of a build"
-                    .into(),
-            })
-        }
-    }
+    examined(build, &search.program(build)?)
 }
 
 fn version(program: &Path) -> Result<Version, SetupError> {
@@ -383,13 +302,6 @@ mod tests {
     }
 
     #[test]
-    fn a_version_may_be_asked_for_in_part() {
-        let version = Version::parse("8.0.36").unwrap();
-        assert!(version.is("8") && version.is("8.0") && version.is("8.0.36"));
-        assert!(!version.is("8.1") && !version.is("8.0.3") && !version.is("8.0.36.1"));
-    }
-
-    #[test]
     fn a_build_is_found_by_its_directory_in_any_layout() {
         for program in [
             "bin/mysqld",
@@ -425,7 +337,7 @@ mod tests {
         let empty = tempfile::tempdir().unwrap();
         let error = located(empty.path()).unwrap_err();
         assert!(
-            error.to_string().contains("no `mysqld` or `mariadbd`"),
+            error.to_string().contains("no `mariadbd` or `mysqld`"),
             "{error}"
         );
         let error = locate("/nowhere/at/all").unwrap_err();

@@ -21,7 +21,8 @@ mod settle;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-pub use address::{Address, Host, SslMode};
+pub use crate::net::address::{Address, Host, SslMode};
+pub use address::parse_url;
 pub use dialect::{MysqlDialect, StorageEngine};
 pub use installation::{Flavor, Installation, Version, locate};
 pub use session::MysqlSession;
@@ -84,7 +85,7 @@ impl Mysql {
     /// [`SetupError::Config`] for a URL that can't be understood, [`SetupError::Server`] when the server can't be
     /// reached or refuses, [`SetupError::Version`] when it is too old.
     pub fn attach(url: &str) -> Result<Self, SetupError> {
-        let address = Address::from_url(url)?;
+        let address = parse_url(url)?;
         let name = address.to_string();
         let mut mysql = Self::reached(address, &name)?;
         if let Some(refusal) = mysql.version.refusal(&name) {
@@ -99,7 +100,7 @@ impl Mysql {
     fn reached(address: Address, name: &str) -> Result<Self, SetupError> {
         let failed = |source: Error| SetupError::Server {
             server: name.to_string(),
-            help: address.help(&source),
+            help: address::help(&address, &source),
             source,
         };
         let mut session = MysqlSession::connect(&address).map_err(failed)?;

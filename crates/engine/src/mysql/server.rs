@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use fs_err as fs;
 
+use super::address::SCHEME;
 use super::config::{self, ConfigText, Parts};
 use super::installation::{Installation, locate};
-use super::{Address, Host, MysqlSession, SslMode};
+use super::{Address, MysqlSession};
 use crate::guard::{Ending, Guarded};
 use crate::local::program::{Programs, Readiness};
 use crate::local::server::{self as local, Found, Kind, Place, StartOptions, Trial};
@@ -74,16 +75,7 @@ pub(super) fn start(options: &StartOptions<'_>) -> Result<Server, SetupError> {
     };
     build.make_system_tables(&config.initial)?;
     let config_file = place.write("server.cnf", &config.text)?;
-    let address = Address {
-        host: Host::Unix(place.socket()),
-        port: 3306,
-        user: USER.into(),
-        password: None,
-        database: String::new(),
-        ssl_mode: SslMode::Disabled,
-        ssl_ca: None,
-        connect_timeout: options.timeout,
-    };
+    let address = Address::of_socket(&SCHEME, place.socket(), USER, options.timeout);
     let guarded = build.serve(&config_file, &address)?;
     let notes = config
         .notes

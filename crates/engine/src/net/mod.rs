@@ -1,10 +1,8 @@
 //! What clients of servers have in common: the bytes between them, TLS, passwords.
 
+pub(crate) mod address;
 pub(crate) mod failure;
-mod password;
 pub(crate) mod stream;
 pub(crate) mod tls;
 pub(crate) mod url;
 pub(crate) mod wire;
-
-pub use password::Password;

@@ -1,299 +1,119 @@
-//! Where a server is and as whom to connect: a URL, completed from the environment and the password file as the
-//! server's own clients do it.
+//! The URL of a server, completed from the environment and the password file as libpq does it.
 
-use std::fmt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use fs_err as fs;
 
-use crate::local::user;
-use crate::net::Password;
-use crate::net::tls::Trust;
-use crate::net::url::Url;
-use crate::{Error, ErrorClass, SetupError};
-
-/// How long connecting may take when the URL does not say.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+use crate::net::address::{Address, Host, Parts, Scheme, SslMode};
+use crate::{Error, SetupError};
+use words::Secret;
 
 /// Where a socket may be when no host is given: of Debian and Red Hat, then of a build from source.
 const SOCKET_DIRECTORIES: [&str; 2] = ["/var/run/postgresql", "/tmp"];
 
-/// The parameters of a URL that are understood.
-const PARAMETERS: &str = "`host`, `port`, `user`, `password`, `dbname`, `sslmode`, `sslrootcert`, `connect_timeout`, `application_name`";
+/// URLs of PostgreSQL.
+pub(super) static SCHEME: Scheme = Scheme {
+    names: &["postgresql", "postgres"],
+    port: 5432,
+    parameters: &[
+        ("host", "host"),
+        ("port", "port"),
+        ("user", "user"),
+        ("password", "password"),
+        ("dbname", "database"),
+        ("sslmode", "ssl-mode"),
+        ("sslrootcert", "ssl-root"),
+        ("connect_timeout", "connect-timeout"),
+        ("application_name", "application-name"),
+    ],
+    ssl_modes: &[
+        ("disable", SslMode::Disable),
+        ("allow", SslMode::Allow),
+        ("prefer", SslMode::Prefer),
+        ("require", SslMode::Require),
+        ("verify-ca", SslMode::VerifyCa),
+        ("verify-full", SslMode::VerifyFull),
+    ],
+    socket: "?host={}&port={port}",
+    usage: "write it as `postgresql://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=...`; \
+            the directory of a unix socket goes into `?host=/DIRECTORY`",
+    listens: "listen_addresses",
+};
 
-/// The machine, or the socket.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Host {
-    /// The directory of a unix socket.
-    Unix(PathBuf),
-    /// A name or an IP address.
-    Tcp(String),
+/// The variables of the environment that libpq reads, each with the part of an address that it is.
+const VARIABLES: [(&str, &str); 8] = [
+    ("host", "PGHOST"),
+    ("port", "PGPORT"),
+    ("user", "PGUSER"),
+    ("password", "PGPASSWORD"),
+    ("database", "PGDATABASE"),
+    ("ssl-mode", "PGSSLMODE"),
+    ("ssl-root", "PGSSLROOTCERT"),
+    ("connect-timeout", "PGCONNECT_TIMEOUT"),
+];
+
+/// Parses a URL; what it leaves out comes from the environment, the password file and the usual defaults.
+///
+/// # Errors
+/// [`SetupError::Config`] naming the part that is wrong. No message holds a password.
+pub fn parse_url(url: &str) -> Result<Address, SetupError> {
+    parse_url_with(url, &|name| std::env::var(name).ok())
 }
 
-/// Whether and how the connection is encrypted; the meanings are those of the server's own clients. A unix socket is
-/// never encrypted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SslMode {
-    /// Never.
-    Disable,
-    /// Only when the server refuses to do without.
-    Allow,
-    /// When the server can.
-    Prefer,
-    /// Always; whose certificate it is does not matter, unless a root certificate is given.
-    Require,
-    /// Always, with a certificate that a trusted authority has signed.
-    VerifyCa,
-    /// Always, with such a certificate for this very host.
-    VerifyFull,
-}
-
-impl SslMode {
-    fn parse(text: &str) -> Option<Self> {
-        Some(match text {
-            "disable" => Self::Disable,
-            "allow" => Self::Allow,
-            "prefer" => Self::Prefer,
-            "require" => Self::Require,
-            "verify-ca" => Self::VerifyCa,
-            "verify-full" => Self::VerifyFull,
-            _ => return None,
-        })
+fn parse_url_with(url: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Address, SetupError> {
+    let mut parts = Parts::of_url(&SCHEME, url)?;
+    for (part, variable) in VARIABLES {
+        parts.fill(part, env(variable));
     }
-
-    /// Whose certificate is good enough. As in libpq, a root certificate turns `require` into `verify-ca`.
-    pub(super) fn trust(self, has_root: bool) -> Trust {
-        match self {
-            Self::VerifyFull => Trust::Name,
-            Self::VerifyCa => Trust::Authority,
-            Self::Require if has_root => Trust::Authority,
-            Self::Disable | Self::Allow | Self::Prefer | Self::Require => Trust::Anyone,
+    let home = env("HOME").map(PathBuf::from);
+    let root = home.as_ref().map(|home| home.join(".postgresql/root.crt"));
+    let root = root.filter(|path| path.exists());
+    parts.fill("ssl-root", root.map(|path| path.display().to_string()));
+    let host = match parts.get("host") {
+        Some(host) if host.contains(',') => {
+            return Err(SCHEME.wrong(format!("several hosts given, `{host}`; one is allowed")));
         }
+        Some(host) if host.starts_with('/') => Host::Unix(host.into()),
+        Some(host) => Host::Tcp(host.into()),
+        None => SOCKET_DIRECTORIES
+            .iter()
+            .find(|directory| Path::new(directory).join(".s.PGSQL.5432").exists())
+            .map_or_else(
+                || Host::Tcp("localhost".into()),
+                |directory| Host::Unix(directory.into()),
+            ),
+    };
+    let mut address = parts.complete(host)?;
+    if address.database.is_empty() {
+        address.database.clone_from(&address.user);
     }
+    // The system's own certificates, which is what is used without a file.
+    address
+        .ssl_root
+        .take_if(|root| root.as_os_str() == "system");
+    if address.password.is_none() {
+        let file = env("PGPASSFILE").map(PathBuf::from);
+        let file = file.or_else(|| Some(home?.join(".pgpass")));
+        address.password = file.and_then(|file| password_for(&address, &password_file(&file)?));
+    }
+    Ok(address)
 }
 
-/// Where a server is, and as whom to connect to which database.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Address {
-    /// The machine, or the socket.
-    pub host: Host,
-    /// The TCP port, or the number in the socket's name.
-    pub port: u16,
-    /// The role.
-    pub user: String,
-    /// Its password, if there is one.
-    pub password: Option<Password>,
-    /// The database.
-    pub database: String,
-    /// Whether the connection is encrypted.
-    pub ssl_mode: SslMode,
-    /// A file with the certificates of trusted authorities; `None`: those of the system.
-    pub ssl_root: Option<PathBuf>,
-    /// How long connecting may take.
-    pub connect_timeout: Duration,
-    /// What the server shows as the client's name.
-    pub application_name: String,
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            user,
-            port,
-            database,
-            ..
-        } = self;
-        match &self.host {
-            Host::Unix(directory) => {
-                write!(
-                    f,
-                    "postgresql://{user}@/{database}?host={}&port={port}",
-                    directory.display()
-                )
-            }
-            Host::Tcp(host) if host.contains(':') => {
-                write!(f, "postgresql://{user}@[{host}]:{port}/{database}")
-            }
-            Host::Tcp(host) => write!(f, "postgresql://{user}@{host}:{port}/{database}"),
+/// Says what to do when connecting fails, where that is known.
+pub(super) fn help(address: &Address, error: &Error) -> Option<String> {
+    Some(match error.code.as_deref() {
+        Some("28P01") => {
+            "give the right password: in the URL, in `PGPASSWORD` or in the password file `~/.pgpass`".into()
         }
-    }
+        Some("28000") => "let this user in from here, in the server's `pg_hba.conf`".into(),
+        Some("3D000") => format!("create it first: `createdb {}`", address.database),
+        Some("53300") => "raise the server's `max_connections`, or use fewer clients".into(),
+        _ => return address.help(error),
+    })
 }
 
-impl Address {
-    /// Understands a URL; what it leaves out comes from the environment, the password file and the usual defaults.
-    ///
-    /// # Errors
-    /// [`SetupError::Config`] naming the part that is wrong. No message holds a password.
-    pub fn from_url(url: &str) -> Result<Self, SetupError> {
-        Self::from_url_and(url, &|name| {
-            std::env::var(name).ok().filter(|value| !value.is_empty())
-        })
-    }
-
-    fn from_url_and(url: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Self, SetupError> {
-        let given = split(url)?;
-        let parameter = |name: &str| {
-            let mut found = given.parameters.iter().filter(|(known, _)| known == name);
-            found.next_back().map(|(_, value)| value.clone())
-        };
-        let home = env("HOME").map(PathBuf::from);
-        let host = match given.host.clone().or_else(|| env("PGHOST")) {
-            Some(host) if host.contains(',') => {
-                return Err(wrong(format!(
-                    "server URL: several hosts given, `{host}`; one is allowed"
-                )));
-            }
-            Some(host) if host.starts_with('/') => Host::Unix(host.into()),
-            Some(host) => Host::Tcp(host),
-            None => SOCKET_DIRECTORIES
-                .iter()
-                .find(|directory| Path::new(directory).join(".s.PGSQL.5432").exists())
-                .map_or_else(
-                    || Host::Tcp("localhost".into()),
-                    |directory| Host::Unix(directory.into()),
-                ),
-        };
-        let port = match given.port.clone().or_else(|| env("PGPORT")) {
-            Some(text) => text
-                .parse()
-                .ok()
-                .filter(|&port: &u16| port > 0)
-                .ok_or_else(|| {
-                    wrong(format!(
-                        "server URL: port `{text}` is not a number from 1 to 65535"
-                    ))
-                })?,
-            None => 5432,
-        };
-        let user = match given.user.clone().or_else(|| env("PGUSER")) {
-            Some(user) => user,
-            None => user::own_name().ok_or_else(|| {
-                wrong("server URL: names no user, and this process's has no name".into())
-            })?,
-        };
-        let database = given
-            .database
-            .clone()
-            .or_else(|| env("PGDATABASE"))
-            .unwrap_or_else(|| user.clone());
-        let ssl_mode = match parameter("sslmode").or_else(|| env("PGSSLMODE")) {
-            Some(text) => SslMode::parse(&text).ok_or_else(|| {
-                wrong(format!(
-                    "server URL: `sslmode={text}` is not known; known are `disable`, `allow`, `prefer`, `require`, \
-                     `verify-ca`, `verify-full`"
-                ))
-            })?,
-            None => SslMode::Prefer,
-        };
-        let ssl_root = match parameter("sslrootcert").or_else(|| env("PGSSLROOTCERT")) {
-            Some(text) if text == "system" => None,
-            Some(text) => Some(PathBuf::from(text)),
-            None => home
-                .as_ref()
-                .map(|home| home.join(".postgresql/root.crt"))
-                .filter(|path| path.exists()),
-        };
-        let connect_timeout =
-            match parameter("connect_timeout").or_else(|| env("PGCONNECT_TIMEOUT")) {
-                Some(text) => match text.parse() {
-                    Ok(0) => CONNECT_TIMEOUT,
-                    Ok(seconds) => Duration::from_secs(seconds),
-                    Err(_) => {
-                        return Err(wrong(format!(
-                            "server URL: `connect_timeout={text}` is not a number of seconds"
-                        )));
-                    }
-                },
-                None => CONNECT_TIMEOUT,
-            };
-        let password = given
-            .password
-            .clone()
-            .or_else(|| env("PGPASSWORD"))
-            .map(Password::new)
-            .or_else(|| {
-                let path = env("PGPASSFILE")
-                    .map(PathBuf::from)
-                    .or_else(|| Some(home?.join(".pgpass")))?;
-                let entry = Entry {
-                    host: &host,
-                    port,
-                    database: &database,
-                    user: &user,
-                };
-                entry.find(&password_file(&path)?)
-            });
-        Ok(Self {
-            host,
-            port,
-            user,
-            password,
-            database,
-            ssl_mode,
-            ssl_root,
-            connect_timeout,
-            application_name: parameter("application_name").unwrap_or_else(|| "assay".into()),
-        })
-    }
-
-    /// What to do when connecting fails, where that is known.
-    pub(super) fn help(&self, error: &Error) -> Option<String> {
-        Some(match (error.class, error.code.as_deref()) {
-            (_, Some("28P01")) => {
-                "give the right password: in the URL, in `PGPASSWORD` or in the password file `~/.pgpass`".into()
-            }
-            (_, Some("28000")) => "let this user in from here, in the server's `pg_hba.conf`".into(),
-            (_, Some("3D000")) => format!("create it first: `createdb {}`", self.database),
-            (_, Some("53300")) => "raise the server's `max_connections`, or use fewer clients".into(),
-            (ErrorClass::ConnectionLost, _) => match &self.host {
-                Host::Unix(directory) => {
-                    format!("start the server, or name the directory of its socket instead of `{}`", directory.display())
-                }
-                Host::Tcp(_) => "start the server, or check host, port and the server's `listen_addresses`".into(),
-            },
-            _ => return None,
-        })
-    }
-}
-
-fn wrong(what: String) -> SetupError {
-    SetupError::Config {
-        what,
-        help: "write it as `postgresql://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=...`; \
-               the directory of a unix socket goes into `?host=/DIRECTORY`"
-            .into(),
-    }
-}
-
-fn split(url: &str) -> Result<Url, SetupError> {
-    let rest = url
-        .strip_prefix("postgresql://")
-        .or_else(|| url.strip_prefix("postgres://"))
-        .ok_or_else(|| wrong("server URL: does not begin with `postgresql://`".into()))?;
-    let mut url = Url::parse(rest).map_err(|what| wrong(format!("server URL: {what}")))?;
-    for (name, value) in &url.parameters {
-        // Those that are also parts of the URL itself.
-        let place = match name.as_str() {
-            "host" => &mut url.host,
-            "port" => &mut url.port,
-            "user" => &mut url.user,
-            "password" => &mut url.password,
-            "dbname" => &mut url.database,
-            "sslmode" | "sslrootcert" | "connect_timeout" | "application_name" => continue,
-            _ => {
-                return Err(wrong(format!(
-                    "server URL: parameter `{name}` is not known; known are {PARAMETERS}"
-                )));
-            }
-        };
-        *place = Some(value.clone());
-    }
-    Ok(url)
-}
-
-/// The password file's text, if it is there and nobody else may read it; others are ignored, as libpq does.
+/// Reads the password file, if it is there and nobody else may read it; others are ignored, as libpq does.
 fn password_file(path: &Path) -> Option<String> {
     let metadata = fs::metadata(path).ok()?;
     if !metadata.is_file() || metadata.mode() & 0o077 != 0 {
@@ -302,37 +122,25 @@ fn password_file(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
-/// What a line of the password file has to match.
-struct Entry<'a> {
-    host: &'a Host,
-    port: u16,
-    database: &'a str,
-    user: &'a str,
-}
-
-impl Entry<'_> {
-    /// The password in the first line that matches: `host:port:database:user:password`, `*` for any, `\` before `:`
-    /// and `\`.
-    fn find(&self, text: &str) -> Option<Password> {
-        let port = self.port.to_string();
-        text.lines()
-            .filter(|line| !line.starts_with('#'))
-            .find_map(|line| {
-                let fields = fields(line);
-                let [host, file_port, database, user, password] = fields.as_slice() else {
-                    return None;
-                };
-                let is_host = match self.host {
-                    Host::Unix(directory) => host == "localhost" || Path::new(host) == directory,
-                    Host::Tcp(name) => host == name,
-                };
-                let matches = (host == "*" || is_host)
-                    && (file_port == "*" || *file_port == port)
-                    && (database == "*" || database == self.database)
-                    && (user == "*" || user == self.user);
-                matches.then(|| Password::new(password.clone()))
-            })
-    }
+/// Returns the password in the first line that matches: `host:port:database:user:password`, `*` for any, `\` before `:`
+/// and `\`.
+fn password_for(address: &Address, text: &str) -> Option<Secret> {
+    let port = address.port.to_string();
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines.map(fields).find_map(|fields| {
+        let [host, file_port, database, user, password] = fields.as_slice() else {
+            return None;
+        };
+        let is_host = match &address.host {
+            Host::Unix(directory) => host == "localhost" || Path::new(host) == directory,
+            Host::Tcp(name) => host == name,
+        };
+        let matches = (host == "*" || is_host)
+            && (file_port == "*" || *file_port == port)
+            && (database == "*" || *database == address.database)
+            && (user == "*" || *user == address.user);
+        matches.then(|| Secret::new(password.clone()))
+    })
 }
 
 fn fields(line: &str) -> Vec<String> {
@@ -359,7 +167,7 @@ mod tests {
     use super::*;
 
     fn understood(url: &str, env: &[(&str, &str)]) -> Result<Address, SetupError> {
-        Address::from_url_and(url, &|name| {
+        parse_url_with(url, &|name| {
             env.iter()
                 .find(|(known, _)| *known == name)
                 .map(|(_, value)| value.to_string())
@@ -382,7 +190,7 @@ mod tests {
             ),
             (6000, "me", "ib")
         );
-        assert_eq!(address.password, Some(Password::new("p@ss:")));
+        assert_eq!(address.password, Some(Secret::new("p@ss:")));
         assert_eq!(address.ssl_mode, SslMode::VerifyFull);
         assert_eq!(address.ssl_root, Some("/r.pem".into()));
     }
@@ -417,7 +225,7 @@ mod tests {
         ];
         let address = understood("postgresql://", &env).unwrap();
         assert_eq!(address.to_string(), "postgresql://u@h:7/d");
-        assert_eq!(address.password, Some(Password::new("w")));
+        assert_eq!(address.password, Some(Secret::new("w")));
         assert_eq!(
             (address.ssl_mode, address.ssl_root),
             (SslMode::Disable, Some("/c".into()))
@@ -470,11 +278,11 @@ mod tests {
         fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
         assert_eq!(
             understood("postgresql://me@h/d", &env).unwrap().password,
-            Some(Password::new("a:b\\c"))
+            Some(Secret::new("a:b\\c"))
         );
         assert_eq!(
             understood("postgresql://me@i/d", &env).unwrap().password,
-            Some(Password::new("last"))
+            Some(Secret::new("last"))
         );
     }
 }

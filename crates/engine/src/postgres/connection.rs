@@ -421,7 +421,12 @@ fn connect(address: &Address) -> std::io::Result<Stream> {
 
 fn client_config(mode: SslMode, address: &Address) -> Result<Arc<ClientConfig>, Error> {
     let root = address.ssl_root.as_deref();
-    tls::client_config(mode.trust(root.is_some()), root)
+    let trust = match mode {
+        // As in libpq, a root certificate turns `require` into `verify-ca`.
+        SslMode::Require if root.is_some() => SslMode::VerifyCa.trust(),
+        _ => mode.trust(),
+    };
+    tls::client_config(trust, root)
 }
 
 fn int4_at(bytes: &[u8], at: usize) -> Option<i32> {

@@ -1,12 +1,13 @@
 //! Finding an installed build and its version, without starting a server.
 
-use std::ffi::OsStr;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use fs_err as fs;
 
 use crate::SetupError;
 use crate::local::program;
+use crate::local::search::Search;
 
 /// The oldest major version that is measured.
 pub const OLDEST_MAJOR: u32 = 12;
@@ -18,9 +19,6 @@ pub(super) const SUPPORTED: &str = "12 to 18";
 
 /// The programs that a build must have, and that make it for the record.
 const PROGRAMS: [&str; 2] = ["postgres", "initdb"];
-
-/// Names for whatever the system's packages installed.
-const DISTRIBUTION: [&str; 3] = ["distribution", "debian", "system"];
 
 /// Directories of the system's packages: each holds one directory per major version.
 const PACKAGE_DIRECTORIES: [(&str, &str); 2] = [("/usr/lib/postgresql", ""), ("/usr", "pgsql-")];
@@ -59,13 +57,11 @@ impl Version {
             text: text.to_string(),
         })
     }
+}
 
-    /// Whether `asked`, `15` or `15.14`, means this version.
-    fn is(&self, asked: &str) -> bool {
-        let mut parts = asked.split('.').map(str::parse::<u32>);
-        parts.next() == Some(Ok(self.major))
-            && parts.next().is_none_or(|minor| minor.ok() == self.minor)
-            && parts.next().is_none()
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
     }
 }
 
@@ -105,61 +101,29 @@ impl Installation {
 /// [`SetupError::Build`] when it is not there or not a build, [`SetupError::Version`] when it is too old or of no known
 /// version, [`SetupError::Command`] when its programs don't run.
 pub fn locate(build: &str) -> Result<Installation, SetupError> {
-    let is_version = !build.is_empty()
-        && build
-            .chars()
-            .all(|char| char.is_ascii_digit() || char == '.');
-    let packages: Vec<(&Path, &str)> = PACKAGE_DIRECTORIES
-        .iter()
-        .map(|(parent, prefix)| (Path::new(parent), *prefix))
-        .collect();
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    if DISTRIBUTION.contains(&build) {
-        return newest(build, &[of_packages(&packages), on_path(&path)], |_| true);
-    }
-    if is_version && !Path::new(build).is_dir() {
-        let places = [of_packages(&packages), on_path(&path)];
-        return newest(build, &places, |version| version.is(build));
-    }
-    let missing = |what: String| {
-        SetupError::Build {
-        build: build.to_string(),
-        what,
-        help: "name the directory that holds `bin/postgres`, `distribution`, or an installed version such as `15`".into(),
-    }
+    let search = Search {
+        kind: "PostgreSQL",
+        programs: &PROGRAMS[..1],
+        directories: &["bin", ""],
+        packages: package_directories(),
+        searched: "`/usr/lib/postgresql`, `/usr/pgsql-*`",
+        install: "install it (Debian: `apt-get install postgresql`), get it with `assay fetch postgres@VERSION`",
+        version,
+        numbers: |version| {
+            [Some(version.major), version.minor]
+                .into_iter()
+                .flatten()
+                .collect()
+        },
     };
-    let directory = Path::new(build);
-    if !directory.is_dir() {
-        return Err(missing(format!(
-            "there is no directory `{}`",
-            directory.display()
-        )));
-    }
-    let candidates = [directory.join("bin"), directory.to_path_buf()];
-    let Some(bin_dir) = candidates
-        .iter()
-        .find(|bin_dir| bin_dir.join(PROGRAMS[0]).is_file())
-    else {
-        return Err(missing(format!(
-            "no `postgres` in `{0}` or `{0}/bin`",
-            directory.display()
-        )));
-    };
-    let bin_dir = fs::canonicalize(bin_dir).map_err(|source| SetupError::Io {
-        action: format!("resolve directory `{}`", bin_dir.display()),
-        source,
-    })?;
-    examined(build, &bin_dir)
+    examined(build, &search.program(build)?)
 }
 
-/// The directories in which the system's packages have a server.
-fn of_packages(directories: &[(&Path, &str)]) -> Vec<PathBuf> {
+/// Returns the directories in which the system's packages have programs.
+fn package_directories() -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for (parent, prefix) in directories {
-        let Ok(entries) = fs::read_dir(parent) else {
-            continue;
-        };
-        for entry in entries.flatten() {
+    for (parent, prefix) in PACKAGE_DIRECTORIES {
+        for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
             let name = entry.file_name();
             let version = name.to_str().and_then(|name| name.strip_prefix(prefix));
             if version.is_some_and(|version| version.parse::<f64>().is_ok()) {
@@ -167,72 +131,16 @@ fn of_packages(directories: &[(&Path, &str)]) -> Vec<PathBuf> {
             }
         }
     }
-    found.retain(|bin_dir| bin_dir.join(PROGRAMS[0]).is_file());
     found
 }
 
-/// The directories of the servers on PATH: those where the programs are, not those of links to them, which need not
-/// have all of a build.
-fn on_path(path: &OsStr) -> Vec<PathBuf> {
-    std::env::split_paths(path)
-        .filter_map(|directory| {
-            let program = directory.join(PROGRAMS[0]);
-            let resolved = fs::canonicalize(&program).ok().filter(|it| it.is_file())?;
-            resolved.parent().map(Path::to_path_buf)
-        })
-        .collect()
+fn version(program: &Path) -> Result<Version, SetupError> {
+    program::version(program, &["--version"], "PostgreSQL", Version::parse)
 }
 
-/// The newest wanted version of the first of `places` that has one.
-fn newest(
-    build: &str,
-    places: &[Vec<PathBuf>],
-    is_wanted: impl Fn(&Version) -> bool,
-) -> Result<Installation, SetupError> {
-    let mut versions = Vec::new();
-    for bin_dir in places.iter().flatten() {
-        if let Ok(version) = version(bin_dir)
-            && !versions.iter().any(|(known, _)| known == bin_dir)
-        {
-            versions.push((bin_dir.clone(), version));
-        }
-    }
-    let found = places.iter().find_map(|bin_dirs| {
-        versions
-            .iter()
-            .filter(|(bin_dir, version)| bin_dirs.contains(bin_dir) && is_wanted(version))
-            .max_by_key(|(_, version)| (version.major, version.minor))
-    });
-    match found {
-        Some((bin_dir, _)) => examined(build, bin_dir),
-        None => {
-            let found: Vec<String> = versions
-                .iter()
-                .map(|(bin_dir, version)| format!("{} in `{}`", version.text, bin_dir.display()))
-                .collect();
-            let found = if found.is_empty() {
-                "nothing".to_string()
-            } else {
-                found.join(", ")
-            };
-            Err(SetupError::Build {
-                build: build.to_string(),
-                what: format!("no such PostgreSQL in `/usr/lib/postgresql`, `/usr/pgsql-*` or PATH; found {found}"),
-                help: "install it (Debian: `apt-get install postgresql`), get it with `assay fetch postgres@VERSION`, or name \
-                       the directory of a build"
-                    .into(),
-            })
-        }
-    }
-}
-
-fn version(bin_dir: &Path) -> Result<Version, SetupError> {
-    let program = bin_dir.join(PROGRAMS[0]);
-    program::version(&program, &["--version"], "PostgreSQL", Version::parse)
-}
-
-fn examined(build: &str, bin_dir: &Path) -> Result<Installation, SetupError> {
-    let version = version(bin_dir)?;
+fn examined(build: &str, program: &Path) -> Result<Installation, SetupError> {
+    let version = version(program)?;
+    let bin_dir = program.parent().unwrap_or(Path::new("/"));
     if version.major < OLDEST_MAJOR {
         return Err(SetupError::Version {
             build: build.to_string(),
@@ -291,15 +199,6 @@ mod tests {
     }
 
     #[test]
-    fn a_version_may_be_asked_for_with_or_without_its_minor() {
-        let version = Version::parse("postgres (PostgreSQL) 15.14").unwrap();
-        assert!(version.is("15") && version.is("15.14"));
-        assert!(
-            !version.is("15.1") && !version.is("1") && !version.is("15.14.1") && !version.is("15.")
-        );
-    }
-
-    #[test]
     fn a_build_is_found_by_its_directory_or_its_bin() {
         let build = fake("17.2", &["postgres", "initdb"]);
         let by_root = located(build.path()).unwrap();
@@ -344,35 +243,6 @@ mod tests {
         );
         let unknown = locate("999.9").unwrap_err();
         assert!(matches!(unknown, SetupError::Build { .. }), "{unknown}");
-    }
-
-    #[test]
-    fn packages_come_before_path_and_links_lead_to_the_build() {
-        let whole = ["postgres", "initdb"];
-        let (old, new) = (fake("15.3", &whole), fake("16.1", &whole));
-        let (packages, links) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        for name in ["15", "not-a-version"] {
-            std::os::unix::fs::symlink(old.path(), packages.path().join(name)).unwrap();
-        }
-        // A link to the server alone, as some put one into /usr/local/bin.
-        std::os::unix::fs::symlink(
-            new.path().join("bin/postgres"),
-            links.path().join("postgres"),
-        )
-        .unwrap();
-        let packaged = of_packages(&[(packages.path(), "")]);
-        assert_eq!(packaged, [packages.path().join("15/bin")]);
-        let path = std::env::join_paths([Path::new("/nowhere"), links.path()]).unwrap();
-        let linked = on_path(&path);
-        assert_eq!(linked, [fs::canonicalize(new.path().join("bin")).unwrap()]);
-        let places = [packaged.clone(), linked.clone()];
-        let any = newest("distribution", &places, |_| true).unwrap();
-        assert_eq!((any.version.major, &any.bin_dir), (15, &packaged[0]));
-        let sixteen = newest("16", &places, |version| version.is("16")).unwrap();
-        assert_eq!(sixteen.bin_dir, linked[0]);
-        let nothing = newest("17", &places, |version| version.is("17")).unwrap_err();
-        let text = nothing.to_string();
-        assert!(text.contains("15.3") && text.contains("16.1"), "{text}");
     }
 
     #[test]

@@ -20,8 +20,8 @@ mod settle;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-pub use crate::net::Password;
-pub use address::{Address, Host, SslMode};
+pub use crate::net::address::{Address, Host, SslMode};
+pub use address::parse_url;
 pub use dialect::PostgresDialect;
 pub use installation::{Installation, OLDEST_MAJOR, Version, locate};
 pub use session::PostgresSession;
@@ -86,7 +86,7 @@ impl Postgres {
     /// [`SetupError::Config`] for a URL that can't be understood, [`SetupError::Server`] when the server can't be
     /// reached or refuses, [`SetupError::Version`] when it is too old.
     pub fn attach(url: &str) -> Result<Self, SetupError> {
-        let address = Address::from_url(url)?;
+        let address = parse_url(url)?;
         let name = address.to_string();
         let mut postgres = Self::reached(address, &name)?;
         if postgres.version_num < OLDEST_MAJOR * 10_000 {
@@ -104,7 +104,7 @@ impl Postgres {
     fn reached(address: Address, name: &str) -> Result<Self, SetupError> {
         let failed = |source: Error| SetupError::Server {
             server: name.to_string(),
-            help: address.help(&source),
+            help: address::help(&address, &source),
             source,
         };
         let mut session = PostgresSession::connect(&address).map_err(failed)?;

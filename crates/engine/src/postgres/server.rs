@@ -5,9 +5,10 @@ use std::path::Path;
 
 use fs_err as fs;
 
+use super::address::SCHEME;
 use super::config::{self, ConfigText, Parts};
 use super::installation::{Installation, locate};
-use super::{Address, Host, PostgresSession, SslMode};
+use super::{Address, PostgresSession};
 use crate::guard::{Ending, Guarded};
 use crate::local::program::{Programs, Readiness};
 use crate::local::server::{self as local, Found, Kind, Place, StartOptions, Trial};
@@ -59,16 +60,11 @@ pub(super) fn start(options: &StartOptions<'_>) -> Result<Server, SetupError> {
     let programs = place.programs(options.stop);
     programs.run(&installation.program("initdb"), initdb_args(&cluster), None)?;
     let config_file = place.write("server.conf", &config.text)?;
+    let socket = place.socket_dir.path().to_path_buf();
     let address = Address {
-        host: Host::Unix(place.socket_dir.path().to_path_buf()),
         port: PORT,
-        user: ROLE.into(),
-        password: None,
         database: "postgres".into(),
-        ssl_mode: SslMode::Disable,
-        ssl_root: None,
-        connect_timeout: options.timeout,
-        application_name: "assay".into(),
+        ..Address::of_socket(&SCHEME, socket, ROLE, options.timeout)
     };
     let guarded = serve(&programs, &installation, &place, &config_file, &address)?;
     let notes = config

@@ -5,6 +5,8 @@
 
 use std::ops::RangeInclusive;
 
+use words::counted;
+
 use super::test::{Draw, Slot};
 use crate::spec::Distribution;
 use crate::wording::{code, did_you_mean, list};
@@ -578,8 +580,8 @@ impl<'a, 's> Parser<'a, 's> {
                 Ok(Drawn::new(draw, bounds))
             }
             _ => {
-                let s = if values.len() == 1 { "" } else { "s" };
-                let message = format!("{} has {} argument{s}", code(name), values.len());
+                let got = counted(values.len(), "argument");
+                let message = format!("{} has {got}", code(name));
                 let wanted = if matches!(name, "ids" | "ks") { 1 } else { 2 };
                 Err(bad(span, message, format!("{wanted} are wanted"))
                     .help(format!("a parameter is {FORMS}")))

@@ -9,9 +9,10 @@ mod test;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::diagnostic::{Diagnostic, Place, Severity};
-use crate::kinds::{Choice, Count, Flag, Optional, Rate, SmallCount, Time, bad_name};
-use crate::reader::{Context, Fault, Field, Kind, Section, table_of, text_of, wrong_type};
+use crate::diagnostic::{Diagnostic, Place};
+use crate::kinds::{Choice, Flag, Optional, bad_name};
+use crate::quantity::Quantity;
+use crate::reader::{Context, Fault, Field, Kind, Section, text_of, wrong_type};
 use crate::spec::{Distribution, Sysbench, SysbenchStep, SysbenchStepKind, Workload};
 use crate::step::{self, StepName, StepNames, StepSort};
 use crate::terms;
@@ -27,39 +28,8 @@ pub use test::{
 
 const PATH: &str = "workload.sysbench";
 
-const KEYS: [&str; 22] = [
-    "tables",
-    "rows",
-    "load-connections",
-    "load-batch",
-    "secondary-index",
-    "primary-key",
-    "distribution",
-    "prepared",
-    "warmup",
-    "read-time",
-    "write-time",
-    "rate",
-    "checks",
-    "error-limit",
-    "attempts",
-    "settle-at-least",
-    "settle-at-most",
-    "order",
-    "steps",
-    "step",
-    "test",
-    // Read by those who read this for each variant.
-    "variant",
-];
-
 /// The keys that the step of any test has.
 const RUN_KEYS: [&str; 5] = ["time", "warmup", "distribution", "rate", "reported"];
-/// Those, and the argument that most tests have.
-pub(crate) const STEP_KEYS: [&str; 6] = {
-    let [a, b, c, d, e] = RUN_KEYS;
-    [a, b, c, d, e, "range"]
-};
 
 /// Each is a file or a few of them.
 const TABLES: RangeInclusive<u32> = 1..=10_000;
@@ -173,17 +143,6 @@ impl StepSort for Sort {
             list(&tests)
         )
     }
-
-    fn keys(self, known: &Known) -> Vec<&str> {
-        let Self::Run { test, .. } = self else {
-            return Vec::new();
-        };
-        let mut keys = RUN_KEYS.to_vec();
-        if let Some(test) = known.test(test) {
-            keys.extend(test.arguments.iter().map(|it| it.name.as_str()));
-        }
-        keys
-    }
 }
 
 /// The number that an argument in a step's name has.
@@ -240,7 +199,7 @@ impl Kind for DistributionKind {
 }
 
 /// A rate that may be absent.
-const RATE: Optional<Rate> = Optional(Rate, "(as fast as they go)");
+const RATE: Optional<Quantity<f64>> = Optional(Quantity::rate(), "(as fast as they go)");
 
 /// `[workload.sysbench]`
 pub(crate) struct SysbenchReader;
@@ -254,20 +213,20 @@ impl Reader for SysbenchReader {
 }
 
 fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<Sysbench> {
-    let section = &mut Section::of(cx, PATH, node, &KEYS)?;
-    let tables = cx.field(section, "tables", &SmallCount(TABLES), 1);
-    let rows = cx.field(section, "rows", &Count(ROWS), 100_000);
-    let load_connections = SmallCount(LOAD_CONNECTIONS);
+    let section = &mut Section::of(cx, PATH, node)?;
+    let tables = cx.field(section, "tables", &Quantity::count(TABLES), 1);
+    let rows = cx.field(section, "rows", &Quantity::count(ROWS), 100_000);
+    let load_connections = Quantity::count(LOAD_CONNECTIONS);
     let load_connections = cx.field(section, "load-connections", &load_connections, 4);
-    let load_batch = cx.field(section, "load-batch", &SmallCount(LOAD_BATCH), 1_000);
+    let load_batch = cx.field(section, "load-batch", &Quantity::count(LOAD_BATCH), 1_000);
     let secondary_index = cx.field(section, "secondary-index", &Flag, true);
     let primary_key = cx.field(section, "primary-key", &Flag, true);
     let distribution = &DistributionKind;
     let distribution = cx.field(section, "distribution", distribution, Distribution::Uniform);
     let prepared = cx.field(section, "prepared", &Flag, true);
-    let warmup = Time(Duration::ZERO..=TIME_MOST);
+    let warmup = Quantity::time(Duration::ZERO..=TIME_MOST);
     let warmup = cx.field(section, "warmup", &warmup, Duration::from_secs(5));
-    let time = Time(Duration::from_secs(1)..=TIME_MOST);
+    let time = Quantity::time(Duration::from_secs(1)..=TIME_MOST);
     let read_time = cx.field(section, "read-time", &time, Duration::from_secs(10));
     let write_time = cx.field(section, "write-time", &time, Duration::from_secs(10));
     let rate = cx.field(section, "rate", &RATE, None);
@@ -293,10 +252,7 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<S
     };
     let names = step::names::<Sort>(cx, section, &known);
     if names.place == Place::Nowhere {
-        let origin = cx.origin(order.place);
-        if let Some(resolved) = cx.resolved.last_mut() {
-            resolved.origin = origin;
-        }
+        cx.follows_from(order.place);
     } else if order.place != Place::Nowhere {
         cx.report(
             Diagnostic::error(
@@ -327,6 +283,7 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<S
             kind: step(cx, name, place_of(name), section, &known, &defaults),
         }
     });
+    section.finish(cx);
     if names.trusted {
         report_unused(cx, &known, &names, &places);
         report_suffixes(cx, &known, &names);
@@ -357,10 +314,7 @@ fn own_tests(
     setting: &Setting,
 ) -> (Vec<TestText>, Vec<Place>) {
     let path = section.name_of("test");
-    let table = section
-        .take("test")
-        .and_then(|entry| table_of(cx, &path, entry.node))
-        .unwrap_or_default();
+    let table = cx.table(section, "test");
     let (mut tests, mut places) = (Vec::new(), Vec::new());
     for entry in table.entries {
         let place = entry.key_place;
@@ -430,18 +384,12 @@ fn step(
     let is_warm = suffix.is_some_and(|suffix| suffix.starts_with(WARM) && !is_argument(suffix));
 
     let (values, place) = arguments(cx, test, argument, section);
-    let here = if place == Place::Nowhere {
-        name_place
-    } else {
-        place
-    };
+    let here = place.or(name_place);
     let setting = &defaults.setting;
     // What is wrong with the test itself was said.
-    let mut said = Context::new("");
-    let understood = test.with(&mut said, &values, setting);
-    let wrong = said.diagnostics.into_iter();
-    let wrong = wrong.filter(|it| test.trusted && it.severity == Severity::Error);
-    cx.diagnostics.extend(wrong.take(1).map(|wrong| Diagnostic {
+    let (understood, wrong) = test.quietly_with(cx, &values, setting);
+    let wrong = wrong.filter(|_| test.trusted);
+    cx.diagnostics.extend(wrong.map(|wrong| Diagnostic {
         place: here,
         help: vec![format!("this is step {}", code(&name.name))],
         ..wrong
@@ -453,9 +401,9 @@ fn step(
         _ => &defaults.read_time,
     };
     let most = if is_warm { WARM_MOST } else { TIME_MOST };
-    let kind = Time(Duration::from_secs(1)..=TIME_MOST);
+    let kind = Quantity::time(Duration::from_secs(1)..=TIME_MOST);
     let time = cx.inherited(section, "time", &kind, time, time.value.min(most));
-    let kind = Time(Duration::ZERO..=TIME_MOST);
+    let kind = Quantity::time(Duration::ZERO..=TIME_MOST);
     let warmup = if is_warm {
         cx.field(section, "warmup", &kind, Duration::ZERO)
     } else {
@@ -522,9 +470,7 @@ fn arguments(
                     .help("leave it out, or use the test's name with a suffix of your own"),
             );
         }
-        if place == Place::Nowhere {
-            place = field.place;
-        }
+        place = place.or(field.place);
         values.push(field.value);
     }
     (values, place)

@@ -9,7 +9,7 @@ use super::test::{
 };
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::kinds::{Choice, Flag, Optional};
-use crate::reader::{Context, Fault, Kind, Section, table_of, text_of, wrong_type};
+use crate::reader::{Context, Fault, Kind, Section, table_of, tables_of, text_of, wrong_type};
 use crate::tree::{Entry, Node, Value};
 use crate::wording::{code, did_you_mean, list, quoted};
 
@@ -79,6 +79,8 @@ pub(crate) struct TestText {
     place: Place,
     /// All but the arguments.
     node: Node,
+    /// Its text, where it is not a part of the plan's.
+    pub(crate) source: Option<&'static str>,
 }
 
 /// A test, and what else its text says.
@@ -98,8 +100,8 @@ impl TestText {
         place: Place,
         node: Node,
     ) -> Option<Self> {
-        let errors = cx.diagnostics.len();
-        let (node_place, bare) = (node.place, node.bare.clone());
+        let errors = cx.errors();
+        let node_place = node.place;
         let mut table = table_of(cx, path, node)?;
         let path_of_arguments = format!("{path}.arguments");
         let arguments = table
@@ -129,23 +131,45 @@ impl TestText {
         Some(Self {
             name: name.to_owned(),
             arguments: known,
-            trusted: is_right_since(cx, errors),
+            trusted: cx.errors() == errors,
             path: path.to_owned(),
             place,
             node: Node {
                 value: Value::Table(table),
                 place: node_place,
-                bare,
             },
+            source: None,
         })
     }
 
     /// Reads it with its own arguments.
     pub(crate) fn read(&mut self, cx: &mut Context<'_>, setting: &Setting) {
-        let errors = cx.diagnostics.len();
         let values: Vec<i64> = self.arguments.iter().map(|it| it.value).collect();
-        let is_whole = self.with(cx, &values, setting).is_some();
-        self.trusted &= is_whole && is_right_since(cx, errors);
+        self.trusted &= self.with(cx, &values, setting).is_some();
+    }
+
+    /// Reads it with arguments, and returns the first error instead of reporting it.
+    pub(crate) fn quietly_with(
+        &self,
+        cx: &mut Context<'_>,
+        values: &[i64],
+        setting: &Setting,
+    ) -> (Option<Understood>, Option<Diagnostic>) {
+        let mut said;
+        let understood = if let Some(text) = self.source {
+            let mut cx = Context::new(text);
+            let understood = self.with(&mut cx, values, setting);
+            said = cx.diagnostics;
+            understood
+        } else {
+            let (diagnostics, resolved) = (cx.diagnostics.len(), cx.resolved.len());
+            let understood = self.with(cx, values, setting);
+            said = cx.diagnostics.split_off(diagnostics);
+            cx.resolved.truncate(resolved);
+            understood
+        };
+        said.retain(|it| it.severity == Severity::Error);
+        (understood, said.into_iter().next())
     }
 
     /// Reads it with arguments in the order of its own; `None` where it can't be.
@@ -155,8 +179,8 @@ impl TestText {
         values: &[i64],
         setting: &Setting,
     ) -> Option<Understood> {
-        let errors = cx.diagnostics.len();
-        let section = &mut Section::of(cx, &self.path, self.node.clone(), &KEYS)?;
+        let errors = cx.errors();
+        let section = &mut Section::with_keys(cx, &self.path, self.node.clone(), &KEYS)?;
         let group = self.group(cx, section);
         let table = Choice(&[
             ("random", TableChoice::Random),
@@ -188,7 +212,7 @@ impl TestText {
         let defined = reader.parameters(section, &mut shared, Slot::Event);
         let statements = self.statements(&mut reader, section);
         let Scope { used, ranges, .. } = reader.scope;
-        if !is_right_since(cx, errors) {
+        if cx.errors() != errors {
             return None;
         }
         let arguments = self.arguments.iter().map(|it| (it.name.as_str(), it.place));
@@ -216,48 +240,29 @@ impl TestText {
             ("range-2", Group::Range2),
             ("write", Group::Write),
         ]);
-        let name = section.name_of("group");
-        let Some(entry) = section.take("group") else {
+        if section.place_of("group") == Place::Nowhere {
             cx.report(
-                missing(self.place, &name)
+                missing(self.place, &section.name_of("group"))
                     .label("in which group?")
                     .help("add `group = \"point\"`, or `\"range-1\"`, `\"range-2\"`, `\"write\"`"),
             );
-            return Group::Point;
-        };
-        let group = cx.read(&name, &entry.node, &CHOICE);
-        let group = group.unwrap_or(Group::Point);
-        cx.resolve(name, CHOICE.show(&group), entry.node.place);
-        group
+        }
+        let group = cx.given(section, "group", &CHOICE);
+        group.unwrap_or(Group::Point)
     }
 
     fn statements(&self, reader: &mut Reader<'_, '_>, section: &mut Section) -> Vec<TestStatement> {
         let path = section.name_of("statement");
-        let (nodes, place) = match section.take("statement").map(|entry| entry.node) {
-            None => (Vec::new(), self.place),
-            Some(Node {
-                value: Value::List(nodes),
-                place,
-                ..
-            }) => (nodes, place),
-            Some(Node {
-                value: Value::Broken,
-                ..
-            }) => return Vec::new(),
-            Some(node) => {
-                let wrong = wrong_type(&path, &node, "a list of tables");
-                let help = format!("write it with two brackets: `[[{path}]]`");
-                reader.cx.report(wrong.help(help));
-                return Vec::new();
-            }
+        let none = |place| {
+            missing(place, &path)
+                .label("a test without statements")
+                .help(format!("add one: `[[{path}]]`"))
         };
-        if nodes.is_empty() {
-            let label = "a test without statements";
-            let help = format!("add one: `[[{path}]]`");
-            reader
-                .cx
-                .report(missing(place, &path).label(label).help(help));
-        }
+        let Some(entry) = section.take("statement") else {
+            reader.cx.report(none(self.place));
+            return Vec::new();
+        };
+        let nodes = tables_of(reader.cx, &path, entry.node, none);
         let mut weighted = None;
         let mut statements = Vec::new();
         for (number, node) in (1..).zip(nodes) {
@@ -305,12 +310,6 @@ fn scope(setting: &Setting, arguments: impl Iterator<Item = (String, Holds)>) ->
         used: Vec::new(),
         ranges: Vec::new(),
     }
-}
-
-/// Whether nothing but warnings came after the first `count` diagnostics.
-fn is_right_since(cx: &Context<'_>, count: usize) -> bool {
-    let mut since = cx.diagnostics.iter().skip(count);
-    !since.any(|it| it.severity == Severity::Error)
 }
 
 fn missing(place: Place, name: &str) -> Diagnostic {
@@ -369,7 +368,7 @@ fn report_unused<'n>(
 /// Text as the plan writes it: integers without quotes.
 fn shown(node: &Node, text: &str) -> String {
     match node.value {
-        Value::Integer(..) => text.to_owned(),
+        Value::Integer(_) => text.to_owned(),
         _ => quoted(text),
     }
 }
@@ -393,7 +392,7 @@ impl Reader<'_, '_> {
         read: impl FnOnce(&str, &mut Scope) -> Result<T, expression::Wrong>,
     ) -> Option<T> {
         let text = match &node.value {
-            Value::Integer(digits, _) => Ok(digits.as_str()),
+            Value::Integer(digits) => Ok(digits.as_str()),
             _ => text_of(node, || wrong_type(path, node, wanted)),
         };
         let text = match text {
@@ -437,10 +436,7 @@ impl Reader<'_, '_> {
         slot: fn(usize) -> Slot,
     ) -> Vec<(String, Place)> {
         let path = section.name_of("parameters");
-        let table = section
-            .take("parameters")
-            .and_then(|entry| table_of(self.cx, &path, entry.node))
-            .unwrap_or_default();
+        let table = self.cx.table(section, "parameters");
         let mut names = Vec::new();
         for entry in table.entries {
             let (name, place) = (entry.key, entry.key_place);
@@ -464,8 +460,8 @@ impl Reader<'_, '_> {
 
     /// Reads a statement, and the place of its weight.
     fn statement(&mut self, path: &str, node: Node) -> Option<(TestStatement, Option<Place>)> {
-        let errors = self.cx.diagnostics.len();
-        let section = &mut Section::of(self.cx, path, node, &STATEMENT_KEYS)?;
+        let errors = self.cx.errors();
+        let section = &mut Section::with_keys(self.cx, path, node, &STATEMENT_KEYS)?;
         let Some(sql) = section.take("sql") else {
             let message = format!("`{path}` has no `sql`");
             self.cx.report(
@@ -527,7 +523,7 @@ impl Reader<'_, '_> {
                     .label(format!("allowed: {}", PARAMETERS.end())),
             );
         }
-        if is_right_since(self.cx, errors) {
+        if self.cx.errors() == errors {
             let names = names.iter().map(|(name, place)| (name.as_str(), *place));
             report_unused(self.cx, path, &self.scope.used, names);
         }
@@ -569,7 +565,7 @@ impl Reader<'_, '_> {
         let place = node.place;
         let is_table = matches!(node.value, Value::Table(_));
         let (least, most) = if is_table {
-            let mut section = Section::of(self.cx, path, node, &ROWS_KEYS)?;
+            let mut section = Section::with_keys(self.cx, path, node, &ROWS_KEYS)?;
             let mut ends = ROWS_KEYS.map(|key| {
                 let Some(entry) = section.take(key) else {
                     let message = format!("`{path}` has no `{key}`");
@@ -763,15 +759,12 @@ impl Kind for Whole {
 
     fn read(&self, name: &str, node: &Node) -> Result<i64, Fault> {
         match &node.value {
-            Value::Broken => Err(Fault::SAID),
-            Value::Integer(text, number) => number
-                .and_then(|number| i64::try_from(number).ok())
-                .ok_or_else(|| {
-                    let message = format!("{} is out of range: {}", code(name), code(text));
-                    Diagnostic::error("plan::out-of-range", node.place, message)
-                        .label("more than 64 bits")
-                        .into()
-                }),
+            Value::Integer(text) | Value::Bare(text) => text.parse().map_err(|_| {
+                let message = format!("{} is out of range: {}", code(name), code(text));
+                Diagnostic::error("plan::out-of-range", node.place, message)
+                    .label("not an integer of 64 bits")
+                    .into()
+            }),
             _ => Err(wrong_type(name, node, "an integer").into()),
         }
     }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use plan::{Origin, Plan, Severity};
+use plan::{Plan, Severity};
 
 /// A plan of the corpus.
 pub struct Case {
@@ -55,11 +55,7 @@ fn listing(plan: &Plan) -> String {
         .unwrap_or(0);
     let mut lines = String::new();
     for value in &plan.resolved {
-        let origin = match value.origin {
-            Origin::Default => "default".to_owned(),
-            Origin::File { line, column } => format!("{line}:{column}"),
-            Origin::Set => "--set".to_owned(),
-        };
+        let origin = value.origin.trim_start_matches("plan:");
         lines.push_str(&format!(
             "{:width$} = {}  # {origin}\n",
             value.key, value.value
@@ -93,9 +89,10 @@ fn load(config: &plan::Config) -> String {
 fn limits(config: &plan::Config) -> String {
     let memory = config.limits.memory_bytes;
     let cpus = config.limits.cpus.as_ref();
-    let unknown = match config.unknown_options {
-        plan::UnknownOptions::Refuse => "",
-        plan::UnknownOptions::Skip => " skips unknown options",
+    let unknown = if config.skips_unknown_options {
+        " skips unknown options"
+    } else {
+        ""
     };
     let statistics = if config.statistics { " statistics" } else { "" };
     memory.map_or(String::new(), |bytes| format!(" memory {bytes}"))

@@ -65,7 +65,7 @@ fn the_commands_of_the_readme_change_what_they_name() {
         let set = small
             .resolved
             .iter()
-            .filter(|value| value.origin == plan::Origin::Set);
+            .filter(|value| value.origin == "--set");
         assert!(set.count() >= sets.len(), "{command:?}");
     }
 }
@@ -94,4 +94,22 @@ fn the_example_of_a_test_is_understood() {
     assert_eq!(queries("inbox"), 5.0);
     assert_eq!(queries("archive"), 1.0);
     assert_eq!(queries("mixed"), 1.0);
+}
+
+#[test]
+fn every_key_is_documented() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/plan.md");
+    let docs = fs_err::read_to_string(docs).unwrap();
+    for (workload, engine) in [("insert", "null"), ("kv", "rocksdb"), ("sysbench", "null")] {
+        let text = format!("[workload.{workload}]\n[build.x]\n{engine} = \"bundled\"\n");
+        let (plan, _) = plan::parse("plan.toml", &text, &[]).unwrap();
+        let keys = plan.resolved.iter().map(|value| value.key.as_str());
+        let is_table =
+            |key: &str| ["build", "config", "target"].contains(&key.split('.').next().unwrap());
+        let keys = keys.filter(|key| !is_table(key));
+        for key in keys {
+            let name = key.rsplit('.').next().unwrap();
+            assert!(docs.contains(&format!("`{name}`")), "{key}");
+        }
+    }
 }

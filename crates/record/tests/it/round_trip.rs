@@ -283,7 +283,7 @@ fn what_has_no_place_in_the_format_is_refused() {
     assert!(cell.begin_step(1, "l.i0", &[]).is_err());
 
     let mut step = sample::step();
-    step.ops.get_mut("insert").unwrap().service.mean_ns = f64::NAN;
+    step.counters_before[0].value = f64::NAN;
     let error = cell
         .begin_step(2, "l.x", &[])
         .unwrap()

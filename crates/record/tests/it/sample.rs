@@ -5,9 +5,9 @@ use std::path::Path;
 
 use record::{
     Assay, Build, Cell, CellDir, CellRef, Check, Connection, Counter, Cpu, FORMAT, FactDifference,
-    Failure, FileHash, FsyncLatency, HeldUp, Host, HostColumn, Interval, Invocation, Latency,
-    Limit, Ops, Plan, PlanFile, ResolvedValue, Run, RunDir, ServerHost, Setting, Settle, Status,
-    Step, StepKind, StorageSize, Target, Warning, WorkloadSteps, latency_histogram,
+    Failure, FileHash, FsyncLatency, HeldUp, Host, HostColumn, Interval, Invocation, Limit, Ops,
+    Plan, PlanFile, ResolvedValue, Run, RunDir, ServerHost, Setting, Settle, Status, Step,
+    StepKind, StorageSize, Target, Warning, WorkloadSteps, latency_histogram,
 };
 
 pub const HOST_COLUMNS: [HostColumn<'static>; 2] = [
@@ -124,14 +124,13 @@ pub fn run() -> Run {
 
 pub fn cell() -> Cell {
     Cell {
-        target: "bundled.base".into(),
+        key: record::CellKey::new("bundled.base", None, 2, 1),
         build: "bundled".into(),
         config: "base".into(),
         engine: "sqlite".into(),
         engine_version: "3.50.0".into(),
         workload: "insert".into(),
-        clients: 2,
-        repeat: 1,
+
         status: Status::Complete,
         failure: Some(Failure {
             causes: vec!["a".into(), "b".into()],
@@ -177,17 +176,6 @@ fn counters(value: f64) -> Vec<Counter> {
 }
 
 pub fn step() -> Step {
-    let latency = Latency {
-        count: 240,
-        mean_ns: 1_500_000.5,
-        p50_ns: 1_000_447,
-        p90_ns: 2_000_895,
-        p95_ns: 2_000_895,
-        p99_ns: 2_000_895,
-        p99_9_ns: 2_000_895,
-        p99_99_ns: 2_000_895,
-        max_ns: 2_000_123,
-    };
     let insert = Ops {
         offered: 243,
         skipped: 1,
@@ -199,9 +187,6 @@ pub fn step() -> Step {
         errors: BTreeMap::from([("busy".into(), 5)]),
         error_examples: BTreeMap::from([("busy".into(), "database is locked".into())]),
         rate_target_ops_per_s: Some(20.25),
-        service: latency.clone(),
-        response: latency.clone(),
-        failed_service: latency,
     };
     let connection = |client: u32| Connection {
         client,

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use analysis::{ComparedStep, REPEATS_CAP, THROUGHPUT};
-use record::Status;
+use analysis::{ComparedStep, REPEATS_CAP, THROUGHPUT, counted};
+use record::{CellKey, Status};
 
 use super::Comparison;
 use crate::classic::{comparable, ended_early, missing_step};
@@ -12,23 +12,22 @@ use crate::table::{Cell, Tone};
 
 /// A target with so many clients and a variant, all its repeats in one.
 #[derive(Clone, Debug)]
-pub(super) struct Folded<'a> {
-    pub target: &'a str,
-    pub variant: Option<&'a str>,
-    pub clients: u32,
+pub(super) struct Folded {
+    /// Of all repeats.
+    pub cell: CellKey,
     /// Its cells, as indexes of the matrix's lines.
     cells: Vec<usize>,
 }
 
-/// Target, variant, clients, step, metric.
-type Key<'a> = (&'a str, Option<&'a str>, u32, &'a str, &'a str);
+/// Cell, step, metric.
+type Key<'a> = (&'a CellKey, &'a str, &'a str);
 
 /// All that tables are made of.
 pub(super) struct Board<'a> {
     pub base: &'a str,
     pub matrix: Matrix<'a>,
     /// Those that are compared with each other together, the base first among them.
-    pub lines: Vec<Folded<'a>>,
+    pub lines: Vec<Folded>,
     pub comparison: &'a Comparison<'a>,
     rows: BTreeMap<Key<'a>, &'a ComparedStep>,
     has_variants: bool,
@@ -39,30 +38,25 @@ impl<'a> Board<'a> {
     pub(super) fn new(comparison: &'a Comparison<'a>) -> Self {
         let base = comparison.compared.base.as_str();
         let matrix = Matrix::new(comparison.run, comparison.figures);
-        let mut lines: Vec<Folded<'a>> = Vec::new();
+        let mut lines: Vec<Folded> = Vec::new();
         for (index, line) in matrix.lines.iter().enumerate() {
-            let is_same = |folded: &&mut Folded<'_>| {
-                (folded.target, folded.variant, folded.clients)
-                    == (line.target, line.variant, line.clients)
-            };
+            let is_same = |folded: &&mut Folded| folded.cell.is_repeat_of(line.cell);
             match lines.iter_mut().find(is_same) {
                 Some(folded) => folded.cells.push(index),
                 None => lines.push(Folded {
-                    target: line.target,
-                    variant: line.variant,
-                    clients: line.clients,
+                    cell: line.cell.all_repeats(),
                     cells: vec![index],
                 }),
             }
         }
         // The order is that of the matrix: variant, clients, target.
-        lines.sort_by_key(|line| (line.variant, line.clients, line.target != base));
-        let key = |row: &'a ComparedStep| -> Key<'a> {
-            let variant = row.variant.as_deref();
-            (&row.target, variant, row.clients, &row.step, &row.metric)
-        };
-        let variants: BTreeSet<_> = lines.iter().map(|line| line.variant).collect();
-        let clients: BTreeSet<_> = lines.iter().map(|line| line.clients).collect();
+        lines.sort_by(|a, b| {
+            let key = |line: &Folded| line.cell.target != base;
+            (a.cell.load(), key(a)).cmp(&(b.cell.load(), key(b)))
+        });
+        let key = |row: &'a ComparedStep| -> Key<'a> { (&row.cell, &row.step, &row.metric) };
+        let variants: BTreeSet<_> = lines.iter().map(|line| &line.cell.variant).collect();
+        let clients: BTreeSet<_> = lines.iter().map(|line| line.cell.clients).collect();
         Self {
             base,
             rows: comparison
@@ -80,26 +74,19 @@ impl<'a> Board<'a> {
     }
 
     /// The comparison of a line's metric in a step, if there is one.
-    pub(super) fn row(
-        &self,
-        line: &Folded<'_>,
-        step: &str,
-        metric: &str,
-    ) -> Option<&'a ComparedStep> {
-        let key = (line.target, line.variant, line.clients, step, metric);
-        self.rows.get(&key).copied()
+    pub(super) fn row(&self, line: &Folded, step: &str, metric: &str) -> Option<&'a ComparedStep> {
+        self.rows.get(&(&line.cell, step, metric)).copied()
     }
 
     /// Lines that are compared with each other, group by group, the base first in each.
-    pub(super) fn groups(&self) -> impl Iterator<Item = &[Folded<'a>]> {
-        self.lines
-            .chunk_by(|a, b| (a.variant, a.clients) == (b.variant, b.clients))
+    pub(super) fn groups(&self) -> impl Iterator<Item = &[Folded]> {
+        self.lines.chunk_by(|a, b| a.cell.load() == b.cell.load())
     }
 
     /// Whether any of the lines is compared with the base.
-    pub(super) fn has_others(&self, lines: &[Folded<'_>]) -> bool {
-        let has_base = lines.iter().any(|line| line.target == self.base);
-        has_base && lines.iter().any(|line| line.target != self.base)
+    pub(super) fn has_others(&self, lines: &[Folded]) -> bool {
+        let has_base = lines.iter().any(|line| line.cell.target == self.base);
+        has_base && lines.iter().any(|line| line.cell.target != self.base)
     }
 
     /// Heads of the columns that tell lines apart.
@@ -111,46 +98,45 @@ impl<'a> Board<'a> {
     }
 
     /// What stands in these columns.
-    pub(super) fn lead_of(&self, line: &Folded<'_>) -> Vec<String> {
-        let mut texts = vec![line.target.to_string()];
+    pub(super) fn lead_of(&self, line: &Folded) -> Vec<String> {
+        let mut texts = vec![line.cell.target.to_string()];
         texts.extend(
             self.has_variants
-                .then(|| line.variant.unwrap_or_default().to_string()),
+                .then(|| line.cell.variant.clone().unwrap_or_default()),
         );
-        texts.extend(self.has_clients.then(|| line.clients.to_string()));
+        texts.extend(self.has_clients.then(|| line.cell.clients.to_string()));
         texts
     }
 
     /// What lines of a group have in common, where there are several groups: `, cached, 8 clients`.
-    pub(super) fn group_label(&self, lines: &[Folded<'_>]) -> String {
+    pub(super) fn group_label(&self, lines: &[Folded]) -> String {
         let Some(line) = lines.first() else {
             return String::new();
         };
         let mut label = String::new();
-        if let (true, Some(variant)) = (self.has_variants, line.variant) {
+        if let (true, Some(variant)) = (self.has_variants, &line.cell.variant) {
             label += &format!(", {variant}");
         }
         if self.has_clients {
-            let s = if line.clients == 1 { "" } else { "s" };
-            label += &format!(", {} client{s}", line.clients);
+            label += &format!(", {}", counted(line.cell.clients as usize, "client"));
         }
         label
     }
 
     /// The line in one piece of text: `pg17.base cached c8`.
-    pub(super) fn label(&self, line: &Folded<'_>) -> String {
-        let mut label = line.target.to_string();
-        if let (true, Some(variant)) = (self.has_variants, line.variant) {
+    pub(super) fn label(&self, line: &Folded) -> String {
+        let mut label = line.cell.target.to_string();
+        if let (true, Some(variant)) = (self.has_variants, &line.cell.variant) {
             label += &format!(" {variant}");
         }
         if self.has_clients {
-            label += &format!(" c{}", line.clients);
+            label += &format!(" c{}", line.cell.clients);
         }
         label
     }
 
     /// Whether any of a line's repeats missed the rate of writes that a step asks for.
-    pub(super) fn missed_sla(&self, line: &Folded<'_>, step: &str) -> bool {
+    pub(super) fn missed_sla(&self, line: &Folded, step: &str) -> bool {
         self.cells_of(line).any(|cell| {
             cell.row(step)
                 .filter(|row| comparable(row))
@@ -161,7 +147,7 @@ impl<'a> Board<'a> {
 
     /// What stands where there is no comparison: how the step ended, that it was not run, that it has no such figure, or
     /// that the base has not.
-    pub(super) fn nothing(&self, line: &Folded<'_>, step: StepHead<'_>, metric: &str) -> Cell {
+    pub(super) fn nothing(&self, line: &Folded, step: StepHead<'_>, metric: &str) -> Cell {
         let mut rows = self.cells_of(line).filter_map(|cell| cell.row(step.name));
         let ended = self
             .cells_of(line)
@@ -188,12 +174,12 @@ impl<'a> Board<'a> {
     /// The mean of a line's throughput or metric in a step, as it is compared; `None`: there is none, or none is valid.
     pub(super) fn mean(
         &self,
-        line: &Folded<'_>,
-        group: &[Folded<'_>],
+        line: &Folded,
+        group: &[Folded],
         step: &str,
         metric: &str,
     ) -> Option<f64> {
-        let samples = if line.target == self.base {
+        let samples = if line.cell.target == self.base {
             // Every other target of the group has the base's values.
             let mut rows = group
                 .iter()
@@ -217,7 +203,7 @@ impl<'a> Board<'a> {
         metrics
     }
 
-    fn cells_of(&self, line: &Folded<'_>) -> impl Iterator<Item = &Line<'a>> {
+    fn cells_of(&self, line: &Folded) -> impl Iterator<Item = &Line<'a>> {
         let cells = line.cells.clone();
         cells.into_iter().map(|index| &self.matrix.lines[index])
     }

@@ -67,10 +67,10 @@ fn line(compared: &Compared, row: &ComparedStep) -> Vec<Value> {
     let text = Value::text;
     vec![
         text(&compared.base),
-        text(&row.target),
+        text(&row.cell.target),
         text(&row.workload),
-        text(row.variant.as_deref().unwrap_or_default()),
-        Value::Integer(row.clients.into()),
+        text(row.cell.variant.as_deref().unwrap_or_default()),
+        Value::Integer(row.cell.clients.into()),
         text(row.group.as_deref().unwrap_or_default()),
         text(&row.step),
         text(&row.metric),
@@ -102,15 +102,14 @@ fn never_measured<'a>(comparison: &Comparison<'a>) -> Vec<Vec<&'a Unfinished>> {
     let compared = comparison.compared;
     let mut found: Vec<Vec<&Unfinished>> = Vec::new();
     for cell in &comparison.figures.unfinished {
-        let place = (&cell.target, &cell.variant, cell.clients);
         let mut rows = compared.rows.iter();
-        let is_compared = rows.any(|row| (&row.target, &row.variant, row.clients) == place);
-        if is_compared || cell.target == compared.base {
+        let is_compared = rows.any(|row| row.cell.is_repeat_of(&cell.cell));
+        if is_compared || cell.cell.target == compared.base {
             continue;
         }
         let same = found
             .iter_mut()
-            .find(|cells| (&cells[0].target, &cells[0].variant, cells[0].clients) == place);
+            .find(|cells| cells[0].cell.is_repeat_of(&cell.cell));
         match same {
             Some(cells) => cells.push(cell),
             None => found.push(vec![cell]),
@@ -128,10 +127,8 @@ fn without_steps(comparison: &Comparison<'_>, cells: &[&Unfinished]) -> Vec<Valu
     line(
         comparison.compared,
         &ComparedStep {
-            target: first.target.clone(),
+            cell: first.cell.all_repeats(),
             workload: reference.map_or(String::new(), |cell| cell.workload.clone()),
-            variant: first.variant.clone(),
-            clients: first.clients,
             step: String::new(),
             group: None,
             metric: String::new(),
@@ -163,7 +160,7 @@ fn reason(cell: &Unfinished) -> String {
         true => String::new(),
         false => format!(": {causes}"),
     };
-    format!("repeat {} {ended}{causes}", cell.repeat)
+    format!("repeat {} {ended}{causes}", cell.cell.repeat)
 }
 
 /// The unit of a metric, or of throughput, which counts what its step is about.

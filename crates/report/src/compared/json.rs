@@ -54,10 +54,10 @@ fn row(row: &ComparedStep) -> Value {
     };
     let of = |samples: &[Sample]| mean(samples.iter().map(|it| it.value));
     json!({
-        "target": row.target,
+        "target": row.cell.target,
         "workload": row.workload,
-        "variant": row.variant,
-        "clients": row.clients,
+        "variant": row.cell.variant,
+        "clients": row.cell.clients,
         "group": row.group,
         "step": row.step,
         "metric": row.metric,

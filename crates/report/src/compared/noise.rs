@@ -35,8 +35,8 @@ pub(super) fn write(out: &mut Text, compared: &Compared) {
 }
 
 fn table(compared: &Compared, floor: &NoiseFloor) -> Table {
-    let variants: BTreeSet<_> = floor.steps.iter().map(|step| &step.variant).collect();
-    let clients: BTreeSet<_> = floor.steps.iter().map(|step| step.clients).collect();
+    let variants: BTreeSet<_> = floor.steps.iter().map(|step| &step.cell.variant).collect();
+    let clients: BTreeSet<_> = floor.steps.iter().map(|step| step.cell.clients).collect();
     let (has_variants, has_clients) = (variants.len() > 1, clients.len() > 1);
     let mut lead = vec![STEP.to_string()];
     lead.extend(has_variants.then(|| "variant".to_string()));
@@ -50,8 +50,8 @@ fn table(compared: &Compared, floor: &NoiseFloor) -> Table {
     columns.extend(REPEATS.map(|repeats| format!("{repeats} repeats\nshow, %")));
     let rows = floor.steps.iter().map(|step| {
         let mut lead = vec![step.step.clone()];
-        lead.extend(has_variants.then(|| step.variant.clone().unwrap_or_default()));
-        lead.extend(has_clients.then(|| step.clients.to_string()));
+        lead.extend(has_variants.then(|| step.cell.variant.clone().unwrap_or_default()));
+        lead.extend(has_clients.then(|| step.cell.clients.to_string()));
         let ratio = compared.rows.get(step.row).map_or_else(
             || Cell::plain(fixed(step.ratio, 3)),
             |row| super::relative::ratio_cell(row, 3),

@@ -107,9 +107,9 @@ fn of_tests(board: &Board<'_>, metric: &str, group: &str, steps: &[StepHead<'_>]
         .enumerate()
         .map(|(number, lines)| {
             let mut reasons = Footnotes::default();
-            let others: Vec<&Folded<'_>> = lines
+            let others: Vec<&Folded> = lines
                 .iter()
-                .filter(|line| line.target != board.base)
+                .filter(|line| line.cell.target != board.base)
                 .collect();
             let rows = steps
                 .iter()
@@ -136,7 +136,10 @@ fn of_tests(board: &Board<'_>, metric: &str, group: &str, steps: &[StepHead<'_>]
                         board.base
                     ),
                     lead: vec![TEST.to_string()],
-                    columns: others.iter().map(|line| line.target.to_string()).collect(),
+                    columns: others
+                        .iter()
+                        .map(|line| line.cell.target.to_string())
+                        .collect(),
                     rows,
                     across: true,
                     ..Table::default()
@@ -168,13 +171,13 @@ fn decimals(board: &Board<'_>, metric: &str, steps: &[StepHead<'_>]) -> usize {
 fn cell(
     board: &Board<'_>,
     metric: &str,
-    line: &Folded<'_>,
+    line: &Folded,
     step: StepHead<'_>,
     decimals: usize,
     reasons: &mut Footnotes,
 ) -> Cell {
     let missed = metric == THROUGHPUT && board.missed_sla(line, step.name);
-    if line.target == board.base {
+    if line.cell.target == board.base {
         let mut cell = Cell::plain(fixed(1.0, decimals));
         cell.mark = if missed { Tone::SlaMissed.mark() } else { "" }.to_string();
         return cell;

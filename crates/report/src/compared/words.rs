@@ -17,8 +17,8 @@ const PLACES_MAX: usize = 4;
 pub(super) fn title(compared: &Compared) -> String {
     let mut targets: Vec<&str> = Vec::new();
     for row in &compared.rows {
-        if !targets.contains(&row.target.as_str()) {
-            targets.push(&row.target);
+        if !targets.contains(&row.cell.target.as_str()) {
+            targets.push(&row.cell.target);
         }
     }
     match targets[..] {
@@ -157,9 +157,9 @@ const LARGE: f64 = 1.0;
 
 /// Returns the smallest change that the comparisons of a table can show: in the median, and from the most to the least exact.
 pub(super) fn detectable<'a>(
-    lines: &[Folded<'_>],
+    lines: &[Folded],
     steps: &[StepHead<'_>],
-    row: impl Fn(&Folded<'_>, &str) -> Option<&'a ComparedStep>,
+    row: impl Fn(&Folded, &str) -> Option<&'a ComparedStep>,
 ) -> Option<String> {
     let mut changes: Vec<(f64, &str)> = Vec::new();
     for step in steps {

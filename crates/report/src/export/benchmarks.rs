@@ -10,28 +10,11 @@ use std::fmt::Write as _;
 
 use analysis::Row;
 use record::{Status, StepKind};
+use words::metric::GO_BENCHMARKS;
 
 use super::sheet::ExportedRun;
 use crate::matrix::StepHead;
 use crate::operations;
-
-/// Metrics that stand beside throughput: which, the unit there, how many of that unit one is. Less is better of each.
-/// benchstat knows `ns` and `B`, and writes them with the prefix that fits.
-const METRICS: [(&str, &str, f64); 13] = [
-    ("cpupq", "cpu-ns/op", 1e3),
-    ("client_cpu_us_per_op", "client-cpu-ns/op", 1e3),
-    ("server_cpu_us_per_op", "server-cpu-ns/op", 1e3),
-    ("cs/o", "switches/op", 1.0),
-    ("r/o", "reads/op", 1.0),
-    ("rKB/o", "read-B/op", 1024.0),
-    ("wpi", "writes/row", 1.0),
-    ("wKB/o", "written-B/op", 1024.0),
-    ("fsyncs_per_commit", "fsyncs/commit", 1.0),
-    ("w_amp", "write-amp", 1.0),
-    ("stall%", "stall-pct", 1.0),
-    ("dbgb1", "data-B", 1_073_741_824.0),
-    ("rss", "rss-B", 1_073_741_824.0),
-];
 
 /// The text, and what could not be in it.
 #[derive(Clone, Debug, Default)]
@@ -105,15 +88,15 @@ pub fn benchmarks(runs: &[ExportedRun], rows: &[Row]) -> Benchmarks {
     // benchstat compares with the first: that is the base, others follow as they come.
     let mut targets: Vec<&str> = Vec::new();
     for (row, _) in &lines {
-        if !targets.contains(&row.target.as_str()) {
-            targets.push(&row.target);
+        if !targets.contains(&row.cell.target.as_str()) {
+            targets.push(&row.cell.target);
         }
     }
     if let Some(first) = runs.first() {
         targets.sort_by_key(|target| *target != first.run.base);
     }
     for target in targets {
-        let of_target = || lines.iter().filter(|(row, _)| row.target == target);
+        let of_target = || lines.iter().filter(|(row, _)| row.cell.target == target);
         let what: BTreeSet<String> = of_target()
             .map(|(row, _)| {
                 let Row {
@@ -146,8 +129,7 @@ fn result(row: &Row, processors: u32) -> Result<(String, Vec<(String, bool)>), S
             row.reasons.join("; ")
         });
     }
-    let metric = |name: &str| row.metrics.get(name).copied().flatten();
-    let rate = metric("o/s").filter(|&rate| rate > 0.0);
+    let rate = row.metric("o/s").filter(|&rate| rate > 0.0);
     let Some(rate) = rate else {
         return Err("nothing was done in it".to_owned());
     };
@@ -162,10 +144,9 @@ fn result(row: &Row, processors: u32) -> Result<(String, Vec<(String, bool)>), S
         ("ns/op".to_owned(), 1e9 / rate, false),
         (throughput, rate, true),
     ];
-    let metrics = METRICS
-        .iter()
-        .filter_map(|&(name, unit, each)| Some((unit.to_owned(), metric(name)? * each, false)));
-    figures.extend(metrics);
+    figures.extend(GO_BENCHMARKS.iter().filter_map(|&(name, unit, each)| {
+        Some((unit.to_owned(), row.metric(name)? * each, false))
+    }));
     let main = row.main_op.as_ref().and_then(|kind| row.ops.get(kind));
     if let Some(op) = main.filter(|op| op.count > 0) {
         let times = &op.response_us;
@@ -194,10 +175,10 @@ fn name(row: &Row, processors: u32) -> String {
     let first = letters.next().map(|letter| letter.to_ascii_uppercase());
     let workload: String = first.into_iter().chain(letters).collect();
     let mut name = format!("Benchmark{}/step={}", part(&workload), part(&row.step));
-    if let Some(variant) = &row.variant {
+    if let Some(variant) = &row.cell.variant {
         let _ = write!(name, "/variant={}", part(variant));
     }
-    let _ = write!(name, "/clients={}", row.clients);
+    let _ = write!(name, "/clients={}", row.cell.clients);
     if processors > 1 {
         let _ = write!(name, "-{processors}");
     }
@@ -222,13 +203,13 @@ fn one_line(text: &str) -> String {
 
 /// Which step of which cell, for people.
 fn place(row: &Row) -> String {
-    let variant = row.variant.as_ref();
+    let variant = row.cell.variant.as_ref();
     let variant = variant
         .map(|variant| format!("{variant}, "))
         .unwrap_or_default();
     format!(
         "{} of {} ({variant}c{}, r{})",
-        row.step, row.target, row.clients, row.repeat
+        row.step, row.cell.target, row.cell.clients, row.cell.repeat
     )
 }
 

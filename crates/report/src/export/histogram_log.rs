@@ -27,7 +27,7 @@ impl<W: Write> HistogramLog<W> {
         writeln!(sink, "#[{}]", one_line(title))?;
         writeln!(
             sink,
-            "#[Values and Interval_Max are nanoseconds; tags are STEP.KIND.service and STEP.KIND.response]"
+            "#[Values and Interval_Max are nanoseconds; tags are STEP.KIND.service, STEP.KIND.response and STEP.KIND.failed]"
         )?;
         writeln!(sink, "#[StartTime: {seconds} (seconds since epoch)]")?;
         writeln!(sink, "#[BaseTime: {seconds} (seconds since epoch)]")?;

@@ -134,7 +134,8 @@ pub(super) fn settings(sources: &[Source]) -> Markup {
     for (number, source) in sources.iter().enumerate() {
         for cell in source.cells.iter().map(|record| &record.cell) {
             let is_shown = |(other, shown): &(usize, &Cell)| {
-                shown.target == cell.target && (*other == number || shown.settings == cell.settings)
+                shown.key.target == cell.key.target
+                    && (*other == number || shown.settings == cell.settings)
             };
             if !cell.settings.is_empty() && !targets.iter().any(is_shown) {
                 targets.push((number, cell));
@@ -147,7 +148,7 @@ pub(super) fn settings(sources: &[Source]) -> Markup {
         @for (number, cell) in &targets {
             details {
                 summary {
-                    "all settings of " (clean(&cell.target))
+                    "all settings of " (clean(&cell.key.target))
                     @if several { " in run " (number + 1) }
                     " (" (cell.settings.len()) ")"
                 }

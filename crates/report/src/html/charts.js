@@ -28,26 +28,8 @@
     return size > 0 && size < 1e-4 ? value.toExponential(1) : String(+value.toPrecision(3));
   };
 
-  // What the page holds of a curve: see where it is written, in encode.rs.
-  const DIGITS = new Uint8Array(128);
-  [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"].forEach((letter, at) => { DIGITS[letter.charCodeAt(0)] = at; });
-  const decode = ([, count, scale, low, high, text], width, length) => {
-    const gap = 64 ** width - 1;
-    const value = (level) => {
-      if (level === gap) return null;
-      if (scale === 0) return low + ((high - low) * level) / (gap - 1);
-      return level === 0 ? 0 : low * (high / low) ** ((level - 1) / (gap - 2));
-    };
-    const at = (point) => {
-      let level = 0;
-      for (let digit = point * width; digit < (point + 1) * width; digit++) level = level * 64 + DIGITS[text.charCodeAt(digit)];
-      return value(level);
-    };
-    const points = new Array(length).fill(null);
-    const one = text.length === width ? at(0) : undefined;
-    for (let point = 0; point < count; point++) points[point] = one === undefined ? at(point) : one;
-    return points;
-  };
+  // One point alone stands for all.
+  const filled = ([, count, points], length) => Array.from({ length }, (_, at) => at < count ? points[points.length === 1 ? 0 : at] : null);
 
   // What uPlot draws: the values below, a column for each curve, and what each curve is.
   const KINDS = {
@@ -57,12 +39,12 @@
       const step = data.k === 1 ? 1 : data.k / 2;
       const below = Array.from({ length }, (_, at) => at * step);
       const turns = new Map();
-      const curves = data.s.map(([line, , , , , , part]) => {
+      const curves = data.s.map(([line, , , part]) => {
         const turn = turns.get(line) || 0;
         turns.set(line, turn + 1);
         return { line, dash: part === undefined ? Math.floor(line / COLOUR_COUNT) : turn, label: part === undefined ? labels[line] : `${labels[line]} ${part}` };
       });
-      return { at: below, columns: data.s.map((curve) => decode(curve, data.w, length)), curves };
+      return { at: below, columns: data.s.map((curve) => filled(curve, length)), curves };
     },
     // Times at a sixteenth of a nine from each other; the last is that of the slowest operation.
     nines: (data) => {

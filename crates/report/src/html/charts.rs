@@ -5,23 +5,16 @@ use std::collections::BTreeMap;
 use analysis::{Figures, Row};
 
 use crate::html::curve::{Curve, Curves, Drawn, Place, bucket_of};
-use crate::html::encode::{self, Fineness};
+use crate::html::encode;
 use crate::matrix::{Matrix, StepHead};
 
 /// What all curves together should not exceed, so that a report of many targets can still be mailed.
 const BYTES_MAX: usize = 16_000_000;
 
-/// The most points of curves: of the load, of the host, of the engine's counters, of parts; and the letters of a point.
-/// The first of these that keeps a report small enough is taken.
-const LADDER: [([usize; 4], usize); 7] = [
-    ([2000, 2000, 2000, 2000], 3),
-    ([2000, 1000, 1000, 500], 3),
-    ([2000, 1000, 500, 500], 2),
-    ([1000, 500, 500, 250], 2),
-    ([1000, 500, 250, 130], 2),
-    ([500, 250, 130, 130], 2),
-    ([250, 130, 70, 70], 2),
-];
+/// The most points of a curve; where the report would be too large it is halved until it is not.
+const POINTS_MAX: usize = 2000;
+/// Below this a curve says nothing.
+const POINTS_MIN: usize = 60;
 
 /// One chart.
 #[derive(Clone, Debug)]
@@ -61,10 +54,10 @@ impl<'c> Index<'c> {
 fn key(row: &Row) -> Key<'_> {
     (
         row.run,
-        &row.target,
-        row.variant.as_deref(),
-        row.clients,
-        row.repeat,
+        &row.cell.target,
+        row.cell.variant.as_deref(),
+        row.cell.clients,
+        row.cell.repeat,
         &row.step,
     )
 }
@@ -118,97 +111,85 @@ pub(crate) fn of_step<'c>(
     made
 }
 
-/// How many points the curves of a report may have.
+/// The most points that a curve of a report may have. Parts of a line and counters of the engine, of which there are
+/// many, have a quarter of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Budget {
-    points_max: [usize; 4],
-    width: usize,
-}
+pub(crate) struct Budget(usize);
 
 impl Budget {
-    /// The most with which these charts stay small enough.
+    /// Returns the largest with which these charts stay small enough.
     pub(crate) fn of<'c>(charts: impl Iterator<Item = &'c Chart<'c>> + Clone) -> Self {
-        let rungs = LADDER
-            .iter()
-            .map(|&(points_max, width)| Self { points_max, width });
-        let fits = |budget: &Self| {
-            let size: usize = charts.clone().map(|chart| budget.size(chart)).sum();
-            size <= BYTES_MAX
+        let mut budget = Self(POINTS_MAX);
+        let size = |budget: Self| {
+            charts
+                .clone()
+                .map(|chart| budget.size(chart))
+                .sum::<usize>()
         };
-        let (points_max, width) = LADDER[LADDER.len() - 1];
-        rungs
-            .into_iter()
-            .find(fits)
-            .unwrap_or(Self { points_max, width })
-    }
-
-    fn size(&self, chart: &Chart<'_>) -> usize {
-        let (wholes, parts) = (self.fineness(chart), self.fineness_of_parts(chart));
-        let curves = chart.curves.iter();
-        let curves = curves.map(|(_, curve)| encode::size(curve, wholes));
-        let of_parts = chart.parts.iter();
-        let of_parts = of_parts.map(|(_, name, curve)| name.len() + encode::size(curve, parts));
-        curves.sum::<usize>() + of_parts.sum::<usize>()
-    }
-
-    /// How finely the curves of a chart are written.
-    pub(crate) fn fineness(&self, chart: &Chart<'_>) -> Fineness {
-        let points_max = match chart.place {
-            Place::Load | Place::Beside | Place::Cost => self.points_max[0],
-            Place::Host => self.points_max[1],
-            Place::Engine => self.points_max[2],
-        };
-        self.with(points_max, chart.curves.iter().map(|(_, curve)| *curve))
-    }
-
-    /// The same of their parts.
-    pub(crate) fn fineness_of_parts(&self, chart: &Chart<'_>) -> Fineness {
-        self.with(
-            self.points_max[3],
-            chart.parts.iter().map(|(_, _, curve)| *curve),
-        )
-    }
-
-    fn with<'c>(&self, points_max: usize, curves: impl Iterator<Item = &'c Curve>) -> Fineness {
-        let bucket = curves
-            .map(|curve| bucket_of(curve.seconds, points_max).max(curve.bucket))
-            .max();
-        Fineness {
-            bucket: bucket.unwrap_or(1),
-            width: self.width,
+        while size(budget) > BYTES_MAX && budget.0 > POINTS_MIN {
+            budget.0 /= 2;
         }
+        budget
+    }
+
+    fn size(self, chart: &Chart<'_>) -> usize {
+        let (bucket, of_parts) = (self.bucket(chart), self.bucket_of_parts(chart));
+        let wholes = chart.curves.iter();
+        let wholes = wholes.map(|(_, curve)| encode::size(curve, bucket));
+        let parts = chart.parts.iter();
+        let parts = parts.map(|(_, name, curve)| name.len() + encode::size(curve, of_parts));
+        wholes.sum::<usize>() + parts.sum::<usize>()
+    }
+
+    /// Returns how many seconds a bucket of the chart's curves has.
+    pub(crate) fn bucket(self, chart: &Chart<'_>) -> usize {
+        let points_max = if chart.place == Place::Engine {
+            self.0 / 4
+        } else {
+            self.0
+        };
+        bucket(points_max, chart.curves.iter().map(|(_, curve)| *curve))
+    }
+
+    fn bucket_of_parts(self, chart: &Chart<'_>) -> usize {
+        bucket(self.0 / 4, chart.parts.iter().map(|(_, _, curve)| *curve))
     }
 }
 
-/// The curves of a chart as JSON for a script element: `k` seconds in a bucket, `w` letters for a point, the curves.
-pub(crate) fn json(chart: &Chart<'_>, budget: Budget) -> String {
-    let wholes = chart
-        .curves
-        .iter()
-        .map(|(line, curve)| (*line, None, *curve));
-    list(wholes, budget.fineness(chart))
+/// Returns how many seconds a bucket has, so that none of the curves has more than so many points.
+fn bucket<'c>(points_max: usize, curves: impl Iterator<Item = &'c Curve>) -> usize {
+    let buckets = curves.map(|curve| bucket_of(curve.seconds, points_max).max(curve.bucket));
+    buckets.max().unwrap_or(1)
 }
 
-/// The same of their parts.
+/// Returns the curves of a chart as JSON for a script element: `k` seconds in a bucket, and the curves.
+pub(crate) fn json(chart: &Chart<'_>, budget: Budget) -> String {
+    let wholes = chart.curves.iter();
+    list(
+        wholes.map(|(line, curve)| (*line, None, *curve)),
+        budget.bucket(chart),
+    )
+}
+
+/// Returns the curves of its parts likewise.
 pub(crate) fn json_of_parts(chart: &Chart<'_>, budget: Budget) -> String {
-    let parts = chart
-        .parts
-        .iter()
-        .map(|(line, name, curve)| (*line, Some(*name), *curve));
-    list(parts, budget.fineness_of_parts(chart))
+    let parts = chart.parts.iter();
+    list(
+        parts.map(|(line, name, curve)| (*line, Some(*name), *curve)),
+        budget.bucket_of_parts(chart),
+    )
 }
 
 fn list<'c>(
     curves: impl Iterator<Item = (usize, Option<&'c str>, &'c Curve)>,
-    fineness: Fineness,
+    bucket: usize,
 ) -> String {
-    let Fineness { bucket, width } = fineness;
-    let mut out = format!("{{\"k\":{bucket},\"w\":{width},\"s\":[");
+    let mut out = format!("{{\"k\":{bucket},\"s\":[");
     for (at, (line, part, curve)) in curves.enumerate() {
         if at > 0 {
             out.push(',');
         }
-        encode::curve(&mut out, line, part, curve, fineness);
+        encode::curve(&mut out, line, part, curve, bucket);
     }
     out.push_str("]}");
     out
@@ -223,7 +204,7 @@ mod tests {
         let mut figures = Figures::default();
         for (target, values) in [("a.b", [1.0, 2.0]), ("c.d", [3.0, 4.0])] {
             let mut row = row(&[("disk_read_count", &values.map(Some))]);
-            row.target = target.into();
+            row.cell.target = target.into();
             figures.rows.push(row);
         }
         figures
@@ -240,10 +221,10 @@ mod tests {
         assert_eq!(charts.len(), 1);
         assert_eq!(charts[0].title, "reads per second");
         let budget = Budget::of(charts.iter());
-        assert_eq!((budget.points_max, budget.width), LADDER[0]);
+        assert_eq!(budget, Budget(POINTS_MAX));
         assert_eq!(
             json(&charts[0], budget),
-            r#"{"k":1,"w":3,"s":[[0,2,0,1,262143,"AAAAAB"],[1,2,0,3,262145,"AAAAAB"]]}"#
+            r#"{"k":1,"s":[[0,2,[1,2]],[1,2,[3,4]]]}"#
         );
     }
 

@@ -65,10 +65,9 @@ pub(super) mod tests {
 
     pub(in crate::html) fn row(columns: &[(&str, &[Option<f64>])]) -> Row {
         Row {
-            target: "a.b".into(),
+            cell: record::CellKey::new("a.b", None, 1, 1),
             workload: "insert".into(),
-            clients: 1,
-            repeat: 1,
+
             step: "l.i0".into(),
             kind: record::StepKind::Load,
             main_op: Some("insert".into()),

@@ -137,7 +137,7 @@ fn lines(matrix: &Matrix<'_>, step: StepHead<'_>) -> Markup {
 }
 
 fn figure(chart: &Chart<'_>, step: StepHead<'_>, budget: Budget) -> Markup {
-    let bucket = budget.fineness(chart).bucket;
+    let bucket = budget.bucket(chart);
     let parts = !chart.parts.is_empty();
     markup! {
         figure data-log[chart.logarithmic] {

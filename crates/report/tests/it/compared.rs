@@ -44,13 +44,12 @@ fn figures(steps: Steps, repeats: u32) -> Figures {
         for repeat in 1..=repeats {
             for &(step, kind, group, _) in steps {
                 figures.rows.push(Row {
-                    target: target.into(),
+                    cell: record::CellKey::new(target, None, 1, repeat),
                     build: build.into(),
                     config: config.into(),
                     engine: "postgres".into(),
                     workload: "insert".into(),
-                    clients: 1,
-                    repeat,
+
                     step: step.into(),
                     kind,
                     main_op: Some(
@@ -126,10 +125,9 @@ fn row(
     let (.., group, _) = steps.iter().find(|known| known.0 == step).unwrap();
     let is_single = repeats == 1;
     ComparedStep {
-        target: target.into(),
+        cell: record::CellKey::new(target, None, 1, 0),
         workload: "insert".into(),
-        variant: None,
-        clients: 1,
+
         step: step.into(),
         group: group.map(str::to_owned),
         metric: metric.into(),
@@ -465,10 +463,7 @@ fn a_target_that_did_not_get_to_a_step_is_told() {
     run.cells = vec![CellRef::new(BASE, "insert", None, 1, 1)];
     let cell = |target: &str, repeat: u32, causes: &[&str]| Unfinished {
         run: 0,
-        target: target.into(),
-        variant: None,
-        clients: 1,
-        repeat,
+        cell: record::CellKey::new(target, None, 1, repeat),
         status: (!causes.is_empty()).then_some(Status::Failed),
         causes: causes.iter().map(|&cause| cause.to_owned()).collect(),
     };
@@ -602,9 +597,9 @@ fn what_has_no_base_or_failed_is_said() {
     let mut figures = figures(INSERT, 1);
     figures
         .rows
-        .retain(|row| row.step != "qr100" || row.target != BASE);
+        .retain(|row| row.step != "qr100" || row.cell.target != BASE);
     for row in &mut figures.rows {
-        if row.step == "l.x" && row.target == TARGETS[1] {
+        if row.step == "l.x" && row.cell.target == TARGETS[1] {
             row.status = Status::Failed;
             row.valid = false;
         }

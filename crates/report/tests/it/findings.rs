@@ -17,10 +17,13 @@ fn repeated() -> Figures {
     for repeat in 1..=3_u32 {
         for row in &once.rows {
             let mut row = Row {
-                repeat,
+                cell: record::CellKey {
+                    repeat,
+                    ..row.cell.clone()
+                },
                 ..row.clone()
             };
-            let is_second = row.target == source(FOUR).run.targets[1].name;
+            let is_second = row.cell.target == source(FOUR).run.targets[1].name;
             let off = 1.0 + 0.001 * f64::from(repeat);
             let time = off * if is_second { 200.0 } else { 100.0 };
             for name in ["ips", "qps"] {

@@ -105,7 +105,7 @@ fn text_from_outside_stays_text() {
             .map(|(kind, op)| (kind + evil, op))
             .collect();
         row.counters.insert(evil.to_string(), 1.0);
-        row.target += evil;
+        row.cell.target += evil;
     }
     source.run.name = evil.to_string();
     source.run.plan.text = evil.to_string();
@@ -119,7 +119,7 @@ fn text_from_outside_stays_text() {
     source.run.builds[0].source = evil.to_string();
     source.run.base += evil;
     for record in &mut source.cells {
-        record.cell.target += evil;
+        record.cell.key.target += evil;
         record.cell.settings[0].value += evil;
         record.steps[0].name = evil.to_string();
     }
@@ -149,7 +149,7 @@ fn a_second_without_work_is_drawn_as_zero() {
     insert.rows = vec![700, 0, 650];
     let report = html(&[source(SMALL)], &figures);
     assert!(
-        report.contains("\"s\":[[0,3,0,0,262142,\"AK8AAAAKK\"],"),
+        report.contains("\"s\":[[0,3,[700,0,650]],"),
         "{}",
         &report[report.find("\"k\"").unwrap()..][..120]
     );
@@ -191,7 +191,7 @@ fn a_report_of_a_record_that_was_read_once_has_its_curves() {
     let whole: Vec<(&str, &str, bool)> = figures
         .rows
         .iter()
-        .map(|row| (row.target.as_str(), row.step.as_str(), row.valid))
+        .map(|row| (row.cell.target.as_str(), row.step.as_str(), row.valid))
         .collect();
     assert_eq!(
         whole,
@@ -232,7 +232,7 @@ fn repeats_are_compared_with_intervals() {
     let mut figures = Figures::default();
     for repeat in 1..=5 {
         for mut row in once.rows.clone() {
-            row.repeat = repeat;
+            row.cell.repeat = repeat;
             for value in row.metrics.values_mut().flatten() {
                 *value *= 1.0 + f64::from(repeat) / 1000.0;
             }

@@ -201,9 +201,9 @@ fn row(target: usize, (step, kind, main, per_second): (&str, StepKind, &'static 
         StepKind::Load => (Some(per_second), None),
         _ => (is_beside.then_some(puts), Some(per_second)),
     };
-    let mut metrics: BTreeMap<&'static str, Option<f64>> = analysis::METRICS
-        .into_iter()
-        .map(|name| (name, None))
+    let mut metrics: BTreeMap<&'static str, Option<f64>> = words::METRICS
+        .iter()
+        .map(|metric| (metric.name, None))
         .collect();
     metrics.extend(of_tree);
     metrics.extend([
@@ -225,15 +225,13 @@ fn row(target: usize, (step, kind, main, per_second): (&str, StepKind, &'static 
     ]);
     Row {
         run: 0,
-        target: TARGETS[target].to_string(),
+        cell: record::CellKey::new(TARGETS[target], None, 1, 1),
         build: TARGETS[target].split('.').next().unwrap().to_string(),
         config: "leveled".to_string(),
         engine: "rocksdb".to_string(),
         engine_version: "RocksDB".to_string(),
         workload: "kv".to_string(),
-        variant: None,
-        clients: 1,
-        repeat: 1,
+
         step: step.to_string(),
         kind,
         main_op: Some(main.to_string()),
@@ -316,7 +314,7 @@ fn reads_of_trees_that_were_not_alike_are_warned_of() {
     for row in figures
         .rows
         .iter_mut()
-        .filter(|row| row.target == TARGETS[1])
+        .filter(|row| row.cell.target == TARGETS[1])
     {
         row.metrics.insert("l0_files_begin", Some(3.0));
     }

@@ -315,15 +315,13 @@ fn row(
     ]);
     Row {
         run: 0,
-        target: name.to_string(),
+        cell: record::CellKey::new(name, None, size.clients as u32, 1),
         build: build.to_string(),
         config: config.to_string(),
         engine: "postgres".to_string(),
         engine_version: "17.2".to_string(),
         workload: "insert".to_string(),
-        variant: None,
-        clients: size.clients as u32,
-        repeat: 1,
+
         step: step.to_string(),
         kind,
         queries_per_event: None,
@@ -510,7 +508,7 @@ pub fn figures(size: Size) -> Figures {
     if let Some(row) = figures
         .rows
         .iter_mut()
-        .find(|row| row.target == last && row.step == "l.x")
+        .find(|row| row.cell.target == last && row.step == "l.x")
     {
         row.valid = false;
         row.reasons =
@@ -529,10 +527,7 @@ pub fn figures(size: Size) -> Figures {
     figures.rows.extend([first, second]);
     figures.unfinished.push(Unfinished {
         run: 0,
-        variant: None,
-        target: "pg99.broken".to_string(),
-        clients: size.clients as u32,
-        repeat: 1,
+        cell: record::CellKey::new("pg99.broken", None, size.clients as u32, 1),
         status: Some(Status::Failed),
         causes: vec![
             "step `l.x` failed".to_string(),
@@ -615,11 +610,8 @@ pub fn source(size: Size) -> Source {
         cells: targets
             .iter()
             .map(|target| CellRef {
-                target: target.name.clone(),
+                key: record::CellKey::new(&target.name.clone(), None, size.clients as u32, 1),
                 workload: "insert".to_string(),
-                variant: None,
-                clients: size.clients as u32,
-                repeat: 1,
                 path: format!("cells/{}/c{}/r1", target.name, size.clients),
             })
             .collect(),
@@ -642,10 +634,9 @@ fn cell(target: &Target, size: Size) -> CellRecord {
     let broken = target.name == "pg99.broken";
     CellRecord {
         cell: record::Cell {
-            target: target.name.clone(),
+            key: record::CellKey::new(&target.name.clone(), None, size.clients as u32, 1),
             engine: target.engine.clone(),
-            clients: size.clients as u32,
-            repeat: 1,
+
             status: if broken {
                 Status::Failed
             } else {
@@ -702,8 +693,8 @@ pub fn matrix_of(size: Size, clients: &[u32], variants: &[&str]) -> Figures {
             figures
                 .rows
                 .extend(once.rows.iter().cloned().map(|mut row| {
-                    row.variant = Some(variant.to_string());
-                    row.clients = clients;
+                    row.cell.variant = Some(variant.to_string());
+                    row.cell.clients = clients;
                     for name in ["ips", "qps"] {
                         let value = row.metrics.get_mut(name);
                         if let Some(Some(value)) = value {
@@ -713,8 +704,8 @@ pub fn matrix_of(size: Size, clients: &[u32], variants: &[&str]) -> Figures {
                     row
                 }));
             let unfinished = once.unfinished.iter().cloned().map(|mut cell| {
-                cell.variant = Some(variant.to_string());
-                cell.clients = clients;
+                cell.cell.variant = Some(variant.to_string());
+                cell.cell.clients = clients;
                 cell
             });
             figures.unfinished.extend(unfinished);

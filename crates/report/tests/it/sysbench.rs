@@ -66,15 +66,13 @@ fn row(target: usize, (step, group, rate): (&str, Option<&str>, f64)) -> Row {
     };
     Row {
         run: 0,
-        target: format!("{}.z11a", BUILDS[target]),
+        cell: record::CellKey::new(&format!("{}.z11a", BUILDS[target]), None, 1, 1),
         build: BUILDS[target].to_string(),
         config: "z11a".to_string(),
         engine: "mysql".to_string(),
         engine_version: "8.0".to_string(),
         workload: "sysbench".to_string(),
-        variant: None,
-        clients: 1,
-        repeat: 1,
+
         step: step.to_string(),
         kind,
         main_op: Some(main_op.to_string()),
@@ -273,17 +271,14 @@ fn a_failed_warm_up_leaves_its_mark_on_the_first_test() {
     let mut figures = figures(2);
     let rows = &mut figures.rows;
     rows.retain(|row| {
-        row.target != "my8040.z11a" || STEPS[..3].iter().any(|(step, ..)| row.step == *step)
+        row.cell.target != "my8040.z11a" || STEPS[..3].iter().any(|(step, ..)| row.step == *step)
     });
     let warm = rows.last_mut().unwrap();
     (warm.status, warm.valid) = (Status::Failed, false);
     warm.reasons = vec!["the server ended".to_string()];
     figures.unfinished.push(Unfinished {
         run: 0,
-        target: "my8040.z11a".to_string(),
-        variant: None,
-        clients: 1,
-        repeat: 1,
+        cell: record::CellKey::new("my8040.z11a", None, 1, 1),
         status: Some(Status::Failed),
         causes: Vec::new(),
     });
@@ -305,7 +300,7 @@ fn of_more_targets_than_tests_each_is_a_row() {
     let once = figures.rows.clone();
     for number in 0..12 {
         figures.rows.extend(once.iter().cloned().map(|mut row| {
-            row.target = format!("my8028.c{number}");
+            row.cell.target = format!("my8028.c{number}");
             row
         }));
     }
@@ -319,7 +314,7 @@ fn of_more_targets_than_tests_each_is_a_row() {
 fn numbers_of_clients_have_tables_of_their_own() {
     let mut figures = figures(2);
     let more = figures.rows.clone().into_iter().map(|mut row| {
-        row.clients = 8;
+        row.cell.clients = 8;
         row
     });
     figures.rows.extend(more.collect::<Vec<_>>());
@@ -398,7 +393,7 @@ fn known(figures: &Figures) -> String {
 fn scans_of_minutes_keep_three_digits_and_tell_the_rows_that_pass() {
     let mut figures = figures(2);
     for row in figures.rows.iter_mut().filter(|row| row.step == "scan") {
-        let rate = if row.target.starts_with("my8040") {
+        let rate = if row.cell.target.starts_with("my8040") {
             1.0 / 41.0
         } else {
             1.0 / 34.0
@@ -444,7 +439,7 @@ fn a_test_most_of_whose_events_fail_is_marked_and_told() {
 fn tests_held_to_a_rate_have_it_beside_what_they_had() {
     let mut figures = figures(2);
     for row in figures.rows.iter_mut().filter(|row| row.step == "insert") {
-        let achieved = if row.target.starts_with("my8040") {
+        let achieved = if row.cell.target.starts_with("my8040") {
             9_000.0
         } else {
             9_990.0
@@ -473,7 +468,7 @@ fn tests_held_to_a_rate_have_it_beside_what_they_had() {
 fn others_on_the_host_are_one_line_whatever_the_number_of_steps_and_one_where_targets_differ() {
     let mut figures = figures(2);
     for row in &mut figures.rows {
-        let is_base = row.target.starts_with("my8028");
+        let is_base = row.cell.target.starts_with("my8028");
         let percent = match (is_base, row.step.as_str()) {
             (true, "scan") => 78.0,
             (true, _) => 56.0,

@@ -27,15 +27,15 @@ fn lines_are_compared_with_the_base_of_their_own_clients_and_repeat() {
     figures.unfinished.clear();
     figures
         .rows
-        .retain(|row| row.target != "pg99.broken" && row.step == "l.i0");
+        .retain(|row| row.cell.target != "pg99.broken" && row.step == "l.i0");
     let once = figures.rows.clone();
     for (clients, repeat, ips) in [(8, 1, 100_000.0), (8, 2, 50_000.0)] {
         for row in &once {
             let mut row = row.clone();
-            (row.clients, row.repeat) = (clients, repeat);
+            (row.cell.clients, row.cell.repeat) = (clients, repeat);
             row.metrics.insert(
                 "ips",
-                Some(if row.target == "pg15.base" {
+                Some(if row.cell.target == "pg15.base" {
                     ips
                 } else {
                     60_000.0
@@ -338,8 +338,12 @@ fn a_name_cannot_command_the_terminal() {
     let mut figures = figures(SMALL);
     let mut run = source(SMALL).run;
     run.name = "evil\u{1b}]0;title\u{7}".to_string();
-    for row in figures.rows.iter_mut().filter(|row| row.target == run.base) {
-        row.target = "pg\u{1b}[31m\r\u{9b}2J\u{202e}.base".to_string();
+    for row in figures
+        .rows
+        .iter_mut()
+        .filter(|row| row.cell.target == run.base)
+    {
+        row.cell.target = "pg\u{1b}[31m\r\u{9b}2J\u{202e}.base".to_string();
         row.valid = false;
         row.reasons = vec!["server says \u{1b}[2J\nbye".to_string()];
     }
@@ -421,10 +425,11 @@ fn csv_leaves_empty_what_is_not_applicable() {
 fn heads(others: impl Fn(&str) -> f64) -> [String; 2] {
     let mut figures = figures(SMALL);
     figures.unfinished.clear();
-    figures.rows.retain(|row| row.target != "pg99.broken");
+    figures.rows.retain(|row| row.cell.target != "pg99.broken");
     for row in &mut figures.rows {
         (row.valid, row.reasons) = (true, Vec::new());
-        row.metrics.insert("others%", Some(others(&row.target)));
+        row.metrics
+            .insert("others%", Some(others(&row.cell.target)));
     }
     let coloured = TableStyle {
         colour: true,

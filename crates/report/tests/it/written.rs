@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use record::{
-    Cell, Connection, Counter, HostColumn, Interval, Latency, Ops, RunDir, Status, Step, StepKind,
+    Cell, Connection, Counter, HostColumn, Interval, Ops, RunDir, Status, Step, StepKind,
     StepWriter,
 };
 
@@ -89,16 +89,14 @@ pub fn write(results: &Path, size: Size) -> RunDir {
                     for (number, step) in size.steps.iter().enumerate() {
                         write_step(&cell, size, target, number, *step);
                     }
-                    let (build, config) = reference.target.split_once('.').unwrap();
+                    let (build, config) = reference.key.target.split_once('.').unwrap();
                     cell.write(&Cell {
-                        target: reference.target.clone(),
+                        key: reference.key.clone(),
                         build: build.to_string(),
                         config: config.to_string(),
                         engine: "postgres".to_string(),
                         engine_version: "17.2".to_string(),
                         workload: "insert".to_string(),
-                        clients: reference.clients,
-                        repeat: 1,
                         status: Status::Complete,
                         settings: source.cells[target].cell.settings.clone(),
                         ..Cell::default()
@@ -199,7 +197,7 @@ fn write_step(
         }
         writer.intervals(&rows).unwrap();
     }
-    write_latencies(&mut writer, &mut step, seed);
+    write_latencies(&mut writer, &step, seed);
     let mut host: Vec<Option<i64>> = vec![Some(1 << 33); columns.len()];
     let mut counters: Vec<Counter> = (0..COUNTER_COUNT).map(counter).collect();
     step.counters_before = counters.clone();
@@ -251,8 +249,8 @@ fn counter(at: usize) -> Counter {
 }
 
 /// The times of all operations, as if they had ended in the first second.
-fn write_latencies(writer: &mut StepWriter, step: &mut Step, seed: u64) {
-    for (kind, ops) in &mut step.ops {
+fn write_latencies(writer: &mut StepWriter, step: &Step, seed: u64) {
+    for (kind, ops) in &step.ops {
         for (factor, time) in [(1.0, "service"), (1.3, "response")] {
             let mut histogram = record::latency_histogram();
             let mut left = ops.ok;
@@ -269,22 +267,6 @@ fn write_latencies(writer: &mut StepWriter, step: &mut Step, seed: u64) {
                 let count = count.min(left);
                 left -= count;
                 histogram.record_n(ns as u64, count).unwrap();
-            }
-            let latency = Latency {
-                count: histogram.len(),
-                mean_ns: histogram.mean(),
-                p50_ns: histogram.value_at_quantile(0.5),
-                p90_ns: histogram.value_at_quantile(0.9),
-                p95_ns: histogram.value_at_quantile(0.95),
-                p99_ns: histogram.value_at_quantile(0.99),
-                p99_9_ns: histogram.value_at_quantile(0.999),
-                p99_99_ns: histogram.value_at_quantile(0.9999),
-                max_ns: histogram.max(),
-            };
-            if factor > 1.0 {
-                ops.response = latency;
-            } else {
-                ops.service = latency;
             }
             writer
                 .latency(0, &format!("{kind}.{time}"), &histogram)

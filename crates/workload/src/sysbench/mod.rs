@@ -24,8 +24,7 @@ use engine::{
 use plan::sysbench::{TableChoice, Test};
 use plan::{Checks, Distribution, SysbenchStepKind};
 
-pub use crate::insert::Check;
-use crate::{Program, Random, Schedule, Task};
+use crate::{Accounts, Check, Random, Schedule, Task};
 use connection::{
     Batches, ByTable, Changes, Control, Indexer, Loader, OfTable, Runner, Transactions,
 };
@@ -93,11 +92,6 @@ impl Sysbench {
         &self.plan
     }
 
-    /// Returns what a step does.
-    pub fn kind(&self, step: Step) -> &SysbenchStepKind {
-        &self.plan.steps[step.number].kind
-    }
-
     /// Its tables.
     pub fn tables(&self) -> &[Table] {
         &self.tables
@@ -146,7 +140,7 @@ impl Sysbench {
     /// # Errors
     /// The engine's own; what is wrong with a test.
     pub fn connections<E: SqlEngine>(&self, step: Step, engine: &E) -> Result<Vec<Task>, Error> {
-        match self.kind(step) {
+        match &self.plan.steps[step.number].kind {
             SysbenchStepKind::Settle => Ok(Vec::new()),
             SysbenchStepKind::Load => self.loaders(engine),
             SysbenchStepKind::Index => self.indexers(engine),
@@ -339,23 +333,15 @@ impl Sysbench {
     }
 
     /// Takes in what the connections of a step did, whether or not it was completed; also of a warm-up.
-    ///
-    /// # Errors
-    /// None today: programs of this workload know by themselves what they did.
-    pub fn apply<'a>(
-        &mut self,
-        step: Step,
-        programs: impl IntoIterator<Item = &'a mut Box<dyn Program>>,
-    ) -> Result<(), Error> {
+    pub fn apply(&mut self, step: usize, accounts: &Accounts) {
         // All together: one connection may have deleted what another inserted.
         let mut sums = vec![Changes::default(); self.ledgers.len()];
-        for program in programs {
-            let account = program.account(0)?;
+        for (_, account) in accounts {
             for (table, changes) in account.downcast_ref::<ByTable>().into_iter().flatten() {
                 sums[*table as usize].add(*changes);
             }
         }
-        let kind = &self.plan.steps[step.number].kind;
+        let kind = &self.plan.steps[step].kind;
         for (ledger, sum) in self.ledgers.iter_mut().zip(sums) {
             ledger.apply(sum);
             match kind {
@@ -365,18 +351,14 @@ impl Sysbench {
             }
         }
         self.has_just_loaded = *kind == SysbenchStepKind::Load;
-        Ok(())
     }
 
-    /// Compares the tables with what is known of them, as far as the plan wants it.
+    /// Compares the tables with what is known of them, as far as the plan wants it, which is at least their keys.
     ///
     /// # Errors
     /// The engine's own.
     pub fn check<E: SqlEngine>(&self, engine: &E) -> Result<Vec<Check>, Error> {
         let mut checks = Vec::new();
-        if !engine.capabilities().stores_data || self.plan.terms.checks == Checks::Off {
-            return Ok(checks);
-        }
         let mut session = engine.connect()?;
         let indexed = self.is_indexed();
         for (number, table) in self.tables.iter().enumerate() {

@@ -7,7 +7,7 @@ use engine::sqlite::{Sqlite, SqliteDialect};
 use engine::{Interrupt, Outcome};
 
 use super::*;
-use crate::Next;
+use crate::{Next, Program};
 
 mod mixes;
 mod takeover;
@@ -112,8 +112,13 @@ fn on<E: SqlEngine>(sysbench: &mut Sysbench, name: &str, engine: &E, events: usi
         }
     }
     let programs = tasks.iter_mut().map(|task| &mut task.program);
-    sysbench.apply(step, programs).unwrap();
+    sysbench.apply(step.number, &accounts(programs));
     (rows, wrong)
+}
+
+fn accounts<'a>(programs: impl IntoIterator<Item = &'a mut Box<dyn Program>>) -> Accounts {
+    let account = |program: &mut Box<dyn Program>| (0, program.account(0).unwrap());
+    programs.into_iter().map(account).collect()
 }
 
 fn step(sysbench: &Sysbench, name: &str) -> Step {
@@ -703,7 +708,7 @@ fn what_one_connection_deleted_another_may_have_inserted() {
         }
     }
     let step = step(&sysbench, "insert");
-    sysbench.apply(step, &mut programs).unwrap();
+    sysbench.apply(step.number, &accounts(&mut programs));
     assert_eq!(sysbench.rows(), 20);
 }
 
@@ -904,7 +909,7 @@ fn transactions_that_write_at_the_same_time_wait_for_each_other() {
         }
     });
     let programs = tasks.iter_mut().map(|task| &mut task.program);
-    sysbench.apply(step, programs).unwrap();
+    sysbench.apply(step.number, &accounts(programs));
     assert_eq!(sysbench.rows(), 50);
     assert_checks(&sysbench, &engine, 3);
 }

@@ -276,7 +276,7 @@ fn a_step_that_only_reads_is_not_explained_by_writes_or_fsyncs() {
     let fast = of(0.5, 100.0, 50.0, 3.0);
     let mut slow_reads = figures(&fast);
     for row in &mut slow_reads.rows {
-        let is_base = row.target == "a.c";
+        let is_base = row.cell.target == "a.c";
         row.metrics
             .insert("op_read_us", Some(if is_base { 400.0 } else { 0.5 }));
         row.metrics
@@ -382,11 +382,11 @@ fn a_part_that_varies_as_much_as_it_changed_is_no_cause() {
     let mut figures = reads(CACHED, (25_000.0, CACHED));
     let lock = [2.0, 30.0, 1.0, 80.0, 3.0];
     for row in &mut figures.rows {
-        let is_base = row.target == "a.c";
+        let is_base = row.cell.target == "a.c";
         let us = if is_base {
             2.0
         } else {
-            lock[row.repeat as usize - 1]
+            lock[row.cell.repeat as usize - 1]
         };
         row.metrics.insert("op_lock_us", Some(us));
         row.metrics.insert("op_rest_us", Some(0.0));
@@ -459,7 +459,11 @@ fn an_invalid_row_explains_nothing() {
         &only(&figures, FindingKind::Cpu),
         &["21% more CPU per query"],
     );
-    for row in figures.rows.iter_mut().filter(|row| row.target == "a.c") {
+    for row in figures
+        .rows
+        .iter_mut()
+        .filter(|row| row.cell.target == "a.c")
+    {
         row.valid = false;
     }
     assert_eq!(found(&figures), []);
@@ -572,7 +576,10 @@ fn stalled(figures: &mut Figures, seconds: impl Fn(&Row) -> usize) {
 #[test]
 fn seconds_without_progress_explain_a_mean_where_most_repeats_have_them() {
     let mut figures = reads(CACHED, (24_000.0, CACHED));
-    stalled(&mut figures, |row| if row.target == "b.c" { 20 } else { 0 });
+    stalled(
+        &mut figures,
+        |row| if row.cell.target == "b.c" { 20 } else { 0 },
+    );
     let finding = only(&figures, FindingKind::Stall);
     says(
         &finding,
@@ -582,8 +589,8 @@ fn seconds_without_progress_explain_a_mean_where_most_repeats_have_them() {
         ],
     );
     // Two repeats of five are not what the verdict is of.
-    stalled(&mut figures, |row| match row.target.as_str() {
-        "b.c" if row.repeat <= 2 => 50,
+    stalled(&mut figures, |row| match row.cell.target.as_str() {
+        "b.c" if row.cell.repeat <= 2 => 50,
         _ => 0,
     });
     assert_eq!(causes(&found(&figures)), []);
@@ -595,7 +602,7 @@ fn a_level_that_changed_in_most_repeats_explains_a_mean() {
     stalled(&mut figures, |_| 0);
     let shift = |figures: &mut Figures, repeats: u32| {
         for row in &mut figures.rows {
-            let is_shifted = row.target == "b.c" && row.repeat <= repeats;
+            let is_shifted = row.cell.target == "b.c" && row.cell.repeat <= repeats;
             let quality = row.quality.as_mut().unwrap();
             quality.shift_count = usize::from(is_shifted);
             quality.shifts = vec![
@@ -630,7 +637,7 @@ fn write_stalls_come_with_what_makes_them() {
     ]);
     says_not(&only(&figures, FindingKind::WriteStalls), &["because"]);
     for row in &mut figures.rows {
-        let (l0, pending) = match row.target.as_str() {
+        let (l0, pending) = match row.cell.target.as_str() {
             "a.c" => (1089.0, 1207.0),
             _ => (285.0, 12_585.0),
         };
@@ -684,7 +691,7 @@ fn the_counter_that_moved_most_is_evidence_and_zero_does_not_make_it() {
     let mut figures = reads(CACHED, (25_000.0, DEAR));
     // Per query: 1 -> 6 rows read, 0 -> one deadlock in all, and a counter that is of no use.
     for row in &mut figures.rows {
-        let (read, deadlocks) = match row.target.as_str() {
+        let (read, deadlocks) = match row.cell.target.as_str() {
             "a.c" => (3e6, 0.0),
             _ => (15e6, 1.0),
         };
@@ -702,7 +709,11 @@ fn the_counter_that_moved_most_is_evidence_and_zero_does_not_make_it() {
             .any(|it| it.name == "row_read_count")
     };
     assert!(named(&figures));
-    for row in figures.rows.iter_mut().filter(|row| row.target == "b.c") {
+    for row in figures
+        .rows
+        .iter_mut()
+        .filter(|row| row.cell.target == "b.c")
+    {
         row.engine = "postgres".to_owned();
     }
     assert!(!named(&figures));

@@ -30,7 +30,7 @@ fn figures() -> Figures {
 #[track_caller]
 fn changed(mut figures: Figures, set: impl Fn(&mut Row, bool)) -> Finding {
     for row in &mut figures.rows {
-        let is_base = row.target == "a.c";
+        let is_base = row.cell.target == "a.c";
         set(row, is_base);
     }
     let mut findings = found(&figures);
@@ -54,13 +54,15 @@ fn repeats_that_took_turns_have_no_caveat() {
 #[test]
 fn repeats_that_did_not_take_turns_or_are_of_other_runs_are_doubted() {
     let mut figures = figures();
-    figures.rows.sort_by(|a, b| a.target.cmp(&b.target));
+    figures
+        .rows
+        .sort_by(|a, b| a.cell.target.cmp(&b.cell.target));
     says(
         &only(&figures, FindingKind::Cpu),
         &["base and target did not take turns"],
     );
     for row in &mut figures.rows {
-        row.run = usize::from(row.target == "b.c");
+        row.run = usize::from(row.cell.target == "b.c");
     }
     let finding = only(&figures, FindingKind::Cpu);
     says(
@@ -125,7 +127,7 @@ fn the_debt_of_the_step_before_is_mentioned() {
     let mut figures = figures();
     let mut rows = Vec::new();
     for row in figures.rows {
-        let dead = if row.target == "a.c" {
+        let dead = if row.cell.target == "a.c" {
             200_000.0
         } else {
             5_000_000.0
@@ -217,7 +219,7 @@ fn the_clock_is_a_caveat_of_own_cpu_too() {
         changed(figures(), move |row, is_base| {
             set_metric("cpu_mhz", base, 2720.0)(row, is_base);
             row.metrics
-                .insert("qps", Some(20_000.0 + f64::from(row.repeat)));
+                .insert("qps", Some(20_000.0 + f64::from(row.cell.repeat)));
         })
     };
     assert_eq!(with(2720.0).kind, FindingKind::HiddenCost);

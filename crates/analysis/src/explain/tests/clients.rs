@@ -127,9 +127,9 @@ fn rates(targets: &[(&str, [f64; 5])]) -> Figures {
     for row in &mut figures.rows {
         let (_, rates) = targets
             .iter()
-            .find(|(target, _)| *target == row.target)
+            .find(|(target, _)| *target == row.cell.target)
             .unwrap();
-        let achieved = rates[row.repeat as usize - 1];
+        let achieved = rates[row.cell.repeat as usize - 1];
         let met = achieved >= 0.95 * 8000.0;
         row.sla = Some(Sla {
             kind: "insert".to_owned(),
@@ -187,7 +187,7 @@ fn one_repeat_that_missed_its_rate_is_no_finding_nor_is_one_batch() {
     // A step of a second at 100 rows/s, 50 rows a commit, of which one came too late: in all repeats.
     let mut figures = rates(&[("a", [50.0; 5]), ("b", [50.0; 5])]);
     for row in &mut figures.rows {
-        (row.seconds, row.clients) = (1.0, 1);
+        (row.seconds, row.cell.clients) = (1.0, 1);
         row.sla.as_mut().unwrap().target = 100.0;
         let ops = OpFigures {
             count: 1,
@@ -230,6 +230,6 @@ fn a_setting_without_effect_is_an_answer() {
         ],
     );
     // Measured once that is not known.
-    figures.rows.retain(|row| row.repeat == 1);
+    figures.rows.retain(|row| row.cell.repeat == 1);
     assert_eq!(kinds(&found(&figures)), [FindingKind::Facts]);
 }

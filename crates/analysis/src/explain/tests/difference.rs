@@ -135,7 +135,9 @@ fn one_setting_is_the_difference_only_where_chance_and_the_host_are_not() {
     let host = explained(repeated(&costs(BUSY)), jit());
     assert_eq!(host.kind, FindingKind::HostBusy);
     let mut figures = repeated(&costs(DEAR));
-    figures.rows.sort_by(|a, b| a.target.cmp(&b.target));
+    figures
+        .rows
+        .sort_by(|a, b| a.cell.target.cmp(&b.cell.target));
     let no_turns = explained(figures, jit());
     for finding in [host, no_turns] {
         assert!(finding.text.ends_with(&open), "{}", finding.text);
@@ -152,10 +154,13 @@ fn by_run(rates: [(&'static str, f64, f64); 2]) -> Figures {
             figures
                 .rows
                 .extend(repeated(&costs).rows.into_iter().map(|row| Row {
-                    run: usize::from(row.target == "run 2"),
+                    run: usize::from(row.cell.target == "run 2"),
                     build: "pg".to_owned(),
                     config: config.to_owned(),
-                    variant: Some(format!("pg.{config}")),
+                    cell: record::CellKey {
+                        variant: Some(format!("pg.{config}")),
+                        ..row.cell.clone()
+                    },
                     ..row
                 }));
         }

@@ -3,18 +3,11 @@
 use super::*;
 
 /// A reproducible stream of numbers from a normal distribution.
-struct Normal(u64);
+struct Normal(::words::Random);
 
 impl Normal {
     fn next(&mut self) -> f64 {
-        let mut even = || {
-            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut mixed = self.0;
-            mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
-        };
-        let (a, b) = (even().max(1e-300), even());
+        let (a, b) = (self.0.fraction().max(1e-300), self.0.fraction());
         (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
     }
 
@@ -64,7 +57,9 @@ const ASYNCHRONOUS: Needs = Needs {
 
 /// Two targets in ten steps, half of which write. Neighbours share the noise of all steps of a cell in part. Figures of the whole host are throughput turned round: its processors are never idle.
 fn measured(seed: u64, repeats: u32, host: Host, needs: [Needs; 2]) -> Figures {
-    let mut random = Normal(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
+    let mut random = Normal(::words::Random::new(
+        seed.wrapping_mul(0x2545_f491_4f6c_dd1d),
+    ));
     let mut rows = Vec::new();
     for repeat in 1..=repeats {
         for (target, needs) in ["a.c", "b.c"].into_iter().zip(needs) {

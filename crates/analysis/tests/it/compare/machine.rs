@@ -7,21 +7,17 @@ use record::{Status, StepKind};
 
 pub const BASE: &str = "old.base";
 
-/// SplitMix64, of the tests alone.
-pub struct Random(pub u64);
+/// Random numbers, also of other distributions than the uniform one.
+pub struct Random(words::Random);
 
 impl Random {
-    fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+    pub fn new(seed: u64) -> Self {
+        Self(words::Random::new(seed))
     }
 
     /// In (0, 1).
     pub fn uniform(&mut self) -> f64 {
-        ((self.bits() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+        ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     }
 
     /// Box and Muller.
@@ -154,10 +150,9 @@ impl Default for Truth {
 
 pub fn row(target: &str, repeat: u32, step: &str, value: f64) -> Row {
     Row {
-        target: target.to_owned(),
+        cell: record::CellKey::new(target, None, 1, repeat),
         workload: "sysbench".to_owned(),
-        clients: 1,
-        repeat,
+
         step: step.to_owned(),
         kind: StepKind::Query,
         reported: true,
@@ -226,9 +221,7 @@ impl Truth {
             }
             let seconds = u64::from(slot.invocation) * 86_400 + 100 * slot.index as u64;
             figures.begun.push(Begun {
-                target: name,
-                clients: 1,
-                repeat: slot.repeat,
+                cell: record::CellKey::new(&name, None, 1, slot.repeat),
                 invocation: slot.invocation,
                 started_unix_ns: seconds * 1_000_000_000,
                 ..Begun::default()

@@ -31,7 +31,7 @@ fn shown(compared: &Compared) -> usize {
 
 /// In how many of `times` runs `found` holds.
 fn share(truth: Truth, times: u32, found: impl Fn(&Compared) -> bool) -> f64 {
-    let mut random = Random(u64::from(truth.repeats) * 1000 + truth.steps as u64);
+    let mut random = Random::new(u64::from(truth.repeats) * 1000 + truth.steps as u64);
     let hits = (0..times).filter(|_| {
         let figures = truth.measure(&mut random);
         found(&compare(&figures, &options()))
@@ -239,14 +239,14 @@ fn drift_breaks_repeats_that_did_not_take_turns_and_not_those_that_did() {
         ..Truth::default()
     };
     assert!(called_different(steady, 1000) <= 0.06);
-    let compared = compare(&steady.measure(&mut Random(1)), &options());
+    let compared = compare(&steady.measure(&mut Random::new(1)), &options());
     assert_eq!(compared.rows[0].pairing, Pairing::Independent);
 }
 
 #[test]
 fn of_what_is_called_different_at_most_the_error_rate_is_not() {
     // Of two targets one is slower by 4 % in all of three steps.
-    let mut random = Random(11);
+    let mut random = Random::new(11);
     let (mut all, mut wrong, mut found) = (0, 0.0, 0);
     for _ in 0..200 {
         let truth = Truth {
@@ -257,7 +257,8 @@ fn of_what_is_called_different_at_most_the_error_rate_is_not() {
         let compared = compare(&truth.measure(&mut random), &options());
         let called = shown(&compared);
         let equal = compared.rows.iter().filter(|row| {
-            row.target == "new1.base" && matches!(row.verdict, Verdict::Faster | Verdict::Slower)
+            row.cell.target == "new1.base"
+                && matches!(row.verdict, Verdict::Faster | Verdict::Slower)
         });
         let mistaken = equal.count();
         all += 1;
@@ -285,7 +286,7 @@ fn repeats_that_are_said_to_be_needed_do() {
     };
     let mut needed: Vec<u32> = (0..101)
         .filter_map(|seed| {
-            let compared = compare(&noisy.measure(&mut Random(seed)), &options());
+            let compared = compare(&noisy.measure(&mut Random::new(seed)), &options());
             compared.rows[0].repeats_needed
         })
         .collect();

@@ -7,10 +7,9 @@ use record::{Status, StepKind};
 
 fn row(target: &str, repeat: u32, files: f64) -> Row {
     Row {
-        target: target.to_owned(),
+        cell: record::CellKey::new(target, None, 1, repeat),
         workload: "kv".to_owned(),
-        clients: 1,
-        repeat,
+
         step: "readrandom".to_owned(),
         kind: StepKind::Query,
         main_op: Some("get".to_owned()),
@@ -66,10 +65,14 @@ fn that_the_trees_were_not_alike_is_said_beside_the_throughput() {
     assert!(!says(&told["cpupq"]));
     // A repeat that does not count says nothing of those that do.
     for row in &mut figures.rows {
-        let is_new = row.target == "new.c";
-        let files = if is_new && row.repeat == 1 { 90.0 } else { 0.0 };
+        let is_new = row.cell.target == "new.c";
+        let files = if is_new && row.cell.repeat == 1 {
+            90.0
+        } else {
+            0.0
+        };
         row.metrics.insert("l0_files_begin", Some(files));
-        row.valid = row.repeat > 1;
+        row.valid = row.cell.repeat > 1;
     }
     assert!(!says(&reasons(&figures)["throughput"]));
 }

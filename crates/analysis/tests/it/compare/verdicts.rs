@@ -98,7 +98,7 @@ fn a_single_run_has_a_ratio_and_no_interval() {
 #[test]
 fn a_side_with_one_repeat_is_named() {
     let mut rows = in_turns(&SLOWER);
-    rows.retain(|row| row.target == BASE || row.repeat == 1);
+    rows.retain(|row| row.cell.target == BASE || row.cell.repeat == 1);
     let compared = compared(rows);
     let row = of(&compared, "throughput");
     assert_eq!(row.verdict, Verdict::Single);
@@ -109,7 +109,7 @@ fn a_side_with_one_repeat_is_named() {
 #[test]
 fn repeats_that_did_not_take_turns_are_independent_samples() {
     let mut rows = in_turns(&SLOWER);
-    rows.sort_by_key(|row| row.target != BASE);
+    rows.sort_by_key(|row| row.cell.target != BASE);
     let compared = compared(rows);
     let row = of(&compared, "throughput");
     assert_eq!(row.pairing, Pairing::Independent);
@@ -127,10 +127,7 @@ fn begun(rows: &[Row], at: impl Fn(usize) -> (u32, u64)) -> Vec<Begun> {
         let (invocation, started_unix_ns) = at(index);
         Begun {
             run: row.run,
-            target: row.target.clone(),
-            variant: None,
-            clients: row.clients,
-            repeat: row.repeat,
+            cell: row.cell.clone(),
             invocation,
             started_unix_ns,
         }
@@ -189,7 +186,7 @@ fn repeats_of_several_runs_are_pairs_within_their_run() {
     // The base in one run, the target in another: there are no pairs.
     let mut rows = in_turns(&SLOWER);
     for row in &mut rows {
-        row.run = usize::from(row.target != BASE);
+        row.run = usize::from(row.cell.target != BASE);
     }
     assert_eq!(
         of(&compared(rows), "throughput").pairing,
@@ -219,7 +216,7 @@ fn an_invalid_repeat_is_left_out_and_told() {
 #[test]
 fn where_all_repeats_are_invalid_so_is_the_comparison() {
     let mut rows = in_turns(&SLOWER[..2]);
-    for row in rows.iter_mut().filter(|row| row.target == TARGET) {
+    for row in rows.iter_mut().filter(|row| row.cell.target == TARGET) {
         row.status = Status::Interrupted;
         row.valid = false;
     }
@@ -237,14 +234,11 @@ fn where_all_repeats_are_invalid_so_is_the_comparison() {
 #[test]
 fn a_cell_that_never_got_so_far_makes_the_comparison_invalid_not_absent() {
     let mut rows = in_turns(&SLOWER[..2]);
-    rows.retain(|row| row.target == BASE);
+    rows.retain(|row| row.cell.target == BASE);
     rows.push(row(TARGET, 1, "load", 10.0));
     let unfinished = [(1, Some(Status::Failed)), (2, None)].map(|(repeat, status)| Unfinished {
         run: 0,
-        target: TARGET.into(),
-        variant: None,
-        clients: 1,
-        repeat,
+        cell: record::CellKey::new(TARGET, None, 1, repeat),
         status,
         causes: Vec::new(),
     });
@@ -278,7 +272,7 @@ fn a_cell_that_never_got_so_far_makes_the_comparison_invalid_not_absent() {
 #[test]
 fn metrics_that_one_lacks_are_not_comparable_and_those_that_both_lack_are_absent() {
     let mut rows = in_turns(&SLOWER);
-    for row in rows.iter_mut().filter(|row| row.target == TARGET) {
+    for row in rows.iter_mut().filter(|row| row.cell.target == TARGET) {
         row.metrics.insert("cpupq", None);
     }
     let mut with_more = options();
@@ -295,7 +289,7 @@ fn zeros_have_no_ratio_unless_both_have_nothing_else() {
     let with_reads = |reads: [f64; 2]| {
         let mut rows = in_turns(&SLOWER);
         for row in &mut rows {
-            let of_target = usize::from(row.target == TARGET);
+            let of_target = usize::from(row.cell.target == TARGET);
             row.metrics.insert("cpupq", Some(reads[of_target]));
         }
         compared(rows)
@@ -313,7 +307,7 @@ fn cpu_of(metric: &'static str, repeats: usize, cpu: impl Fn(usize) -> (f64, f64
     let mut rows = in_turns(&vec![(1000.0, 1000.0); repeats]);
     for (index, row) in rows.iter_mut().enumerate() {
         let (base, value) = cpu(index / 2);
-        let us = if row.target == BASE { base } else { value };
+        let us = if row.cell.target == BASE { base } else { value };
         row.metrics.insert(metric, Some(us));
         row.seconds = 1.0;
     }
@@ -329,10 +323,10 @@ fn own_cpu_in_noise() -> Compared {
         steps: 5,
         ..Truth::default()
     };
-    let mut figures = truth.measure(&mut Random(3));
-    let mut random = Random(4);
+    let mut figures = truth.measure(&mut Random::new(3));
+    let mut random = Random::new(4);
     for row in &mut figures.rows {
-        let slower = row.target == TARGET && row.step == "s0";
+        let slower = row.cell.target == TARGET && row.step == "s0";
         let us = if slower { 51.5 } else { 50.0 } * (0.002 * random.normal()).exp();
         row.metrics.insert("own_cpu_us_per_op", Some(us));
     }
@@ -445,7 +439,7 @@ fn runs_with_one_repeat_each_are_told_to_hide_what_begins_anew_in_each() {
     let mut rows = in_turns(&SLOWER);
     assert!(!is_told(&compared(rows.clone())));
     for row in &mut rows {
-        row.run = row.repeat as usize;
+        row.run = row.cell.repeat as usize;
     }
     assert!(is_told(&compared(rows)));
 }
@@ -481,7 +475,7 @@ fn what_noise_can_hide_is_too_noisy_and_what_it_cannot_is_no_change() {
 fn more_comparisons_need_more_certainty() {
     let alone = compared(in_turns(&SLOWER));
     let mut rows = in_turns(&SLOWER);
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     for step in 0..20 {
         for repeat in 1..=4 {
             for target in [BASE, TARGET] {
@@ -503,7 +497,7 @@ fn more_comparisons_need_more_certainty() {
 
 #[test]
 fn neither_the_order_of_the_rows_nor_their_unit_matters_and_the_estimate_is_in_its_interval() {
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     for repeats in [2, 3, 6, 9] {
         let truth = Truth {
             noise: Noise::HeavyTailed,
@@ -517,7 +511,7 @@ fn neither_the_order_of_the_rows_nor_their_unit_matters_and_the_estimate_is_in_i
         // Cells are begun one after the other, whatever order their rows are in.
         let mut cells: Vec<(String, u32)> = Vec::new();
         for row in &measured.rows {
-            let cell = (row.target.clone(), row.repeat);
+            let cell = (row.cell.target.clone(), row.cell.repeat);
             if !cells.contains(&cell) {
                 cells.push(cell);
             }
@@ -525,9 +519,7 @@ fn neither_the_order_of_the_rows_nor_their_unit_matters_and_the_estimate_is_in_i
         measured.begun = (0..)
             .zip(&cells)
             .map(|(index, (target, repeat))| Begun {
-                target: target.clone(),
-                clients: 1,
-                repeat: *repeat,
+                cell: record::CellKey::new(&target.clone(), None, 1, *repeat),
                 invocation: 1,
                 started_unix_ns: 1_000_000_000 * (index + 1),
                 ..Begun::default()
@@ -551,7 +543,8 @@ fn neither_the_order_of_the_rows_nor_their_unit_matters_and_the_estimate_is_in_i
         assert_eq!(first.rows.len(), second.rows.len());
         for row in &first.rows {
             let same = second.rows.iter().find(|other| {
-                (&other.target, &other.step, &other.metric) == (&row.target, &row.step, &row.metric)
+                (&other.cell.target, &other.step, &other.metric)
+                    == (&row.cell.target, &row.step, &row.metric)
             });
             let same = same.unwrap();
             let (interval, other) = (row.interval.unwrap(), same.interval.unwrap());
@@ -574,7 +567,7 @@ fn the_same_figures_always_give_the_same_comparison() {
         steps: 3,
         ..Truth::default()
     }
-    .measure(&mut Random(9));
+    .measure(&mut Random::new(9));
     assert_eq!(compare(&figures, &options()), compare(&figures, &options()));
 }
 
@@ -585,7 +578,7 @@ fn a_target_against_itself_gives_the_noise_floor() {
         steps: 8,
         ..Truth::default()
     }
-    .measure(&mut Random(4));
+    .measure(&mut Random::new(4));
     let compared = compare(&figures, &options());
     let floor = noise_floor(&compared);
     assert_eq!(floor.steps.len(), 8);

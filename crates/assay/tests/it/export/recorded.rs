@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use record::{
-    Cell, CellDir, CellRef, Connection, Host, HostColumn, Interval, Latency, Ops, Run, RunDir,
-    Status, Step, StepKind, latency_histogram,
+    Cell, CellDir, CellRef, Connection, Host, HostColumn, Interval, Ops, Run, RunDir, Status, Step,
+    StepKind, latency_histogram,
 };
 
 pub(super) const BASE: &str = "old.tuned";
@@ -59,7 +59,7 @@ pub(super) fn write(results: &Path, repeats: u32) -> PathBuf {
     };
     let directory = RunDir::create(results, &run).unwrap();
     for cell in &run.cells {
-        let invalid = cell.target == OTHER && cell.repeat == repeats;
+        let invalid = cell.key.target == OTHER && cell.key.repeat == repeats;
         write_cell(&directory, cell, invalid);
     }
     directory.write_run(&run).unwrap();
@@ -69,20 +69,24 @@ pub(super) fn write(results: &Path, repeats: u32) -> PathBuf {
 fn write_cell(directory: &RunDir, reference: &CellRef, invalid: bool) {
     let begun = directory.begin_cell(reference).unwrap();
     let cell = Cell {
-        target: reference.target.clone(),
-        build: reference.target.replace(".tuned", ""),
+        key: record::CellKey::new(
+            &reference.key.target.clone(),
+            None,
+            CLIENTS,
+            reference.key.repeat,
+        ),
+        build: reference.key.target.replace(".tuned", ""),
         config: "tuned".to_owned(),
         engine: "some".to_owned(),
         engine_version: "1.2".to_owned(),
         workload: reference.workload.clone(),
-        clients: CLIENTS,
-        repeat: reference.repeat,
+
         status: Status::Complete,
         steps: vec!["01-l.i0".to_owned(), "02-qr100".to_owned()],
         ..Cell::default()
     };
     begun.write(&cell).unwrap();
-    let queries = queries_per_second(&reference.target, reference.repeat);
+    let queries = queries_per_second(&reference.key.target, reference.key.repeat);
     write_step(&begun, 1, "l.i0", &[("insert", queries, 100)], false);
     write_step(
         &begun,
@@ -132,28 +136,10 @@ fn write_step(cell: &CellDir, number: u32, name: &str, kinds: &[(&str, u64, u64)
     }
     let ops = kinds.iter().map(|&(kind, per_second, rows_each)| {
         let ok = per_second * u64::from(SECONDS);
-        let max_ns = if kind == "query" {
-            LONGEST_NS
-        } else {
-            1_000_000
-        };
-        let latency = Latency {
-            count: ok,
-            mean_ns: 1e6,
-            p50_ns: 1_000_000,
-            p90_ns: 1_000_000,
-            p95_ns: 1_000_000,
-            p99_ns: 1_000_000,
-            p99_9_ns: 1_000_000,
-            p99_99_ns: max_ns,
-            max_ns,
-        };
         let ops = Ops {
             offered: ok,
             ok,
             rows: ok * rows_each,
-            service: latency.clone(),
-            response: latency,
             ..Ops::default()
         };
         (kind.to_owned(), ops)

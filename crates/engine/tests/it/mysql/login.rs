@@ -2,7 +2,8 @@
 
 use engine::ServerEngine;
 use engine::mysql::{Address, Host, Mysql, MysqlSession, SslMode};
-use engine::{Engine, ErrorClass, Needs, Password, Session, SetupError, SqlEngine};
+use engine::{Engine, ErrorClass, Needs, Session, SetupError, SqlEngine};
+use words::Secret;
 
 use super::{Place, installed, is_mariadb};
 use crate::place::on_a_port;
@@ -82,7 +83,7 @@ fn every_way_to_log_in_works_and_refuses_a_wrong_password() {
     for name in accounts {
         let with = |password: Option<&str>| Address {
             user: name.into(),
-            password: password.map(Password::new),
+            password: password.map(Secret::new),
             ..mysql.address().clone()
         };
         // Twice: at the first time the server may not have the hash at hand.
@@ -256,12 +257,12 @@ fn passwords_go_by_tcp_in_clear_to_no_one() {
     let Some(tcp) = Tcp::start() else { return };
     let mut root = tcp.mysql.connect().unwrap();
     for name in accounts(&mut root) {
-        for mode in [SslMode::Disabled, SslMode::Preferred, SslMode::Required] {
+        for mode in [SslMode::Disable, SslMode::Prefer, SslMode::Require] {
             // So that the password itself has to be sent again.
             let _ = root.query("flush privileges");
             let address = Address {
                 user: name.into(),
-                password: Some(Password::new("secret")),
+                password: Some(Secret::new("secret")),
                 ssl_mode: mode,
                 ..tcp.address()
             };
@@ -274,20 +275,20 @@ fn passwords_go_by_tcp_in_clear_to_no_one() {
                     let is_encrypted = rows[0][1].as_deref().is_some_and(|it| !it.is_empty());
                     assert_eq!(
                         is_encrypted,
-                        has_tls && mode != SslMode::Disabled,
+                        has_tls && mode != SslMode::Disable,
                         "{name} {mode:?}"
                     );
                 }
                 Err(error) => {
                     assert!(
-                        mode == SslMode::Required && !has_tls,
+                        mode == SslMode::Require && !has_tls,
                         "{name} {mode:?}: {error}"
                     );
                     assert_eq!(error.class, ErrorClass::Refused);
                 }
             }
             let wrong = Address {
-                password: Some(Password::new("wrong")),
+                password: Some(Secret::new("wrong")),
                 ..address
             };
             assert_eq!(
@@ -299,7 +300,7 @@ fn passwords_go_by_tcp_in_clear_to_no_one() {
         if tcp.has_tls(&mut root) {
             let verified = Address {
                 user: name.into(),
-                password: Some(Password::new("secret")),
+                password: Some(Secret::new("secret")),
                 ssl_mode: SslMode::VerifyCa,
                 ..tcp.address()
             };
@@ -365,7 +366,7 @@ impl Tcp {
     fn has_tls(&self, root: &mut MysqlSession) -> bool {
         let rows = root.query("show global variables like 'have_ssl'").unwrap();
         let required = Address {
-            ssl_mode: SslMode::Required,
+            ssl_mode: SslMode::Require,
             ..self.address()
         };
         // Some before 8.0.16 agree on keys by DHE alone, or on TLS 1.1.

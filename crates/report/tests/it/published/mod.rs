@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 
 use analysis::Figures;
 use record::{
-    Cell, CellRef, Connection, Counter, HostColumn, Interval, Latency, Ops, Run, RunDir, Status,
-    Step, StepKind, latency_histogram,
+    Cell, CellRef, Connection, Counter, HostColumn, Interval, Ops, Run, RunDir, Status, Step,
+    StepKind, latency_histogram,
 };
 use report::{TableStyle, tables};
 
@@ -76,13 +76,12 @@ impl Published {
         for (reference, (name, steps)) in run.cells.iter().zip(&targets) {
             let begun = directory.begin_cell(reference).unwrap();
             let cell = Cell {
-                target: full(name),
+                key: record::CellKey::new(&full(name), None, clients, 1),
                 build: (*name).to_owned(),
                 config: "as".to_owned(),
                 engine: "some".to_owned(),
                 workload: workload.to_owned(),
-                clients,
-                repeat: 1,
+
                 status: Status::Complete,
                 ..Cell::default()
             };
@@ -97,7 +96,7 @@ impl Published {
             assert!(
                 row.valid,
                 "{} of {}: {:?}",
-                row.step, row.target, row.reasons
+                row.step, row.cell.target, row.reasons
             );
         }
         Self { run, figures }
@@ -108,7 +107,7 @@ impl Published {
     fn metric(&self, target: &str, step: &str, name: &str) -> f64 {
         let target = full(target);
         let mut rows = self.figures.rows.iter();
-        let row = rows.find(|row| row.target == target && row.step == step);
+        let row = rows.find(|row| row.cell.target == target && row.step == step);
         row.unwrap().metrics[name].unwrap()
     }
 
@@ -170,6 +169,8 @@ impl Measured {
             kind: self.main_op.to_owned(),
             ok: self.count,
             rows: self.count,
+            service_ns_max: 1_000_000,
+            response_ns_max: 1_000_000,
             ..Interval::default()
         };
         writer.intervals(&[interval]).unwrap();
@@ -183,17 +184,10 @@ impl Measured {
     }
 
     fn step(&self, elapsed_ns: u64, clients: u32) -> Step {
-        let latency = Latency {
-            count: self.count,
-            max_ns: 1_000_000,
-            ..Latency::default()
-        };
         let ops = Ops {
             offered: self.count,
             ok: self.count,
             rows: self.count,
-            service: latency.clone(),
-            response: latency,
             ..Ops::default()
         };
         let connection = |(client, &end): (u32, &f64)| Connection {

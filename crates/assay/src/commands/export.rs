@@ -10,9 +10,10 @@ use record::{RecordError, RunDir, StepReader, StepState};
 use report::{About, ExportedRun, Form, HistogramLog, SecondTable};
 
 use crate::cli::{ExportArgs, ExportFormat};
-use crate::compare::same;
-use crate::outcome::{Exit, UsageError, complain};
-use crate::results::{PutAside, print};
+use crate::outcome::{Exit, UsageError};
+use crate::output::{complain, print};
+use crate::runs::PutAside;
+use crate::same;
 
 type Sink = Box<dyn Write + Send>;
 
@@ -259,7 +260,7 @@ impl Logs<'_> {
         };
         if !row.valid {
             log.say_invalid(&row.step, &row.reasons)?;
-            let cell = &row.target;
+            let cell = &row.cell.target;
             let reasons = row.reasons.join("; ");
             complain!(
                 "warning: `{}` of {cell} is invalid, as its tags say: {reasons}",
@@ -286,14 +287,18 @@ impl Logs<'_> {
     /// The file of a cell: `pg17.base-c8-r1.hlog`.
     fn name(&self, row: &Row) -> String {
         let run = format!("run{}-", row.run + 1);
-        let variant = row.variant.as_ref().map(|variant| format!("-{variant}"));
+        let variant = row
+            .cell
+            .variant
+            .as_ref()
+            .map(|variant| format!("-{variant}"));
         let name = format!(
             "{}{}{}-c{}-r{}.hlog",
             if self.of_several_runs { &run } else { "" },
-            row.target,
+            row.cell.target,
             variant.unwrap_or_default(),
-            row.clients,
-            row.repeat
+            row.cell.clients,
+            row.cell.repeat
         );
         let in_names = |letter: char| letter.is_alphanumeric() || "._-".contains(letter);
         name.replace(|letter| !in_names(letter), "-")

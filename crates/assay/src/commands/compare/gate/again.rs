@@ -25,13 +25,11 @@ pub(super) fn commands(
             continue;
         };
         let of = |target: &str| -> Vec<&Line<'_>> {
-            let lines = lines.iter().filter(|line| {
-                (&line.target, &line.variant, line.cell.clients)
-                    == (&target.to_owned(), &row.variant, row.clients)
-            });
-            lines.collect()
+            let key = row.cell.of_target(target);
+            let lines = lines.iter();
+            lines.filter(|line| line.key.is_repeat_of(&key)).collect()
         };
-        let (base, own) = (of(&compared.base), of(&row.target));
+        let (base, own) = (of(&compared.base), of(&row.cell.target));
         // Both are measured again where they were measured together last, so that they take turns.
         let has = |lines: &[&Line<'_>], run: usize| lines.iter().any(|line| line.run == run);
         let both = own
@@ -48,11 +46,11 @@ pub(super) fn commands(
                     .filter(|line| line.run == run)
                     .map(|line| line.cell)
             };
-            let have = cells().map(|cell| cell.repeat).max().unwrap_or(0);
+            let have = cells().map(|cell| cell.key.repeat).max().unwrap_or(0);
             let (repeats, filters) = by_run.entry(run).or_default();
             *repeats = (*repeats).max(more.in_all_of(have));
             for cell in cells().take(1) {
-                let directory = crate::run::cell_name(cell);
+                let directory = cell.name();
                 let above = directory
                     .rsplit_once('/')
                     .map_or(directory, |(above, _)| above);

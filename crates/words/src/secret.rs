@@ -1,74 +1,87 @@
-//! Passwords of connection URLs in text that is not a URL alone: a plan, a `--set` argument, a message.
+//! Passwords: kept from being printed, and removed from text that may hold them.
 
+use std::fmt;
 use std::ops::Range;
 
-/// `text` with `***` for every password of a URL in it. What is recorded of a plan and of a command line goes through
-/// this.
+/// A password, or a URL that may hold one: it can't be printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a secret.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// Returns the text itself, for the connection alone.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(***)")
+    }
+}
+
+/// Replaces every password of a URL in `text`, which may be a URL, a plan, an argument or a message, by `***`.
+///
+/// In doubt it replaces too much: text in the place of a port that is not one may be a password whose host is missing.
 pub fn redact(text: &str) -> String {
-    replaced(text, passwords(text), |_| "***".to_owned())
+    replaced(text, |_| "***".to_owned())
 }
 
-/// Redacts as [`redact`] does, and also removes text that stands in the place of a port but is not one. For messages.
-pub(crate) fn redact_whole(text: &str) -> String {
-    replaced(text, secrets(text), |_| "***".to_owned())
+/// Replaces passwords as [`redact`] does, and keeps the length of `text` in bytes, so that ranges of it stay valid.
+pub fn mask(text: &str) -> String {
+    replaced(text, |length| "*".repeat(length))
 }
 
-/// As [`redact`], but as long in bytes as `text`, so that ranges of it stay what they are.
-pub(crate) fn mask(text: &str) -> String {
-    replaced(text, secrets(text), |secret| "*".repeat(secret.len()))
-}
-
-fn replaced(text: &str, secrets: Vec<Range<usize>>, by: impl Fn(Range<usize>) -> String) -> String {
+fn replaced(text: &str, by: impl Fn(usize) -> String) -> String {
     let mut out = String::with_capacity(text.len());
     let mut from = 0;
-    for secret in secrets {
+    for secret in passwords(text) {
         out.push_str(&text[from..secret.start]);
+        out.push_str(&by(secret.len()));
         from = secret.end;
-        out.push_str(&by(secret));
     }
     out.push_str(&text[from..]);
     out
 }
 
-/// Passwords, and ports of servers' URLs without an `@` that are no numbers: passwords whose host is missing.
-fn secrets(text: &str) -> Vec<Range<usize>> {
-    let mut found = passwords(text);
-    for scheme in ["postgres://", "postgresql://", "mysql://", "mariadb://"] {
-        for (at, _) in text.match_indices(scheme) {
-            let start = at + scheme.len();
-            let end = start + length_of(&text[..start - "://".len()], &text[start..]);
-            let url = &text[start..end];
-            let authority = &url[..url.find(['/', '?']).unwrap_or(url.len())];
-            if let Some((_, port)) = authority.rsplit_once(':')
-                && !url.contains('@')
-                && !authority.ends_with(']')
-                && !port.bytes().all(|byte| byte.is_ascii_digit())
-            {
-                found.push(start + authority.len() - port.len()..end);
-            }
-        }
-    }
-    found.sort_by_key(|range| range.start);
-    // A `password` parameter may lie within.
-    found.dedup_by(|next, last| next.start < last.end);
-    found
-}
-
-/// Where the passwords are: between `:` and the last `@` of what may be the authority of a URL, and the value of a
-/// `password` parameter of one. In order, apart from each other.
+/// Returns the ranges of passwords, ascending: what is between `:` and the last `@` of a URL, the value of a `password`
+/// parameter, and of a server's URL without `@` a port that is not a number.
 fn passwords(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut from = 0;
     while let Some(slashes) = text[from..].find("://") {
+        let scheme = scheme_before(&text[from..from + slashes]);
         let start = from + slashes + "://".len();
-        let end = start + length_of(&text[..from + slashes], &text[start..]);
+        let quote = text[..start - "://".len() - scheme.len()]
+            .chars()
+            .next_back();
+        let is_server = ["postgres", "mysql", "mariadb"]
+            .iter()
+            .any(|it| scheme.starts_with(it));
+        let end = start + length_of(&text[start..], quote, is_server);
         let url = &text[start..end];
+        let authority = url.find(['/', '?']).unwrap_or(url.len());
         let mut done = 0;
-        if let Some(at) = url.rfind('@')
-            && let Some(colon) = url[..at].find(':')
-        {
-            found.push(start + colon + 1..start + at);
-            done = at;
+        match (url.rfind('@'), url[..authority].rfind(':')) {
+            (Some(at), _) => {
+                if let Some(colon) = url[..at].find(':') {
+                    found.push(start + colon + 1..start + at);
+                    done = at;
+                }
+            }
+            (None, Some(colon)) if is_server && !url[..authority].ends_with(']') => {
+                let mut port = url[colon + 1..authority].bytes();
+                if !port.all(|byte| byte.is_ascii_digit()) {
+                    found.push(start + colon + 1..end);
+                    done = url.len();
+                }
+            }
+            _ => {}
         }
         while let Some(parameter) = url[done..].find("password=") {
             let value = done + parameter + "password=".len();
@@ -82,19 +95,17 @@ fn passwords(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// How far a URL goes whose text from `://` on is `after`. In doubt too far: a password need not be encoded as it
-/// should be.
-fn length_of(before: &str, after: &str) -> usize {
-    let scheme_start = before
-        .rfind(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '-' | '.'))
-        .map_or(0, |at| {
-            at + before[at..].chars().next().map_or(1, char::len_utf8)
-        });
-    let quote = before[..scheme_start]
-        .chars()
-        .next_back()
-        .filter(|c| matches!(c, '"' | '\'' | '`'));
-    let is_server = before[scheme_start..].starts_with("postgres");
+/// Returns the scheme that `text` ends with.
+fn scheme_before(text: &str) -> &str {
+    text.rsplit(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '-' | '.'))
+        .next()
+        .unwrap_or("")
+}
+
+/// Returns the length of a URL that `text` begins with, after its `://`. In doubt it is too long: a password need not be
+/// encoded as it should be.
+fn length_of(text: &str, quote: Option<char>, is_server: bool) -> usize {
+    let quote = quote.filter(|c| matches!(c, '"' | '\'' | '`'));
     let mut is_escaped = false;
     let is_end = |c: char| {
         let was_escaped = is_escaped;
@@ -105,12 +116,19 @@ fn length_of(before: &str, after: &str) -> usize {
             None => c.is_whitespace() && !is_server,
         }
     };
-    after.find(is_end).unwrap_or(after.len())
+    text.find(is_end).unwrap_or(text.len())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_secret_is_not_printed() {
+        let secret = Secret::new("hunter2");
+        assert_eq!(format!("{secret:?}"), "Secret(***)");
+        assert_eq!(secret.expose(), "hunter2");
+    }
 
     #[test]
     fn passwords_are_redacted_wherever_a_url_stands() {
@@ -160,8 +178,7 @@ mod tests {
             ("postgres://h:5432/d", "postgres://h:5432/d"),
             ("postgres://[::1]/d", "postgres://[::1]/d"),
         ] {
-            assert_eq!(redact_whole(text), shown);
-            assert_eq!(mask(text).len(), text.len());
+            assert_eq!(redact(text), shown);
             assert!(!mask(text).contains("s3"), "{}", mask(text));
         }
     }

@@ -12,7 +12,8 @@ use report::{bounds, terminal_text};
 
 use super::{Line, Runs};
 use crate::cli::CompareArgs;
-use crate::outcome::{Exit, complain};
+use crate::outcome::Exit;
+use crate::output::complain;
 
 /// Comparisons that are told one by one.
 const SHOWN_MAX: usize = 20;
@@ -99,20 +100,19 @@ fn by_metric(compared: &Compared, found: Option<&[usize]>, judged: &[usize]) -> 
 
 /// Where the base was to be measured and a target was not, which no comparison tells of: a sentence each.
 fn missing(compared: &Compared, lines: &[Line<'_>]) -> Vec<String> {
-    let place = |line: &Line<'_>| (line.variant.clone(), line.cell.clients);
     let of_base: BTreeSet<_> = lines
         .iter()
-        .filter(|line| line.target == compared.base)
-        .map(place)
+        .filter(|line| line.key.target == compared.base)
+        .map(|line| line.key.load())
         .collect();
     let mut targets: BTreeMap<&str, BTreeSet<_>> = BTreeMap::new();
-    for line in lines.iter().filter(|line| line.target != compared.base) {
-        targets.entry(&line.target).or_default().insert(place(line));
+    let others = lines.iter().map(|line| &line.key);
+    for key in others.filter(|key| key.target != compared.base) {
+        targets.entry(&key.target).or_default().insert(key.load());
     }
     let mut missing = Vec::new();
     for (target, has) in targets {
         for (variant, clients) in of_base.difference(&has) {
-            let variant = variant.as_ref();
             let variant = variant.map_or(String::new(), |variant| format!("{variant} "));
             missing.push(format!(
                 "{target} {variant}c{clients}: was not measured, and {} was",
@@ -168,11 +168,11 @@ fn tell(compared: &Compared, rows: &[usize], thresholds: &Thresholds) {
 }
 
 fn sentence(row: &ComparedStep, base: &str, limit: f64) -> String {
-    let mut text = row.target.clone();
-    if let Some(variant) = &row.variant {
+    let mut text = row.cell.target.clone();
+    if let Some(variant) = &row.cell.variant {
         text += &format!(" {variant}");
     }
-    text += &format!(" c{} {}: ", row.clients, row.step);
+    text += &format!(" c{} {}: ", row.cell.clients, row.step);
     if row.metric != THROUGHPUT {
         text += &format!("{} ", metric_label(&row.metric));
     }
@@ -238,10 +238,8 @@ mod tests {
     /// A comparison of throughput without values.
     pub fn row(verdict: Verdict, repeats_needed: Option<u32>) -> ComparedStep {
         ComparedStep {
-            target: "pg.next".into(),
+            cell: record::CellKey::new("pg.next", None, 8, 0),
             workload: "insert".into(),
-            variant: None,
-            clients: 8,
             step: "l.i1".into(),
             group: None,
             metric: THROUGHPUT.into(),
@@ -278,12 +276,8 @@ mod tests {
         // In which run a cell is does not matter.
         let mut lines = Vec::new();
         for (run, cell) in cells.iter().enumerate() {
-            lines.push(Line {
-                target: cell.target.clone(),
-                variant: cell.variant.clone(),
-                run,
-                cell,
-            });
+            let key = cell.key.clone();
+            lines.push(Line { key, run, cell });
         }
         let missing_of = |base: &str| {
             let base = base.to_owned();
@@ -333,7 +327,7 @@ mod tests {
     #[test]
     fn a_comparison_is_told_with_its_reasons() {
         let mut noisy = row(Verdict::TooNoisy, Some(14));
-        (noisy.variant, noisy.ratio) = (Some("cached".into()), Some(0.9712));
+        (noisy.cell.variant, noisy.ratio) = (Some("cached".into()), Some(0.9712));
         noisy.interval = Some(analysis::Interval {
             low: 0.9,
             high: 1.05,

@@ -3,11 +3,19 @@
 
 use std::collections::HashMap;
 
-use record::{Cell, ResolvedValue, Run, RunDir, Target};
+use record::{Build, Cell, FactDifference, Host, ResolvedValue, Run, RunDir, Target};
 
-use super::harness;
+use crate::harness;
 use crate::outcome::UsageError;
-use crate::run::{build_change, cell_name, host_differences};
+
+/// Facts that are never the same twice.
+const VOLATILE: [&str; 5] = [
+    "cpu_steal_since_boot_percent",
+    "memory_available_bytes",
+    "swap_used_bytes",
+    "huge_page_free_count",
+    "data_fs_free_bytes",
+];
 
 /// Facts of a machine, settings or targets that are told when they differ; more are counted.
 const FACTS_MAX: usize = 4;
@@ -58,7 +66,7 @@ pub fn refuse_copies<'a>(
             if begun == 0 {
                 continue;
             }
-            let name = cell_name(reference);
+            let name = reference.name();
             let first = seen.entry((begun, name)).or_insert(index);
             if *first != index {
                 let message = format!(
@@ -277,10 +285,62 @@ fn notes(runs: &[Run], cells: &[Vec<Cell>]) -> Vec<String> {
     notes
 }
 
+/// In what a build is not what it was, in words.
+pub fn build_change(was: &Build, is: &Build) -> Option<String> {
+    // The null engine has the version of assay.
+    if was.version != is.version && is.engine != "null" {
+        return Some(format!(
+            "its version was {}, and is {}",
+            was.version, is.version
+        ));
+    }
+    // A build may have moved.
+    let sums = |build: &Build| -> Vec<String> {
+        build.files.iter().map(|file| file.sha256.clone()).collect()
+    };
+    if sums(was) == sums(is) {
+        return None;
+    }
+    let other = is
+        .files
+        .iter()
+        .zip(&was.files)
+        .find(|(is, was)| is.sha256 != was.sha256);
+    Some(match other {
+        Some((is, _)) => format!("`{}` has changed", is.path),
+        None => format!(
+            "it had {} files, and has {}",
+            was.files.len(),
+            is.files.len()
+        ),
+    })
+}
+
+/// What of the machine is not what it was, but for what is never the same.
+pub fn host_differences(first: &Host, now: &Host) -> Vec<FactDifference> {
+    let value = |host: &Host, name: &str| {
+        let mut facts = host.facts.iter();
+        facts
+            .find(|(fact, _)| fact == name)
+            .map(|(_, value)| value.clone())
+    };
+    let mut names: Vec<&String> = first.facts.iter().map(|(name, _)| name).collect();
+    let added = now.facts.iter().map(|(name, _)| name);
+    names.extend(added.filter(|name| value(first, name).is_none()));
+    names
+        .into_iter()
+        .filter(|name| !VOLATILE.contains(&name.as_str()))
+        .map(|name| FactDifference {
+            name: name.clone(),
+            first: value(first, name),
+            now: value(now, name),
+        })
+        .filter(|difference| difference.first != difference.now)
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use record::Build;
-
     use super::*;
 
     fn run(rows: &str, origin: &str, version: &str, cache: &str) -> Run {
@@ -449,5 +509,39 @@ mod tests {
         let notes = notes(&[first, other], &[]);
         assert_eq!(notes.len(), 3, "{notes:?}");
         assert!(notes[0].contains("`cpu_model` unknown -> Z"), "{notes:?}");
+    }
+
+    #[test]
+    fn only_what_lasts_is_compared() {
+        let host = |facts: &[(&str, &str)]| Host {
+            facts: facts
+                .iter()
+                .map(|&(name, value)| (name.into(), value.into()))
+                .collect(),
+            ..Host::default()
+        };
+        let first = host(&[
+            ("cpu_model", "A"),
+            ("memory_available_bytes", "1"),
+            ("gone", "x"),
+        ]);
+        let now = host(&[
+            ("cpu_model", "B"),
+            ("memory_available_bytes", "2"),
+            ("new", "y"),
+        ]);
+        assert_eq!(host_differences(&first, &first), []);
+        let found: Vec<String> = host_differences(&first, &now)
+            .iter()
+            .map(|one| format!("{} {:?} {:?}", one.name, one.first, one.now))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                r#"cpu_model Some("A") Some("B")"#,
+                r#"gone Some("x") None"#,
+                r#"new None Some("y")"#,
+            ]
+        );
     }
 }

@@ -1,8 +1,4 @@
-//! The random numbers of all workloads.
-//!
-//! SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014, with the constants of
-//! its reference implementation): the n-th number of a stream is a hash of `start + n * GAMMA`, so that any row's
-//! values are had without those before it, by any client, in a few nanoseconds. It passes BigCrush.
+//! Random numbers whose streams never change: the same seed gives the same data, orders and resamples with every version.
 
 const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -14,13 +10,23 @@ fn mix(mut z: u64) -> u64 {
 }
 
 /// A stream of random numbers.
+///
+/// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014, with the constants of
+/// its reference implementation): the n-th number of a stream is a hash of `start + n * GAMMA`, so that any row's
+/// values are had without those before it, by any client, in a few nanoseconds. It passes BigCrush.
 #[derive(Clone, Debug)]
 pub struct Random {
     state: u64,
 }
 
 impl Random {
-    /// The stream of one purpose: `path` names it from the seed down, such as step, client, connection.
+    /// Starts the reference implementation's stream of a seed.
+    #[inline(always)]
+    pub fn new(seed: u64) -> Self {
+        Self { state: seed }
+    }
+
+    /// Starts the stream of one purpose: `path` names it from the seed down, such as step, client, connection.
     pub fn stream(seed: u64, path: &[u64]) -> Self {
         let state = path
             .iter()
@@ -30,7 +36,7 @@ impl Random {
         Self { state }
     }
 
-    /// The stream at a position: `index` numbers a row, of which each has a stream of its own.
+    /// Starts the stream of one row: each `index` has a stream of its own.
     #[inline(always)]
     pub fn at(&self, index: u64) -> Self {
         Self {
@@ -38,25 +44,24 @@ impl Random {
         }
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     #[inline(always)]
     pub fn next_u64(&mut self) -> u64 {
         self.state = self.state.wrapping_add(GAMMA);
         mix(self.state)
     }
 
-    /// A number in `0..bound`, uniform but for a bias of less than `bound / 2^64` (Lemire's multiplication without
-    /// its rejection).
+    /// Returns a number in `0..bound`, uniform but for a bias of less than `bound / 2^64` (Lemire's multiplication
+    /// without its rejection).
     #[inline(always)]
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
-}
 
-/// Maps 32 random bits to `0..bound`; the bias is less than `bound / 2^32`.
-#[inline(always)]
-pub(crate) fn scale(bits: u32, bound: u32) -> u32 {
-    ((u64::from(bits) * u64::from(bound)) >> 32) as u32
+    /// Returns a number in `0.0..1.0`.
+    pub fn fraction(&mut self) -> f64 {
+        (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
 }
 
 #[cfg(test)]
@@ -80,9 +85,9 @@ mod tests {
     }
 
     #[test]
-    fn splitmix64_is_the_published_one() {
+    fn the_stream_of_a_seed_is_the_published_one() {
         // The reference implementation's first numbers for the state 1234567.
-        let mut random = Random { state: 1_234_567 };
+        let mut random = Random::new(1_234_567);
         assert_eq!(random.next_u64(), 6_457_827_717_110_365_317);
         assert_eq!(random.next_u64(), 3_203_168_211_198_807_973);
         assert_eq!(random.next_u64(), 9_817_491_932_198_370_423);

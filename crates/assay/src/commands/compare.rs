@@ -2,18 +2,19 @@
 
 mod by_run;
 mod gate;
-mod harness;
-pub mod same;
 
 use std::path::PathBuf;
 
 use analysis::{CompareOptions, Figures, Series};
-use record::{CellRef, Run, RunDir};
+use record::{CellKey, CellRef, Run, RunDir};
 use report::{ComparedRun, Comparison};
+use words::Metric;
 
 use crate::cli::{CompareArgs, Format};
 use crate::outcome::{Exit, UsageError};
-use crate::results::{exit_of_reading, figures, json_text, keep_steps, print, style};
+use crate::output::{json_text, print, style};
+use crate::runs::{exit_of_reading, figures, keep_steps};
+use crate::same;
 
 /// Runs that are compared.
 struct Runs {
@@ -24,8 +25,7 @@ struct Runs {
 /// Where the figures of a line come from.
 struct Line<'a> {
     /// What it is shown as.
-    target: String,
-    variant: Option<String>,
+    key: CellKey,
     /// Which run has the cell, and the cell.
     run: usize,
     cell: &'a CellRef,
@@ -80,17 +80,6 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     Ok(exit_of_reading(&figures))
 }
 
-/// What a run of a target against itself says of the machine.
-pub fn noise(run: &Run, figures: &Figures) -> String {
-    let options = CompareOptions {
-        base: run.base.clone(),
-        metrics: Vec::new(),
-        ..CompareOptions::default()
-    };
-    let compared = analysis::compare(figures, &options);
-    format!("\n{}", report::noise_floor(&compared, style()))
-}
-
 fn open(args: &CompareArgs) -> anyhow::Result<(Vec<RunDir>, Runs)> {
     let mut directories = Vec::new();
     let mut records = Vec::new();
@@ -120,7 +109,7 @@ fn together(runs: &[Run], base: Option<&str>) -> anyhow::Result<Run> {
     }
     let cells = || runs.iter().flat_map(|run| &run.cells);
     let mut names: Vec<&str> = shown.targets.iter().map(|it| it.name.as_str()).collect();
-    names.retain(|name| cells().any(|cell| cell.target == *name));
+    names.retain(|name| cells().any(|cell| cell.key.target == *name));
     if !names.contains(&shown.base.as_str()) {
         let mut alike = names.clone();
         let likeness = |name: &str| strsim::normalized_damerau_levenshtein(name, &shown.base);
@@ -155,8 +144,8 @@ fn together(runs: &[Run], base: Option<&str>) -> anyhow::Result<Run> {
 fn options(args: &CompareArgs, base: &str, figures: &Figures) -> CompareOptions {
     let mut metrics = analysis::costs(figures);
     for threshold in &args.thresholds {
-        let mut all = analysis::METRICS.into_iter();
-        let named = all.find(|metric| Some(*metric) == threshold.metric.as_deref());
+        let named = threshold.metric.as_deref().and_then(Metric::named);
+        let named = named.map(|metric| metric.name);
         metrics.extend(named.filter(|metric| !metrics.contains(metric)));
     }
     CompareOptions {
@@ -173,21 +162,11 @@ fn lines(runs: &[Run], by_run: bool) -> Vec<Line<'_>> {
     let mut lines = Vec::new();
     for (run, record) in runs.iter().enumerate() {
         for cell in &record.cells {
-            let (target, variant) = if by_run {
-                let variant = cell.variant.as_deref();
-                (
-                    by_run::label(run),
-                    Some(by_run::variant(&cell.target, variant)),
-                )
-            } else {
-                (cell.target.clone(), cell.variant.clone())
+            let key = match by_run {
+                true => by_run::key(run, &cell.key),
+                false => cell.key.clone(),
             };
-            lines.push(Line {
-                target,
-                variant,
-                run,
-                cell,
-            });
+            lines.push(Line { key, run, cell });
         }
     }
     lines

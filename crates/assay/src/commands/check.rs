@@ -9,10 +9,11 @@ use plan::Config;
 use crate::cli::CheckArgs;
 use crate::locate::{self, Located};
 use crate::outcome::Exit;
-use crate::plan_file::{self, PlanFile, origin};
-use crate::preflight::{assumed, estimate, refuse_what_cannot_run};
-use crate::results::{pair_of, print, style};
-use crate::run;
+use crate::output::{print, style};
+use crate::plan_file::{self, PlanFile};
+use crate::preflight::{assumed, estimate, not_applicable, refuse_what_cannot_run};
+
+use super::show::pair_of;
 
 /// Shows what a plan comes to.
 pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
@@ -45,7 +46,7 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
         .unwrap_or(0)
         .min(40);
     for resolved in &plan.resolved {
-        let (key, value, origin) = (&resolved.key, &resolved.value, origin(resolved.origin));
+        let (key, value, origin) = (&resolved.key, &resolved.value, &resolved.origin);
         let _ = writeln!(text, "{key:width$} = {value:value_width$}  # {origin}");
     }
     let _ = writeln!(text, "\nbuilds:");
@@ -74,7 +75,7 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
             cell.clients, cell.repeat
         );
     }
-    for left_out in run::not_applicable(plan, |_| true) {
+    for left_out in not_applicable(plan, |_| true) {
         let _ = writeln!(text, "  {left_out}");
     }
     let base = &plan.targets[plan.base].name;
@@ -121,7 +122,7 @@ fn plan_targets(file: &PlanFile, located: &[record::Build]) -> anyhow::Result<Ve
     let plan = &file.plan;
     let targets = plan.targets.iter().map(|target| {
         let (build, config) = (&plan.builds[target.build], &plan.configs[target.config]);
-        let engine = locate::engine_name(build.engine);
+        let engine = build.engine.name();
         let version = located
             .iter()
             .find(|located| located.name == build.name)

@@ -2,21 +2,26 @@
 //! what they have in common.
 
 use analysis::{Compared, Figures, RunSettings, Settings};
-use record::{Build, Cell, CellRef, PlanFile, Run, RunDir, Target};
+use record::{Build, Cell, CellKey, CellRef, PlanFile, Run, RunDir, Target};
 
 use crate::outcome::UsageError;
-use crate::run::build_change;
+use crate::same::build_change;
 
 /// What a run is called where runs are compared.
 pub fn label(run: usize) -> String {
     format!("run {}", run + 1)
 }
 
-/// What a target with a variant is called there.
-pub fn variant(target: &str, variant: Option<&str>) -> String {
-    match variant {
-        Some(variant) => format!("{target} {variant}"),
-        None => target.to_owned(),
+/// Returns the key of a cell there: the run is its target, and what was its target is a variant.
+pub fn key(run: usize, cell: &CellKey) -> CellKey {
+    let variant = match &cell.variant {
+        Some(variant) => format!("{} {variant}", cell.target),
+        None => cell.target.clone(),
+    };
+    CellKey {
+        target: label(run),
+        variant: Some(variant),
+        ..*cell
     }
 }
 
@@ -40,21 +45,20 @@ pub fn tell_apart(
         let help = "leave `--by-run` out to compare targets of different names";
         return Err(UsageError::new(message, Some(help.into())).into());
     }
-    figures.rows.retain(|row| is_shared(&row.target));
-    figures.missing.retain(|row| is_shared(&row.target));
+    figures.rows.retain(|row| is_shared(&row.cell.target));
+    figures.missing.retain(|row| is_shared(&row.cell.target));
     for row in figures.rows.iter_mut().chain(&mut figures.missing) {
-        row.variant = Some(variant(&row.target, row.variant.as_deref()));
-        row.target = label(row.run);
+        row.cell = key(row.run, &row.cell);
     }
-    figures.unfinished.retain(|cell| is_shared(&cell.target));
+    figures
+        .unfinished
+        .retain(|cell| is_shared(&cell.cell.target));
     for cell in &mut figures.unfinished {
-        cell.variant = Some(variant(&cell.target, cell.variant.as_deref()));
-        cell.target = label(cell.run);
+        cell.cell = key(cell.run, &cell.cell);
     }
-    figures.begun.retain(|cell| is_shared(&cell.target));
+    figures.begun.retain(|cell| is_shared(&cell.cell.target));
     for cell in &mut figures.begun {
-        cell.variant = Some(variant(&cell.target, cell.variant.as_deref()));
-        cell.target = label(cell.run);
+        cell.cell = key(cell.run, &cell.cell);
     }
     figures.settings = settings(runs, directories, &shared)?;
     Ok(as_targets(runs, is_shared))
@@ -63,7 +67,7 @@ pub fn tell_apart(
 /// Where a reason names its target and its run, these are one.
 pub fn say_once(compared: &mut Compared) {
     for row in &mut compared.rows {
-        for target in [&compared.base, &row.target] {
+        for target in [&compared.base, &row.cell.target] {
             let twice = format!("{target}, {target},");
             for reason in &mut row.reasons {
                 *reason = reason.replace(&twice, &format!("{target},"));
@@ -134,9 +138,9 @@ fn named_by_run(runs: &[Run], name: &str) -> Run {
                 text: file.text.clone(),
             }));
         }
-        let cells = run.cells.iter().filter(|cell| cell.target == name);
+        let cells = run.cells.iter().filter(|cell| cell.key.target == name);
         named.cells.extend(cells.map(|cell| CellRef {
-            target: target.name.clone(),
+            key: cell.key.of_target(&target.name),
             ..cell.clone()
         }));
         named.targets.push(target);
@@ -154,14 +158,14 @@ fn cells(
 ) -> anyhow::Result<Vec<Cell>> {
     let mut cells = Vec::new();
     for (index, (run, directory)) in runs.iter().zip(directories).enumerate() {
-        for reference in run.cells.iter().filter(|cell| cell.target == name) {
+        for reference in run.cells.iter().filter(|cell| cell.key.target == name) {
             let directory = directory.cell(reference)?;
             if !directory.exists() {
                 continue;
             }
             let mut cell = directory.read()?;
-            cell.target = label(index);
-            let target = named.targets.iter().find(|it| it.name == cell.target);
+            cell.key.target = label(index);
+            let target = named.targets.iter().find(|it| it.name == cell.key.target);
             if let Some(target) = target {
                 cell.build.clone_from(&target.build);
             }

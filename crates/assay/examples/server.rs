@@ -1,0 +1,74 @@
+//! A server for a benchmark: starts one of a build, prints its URL, and stops it when stdin ends.
+//!
+//! Arguments: the engine, `postgres` or `mysql`; the build, as a plan names one; a directory for the server's files;
+//! settings, as `NAME=VALUE`.
+
+#![allow(clippy::print_stdout, reason = "a program for a terminal")]
+
+use std::io::Read;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use engine::Engine as _;
+use engine::StartOptions;
+use engine::mysql::Mysql;
+use engine::postgres::Postgres;
+
+fn main() -> anyhow::Result<ExitCode> {
+    let mut args = std::env::args_os().skip(1);
+    if args
+        .next()
+        .is_some_and(|arg| arg == engine::guard::SUBCOMMAND)
+    {
+        return Ok(engine::guard::main(args));
+    }
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [engine, build, directory, settings @ ..] = args.as_slice() else {
+        bail!("usage: server ENGINE BUILD DIRECTORY [NAME=VALUE]...");
+    };
+    let set = settings
+        .iter()
+        .map(|setting| {
+            let (name, value) = setting
+                .split_once('=')
+                .with_context(|| format!("`{setting}` is not NAME=VALUE"))?;
+            Ok((name.to_owned(), value.to_owned()))
+        })
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    let options = StartOptions {
+        build,
+        data_dir: Path::new(directory),
+        config_files: &[],
+        set: &set,
+        user: None,
+        guard_exe: &std::env::current_exe()?,
+        log: &Path::new(directory).join("server.log"),
+        connections: 8,
+        limits: &engine::limits::Limits::default(),
+        timeout: Duration::from_secs(120),
+        stop: &AtomicBool::new(false),
+    };
+    match engine.as_str() {
+        "postgres" => {
+            let server = Postgres::start(&options)?;
+            serve(&server.address().to_string())?;
+            server.stop()?;
+        }
+        "mysql" => {
+            let server = Mysql::start(&options)?;
+            serve(&server.address().to_string())?;
+            server.stop()?;
+        }
+        other => bail!("unknown engine `{other}` - expected `postgres` or `mysql`"),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Tells where the server is and waits: whoever began it holds the other end of stdin, and lets go of it also when killed.
+fn serve(url: &str) -> std::io::Result<usize> {
+    println!("{url}");
+    std::io::stdin().read_to_end(&mut Vec::new())
+}

@@ -1,0 +1,76 @@
+//! `assay report`: what runs came to, as one page of HTML.
+
+use std::path::Path;
+
+use analysis::Figures;
+use anyhow::Context;
+use record::RunDir;
+use report::{CellRecord, Curves, Page, Source};
+
+use crate::cli::ReportArgs;
+use crate::outcome::Exit;
+use crate::output::print;
+use crate::runs::{exit_of_reading, figures};
+use crate::same;
+
+/// Writes the HTML report of one or several runs.
+pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
+    let directories = args
+        .runs
+        .iter()
+        .map(RunDir::open)
+        .collect::<Result<Vec<_>, _>>()?;
+    let runs = directories
+        .iter()
+        .map(RunDir::read_run)
+        .collect::<Result<Vec<_>, _>>()?;
+    let notes = same::refuse_no_repeats(&directories, &runs)?;
+    let output = match &args.output {
+        Some(output) => output.clone(),
+        None => directories[0].path().join("report.html"),
+    };
+    let (figures, curves) = figures(&directories, Curves::take)?;
+    write_report(&directories, &figures, &curves, &notes, &output)?;
+    print(&format!("{}\n", output.display()))?;
+    Ok(exit_of_reading(&figures))
+}
+
+/// Writes the report of `directories`, whose figures these are, with the curves of their rows, to the file `output`. `notes`
+/// are what should be known of several runs.
+pub fn write_report(
+    directories: &[RunDir],
+    figures: &Figures,
+    curves: &[Curves],
+    notes: &[String],
+    output: &Path,
+) -> anyhow::Result<()> {
+    let sources = directories
+        .iter()
+        .map(source)
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    let page = Page {
+        sources: &sources,
+        figures,
+        curves,
+        notes,
+    };
+    fs_err::write(output, report::html_page(&page)).context("the report can't be written")
+}
+
+fn source(directory: &RunDir) -> anyhow::Result<Source> {
+    let run = directory.read_run()?;
+    let mut cells = Vec::new();
+    for cell in &run.cells {
+        let directory = directory.cell(cell)?;
+        // One that can't be read is told among the figures.
+        if let Ok(cell) = directory.read() {
+            let steps = directory
+                .read_steps()?
+                .iter()
+                .map(|step| step.step().clone())
+                .collect();
+            cells.push(CellRecord { cell, steps });
+        }
+    }
+    Ok(Source { run, cells })
+}

@@ -1,0 +1,139 @@
+//! While a step runs: takes what the workers say, and sees to it that all of them end.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::Duration;
+
+use crate::collect::Collector;
+use crate::run::Limits;
+use crate::start::Connection;
+use crate::worker::{Message, Shared};
+
+/// Messages are looked for so often, unless this thread is woken.
+const POLL: Duration = Duration::from_millis(100);
+/// The display is told and seconds are passed on so often.
+const TICK_NS: u64 = 250_000_000;
+/// How long connections may wait for a reply when the operator has ended the step.
+const GRACE_OF_INTERRUPTED: Duration = Duration::from_secs(2);
+
+/// The thread that started the workers.
+pub(crate) struct Supervisor<'a, 's> {
+    pub(crate) collector: Collector<'s>,
+    pub(crate) shared: &'a Shared,
+    pub(crate) limits: Limits,
+    /// Whether what was measured could be recorded so far.
+    pub(crate) recording: Result<(), String>,
+    /// The operator has ended the step.
+    pub(crate) interrupted: bool,
+    connections: Vec<Connection>,
+    stop: &'a AtomicBool,
+    /// Which connections are at work.
+    running: Vec<bool>,
+    next_tick_ns: u64,
+    /// Since when the connections are to end.
+    over_since_ns: Option<u64>,
+    cut_off: bool,
+}
+
+impl<'a, 's> Supervisor<'a, 's> {
+    pub(crate) fn new(
+        collector: Collector<'s>,
+        connections: Vec<Connection>,
+        shared: &'a Shared,
+        stop: &'a AtomicBool,
+        limits: Limits,
+    ) -> Self {
+        Self {
+            collector,
+            shared,
+            limits,
+            recording: Ok(()),
+            interrupted: false,
+            connections,
+            stop,
+            running: Vec::new(),
+            next_tick_ns: TICK_NS,
+            over_since_ns: None,
+            cut_off: false,
+        }
+    }
+
+    /// Watches the first `count` connections until they have ended; `elapsed_ns` tells how old the step is.
+    pub(crate) fn watch(
+        &mut self,
+        inbox: &Receiver<Message>,
+        count: usize,
+        elapsed_ns: impl Fn() -> u64,
+    ) {
+        self.running = vec![true; count];
+        while self.running.contains(&true) {
+            match inbox.try_recv() {
+                Ok(message) => self.take(message),
+                Err(TryRecvError::Empty) => std::thread::park_timeout(POLL),
+                Err(TryRecvError::Disconnected) => break,
+            }
+            // After each of them: connections that tell more than can be taken in must not keep the operator from ending the
+            // step.
+            self.look(elapsed_ns());
+        }
+    }
+
+    /// Takes what is left when all have ended.
+    pub(crate) fn drain(&mut self, inbox: &Receiver<Message>) {
+        inbox.try_iter().for_each(|message| self.take(message));
+    }
+
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Lap(number, mut lap) => {
+                if self.recording.is_ok() {
+                    self.recording = self.collector.lap(number, &mut lap);
+                }
+                let _ = self.connections[number].spares.try_send(lap);
+            }
+            Message::Error(number, kind, error) => self.collector.error(number, kind, &error),
+            Message::Ended(number) => self.running[number] = false,
+        }
+    }
+
+    /// Ends the step where it is time to, and connections that do not end by themselves.
+    fn look(&mut self, now_ns: u64) {
+        if now_ns >= self.next_tick_ns && self.recording.is_ok() {
+            self.recording = self.collector.tick(now_ns);
+            self.next_tick_ns = now_ns + TICK_NS;
+        }
+        self.interrupted |= self.stop.load(Relaxed);
+        let both = || self.running.iter().zip(&self.connections);
+        let foreground_runs = both().any(|(&running, it)| running && !it.background);
+        if self.recording.is_err() || self.interrupted || !foreground_runs {
+            self.shared.halt.store(true, Relaxed);
+        }
+        let deadline_ns = self.limits.deadline_ns();
+        let is_over = self.shared.halt.load(Relaxed)
+            || deadline_ns.is_some_and(|deadline_ns| now_ns > deadline_ns);
+        if !is_over || self.cut_off {
+            return;
+        }
+        // Those that are to end and still wait for a reply are cut off after a while.
+        let since_ns = *self.over_since_ns.get_or_insert(now_ns);
+        let grace = match self.interrupted {
+            true => GRACE_OF_INTERRUPTED,
+            false => self.limits.grace,
+        };
+        if u128::from(now_ns - since_ns) < grace.as_nanos() {
+            return;
+        }
+        self.cut_off = true;
+        if !self.interrupted && foreground_runs {
+            self.shared.poison(format!(
+                "connections had no reply for {} s after the step was to end and were cut off",
+                grace.as_secs()
+            ));
+        }
+        self.shared.halt.store(true, Relaxed);
+        let waiting = both().filter(|(running, _)| **running);
+        waiting
+            .filter_map(|(_, connection)| connection.interrupt.as_ref())
+            .for_each(|interrupt| interrupt());
+    }
+}

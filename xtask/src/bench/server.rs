@@ -1,0 +1,191 @@
+//! A server of PostgreSQL or of MariaDB with a table of the peer's, and the peers: pgbench and sysbench.
+//!
+//! The server is started by the engine itself, by way of an example, so that every build that assay can run can be
+//! measured. It ends when this program does, since it then has nothing on its stdin. What is measured is a client: the
+//! server shall do little, and never wait for the disk.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::measure::{Finished, Sample, finish};
+use super::{Setup, need};
+use crate::builds;
+use crate::workspace::output;
+
+const POSTGRES_SETTINGS: &[&str] = &[
+    "shared_buffers=256MB",
+    "fsync=off",
+    "synchronous_commit=off",
+    "autovacuum=off",
+    "max_wal_size=4GB",
+    "checkpoint_timeout=1h",
+];
+const MYSQL_SETTINGS: &[&str] = &[
+    "innodb_buffer_pool_size=512M",
+    "innodb_log_file_size=1G",
+    "innodb_flush_log_at_trx_commit=0",
+    "innodb_doublewrite=OFF",
+    "sync_binlog=0",
+];
+
+/// pgbench's scale: each has 100,000 accounts.
+const SCALE: u64 = 10;
+/// Rows of sysbench's table.
+const SYSBENCH_ROWS: u64 = 200_000;
+
+/// A server in a folder of its own; stopped when dropped.
+pub struct Server {
+    process: Child,
+    /// The build, as a plan names one.
+    pub build: String,
+    /// Where it is: a unix socket.
+    pub url: String,
+    /// The program that looks up.
+    pub peer: &'static str,
+    /// Rows of the table that it looks them up in.
+    pub row_count: u64,
+    /// Removed last.
+    _home: tempfile::TempDir,
+}
+
+impl Server {
+    /// Starts the newest PostgreSQL that Debian has put beside a pgbench, with pgbench's tables.
+    pub fn postgres(setup: &Setup) -> Result<Server> {
+        // Debian's `pgbench` of the path is a script.
+        let newest = "ls -d /usr/lib/postgresql/*/bin/pgbench | sort --version-sort | tail -n 1";
+        let pgbench = output(Command::new("sh").args(["-c", newest]))?;
+        let Some(build) = pgbench.trim().strip_suffix("/bin/pgbench") else {
+            bail!("no PostgreSQL with pgbench - install what Debian calls: postgresql");
+        };
+        let server = Server::start(
+            setup,
+            ("postgres", build, POSTGRES_SETTINGS),
+            ("pgbench", SCALE * 100_000),
+        )?;
+        let mut tables = server.pgbench(&["-i", "-q"]);
+        output(tables.args(["-s", &SCALE.to_string(), &server.url]))?;
+        Ok(server)
+    }
+
+    /// Starts MariaDB, with sysbench's table.
+    pub fn mysql(setup: &Setup) -> Result<Server> {
+        let build = builds::mariadb(&setup.workspace)?;
+        let server = Server::start(
+            setup,
+            ("mysql", &build, MYSQL_SETTINGS),
+            ("sysbench", SYSBENCH_ROWS),
+        )?;
+        output(server.point_selects()?.arg("prepare"))?;
+        Ok(server)
+    }
+
+    fn start(
+        setup: &Setup,
+        (engine, build, settings): (&str, &str, &[&str]),
+        (peer, row_count): (&'static str, u64),
+    ) -> Result<Server> {
+        println!("server: {build}");
+        let home = tempfile::tempdir()?;
+        // The server may run as another user.
+        fs_err::set_permissions(home.path(), std::fs::Permissions::from_mode(0o755))?;
+        let mut process = Command::new(setup.build_assay()?.join("examples/server"))
+            .args([engine, build])
+            .arg(home.path())
+            .args(settings)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("cannot run the example `server`")?;
+        let stdout = process.stdout.take().context("the server has no stdout")?;
+        let mut url = String::new();
+        BufReader::new(stdout).read_line(&mut url)?;
+        if url.is_empty() {
+            bail!("no server of the build `{build}` - {}", process.wait()?);
+        }
+        Ok(Server {
+            process,
+            build: build.to_owned(),
+            url: url.trim().to_owned(),
+            peer,
+            row_count,
+            _home: home,
+        })
+    }
+
+    /// Whether the build has MyRocks.
+    pub fn has_myrocks(&self) -> bool {
+        let plugins = ["lib/mysql/plugin", "lib/plugin", "lib64/mysql/plugin"];
+        let build = Path::new(&self.build);
+        plugins
+            .iter()
+            .any(|place| build.join(place).join("ha_rocksdb.so").is_file())
+    }
+
+    /// Looks up rows with so many connections, each on a thread of its own: `pgbench -S -M prepared` or
+    /// `sysbench oltp_point_select`.
+    pub fn lookups(&self, connections: u64, op_count: u64) -> Result<Sample> {
+        if self.peer == "sysbench" {
+            let mut command = self.point_selects()?;
+            command.arg(format!("--threads={connections}"));
+            command.arg(format!("--events={}", op_count * connections));
+            command.args(["--time=0", "run"]);
+            return sysbench_sample(&finish(command)?);
+        }
+        let [connections, op_count] = [connections, op_count].map(|number| number.to_string());
+        let mut command = self.pgbench(&["-S", "-n", "-M", "prepared", "-c", &connections]);
+        command.args(["-j", &connections, "-t", &op_count, &self.url]);
+        let finished = finish(command)?;
+        let op_count = finished.number("number of transactions actually processed:")?;
+        // Without the time that connecting took.
+        Ok(finished.sample_within(op_count, op_count / finished.number("tps =")?))
+    }
+
+    fn pgbench(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(Path::new(&self.build).join("bin/pgbench"));
+        command.args(arguments);
+        command
+    }
+
+    /// `sysbench oltp_point_select`: its keys drawn as assay draws them.
+    fn point_selects(&self) -> Result<Command> {
+        let mut command = self.sysbench()?;
+        command.args(["oltp_point_select", "--tables=1", "--rand-type=uniform"]);
+        command.arg(format!("--table-size={SYSBENCH_ROWS}"));
+        Ok(command)
+    }
+
+    /// `sysbench` that connects to the server, and prepares the statements that it can.
+    pub fn sysbench(&self) -> Result<Command> {
+        need("sysbench", "sysbench")?;
+        let mut command = Command::new("sysbench");
+        command.arg("--db-ps-mode=auto");
+        let (address, place) = self.url.split_once('=').context("a URL without a socket")?;
+        if address.starts_with("mysql:") {
+            command.args(["--mysql-user=root", "--mysql-db=ib"]);
+            command.arg(format!("--mysql-socket={place}"));
+        } else {
+            let (host, _) = place.split_once('&').unwrap_or((place, ""));
+            command.args(["--db-driver=pgsql", "--pgsql-user=assay", "--pgsql-db=ib"]);
+            command.arg(format!("--pgsql-host={host}"));
+        }
+        Ok(command)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.process.stdin.take());
+        let _ = self.process.wait();
+    }
+}
+
+/// What sysbench did, in events, by its own account, without the time that connecting took.
+pub fn sysbench_sample(finished: &Finished) -> Result<Sample> {
+    let op_count = finished.number("total number of events:")?;
+    ensure!(op_count > 0.0, "sysbench did nothing");
+    Ok(finished.sample_within(op_count, finished.number("total time:")?))
+}

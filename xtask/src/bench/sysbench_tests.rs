@@ -1,0 +1,192 @@
+//! sysbench's own tests and its load, by `assay run` and by sysbench: one server, one database, tables that sysbench made,
+//! the same statements. CPU time is that of the whole client process while it measures.
+
+use std::process::Command;
+
+use anyhow::{Result, ensure};
+
+use super::Setup;
+use super::measure::{Bound, CPU, Finished, Sample, THROUGHPUT, finish, pair};
+use super::run::{Run, number, sample};
+use super::server::{Server, sysbench_sample};
+use crate::workspace::output;
+
+/// Rows of the table that the tests run on.
+const ROW_COUNT: u64 = 50_000;
+/// Rows that the load makes.
+const LOAD_COUNT: u64 = 1_000_000;
+
+/// The tests, which both sides call the same, and the statements of an event, `begin` and `commit` included.
+const TESTS: [(&str, u64); 5] = [
+    ("oltp_point_select", 1),
+    ("oltp_read_only", 16),
+    ("oltp_update_non_index", 1),
+    ("oltp_insert", 1),
+    ("oltp_read_write", 20),
+];
+
+/// Runs all tests with one thread and with two, and then the load.
+pub fn run(setup: &Setup, server: &Server) -> Result<bool> {
+    let mut kept = true;
+    for test in TESTS {
+        for threads in [1, 2] {
+            println!("{}, threads: {threads}", test.0);
+            kept &= run_test(setup, server, test, threads)?;
+        }
+    }
+    println!("load and index, {LOAD_COUNT} rows");
+    Ok(kept & run_load(setup, server)?)
+}
+
+/// A test, each time on a table that was just made.
+fn run_test(
+    setup: &Setup,
+    server: &Server,
+    (name, statements): (&str, u64),
+    threads: u32,
+) -> Result<bool> {
+    let peer_events = |limits: &[&str]| -> Result<Finished> {
+        let mut command = server.sysbench()?;
+        command.args([name, "--tables=1", "--rand-type=uniform"]);
+        command.arg(format!("--table-size={ROW_COUNT}"));
+        command.arg(format!("--threads={threads}"));
+        command.args(limits).arg("run");
+        finish(command)
+    };
+    make_table(server)?;
+    let start = peer_events(&["--events=1", "--time=0"])?.used;
+    let ours = || {
+        make_table(server)?;
+        let plan = plan(setup, server, ROW_COUNT, threads, &format!("{name:?}"));
+        let step = Run::of(setup, &plan)?.step(name)?;
+        sample(&step, number(&step, "/ops/event/ok")? * statements)
+    };
+    let peer = || {
+        make_table(server)?;
+        let time = format!("--time={}", setup.seconds);
+        let finished = peer_events(&["--events=0", &time])?;
+        Ok(statement_sample(statements, &finished)?.without(start))
+    };
+    let bounds = [(CPU, Bound::AtMost(0.8)), (THROUGHPUT, Bound::AtLeast(1.0))];
+    let (ours, peer) = (("assay", &ours as _), ("sysbench", &peer as _));
+    pair(setup.round_count, ours, peer, &bounds)
+}
+
+/// The load of a table and of its index; an operation is a row.
+fn run_load(setup: &Setup, server: &Server) -> Result<bool> {
+    drop_table(server)?;
+    let start = finish(prepare(server, 1)?)?.used;
+    let ours = || {
+        drop_table(server)?;
+        let run = Run::of(
+            setup,
+            &plan(setup, server, LOAD_COUNT, 1, r#""load", "index""#),
+        )?;
+        let load = run.step("load")?;
+        let load = sample(&load, number(&load, "/ops/insert/rows")?)?;
+        let index = sample(&run.step("index")?, 0)?;
+        Ok(Sample {
+            op_count: load.op_count,
+            user_ns: load.user_ns + index.user_ns,
+            system_ns: load.system_ns + index.system_ns,
+            elapsed_ns: load.elapsed_ns + index.elapsed_ns,
+        })
+    };
+    let peer = || {
+        drop_table(server)?;
+        let finished = finish(prepare(server, LOAD_COUNT)?)?;
+        Ok(finished.sample(LOAD_COUNT).without(start))
+    };
+    let bounds = [
+        (CPU, Bound::AtMost(0.333)),
+        (THROUGHPUT, Bound::AtLeast(1.0)),
+    ];
+    let (ours, peer) = (("assay", &ours as _), ("sysbench", &peer as _));
+    pair(setup.round_count, ours, peer, &bounds)
+}
+
+/// A plan whose run drops at its end the table that it made.
+fn plan(setup: &Setup, server: &Server, rows: u64, clients: u32, steps: &str) -> String {
+    let (url, seconds) = (&server.url, setup.seconds);
+    format!(
+        r#"
+name = "sysbench-tests"
+clients = [{clients}]
+[workload.sysbench]
+rows = {rows}
+load-connections = 1
+warmup = "0s"
+read-time = "{seconds}s"
+write-time = "{seconds}s"
+checks = "off"
+steps = [{steps}]
+[build.server]
+url = {url:?}
+"#
+    )
+}
+
+/// sysbench's load of a table.
+fn prepare(server: &Server, rows: u64) -> Result<Command> {
+    let mut command = server.sysbench()?;
+    command.args(["oltp_read_write", "--tables=1"]);
+    command.arg(format!("--table-size={rows}")).arg("prepare");
+    Ok(command)
+}
+
+/// sysbench's table, anew: nothing of earlier runs is in it.
+fn make_table(server: &Server) -> Result<()> {
+    drop_table(server)?;
+    output(&mut prepare(server, ROW_COUNT)?)?;
+    Ok(())
+}
+
+fn drop_table(server: &Server) -> Result<()> {
+    output(
+        server
+            .sysbench()?
+            .args(["oltp_read_write", "--tables=1", "cleanup"]),
+    )?;
+    Ok(())
+}
+
+/// What sysbench did, in statements as it counts them itself.
+fn statement_sample(statements: u64, finished: &Finished) -> Result<Sample> {
+    let events = sysbench_sample(finished)?;
+    let op_count = events.op_count * statements;
+    // An event that it had to begin again has queries of its own.
+    let counted = finished.number("queries:")?;
+    ensure!(
+        counted >= op_count as f64,
+        "sysbench ran {counted} queries in {} events, fewer than {statements} each",
+        events.op_count
+    );
+    Ok(Sample { op_count, ..events })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sysbenchs_queries_are_those_of_the_events_that_it_completed() {
+        let finished = |queries: u32| Finished {
+            stdout: format!(
+                "SQL statistics:\n    queries performed:\n    queries:      {queries}   (500.00 per sec.)\n\n\
+                 General statistics:\n    total time:       4.0000s\n    total number of events:     100\n"
+            ),
+            memory_bytes: 0,
+            used: Sample {
+                op_count: 0,
+                user_ns: 5,
+                system_ns: 6,
+                elapsed_ns: 7,
+            },
+        };
+        let read = statement_sample(16, &finished(1_616)).unwrap();
+        assert_eq!((read.op_count, read.elapsed_ns), (1_600, 4_000_000_000));
+        assert_eq!((read.user_ns, read.system_ns), (5, 6));
+        let error = statement_sample(16, &finished(100)).unwrap_err();
+        assert!(error.to_string().contains("fewer than 16"), "{error}");
+    }
+}
