@@ -9,6 +9,8 @@ mod test;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use words::named;
+
 use crate::diagnostic::{Diagnostic, Place};
 use crate::kinds::{Choice, Flag, Optional, bad_name};
 use crate::quantity::Quantity;
@@ -58,12 +60,16 @@ enum Sort {
     },
 }
 
-/// Lists of steps that have names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum OrderOf {
-    Short,
-    Classic,
-    Current,
+named! {
+    /// Lists of steps that have names.
+    pub enum OrderOf {
+        /// A few tests of each group.
+        Short = "short",
+        /// Until April 2025.
+        Classic = "classic",
+        /// Since then.
+        Current = "current",
+    }
 }
 
 /// What the names of steps depend on.
@@ -231,12 +237,7 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<S
     let write_time = cx.field(section, "write-time", &time, Duration::from_secs(10));
     let rate = cx.field(section, "rate", &RATE, None);
     let terms = terms::read(cx, section);
-    let order = Choice(&[
-        ("short", OrderOf::Short),
-        ("classic", OrderOf::Classic),
-        ("current", OrderOf::Current),
-    ]);
-    let order = cx.field(section, "order", &order, OrderOf::Short);
+    let order = cx.field(section, "order", &Choice(OrderOf::NAMED), OrderOf::Short);
 
     let setting = Setting {
         rows: rows.value,

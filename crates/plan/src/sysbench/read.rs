@@ -2,6 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use words::named;
+
 use super::expression::{self, Bounds, Drawn, Expression, Holds, Named, PARAMETERS, Scope};
 use super::placeholder::{Part, parts};
 use super::test::{
@@ -42,11 +44,14 @@ const VALUES: &str = "values";
 const REPEAT: RangeInclusive<i64> = 1..=100_000;
 const WEIGHT: RangeInclusive<i64> = 0..=1_000_000;
 
-/// Which of the workload's times a test runs for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TimeOf {
-    Read,
-    Write,
+named! {
+    /// Which of the workload's times a test runs for.
+    pub enum TimeOf {
+        /// `read-time`
+        Read = "read",
+        /// `write-time`
+        Write = "write",
+    }
 }
 
 /// What a test depends on besides its arguments.
@@ -182,20 +187,15 @@ impl TestText {
         let errors = cx.errors();
         let section = &mut Section::with_keys(cx, &self.path, self.node.clone(), &KEYS)?;
         let group = self.group(cx, section);
-        let table = Choice(&[
-            ("random", TableChoice::Random),
-            ("thread", TableChoice::Thread),
-            ("first", TableChoice::First),
-        ]);
-        let table = cx.field(section, "table", &table, TableChoice::Random);
-        let transaction = cx.field(section, "transaction", &Flag, false);
-        let time = Choice(&[("read", TimeOf::Read), ("write", TimeOf::Write)]);
+        let table = Choice(TableChoice::NAMED);
+        let table = cx.value(section, "table", &table, TableChoice::Random);
+        let transaction = cx.value(section, "transaction", &Flag, false);
         let usual = if group == Group::Write {
             TimeOf::Write
         } else {
             TimeOf::Read
         };
-        let time = cx.field(section, "time", &time, usual);
+        let time = cx.value(section, "time", &Choice(TimeOf::NAMED), usual);
 
         let arguments = self.arguments.iter().zip(values);
         let arguments = arguments.map(|(it, value)| (it.name.clone(), Holds::Argument(*value)));
@@ -221,25 +221,15 @@ impl TestText {
         let test = Test {
             name: self.name.clone(),
             group,
-            table: table.value,
-            transaction: transaction.value,
+            table,
+            transaction,
             shared,
             statements,
         };
-        Some(Understood {
-            test,
-            time: time.value,
-            ranges,
-        })
+        Some(Understood { test, time, ranges })
     }
 
     fn group(&self, cx: &mut Context<'_>, section: &mut Section) -> Group {
-        const CHOICE: Choice<Group> = Choice(&[
-            ("point", Group::Point),
-            ("range-1", Group::Range1),
-            ("range-2", Group::Range2),
-            ("write", Group::Write),
-        ]);
         if section.place_of("group") == Place::Nowhere {
             cx.report(
                 missing(self.place, &section.name_of("group"))
@@ -247,7 +237,7 @@ impl TestText {
                     .help("add `group = \"point\"`, or `\"range-1\"`, `\"range-2\"`, `\"write\"`"),
             );
         }
-        let group = cx.given(section, "group", &CHOICE);
+        let group = cx.given(section, "group", &Choice(Group::NAMED));
         group.unwrap_or(Group::Point)
     }
 
@@ -491,7 +481,7 @@ impl Reader<'_, '_> {
             self.cx.resolve(name, "1".to_owned(), Place::Nowhere);
         }
         let prepared = Optional(Flag, "(as the workload)");
-        let prepared = self.cx.field(section, "prepared", &prepared, None);
+        let prepared = self.cx.value(section, "prepared", &prepared, None);
 
         let shared = self.scope.named.len();
         let mut own = Block::default();
@@ -535,7 +525,7 @@ impl Reader<'_, '_> {
             text: text?,
             weight: weight.map(|(weight, _)| weight.unwrap_or(1)),
             repeat: repeat.map_or(1, |(repeat, _)| repeat.unwrap_or(1)),
-            prepared: prepared.value.unwrap_or(self.prepared),
+            prepared: prepared.unwrap_or(self.prepared),
             rows,
             effect: Effect::of(&sql_text?),
             count,

@@ -3,6 +3,8 @@
 //! Names and arguments are gone: each value that is drawn has its place among those of its block, and what is known
 //! before anything is drawn is a number.
 
+use words::named;
+
 use super::expression::Expression;
 use crate::spec::Distribution;
 
@@ -23,40 +25,30 @@ pub struct Test {
     pub statements: Vec<TestStatement>,
 }
 
-/// Groups in which tests are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Group {
-    /// Reads rows by key.
-    Point,
-    /// Reads ranges of rows, no aggregation.
-    Range1,
-    /// Reads ranges of rows, with aggregation.
-    Range2,
-    /// Writes.
-    Write,
-}
-
-impl Group {
-    /// Returns its name in plans and records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Point => "point",
-            Self::Range1 => "range-1",
-            Self::Range2 => "range-2",
-            Self::Write => "write",
-        }
+named! {
+    /// Groups in which tests are shown.
+    pub enum Group {
+        /// Reads rows by key.
+        Point = "point",
+        /// Reads ranges of rows, no aggregation.
+        Range1 = "range-1",
+        /// Reads ranges of rows, with aggregation.
+        Range2 = "range-2",
+        /// Writes.
+        Write = "write",
     }
 }
 
-/// The table that an event works on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TableChoice {
-    /// A random one, all alike.
-    Random,
-    /// That of its thread: number `thread` modulo the number of tables.
-    Thread,
-    /// `sbtest1`
-    First,
+named! {
+    /// The table that an event works on.
+    pub enum TableChoice {
+        /// A random one, all alike.
+        Random = "random",
+        /// That of its thread: number `thread` modulo the number of tables.
+        Thread = "thread",
+        /// `sbtest1`
+        First = "first",
+    }
 }
 
 /// A statement of a test.

@@ -52,14 +52,14 @@ fn counters_grow_with_the_work() {
             assert!(grown("rocksdb_row_inserted_count") >= 200.0);
             assert!(grown("rocksdb_row_deleted_count") >= 50.0);
             for name in [
-                "rocksdb_stall_us",
-                "rocksdb_stall_total_slowdown_count",
-                "rocksdb_stall_total_stop_count",
+                "rocksdb_stall_seconds",
+                "rocksdb_write_stall_count.total-delays",
+                "rocksdb_write_stall_count.total-stops",
                 "rocksdb_flush_write_bytes",
                 "rocksdb_compaction_write_bytes",
                 "rocksdb_block_cache_hit_count",
                 "rocksdb_memtable_bytes",
-                "rocksdb_level_bytes.l0",
+                "rocksdb_level_bytes.0",
                 "rocksdb_compaction_pending_count",
             ] {
                 assert!(value(&after, name) >= 0.0);
