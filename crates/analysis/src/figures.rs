@@ -94,7 +94,7 @@ pub struct Row {
     pub damaged: bool,
     /// By kind of operation.
     pub ops: BTreeMap<String, OpFigures>,
-    /// By the field's names: see `docs/metrics.md`. `None`: not applicable.
+    /// The metrics of [`words::METRICS`] by their names. `None`: not applicable.
     pub metrics: BTreeMap<&'static str, Option<f64>>,
     /// What its log-structured merge tree did; `None` where the engine has none.
     pub lsm: Option<Lsm>,
@@ -119,6 +119,13 @@ pub struct Row {
     pub warnings: Vec<Warning>,
     /// The same as its figures say it.
     pub remarks: Vec<Remark>,
+}
+
+impl Row {
+    /// Returns a metric; `None`: not applicable.
+    pub fn metric(&self, name: &str) -> Option<f64> {
+        self.metrics.get(name).copied().flatten()
+    }
 }
 
 /// One kind of operation in one step, over all clients.

@@ -8,6 +8,7 @@ mod upkeep;
 use std::collections::BTreeMap;
 
 use record::{HostSeries, Step, StepKind};
+use words::METRICS;
 
 use crate::operation::{DELETE, INSERT, QUERY, done, queries_each, writing};
 use crate::quality::mean;
@@ -15,116 +16,6 @@ use crate::series::samples;
 use crate::{CounterSeries, OpSeries, rate_exceeded_in};
 
 pub(crate) use lsm::lsm;
-
-/// All metrics, in the order in which the field shows them; what it does not have comes last.
-pub const METRICS: [&str; 106] = [
-    "ips",
-    "dps",
-    "qps",
-    "rps",
-    "rmbps",
-    "wps",
-    "wmbps",
-    "rpq",
-    "rkbpq",
-    "wpi",
-    "wkbpi",
-    "csps",
-    "cpups",
-    "cspq",
-    "cpupq",
-    "dbgb1",
-    "dbgb2",
-    "rss",
-    "maxop",
-    "p50",
-    "p99",
-    "cpu/o",
-    "cs/o",
-    "r/o",
-    "rKB/o",
-    "wKB/o",
-    "o/s",
-    "krows_sec",
-    "rows/event",
-    "others%",
-    "cpu_mhz",
-    "client_cpu_us_per_op",
-    "server_cpu_us_per_op",
-    "op_time_us",
-    "op_client_cpu_us",
-    "op_server_cpu_us",
-    "op_cpu_wait_us",
-    "op_steal_us",
-    "op_read_us",
-    "op_write_us",
-    "op_fsync_us",
-    "op_lock_us",
-    "op_handover_us",
-    "op_overlap_us",
-    "op_rest_us",
-    "op_rest%",
-    "own_cpu_us_per_op",
-    "background_cpu_us_per_op",
-    "instructions_per_op",
-    "own_read_kb_per_op",
-    "own_write_kb_per_op",
-    "client_cpu_us_per_row_inserted",
-    "client_cpu_us_per_row_deleted",
-    "client_cpu_us_per_query",
-    "client_cpu_us_per_read",
-    "client_cpu_us_per_write",
-    "fsyncs_per_commit",
-    "log_fsyncs_per_commit",
-    "data_fsyncs_per_commit",
-    "binlog_syncs_per_commit",
-    "flushes_per_commit",
-    "write_amplification",
-    "debt_dead_rows",
-    "debt_history_list",
-    "debt_dirty_mb",
-    "debt_redo_mb",
-    "debt_compaction_mb",
-    "mb_sec",
-    "lsm_sz",
-    "blob_sz",
-    "c_wgb",
-    "w_amp",
-    "c_mbps",
-    "c_wsecs",
-    "c_csecs",
-    "b_rgb",
-    "b_wgb",
-    "usec_op",
-    "uptime",
-    "stall%",
-    "Nstall",
-    "u_cpu",
-    "s_cpu",
-    "stall_s",
-    "flush_gb",
-    "compaction_write_gb",
-    "compaction_read_gb",
-    "wal_gb",
-    "wal_amp",
-    "r_amp",
-    "s_amp",
-    "cache_hit%",
-    "pending_max_mb",
-    "l0_files_begin",
-    "l0_files",
-    "l0_files_max",
-    "levels_begin",
-    "levels",
-    "lsm_files",
-    "memtable_max_mb",
-    "memtable_mb",
-    "cache_mb",
-    "c_wgb_settled",
-    "w_amp_settled",
-    "c_wsecs_settled",
-    "c_csecs_settled",
-];
 
 const KIB: f64 = 1024.0;
 const MIB: f64 = 1024.0 * KIB;
@@ -176,9 +67,10 @@ pub fn metrics(
     let done_of = |kind: &str| step.ops.get(kind).map(|ops| ops.ok as f64);
 
     let mut metrics: BTreeMap<&'static str, Option<f64>> =
-        METRICS.into_iter().map(|name| (name, None)).collect();
+        METRICS.iter().map(|it| (it.name, None)).collect();
     let mut set = |name: &'static str, value: Option<f64>| {
-        metrics.insert(name, value.filter(|value| value.is_finite()));
+        let is_known = metrics.insert(name, value.filter(|value| value.is_finite()));
+        debug_assert!(is_known.is_some(), "{name}");
     };
     set("ips", insert_rate);
     set("dps", per_second(step, DELETE, |ops| ops.rows));

@@ -27,7 +27,7 @@ impl TreeAtBegin {
             return None;
         }
         let mean_of = |metric: &str| {
-            let values = rows.iter().map(|row| row.metrics.get(metric).copied()?);
+            let values = rows.iter().map(|row| row.metric(metric));
             mean(values.collect::<Option<Vec<f64>>>()?)
         };
         Some(Self {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use analysis::THROUGHPUT;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use words::{METRICS, Metric};
 
 /// Measures database storage engines and says what changed and why.
 #[derive(Debug, Parser)]
@@ -194,10 +195,10 @@ impl std::str::FromStr for Threshold {
             Some((metric, percent)) => (Some(metric), percent),
             None => (None, text),
         };
-        let known = |metric: &str| metric == THROUGHPUT || analysis::METRICS.contains(&metric);
+        let known = |metric: &str| metric == THROUGHPUT || Metric::named(metric).is_some();
         if let Some(metric) = metric.filter(|metric| !known(metric)) {
             let alike = |name: &&str| strsim::normalized_damerau_levenshtein(metric, name);
-            let names = analysis::METRICS.iter().copied().chain([THROUGHPUT]);
+            let names = METRICS.iter().map(|it| it.name).chain([THROUGHPUT]);
             let nearest = names.max_by(|a, b| alike(a).total_cmp(&alike(b)));
             return Err(format!(
                 "`{metric}` is no metric: the nearest is `{}`; docs/metrics.md has all",

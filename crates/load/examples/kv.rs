@@ -26,8 +26,9 @@ use engine::{
 };
 use hdrhistogram::Histogram;
 use load::{Ended, IntervalRow, Limits, Sink, SystemClock, Time};
-use workload::kv::{Done, Kv, Options, Read, Step, StepKind};
-use workload::{Next, Schedule};
+use workload::kv::Kv;
+use workload::plan::{self, Checks, KvRead, KvStep, KvStepKind, Terms};
+use workload::{Next, Schedule, Task};
 
 const KEY_SIZE: usize = 20;
 const VALUE_SIZE: usize = 400;
@@ -45,11 +46,11 @@ fn main() -> anyhow::Result<()> {
     match arguments.as_slice() {
         ["nothing", step, keys, clients, seconds] => {
             let (keys, clients) = (number(keys)?, number(clients)? as u32);
-            on_nothing(keys, clients, kind(step, 0.0)?, number(seconds)?)
+            on_nothing(keys, clients, kind(step, 0)?, number(seconds)?)
         }
         [library, directory, options, cache, "fillseq", keys] => {
             let database = Place::new(library, directory, options, cache)?;
-            on_rocksdb(&database, number(keys)?, 1, StepKind::FillSeq, None, true)
+            on_rocksdb(&database, number(keys)?, 1, KvStepKind::FillSeq, None, true)
         }
         [library, directory, options, cache, "warm", keys] => {
             fill(&mut sequence(number(keys)?, 1), false)?;
@@ -70,10 +71,10 @@ fn main() -> anyhow::Result<()> {
             write_rate,
         ] => {
             let database = Place::new(library, directory, options, cache)?;
-            let write_rate = write_rate
+            let write_rate: f64 = write_rate
                 .parse()
                 .with_context(|| format!("`{write_rate}` is no rate"))?;
-            let kind = kind(step, write_rate)?;
+            let kind = kind(step, write_rate as u64)?;
             let seconds = Duration::from_secs(number(seconds)?);
             let clients = u32::try_from(number(clients)?)?;
             on_rocksdb(
@@ -94,35 +95,56 @@ fn number(text: &str) -> anyhow::Result<u64> {
         .with_context(|| format!("`{text}` is no number"))
 }
 
-fn kind(step: &str, write_bytes_per_s: f64) -> anyhow::Result<StepKind> {
+fn kind(step: &str, write_bytes_per_s: u64) -> anyhow::Result<KvStepKind> {
+    let time = Duration::ZERO;
+    let read = |read| KvStepKind::Read { read, time };
     Ok(match step {
-        "fillseq" => StepKind::FillSeq,
-        "overwrite" => StepKind::Overwrite,
-        "readrandom" => StepKind::Read(Read::Get),
-        "multireadrandom" => StepKind::Read(Read::MultiGet),
-        "fwdrange" => StepKind::Read(Read::Forward),
-        "revrange" => StepKind::Read(Read::Reverse),
-        "readwhilewriting" => StepKind::ReadWhileWriting {
-            read: Read::Get,
+        "fillseq" => KvStepKind::FillSeq,
+        "overwrite" => KvStepKind::Overwrite { time },
+        "readrandom" => read(KvRead::Get),
+        "multireadrandom" => read(KvRead::MultiGet),
+        "fwdrange" => read(KvRead::Forward),
+        "revrange" => read(KvRead::Reverse),
+        "readwhilewriting" => KvStepKind::ReadWhileWriting {
+            read: KvRead::Get,
             write_bytes_per_s,
+            time,
         },
         _ => bail!("no step is called `{step}`"),
     })
 }
 
+fn step(number: u32, kind: KvStepKind) -> KvStep {
+    KvStep {
+        number,
+        name: String::new(),
+        kind,
+    }
+}
+
 fn sequence(keys: u64, clients: u32) -> Kv {
-    Kv::new(Options {
-        seed: 1,
-        clients,
+    let plan = plan::Kv {
+        steps: Vec::new(),
         keys,
         key_size: KEY_SIZE as u32,
         value_size: VALUE_SIZE as u32,
         compression_ratio: 0.5,
+        write_bytes_per_s: 0,
+        read_time: Duration::ZERO,
+        read_write_time: Duration::ZERO,
         scan_length: SCAN_LENGTH,
         multiget_keys: MULTIGET_KEYS,
         // As plans have it unless they say otherwise.
         verify_share: 0.01,
-    })
+        terms: Terms {
+            checks: Checks::Off,
+            error_limit: 0,
+            attempts: 1,
+            settle_at_least: Duration::ZERO,
+            settle_at_most: Duration::ZERO,
+        },
+    };
+    Kv::new(&plan, clients, 1)
 }
 
 /// A library, a directory, and what it is opened with.
@@ -163,13 +185,13 @@ fn on_rocksdb(
     place: &Place,
     keys: u64,
     clients: u32,
-    kind: StepKind,
+    kind: KvStepKind,
     time: Option<Duration>,
     create: bool,
 ) -> anyhow::Result<()> {
     let mut kv = sequence(keys, clients);
     let (database, step) = if create {
-        let step = Step { number: LOAD, kind };
+        let step = step(LOAD, kind);
         (place.create()?, step)
     } else {
         // What the load wrote is known by doing it again, on nothing.
@@ -177,9 +199,9 @@ fn on_rocksdb(
         let database = place.open()?;
         database.inspect()?;
         let number = MEASURED;
-        (database, Step { number, kind })
+        (database, step(number, kind))
     };
-    run(&mut kv, &step, time, || Ok(database.connect()))?;
+    run(&mut kv, &step, time, || database.connect())?;
     if create {
         // By its end all is in files, as it is with db_bench's `flush`.
         let limits = engine::SettleLimits {
@@ -193,46 +215,34 @@ fn on_rocksdb(
 }
 
 /// Runs a step on nothing: what is left is the load, the programs and their data.
-fn on_nothing(keys: u64, clients: u32, kind: StepKind, seconds: u64) -> anyhow::Result<()> {
+fn on_nothing(keys: u64, clients: u32, kind: KvStepKind, seconds: u64) -> anyhow::Result<()> {
     let mut kv = sequence(keys, clients);
-    if kind == StepKind::FillSeq {
-        let step = Step { number: LOAD, kind };
-        return run(&mut kv, &step, None, || Ok(Nothing::new(&Arc::default())));
+    if kind == KvStepKind::FillSeq {
+        let step = step(LOAD, kind);
+        return run(&mut kv, &step, None, || Nothing::new(&Arc::default()));
     }
     let table = Arc::new(fill(&mut kv, true)?);
     let number = MEASURED;
     let time = Some(Duration::from_secs(seconds));
-    run(&mut kv, &Step { number, kind }, time, || {
-        Ok(Nothing::new(&table))
-    })
+    run(&mut kv, &step(number, kind), time, || Nothing::new(&table))
 }
 
 /// Lets the sequence know that it is loaded; the entries in their order, if they are wanted.
 fn fill(kv: &mut Kv, keep: bool) -> anyhow::Result<Table> {
     let kept = Arc::new(Mutex::new(Table::default()));
-    let step = Step {
-        number: LOAD,
-        kind: StepKind::FillSeq,
-    };
-    let mut works = kv.connections(&step, || {
-        Ok(Nothing {
-            kept: keep.then(|| Arc::clone(&kept)),
-            ..Nothing::new(&Arc::default())
-        })
+    let step = step(LOAD, KvStepKind::FillSeq);
+    let mut works = kv.tasks(&step, || Nothing {
+        kept: keep.then(|| Arc::clone(&kept)),
+        ..Nothing::new(&Arc::default())
     })?;
     for work in &mut works {
         while work.program.prepare() != Next::Done {
             work.program.execute()?;
         }
     }
-    let mut done: Vec<_> = works
-        .iter_mut()
-        .map(|work| Done {
-            program: &mut *work.program,
-            flawless: true,
-        })
-        .collect();
-    kv.apply(&step, &mut done)?;
+    let account = |work: &mut Task| Ok((work.client, work.program.account(0)?));
+    let accounts: Result<_, Error> = works.iter_mut().map(account).collect();
+    kv.apply(&step, &accounts?, true);
     let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(std::mem::take(&mut *kept))
 }
@@ -268,11 +278,11 @@ impl Sink for Counts {
 /// that writes at a rate beside them is not.
 fn run<S: KeyValueSession>(
     kv: &mut Kv,
-    step: &Step,
+    step: &KvStep,
     time: Option<Duration>,
-    connect: impl FnMut() -> Result<S, Error>,
+    connect: impl Fn() -> S,
 ) -> anyhow::Result<()> {
-    let mut tasks = kv.connections(step, connect)?;
+    let mut tasks = kv.tasks(step, connect)?;
     for task in &mut tasks {
         task.background = task.schedule != Schedule::Closed;
     }
@@ -310,15 +320,9 @@ fn run<S: KeyValueSession>(
     let cpu_ns: u64 = main_work()
         .map(|it| it.cpu_user_ns + it.cpu_system_ns)
         .sum();
-    let mut done: Vec<_> = outcome
-        .worked
-        .iter_mut()
-        .map(|worked| Done {
-            program: &mut *worked.program,
-            flawless: true,
-        })
-        .collect();
-    let checks = kv.apply(step, &mut done)?;
+    let account = |it: &mut load::Worked| Ok((it.client, it.program.account(it.rows)?));
+    let accounts: Result<_, Error> = outcome.worked.iter_mut().map(account).collect();
+    let checks = kv.apply(step, &accounts?, true);
     if let Some(check) = checks.iter().find(|check| !check.holds) {
         bail!(
             "{} - {}, expected {}",

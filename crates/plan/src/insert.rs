@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::kinds::{Choice, Flag, Optional};
 use crate::quantity::{COUNT, Quantity, RATE_MOST};
-use crate::reader::{Context, Field, Section, check_pair};
+use crate::reader::{Context, Field, Section};
 use crate::spec::{
     IndexSet, IndexStatements, Insert, InsertStep, InsertStepKind, Query, Tables, Workload,
 };
@@ -151,44 +151,48 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<I
         &Quantity::count(0..=PARTITIONS_MOST),
         0,
     );
-    let long_transaction = Optional(Quantity::time(Duration::from_millis(1)..=TIME_MOST), "none");
-    let long_transaction = cx.field(section, "long-transaction", &long_transaction, None);
+    let hold = Optional(Quantity::time(Duration::from_millis(1)..=TIME_MOST), "none");
     let indexes = Choice(&[
         ("current", IndexSet::Current),
         ("before-2023-12", IndexSet::Before2023Dec),
     ]);
-    let indexes = cx.field(section, "indexes", &indexes, IndexSet::Current);
-    let index_statements = Choice(&[
+    let statements = Choice(&[
         ("usual", IndexStatements::Usual),
         ("one", IndexStatements::One),
         ("each", IndexStatements::Each),
     ]);
-    let index_statements = cx.field(
-        section,
-        "index-statements",
-        &index_statements,
-        IndexStatements::Usual,
-    );
-    let bulk_load = cx.field(section, "bulk-load", &Flag, false);
-    let data_length_min = cx.field(
-        section,
-        "data-length-min",
-        &Quantity::count(1..=DATA_LONGEST),
-        10,
-    );
-    let data_length_max = cx.field(
-        section,
-        "data-length-max",
-        &Quantity::count(1..=DATA_LONGEST),
-        20,
-    );
-    let terms = terms::read(cx, section);
+    let length = Quantity::count(1..=DATA_LONGEST);
+    let mut insert = Insert {
+        steps: Vec::new(),
+        initial_rows: initial_rows.value,
+        write_rows: write_rows.value,
+        read_write_time: read_write_time.value,
+        delete_per_insert: delete_per_insert.value,
+        tables: tables.value,
+        partitions: partitions.value,
+        long_transaction: cx.value(section, "long-transaction", &hold, None),
+        indexes: cx.value(section, "indexes", &indexes, IndexSet::Current),
+        index_statements: cx.value(
+            section,
+            "index-statements",
+            &statements,
+            IndexStatements::Usual,
+        ),
+        bulk_load: cx.value(section, "bulk-load", &Flag, false),
+        data_length: cx.pair(
+            section,
+            ["data-length-min", "data-length-max"],
+            &length,
+            [10, 20],
+        ),
+        terms: terms::read(cx, section),
+    };
 
     let names = step::names(cx, section, &());
     let defaults = Defaults {
         initial_rows: initial_rows.clone(),
         write_rows: write_rows.clone(),
-        read_write_time: read_write_time.clone(),
+        read_write_time,
         transactions: transactions.value,
     };
     let steps = step::steps(cx, section, &names, &(), |cx, name, section| {
@@ -199,13 +203,6 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<I
     if names.trusted {
         check_order(cx, &names);
     }
-    check_pair(
-        cx,
-        section,
-        ["data-length-min", "data-length-max"],
-        [&data_length_min, &data_length_max],
-        |length| length.to_string(),
-    );
     if partitions.trusted
         && initial_rows.trusted
         && write_rows.trusted
@@ -237,27 +234,11 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<I
         }
     }
 
-    Some(Insert {
-        steps: steps
-            .into_iter()
-            .map(|step| InsertStep {
-                name: step.name,
-                kind: step.kind,
-            })
-            .collect(),
-        initial_rows: initial_rows.value,
-        write_rows: write_rows.value,
-        read_write_time: read_write_time.value,
-        delete_per_insert: delete_per_insert.value,
-        index_statements: index_statements.value,
-        bulk_load: bulk_load.value,
-        tables: tables.value,
-        partitions: partitions.value,
-        long_transaction: long_transaction.value,
-        indexes: indexes.value,
-        data_length: (data_length_min.value, data_length_max.value),
-        terms,
-    })
+    insert.steps = steps.into_iter().map(|read| read.step).collect();
+    for (number, step) in insert.steps.iter_mut().enumerate() {
+        step.number = number as u32;
+    }
+    Some(insert)
 }
 
 /// What a step takes from the workload when it says nothing itself.
@@ -270,10 +251,9 @@ struct Defaults {
 
 /// A step with the places of what decides whether deletes empty the table.
 struct StepRead {
-    name: String,
-    kind: InsertStepKind,
+    step: InsertStep,
     rows: Option<Field<u64>>,
-    rows_per_commit: Option<Field<u32>>,
+    rows_per_commit: Field<u32>,
 }
 
 /// Puts a step together from its name, its table and the workload.
@@ -283,95 +263,70 @@ fn step(
     section: &mut Section,
     defaults: &Defaults,
 ) -> StepRead {
-    let sort = name.sort;
-    let done = |kind, rows, rows_per_commit| StepRead {
-        name: name.name.clone(),
-        kind,
-        rows,
-        rows_per_commit,
+    let per_commit = |cx: &mut Context<'_>, section: &mut Section, sort| {
+        let default = defaults.transactions.rows_per_commit(sort);
+        let kind = Quantity::count(ROWS_PER_COMMIT);
+        cx.field(section, "rows-per-commit", &kind, default)
     };
-
-    match sort {
-        Sort::Settle => done(InsertStepKind::Settle, None, None),
-        Sort::Query { query, rate } => {
-            let rate = cx.field(section, "rate", &Quantity::rate(), rate);
-            let default = defaults.transactions.rows_per_commit(Sort::Query {
-                query,
-                rate: rate.value,
-            });
-            let per_commit = cx.field(
-                section,
-                "rows-per-commit",
-                &Quantity::count(ROWS_PER_COMMIT),
-                default,
-            );
-            let time = Quantity::time(Duration::from_secs(1)..=TIME_MOST);
-            let time = cx.inherited(
-                section,
-                "time",
-                &time,
-                &defaults.read_write_time,
-                defaults.read_write_time.value,
-            );
-            let kind = InsertStepKind::Query {
-                query,
-                rate: rate.value,
-                rows_per_commit: per_commit.value,
-                time: time.value,
+    let (kind, rows, rows_per_commit) = match name.sort {
+        Sort::Settle => {
+            let none = Field {
+                value: 0,
+                place: Place::Nowhere,
+                trusted: true,
             };
-            done(kind, None, Some(per_commit))
+            (InsertStepKind::Settle, None, none)
+        }
+        Sort::Query { query, rate } => {
+            let rate = cx.field(section, "rate", &Quantity::rate(), rate).value;
+            let per_commit = per_commit(cx, section, Sort::Query { query, rate });
+            let time = Quantity::time(Duration::from_secs(1)..=TIME_MOST);
+            let from = &defaults.read_write_time;
+            let time = cx.inherited(section, "time", &time, from, from.value).value;
+            (
+                InsertStepKind::Query { query, rate, time },
+                None,
+                per_commit,
+            )
         }
         Sort::Load | Sort::Index | Sort::WriteMost | Sort::WriteRest => {
             // Rows come first for people, but depend on the rows of a commit.
             let at = cx.resolved.len();
-            let default = defaults.transactions.rows_per_commit(sort);
-            let per_commit = cx.field(
-                section,
-                "rows-per-commit",
-                &Quantity::count(ROWS_PER_COMMIT),
-                default,
-            );
+            let per_commit = per_commit(cx, section, name.sort);
             let whole = |rows: u64| {
                 let per_commit = u64::from(per_commit.value);
                 (rows / per_commit).max(1) * per_commit
             };
+            let (initial, written) = (&defaults.initial_rows, &defaults.write_rows);
+            let fifth = written.value / 5;
             let kind = Quantity::count(1..=ROWS_MOST);
-            let fifth = defaults.write_rows.value / 5;
-            let rows = match sort {
-                Sort::Load => cx.inherited(
-                    section,
-                    "rows",
-                    &kind,
-                    &defaults.initial_rows,
-                    defaults.initial_rows.value,
-                ),
+            let rows = match name.sort {
+                Sort::Load => cx.inherited(section, "rows", &kind, initial, initial.value),
                 Sort::WriteMost => {
-                    let most = defaults.write_rows.value - fifth;
-                    cx.inherited(section, "rows", &kind, &defaults.write_rows, whole(most))
+                    let most = whole(written.value - fifth);
+                    cx.inherited(section, "rows", &kind, written, most)
                 }
-                Sort::WriteRest => {
-                    cx.inherited(section, "rows", &kind, &defaults.write_rows, whole(fifth))
-                }
+                Sort::WriteRest => cx.inherited(section, "rows", &kind, written, whole(fifth)),
                 _ => cx.field(section, "rows", &kind, INDEX_STEP_ROWS),
             };
             cx.resolved[at..].reverse();
-            let (rows_value, rows_per_commit) = (rows.value, per_commit.value);
-            let kind = match sort {
-                Sort::Load => InsertStepKind::Load {
-                    rows: rows_value,
-                    rows_per_commit,
-                },
-                Sort::Index => InsertStepKind::Index {
-                    rows: rows_value,
-                    rows_per_commit,
-                },
-                _ => InsertStepKind::Write {
-                    rows: rows_value,
-                    rows_per_commit,
-                },
+            let kind = match (name.sort, rows.value) {
+                (Sort::Load, rows) => InsertStepKind::Load { rows },
+                (Sort::Index, rows) => InsertStepKind::Index { rows },
+                (_, rows) => InsertStepKind::Write { rows },
             };
-            done(kind, Some(rows), Some(per_commit))
+            (kind, Some(rows), per_commit)
         }
+    };
+    StepRead {
+        step: InsertStep {
+            number: 0,
+            name: name.name.clone(),
+            kind,
+            rows_per_commit: rows_per_commit.value,
+        },
+        rows,
+        rows_per_commit,
     }
 }
 
@@ -477,21 +432,27 @@ fn check_dry(
     deleters: u32,
     delete_per_insert: &Field<bool>,
 ) {
-    let loaded = steps.iter().find_map(|step| match step.kind {
-        InsertStepKind::Load { .. } => step.rows.as_ref(),
+    let loaded = steps.iter().find_map(|read| match read.step.kind {
+        InsertStepKind::Load { .. } => read.rows.as_ref(),
         _ => None,
     });
-    let largest = steps
-        .iter()
-        .filter(|step| {
-            matches!(
-                step.kind,
-                InsertStepKind::Write { .. } | InsertStepKind::Query { .. }
-            )
-        })
-        .filter_map(|step| Some((step, step.rows_per_commit.as_ref()?)))
-        .max_by_key(|(_, per_commit)| per_commit.value);
-    let (Some(loaded), Some((step, per_commit))) = (loaded, largest) else {
+    let writes = |read: &&StepRead| {
+        matches!(
+            read.step.kind,
+            InsertStepKind::Write { .. } | InsertStepKind::Query { .. }
+        )
+    };
+    let largest = steps.iter().filter(writes);
+    let largest = largest.max_by_key(|read| read.rows_per_commit.value);
+    let (
+        Some(loaded),
+        Some(StepRead {
+            step,
+            rows_per_commit: per_commit,
+            ..
+        }),
+    ) = (loaded, largest)
+    else {
         return;
     };
     let needed = COMMITS_IN_TABLE * u64::from(per_commit.value) * u64::from(deleters);

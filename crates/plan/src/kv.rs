@@ -110,22 +110,32 @@ impl Reader for KvReader {
 fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
     let section = &mut Section::of(cx, PATH, node)?;
     let keys = cx.field(section, "keys", &Quantity::count(1..=KEYS_MOST), 1_000_000);
-    let key_size = cx.field(section, "key-size", &Quantity::count(KEY_SIZE), 20);
-    let value_size = cx.field(section, "value-size", &Quantity::count(VALUE_SIZE), 400);
-    let compression_ratio = cx.field(section, "compression-ratio", &Quantity::share(), 0.5);
+    let key_size = cx.value(section, "key-size", &Quantity::count(KEY_SIZE), 20);
+    let value_size = cx.value(section, "value-size", &Quantity::count(VALUE_SIZE), 400);
+    let compression_ratio = cx.value(section, "compression-ratio", &Quantity::share(), 0.5);
     let write_rate = cx.field(section, "write-rate", &Quantity::byte_rate(), 2 << 20);
     let time = Quantity::time(Duration::from_secs(1)..=TIME_MOST);
     let read_time = cx.field(section, "read-time", &time, Duration::from_secs(5));
     let read_write_time = cx.field(section, "read-write-time", &time, Duration::from_secs(10));
-    let scan_length = cx.field(section, "scan-length", &Quantity::count(ENTRIES), 10);
-    let multiget_keys = cx.field(
-        section,
-        "multiget-keys",
-        &Quantity::count(MULTIGET_KEYS),
-        10,
-    );
-    let verify_share = cx.field(section, "verify-share", &Quantity::share(), 0.01);
-    let terms = terms::read(cx, section);
+    let mut kv = Kv {
+        steps: Vec::new(),
+        keys: keys.value,
+        key_size,
+        value_size,
+        compression_ratio,
+        write_bytes_per_s: write_rate.value,
+        read_time: read_time.value,
+        read_write_time: read_write_time.value,
+        scan_length: cx.value(section, "scan-length", &Quantity::count(ENTRIES), 10),
+        multiget_keys: cx.value(
+            section,
+            "multiget-keys",
+            &Quantity::count(MULTIGET_KEYS),
+            10,
+        ),
+        verify_share: cx.value(section, "verify-share", &Quantity::share(), 0.01),
+        terms: terms::read(cx, section),
+    };
 
     let names = step::names(cx, section, &());
     let defaults = Defaults {
@@ -134,29 +144,19 @@ fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
         read_time,
         read_write_time,
     };
-    let steps = step::steps(cx, section, &names, &(), |cx, name, section| KvStep {
+    kv.steps = step::steps(cx, section, &names, &(), |cx, name, section| KvStep {
+        number: 0,
         name: name.name.clone(),
         kind: step(cx, name.sort, section, &defaults),
     });
-
+    for (number, step) in kv.steps.iter_mut().enumerate() {
+        step.number = number as u32;
+    }
     section.finish(cx);
     if names.trusted {
         check_order(cx, &names);
     }
-    Some(Kv {
-        steps,
-        keys: defaults.keys.value,
-        key_size: key_size.value,
-        value_size: value_size.value,
-        compression_ratio: compression_ratio.value,
-        write_bytes_per_s: defaults.write_rate.value,
-        read_time: defaults.read_time.value,
-        read_write_time: defaults.read_write_time.value,
-        scan_length: scan_length.value,
-        multiget_keys: multiget_keys.value,
-        verify_share: verify_share.value,
-        terms,
-    })
+    Some(kv)
 }
 
 /// What a step takes from the workload when it says nothing itself.

@@ -170,6 +170,51 @@ impl<'a> Context<'a> {
         field
     }
 
+    /// Takes the value of a key alone, which no other key's depends on.
+    pub(crate) fn value<K: Kind>(
+        &mut self,
+        section: &mut Section,
+        key: &str,
+        kind: &K,
+        default: K::Value,
+    ) -> K::Value {
+        self.field(section, key, kind, default).value
+    }
+
+    /// Takes the values of two keys, of which the first may not be above the second.
+    pub(crate) fn pair<K: Kind>(
+        &mut self,
+        section: &mut Section,
+        [least_key, most_key]: [&str; 2],
+        kind: &K,
+        [least, most]: [K::Value; 2],
+    ) -> (K::Value, K::Value)
+    where
+        K::Value: PartialOrd,
+    {
+        let least = self.field(section, least_key, kind, least);
+        let most = self.field(section, most_key, kind, most);
+        if least.trusted && most.trusted && least.value > most.value {
+            let message = format!(
+                "`{}` is above `{}`: `{}` and `{}`",
+                section.name_of(least_key),
+                section.name_of(most_key),
+                kind.show(&least.value).trim_matches('"'),
+                kind.show(&most.value).trim_matches('"')
+            );
+            let place = least.place.or(most.place);
+            let diagnostic = Diagnostic::error("plan::conflict", place, message);
+            // The other one may be a default.
+            let diagnostic = match least.place {
+                Place::Nowhere => diagnostic,
+                _ => diagnostic.also(most.place, "the other"),
+            };
+            let help = format!("give both, the least first: `{least_key}`, `{most_key}`");
+            self.report(diagnostic.label("the least is above the most").help(help));
+        }
+        (least.value, most.value)
+    }
+
     /// A value of a step that follows from one of the workload, and then has its origin.
     pub(crate) fn inherited<K: Kind, T>(
         &mut self,
@@ -351,37 +396,4 @@ pub(crate) fn wrong_type(name: &str, node: &Node, wanted: &str) -> Diagnostic {
         format!("{} is {}, not {wanted}", code(name), node.sort()),
     )
     .label(format!("expected {wanted}"))
-}
-
-/// Reports a least that is above its most.
-pub(crate) fn check_pair<T: PartialOrd>(
-    cx: &mut Context<'_>,
-    section: &Section,
-    [least_key, most_key]: [&str; 2],
-    [least, most]: [&Field<T>; 2],
-    show: impl Fn(&T) -> String,
-) {
-    if !(least.trusted && most.trusted && least.value > most.value) {
-        return;
-    }
-    let message = format!(
-        "`{}` is above `{}`: `{}` and `{}`",
-        section.name_of(least_key),
-        section.name_of(most_key),
-        show(&least.value),
-        show(&most.value)
-    );
-    let diagnostic = Diagnostic::error("plan::conflict", least.place.or(most.place), message);
-    // The other one may be a default.
-    let diagnostic = match least.place {
-        Place::Nowhere => diagnostic,
-        _ => diagnostic.also(most.place, "the other"),
-    };
-    cx.report(
-        diagnostic
-            .label("the least is above the most")
-            .help(format!(
-                "give both, the least first: `{least_key}`, `{most_key}`"
-            )),
-    );
 }

@@ -74,6 +74,102 @@ pub enum Workload {
     Sysbench(Sysbench),
 }
 
+/// How a step is run, whatever its workload does in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepRun<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Whether it measures anything; otherwise it only settles.
+    pub measures: bool,
+    /// How long it is measured; `None`: until its work is done.
+    pub time: Option<Duration>,
+    /// How long its work is done before it is measured.
+    pub warmup: Duration,
+    /// How the engine settles, after what is measured and not as part of it.
+    pub settle: Option<Settle>,
+    /// Whether it is shown among the results, and not only recorded.
+    pub reported: bool,
+}
+
+impl<'a> StepRun<'a> {
+    fn measured(name: &'a str, time: Option<Duration>) -> Self {
+        Self {
+            name,
+            measures: true,
+            time,
+            warmup: Duration::ZERO,
+            settle: None,
+            reported: true,
+        }
+    }
+
+    fn settling(name: &'a str, settle: Settle) -> Self {
+        Self {
+            measures: false,
+            settle: Some(settle),
+            ..Self::measured(name, None)
+        }
+    }
+}
+
+impl InsertStep {
+    fn run(&self) -> StepRun<'_> {
+        match self.kind {
+            // As MyRocks settles, on RocksDB too.
+            InsertStepKind::Settle => StepRun::settling(&self.name, Settle::EmptyLevel0),
+            InsertStepKind::Query { time, .. } => StepRun::measured(&self.name, Some(time)),
+            _ => StepRun::measured(&self.name, None),
+        }
+    }
+}
+
+impl KvStep {
+    fn run(&self) -> StepRun<'_> {
+        match self.kind {
+            KvStepKind::Drain => StepRun::settling(&self.name, Settle::Pending),
+            KvStepKind::Flush => StepRun::settling(&self.name, Settle::EmptyLevel0),
+            KvStepKind::FillSeq | KvStepKind::OverwriteSome { .. } => {
+                StepRun::measured(&self.name, None)
+            }
+            KvStepKind::Read { time, .. } | KvStepKind::ReadWhileWriting { time, .. } => {
+                StepRun::measured(&self.name, Some(time))
+            }
+            KvStepKind::Overwrite { time } => StepRun {
+                settle: Some(Settle::Pending),
+                ..StepRun::measured(&self.name, Some(time))
+            },
+        }
+    }
+}
+
+impl SysbenchStep {
+    fn run(&self) -> StepRun<'_> {
+        match &self.kind {
+            SysbenchStepKind::Load | SysbenchStepKind::Index => StepRun::measured(&self.name, None),
+            SysbenchStepKind::Settle => StepRun::settling(&self.name, Settle::Pending),
+            SysbenchStepKind::Run {
+                time,
+                warmup,
+                reported,
+                ..
+            } => StepRun {
+                warmup: *warmup,
+                reported: *reported,
+                ..StepRun::measured(&self.name, Some(*time))
+            },
+        }
+    }
+}
+
+/// How far an engine settles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settle {
+    /// What is pending is done.
+    Pending,
+    /// And level 0 of an LSM tree is compacted into the next.
+    EmptyLevel0,
+}
+
 /// What every workload says of its steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Terms {
@@ -163,35 +259,33 @@ pub enum Checks {
 /// One step of the Insert Benchmark.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InsertStep {
+    /// Its position in the plan, from 0.
+    pub number: u32,
     /// Its name, unique within the plan: `qr100`, `qr100.2`.
     pub name: String,
     /// What it does.
     pub kind: InsertStepKind,
+    /// Rows per commit.
+    pub rows_per_commit: u32,
 }
 
 /// What a step of the Insert Benchmark does.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum InsertStepKind {
     /// `l.i0`: inserts without secondary indexes and without deletes.
     Load {
         /// Rows per table.
         rows: u64,
-        /// Rows per commit.
-        rows_per_commit: u32,
     },
     /// `l.x`: creates the secondary indexes.
     Index {
         /// Rows per table inserted first.
         rows: u64,
-        /// Rows per commit.
-        rows_per_commit: u32,
     },
     /// `l.i1`, `l.i2`: inserts, and deletes if the plan has them.
     Write {
         /// Rows per table.
         rows: u64,
-        /// Rows per commit.
-        rows_per_commit: u32,
     },
     /// `qrN`, `qpN`: queries as fast as they go, with N rows inserted (and deleted) each second for each client.
     Query {
@@ -199,13 +293,38 @@ pub enum InsertStepKind {
         query: Query,
         /// Rows per second and client.
         rate: f64,
-        /// Rows per commit.
-        rows_per_commit: u32,
         /// How long.
         time: Duration,
     },
     /// `settle`
     Settle,
+}
+
+impl InsertStepKind {
+    /// Whether it loads the tables.
+    pub fn is_load(&self) -> bool {
+        matches!(self, Self::Load { .. })
+    }
+}
+
+impl Insert {
+    /// Returns how many keys each table gets in all steps together.
+    pub fn rows_per_table(&self, clients: u32) -> u64 {
+        let writers = match self.tables {
+            Tables::Shared => f64::from(clients),
+            Tables::PerClient => 1.0,
+        };
+        let rows = |step: &InsertStep| match step.kind {
+            InsertStepKind::Load { rows }
+            | InsertStepKind::Index { rows }
+            | InsertStepKind::Write { rows } => rows,
+            InsertStepKind::Query { rate, time, .. } => {
+                (rate * time.as_secs_f64() * writers) as u64
+            }
+            InsertStepKind::Settle => 0,
+        };
+        self.steps.iter().map(rows).sum()
+    }
 }
 
 /// Which queries a query step does.
@@ -249,6 +368,8 @@ pub struct Kv {
 /// One step of the key-value sequence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KvStep {
+    /// Its position in the plan, from 0.
+    pub number: u32,
     /// Its name, unique within the plan: `readwhilewriting`, `readwhilewriting.2`.
     pub name: String,
     /// What it does.
@@ -256,7 +377,7 @@ pub struct KvStep {
 }
 
 /// What a step of the key-value sequence does.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum KvStepKind {
     /// `fillseq`: writes all keys in their order, one client, without a log.
     FillSeq,
@@ -691,6 +812,15 @@ impl Workload {
             Self::Insert(_) => "insert",
             Self::Kv(_) => "kv",
             Self::Sysbench(_) => "sysbench",
+        }
+    }
+
+    /// Its steps, as far as they are alike in all workloads.
+    pub fn steps(&self) -> Vec<StepRun<'_>> {
+        match self {
+            Self::Insert(insert) => insert.steps.iter().map(InsertStep::run).collect(),
+            Self::Kv(kv) => kv.steps.iter().map(KvStep::run).collect(),
+            Self::Sysbench(sysbench) => sysbench.steps.iter().map(SysbenchStep::run).collect(),
         }
     }
 

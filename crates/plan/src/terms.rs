@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::kinds::Choice;
-use crate::quantity::{Number, Quantity, TIME};
-use crate::reader::{Context, Section, check_pair};
+use crate::quantity::Quantity;
+use crate::reader::{Context, Section};
 use crate::spec::{Checks, Terms};
 
 const SETTLE_MOST: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -16,24 +16,18 @@ pub(crate) fn read(cx: &mut Context<'_>, section: &mut Section) -> Terms {
         ("keys", Checks::Keys),
         ("off", Checks::Off),
     ]);
-    let checks = cx.field(section, "checks", &checks, Checks::Full);
-    let error_limit = cx.field(section, "error-limit", &Quantity::count(0..=u64::MAX), 0);
-    let attempts = cx.field(section, "attempts", &Quantity::count(1..=1_000_000), 100);
     let time = Quantity::time(Duration::ZERO..=SETTLE_MOST);
-    let at_least = cx.field(section, "settle-at-least", &time, Duration::ZERO);
-    let at_most = cx.field(section, "settle-at-most", &time, Duration::from_secs(1200));
-    check_pair(
-        cx,
-        section,
-        ["settle-at-least", "settle-at-most"],
-        [&at_least, &at_most],
-        |time| time.format(&TIME),
-    );
+    let checks = cx.value(section, "checks", &checks, Checks::Full);
+    let error_limit = cx.value(section, "error-limit", &Quantity::count(0..=u64::MAX), 0);
+    let attempts = cx.value(section, "attempts", &Quantity::count(1..=1_000_000), 100);
+    let keys = ["settle-at-least", "settle-at-most"];
+    let defaults = [Duration::ZERO, Duration::from_secs(1200)];
+    let (settle_at_least, settle_at_most) = cx.pair(section, keys, &time, defaults);
     Terms {
-        checks: checks.value,
-        error_limit: error_limit.value,
-        attempts: attempts.value,
-        settle_at_least: at_least.value,
-        settle_at_most: at_most.value,
+        checks,
+        error_limit,
+        attempts,
+        settle_at_least,
+        settle_at_most,
     }
 }

@@ -39,227 +39,238 @@ pub struct HostWarning {
     pub text: String,
 }
 
-/// All that applies, in order of how much it spoils.
-pub fn warnings(facts: &HostFacts, context: HostContext<'_>) -> Vec<HostWarning> {
-    let mut all = Vec::new();
-    let mut warn = |code, text| all.push(HostWarning { code, text });
-    let dir = context.data_dir.display();
-    let fs_type = facts.get("data_fs_type").unwrap_or("");
-    let in_memory = matches!(fs_type, "tmpfs" | "ramfs");
+/// What the checks look at.
+struct Subject<'a> {
+    facts: &'a HostFacts,
+    context: HostContext<'a>,
+    dir: std::path::Display<'a>,
+    fs_type: &'a str,
+}
 
-    if let (Some(needed), Some(free)) = (context.needed_bytes, facts.number("data_fs_free_bytes"))
-        && free < needed.saturating_add(needed / 100 * SPARE_PERCENT)
-    {
-        warn(
-            "host::little-disk",
+impl Subject<'_> {
+    fn is_in_memory(&self) -> bool {
+        matches!(self.fs_type, "tmpfs" | "ramfs")
+    }
+
+    fn is_mounted_with(&self, wanted: &[&str]) -> bool {
+        let options = self.facts.get("data_fs_options").unwrap_or("");
+        options.split(',').any(|option| wanted.contains(&option))
+    }
+}
+
+/// Returns all that applies, in order of how much it spoils.
+pub fn warnings(facts: &HostFacts, context: HostContext<'_>) -> Vec<HostWarning> {
+    let subject = Subject {
+        facts,
+        context,
+        dir: context.data_dir.display(),
+        fs_type: facts.get("data_fs_type").unwrap_or(""),
+    };
+    let found = CHECKS.iter().filter_map(|(code, check)| {
+        let text = check(&subject)?;
+        Some(HostWarning { code, text })
+    });
+    found.collect()
+}
+
+/// A check: its code, and what it says where it applies.
+type Check = (&'static str, fn(&Subject<'_>) -> Option<String>);
+
+/// All checks, in order of how much what they look for spoils.
+const CHECKS: [Check; 17] = [
+    ("host::little-disk", |at| {
+        let (needed, free) = (
+            at.context.needed_bytes?,
+            at.facts.number("data_fs_free_bytes")?,
+        );
+        (free < needed.saturating_add(needed / 100 * SPARE_PERCENT)).then(|| {
             format!(
-                "the file system of `{dir}` has {} free, and the run needs about {}; make room, choose another \
-                 directory or fewer rows",
+                "the file system of `{}` has {} free, and the run needs about {}; make room, choose another directory or \
+                 fewer rows",
+                at.dir,
                 bytes(free),
                 bytes(needed)
-            ),
-        );
-    }
-    if let Some(read_only) = facts.get("data_fs_options")
-        && read_only.split(',').any(|option| option == "ro")
-    {
-        warn(
-            "host::read-only",
+            )
+        })
+    }),
+    ("host::read-only", |at| {
+        at.is_mounted_with(&["ro"]).then(|| {
             format!(
-                "the file system of `{dir}` is mounted read-only; choose another directory or mount it `rw`"
-            ),
-        );
-    }
-    if in_memory {
-        warn(
-            "host::data-in-memory",
+                "the file system of `{}` is mounted read-only; choose another directory or mount it `rw`",
+                at.dir
+            )
+        })
+    }),
+    ("host::data-in-memory", |at| {
+        at.is_in_memory().then(|| {
             format!(
-                "`{dir}` is on {fs_type}: a flush costs nothing there and the data takes memory from the server; choose \
-                 a directory on a disk"
-            ),
-        );
-    }
-    if is_network(fs_type) {
-        warn(
-            "host::data-on-network",
+                "`{}` is on {}: a flush costs nothing there and the data takes memory from the server; choose a \
+                 directory on a disk",
+                at.dir, at.fs_type
+            )
+        })
+    }),
+    ("host::data-on-network", |at| {
+        is_network(at.fs_type).then(|| {
             format!(
-                "`{dir}` is on {fs_type}: its latency is that of the network or of another system, and its disk is not \
-                 measured; choose a directory on a local disk"
-            ),
-        );
-    }
-    if matches!(fs_type, "overlay" | "aufs") {
-        warn(
-            "host::data-on-overlay",
+                "`{}` is on {}: its latency is that of the network or of another system, and its disk is not measured; \
+                 choose a directory on a local disk",
+                at.dir, at.fs_type
+            )
+        })
+    }),
+    ("host::data-on-overlay", |at| {
+        matches!(at.fs_type, "overlay" | "aufs").then(|| {
             format!(
-                "`{dir}` is on {fs_type}: the first write to a file copies it, and the disk below is not known; in a \
-                 container put the data on a volume"
-            ),
-        );
-    }
-    if let Some(fsync) = context.fsync
-        && fsync.p50_ns < FSYNC_TOO_FAST_NS
-        && !in_memory
-    {
-        warn(
-            "host::fsync-too-fast",
+                "`{}` is on {}: the first write to a file copies it, and the disk below is not known; in a container put \
+                 the data on a volume",
+                at.dir, at.fs_type
+            )
+        })
+    }),
+    ("host::fsync-too-fast", |at| {
+        let fsync = at
+            .context
+            .fsync
+            .filter(|it| it.p50_ns < FSYNC_TOO_FAST_NS && !at.is_in_memory())?;
+        Some(format!(
+            "fdatasync in `{}` takes {} at the median: nothing is written to a medium that fast, so a cache that a power \
+             failure may empty answers, or the flush is ignored; durable commits are cheaper here than on a disk that \
+             keeps its word",
+            at.dir,
+            micros(fsync.p50_ns)
+        ))
+    }),
+    ("host::no-barrier", |at| {
+        at.is_mounted_with(&["nobarrier", "barrier=0"]).then(|| {
             format!(
-                "fdatasync in `{dir}` takes {} at the median: nothing is written to a medium that fast, so a cache that \
-                 a power failure may empty answers, or the flush is ignored; durable commits are cheaper here than on \
-                 a disk that keeps its word",
-                micros(fsync.p50_ns)
-            ),
-        );
-    }
-    if let Some(options) = facts.get("data_fs_options")
-        && options
-            .split(',')
-            .any(|option| option == "nobarrier" || option == "barrier=0")
-    {
-        warn(
-            "host::no-barrier",
-            format!(
-                "the file system of `{dir}` is mounted without write barriers: a flush does not reach the disk; \
-                 mount it without `nobarrier`"
-            ),
-        );
-    }
-    let swap_used = facts.number("swap_used_bytes").unwrap_or(0);
-    if swap_used > 0 {
-        warn(
-            "host::swap-in-use",
-            format!(
-                "{} of swap are in use: memory was short before this run, and pages may be read back in the middle of \
-                 a step; stop what is not needed, then `swapoff -a`, and `swapon -a` if wanted",
-                bytes(swap_used)
-            ),
-        );
-    }
-    if let Some(governor) = facts
-        .get("cpu_governor")
-        .filter(|governor| *governor != "performance")
-    {
+                "the file system of `{}` is mounted without write barriers: a flush does not reach the disk; mount it \
+                 without `nobarrier`",
+                at.dir
+            )
+        })
+    }),
+    ("host::swap-in-use", |at| {
+        let used = at
+            .facts
+            .number("swap_used_bytes")
+            .filter(|used| *used > 0)?;
+        Some(format!(
+            "{} of swap are in use: memory was short before this run, and pages may be read back in the middle of a step; \
+             stop what is not needed, then `swapoff -a`, and `swapon -a` if wanted",
+            bytes(used)
+        ))
+    }),
+    ("host::cpu-governor", |at| {
+        let governor = at
+            .facts
+            .get("cpu_governor")
+            .filter(|governor| *governor != "performance")?;
         // These drivers choose the frequency themselves; `powersave` is the name of their normal mode.
-        let driver = facts.get("cpu_frequency_driver").unwrap_or("");
-        let itself = if matches!(driver, "intel_pstate" | "amd-pstate-epp") {
-            " (with the driver's own choice of frequency)"
-        } else {
-            ""
+        let itself = match at.facts.get("cpu_frequency_driver") {
+            Some("intel_pstate" | "amd-pstate-epp") => {
+                " (with the driver's own choice of frequency)"
+            }
+            _ => "",
         };
-        warn(
-            "host::cpu-governor",
-            format!(
-                "the CPU governor is `{governor}`{itself}, not `performance`: the frequency follows the load, so CPU \
-                 time per operation changes with it; `cpupower frequency-set -g performance`"
-            ),
-        );
-    }
-    if let Some(percent) = facts
-        .get("cpu_steal_since_boot_percent")
-        .and_then(|text| text.parse::<f64>().ok())
-        && percent > STEAL_PERCENT_MAX
-    {
-        warn(
-            "host::cpu-steal",
+        Some(format!(
+            "the CPU governor is `{governor}`{itself}, not `performance`: the frequency follows the load, so CPU time per \
+             operation changes with it; `cpupower frequency-set -g performance`"
+        ))
+    }),
+    ("host::cpu-steal", |at| {
+        let percent: f64 = at.facts.get("cpu_steal_since_boot_percent")?.parse().ok()?;
+        (percent > STEAL_PERCENT_MAX).then(|| {
             format!(
                 "the hypervisor gave {percent:.1}% of the processors' time since boot to others: results vary with the \
                  neighbours; use dedicated processors, more repeats and interleaved order"
-            ),
-        );
-    }
-    if let Some(clock) = facts
-        .get("clocksource")
-        .filter(|clock| !is_fast_clock(clock))
-    {
-        warn(
-            "host::slow-clock",
-            format!(
-                "the clock source is `{clock}`: each reading of the clock is a system call and may take a microsecond, \
-                 twice per operation; choose `tsc` (or `kvm-clock`) in \
-                 /sys/devices/system/clocksource/clocksource0/current_clocksource if it is stable there"
-            ),
-        );
-    }
-    if let Some(limit) = facts.number("cgroup_cpu_limit_millicpus")
-        && limit < u64::from(facts.cpu_count) * 1000
-    {
-        warn(
-            "host::cpu-limit",
-            format!(
-                "a control group limits this process to {} of {} processors: when the limit is reached all threads are \
-                 stopped for up to 0.1 s, which shows as stalls; pin to whole processors instead (`cpuset`)",
-                limit as f64 / 1000.0,
-                facts.cpu_count
-            ),
-        );
-    }
-    if let Some(limit) = facts
-        .number("cgroup_memory_limit_bytes")
-        .filter(|limit| *limit < facts.memory_total_bytes)
-    {
-        warn(
-            "host::memory-limit",
-            format!(
-                "a control group limits memory to {} of {}, page cache included: a server that sizes itself by the \
-                 machine's memory will be killed or starved; set its sizes in the config",
-                bytes(limit),
-                bytes(facts.memory_total_bytes)
-            ),
-        );
-    }
-    if context.local_server {
-        let allowed = facts
-            .number("cpu_allowed_count")
-            .unwrap_or(u64::from(facts.cpu_count));
-        let crowded = if u64::from(context.working) >= allowed && context.working > 0 {
-            format!(
-                ", and the {} connections that work at a time keep all of them busy",
-                context.working
             )
-        } else {
-            String::new()
-        };
-        warn(
-            "host::shared-cpus",
+        })
+    }),
+    ("host::slow-clock", |at| {
+        let clock = at
+            .facts
+            .get("clocksource")
+            .filter(|clock| !is_fast_clock(clock))?;
+        Some(format!(
+            "the clock source is `{clock}`: each reading of the clock is a system call and may take a microsecond, twice \
+             per operation; choose `tsc` (or `kvm-clock`) in \
+             /sys/devices/system/clocksource/clocksource0/current_clocksource if it is stable there"
+        ))
+    }),
+    ("host::cpu-limit", |at| {
+        let count = at.facts.cpu_count;
+        let limit = at.facts.number("cgroup_cpu_limit_millicpus")?;
+        (limit < u64::from(count) * 1000).then(|| {
             format!(
-                "clients and server share all {allowed} processors{crowded}: what clients use is reported apart, but \
-                 the server can't have it; for the server's full throughput run it on another host and name its `url` \
-                 in the plan"
-            ),
-        );
+                "a control group limits this process to {} of {count} processors: when the limit is reached all threads \
+                 are stopped for up to 0.1 s, which shows as stalls; pin to whole processors instead (`cpuset`)",
+                limit as f64 / 1000.0
+            )
+        })
+    }),
+    ("host::memory-limit", |at| {
+        let total = at.facts.memory_total_bytes;
+        let limit = at
+            .facts
+            .number("cgroup_memory_limit_bytes")
+            .filter(|limit| *limit < total)?;
+        Some(format!(
+            "a control group limits memory to {} of {}, page cache included: a server that sizes itself by the machine's \
+             memory will be killed or starved; set its sizes in the config",
+            bytes(limit),
+            bytes(total)
+        ))
+    }),
+    ("host::shared-cpus", |at| {
+        let allowed = at.facts.number("cpu_allowed_count");
+        let allowed = allowed.unwrap_or(u64::from(at.facts.cpu_count));
+        let working = at.context.working;
+        let crowded = match working > 0 && u64::from(working) >= allowed {
+            true => {
+                format!(", and the {working} connections that work at a time keep all of them busy")
+            }
+            false => String::new(),
+        };
+        at.context.local_server.then(|| {
+            format!(
+                "clients and server share all {allowed} processors{crowded}: what clients use is reported apart, but the \
+                 server can't have it; for the server's full throughput run it on another host and name its `url` in the \
+                 plan"
+            )
+        })
+    }),
+    ("host::few-open-files", |at| {
+        let connections = at.context.connections;
+        let files = at.facts.number("open_files_soft_count")?;
         // A connection takes a descriptor at the client; the server, its child, inherits the limit.
-        let files = facts.number("open_files_soft_count");
-        if let Some(files) = files.filter(|files| *files < u64::from(context.connections) * 2 + 256)
-        {
-            warn(
-                "host::few-open-files",
-                format!(
-                    "a process may have {files} files open, which {} connections and the server's files may exceed; \
-                     raise it with `ulimit -n`",
-                    context.connections
-                ),
-            );
-        }
-    }
-    if facts.get("thp_enabled") == Some("always") {
-        warn(
-            "host::transparent-huge-pages",
+        let is_few = at.context.local_server && files < u64::from(connections) * 2 + 256;
+        is_few.then(|| {
+            format!(
+                "a process may have {files} files open, which {connections} connections and the server's files may \
+                 exceed; raise it with `ulimit -n`"
+            )
+        })
+    }),
+    ("host::transparent-huge-pages", |at| {
+        (at.facts.get("thp_enabled") == Some("always")).then(|| {
             "transparent huge pages are `always`: memory is merged in the background, which costs CPU time and stalls at \
              times of its own, and most servers advise against it; write `madvise` to \
              /sys/kernel/mm/transparent_hugepage/enabled"
-                .to_string(),
-        );
-    }
-    if facts.number("vm_zone_reclaim_mode").unwrap_or(0) > 0 {
-        warn(
-            "host::zone-reclaim",
+                .to_string()
+        })
+    }),
+    ("host::zone-reclaim", |at| {
+        at.facts
+            .number("vm_zone_reclaim_mode")
+            .filter(|mode| *mode > 0)?;
+        Some(
             "`vm.zone_reclaim_mode` is on: page cache of one NUMA node is dropped while another has free memory; set it \
              to 0"
                 .to_string(),
-        );
-    }
-    all
-}
+        )
+    }),
+];
 
 fn is_network(fs_type: &str) -> bool {
     matches!(

@@ -6,10 +6,11 @@ use std::collections::BTreeSet;
 pub(crate) use analysis::throughput;
 use analysis::{Fairness, Row, relative as ratio_to, shade_summary};
 use record::Status;
+use words::Decimals;
 
 use crate::grouped;
 use crate::matrix::{Line, Matrix, StepHead};
-use crate::number::{Figure, fixed};
+use crate::number::fixed;
 use crate::operations::{counted, step_head, throughput_head, throughput_title};
 use crate::table::{Cell, FAILURES, Table, TableRow, Tone};
 
@@ -204,7 +205,7 @@ pub(crate) fn throughput_cell(
         .lines
         .iter()
         .filter_map(|line| throughput(line.row(step.name)?));
-    let decimals = Figure::PerSecond.decimals(all);
+    let decimals = Decimals::Rate.of(all);
     match throughput(row) {
         None => Cell::not_applicable(),
         Some(value) if row.valid => Cell::plain(fixed(value, decimals)),
@@ -426,7 +427,7 @@ fn rates_of(matrix: &Matrix<'_>, steps: &[StepHead<'_>]) -> Table {
                 .lines
                 .iter()
                 .filter_map(|line| line.row(step.name)?.sla.as_ref());
-            Figure::PerSecond.decimals(slas.flat_map(|sla| [sla.target, sla.achieved]))
+            Decimals::Rate.of(slas.flat_map(|sla| [sla.target, sla.achieved]))
         })
         .collect();
     let units: BTreeSet<&str> = steps

@@ -4,29 +4,21 @@
 use std::collections::BTreeMap;
 
 use analysis::{Row, relative as ratio_to};
+use words::Decimals;
+use words::metric::COSTS_OF_TESTS;
 
 use crate::classic::{
     Footnotes, anchor, base_row, comparable, ended_early, has_others, length_cell, not_compared,
     rate_asked, rate_cell, relative_cell, shade, throughput_cell,
 };
 use crate::matrix::{Line, Matrix, StepHead};
-use crate::number::{Figure, fixed};
+use crate::metrics::Column;
+use crate::number::fixed;
 use crate::operations::{noun, step_head, throughput_title, unit};
 use crate::table::{Cell, TEST, Table, TableRow, Tone};
 
 /// Targets that always have a column each. Of more, tests have the columns if they are fewer.
 const ACROSS_MAX: usize = 8;
-
-/// What an operation costs the host, in the order of the field: the metric, its name and its unit. The field's `cpu/o`
-/// is in percent of the machine, which no two hosts share: here it is in CPU time.
-const COSTS: [(&str, &str, &str); 6] = [
-    ("cpupq", "cpu/o", "us"),
-    ("cs/o", "cs/o", ""),
-    ("r/o", "r/o", ""),
-    ("rKB/o", "rKB/o", "KB"),
-    ("wKB/o", "wKB/o", "KB"),
-    ("o/s", "o/s", "/s"),
-];
 
 /// Whether rows are tests, rather than targets.
 pub(crate) fn are_rows(matrix: &Matrix<'_>) -> bool {
@@ -135,13 +127,13 @@ fn scanned(table: &mut Table, lines: &[&Line<'_>], steps: &[StepHead<'_>]) {
     for (at, step) in steps.iter().enumerate().rev() {
         let of = |line: &&Line<'_>| {
             let row = line.row(step.name).filter(|row| comparable(row))?;
-            metric(row, "krows_sec")
+            row.metric("krows_sec")
         };
         let values: Vec<Option<f64>> = lines.iter().map(of).collect();
         if values.iter().all(Option::is_none) {
             continue;
         }
-        let decimals = Figure::PerSecond.decimals(values.iter().copied().flatten());
+        let decimals = Decimals::Rate.of(values.iter().copied().flatten());
         let cells = values.iter().map(|value| match value {
             Some(value) => Cell::plain(fixed(*value, decimals)),
             None => Cell::not_run(),
@@ -162,7 +154,7 @@ pub(crate) fn rates<'a>(matrix: &Matrix<'a>, steps: &[StepHead<'a>]) -> Vec<Tabl
     let tables = compared(matrix).map(|(_, lines, label, id)| {
         let mut footnotes = Footnotes::default();
         let asked: Vec<Option<f64>> = steps.iter().map(|step| rate_asked(&lines, *step)).collect();
-        let decimals = |asked: Option<f64>| Figure::PerSecond.decimals(asked);
+        let decimals = |asked: Option<f64>| Decimals::Rate.of(asked);
         let mut table = per_test(matrix, &lines, steps, |line, step| {
             let asked = rate_asked(&lines, step);
             rate_cell(matrix, line, step, decimals(asked), &mut footnotes)
@@ -247,6 +239,7 @@ fn cells(tables: &[Table]) -> impl Iterator<Item = &Cell> {
 
 /// What a query of each test costs, block by block: of every target, then relative to the base; group by group.
 pub(crate) fn costs(matrix: &Matrix<'_>) -> Vec<Table> {
+    let columns = Column::all(COSTS_OF_TESTS);
     let mut tables = Vec::new();
     for (group, steps) in matrix.measured_by_group() {
         let Some(group) = group else { continue };
@@ -256,8 +249,8 @@ pub(crate) fn costs(matrix: &Matrix<'_>) -> Vec<Table> {
                 matrix,
                 &lines,
                 &steps,
-                &COSTS.map(|(_, head, unit)| (head, unit)),
-                |rows| absolute(rows, |row, index| metric(row, COSTS[index].0)),
+                columns.iter().map(|column| column.head.clone()).collect(),
+                |rows| absolute(rows, &columns),
             );
             table.id = format!("costs-of-{}{id}", anchor(group));
             table.title = format!("{group}{label}: cost per {of}, of the whole host");
@@ -273,14 +266,14 @@ pub(crate) fn costs(matrix: &Matrix<'_>) -> Vec<Table> {
 
 /// How long events of each test took and what became of those that did not succeed at once, group by group.
 pub(crate) fn times(matrix: &Matrix<'_>) -> Vec<Table> {
-    const HEADS: [(&str, &str); 7] = [
-        ("p50", "us"),
-        ("p95", "us"),
-        ("p99", "us"),
-        ("p99.9", "us"),
-        ("max", "us"),
-        ("retried", ""),
-        ("failed", ""),
+    const HEADS: [&str; 7] = [
+        "p50\nus",
+        "p95\nus",
+        "p99\nus",
+        "p99.9\nus",
+        "max\nus",
+        "retried\n",
+        "failed\n",
     ];
     let figure = |row: &Row, index: usize| {
         let op = row.ops.get(row.main_op.as_deref()?)?;
@@ -300,21 +293,27 @@ pub(crate) fn times(matrix: &Matrix<'_>) -> Vec<Table> {
     for (group, steps) in matrix.measured_by_group() {
         let Some(group) = group else { continue };
         for (_, lines, label, id) in compared(matrix) {
-            let mut table = per_line(matrix, &lines, &steps, &HEADS, |rows| {
-                rows.iter()
-                    .map(|row| {
-                        (0..HEADS.len())
-                            .map(|index| match figure(row, index) {
-                                Some(count) if index >= 5 => Cell::plain(fixed(count, 0)),
-                                Some(us) => {
-                                    Cell::plain(fixed(us, Figure::Microseconds.decimals([us])))
-                                }
-                                None => Cell::not_applicable(),
-                            })
-                            .collect()
-                    })
-                    .collect()
-            });
+            let mut table = per_line(
+                matrix,
+                &lines,
+                &steps,
+                HEADS.map(str::to_owned).into(),
+                |rows| {
+                    rows.iter()
+                        .map(|row| {
+                            (0..HEADS.len())
+                                .map(|index| match figure(row, index) {
+                                    Some(count) if index >= 5 => Cell::plain(fixed(count, 0)),
+                                    Some(us) => {
+                                        Cell::plain(fixed(us, Decimals::Microseconds.of([us])))
+                                    }
+                                    None => Cell::not_applicable(),
+                                })
+                                .collect()
+                        })
+                        .collect()
+                },
+            );
             table.id = format!("times-of-{}{id}", anchor(group));
             table.title = format!(
                 "{group}{label}: response time of an event, and events that did not succeed at once"
@@ -326,22 +325,17 @@ pub(crate) fn times(matrix: &Matrix<'_>) -> Vec<Table> {
     tables
 }
 
-fn metric(row: &Row, name: &str) -> Option<f64> {
-    row.metrics.get(name).copied().flatten()
-}
-
-/// Figures of the rows of one test, with as many decimals in a column as its figures need.
-fn absolute(rows: &[&Row], value: impl Fn(&Row, usize) -> Option<f64>) -> Vec<Vec<Cell>> {
-    let decimals = |index: usize| {
-        let values = rows.iter().filter_map(|row| value(row, index));
-        Figure::of_metric(COSTS[index].0).decimals(values)
+/// Metrics of the rows of one test, with as many decimals in a column as its figures need.
+fn absolute(rows: &[&Row], columns: &[Column]) -> Vec<Vec<Cell>> {
+    let decimals = |column: &Column| {
+        let values = rows.iter().filter_map(|row| row.metric(column.name));
+        column.decimals.of(values)
     };
-    let decimals: Vec<usize> = (0..COSTS.len()).map(decimals).collect();
+    let decimals: Vec<usize> = columns.iter().map(decimals).collect();
     let cells = |row: &&Row| {
-        decimals
-            .iter()
-            .enumerate()
-            .map(|(index, decimals)| match value(row, index) {
+        let columns = columns.iter().zip(&decimals);
+        columns
+            .map(|(column, decimals)| match row.metric(column.name) {
                 Some(value) => Cell::plain(fixed(value, *decimals)),
                 None => Cell::not_applicable(),
             })
@@ -355,7 +349,7 @@ fn per_line<'a>(
     matrix: &Matrix<'a>,
     lines: &[&Line<'a>],
     steps: &[StepHead<'a>],
-    heads: &[(&str, &str)],
+    heads: Vec<String>,
     cells: impl Fn(&[&Row]) -> Vec<Vec<Cell>>,
 ) -> Table {
     let mut footnotes = Footnotes::default();
@@ -382,18 +376,10 @@ fn per_line<'a>(
     table.with_legend()
 }
 
-fn with_heads(heads: &[(&str, &str)]) -> Table {
-    let has_units = heads.iter().any(|(_, unit)| !unit.is_empty());
-    let heads = heads.iter().map(|(head, unit)| {
-        if has_units {
-            format!("{head}\n{unit}")
-        } else {
-            head.to_string()
-        }
-    });
+fn with_heads(columns: Vec<String>) -> Table {
     Table {
         lead: vec![TEST.to_string(), "target".to_string()],
-        columns: heads.collect(),
+        columns,
         ..Table::default()
     }
 }
@@ -414,7 +400,11 @@ fn relative_costs<'a>(
     lines: &[&Line<'a>],
     steps: &[StepHead<'a>],
 ) -> Table {
-    let mut table = with_heads(&COSTS.map(|(_, head, _)| (head, "")));
+    let heads = COSTS_OF_TESTS.iter().map(|(_, head)| {
+        let (name, _) = head.split_once('\n').unwrap_or((head, ""));
+        name.to_owned()
+    });
+    let mut table = with_heads(heads.collect());
     for step in steps {
         for line in lines.iter().filter(|line| line.cell.target != matrix.base) {
             let Some(row) = line.row(step.name) else {
@@ -425,13 +415,13 @@ fn relative_costs<'a>(
                 None if !comparable(row) => vec![not_compared()],
                 None => {
                     let base = base_row(matrix, line, *step);
-                    COSTS
+                    COSTS_OF_TESTS
                         .iter()
-                        .map(|(name, ..)| relative_cost(name, row, base))
+                        .map(|(name, _)| relative_cost(name, row, base))
                         .collect()
                 }
             };
-            cells.resize(COSTS.len(), Cell::default());
+            cells.resize(COSTS_OF_TESTS.len(), Cell::default());
             table.rows.push(row_of(matrix, line, *step, cells));
         }
     }
@@ -442,11 +432,11 @@ fn relative_costs<'a>(
 }
 
 fn relative_cost(name: &str, row: &Row, base: Option<&Row>) -> Cell {
-    let value = metric(row, name);
+    let value = row.metric(name);
     let Some(base) = base else {
         return Cell::toned("no base", Tone::Absent);
     };
-    let base = metric(base, name);
+    let base = base.metric(name);
     let Some(ratio) = ratio_to(value, base) else {
         return Cell::not_applicable();
     };

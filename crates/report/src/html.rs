@@ -33,6 +33,7 @@ use crate::matrix::Matrix;
 use crate::number::{duration, moment};
 use crate::problems::{Weight, ended, problems, targets, verdict};
 use crate::quality;
+use crate::table::Table;
 use crate::terminal::printable;
 use charts::{Budget, Index};
 use step::StepCharts;
@@ -98,7 +99,6 @@ pub fn html_page(page: &Page<'_>) -> String {
     let run = sources.first().map_or(&nothing, |source| &source.run);
     let matrix = Matrix::new(run, figures);
     let (compared, findings) = findings::of(run, figures);
-    let is_repeated = compared::is_repeated(&compared);
     let comparison = compared::Comparison {
         run,
         runs: &[],
@@ -140,60 +140,18 @@ pub fn html_page(page: &Page<'_>) -> String {
                 }
                 main {
                     (contents(&matrix))
-                    section id="results" {
-                        h2 { "Summary" }
-                        @for summary in classic::summary(&matrix) { (table(&summary)) }
-                        @if is_repeated { (compared_tables(&comparison)) } @else {
-                            @for relative in classic::relative(&matrix) { (table(&relative)) }
-                        }
-                        (findings::section(&findings))
-                        @for rate in classic::rates(&matrix) { (table(&rate)) }
-                        @if let Some(stalled) = lsm::stalled(&matrix) { (table(&stalled)) }
-                        @if let Some(fairness) = classic::fairness(&matrix) { (table(&fairness)) }
-                        @for costs in grouped::costs(&matrix) { (table(&costs)) }
-                        @for times in grouped::times(&matrix) { (table(&times)) }
-                        @for lengths in classic::lengths(&matrix) { (table(&lengths)) }
-                        @if let Some(debt) = quality::debt(&matrix) { (table(&debt)) }
-                        (unreported(&matrix))
-                    }
+                    (summary(&matrix, &comparison))
                     section id="problems" {
                         h2 { "What should be known" }
                         (problem_list(page, &matrix))
                     }
                     section id="steps" {
                         h2 { "Steps" }
-                        p.note {
-                            "In charts, time is the second of the step. A second in which nothing was completed is drawn "
-                            "as zero; it has no response time, which is a gap. A last second that is not whole is scaled "
-                            "to one, or left out if it is shorter than a tenth."
-                        }
-                        p.note {
-                            "Above the charts of a step stand its lines: a click hides one, with Ctrl all others. Drag in a chart to "
-                            "zoom all charts of the step, double click to see all of it again. With the keyboard: Tab to a chart, arrows "
-                            "to move along it, " kbd { "+" } " and " kbd { "\u{2212}" } " to zoom, " kbd { "Esc" } " to see all."
-                        }
-                        noscript { p.note { "Charts need JavaScript; the tables don't." } }
+                        (how_to_read_charts())
                         @for step in &steps { (step::section(&matrix, step, budget)) }
                         (step::settling(sources))
                     }
-                    section id="host" {
-                        h2 { "Host" }
-                        @for source in sources { (appendix::host(source, sources.len() > 1)) }
-                    }
-                    section id="settings" {
-                        h2 { "Targets and their settings" }
-                        @for source in sources { (appendix::builds(&source.run)) }
-                        (appendix::differences(&figures.settings))
-                        (appendix::settings(sources))
-                    }
-                    section id="plan" {
-                        h2 { "Plan" }
-                        @for source in sources { (appendix::plan(source, sources.len() > 1)) }
-                    }
-                    section id="method" {
-                        h2 { "Method" }
-                        (appendix::method())
-                    }
+                    (appendix::sections(sources, figures))
                 }
                 (labels(&matrix))
                 script { (PreEscaped(UPLOT_SCRIPT)) }
@@ -202,6 +160,45 @@ pub fn html_page(page: &Page<'_>) -> String {
         }
     }
     .into_string()
+}
+
+/// Returns the tables over all steps, with what explains them.
+fn summary(matrix: &Matrix<'_>, comparison: &compared::Comparison<'_>) -> Markup {
+    let tables = |tables: Vec<Table>| markup! { @for each in &tables { (table(each)) } };
+    markup! {
+        section id="results" {
+            h2 { "Summary" }
+            (tables(classic::summary(matrix)))
+            @if compared::is_repeated(comparison.compared) { (compared_tables(comparison)) } @else {
+                (tables(classic::relative(matrix)))
+            }
+            (findings::section(comparison.findings))
+            (tables(classic::rates(matrix)))
+            (tables(lsm::stalled(matrix).into_iter().collect()))
+            (tables(classic::fairness(matrix).into_iter().collect()))
+            (tables(grouped::costs(matrix)))
+            (tables(grouped::times(matrix)))
+            (tables(classic::lengths(matrix)))
+            (tables(quality::debt(matrix).into_iter().collect()))
+            (unreported(matrix))
+        }
+    }
+}
+
+fn how_to_read_charts() -> Markup {
+    markup! {
+        p.note {
+            "In charts, time is the second of the step. A second in which nothing was completed is drawn "
+            "as zero; it has no response time, which is a gap. A last second that is not whole is scaled "
+            "to one, or left out if it is shorter than a tenth."
+        }
+        p.note {
+            "Above the charts of a step stand its lines: a click hides one, with Ctrl all others. Drag in a chart to "
+            "zoom all charts of the step, double click to see all of it again. With the keyboard: Tab to a chart, arrows "
+            "to move along it, " kbd { "+" } " and " kbd { "\u{2212}" } " to zoom, " kbd { "Esc" } " to see all."
+        }
+        noscript { p.note { "Charts need JavaScript; the tables don't." } }
+    }
 }
 
 /// What the lines are called, for the script that draws them.

@@ -4,89 +4,16 @@
 use std::collections::BTreeSet;
 
 use analysis::Row;
+use words::metric::{
+    Columns, LSM_SETTLED, LSM_STALLS, LSM_STATE, LSM_SUMMARY, LSM_WORK, LSM_WORK_IDLE,
+};
 
 use crate::classic::{anchor, comparable, ended, per_step};
 use crate::matrix::{Matrix, StepHead};
-use crate::metrics::figure_table;
-use crate::number::{Figure, fixed};
+use crate::metrics::{Column, figure_table};
+use crate::number::fixed;
 use crate::operations::noun;
 use crate::table::{Cell, Table, TableRow, Tone};
-
-/// What was written and read beside what was asked for: the metric, its name in this table and its unit.
-const WORK: [(&str, &str, &str); 15] = [
-    ("w_amp", "w_amp", "B/B"),
-    ("w_amp_settled", "w_amp\nsettled", "B/B"),
-    ("wal_amp", "wal_amp", "B/B"),
-    ("r_amp", "r_amp", "blocks/key"),
-    ("s_amp", "s_amp", "B/B"),
-    ("flush_gb", "flush", "GB"),
-    ("compaction_write_gb", "comp_write", "GB"),
-    ("compaction_read_gb", "comp_read", "GB"),
-    ("wal_gb", "wal", "GB"),
-    ("c_wgb_settled", "c_wgb\nsettled", "GB"),
-    ("c_wsecs", "c_wsecs", "s"),
-    ("c_wsecs_settled", "c_wsecs\nsettled", "s"),
-    ("c_csecs", "c_csecs", "s"),
-    ("c_csecs_settled", "c_csecs\nsettled", "s"),
-    ("cache_hit%", "cache_hit", "%"),
-];
-
-/// How writes were held up, and the tree at both ends of the step.
-const STATE: [(&str, &str, &str); 14] = [
-    ("stall_s", "stall", "s"),
-    ("stall%", "stall%", "%"),
-    ("Nstall", "Nstall", ""),
-    ("pending_max_mb", "pending\nmost", "MB"),
-    ("debt_compaction_mb", "pending\nend", "MB"),
-    ("l0_files_begin", "L0 files\nbegin", ""),
-    ("l0_files_max", "L0 files\nmost", ""),
-    ("l0_files", "L0 files\nend", ""),
-    ("levels_begin", "levels\nbegin", ""),
-    ("levels", "levels\nend", ""),
-    ("lsm_files", "files\nend", ""),
-    ("memtable_max_mb", "memtable\nmost", "MB"),
-    ("memtable_mb", "memtable\nend", "MB"),
-    ("cache_mb", "cache\nend", "MB"),
-];
-
-/// Of both tables what says something of a step in which nothing was written, flushed or compacted.
-const OF_IDLE: [&str; 3] = ["r_amp", "s_amp", "cache_hit%"];
-const OF_WRITES: [&str; 3] = ["stall_s", "stall%", "Nstall"];
-
-/// The columns of db_bench's summaries that count the wait for compaction, in steps that have one, as in its own.
-const SETTLED: [(&str, &str); 4] = [
-    ("c_wgb", "c_wgb_settled"),
-    ("w_amp", "w_amp_settled"),
-    ("c_wsecs", "c_wsecs_settled"),
-    ("c_csecs", "c_csecs_settled"),
-];
-
-/// The columns of db_bench's summaries in their order: the figure's name here, its head there.
-const SUMMARY: [(&str, &str); 23] = [
-    ("o/s", "ops_sec"),
-    ("mb_sec", "mb_sec"),
-    ("lsm_sz", "lsm_sz"),
-    ("blob_sz", "blob_sz"),
-    ("c_wgb", "c_wgb"),
-    ("w_amp", "w_amp"),
-    ("c_mbps", "c_mbps"),
-    ("c_wsecs", "c_wsecs"),
-    ("c_csecs", "c_csecs"),
-    ("b_rgb", "b_rgb"),
-    ("b_wgb", "b_wgb"),
-    ("usec_op", "usec_op"),
-    ("service_us_p50", "p50"),
-    ("service_us_p99", "p99"),
-    ("service_us_p99_9", "p99.9"),
-    ("service_us_p99_99", "p99.99"),
-    ("service_us_max", "pmax"),
-    ("uptime", "uptime"),
-    ("stall%", "stall%"),
-    ("Nstall", "Nstall"),
-    ("u_cpu", "u_cpu"),
-    ("s_cpu", "s_cpu"),
-    ("rss", "rss"),
-];
 
 /// The reasons of stalls that add up to the totals, and the totals: the library's name, and what stands in a head.
 const REASONS: [(&str, &str); 4] = [
@@ -95,31 +22,6 @@ const REASONS: [(&str, &str); 4] = [
     ("pending-compaction-bytes", "pending-\ncompaction-\nbytes"),
     ("total", "\n\ntotal"),
 ];
-
-/// Whether a metric stands in one of these tables.
-pub(crate) fn is_told(name: &str) -> bool {
-    let is = |known: &&str| *known == name;
-    WORK.iter().map(|(known, ..)| known).any(is)
-        || STATE.iter().map(|(known, ..)| known).any(is)
-        || SUMMARY.iter().map(|(known, _)| known).any(is)
-}
-
-/// The unit of a metric of these tables; empty: it is a number of something, or not known here.
-pub(crate) fn unit(metric: &str) -> &'static str {
-    let mut known = WORK.iter().chain(&STATE);
-    match known.find(|(name, ..)| *name == metric) {
-        Some((_, _, unit)) => unit,
-        None => match metric {
-            "o/s" => "/s",
-            "mb_sec" | "c_mbps" => "MB/s",
-            "lsm_sz" | "blob_sz" | "c_wgb" | "b_rgb" | "b_wgb" => "GB",
-            "uptime" | "u_cpu" | "s_cpu" => "s",
-            "usec_op" => "us",
-            name if name.starts_with("service_us_") => "us",
-            _ => "",
-        },
-    }
-}
 
 /// Whether any line's engine has such a tree.
 pub(crate) fn is_lsm(matrix: &Matrix<'_>, step: StepHead<'_>) -> bool {
@@ -158,7 +60,7 @@ fn all_idle(matrix: &Matrix<'_>, step: StepHead<'_>) -> bool {
 
 fn metric(row: &Row, name: &str) -> Option<f64> {
     row.lsm.as_ref()?;
-    row.metrics.get(name).copied().flatten()
+    row.metric(name)
 }
 
 /// How much of each step writes were held up; `None` where no engine tells.
@@ -179,7 +81,7 @@ pub(crate) fn stalled(matrix: &Matrix<'_>) -> Option<Table> {
         };
         match metric(row, NAME) {
             Some(value) => {
-                let text = fixed(value, Figure::of_metric(NAME).decimals([]));
+                let text = fixed(value, 1);
                 if comparable(row) {
                     Cell::plain(text)
                 } else {
@@ -206,24 +108,28 @@ pub(crate) fn tables(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
             .iter()
             .any(|name| metric(row, name).is_some())
     });
-    let work = (!is_idle || is_read).then(|| {
-        let title = if is_idle {
-            "LSM tree: amplification"
-        } else {
-            "LSM tree: amplification, and what flushes and compactions did"
-        };
-        named(matrix, step, ("lsm-work", title), &WORK, |name| {
-            !is_idle || OF_IDLE.contains(&name)
-        })
+    let work = (!is_idle || is_read).then(|| match is_idle {
+        true => named(
+            matrix,
+            step,
+            ("lsm-work", "LSM tree: amplification"),
+            &[LSM_WORK_IDLE],
+        ),
+        false => {
+            let title = "LSM tree: amplification, and what flushes and compactions did";
+            named(matrix, step, ("lsm-work", title), &[LSM_WORK])
+        }
     });
-    let title = if is_idle {
-        "LSM tree: pending compaction, and its shape"
-    } else {
-        "LSM tree: write stalls, pending compaction, and its shape"
+    let state = match is_idle {
+        true => {
+            let title = "LSM tree: pending compaction, and its shape";
+            named(matrix, step, ("lsm-state", title), &[LSM_STATE])
+        }
+        false => {
+            let title = "LSM tree: write stalls, pending compaction, and its shape";
+            named(matrix, step, ("lsm-state", title), &[LSM_STALLS, LSM_STATE])
+        }
     };
-    let state = named(matrix, step, ("lsm-state", title), &STATE, |name| {
-        !is_idle || !OF_WRITES.contains(&name)
-    });
     [
         work,
         Some(state),
@@ -240,21 +146,9 @@ fn named(
     matrix: &Matrix<'_>,
     step: StepHead<'_>,
     (id, title): (&str, &str),
-    columns: &[(&str, &str, &str)],
-    is_shown: impl Fn(&str) -> bool,
+    columns: &[&Columns],
 ) -> Table {
-    let columns: Vec<(&str, String)> = columns
-        .iter()
-        .filter(|(name, ..)| is_shown(name))
-        .map(|(name, head, unit)| {
-            let head = match *unit {
-                "" => (*head).to_string(),
-                unit if head.contains('\n') => head.replacen('\n', &format!(", {unit}\n"), 1),
-                unit => format!("{head}\n{unit}"),
-            };
-            (*name, head)
-        })
-        .collect();
+    let columns: Vec<Column> = columns.iter().flat_map(|it| Column::all(it)).collect();
     let mut table = figure_table(matrix, step, &columns, metric);
     table.id = format!("{id}-{}", anchor(step.name));
     table.title = title.to_string();
@@ -381,14 +275,13 @@ fn summary(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
         let lsm = row.lsm.as_ref();
         lsm.is_some_and(|lsm| lsm.settled) && metric(row, "c_wgb_settled").is_some()
     });
-    let source = |name: &'static str| {
-        let settled = SETTLED.iter().find(|(own, _)| is_settled && *own == name);
-        settled.map_or(name, |(_, settled)| settled)
-    };
-    let columns: Vec<(&str, String)> = SUMMARY
-        .iter()
-        .map(|(name, head)| (source(name), (*head).to_string()))
-        .collect();
+    let mut columns = Column::all(LSM_SUMMARY);
+    for column in columns.iter_mut().filter(|_| is_settled) {
+        let mut settled = LSM_SETTLED.iter();
+        if let Some((_, settled)) = settled.find(|(own, _)| *own == column.name) {
+            column.name = settled;
+        }
+    }
     let value = |row: &Row, name: &str| match name.strip_prefix("service_us_") {
         Some(of) => {
             let op = row.ops.get(step.main_op?).filter(|op| op.count > 0)?;
@@ -400,7 +293,7 @@ fn summary(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
                 _ => op.service_us.max,
             })
         }
-        None => row.metrics.get(name).copied().flatten(),
+        None => row.metric(name),
     };
     let mut table = figure_table(matrix, step, &columns, value);
     table.id = format!("lsm-summary-{}", anchor(step.name));
@@ -409,7 +302,7 @@ fn summary(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
         noun(step)
     );
     if is_settled {
-        let names: Vec<&str> = SETTLED.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = LSM_SETTLED.iter().map(|(name, _)| *name).collect();
         table.notes.push(format!(
             "{} are until the settling that follows the step was over too, as db_bench has them; the others are of the \
              step itself",

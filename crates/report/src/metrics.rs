@@ -1,133 +1,69 @@
 //! The tables of metrics in one step, one row per line: those of the field, what an operation costs, and what an engine
 //! does beside answering.
 
-use std::collections::BTreeSet;
-
 use analysis::Row;
 use record::Status;
+use words::metric::{COSTS, Columns, FIELD_COUNT, LSM_STATE, METRICS, Section, Steps};
+use words::{Decimals, Metric};
 
 use crate::classic::{Footnotes, anchor, ended_early};
 use crate::lsm;
 use crate::matrix::{Matrix, StepHead};
-use crate::number::{Figure, fixed};
+use crate::number::fixed;
 use crate::operations::noun;
 use crate::table::{Cell, Table, TableRow, Tone};
 
-/// The metrics of the field in its order (methodology a8), each with its unit.
-const FIELD: [(&str, &str); 21] = [
-    ("ips", "rows/s"),
-    ("dps", "rows/s"),
-    ("qps", "/s"),
-    ("rps", "/s"),
-    ("rmbps", "MB/s"),
-    ("wps", "/s"),
-    ("wmbps", "MB/s"),
-    ("rpq", "/op"),
-    ("rkbpq", "KB/op"),
-    ("wpi", "/row"),
-    ("wkbpi", "KB/row"),
-    ("csps", "/s"),
-    ("cpups", "%"),
-    ("cspq", "/op"),
-    ("cpupq", "us/op"),
-    ("dbgb1", "GB"),
-    ("dbgb2", "GB"),
-    ("rss", "GB"),
-    ("maxop", "s"),
-    ("p50", "/s"),
-    ("p99", "/s"),
-];
+/// A column of a table of figures.
+pub(crate) struct Column {
+    /// The figure's name.
+    pub name: &'static str,
+    /// What stands above it.
+    pub head: String,
+    pub decimals: Decimals,
+}
 
-/// What an operation costs, and what that is to be read by: the metric, its name in this table and its unit. The host's CPU is `cpupq`: client and
-/// server are parts of it.
-const COSTS: [(&str, &str, &str); 18] = [
-    ("client_cpu_us_per_op", "client_cpu", "us/op"),
-    ("server_cpu_us_per_op", "server_cpu", "us/op"),
-    ("own_cpu_us_per_op", "own_cpu", "us/op"),
-    ("instructions_per_op", "instructions", "/op"),
-    ("cpupq", "host_cpu", "us/op"),
-    ("cs/o", "cs/o", "/op"),
-    ("r/o", "r/o", "/op"),
-    ("rKB/o", "rKB/o", "KB/op"),
-    ("wKB/o", "wKB/o", "KB/op"),
-    ("client_cpu_us_per_row_inserted", "client_cpu", "us/insert"),
-    ("client_cpu_us_per_row_deleted", "client_cpu", "us/delete"),
-    ("client_cpu_us_per_query", "client_cpu", "us/query"),
-    ("client_cpu_us_per_read", "client_cpu", "us/read"),
-    ("client_cpu_us_per_write", "client_cpu", "us/write"),
-    ("krows_sec", "scanned", "Krows/s"),
-    ("rows/event", "deleted", "rows/event"),
-    ("others%", "others", "% of CPUs"),
-    ("cpu_mhz", "clock", "MHz"),
-];
+impl Column {
+    /// Returns the column of a metric under a head of its own.
+    pub(crate) fn new(metric: &Metric, head: String) -> Self {
+        Self {
+            name: metric.name,
+            head,
+            decimals: metric.decimals,
+        }
+    }
 
-/// Where the time of an operation goes: the metric, its name in this table and its unit.
-const TIME: [(&str, &str, &str); 16] = [
-    ("op_time_us", "time", "us/op"),
-    ("op_client_cpu_us", "client_cpu", "us/op"),
-    ("op_server_cpu_us", "server_cpu", "us/op"),
-    ("op_cpu_wait_us", "cpu_wait", "us/op"),
-    ("op_steal_us", "steal", "us/op"),
-    ("op_read_us", "reads", "us/op"),
-    ("op_write_us", "writes", "us/op"),
-    ("op_fsync_us", "fsyncs", "us/op"),
-    ("op_lock_us", "locks", "us/op"),
-    ("op_handover_us", "handover", "us/op"),
-    ("op_overlap_us", "overlap", "us/op"),
-    ("op_rest_us", "unexplained", "us/op"),
-    ("op_rest%", "unexplained", "% of time"),
-    ("background_cpu_us_per_op", "background_cpu", "us/op"),
-    ("own_read_kb_per_op", "own_read", "KB/op"),
-    ("own_write_kb_per_op", "own_write", "KB/op"),
-];
-
-/// It has the field's name wherever nothing is said of client and server.
-const HOST_CPU: &str = "cpupq";
-
-/// What an engine does beside answering: the metric, its name in this table and its unit.
-const UPKEEP: [(&str, &str, &str); 11] = [
-    ("fsyncs_per_commit", "fsyncs", "/commit"),
-    ("log_fsyncs_per_commit", "log_fsyncs", "/commit"),
-    ("data_fsyncs_per_commit", "data_fsyncs", "/commit"),
-    ("binlog_syncs_per_commit", "binlog_syncs", "/commit"),
-    ("flushes_per_commit", "disk_flushes", "/commit"),
-    ("write_amplification", "write_amp", "B/B"),
-    ("debt_dead_rows", "dead_rows", "debt"),
-    ("debt_history_list", "history_list", "debt"),
-    ("debt_dirty_mb", "dirty", "debt, MB"),
-    ("debt_redo_mb", "redo", "debt, MB"),
-    ("debt_compaction_mb", "compaction", "debt, MB"),
-];
-
-/// Names of figures that stand in a table already under another name: `cpu/o` is `cpupq` in units that no two hosts
-/// share.
-const OTHER_NAMES: [&str; 2] = ["cpu/o", "o/s"];
+    /// Returns the columns of a table of metrics. What is no metric is a latency in microseconds.
+    pub(crate) fn all(columns: &Columns) -> Vec<Self> {
+        let column = |&(name, head): &(&'static str, &str)| {
+            let metric = Metric::named(name);
+            Self {
+                name,
+                head: match (head, metric) {
+                    ("", Some(metric)) => metric.headed(),
+                    _ => head.to_owned(),
+                },
+                decimals: metric.map_or(Decimals::Microseconds, |metric| metric.decimals),
+            }
+        };
+        columns.iter().map(column).collect()
+    }
+}
 
 /// What a metric is called where there is little room.
 pub(crate) fn short(metric: &str) -> &str {
-    let mut known = COSTS.iter().chain(&TIME).chain(&UPKEEP);
-    let short = known.find(|(name, ..)| *name == metric && *name != HOST_CPU);
-    short.map_or(metric, |(_, short, _)| short)
+    Metric::named(metric).map_or(metric, |metric| metric.head)
 }
 
-/// The unit of a metric; empty: it is a number of something, or not known here.
+/// The unit of a metric; empty: it is a number of something.
 pub(crate) fn unit(metric: &str) -> &'static str {
-    let field = FIELD.iter().map(|(name, unit)| (name, unit));
-    let others = COSTS.iter().chain(&TIME).chain(&UPKEEP);
-    let mut known = field.chain(others.map(|(name, _, unit)| (name, unit)));
-    match known.find(|(name, _)| **name == metric) {
-        // Of debts the table says that they are, and then in what.
-        Some((_, unit)) => unit
-            .strip_prefix("debt")
-            .map_or(unit, |rest| rest.trim_start_matches(", ")),
-        None => lsm::unit(metric),
-    }
+    Metric::named(metric).map_or("", |metric| metric.unit)
 }
 
 /// (d) The metrics of the field in one step, one row per line.
 pub(crate) fn metrics(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
-    let columns = FIELD.map(|(name, unit)| (name, format!("{name}\n{unit}")));
-    let mut table = metric_table(matrix, step, &columns);
+    let field = METRICS[..FIELD_COUNT].iter();
+    let columns = field.map(|metric| Column::new(metric, metric.headed()));
+    let mut table = metric_table(matrix, step, &columns.collect::<Vec<_>>());
     table.id = format!("metrics-{}", anchor(step.name));
     table.title = format!("Metrics; an operation is a {}", noun(step));
     table
@@ -136,10 +72,10 @@ pub(crate) fn metrics(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
 /// (d) Where the time of an operation goes in one step, of the connections that do it.
 /// `None` where nothing of it was measured.
 pub(crate) fn time(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
-    let columns: Vec<(&str, String)> = TIME
-        .iter()
-        .filter(|(name, ..)| applies(matrix, step, name))
-        .map(|(name, head, unit)| (*name, format!("{head}\n{unit}")))
+    let parts = METRICS.iter().filter(|it| it.section == Section::Time);
+    let columns: Vec<Column> = parts
+        .filter(|metric| applies(matrix, step, metric.name))
+        .map(|metric| Column::new(metric, metric.headed()))
         .collect();
     if columns.is_empty() {
         return None;
@@ -152,32 +88,11 @@ pub(crate) fn time(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
 
 /// (d) What an operation costs in one step, whose processor time it is, and what each sort of row costs the client.
 pub(crate) fn costs(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
-    // Of sorts of operation that a step has not, nothing is missing.
-    let mut columns: Vec<(&str, String)> = COSTS
-        .iter()
-        .filter(|(name, _, unit)| {
-            let is_of_all = *unit == "us/op" || !name.contains("_us_per_");
-            let is_of_some =
-                ["krows_sec", "rows/event", "cpu_mhz", "instructions_per_op"].contains(name);
-            (is_of_all && !is_of_some) || applies(matrix, step, name)
-        })
-        .map(|(name, head, unit)| (*name, format!("{head}\n{unit}")))
-        .collect();
-    // What this table does not know by name is not lost.
-    let known = |name: &str| {
-        FIELD.iter().any(|(field, _)| *field == name)
-            || OTHER_NAMES.contains(&name)
-            || TIME.iter().chain(&UPKEEP).any(|(other, ..)| *other == name)
-            || lsm::is_told(name)
-            || COSTS.iter().any(|(cost, ..)| *cost == name)
-    };
-    let others: BTreeSet<&str> = matrix
-        .rows_of(step)
-        .flat_map(|row| row.metrics.iter())
-        .filter(|(name, value)| value.is_some() && !known(name))
-        .map(|(name, _)| *name)
-        .collect();
-    columns.extend(others.into_iter().map(|name| (name, name.to_string())));
+    let mut columns = Column::all(COSTS);
+    columns.retain(|column| {
+        let is_of_all = Metric::named(column.name).is_some_and(|it| it.steps == Steps::All);
+        is_of_all || applies(matrix, step, column.name)
+    });
     let mut table = metric_table(matrix, step, &columns);
     table.id = format!("costs-{}", anchor(step.name));
     table.title = format!("Cost per {}; host includes client and server", noun(step));
@@ -187,12 +102,25 @@ pub(crate) fn costs(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
 /// How often commits were made durable, how much more was written than was inserted, and what work the engine had put
 /// off when the step ended; `None` where no target tells any of it.
 pub(crate) fn upkeep(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
-    let columns: Vec<(&str, String)> = UPKEEP
-        .iter()
-        .filter(|(name, ..)| applies(matrix, step, name))
+    let of_trees = lsm::is_lsm(matrix, step);
+    let is_told = |metric: &Metric| {
         // Where it stands among what else is told of the tree, it is not told twice.
-        .filter(|(name, ..)| !(lsm::is_lsm(matrix, step) && lsm::is_told(name)))
-        .map(|(name, head, unit)| (*name, format!("{head}\n{unit}")))
+        let is_of_tree = LSM_STATE.iter().any(|(name, _)| *name == metric.name);
+        applies(matrix, step, metric.name) && !(of_trees && is_of_tree)
+    };
+    let column = |metric: &'static Metric| {
+        let head = match (metric.section, metric.unit) {
+            (Section::Debt, "") => format!("{}\ndebt", metric.head),
+            (Section::Debt, unit) => format!("{}\ndebt, {unit}", metric.head),
+            _ => metric.headed(),
+        };
+        Column::new(metric, head)
+    };
+    let sections = [Section::Durability, Section::Writes, Section::Debt];
+    let columns: Vec<Column> = METRICS
+        .iter()
+        .filter(|metric| sections.contains(&metric.section) && is_told(metric))
+        .map(column)
         .collect();
     if columns.is_empty() {
         return None;
@@ -205,23 +133,19 @@ pub(crate) fn upkeep(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
 
 /// Whether any line has this metric in a step.
 fn applies(matrix: &Matrix<'_>, step: StepHead<'_>, name: &str) -> bool {
-    matrix
-        .rows_of(step)
-        .any(|row| row.metrics.get(name).copied().flatten().is_some())
+    matrix.rows_of(step).any(|row| row.metric(name).is_some())
 }
 
 /// Some metrics of one step, one row per line. What applies to no line is named below instead of taking a column.
-fn metric_table(matrix: &Matrix<'_>, step: StepHead<'_>, columns: &[(&str, String)]) -> Table {
-    figure_table(matrix, step, columns, |row, name| {
-        row.metrics.get(name).copied().flatten()
-    })
+fn metric_table(matrix: &Matrix<'_>, step: StepHead<'_>, columns: &[Column]) -> Table {
+    figure_table(matrix, step, columns, Row::metric)
 }
 
 /// The same of figures that `value` takes from a row by their names.
 pub(crate) fn figure_table(
     matrix: &Matrix<'_>,
     step: StepHead<'_>,
-    columns: &[(&str, String)],
+    columns: &[Column],
     value: impl Fn(&Row, &str) -> Option<f64>,
 ) -> Table {
     let values = |name: &str| -> Vec<f64> {
@@ -232,18 +156,18 @@ pub(crate) fn figure_table(
     };
     let (mut shown, absent): (Vec<_>, Vec<_>) = columns
         .iter()
-        .partition(|(name, _)| !values(name).is_empty());
+        .partition(|column| !values(column.name).is_empty());
     if shown.is_empty() {
         shown.extend(columns.first());
     }
     let decimals: Vec<usize> = shown
         .iter()
-        .map(|(name, _)| Figure::of_metric(name).decimals(values(name)))
+        .map(|column| column.decimals.of(values(column.name)))
         .collect();
     let mut footnotes = Footnotes::default();
     let mut table = Table {
         lead: matrix.lead(),
-        columns: shown.iter().map(|(_, head)| head.clone()).collect(),
+        columns: shown.iter().map(|column| column.head.clone()).collect(),
         ..Table::default()
     };
     for line in &matrix.lines {
@@ -253,8 +177,8 @@ pub(crate) fn figure_table(
         let mut cells: Vec<Cell> = shown
             .iter()
             .zip(&decimals)
-            .map(|((name, _), decimals)| match value(row, name) {
-                Some(value) if lsm::is_coarse(row, name) => {
+            .map(|(column, decimals)| match value(row, column.name) {
+                Some(value) if lsm::is_coarse(row, column.name) => {
                     Cell::toned(fixed(value, *decimals), Tone::Coarse)
                 }
                 Some(value) => Cell::plain(fixed(value, *decimals)),
@@ -280,7 +204,7 @@ pub(crate) fn figure_table(
             .rows_of(step)
             .any(|row| row.status == Status::Complete)
     {
-        let names: Vec<_> = absent.iter().map(|(name, _)| *name).collect();
+        let names: Vec<_> = absent.iter().map(|column| column.name).collect();
         table.notes.push(format!("n/a: {}", names.join(", ")));
     }
     table.with_legend()

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use analysis::{Fate, Figures, Row, counted};
+use analysis::{Fate, Figures, Row, Unfinished, counted};
 use record::{Run, Status};
 
 use crate::differences::not_had;
-use crate::matrix::{Line, Matrix};
+use crate::matrix::Matrix;
 use crate::{trees, uneven};
 
-/// How much a problem weighs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How much a problem weighs, the gravest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Weight {
     /// A figure is missing, because something failed.
     Error,
@@ -47,144 +47,105 @@ pub(crate) struct Problem {
     pub texts: Vec<String>,
 }
 
-/// All problems of some runs, the gravest first. The same text at several places is one problem.
+/// Returns all problems of some runs, the gravest first. The same text at several places is one problem.
 pub(crate) fn problems(runs: &[&Run], figures: &Figures, matrix: &Matrix<'_>) -> Vec<Problem> {
     let mut problems = Vec::new();
     for cell in &figures.unfinished {
-        let what = match cell.status {
-            None => "the cell was never begun",
-            Some(Status::Incomplete) => "the cell was begun and nothing was said since",
-            Some(Status::Failed) => "the cell failed",
-            Some(Status::Interrupted) => "the cell was interrupted",
-            Some(Status::Complete) => {
-                "the cell was complete, and the record lacks a part of it: `assay run --resume RUN` measures it again"
-            }
-        };
-        let line = matrix.lines.iter().find(|line| line.is_of(cell));
-        let steps: Vec<&str> = match cell.status {
-            Some(Status::Complete) => line.map_or_else(Vec::new, |line| line.missing.clone()),
-            _ => Vec::new(),
-        };
-        let mut place = line.map_or_else(|| cell.cell.target.clone(), |line| matrix.label(line));
-        if !steps.is_empty() {
-            place += &format!(": {}", steps.join(", "));
-        }
-        let weight = match cell.status {
-            Some(Status::Failed) => Weight::Error,
-            _ => Weight::Missing,
-        };
-        let failed = cell.status == Some(Status::Failed) && !cell.causes.is_empty();
-        let what = (!failed).then(|| what.to_string());
-        let texts = what
-            .into_iter()
-            .chain(cell.causes.iter().cloned())
-            .collect();
+        let (weight, place, texts) = of_cell(cell, matrix);
         add(&mut problems, weight, Some(place), texts);
     }
     let rows = || {
-        matrix
-            .lines
-            .iter()
-            .flat_map(|line| line.rows.iter().map(move |row| (line, row)))
+        let lines = matrix.lines.iter();
+        lines.flat_map(|line| line.rows.iter().map(move |row| (line, row)))
     };
-    for (line, row) in rows() {
-        let place = || Some(format!("{} {}", matrix.label(line), row.step));
-        if !row.valid {
-            let texts = if row.reasons.is_empty() {
-                vec!["no reason recorded".into()]
-            } else {
-                row.reasons.clone()
-            };
-            let weight = match row.status {
-                _ if row.damaged => Weight::Damaged,
-                Status::Complete => Weight::Invalid,
-                _ => Weight::Error,
-            };
-            add(&mut problems, weight, place(), texts);
-        }
+    for (line, row) in rows().filter(|(_, row)| !row.valid) {
+        let place = format!("{} {}", matrix.label(line), row.step);
+        let texts = match row.reasons.is_empty() {
+            true => vec!["no reason recorded".into()],
+            false => row.reasons.clone(),
+        };
+        let weight = match row.status {
+            _ if row.damaged => Weight::Damaged,
+            Status::Complete => Weight::Invalid,
+            _ => Weight::Error,
+        };
+        add(&mut problems, weight, Some(place), texts);
     }
-    for ignored in figures
-        .settings
-        .targets
-        .iter()
-        .flat_map(|target| &target.ignored)
-    {
+    let mut warn = |code: &str, text: &str, place: Option<String>| {
+        let text = format!("{text} [{code}]");
+        add(&mut problems, Weight::Warning, place, vec![text]);
+    };
+    let targets = figures.settings.targets.iter();
+    for ignored in targets.flat_map(|target| &target.ignored) {
         // Of what a server does not report nobody knows whether it has it.
         if ignored.mark != Fate::Unreported {
-            let text = format!("{} [settings::not-had]", not_had(ignored));
             let place = Some(ignored.target.clone());
-            add(&mut problems, Weight::Warning, place, vec![text]);
+            warn("settings::not-had", &not_had(ignored), place);
         }
     }
     for warning in runs.iter().flat_map(|run| &run.warnings) {
-        add(
-            &mut problems,
-            Weight::Warning,
-            None,
-            vec![format!("{} [{}]", warning.text, warning.code)],
-        );
+        warn(&warning.code, &warning.text, None);
     }
     for (line, row) in rows() {
         for warning in &row.warnings {
             let place = format!("{} {}", matrix.label(line), row.step);
-            add(
-                &mut problems,
-                Weight::Warning,
-                Some(place),
-                vec![format!("{} [{}]", warning.text, warning.code)],
-            );
+            warn(&warning.code, &warning.text, Some(place));
         }
     }
-    problems.extend(remarks(matrix, rows()));
-    let places = uneven::places(matrix);
-    if !places.is_empty() {
-        problems.push(Problem {
-            weight: Weight::Warning,
-            places,
-            texts: vec![
-                "other programs used different shares of the processors beside the targets: part of what they differ by \
-                 may be that [host::uneven]"
-                    .to_owned(),
-            ],
-        });
-    }
-    let places = trees::places(matrix);
-    if !places.is_empty() {
-        problems.push(Problem {
-            weight: Weight::Warning,
-            places,
-            texts: vec![
-                "the trees were not alike when the step began, which only reads: a read looks into every file of the \
-                 first level and into each level below [lsm::other-tree]"
-                    .to_owned(),
-            ],
-        });
-    }
-    problems.sort_by_key(|problem| match problem.weight {
-        Weight::Error => 0,
-        Weight::Damaged => 1,
-        Weight::Missing => 2,
-        Weight::Invalid => 3,
-        Weight::Warning => 4,
-    });
-    problems
-}
-
-/// What figures say by themselves: one problem for each sort, its worst place first.
-fn remarks<'r, 'a: 'r>(
-    matrix: &Matrix<'a>,
-    rows: impl Iterator<Item = (&'r Line<'a>, &'r &'a Row)>,
-) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    let remarks = rows.flat_map(|(line, row)| row.remarks.iter().map(move |of| (line, row, of)));
+    // What figures say by themselves: one problem for each sort, its worst place first.
+    let remarks = rows().flat_map(|(line, row)| row.remarks.iter().map(move |of| (line, row, of)));
     let mut remarks: Vec<_> = remarks.collect();
     remarks.sort_by(|(.., a), (.., b)| b.weight.total_cmp(&a.weight));
     for (line, row, remark) in remarks {
         let place = format!("{} {}: {}", matrix.label(line), row.step, remark.here);
-        let text = format!("{} [{}]", remark.text, remark.code);
-        add(&mut problems, Weight::Warning, Some(place), vec![text]);
+        warn(remark.code, &remark.text, Some(place));
     }
+    for place in uneven::places(matrix) {
+        warn(
+            "host::uneven",
+            "other programs used different shares of the processors beside the targets: part of what they differ by may \
+             be that",
+            Some(place),
+        );
+    }
+    for place in trees::places(matrix) {
+        warn(
+            "lsm::other-tree",
+            "the trees were not alike when the step began, which only reads: a read looks into every file of the first \
+             level and into each level below",
+            Some(place),
+        );
+    }
+    problems.sort_by_key(|problem| problem.weight);
     problems
+}
+
+/// Returns the problem that a cell is which has not ended as planned: its weight, its place and its texts.
+fn of_cell(cell: &Unfinished, matrix: &Matrix<'_>) -> (Weight, String, Vec<String>) {
+    let what = match cell.status {
+        None => "the cell was never begun",
+        Some(Status::Incomplete) => "the cell was begun and nothing was said since",
+        Some(Status::Failed) => "the cell failed",
+        Some(Status::Interrupted) => "the cell was interrupted",
+        Some(Status::Complete) => {
+            "the cell was complete, and the record lacks a part of it: `assay run --resume RUN` measures it again"
+        }
+    };
+    let line = matrix.lines.iter().find(|line| line.is_of(cell));
+    let mut place = line.map_or_else(|| cell.cell.target.clone(), |line| matrix.label(line));
+    if let (Some(Status::Complete), Some(line)) = (cell.status, line)
+        && !line.missing.is_empty()
+    {
+        place += &format!(": {}", line.missing.join(", "));
+    }
+    let is_failed = cell.status == Some(Status::Failed);
+    let weight = match is_failed {
+        true => Weight::Error,
+        false => Weight::Missing,
+    };
+    let what = (!is_failed || cell.causes.is_empty()).then(|| what.to_string());
+    let texts = what.into_iter().chain(cell.causes.iter().cloned());
+    (weight, place, texts.collect())
 }
 
 fn add(problems: &mut Vec<Problem>, weight: Weight, place: Option<String>, texts: Vec<String>) {

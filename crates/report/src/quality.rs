@@ -4,11 +4,12 @@
 use analysis::{
     LISTED_MAX, Moved, Pending, Quality, Row, SHIFT_SECONDS_MIN, STALL_SHARE, Settled, counted,
 };
+use words::Decimals;
 
 use crate::classic::{anchor, comparable};
 use crate::matrix::{Line, Matrix, StepHead};
-use crate::metrics::figure_table;
-use crate::number::{Figure, fixed};
+use crate::metrics::{Column, figure_table};
+use crate::number::fixed;
 use crate::operations::{step_head, unit};
 use crate::table::{Cell, Table, TableRow, Tone};
 use crate::times::has_schedule;
@@ -22,23 +23,29 @@ const LISTED_TOGETHER: usize = 24;
 /// Clients beyond which their ends are not told one by one.
 const CLIENTS_MAX: usize = 16;
 
-/// The spread of the seconds: the figure, its head and its unit.
-const SPREAD: [(&str, &str, &str); 11] = [
-    ("median", "median", "/s"),
-    ("worst_second", "worst\nsecond", "/s"),
-    ("p1_of_median%", "p1 of\nmedian", "%"),
-    ("thickness%", "thickness", "%"),
-    ("cv%", "cv", "%"),
-    ("zero_s", "zero", "s"),
-    ("below_half_s", "below\nhalf", "s"),
-    ("stalls", "stalls", ""),
-    ("stalled_s", "stalled", "s"),
-    ("longest_stall_s", "longest\nstall", "s"),
-    ("shifts", "shifts", ""),
+/// The spread of the seconds: the figure, its head and its decimals.
+const SPREAD: [(&str, &str, Decimals); 11] = [
+    ("median", "median\n/s", Decimals::Rate),
+    ("worst_second", "worst\nsecond\n/s", Decimals::Rate),
+    ("p1_of_median%", "p1 of\nmedian\n%", Decimals::One),
+    ("thickness%", "thickness\n%", Decimals::One),
+    ("cv%", "cv\n%", Decimals::One),
+    ("zero_s", "zero\ns", Decimals::Whole),
+    ("below_half_s", "below\nhalf\ns", Decimals::Whole),
+    ("stalls", "stalls", Decimals::Whole),
+    ("stalled_s", "stalled\ns", Decimals::Whole),
+    ("longest_stall_s", "longest\nstall\ns", Decimals::Whole),
+    ("shifts", "shifts", Decimals::Whole),
 ];
 
-/// The times of the main operation that say how even it was.
-const TIMES: [&str; 5] = ["p50", "p99", "p99.9", "p99.99", "max"];
+/// The response and service times of the main operation that say how even it was, and their head.
+const TIMES: [(&str, &str, &str); 5] = [
+    ("response_us_p50", "service_us_p50", "p50"),
+    ("response_us_p99", "service_us_p99", "p99"),
+    ("response_us_p99.9", "service_us_p99.9", "p99.9"),
+    ("response_us_p99.99", "service_us_p99.99", "p99.99"),
+    ("response_us_max", "service_us_max", "max"),
+];
 
 /// Everything of one step, the spread first.
 pub(crate) fn tables(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
@@ -53,30 +60,29 @@ pub(crate) fn spread(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
     if !matrix.rows_of(step).any(|row| row.quality.is_some()) {
         return None;
     }
-    let mut columns: Vec<(String, String)> = SPREAD
-        .iter()
-        .map(|(name, head, unit)| ((*name).to_string(), headed(head, unit)))
-        .collect();
+    let column = |(name, head, decimals): (&'static str, &str, Decimals)| Column {
+        name,
+        head: head.to_owned(),
+        decimals,
+    };
+    let mut columns: Vec<Column> = SPREAD.map(column).into();
     // Most engines don't tell how long they held writes up.
     let tells = |row: &Row| row.quality.as_ref()?.stalled_pct;
     if matrix.rows_of(step).any(|row| tells(row).is_some()) {
-        columns.push(("stall%".to_string(), headed("stall%", "%")));
+        columns.push(column(("stall%", "stall%\n%", Decimals::One)));
     }
     let is_scheduled = step
         .main_op
         .is_some_and(|kind| has_schedule(matrix, step, kind));
-    for time in TIMES {
-        columns.push((format!("response_us_{time}"), headed(time, "us")));
+    for (response, _, head) in TIMES {
+        let head = format!("{head}\nus");
+        columns.push(column((response, &head, Decimals::Microseconds)));
     }
-    columns.push(("max_at_s".to_string(), headed("max in\nsecond", "")));
-    for time in TIMES.iter().filter(|_| is_scheduled) {
-        let head = format!("service\n{time}");
-        columns.push((format!("service_us_{time}"), headed(&head, "us")));
+    columns.push(column(("max_at_s", "max in\nsecond", Decimals::Whole)));
+    for (_, service, head) in TIMES.iter().filter(|_| is_scheduled) {
+        let head = format!("service\n{head}\nus");
+        columns.push(column((service, &head, Decimals::Microseconds)));
     }
-    let columns: Vec<(&str, String)> = columns
-        .iter()
-        .map(|(name, head)| (name.as_str(), head.clone()))
-        .collect();
     let mut table = figure_table(matrix, step, &columns, figure);
     table.id = format!("quality-{}", anchor(step.name));
     table.title = format!(
@@ -102,13 +108,6 @@ pub(crate) fn details(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
     .into_iter()
     .flatten()
     .collect()
-}
-
-fn headed(head: &str, unit: &str) -> String {
-    match unit {
-        "" => head.to_string(),
-        unit => format!("{head}\n{unit}"),
-    }
 }
 
 /// A figure of the table of spread by its name.
@@ -192,7 +191,7 @@ fn listed(matrix: &Matrix<'_>, line: &Line<'_>, row: &Row, mut cells: Vec<Cell>)
 }
 
 fn rate(value: f64) -> Cell {
-    Cell::plain(fixed(value, Figure::PerSecond.decimals([value])))
+    Cell::plain(fixed(value, Decimals::Rate.of([value])))
 }
 
 fn seconds_of(us: Option<f64>) -> Cell {
@@ -445,10 +444,6 @@ struct Debt {
     of: fn(&Row) -> Option<f64>,
 }
 
-fn metric(row: &Row, name: &str) -> Option<f64> {
-    row.metrics.get(name).copied().flatten()
-}
-
 /// What was pending before settling began, of all tables.
 fn pending(settled: &Settled, name: &str) -> Option<f64> {
     let is_of_table = |one: &&Pending| {
@@ -500,27 +495,27 @@ const DEBTS: [Debt; 10] = [
     Debt {
         name: "dead rows",
         decimals: 0,
-        of: |row| metric(row, "debt_dead_rows"),
+        of: |row| row.metric("debt_dead_rows"),
     },
     Debt {
         name: "history list",
         decimals: 0,
-        of: |row| metric(row, "debt_history_list"),
+        of: |row| row.metric("debt_history_list"),
     },
     Debt {
         name: "dirty, MB",
         decimals: 1,
-        of: |row| metric(row, "debt_dirty_mb"),
+        of: |row| row.metric("debt_dirty_mb"),
     },
     Debt {
         name: "redo, MB",
         decimals: 1,
-        of: |row| metric(row, "debt_redo_mb"),
+        of: |row| row.metric("debt_redo_mb"),
     },
     Debt {
         name: "compaction, MB",
         decimals: 1,
-        of: |row| metric(row, "debt_compaction_mb"),
+        of: |row| row.metric("debt_compaction_mb"),
     },
 ];
 

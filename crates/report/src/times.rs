@@ -1,10 +1,11 @@
 //! The tables of operations in one step: what became of them, and how long they took, in buckets and in percentiles.
 
 use analysis::{Buckets, OpFigures, Percentiles, Shade, shade_max, shade_share};
+use words::Decimals;
 
 use crate::classic::{anchor, comparable};
 use crate::matrix::{Line, Matrix, StepHead};
-use crate::number::{Figure, fixed, share};
+use crate::number::{fixed, share};
 use crate::operations::kinds;
 use crate::table::{Cell, Table, TableRow, Tone};
 
@@ -210,7 +211,7 @@ pub(crate) fn percentiles(matrix: &Matrix<'_>, step: StepHead<'_>, kinds: &[&str
                     op.response_us.values()[column],
                 ]
             });
-            Figure::Microseconds.decimals(both)
+            Decimals::Microseconds.of(both)
         })
         .collect();
     let mut table = per_time(matrix, step, kinds, |op, time| {
@@ -260,7 +261,7 @@ pub(crate) fn accounting(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
             let Some(op) = line.row(step.name).and_then(|row| row.ops.get(kind)) else {
                 continue;
             };
-            let rate = |value: f64| Cell::plain(fixed(value, Figure::PerSecond.decimals([value])));
+            let rate = |value: f64| Cell::plain(fixed(value, Decimals::Rate.of([value])));
             let counts = [
                 op.offered, op.skipped, op.count, op.failed, op.retried, op.rows,
             ];

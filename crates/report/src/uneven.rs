@@ -70,7 +70,7 @@ fn differences(matrix: &Matrix<'_>) -> Vec<(f64, String)> {
 
 /// The share that others used beside a step, in percent.
 fn others(row: &Row) -> Option<f64> {
-    row.metrics.get("others%").copied().flatten()
+    row.metric("others%")
 }
 
 /// The share that others used beside each target, in percent, on average over its repeats.

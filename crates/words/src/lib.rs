@@ -2,10 +2,12 @@
 //! called and means, and how what both halves print is formatted. No dependencies and no I/O.
 
 mod cpus;
+pub mod metric;
 mod random;
 mod secret;
 
 pub use cpus::{format_cpus, parse_cpus};
+pub use metric::{Better, Decimals, METRICS, Metric};
 pub use random::Random;
 pub use secret::{Secret, mask, redact};
 

@@ -7,11 +7,15 @@ pub mod insert;
 pub mod kv;
 pub mod sysbench;
 
+mod check;
 #[cfg(test)]
 mod memory;
 mod program;
 mod schedule;
 
-pub use program::{Kind, Next, Program, Task};
+pub use check::Check;
+/// The types of a plan, which say what is to be done.
+pub use plan;
+pub use program::{Accounts, Kind, Next, Program, Task};
 pub use schedule::Schedule;
 pub(crate) use words::Random;

@@ -48,6 +48,9 @@ impl Task {
     }
 }
 
+/// What the connections of a step did: each one's client, and its [`Program::account`].
+pub type Accounts = Vec<(u32, Box<dyn Any>)>;
+
 /// A kind of operation: its latencies are kept apart from those of other kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Kind(pub &'static str);

@@ -1,19 +1,17 @@
 //! What is compared: a row's throughput and its metrics, and which way is better.
 
 use record::StepKind;
+use words::metric::{COMPARED, COMPARED_OF_INSERT, JUDGED};
+use words::{Better, Metric};
 
-use crate::Row;
+use crate::{Figures, Row};
 
 /// The name of the figure that says how fast a step was.
 pub const THROUGHPUT: &str = "throughput";
 
 /// The metrics that each say by themselves whether a target got faster or slower, and what they are called in sentences.
 /// Each is a family of comparisons of its own, has tables of verdicts, and is judged by the gate.
-pub const VERDICT_METRICS: [(&str, &str); 3] = [
-    (THROUGHPUT, "throughput"),
-    ("own_cpu_us_per_op", "own CPU per operation"),
-    ("instructions_per_op", "instructions per operation"),
-];
+pub const VERDICT_METRICS: [(&str, &str); 3] = [(THROUGHPUT, THROUGHPUT), JUDGED[0], JUDGED[1]];
 
 /// Returns what a metric is called in sentences.
 pub fn metric_label(metric: &str) -> &str {
@@ -51,28 +49,24 @@ pub fn throughput(row: &Row) -> Option<f64> {
         StepKind::Query => "qps",
         StepKind::Settle => return None,
     };
-    row.metrics.get(name).copied().flatten()
+    row.metric(name)
 }
 
-/// Whether a larger value of [`THROUGHPUT`] or of one of [`crate::METRICS`] is the better one: so for rates of what
-/// clients asked for, hits of a cache, and the processors' frequency. All others are costs: work that the host or the
-/// engine did, space, debt, time.
+/// Returns whether a larger value of [`THROUGHPUT`] or of a metric is the better one.
 pub fn more_is_better(metric: &str) -> bool {
-    matches!(
-        metric,
-        THROUGHPUT
-            | "ips"
-            | "dps"
-            | "qps"
-            | "o/s"
-            | "mb_sec"
-            | "krows_sec"
-            | "rows/event"
-            | "p50"
-            | "p99"
-            | "cache_hit%"
-            | "cpu_mhz"
-    )
+    let is_better = |metric: &Metric| metric.better == Better::More;
+    metric == THROUGHPUT || Metric::named(metric).is_some_and(is_better)
+}
+
+/// Returns the costs of an operation that any row of some figures has: what [`crate::CompareOptions::metrics`] are where
+/// nobody asks for others.
+pub fn costs(figures: &Figures) -> Vec<&'static str> {
+    let has = |name: &&str| figures.rows.iter().any(|row| row.metric(name).is_some());
+    let costs: &[&str] = match figures.rows.iter().any(|row| row.workload == "insert") {
+        true => &COMPARED_OF_INSERT,
+        false => &COMPARED,
+    };
+    costs.iter().copied().filter(has).collect()
 }
 
 /// The kernel's tick, of which CPU time of processes and of the host is a multiple: `USER_HZ` is 100.
@@ -83,7 +77,7 @@ const TICK_SECONDS: f64 = 0.01;
 /// of which has the variance of an even distribution, tick² / 12.
 pub(super) fn rounding(row: &Row, metric: &str, value: f64) -> f64 {
     let operations = || Some(throughput(row)? * row.seconds);
-    let of_cost = |name: &str| Some(row.metrics.get(name).copied()?? * operations()? / 1e6);
+    let of_cost = |name: &str| Some(row.metric(name)? * operations()? / 1e6);
     let (seconds, counters) = match metric {
         // User and system.
         "server_cpu_us_per_op" => (of_cost("server_cpu_us_per_op"), 2.0_f64),
@@ -98,11 +92,11 @@ pub(super) fn rounding(row: &Row, metric: &str, value: f64) -> f64 {
     })
 }
 
-/// The value of [`THROUGHPUT`] or of one of [`crate::METRICS`]; `None`: not applicable.
+/// The value of [`THROUGHPUT`] or of a metric; `None`: not applicable.
 pub(super) fn value(row: &Row, metric: &str) -> Option<f64> {
     match metric {
         THROUGHPUT => throughput(row),
-        name => row.metrics.get(name).copied().flatten(),
+        name => row.metric(name),
     }
     .filter(|value| value.is_finite())
 }

@@ -2,7 +2,6 @@
 //! same figures always come to the same verdicts. What is computed and why is in `docs/statistics.md`.
 
 mod bootstrap;
-mod costs;
 mod difference;
 mod drift;
 mod estimate;
@@ -22,10 +21,9 @@ use serde::Serialize;
 
 use crate::Figures;
 
-pub use costs::costs;
 pub(crate) use difference::Difference;
 pub use gate::{Gate, Thresholds, gate, repeats_to_judge};
-pub use metric::{THROUGHPUT, VERDICT_METRICS, metric_label, more_is_better, throughput};
+pub use metric::{THROUGHPUT, VERDICT_METRICS, costs, metric_label, more_is_better, throughput};
 pub use noise::{NoiseFloor, Seen, StepNoise, noise_floor};
 use power::Sight;
 pub use power::{POWER, REPEATS_CAP};
@@ -44,7 +42,7 @@ pub struct CompareOptions {
     pub resamples: u32,
     /// The seed of the resamples.
     pub seed: u64,
-    /// Metrics to compare besides [`VERDICT_METRICS`]: names of [`crate::METRICS`].
+    /// Metrics to compare besides [`VERDICT_METRICS`]: names of [`words::METRICS`].
     pub metrics: Vec<&'static str>,
 }
 
@@ -93,7 +91,7 @@ pub struct ComparedStep {
     pub step: String,
     /// Which of its benchmark's groups it is shown in.
     pub group: Option<String>,
-    /// [`THROUGHPUT`], or one of [`crate::METRICS`].
+    /// [`THROUGHPUT`], or one of [`words::METRICS`].
     pub metric: String,
     /// Whether a larger value is the better one.
     pub more_is_better: bool,

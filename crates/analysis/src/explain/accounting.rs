@@ -1,7 +1,7 @@
 //! Where the time of an operation goes, and which parts of it changed with throughput.
 
 use super::FindingKind;
-use super::case::{Case, Pair, metric};
+use super::case::{Case, Pair};
 use super::thresholds::{EXPLAINS, WHOLE_MAX};
 use super::words::{rose_us, signed};
 use crate::compare::Difference;
@@ -99,12 +99,8 @@ impl Accounting {
     /// Divides the change. `is_limited`: the two differ in how many processors or threads there are, so that a wait for them
     /// needs no other reason.
     pub(super) fn of(case: &Case<'_>, is_limited: bool) -> Result<Self, Undivided> {
-        let change = |name: &str| {
-            Some((
-                case.metric(name)?,
-                case.difference(|row| metric(row, name))?,
-            ))
-        };
+        let change =
+            |name: &str| Some((case.metric(name)?, case.difference(|row| row.metric(name))?));
         let (time, whole) = change(TIME).ok_or(Undivided::NotMeasured)?;
         let is_along = (whole.mean > 0.0) == case.is_slower();
         if !whole.is_shown() || !is_along {

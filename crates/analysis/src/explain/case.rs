@@ -43,7 +43,7 @@ impl<'a> Side<'a> {
 
     /// Returns the mean of a metric over the repeats that have it.
     pub(super) fn metric(&self, name: &str) -> Option<f64> {
-        mean(self.rows.iter().filter_map(|row| metric(row, name)))
+        mean(self.rows.iter().filter_map(|row| row.metric(name)))
     }
 
     /// Returns the growth of an engine's counter per operation: the mean over the repeats that have it.
@@ -71,11 +71,6 @@ impl<'a> Side<'a> {
         values.peek()?;
         Some(values.sum())
     }
-}
-
-/// Returns a metric of one row.
-pub(super) fn metric(row: &Row, name: &str) -> Option<f64> {
-    row.metrics.get(name).copied().flatten()
 }
 
 /// One figure on both sides.

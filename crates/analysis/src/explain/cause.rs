@@ -2,7 +2,7 @@
 
 use super::FindingKind;
 use super::accounting::{Accounting, ChangedPart, Undivided, share_in_words};
-use super::case::{Case, Pair, Side, metric};
+use super::case::{Case, Pair, Side};
 use super::difference::TargetDifference;
 use super::thresholds::{
     BEGINS_FACTOR, DEVICE_OF_TIME, EXPLAINS, FSYNCS_PER_COMMIT_MIN, LEVEL_SAME, LEVELS_MAX,
@@ -162,7 +162,7 @@ fn cache(case: &Case<'_>, accounting: &Accounting, difference: &TargetDifference
 fn moved(case: &Case<'_>, name: &str) -> Option<Pair> {
     let pair = case.metric(name)?;
     let is_along = (pair.grown() > 0.0) == case.is_slower();
-    let is_shown = case.difference(|row| metric(row, name))?.is_shown();
+    let is_shown = case.difference(|row| row.metric(name))?.is_shown();
     (is_along && is_shown && pair.factor() >= BEGINS_FACTOR).then_some(pair)
 }
 
@@ -338,7 +338,7 @@ fn left_over(case: &Case<'_>, percent: Pair, row: impl Fn(&Row) -> Option<f64>) 
 /// A log-structured merge tree held writes up for another share of the time, as it says itself.
 fn write_stalls(case: &Case<'_>) -> Option<Cause> {
     let stalled = case.metric("stall%")?;
-    let share = left_over(case, stalled, |row| metric(row, "stall%"))?;
+    let share = left_over(case, stalled, |row| row.metric("stall%"))?;
     let both = format!(
         "{}% of the time instead of {}%",
         figure(stalled.value),

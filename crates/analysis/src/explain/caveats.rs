@@ -1,7 +1,7 @@
 //! Reasons to doubt a finding, or the figures that it rests on.
 
 use super::FindingKind;
-use super::case::{Case, Pair, Side, metric};
+use super::case::{Case, Pair, Side};
 use super::cause::Cause;
 use super::difference::TargetDifference;
 use super::thresholds::{
@@ -157,7 +157,7 @@ const DEBTS: [(&str, &str, f64); 5] = [
 /// The step before left more to do on one side.
 fn debt(figures: &Figures, case: &Case<'_>) -> Option<String> {
     DEBTS.iter().find_map(|(name, what, least)| {
-        let left = |side: &Side<'_>| metric(before(figures, side.rows[0])?, name);
+        let left = |side: &Side<'_>| before(figures, side.rows[0])?.metric(name);
         let pair = case.pair(left)?;
         (pair.max() >= *least && pair.factor() >= DEBT).then(|| {
             format!(

@@ -70,7 +70,7 @@ fn coarse(step: &Step, tree: &Tree<'_>) -> BTreeSet<&'static str> {
         .collect()
 }
 
-/// The figures of this module: names as in [`super::METRICS`].
+/// The figures of this module: names as in [`words::METRICS`].
 pub(super) fn figures(
     step: &Step,
     host: &HostSeries,

@@ -818,5 +818,5 @@ fn debt_is_what_gauges_say_at_the_end_of_a_step() {
         ],
     );
     let nothing = upkeep_of(&step);
-    assert!(METRICS.iter().all(|name| nothing[name].is_none()));
+    assert!(METRICS.iter().all(|it| nothing[it.name].is_none()));
 }

@@ -18,7 +18,7 @@ fn commits(step: &Step) -> Option<f64> {
     Some(writes + ok(EVENT) as f64 * step.commits_per_event.unwrap_or(0.0))
 }
 
-/// The figures of this module: names as in [`super::METRICS`].
+/// The figures of this module: names as in [`words::METRICS`].
 pub(super) fn upkeep(step: &Step, host: &HostSeries) -> [(&'static str, Option<f64>); 11] {
     let counters = Counters::of(step);
     let growth = |name: &str| counters.growth(name);

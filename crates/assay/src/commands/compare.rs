@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use analysis::{CompareOptions, Figures, Series};
 use record::{CellKey, CellRef, Run, RunDir};
 use report::{ComparedRun, Comparison};
+use words::Metric;
 
 use crate::cli::{CompareArgs, Format};
 use crate::outcome::{Exit, UsageError};
@@ -143,8 +144,8 @@ fn together(runs: &[Run], base: Option<&str>) -> anyhow::Result<Run> {
 fn options(args: &CompareArgs, base: &str, figures: &Figures) -> CompareOptions {
     let mut metrics = analysis::costs(figures);
     for threshold in &args.thresholds {
-        let mut all = analysis::METRICS.into_iter();
-        let named = all.find(|metric| Some(*metric) == threshold.metric.as_deref());
+        let named = threshold.metric.as_deref().and_then(Metric::named);
+        let named = named.map(|metric| metric.name);
         metrics.extend(named.filter(|metric| !metrics.contains(metric)));
     }
     CompareOptions {

@@ -13,9 +13,9 @@ use workload::insert::Insert;
 use workload::sysbench::Sysbench;
 
 use super::step::{Bench, Remarks};
-use super::subject::insert::SqlInsert;
-use super::subject::sysbench::SqlSysbench;
-use super::subject::{self, Planned, Subject};
+use super::subject::insert::InsertRunner;
+use super::subject::sysbench::SysbenchRunner;
+use super::subject::{self, Sql, StepEngine, WorkloadRunner};
 use super::target::{self, Up};
 use super::{Conductor, isolated, tables, unix_now_ns};
 use crate::outcome::{causes_of, help_of, log_tail_of};
@@ -264,14 +264,15 @@ impl Running<'_> {
         let clients = cell.clients;
         match &plan.variants[cell.variant].workload {
             Workload::Insert(insert) => {
-                let options = subject::insert::options(insert, clients, plan.seed);
-                let mut workload = Insert::new(options);
+                let mut workload = Insert::new(insert, clients, plan.seed);
                 let tables = workload.tables().to_vec();
                 let create = workload.create_statements(engine.dialect());
                 self.with_tables(engine, &tables, &create, foreign, |this| {
-                    let subject = SqlInsert::new(engine, &mut workload, insert, clients);
-                    let steps = subject::insert::steps(insert);
-                    this.each_step(subject, &steps, 0..steps.len(), cell)
+                    let mut runner = InsertRunner {
+                        database: &workload::insert::sql::Sql(engine),
+                        workload: &mut workload,
+                    };
+                    this.all_steps(engine, &mut runner, cell)
                 })
             }
             Workload::Sysbench(sysbench) => {
@@ -286,19 +287,18 @@ impl Running<'_> {
                 let mut workload = Sysbench::new(options);
                 let tables = workload.tables().to_vec();
                 let create = workload.create_statements(engine.dialect())?;
-                let steps = subject::sysbench::steps(sysbench);
                 if foreign && !sysbench.loads() {
                     let wanted = subject::sysbench::wanted(sysbench);
                     let differences = workload
                         .take_over(engine, wanted)
                         .context("the tables that are there are not what the plan needs")?;
                     self.note("sysbench::tables", &differences);
-                    let subject = SqlSysbench::new(engine, &mut workload, sysbench);
-                    return self.each_step(subject, &steps, 0..steps.len(), cell);
+                    let mut runner = SysbenchRunner::new(engine, &mut workload, sysbench);
+                    return self.all_steps(engine, &mut runner, cell);
                 }
                 self.with_tables(engine, &tables, &create, foreign, |this| {
-                    let subject = SqlSysbench::new(engine, &mut workload, sysbench);
-                    this.each_step(subject, &steps, 0..steps.len(), cell)
+                    let mut runner = SysbenchRunner::new(engine, &mut workload, sysbench);
+                    this.all_steps(engine, &mut runner, cell)
                 })
             }
             Workload::Kv(_) => {
@@ -352,11 +352,21 @@ impl Running<'_> {
         result
     }
 
-    /// Runs those of the workload's `steps` that `part` says.
-    fn each_step<S: Subject>(
+    fn all_steps<E: SqlEngine>(
         &mut self,
-        subject: S,
-        steps: &[Planned<S::Step>],
+        engine: &E,
+        runner: &mut dyn WorkloadRunner,
+        cell: plan::Cell,
+    ) -> anyhow::Result<Status> {
+        let all = 0..self.record.steps.len();
+        self.each_step(&Sql(engine), runner, all, cell)
+    }
+
+    /// Runs those steps of the workload that `part` says.
+    fn each_step(
+        &mut self,
+        engine: &dyn StepEngine,
+        runner: &mut dyn WorkloadRunner,
         part: Range<usize>,
         cell: plan::Cell,
     ) -> anyhow::Result<Status> {
@@ -364,12 +374,11 @@ impl Running<'_> {
             warnings: self.notes.clone(),
             shortfalls: self.shortfalls.clone(),
         };
-        let terms = self.conductor.plan().variants[cell.variant]
-            .workload
-            .terms();
-        let mut bench = Bench::new(self.conductor, subject, terms, cell.clients, remarks)?;
-        for index in part {
-            let step = bench.run(self.directory, index as u32 + 1, &steps[index])?;
+        let workload = &self.conductor.plan().variants[cell.variant].workload;
+        let (terms, steps) = (workload.terms(), workload.steps());
+        let mut bench = Bench::new(self.conductor, engine, runner, terms, cell.clients, remarks)?;
+        for number in part {
+            let step = bench.run(self.directory, number, &steps[number])?;
             match step.status {
                 Status::Complete => {}
                 Status::Interrupted => return Ok(Status::Interrupted),
@@ -397,15 +406,8 @@ impl Running<'_> {
 
 /// The names of a workload's steps.
 pub fn step_names(workload: &Workload) -> Vec<String> {
-    match workload {
-        Workload::Insert(insert) => insert.steps.iter().map(|step| step.name.clone()).collect(),
-        Workload::Kv(kv) => kv.steps.iter().map(|step| step.name.clone()).collect(),
-        Workload::Sysbench(sysbench) => sysbench
-            .steps
-            .iter()
-            .map(|step| step.name.clone())
-            .collect(),
-    }
+    let steps = workload.steps();
+    steps.iter().map(|step| step.name.to_owned()).collect()
 }
 
 /// Records what came of the limits of a target.

@@ -9,7 +9,7 @@ use load::{
     Clock as _, ConnectionThreads, Ended, IntervalRow, KindTotals, Limits, Progress, Sink,
     SystemClock, Time,
 };
-use plan::Terms;
+use plan::{Checks, StepRun, Terms};
 use probe::{
     ColumnKind, ConnectionState, Sample, Sampler, StateCounts, Targets, ThreadStates,
     WatchedConnection,
@@ -19,9 +19,11 @@ use record::{
     Status, Step, StepKind, StepWriter, StorageSize, Warning,
 };
 
+use workload::{Accounts, Task};
+
 use super::display::{Goal, Shown};
 use super::sampling::{Reading, Sampling, remark_held_up};
-use super::subject::{Done, Planned, Rest, Subject};
+use super::subject::{StepEngine, WorkloadRunner, keep_server_threads, recorded};
 use super::{Conductor, unix_now_ns};
 
 /// Connections that still wait for a reply so long after they are to end are cut off.
@@ -32,9 +34,10 @@ const HANDOVER_WAIT_NS_MAX: u64 = 100_000_000;
 const CLIENT_BUSY_SHARE: f64 = 0.7;
 
 /// What the steps of a cell share.
-pub struct Bench<'a, S> {
+pub struct Bench<'a> {
     conductor: &'a Conductor<'a>,
-    subject: S,
+    engine: &'a dyn StepEngine,
+    runner: &'a mut dyn WorkloadRunner,
     terms: &'a Terms,
     clients: u32,
     sampler: Option<Sampler>,
@@ -53,20 +56,22 @@ pub struct Remarks {
     pub shortfalls: Vec<String>,
 }
 
-impl<'a, S: Subject> Bench<'a, S> {
+impl<'a> Bench<'a> {
     pub fn new(
         conductor: &'a Conductor<'a>,
-        subject: S,
+        engine: &'a dyn StepEngine,
+        runner: &'a mut dyn WorkloadRunner,
         terms: &'a Terms,
         clients: u32,
         remarks: Remarks,
     ) -> anyhow::Result<Self> {
-        let observer = subject
-            .observer()
+        let observer = engine
+            .observer(runner.tables())
             .context("the engine's counters can't be read")?;
         Ok(Self {
             conductor,
-            subject,
+            engine,
+            runner,
             terms,
             clients,
             sampler: None,
@@ -76,12 +81,12 @@ impl<'a, S: Subject> Bench<'a, S> {
         })
     }
 
-    /// Runs one step, number `number` from 1, and records it, however it ends.
+    /// Runs one step, number `number` of the plan from 0, and records it, however it ends.
     pub fn run(
         &mut self,
         cell: &CellDir,
-        number: u32,
-        planned: &Planned<S::Step>,
+        number: usize,
+        planned: &StepRun<'_>,
     ) -> anyhow::Result<Step> {
         let columns: Vec<HostColumn<'_>> = Sample::COLUMNS
             .iter()
@@ -90,16 +95,16 @@ impl<'a, S: Subject> Bench<'a, S> {
                 cumulative: column.kind == ColumnKind::Cumulative,
             })
             .collect();
-        let mut writer = cell.begin_step(number, &planned.name, &columns)?;
+        let mut writer = cell.begin_step(number as u32 + 1, planned.name, &columns)?;
         let mut record = Step {
-            name: planned.name.clone(),
+            name: planned.name.into(),
             clients: self.clients,
-            rows_before: self.subject.rows(),
-            unreported: !planned.is_shown,
+            rows_before: self.runner.rows(),
+            unreported: !planned.reported,
             started_unix_ns: unix_now_ns(),
             ..Step::default()
         };
-        let result = self.each_part(planned, &mut record, &mut writer);
+        let result = self.each_part(number, planned, &mut record, &mut writer);
         if let Err(error) = result {
             let stopped = self.conductor.is_stopped();
             record.status = if stopped {
@@ -118,10 +123,10 @@ impl<'a, S: Subject> Bench<'a, S> {
         }
         if let Some(failure) = &mut record.failure {
             // The client saw only that a connection was lost.
-            if let Some(why) = self.subject.engine().killed_for_memory() {
+            if let Some(why) = self.engine.engine().killed_for_memory() {
                 failure.causes.insert(0, why);
             }
-            failure.log_tail = self.subject.engine().log_tail(20);
+            failure.log_tail = self.engine.engine().log_tail(20);
             record.reasons.extend(failure.causes.first().cloned());
         }
         if record.status == Status::Interrupted {
@@ -141,33 +146,33 @@ impl<'a, S: Subject> Bench<'a, S> {
 
     fn each_part(
         &mut self,
-        planned: &Planned<S::Step>,
+        number: usize,
+        planned: &StepRun<'_>,
         record: &mut Step,
         writer: &mut StepWriter,
     ) -> anyhow::Result<()> {
-        match &planned.work {
-            Some(step) => self.measure(step, planned, record, writer)?,
-            None => {
-                record.kind = StepKind::Settle;
-                record.counters_before = self.counters()?;
-                record.status = Status::Complete;
-            }
+        if planned.measures {
+            self.measure(number, planned, record, writer)?;
+        } else {
+            record.kind = StepKind::Settle;
+            record.counters_before = self.counters()?;
+            record.status = Status::Complete;
         }
         if record.status != Status::Complete {
             return Ok(());
         }
         let began = self.conductor.clock.now();
-        if let Some(rest) = planned.rest {
-            self.settle(rest, record)?;
+        if let Some(settle) = planned.settle {
+            self.settle(settle, record)?;
         }
-        if planned.work.is_some() {
+        if planned.measures {
             // Compaction goes on while the data is checked, and settling is mostly that.
             record.counters_end = self.counters()?;
         } else {
             record.elapsed_ns = self.conductor.clock.now().saturating_sub(began);
             record.counters_after = self.counters()?;
             record.storage = self.storage();
-            record.data_bytes = self.subject.data_bytes();
+            record.data_bytes = Some(self.runner.data_bytes());
         }
         Ok(())
     }
@@ -175,11 +180,11 @@ impl<'a, S: Subject> Bench<'a, S> {
     /// Runs what is not measured; `false` where that did not come to its end, which is the step's then.
     fn warm_up(
         &mut self,
-        step: &S::Step,
+        number: usize,
         time: Duration,
         record: &mut Step,
     ) -> anyhow::Result<bool> {
-        let tasks = self.subject.tasks(step)?;
+        let tasks = self.tasks(number, true)?;
         let conductor = self.conductor;
         let mut outcome = load::run(
             tasks,
@@ -191,11 +196,8 @@ impl<'a, S: Subject> Bench<'a, S> {
         for (kind, totals) in &outcome.totals {
             record.warm_up_ops.insert((*kind).into(), ops(totals));
         }
-        let done = Done {
-            worked: &mut outcome.worked,
-            totals: &outcome.totals,
-        };
-        self.subject.apply(step, done)?;
+        let accounts = accounts(&mut outcome)?;
+        self.runner.apply(number, &accounts, &outcome.totals);
         record.status = match outcome.ended {
             Ended::Complete => return Ok(true),
             Ended::Interrupted => Status::Interrupted,
@@ -219,12 +221,20 @@ impl<'a, S: Subject> Bench<'a, S> {
         }
     }
 
-    fn settle(&self, rest: Rest, record: &mut Step) -> anyhow::Result<()> {
+    fn tasks(&mut self, number: usize, is_warm_up: bool) -> anyhow::Result<Vec<Task>> {
+        let mut tasks = self.runner.tasks(number, is_warm_up)?;
+        keep_server_threads(self.engine.engine(), &mut tasks);
+        Ok(tasks)
+    }
+
+    fn settle(&self, settle: plan::Settle, record: &mut Step) -> anyhow::Result<()> {
         let limits = SettleLimits {
             at_least: self.terms.settle_at_least,
             at_most: self.terms.settle_at_most,
         };
-        let settled = self.subject.settle(rest, limits, &self.conductor.stop)?;
+        let tables = self.runner.tables();
+        let stop = &self.conductor.stop;
+        let settled = self.engine.settle(tables, settle, limits, stop)?;
         for what in settled.unfinished {
             record.warnings.push(Warning {
                 code: "settle::not-over".into(),
@@ -248,25 +258,23 @@ impl<'a, S: Subject> Bench<'a, S> {
 
     fn measure(
         &mut self,
-        step: &S::Step,
-        planned: &Planned<S::Step>,
+        number: usize,
+        planned: &StepRun<'_>,
         record: &mut Step,
         writer: &mut StepWriter,
     ) -> anyhow::Result<()> {
-        self.subject.describe(step, record);
-        if let Some((step, time)) = &planned.warm_up
-            && !self.warm_up(step, *time, record)?
-        {
+        self.runner.describe(number, record);
+        if !planned.warmup.is_zero() && !self.warm_up(number, planned.warmup, record)? {
             return Ok(());
         }
         let time = planned.time;
         record.time_given_ns = time.map(|time| time.as_nanos() as u64);
         record.counters_before = self.counters()?;
-        let tasks = self.subject.tasks(step)?;
+        let tasks = self.tasks(number, false)?;
         let limits = self.limits(time);
         let goal = match time {
             Some(time) => Goal::Time(time),
-            None => self.subject.goal(step),
+            None => Goal::Rows(self.runner.goal(number)),
         };
         let sampler = match self.sampler.take() {
             Some(sampler) => sampler,
@@ -274,7 +282,7 @@ impl<'a, S: Subject> Bench<'a, S> {
         };
         let observer = match self.second_observer.take() {
             Some(observer) => observer,
-            None => self.subject.observer()?,
+            None => self.engine.observer(self.runner.tables())?,
         };
         let conductor = self.conductor;
         let mut sink = StepSink {
@@ -355,15 +363,15 @@ impl<'a, S: Subject> Bench<'a, S> {
         if record.status != Status::Complete {
             return Ok(());
         }
-        let done = Done {
-            worked: &mut outcome.worked,
-            totals: &outcome.totals,
-        };
-        record.checks = self.subject.apply(step, done)?;
+        let accounts = accounts(&mut outcome)?;
+        let checks = self.runner.apply(number, &accounts, &outcome.totals);
+        if self.checks_data() {
+            record.checks = checks.into_iter().map(recorded).collect();
+        }
         drop(outcome);
         record.counters_after = self.counters()?;
         record.storage = self.storage();
-        record.data_bytes = self.subject.data_bytes();
+        record.data_bytes = Some(self.runner.data_bytes());
         self.check(record)
     }
 
@@ -394,7 +402,7 @@ impl<'a, S: Subject> Bench<'a, S> {
                 cpu_ns as f64 / lasted_ns.max(least_ns).max(1) as f64
             })
             .fold(0.0, f64::max);
-        if !self.subject.engine().capabilities().embedded && busiest > CLIENT_BUSY_SHARE {
+        if !self.engine.engine().capabilities().embedded && busiest > CLIENT_BUSY_SHARE {
             record.warnings.push(Warning {
                 code: "client::busy".into(),
                 text: format!(
@@ -405,11 +413,19 @@ impl<'a, S: Subject> Bench<'a, S> {
         }
     }
 
+    fn checks_data(&self) -> bool {
+        self.terms.checks != Checks::Off && self.engine.engine().capabilities().stores_data
+    }
+
     /// Compares what the engine holds with what the workload knows it did.
     fn check(&self, record: &mut Step) -> anyhow::Result<()> {
         let began = self.conductor.clock.now();
-        let checks = self.subject.check().context("the data can't be checked")?;
-        record.checks.splice(0..0, checks);
+        if self.checks_data() {
+            let checks = self.engine.before_check().map_err(anyhow::Error::from);
+            let checks = checks.and_then(|()| self.runner.check());
+            let checks = checks.context("the data can't be checked")?;
+            record.checks.splice(0..0, checks.into_iter().map(recorded));
+        }
         for check in record.checks.iter().filter(|check| !check.holds) {
             let Check {
                 what,
@@ -434,9 +450,9 @@ impl<'a, S: Subject> Bench<'a, S> {
     }
 
     fn new_sampler(&mut self) -> Sampler {
-        let storage = self.subject.engine().storage();
+        let storage = self.engine.engine().storage();
         let mut sampler = Sampler::new(Targets {
-            server_pid: self.subject.engine().process_id(),
+            server_pid: self.engine.engine().process_id(),
             data: storage.data,
             logs: storage.logs,
         });
@@ -452,7 +468,7 @@ impl<'a, S: Subject> Bench<'a, S> {
     }
 
     fn storage(&self) -> Option<StorageSize> {
-        let storage = self.subject.engine().storage();
+        let storage = self.engine.engine().storage();
         if storage.data.is_empty() {
             return None;
         }
@@ -462,6 +478,17 @@ impl<'a, S: Subject> Bench<'a, S> {
             log_bytes,
         })
     }
+}
+
+/// Asks each connection what it did.
+fn accounts(outcome: &mut load::Outcome) -> anyhow::Result<Accounts> {
+    let account = |worked: &mut load::Worked| {
+        let account = worked.program.account(worked.rows)?;
+        Ok((worked.client, account))
+    };
+    let accounts: Result<Accounts, engine::Error> =
+        outcome.worked.iter_mut().map(account).collect();
+    accounts.context("the keys that were given can't be asked for")
 }
 
 fn watched(threads: &ConnectionThreads) -> WatchedConnection {

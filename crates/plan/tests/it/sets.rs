@@ -1,6 +1,6 @@
 //! `--set key=value` over a plan file.
 
-use plan::{InsertStepKind, Place, Plan, Workload};
+use plan::{Place, Plan, Workload};
 
 const FILE: &str = r#"
 clients = [4]
@@ -120,15 +120,7 @@ fn a_step_is_found_with_quotes_and_without() {
             .iter()
             .find(|step| step.name == name)
             .unwrap();
-        match step.kind {
-            InsertStepKind::Write {
-                rows_per_commit, ..
-            }
-            | InsertStepKind::Query {
-                rows_per_commit, ..
-            } => rows_per_commit,
-            _ => panic!("{step:?}"),
-        }
+        step.rows_per_commit
     };
     assert_eq!(per_commit(&with(&[]), "l.i1"), 25);
     assert_eq!(

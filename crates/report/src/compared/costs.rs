@@ -1,13 +1,14 @@
 //! What an operation costs, of every target and beside it relative to the base: one row for each step and target.
 
 use analysis::{ComparedStep, THROUGHPUT};
+use words::{Decimals, Metric};
 
 use super::board::{Board, Folded, remarks};
 use super::relative::tone;
 use crate::classic::{Footnotes, anchor, not_compared};
 use crate::matrix::StepHead;
 use crate::metrics::{short, unit as unit_of};
-use crate::number::{Figure, fixed};
+use crate::number::fixed;
 use crate::operations::{noun, unit};
 use crate::table::{Cell, STEP, TEST, Table, TableRow, Tone};
 
@@ -47,7 +48,7 @@ fn table(
         .chain(metrics.iter().copied())
         .map(|metric| (metric, means(metric)))
         .filter(|(_, means)| !means.is_empty())
-        .map(|(metric, means)| (metric, Figure::of_metric(metric).decimals(means)))
+        .map(|(metric, means)| (metric, decimals(metric).of(means)))
         .collect();
     let is_of_one = steps.windows(2).all(|two| unit(two[0]) == unit(two[1]));
     let rate = match steps.first() {
@@ -118,6 +119,10 @@ fn heads(columns: &[(&str, usize)], rate: &str) -> (Vec<String>, Vec<usize>) {
         }
     }
     (heads, ratios)
+}
+
+fn decimals(metric: &str) -> Decimals {
+    Metric::named(metric).map_or(Decimals::Rate, |metric| metric.decimals)
 }
 
 /// Whether there is anything of a line in a step.

@@ -10,28 +10,11 @@ use std::fmt::Write as _;
 
 use analysis::Row;
 use record::{Status, StepKind};
+use words::metric::GO_BENCHMARKS;
 
 use super::sheet::ExportedRun;
 use crate::matrix::StepHead;
 use crate::operations;
-
-/// Metrics that stand beside throughput: which, the unit there, how many of that unit one is. Less is better of each.
-/// benchstat knows `ns` and `B`, and writes them with the prefix that fits.
-const METRICS: [(&str, &str, f64); 13] = [
-    ("cpupq", "cpu-ns/op", 1e3),
-    ("client_cpu_us_per_op", "client-cpu-ns/op", 1e3),
-    ("server_cpu_us_per_op", "server-cpu-ns/op", 1e3),
-    ("cs/o", "switches/op", 1.0),
-    ("r/o", "reads/op", 1.0),
-    ("rKB/o", "read-B/op", 1024.0),
-    ("wpi", "writes/row", 1.0),
-    ("wKB/o", "written-B/op", 1024.0),
-    ("fsyncs_per_commit", "fsyncs/commit", 1.0),
-    ("w_amp", "write-amp", 1.0),
-    ("stall%", "stall-pct", 1.0),
-    ("dbgb1", "data-B", 1_073_741_824.0),
-    ("rss", "rss-B", 1_073_741_824.0),
-];
 
 /// The text, and what could not be in it.
 #[derive(Clone, Debug, Default)]
@@ -146,8 +129,7 @@ fn result(row: &Row, processors: u32) -> Result<(String, Vec<(String, bool)>), S
             row.reasons.join("; ")
         });
     }
-    let metric = |name: &str| row.metrics.get(name).copied().flatten();
-    let rate = metric("o/s").filter(|&rate| rate > 0.0);
+    let rate = row.metric("o/s").filter(|&rate| rate > 0.0);
     let Some(rate) = rate else {
         return Err("nothing was done in it".to_owned());
     };
@@ -162,10 +144,9 @@ fn result(row: &Row, processors: u32) -> Result<(String, Vec<(String, bool)>), S
         ("ns/op".to_owned(), 1e9 / rate, false),
         (throughput, rate, true),
     ];
-    let metrics = METRICS
-        .iter()
-        .filter_map(|&(name, unit, each)| Some((unit.to_owned(), metric(name)? * each, false)));
-    figures.extend(metrics);
+    figures.extend(GO_BENCHMARKS.iter().filter_map(|&(name, unit, each)| {
+        Some((unit.to_owned(), row.metric(name)? * each, false))
+    }));
     let main = row.main_op.as_ref().and_then(|kind| row.ops.get(kind));
     if let Some(op) = main.filter(|op| op.count > 0) {
         let times = &op.response_us;

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use analysis::{Figures, OpFigures, Percentiles, Row};
 use record::{Status, StepKind};
+use words::{METRICS, Metric};
 
 use super::sheet::{About, Column, Form, Holds, Sheet, Value};
 
@@ -121,7 +122,7 @@ fn status_name(status: Status) -> &'static str {
 struct Parts<'a> {
     /// Kinds of operation.
     kinds: BTreeSet<&'a str>,
-    metrics: Vec<&'static str>,
+    metrics: Vec<&'static Metric>,
     /// Reasons of write stalls.
     stalls: BTreeSet<&'a str>,
 }
@@ -138,9 +139,9 @@ impl<'a> Parts<'a> {
                 .iter()
                 .flat_map(|row| row.ops.keys().map(String::as_str))
                 .collect(),
-            metrics: analysis::METRICS
-                .into_iter()
-                .filter(|name| present.contains(name))
+            metrics: METRICS
+                .iter()
+                .filter(|metric| present.contains(metric.name))
                 .collect(),
             stalls: of_trees
                 .flat_map(|lsm| lsm.stalls.keys().map(String::as_str))
@@ -172,7 +173,7 @@ impl<'a> Parts<'a> {
             ("fairness_apart_pct", Number),
         ];
         columns.extend(fixed.map(named));
-        let metrics = self.metrics.iter().map(|name| with_unit(name));
+        let metrics = self.metrics.iter().map(|metric| metric.column.to_owned());
         let stalls = self.stalls.iter();
         let stalls = stalls.map(|reason| format!("write_stall_{reason}_count"));
         columns.extend(metrics.chain(stalls).map(|name| Column::new(name, Number)));
@@ -216,7 +217,7 @@ impl<'a> Parts<'a> {
             Value::number(fairness.map(|fairness| fairness.pct)),
         ]);
         let metrics = self.metrics.iter();
-        line.extend(metrics.map(|name| Value::number(row.metrics.get(name).copied().flatten())));
+        line.extend(metrics.map(|metric| Value::number(row.metric(metric.name))));
         line.extend(self.stalls.iter().map(|reason| {
             let lsm = row.lsm.as_ref();
             Value::number(lsm.and_then(|lsm| lsm.stalls.get(*reason).copied()))
@@ -254,49 +255,3 @@ fn of_kind(op: &OpFigures) -> impl Iterator<Item = Value> {
 }
 
 const PERCENTILES: [&str; 8] = ["p50", "p90", "p95", "p99", "p99_9", "p99_99", "max", "mean"];
-
-/// The field's names have no units: here they get one.
-fn with_unit(name: &str) -> String {
-    if let Some(share) = name.strip_suffix('%') {
-        return format!("{share}_pct");
-    }
-    let unit = match name {
-        "ips" | "dps" => "rows_per_s",
-        "qps" | "rps" | "wps" | "csps" | "o/s" => "per_s",
-        "p50" | "p99" => "rate_per_s",
-        "rmbps" | "wmbps" => "mib_per_s",
-        "rpq" | "cspq" | "cs/o" | "r/o" => "per_op",
-        "wpi" => "per_insert",
-        "rkbpq" | "rKB/o" | "wKB/o" => "kib_per_op",
-        "wkbpi" => "kib_per_insert",
-        "cpups" => "pct",
-        "Nstall" | "l0_files_begin" | "l0_files" | "l0_files_max" | "levels_begin" | "levels"
-        | "lsm_files" => "count",
-        "mb_sec" | "c_mbps" => "mib_per_s",
-        "lsm_sz" | "blob_sz" | "c_wgb" | "c_wgb_settled" | "b_rgb" | "b_wgb" => "gib",
-        "c_wsecs" | "c_csecs" | "c_wsecs_settled" | "c_csecs_settled" | "uptime" | "u_cpu"
-        | "s_cpu" => "s",
-        "usec_op" => "us_per_op",
-        "w_amp" | "w_amp_settled" | "wal_amp" | "s_amp" => "bytes_per_byte",
-        "r_amp" => "blocks_per_key",
-        "cpupq" => "us_per_op",
-        "cpu/o" => "pct_s_per_op",
-        "dbgb1" | "dbgb2" | "rss" => "gib",
-        "maxop" => "s",
-        _ => return name.to_string(),
-    };
-    format!("{name}_{unit}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_share_is_a_word_in_every_name() {
-        assert_eq!(with_unit("others%"), "others_pct");
-        for name in analysis::METRICS {
-            assert!(!with_unit(name).contains('%'), "{name}");
-        }
-    }
-}

@@ -2,12 +2,37 @@
 
 use std::collections::BTreeSet;
 
-use analysis::{Comparison, Mark, Settings};
+use analysis::{Comparison, Figures, Mark, Settings};
 use maud::{Markup, html as markup};
 use record::{Cell, Run};
 
 use crate::differences::{heading, of_targets};
 use crate::html::{Source, UPLOT_LICENCE, clean};
+
+/// Returns the sections at the end of a report.
+pub(super) fn sections(sources: &[Source], figures: &Figures) -> Markup {
+    let are_several = sources.len() > 1;
+    markup! {
+        section id="host" {
+            h2 { "Host" }
+            @for source in sources { (host(source, are_several)) }
+        }
+        section id="settings" {
+            h2 { "Targets and their settings" }
+            @for source in sources { (builds(&source.run)) }
+            (differences(&figures.settings))
+            (settings(sources))
+        }
+        section id="plan" {
+            h2 { "Plan" }
+            @for source in sources { (plan(source, are_several)) }
+        }
+        section id="method" {
+            h2 { "Method" }
+            (method())
+        }
+    }
+}
 
 /// Names and values.
 fn facts<'a>(pairs: impl IntoIterator<Item = (&'a str, String)>) -> Markup {
@@ -38,7 +63,7 @@ fn with_origins<'a>(heads: [&str; 3], rows: impl Iterator<Item = [&'a str; 3]>) 
     }
 }
 
-pub(super) fn host(source: &Source, several: bool) -> Markup {
+fn host(source: &Source, several: bool) -> Markup {
     let host = &source.run.host;
     let known: BTreeSet<&str> = host.facts.iter().map(|(name, _)| name.as_str()).collect();
     let mut pairs: Vec<(&str, String)> = host
@@ -71,7 +96,7 @@ pub(super) fn host(source: &Source, several: bool) -> Markup {
     }
 }
 
-pub(super) fn builds(run: &Run) -> Markup {
+fn builds(run: &Run) -> Markup {
     markup! {
         div.block { h4 { "Builds" } div.scroll tabindex="0" { table {
             thead { tr { @for head in ["build", "engine", "version", "source"] { th scope="col" { (head) } } } }
@@ -128,7 +153,7 @@ pub(super) fn builds(run: &Run) -> Markup {
 }
 
 /// All effective settings.
-pub(super) fn settings(sources: &[Source]) -> Markup {
+fn settings(sources: &[Source]) -> Markup {
     // Cells of one target run with the same settings, unless they are of different runs.
     let mut targets: Vec<(usize, &Cell)> = Vec::new();
     for (number, source) in sources.iter().enumerate() {
@@ -165,7 +190,7 @@ pub(super) fn settings(sources: &[Source]) -> Markup {
 }
 
 /// What differs between targets: folded, since a reader looks for one pair.
-pub(super) fn differences(settings: &Settings) -> Markup {
+fn differences(settings: &Settings) -> Markup {
     markup! {
         @if !settings.differences.is_empty() { h3 { "What differs between targets" } }
         @for comparison in &settings.differences {
@@ -249,7 +274,7 @@ fn difference_table(comparison: &Comparison) -> Markup {
     }
 }
 
-pub(super) fn plan(source: &Source, several: bool) -> Markup {
+fn plan(source: &Source, several: bool) -> Markup {
     let plan = &source.run.plan;
     markup! {
         @if several { h3 { (clean(&source.run.name)) } }
@@ -272,7 +297,7 @@ pub(super) fn plan(source: &Source, several: bool) -> Markup {
     }
 }
 
-pub(super) fn method() -> Markup {
+fn method() -> Markup {
     markup! {
         p {
             b { "Service time" } " runs from sending an operation to its reply. " b { "Response time" } " runs from when "

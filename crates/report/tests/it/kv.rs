@@ -201,9 +201,9 @@ fn row(target: usize, (step, kind, main, per_second): (&str, StepKind, &'static 
         StepKind::Load => (Some(per_second), None),
         _ => (is_beside.then_some(puts), Some(per_second)),
     };
-    let mut metrics: BTreeMap<&'static str, Option<f64>> = analysis::METRICS
-        .into_iter()
-        .map(|name| (name, None))
+    let mut metrics: BTreeMap<&'static str, Option<f64>> = words::METRICS
+        .iter()
+        .map(|metric| (metric.name, None))
         .collect();
     metrics.extend(of_tree);
     metrics.extend([

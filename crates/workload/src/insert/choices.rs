@@ -1,22 +1,16 @@
 //! What queries and deletes are about: the same, whatever the engine is and however it is spoken to.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use super::rows::scale;
 use super::schema::{POINT_KEYS, RANGE_LIMIT, RangeQuery};
+use super::shared::Shared;
 use crate::Random;
 
 /// The deleter learns the smallest key anew after so many deletes.
 const MIN_EVERY: u64 = 1000;
 /// The point reader learns the largest key anew after so many queries.
 const MAX_EVERY: u64 = 100;
-
-/// The smallest key of a table, as its deleters together know it: written once a delete, read once in 100 point queries.
-/// Where several delete it may be a few commits further than the smallest key is.
-#[repr(align(128))]
-#[derive(Debug, Default)]
-pub struct KeyMin(AtomicI64);
 
 /// Where the oldest rows of a table begin.
 pub(super) struct Oldest {
@@ -27,16 +21,16 @@ pub(super) struct Oldest {
     /// The operation asks for the smallest key.
     pub(super) is_asking: bool,
     /// Where the point readers of the same table read the smallest key.
-    published: Arc<KeyMin>,
+    shared: Arc<Shared>,
 }
 
 impl Oldest {
-    pub(super) fn new(published: &Arc<KeyMin>) -> Self {
+    pub(super) fn new(shared: &Arc<Shared>) -> Self {
         Self {
             key_min: 0,
             min_due: 0,
             is_asking: false,
-            published: Arc::clone(published),
+            shared: Arc::clone(shared),
         }
     }
 
@@ -54,14 +48,14 @@ impl Oldest {
     #[inline]
     pub(super) fn learn(&mut self, key_min: i64) {
         self.key_min = key_min;
-        self.published.0.fetch_max(key_min, Relaxed);
+        self.shared.raise_key_min(key_min);
     }
 
     /// The oldest rows were deleted, so many. Keys may have gaps, so this is a bound; it need not be more.
     #[inline]
     pub(super) fn deleted(&mut self, rows: u64) {
         self.key_min += rows as i64;
-        self.published.0.fetch_add(rows as i64, Relaxed);
+        self.shared.deleted(rows);
     }
 }
 
@@ -112,7 +106,7 @@ impl RangeChoices {
 /// Point queries: random keys between the smallest and the largest.
 pub(super) struct PointChoices {
     random: Random,
-    published: Arc<KeyMin>,
+    shared: Arc<Shared>,
     key_min: i64,
     key_max: i64,
     /// Queries until the keys are asked for again.
@@ -122,10 +116,10 @@ pub(super) struct PointChoices {
 }
 
 impl PointChoices {
-    pub(super) fn new(random: Random, published: &Arc<KeyMin>) -> Self {
+    pub(super) fn new(random: Random, shared: &Arc<Shared>) -> Self {
         Self {
             random,
-            published: Arc::clone(published),
+            shared: Arc::clone(shared),
             key_min: 0,
             key_max: 0,
             max_due: 0,
@@ -135,7 +129,7 @@ impl PointChoices {
 
     /// Takes in the smallest key before the step.
     pub(super) fn start(&mut self, key_min: i64) {
-        self.published.0.fetch_max(key_min, Relaxed);
+        self.shared.raise_key_min(key_min);
         (self.key_min, self.key_max) = (key_min, key_min);
     }
 
@@ -162,11 +156,11 @@ impl PointChoices {
         })
     }
 
-    /// Takes in the largest key, and what is published of the smallest.
+    /// Takes in the largest key, and what the deleters know of the smallest.
     #[inline]
     pub(super) fn learn(&mut self, key_max: Option<i64>) {
         self.key_max = key_max.unwrap_or(self.key_max);
-        self.key_min = self.published.0.load(Relaxed).min(self.key_max);
+        self.key_min = self.shared.key_min().min(self.key_max);
     }
 
     #[inline]
@@ -182,9 +176,9 @@ mod tests {
 
     #[test]
     fn a_reader_knows_what_all_deleters_of_its_table_deleted() {
-        let published = Arc::default();
-        let mut reader = PointChoices::new(Random::stream(1, &[]), &published);
-        let mut deleters = [(); 3].map(|()| Oldest::new(&published));
+        let shared = Arc::default();
+        let mut reader = PointChoices::new(Random::stream(1, &[]), &shared);
+        let mut deleters = [(); 3].map(|()| Oldest::new(&shared));
         reader.start(1);
         for deleter in &mut deleters {
             deleter.learn(1);

@@ -2,79 +2,9 @@
 
 use std::collections::VecDeque;
 
-use engine::{IndexRows, Table, TableFacts};
+use engine::{Table, TableFacts};
 
-/// One comparison.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Check {
-    /// What was compared: `rows of pi1`.
-    pub what: String,
-    /// What the workload expects: a number, or a bound such as `>= 17`.
-    pub expected: String,
-    /// What the engine says.
-    pub found: String,
-    /// Whether they agree; also where they were not compared.
-    pub holds: bool,
-    /// Why they were not compared, where that is so: then nothing was found.
-    pub left_out: Option<String>,
-}
-
-impl Check {
-    fn equal<T: PartialEq + ToString>(what: String, expected: T, found: T) -> Self {
-        Self {
-            what,
-            holds: expected == found,
-            expected: expected.to_string(),
-            found: found.to_string(),
-            left_out: None,
-        }
-    }
-
-    /// What could not be compared, and why.
-    pub(crate) fn left_out(what: String, why: impl Into<String>) -> Self {
-        Self {
-            what,
-            expected: String::new(),
-            found: String::new(),
-            holds: true,
-            left_out: Some(why.into()),
-        }
-    }
-
-    /// The rows of `table` by way of its index `index`.
-    pub(crate) fn of_index(table: &Table, index: &str, expected: u64, found: &IndexRows) -> Self {
-        let what = format!("rows in index {index} of {}", table.name);
-        match found {
-            IndexRows::Counted(rows) => Self::equal(what, expected, *rows),
-            IndexRows::NoIndex => Self {
-                found: "no such index".into(),
-                holds: false,
-                ..Self::equal(what, expected, expected)
-            },
-            IndexRows::NotCounted(why) => Self::left_out(what, why),
-        }
-    }
-
-    /// So many were compared and so many of them are wrong, the `first` in this way.
-    pub(crate) fn none_wrong(
-        what: String,
-        compared: u64,
-        wrong: u64,
-        first: Option<String>,
-    ) -> Self {
-        let found = match first {
-            None => format!("0 wrong; {compared} compared"),
-            Some(first) => format!("{wrong} wrong; {compared} compared; the first: {first}"),
-        };
-        Self {
-            what,
-            expected: "0 wrong".into(),
-            found,
-            holds: wrong == 0,
-            left_out: None,
-        }
-    }
-}
+use crate::Check;
 
 /// Keys that are known to be in a table, all of them: runs without gaps, ascending.
 #[derive(Clone, Debug, Default)]
@@ -131,24 +61,29 @@ pub(super) struct Ledger {
 const KEYS_SET_ASIDE: i64 = 1000;
 
 /// What one connection inserted into a table during a step.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Inserted {
     /// Rows.
     pub(super) rows: u64,
-    /// The largest key that the server gave it.
+    /// The largest of their keys.
     pub(super) last_key: Option<i64>,
-    /// No statement failed or was tried again, so that the server gave its keys without gaps.
-    pub(super) gapless: bool,
+    /// The number of the row after the last one that it made, if it made any.
+    pub(super) end_row: Option<u64>,
+    /// The key after the last one that was given, where no server gives them.
+    pub(super) next_key: Option<i64>,
 }
 
-/// What was deleted from a table during a step.
+/// What one connection deleted from a table during a step.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Deleted {
     /// Rows, each the oldest that there was and nobody else was deleting.
     pub(super) rows: u64,
-    /// No key is smaller, if that is known.
-    pub(super) key_min: Option<i64>,
-    /// But for these, from here on, which somebody failed to delete.
+    /// No key is smaller.
+    pub(super) key_min: i64,
+    /// That holds only for rows that were there before the step: others insert too, and a server may give one of them
+    /// smaller keys than those that it gave before.
+    pub(super) is_of_old: bool,
+    /// But for these, from here on, which it failed to delete.
     pub(super) left: Option<i64>,
 }
 
@@ -166,39 +101,26 @@ impl Ledger {
         }
     }
 
-    /// Takes in a step: what each connection inserted, and what was deleted.
-    pub(super) fn apply(&mut self, inserted: &[Inserted], deleted: Deleted) {
+    /// Takes in what each connection inserted and deleted in a step. Without gaps: no insert failed or was tried again.
+    pub(super) fn apply(&mut self, inserted: &[Inserted], deleted: &[Deleted], is_gapless: bool) {
         // What is set aside for its connections is a gap as soon as the first of them inserts.
         let before = self.density(KEYS_SET_ASIDE * inserted.len() as i64);
         self.key_min_bound = self.key_min_bound.max(Some(self.bound_after(deleted)));
-        let deleted = deleted.rows;
-        self.rows += inserted.iter().map(|inserted| inserted.rows).sum::<u64>();
+        let deleted = deleted.iter().map(|deleted| deleted.rows).sum();
+        for inserted in inserted {
+            self.rows += inserted.rows;
+            self.key_max = self.key_max.max(inserted.last_key);
+            self.next_row = self.next_row.max(inserted.end_row.unwrap_or(0));
+            self.next_key = self.next_key.max(inserted.next_key.unwrap_or(0));
+        }
         self.rows = self.rows.saturating_sub(deleted);
-        self.key_max = self.key_max.max(
-            inserted
-                .iter()
-                .filter_map(|inserted| inserted.last_key)
-                .max(),
-        );
-        let sources: Vec<&Inserted> = inserted
-            .iter()
-            .filter(|inserted| inserted.rows > 0)
-            .collect();
+        let sources: Vec<&Inserted> = inserted.iter().filter(|it| it.rows > 0).collect();
         self.keys = match (self.keys.take(), &sources[..]) {
             (keys, []) => keys,
-            (
-                Some(mut keys),
-                [
-                    Inserted {
-                        rows,
-                        last_key: Some(last),
-                        gapless: true,
-                    },
-                ],
-            ) => {
-                keys.push(last - *rows as i64 + 1, *rows);
-                Some(keys)
-            }
+            (Some(mut keys), [only]) if is_gapless => only.last_key.map(|last| {
+                keys.push(last - only.rows as i64 + 1, only.rows);
+                keys
+            }),
             _ => None,
         };
         if let Some(keys) = &mut self.keys {
@@ -211,12 +133,17 @@ impl Ledger {
     }
 
     /// No key is smaller after a step that deleted this.
-    fn bound_after(&self, deleted: Deleted) -> i64 {
+    fn bound_after(&self, deleted: &[Deleted]) -> i64 {
         // The oldest rows go first, and those that come meanwhile have larger keys than all that were there.
-        let gone = deleted.rows.min(self.rows) as i64;
-        let counted = self.first().saturating_add(gone);
-        let bound = counted.max(deleted.key_min.unwrap_or(counted));
-        bound.min(deleted.left.unwrap_or(bound))
+        let gone: u64 = deleted.iter().map(|deleted| deleted.rows).sum();
+        let counted = self.first().saturating_add(gone.min(self.rows) as i64);
+        // Several deleters of one table each know a bound: each holds, and the largest too.
+        let known = deleted.iter().map(|deleted| match deleted.is_of_old {
+            true => deleted.key_min.min(self.end_key()),
+            false => deleted.key_min,
+        });
+        let left = deleted.iter().filter_map(|deleted| deleted.left);
+        left.fold(known.fold(counted, i64::max), i64::min)
     }
 
     /// Compares with what the engine counted.
@@ -249,13 +176,12 @@ impl Ledger {
             .map(|keys| keys.runs.front().map(|&(first, _)| first));
         match (known, self.key_min_bound) {
             (Some(expected), _) => checks.push(Check::equal(what, text(expected), text(key_min))),
-            (None, Some(bound)) => checks.push(Check {
+            (None, Some(bound)) => checks.push(Check::new(
                 what,
-                expected: format!(">= {bound}"),
-                found: text(key_min),
-                holds: key_min.is_none_or(|key| key >= bound),
-                left_out: None,
-            }),
+                format!(">= {bound}"),
+                text(key_min),
+                key_min.is_none_or(|key| key >= bound),
+            )),
             (None, None) => {}
         }
         if self.key_max.is_some() && self.rows > 0 {
@@ -283,7 +209,7 @@ impl Ledger {
     }
 
     /// The key after the largest one.
-    pub(super) fn end_key(&self) -> i64 {
+    fn end_key(&self) -> i64 {
         self.key_max.map_or(1, |last| last.saturating_add(1))
     }
 
@@ -303,22 +229,25 @@ impl Ledger {
 
 #[cfg(test)]
 mod tests {
+    use engine::IndexRows;
+    use plan::IndexSet;
+
     use super::*;
-    use crate::insert::schema::{IndexSet, table};
+    use crate::insert::schema::table;
 
     fn inserted(rows: u64, last_key: i64) -> Inserted {
         Inserted {
             rows,
             last_key: Some(last_key),
-            gapless: true,
+            ..Inserted::default()
         }
     }
 
-    fn deleted(rows: u64, key_min: Option<i64>) -> Deleted {
+    fn deleted(rows: u64, key_min: i64) -> Deleted {
         Deleted {
             rows,
             key_min,
-            left: None,
+            ..Deleted::default()
         }
     }
 
@@ -330,9 +259,9 @@ mod tests {
     #[test]
     fn the_smallest_key_is_known_across_a_gap_between_sessions() {
         let mut ledger = Ledger::new();
-        ledger.apply(&[inserted(100, 100)], deleted(0, None));
+        ledger.apply(&[inserted(100, 100)], &[], true);
         // A session that took a new block of the sequence: 1001 to 1050.
-        ledger.apply(&[inserted(50, 1050)], deleted(110, Some(80)));
+        ledger.apply(&[inserted(50, 1050)], &[deleted(110, 80)], true);
         assert_eq!(ledger.rows, 40);
         assert!(smallest(&ledger, 1011).holds);
         assert!(!smallest(&ledger, 1010).holds);
@@ -341,8 +270,8 @@ mod tests {
     #[test]
     fn a_gap_between_sessions_lowers_the_share_of_keys_that_exist() {
         let mut ledger = Ledger::new();
-        ledger.apply(&[inserted(2000, 2000)], deleted(0, None));
-        ledger.apply(&[inserted(100, 3100)], deleted(100, Some(0)));
+        ledger.apply(&[inserted(2000, 2000)], &[], true);
+        ledger.apply(&[inserted(100, 3100)], &[deleted(100, 0)], true);
         // At its end 101 to 2000 and 3001 to 3100.
         assert_eq!(ledger.density_least(), Some(2000.0 / 3000.0));
     }
@@ -350,18 +279,18 @@ mod tests {
     #[test]
     fn keys_of_several_connections_are_bounded_only() {
         let mut ledger = Ledger::new();
-        ledger.apply(&[inserted(100, 1100), inserted(100, 100)], deleted(0, None));
-        ledger.apply(&[], deleted(20, Some(15)));
+        ledger.apply(&[inserted(100, 1100), inserted(100, 100)], &[], true);
+        ledger.apply(&[], &[deleted(20, 15)], true);
         let check = smallest(&ledger, 21);
         assert!(check.holds && check.expected == ">= 21");
         assert!(!smallest(&ledger, 20).holds);
-        ledger.apply(&[], deleted(20, Some(60)));
+        ledger.apply(&[], &[deleted(20, 60)], true);
         assert_eq!(smallest(&ledger, 0).expected, ">= 60");
         let left = Deleted {
             left: Some(70),
-            ..deleted(20, None)
+            ..deleted(20, 0)
         };
-        ledger.apply(&[], left);
+        ledger.apply(&[], &[left], true);
         assert_eq!(smallest(&ledger, 0).expected, ">= 70");
     }
 
@@ -369,23 +298,23 @@ mod tests {
     #[test]
     fn rows_that_come_and_go_in_one_step_do_not_move_the_bound() {
         let mut ledger = Ledger::new();
-        ledger.apply(&[inserted(50, 1050), inserted(50, 50)], deleted(0, None));
+        ledger.apply(&[inserted(50, 1050), inserted(50, 50)], &[], true);
         let connections = [inserted(300, 2300), inserted(500, 3500)];
-        ledger.apply(&connections, deleted(700, None));
+        ledger.apply(&connections, &[deleted(700, 0)], true);
         assert_eq!(smallest(&ledger, 2001).expected, ">= 101");
     }
 
     #[test]
     fn the_share_of_keys_that_exist_is_known_of_a_table_that_nobody_deletes_from() {
         let mut ledger = Ledger::new();
-        ledger.apply(&[inserted(300, 1300), inserted(100, 100)], deleted(0, None));
+        ledger.apply(&[inserted(300, 1300), inserted(100, 100)], &[], true);
         assert_eq!(ledger.density_least(), Some(400.0 / 1300.0));
     }
 
     #[test]
     fn a_lost_row_a_foreign_row_and_a_broken_index_are_found() {
         let mut ledger = Ledger::new();
-        ledger.apply(&[inserted(100, 100)], deleted(0, None));
+        ledger.apply(&[inserted(100, 100)], &[], true);
         let table = table(0, IndexSet::Current, 20, None);
         let facts = |rows, key_max, index_rows| TableFacts {
             rows,

@@ -5,34 +5,41 @@
 //! its own progress once a commit; the other reads it once a commit.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::shared::CacheLine;
 use crate::Next;
 
 const AHEAD_MOST: u64 = 8;
 /// One who had to wait goes on only when the other is this close: one wait serves several commits.
 const AHEAD_RESUME: u64 = 4;
 
-/// A cache line of its own.
-#[repr(align(128))]
 #[derive(Debug, Default)]
-struct Line<T>(T);
-
-#[derive(Debug, Default)]
-struct Shared {
+struct Progress {
     /// Commits of both sides.
-    commits: [Line<AtomicU64>; 2],
+    commits: [CacheLine<AtomicU64>; 2],
     /// Which side waits: each has its own flag, since one may begin to wait while the other is still waking up.
-    waiting: [Line<AtomicBool>; 2],
+    waiting: [CacheLine<AtomicBool>; 2],
     lock: Mutex<()>,
     changed: Condvar,
+}
+
+impl Progress {
+    fn lock(&self) -> MutexGuard<'_, ()> {
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wake(&self) {
+        let _guard = self.lock();
+        self.changed.notify_all();
+    }
 }
 
 /// One of the two sides.
 #[derive(Debug)]
 pub(super) struct Pace {
-    shared: Arc<Shared>,
+    shared: Arc<Progress>,
     side: usize,
     /// It had to wait and has not been let go on yet.
     held: bool,
@@ -41,7 +48,7 @@ pub(super) struct Pace {
 impl Pace {
     /// Both sides.
     pub(super) fn pair() -> [Self; 2] {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Progress::default());
         [0, 1].map(|side| Self {
             shared: Arc::clone(&shared),
             side,
@@ -57,11 +64,7 @@ impl Pace {
         if shared.waiting[1 - self.side].0.load(SeqCst)
             && theirs < commits.saturating_add(AHEAD_RESUME)
         {
-            let _guard = shared
-                .lock
-                .lock()
-                .unwrap_or_else(|poisoned| poisoned.into_inner());
-            shared.changed.notify_all();
+            shared.wake();
         }
         self.held = self.is_ahead(if self.held { AHEAD_RESUME } else { AHEAD_MOST });
         !self.held
@@ -76,21 +79,13 @@ impl Pace {
     /// This side has no more to do and holds nobody back.
     pub(super) fn end(&self) {
         self.shared.commits[self.side].0.store(u64::MAX, SeqCst);
-        let _guard = self
-            .shared
-            .lock
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
-        self.shared.changed.notify_all();
+        self.shared.wake();
     }
 
     /// Waits until the other side has caught up, or so long.
     pub(super) fn wait(&self, at_most: Duration) {
         let shared = &*self.shared;
-        let guard = shared
-            .lock
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let guard = shared.lock();
         shared.waiting[self.side].0.store(true, SeqCst);
         // The other side stores its progress before it reads `waiting`, this side the other way round: one sees.
         let waited = shared

@@ -37,7 +37,7 @@ pub(super) fn bytes_mean(lengths: (u32, u32)) -> f64 {
 
 /// Makes the rows of one table.
 #[derive(Clone, Debug)]
-pub struct RowSource {
+pub(super) struct RowSource {
     values: Random,
     length_min: u32,
     length_span: u32,
@@ -49,7 +49,7 @@ pub struct RowSource {
 impl RowSource {
     /// The rows of table number `table`; the column `data` has from `length_min` to `length_max` characters, of which
     /// the first half is random and the rest constant, so that it compresses to about half.
-    pub fn new(seed: u64, table: u32, length_min: u32, length_max: u32) -> Self {
+    pub(super) fn new(seed: u64, table: u32, length_min: u32, length_max: u32) -> Self {
         let mut random = Random::stream(seed, &[u64::from(table), 1]);
         let text_length = TEXT_LENGTH + length_max as usize;
         let text = (0..text_length)
@@ -89,7 +89,7 @@ impl RowSource {
 
     /// Gives row `index` to a started insert.
     #[inline]
-    pub fn push<S: Session>(&mut self, index: u64, session: &mut S) {
+    pub(super) fn push<S: Session>(&mut self, index: u64, session: &mut S) {
         let (columns, data) = self.row(index);
         session.timestamp(columns.date_us);
         session.int4(columns.cash_register);

@@ -1,30 +1,19 @@
 //! The tables of the Insert Benchmark: versioned data, since their indexes were changed in December 2023.
 
 use engine::{Column, ColumnType, Comparison, Index, Partitions, Table};
-
-/// Which definition of the secondary indexes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum IndexSet {
-    /// Since December 2023.
-    #[default]
-    Current,
-    /// Before December 2023.
-    Before2023Dec,
-}
+use plan::IndexSet;
 
 /// Distinct values of the columns that are drawn: each is uniform from 0 to one below.
-pub const CASH_REGISTERS: u32 = 1000;
+pub(super) const CASH_REGISTERS: u32 = 1000;
 /// Distinct customers.
-pub const CUSTOMERS: u32 = 100_000;
+pub(super) const CUSTOMERS: u32 = 100_000;
 /// Distinct products.
-pub const PRODUCTS: u32 = 10_000;
+pub(super) const PRODUCTS: u32 = 10_000;
 /// Distinct prices.
-pub const PRICES: u32 = 500;
+pub(super) const PRICES: u32 = 500;
 
 /// One of the three range queries: it scans an index from a random first key.
 pub(super) struct RangeQuery {
-    /// Position in the table's indexes.
-    pub(super) index: usize,
     /// The first key is drawn from 0 to one below.
     pub(super) domain: u32,
     pub(super) comparison: Comparison,
@@ -59,53 +48,45 @@ impl IndexColumn {
     }
 }
 
-impl IndexSet {
-    /// The columns of the three indexes; the first of each is what its range query compares.
-    pub(super) fn columns(self) -> [&'static [IndexColumn]; 3] {
-        use IndexColumn::{CashRegister, Customer, Date, Price, Product};
-        let pdc = &[Price, Date, Customer];
-        match self {
-            Self::Current => [
-                &[Product, Customer, Price],
-                &[CashRegister, Customer, Price],
-                pdc,
-            ],
-            Self::Before2023Dec => [&[Price, Customer], &[CashRegister, Price, Customer], pdc],
-        }
+/// Returns the columns of the three indexes; the first of each is what its range query compares.
+pub(super) fn index_columns(set: IndexSet) -> [&'static [IndexColumn]; 3] {
+    use IndexColumn::{CashRegister, Customer, Date, Price, Product};
+    let pdc = &[Price, Date, Customer];
+    match set {
+        IndexSet::Current => [
+            &[Product, Customer, Price],
+            &[CashRegister, Customer, Price],
+            pdc,
+        ],
+        IndexSet::Before2023Dec => [&[Price, Customer], &[CashRegister, Price, Customer], pdc],
     }
+}
 
-    fn indexes(self) -> Vec<Index> {
-        let names = ["marketsegment", "registersegment", "pdc"];
-        let index = |(name, columns): (&'static str, &[IndexColumn])| Index {
-            name,
-            columns: columns.iter().map(|column| column.name()).collect(),
-        };
-        names.into_iter().zip(self.columns()).map(index).collect()
-    }
+fn indexes_of(set: IndexSet) -> Vec<Index> {
+    let names = ["marketsegment", "registersegment", "pdc"];
+    let index = |(name, columns): (&'static str, &[IndexColumn])| Index {
+        name,
+        columns: columns.iter().map(|column| column.name()).collect(),
+    };
+    names
+        .into_iter()
+        .zip(index_columns(set))
+        .map(index)
+        .collect()
+}
 
-    pub(super) fn range_queries(self) -> [RangeQuery; 3] {
-        let market_domain = match self {
-            Self::Current => PRODUCTS,
-            Self::Before2023Dec => PRICES,
-        };
-        [
-            RangeQuery {
-                index: 0,
-                domain: market_domain,
-                comparison: Comparison::AtLeast,
-            },
-            RangeQuery {
-                index: 1,
-                domain: CASH_REGISTERS,
-                comparison: Comparison::Above,
-            },
-            RangeQuery {
-                index: 2,
-                domain: PRICES,
-                comparison: Comparison::AtLeast,
-            },
-        ]
-    }
+/// Returns the three range queries, in the order of the indexes that they scan.
+pub(super) fn range_queries(set: IndexSet) -> [RangeQuery; 3] {
+    let market_domain = match set {
+        IndexSet::Current => PRODUCTS,
+        IndexSet::Before2023Dec => PRICES,
+    };
+    let query = |domain, comparison| RangeQuery { domain, comparison };
+    [
+        query(market_domain, Comparison::AtLeast),
+        query(CASH_REGISTERS, Comparison::Above),
+        query(PRICES, Comparison::AtLeast),
+    ]
 }
 
 /// Table number `number`, from 0: `pi1` is the first.
@@ -127,7 +108,7 @@ pub(super) fn table(
             column("price", ColumnType::Int4),
             column("data", ColumnType::Text(data_length_max.max(4000))),
         ],
-        indexes: indexes.indexes(),
+        indexes: indexes_of(indexes),
         partitions,
     }
 }

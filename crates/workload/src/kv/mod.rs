@@ -4,10 +4,10 @@
 //! All keys exist from the load on, and none is deleted, so that every read has one right answer but for the version
 //! of the value; a value names its version, and the seed says which key that version was written to.
 
-pub mod connection;
 mod data;
 mod history;
-mod witness;
+mod programs;
+mod verifier;
 
 #[cfg(test)]
 mod tests;
@@ -16,119 +16,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Direction, Durability, Error, KeyFacts, KeyValueSession, Scan, View};
+use plan::{KvRead, KvStep, KvStepKind};
 
-pub use crate::insert::Check;
-use crate::{Program, Random, Schedule, Task};
-use connection::{Connection, Entry, Getter, Loader, MultiGetter, Scanner, Writer};
-use data::{Data, Fault, Mistake, NUMBER_BYTES, VALUE_LEAST};
+use crate::{Accounts, Check, Program, Random, Schedule, Task};
+use data::{Data, Fault, Mistake, NUMBER_BYTES};
 use history::{History, Written};
-use witness::{Verified, Witness};
-
-/// The sizes that keys, and values, have at least: below, a key does not hold its number, a value not its version.
-pub const KEY_SIZE_LEAST: u32 = NUMBER_BYTES as u32;
-/// See there.
-pub const VALUE_SIZE_LEAST: u32 = VALUE_LEAST as u32;
+use programs::{Reader, Writer, Wrote};
+use verifier::{ReadVerifier, Verified};
 
 /// The writer beside readers writes so often; `db_bench` does it ten times a second.
-pub const BURST: Duration = Duration::from_millis(10);
+const BURST: Duration = Duration::from_millis(10);
 
 /// Purposes of random streams, the last part of their paths; 0 and 1 are the data's.
 const READS: u64 = 2;
 const SAMPLES: u64 = 3;
 
-/// What does not change from step to step.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The seed of all values and random choices.
-    pub seed: u64,
-    /// Clients.
-    pub clients: u32,
-    /// Keys.
-    pub keys: u64,
-    /// Bytes of a key.
-    pub key_size: u32,
-    /// Bytes of a value.
-    pub value_size: u32,
-    /// The share of a value that remains when it is compressed well.
-    pub compression_ratio: f64,
-    /// Entries of a scan.
-    pub scan_length: u32,
-    /// Keys of a read of several.
-    pub multiget_keys: u32,
-    /// The share of read operations of which a value is compared with what was written. That each key is there, and
-    /// each value's length, is looked at in all.
-    pub verify_share: f64,
-}
-
-/// One step.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Step {
-    /// Its position in the plan: its random choices differ from those of others.
-    pub number: u32,
-    /// What it does.
-    pub kind: StepKind,
-}
-
-/// How a step reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Read {
-    /// One random key.
-    Get,
-    /// Several random keys at once.
-    MultiGet,
-    /// From a random key on, upwards.
-    Forward,
-    /// From a random key on, downwards.
-    Reverse,
-}
-
-/// What a step does.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum StepKind {
-    /// Writes all keys in their order, by one client and without a log.
-    FillSeq,
-    /// Reads as fast as it goes.
-    Read(Read),
-    /// Reads as fast as it goes while one more connection overwrites random keys at a rate.
-    ReadWhileWriting {
-        /// How it reads.
-        read: Read,
-        /// Bytes of keys and values that are written per second.
-        write_bytes_per_s: f64,
-    },
-    /// Overwrites so many random keys, all clients together.
-    OverwriteSome {
-        /// Writes.
-        writes: u64,
-    },
-    /// Overwrites random keys as fast as it goes.
-    Overwrite,
-}
-
-/// What one connection did, as [`Kv::apply`] wants to know it.
-pub struct Done<'a> {
-    /// Its program.
-    pub program: &'a mut dyn Program,
-    /// No operation failed.
-    pub flawless: bool,
-}
-
-/// What a connection gives account of.
-#[derive(Clone, Copy)]
-enum Account {
-    /// It wrote so many keys in their order.
-    Loaded(u64),
-    /// It began so many overwrites, of which so many succeeded.
-    Wrote {
-        begun: u64,
-        written: u64,
-    },
-    Read(Verified),
-}
-
 /// One cell's sequence: its keys and what is known of them.
 pub struct Kv {
-    options: Options,
+    plan: plan::Kv,
+    clients: u32,
+    /// The seed of all values and random choices.
+    seed: u64,
     data: Arc<Data>,
     history: Arc<History>,
     /// Keys that are there.
@@ -136,21 +44,28 @@ pub struct Kv {
 }
 
 impl Kv {
-    /// A sequence of which nothing is loaded yet. Sizes below the least are raised to it.
-    pub fn new(options: Options) -> Self {
+    /// A sequence of which nothing is loaded yet.
+    pub fn new(plan: &plan::Kv, clients: u32, seed: u64) -> Self {
         let data = Data::new(
-            options.seed,
-            options.keys,
-            options.key_size as usize,
-            options.value_size as usize,
-            options.compression_ratio,
+            seed,
+            plan.keys,
+            plan.key_size as usize,
+            plan.value_size as usize,
+            plan.compression_ratio,
         );
         Self {
-            options,
+            plan: plan.clone(),
+            clients,
+            seed,
             data: Arc::new(data),
             history: Arc::default(),
             keys: 0,
         }
+    }
+
+    /// The plan that it follows.
+    pub fn plan(&self) -> &plan::Kv {
+        &self.plan
     }
 
     /// Bytes of a key and its value.
@@ -166,152 +81,86 @@ impl Kv {
     /// Opens the connections of a step.
     ///
     /// # Errors
-    /// Those of `connect`.
-    pub fn connections<S: KeyValueSession>(
+    /// The engine's own.
+    pub fn tasks<S: KeyValueSession>(
         &self,
-        step: &Step,
-        mut connect: impl FnMut() -> Result<S, Error>,
+        step: &KvStep,
+        connect: impl Fn() -> S,
     ) -> Result<Vec<Task>, Error> {
-        let mut tasks = Vec::new();
-        let mut add = |client, role, rate: Option<f64>, program: Connection<S>| {
-            // The one writer beside the readers has the rate to itself.
-            let schedule = rate.map_or(Schedule::Closed, |rate| Schedule::bursts(rate, BURST));
-            tasks.push(Task::new(client, role, schedule, Box::new(program))?);
-            Ok::<(), Error>(())
+        let (clients, connect) = (self.clients, &connect);
+        let read = |read, writing| {
+            let reader = move |client| {
+                let reader = self.reader(step.number, client, read, writing, connect());
+                Task::new(client, "read", Schedule::Closed, reader)
+            };
+            (0..clients).map(reader).collect::<Result<Vec<_>, _>>()
         };
-        let clients = self.options.clients;
+        let overwrite = |writer, quota, schedule| {
+            let one = Writer::new(connect(), &self.data, step.number, writer, quota);
+            Task::new(writer, "write", schedule, Box::new(one))
+        };
         match step.kind {
-            StepKind::FillSeq => {
-                let mut session = connect()?;
+            KvStepKind::Drain | KvStepKind::Flush => Ok(Vec::new()),
+            KvStepKind::FillSeq => {
+                let mut session = connect();
                 session.set_durability(Durability::NoLog);
-                let loader = Loader {
-                    session,
-                    entry: Entry::new(&self.data),
-                    step: step.number,
-                    next: 0,
-                    written: 0,
-                };
-                add(0, "write", None, Connection::Loader(loader))?;
+                let loader = Box::new(Writer::loader(session, &self.data, step.number));
+                Ok(vec![Task::new(0, "write", Schedule::Closed, loader)?])
             }
-            StepKind::Read(read) => {
-                for client in 0..clients {
-                    let reader = self.reader(step, client, read, None, connect()?);
-                    add(client, "read", None, reader)?;
-                }
-            }
-            StepKind::ReadWhileWriting {
-                read,
+            KvStepKind::Read { read: how, .. } => read(how, None),
+            KvStepKind::ReadWhileWriting {
+                read: how,
                 write_bytes_per_s,
+                ..
             } => {
-                for client in 0..clients {
-                    let reader = self.reader(step, client, read, Some(step.number), connect()?);
-                    add(client, "read", None, reader)?;
-                }
-                let rate = write_bytes_per_s / self.entry_bytes() as f64;
-                let writer = self.writer(step, 0, None, connect()?);
-                add(0, "write", Some(rate), writer)?;
+                let mut tasks = read(how, Some(step.number))?;
+                // The one writer beside the readers has the rate to itself.
+                let rate = write_bytes_per_s as f64 / self.entry_bytes() as f64;
+                tasks.push(overwrite(0, None, Schedule::bursts(rate, BURST))?);
+                Ok(tasks)
             }
-            StepKind::OverwriteSome { writes } => {
+            KvStepKind::OverwriteSome { writes } => {
                 let (each, more) = (writes / u64::from(clients), writes % u64::from(clients));
-                for client in 0..clients {
-                    let quota = each + u64::from(u64::from(client) < more);
-                    let writer = self.writer(step, client, Some(quota), connect()?);
-                    add(client, "write", None, writer)?;
-                }
+                let quota = |client| Some(each + u64::from(u64::from(client) < more));
+                let writer = |client| overwrite(client, quota(client), Schedule::Closed);
+                (0..clients).map(writer).collect()
             }
-            StepKind::Overwrite => {
-                for client in 0..clients {
-                    let writer = self.writer(step, client, None, connect()?);
-                    add(client, "write", None, writer)?;
-                }
-            }
+            KvStepKind::Overwrite { .. } => (0..clients)
+                .map(|client| overwrite(client, None, Schedule::Closed))
+                .collect(),
         }
-        Ok(tasks)
     }
 
-    fn writer<S>(&self, step: &Step, writer: u32, quota: Option<u64>, session: S) -> Connection<S> {
-        Connection::Writer(Writer {
-            session,
-            entry: Entry::new(&self.data),
-            choices: self.data.choices(step.number, writer),
-            step: step.number,
-            writer,
-            quota,
-            begun: 0,
-            written: 0,
-        })
-    }
-
-    fn reader<S>(
+    fn reader<S: KeyValueSession>(
         &self,
-        step: &Step,
+        step: u32,
         client: u32,
-        read: Read,
+        read: KvRead,
         writing: Option<u32>,
         session: S,
-    ) -> Connection<S> {
-        let path = [u64::from(step.number), u64::from(client), READS];
-        let random = Random::stream(self.options.seed, &path);
-        let share = self.options.verify_share;
-        let witness = Witness::new(&self.data, &self.history, writing, share);
-        let key = self.data.key_buffer();
-        let direction = match read {
-            Read::Get => {
-                return Connection::Getter(Getter {
-                    session,
-                    random,
-                    witness,
-                    key,
-                    number: 0,
-                    is_sampled: false,
-                });
-            }
-            Read::MultiGet => {
-                let keys = self.options.multiget_keys as usize;
-                return Connection::MultiGetter(MultiGetter {
-                    session,
-                    random,
-                    witness,
-                    keys: key.repeat(keys),
-                    numbers: vec![0; keys],
-                    sampled: None,
-                });
-            }
-            Read::Forward => Direction::Forward,
-            Read::Reverse => Direction::Reverse,
-        };
-        Connection::Scanner(Scanner {
-            session,
-            random,
-            witness,
-            direction,
-            limit: self.options.scan_length.into(),
-            key,
-            number: 0,
-            expected: 0,
-            sampled: None,
-        })
+    ) -> Box<dyn Program> {
+        let random = Random::stream(self.seed, &[step.into(), client.into(), READS]);
+        let share = self.plan.verify_share;
+        let verifier = ReadVerifier::new(&self.data, &self.history, writing, share);
+        Box::new(Reader::new(session, &self.plan, read, random, verifier))
     }
 
-    /// Takes in what a step did, whether or not it was completed, and says what is to be thought of what it read;
-    /// nothing where it did not read.
-    ///
-    /// # Errors
-    /// None today: programs of this workload know by themselves what they did.
-    pub fn apply(&mut self, step: &Step, done: &mut [Done<'_>]) -> Result<Vec<Check>, Error> {
+    /// Takes in what the connections of a step did, whether or not it was completed, and says what is to be thought of
+    /// what they read; nothing where they did not read. Without a flaw: no write failed.
+    pub fn apply(&mut self, step: &KvStep, accounts: &Accounts, is_flawless: bool) -> Vec<Check> {
         let (mut writers, mut reads) = (Vec::new(), Vec::new());
-        for Done { program, flawless } in done {
-            match program.account(0)?.downcast_ref().copied() {
-                Some(Account::Loaded(written)) => {
-                    self.keys = written;
+        for (_, account) in accounts {
+            reads.extend(account.downcast_ref::<Verified>());
+            match account.downcast_ref::<Wrote>() {
+                Some(wrote) if wrote.is_load => {
+                    self.keys = wrote.written;
                     Arc::make_mut(&mut self.history).loaded(step.number);
                 }
-                Some(Account::Wrote { begun, written }) => writers.push(Written {
-                    begun,
+                Some(wrote) => writers.push(Written {
+                    begun: wrote.begun,
                     // After a failure it is not known which of them are there.
-                    sure: if *flawless { written } else { 0 },
+                    sure: if is_flawless { wrote.written } else { 0 },
                 }),
-                Some(Account::Read(verified)) => reads.push(verified),
                 None => {}
             }
         }
@@ -319,14 +168,14 @@ impl Kv {
         if !writers.is_empty() {
             Arc::make_mut(&mut self.history).wrote(step.number, writers);
         }
-        Ok(checks)
+        checks
     }
 
     /// Compares what is in the database, by a scan of all of it, with what should be.
     pub fn check(&self, facts: &KeyFacts) -> Vec<Check> {
         let mut checks = vec![
-            equal("keys", self.keys, facts.keys),
-            equal(
+            Check::equal("keys", self.keys, facts.keys),
+            Check::equal(
                 "bytes of keys and values",
                 self.keys * self.entry_bytes(),
                 facts.bytes,
@@ -378,13 +227,8 @@ impl Kv {
                 self.data.set_key(number, &mut key);
                 key
             });
-            Check {
-                what: what.into(),
-                expected: shown(expected.as_deref()),
-                found: shown(found),
-                holds: expected.as_deref() == found,
-                left_out: None,
-            }
+            let holds = expected.as_deref() == found;
+            Check::new(what, shown(expected.as_deref()), shown(found), holds)
         };
         ends.into_iter().map(check).collect()
     }
@@ -400,7 +244,7 @@ impl Kv {
         samples: u64,
         attempt: u64,
     ) -> Result<Check, Error> {
-        let mut random = Random::stream(self.options.seed, &[attempt, SAMPLES]);
+        let mut random = Random::stream(self.seed, &[attempt, SAMPLES]);
         let mut key = self.data.key_buffer();
         let (mut wrong, mut first) = (0, None);
         let samples = if self.keys == 0 { 0 } else { samples };
@@ -440,7 +284,7 @@ impl Kv {
 }
 
 /// What readers have to say, and whether they saw more of the current writer than it wrote.
-fn check_reads(reads: &[Verified], writers: &[Written]) -> Vec<Check> {
+fn check_reads(reads: &[&Verified], writers: &[Written]) -> Vec<Check> {
     if reads.is_empty() {
         return Vec::new();
     }
@@ -450,13 +294,12 @@ fn check_reads(reads: &[Verified], writers: &[Written]) -> Vec<Check> {
     let mut checks = vec![as_written("values read", count, wrong, first)];
     if let [writer] = writers {
         let seen = reads.iter().map(|read| read.seen_end).max().unwrap_or(0);
-        checks.push(Check {
-            what: "newest write that was read".into(),
-            expected: format!("<= {}", writer.begun),
-            found: seen.to_string(),
-            holds: seen <= writer.begun,
-            left_out: None,
-        });
+        checks.push(Check::new(
+            "newest write that was read",
+            format!("<= {}", writer.begun),
+            seen,
+            seen <= writer.begun,
+        ));
     }
     checks
 }
@@ -464,16 +307,6 @@ fn check_reads(reads: &[Verified], writers: &[Written]) -> Vec<Check> {
 fn as_written(what: &str, verified: u64, wrong: u64, first: Option<Mistake>) -> Check {
     let first = first.map(|mistake| mistake.to_string());
     Check::none_wrong(what.into(), verified, wrong, first)
-}
-
-fn equal(what: &str, expected: u64, found: u64) -> Check {
-    Check {
-        what: what.into(),
-        expected: expected.to_string(),
-        found: found.to_string(),
-        holds: expected == found,
-        left_out: None,
-    }
 }
 
 /// A key as text: its number where it has one, else its bytes.

@@ -1,20 +1,42 @@
 //! The sequence on a map in memory, whole and with its data spoilt.
 
+use plan::{Checks, Terms};
+
 use super::*;
 use crate::Next;
 use crate::memory::Memory;
 
-fn options() -> Options {
-    Options {
-        seed: 1,
-        clients: 3,
+fn plan() -> plan::Kv {
+    plan::Kv {
+        steps: Vec::new(),
         keys: 1000,
         key_size: 20,
         value_size: 50,
         compression_ratio: 0.5,
+        write_bytes_per_s: 0,
+        read_time: Duration::ZERO,
+        read_write_time: Duration::ZERO,
         scan_length: 10,
         multiget_keys: 7,
         verify_share: 1.0,
+        terms: Terms {
+            checks: Checks::Full,
+            error_limit: 0,
+            attempts: 1,
+            settle_at_least: Duration::ZERO,
+            settle_at_most: Duration::ZERO,
+        },
+    }
+}
+
+const OVERWRITE: KvStepKind = KvStepKind::Overwrite {
+    time: Duration::ZERO,
+};
+
+fn read(read: KvRead) -> KvStepKind {
+    KvStepKind::Read {
+        read,
+        time: Duration::ZERO,
     }
 }
 
@@ -34,29 +56,34 @@ struct Came {
 }
 
 impl Bench {
-    fn new(options: Options) -> Self {
+    fn new(plan: &plan::Kv, seed: u64) -> Self {
         Self {
-            kv: Kv::new(options),
+            kv: Kv::new(plan, 3, seed),
             memory: Arc::default(),
             number: 0,
         }
     }
 
     fn loaded() -> Self {
-        let mut bench = Self::new(options());
-        bench.step(StepKind::FillSeq, u64::MAX);
+        let mut bench = Self::new(&plan(), 1);
+        bench.step(KvStepKind::FillSeq, u64::MAX);
         bench
     }
 
-    /// Runs a step, `most` operations of each connection, in turns.
-    fn step(&mut self, kind: StepKind, most: u64) -> Came {
-        let step = Step {
+    fn tasks(&self, kind: KvStepKind) -> (KvStep, Vec<Task>) {
+        let step = KvStep {
             number: self.number,
+            name: String::new(),
             kind,
         };
+        let tasks = self.kv.tasks(&step, || self.memory.connect()).unwrap();
+        (step, tasks)
+    }
+
+    /// Runs a step, `most` operations of each connection, in turns.
+    fn step(&mut self, kind: KvStepKind, most: u64) -> Came {
+        let (step, mut works) = self.tasks(kind);
         self.number += 1;
-        let connect = || Ok(self.memory.connect());
-        let mut works = self.kv.connections(&step, connect).unwrap();
         let (mut operations, mut unexpected) = (0, 0);
         let mut running = vec![true; works.len()];
         for _ in 0..most {
@@ -73,14 +100,9 @@ impl Bench {
                 break;
             }
         }
-        let mut done: Vec<Done<'_>> = works
-            .iter_mut()
-            .map(|work| Done {
-                program: &mut *work.program,
-                flawless: true,
-            })
-            .collect();
-        let checks = self.kv.apply(&step, &mut done).unwrap();
+        let account = |work: &mut Task| (work.client, work.program.account(0).unwrap());
+        let accounts = works.iter_mut().map(account).collect();
+        let checks = self.kv.apply(&step, &accounts, true);
         Came {
             checks,
             works,
@@ -106,12 +128,17 @@ fn failed(checks: &[Check]) -> Vec<&str> {
     failed.map(|check| check.what.as_str()).collect()
 }
 
-const READS: [Read; 4] = [Read::Get, Read::MultiGet, Read::Forward, Read::Reverse];
+const READS: [KvRead; 4] = [
+    KvRead::Get,
+    KvRead::MultiGet,
+    KvRead::Forward,
+    KvRead::Reverse,
+];
 
 #[test]
 fn the_load_leaves_exactly_its_keys_and_uses_no_log() {
-    let mut bench = Bench::new(options());
-    let done = bench.step(StepKind::FillSeq, u64::MAX);
+    let mut bench = Bench::new(&plan(), 1);
+    let done = bench.step(KvStepKind::FillSeq, u64::MAX);
     assert_eq!(
         (done.works.len(), done.operations, done.unexpected),
         (1, 1000, 0)
@@ -146,17 +173,17 @@ fn the_load_leaves_exactly_its_keys_and_uses_no_log() {
 fn every_way_to_read_finds_what_was_written() {
     let mut bench = Bench::loaded();
     for round in 0..2 {
-        for read in READS {
-            let done = bench.step(StepKind::Read(read), 2000);
-            assert_eq!((done.operations, done.unexpected), (6000, 0), "{read:?}");
+        for how in READS {
+            let done = bench.step(read(how), 2000);
+            assert_eq!((done.operations, done.unexpected), (6000, 0), "{how:?}");
             assert_eq!(done.checks.len(), 1);
-            assert_eq!(failed(&done.checks), [""; 0], "{read:?}");
+            assert_eq!(failed(&done.checks), [""; 0], "{how:?}");
             assert_eq!(done.checks[0].found, "0 wrong; 6000 compared");
         }
         if round == 0 {
-            let done = bench.step(StepKind::OverwriteSome { writes: 100 }, u64::MAX);
+            let done = bench.step(KvStepKind::OverwriteSome { writes: 100 }, u64::MAX);
             assert_eq!((done.operations, done.works.len()), (100, 3));
-            bench.step(StepKind::Overwrite, 500);
+            bench.step(OVERWRITE, 500);
             assert!(bench.check_values().holds);
         }
     }
@@ -165,15 +192,16 @@ fn every_way_to_read_finds_what_was_written() {
 #[test]
 fn a_reader_may_see_what_its_writer_writes_meanwhile() {
     let mut bench = Bench::loaded();
-    bench.step(StepKind::Overwrite, 500);
-    for read in READS {
-        let kind = StepKind::ReadWhileWriting {
-            read,
-            write_bytes_per_s: 7000.0,
+    bench.step(OVERWRITE, 500);
+    for how in READS {
+        let kind = KvStepKind::ReadWhileWriting {
+            read: how,
+            write_bytes_per_s: 7000,
+            time: Duration::ZERO,
         };
         let done = bench.step(kind, 3000);
-        assert_eq!((done.operations, done.unexpected), (12_000, 0), "{read:?}");
-        assert_eq!(failed(&done.checks), [""; 0], "{read:?}");
+        assert_eq!((done.operations, done.unexpected), (12_000, 0), "{how:?}");
+        assert_eq!(failed(&done.checks), [""; 0], "{how:?}");
         assert_eq!(done.checks[1].what, "newest write that was read");
         let seen: u64 = done.checks[1].found.parse().unwrap();
         assert!((2000..=3000).contains(&seen), "{seen}");
@@ -191,17 +219,10 @@ fn a_reader_may_see_what_its_writer_writes_meanwhile() {
 #[test]
 fn the_kinds_of_operation_have_their_names() {
     let bench = Bench::loaded();
-    let kind = |kind| {
-        let step = Step { number: 9, kind };
-        let connect = || Ok(bench.memory.connect());
-        bench.kv.connections(&step, connect).unwrap()[0]
-            .program
-            .kinds()[0]
-            .0
-    };
-    assert_eq!(kind(StepKind::FillSeq), "put");
-    assert_eq!(kind(StepKind::Overwrite), "put");
-    let names = READS.map(|read| kind(StepKind::Read(read)));
+    let kind = |kind| bench.tasks(kind).1[0].program.kinds()[0].0;
+    assert_eq!(kind(KvStepKind::FillSeq), "put");
+    assert_eq!(kind(OVERWRITE), "put");
+    let names = READS.map(|how| kind(read(how)));
     assert_eq!(names, ["get", "multiget", "scan", "scan"]);
 }
 
@@ -212,10 +233,10 @@ fn a_key_that_is_gone_is_missed_by_every_reader() {
         let key = bench.key(2 * number);
         bench.memory.map().remove(&key);
     }
-    for read in READS {
-        let done = bench.step(StepKind::Read(read), 200);
-        assert!(done.unexpected >= 250, "{read:?}: {}", done.unexpected);
-        assert_eq!(failed(&done.checks), ["values read"], "{read:?}");
+    for how in READS {
+        let done = bench.step(read(how), 200);
+        assert!(done.unexpected >= 250, "{how:?}: {}", done.unexpected);
+        assert_eq!(failed(&done.checks), ["values read"], "{how:?}");
     }
     assert!(!bench.check_values().holds);
 }
@@ -231,9 +252,9 @@ fn a_value_that_was_not_written_is_noticed_by_every_reader() {
     for (word, spoil) in ways {
         let mut bench = Bench::loaded();
         bench.memory.map().values_mut().for_each(spoil);
-        for read in READS {
-            let done = bench.step(StepKind::Read(read), 100);
-            assert_eq!(done.unexpected, done.operations, "{read:?} {word}");
+        for how in READS {
+            let done = bench.step(read(how), 100);
+            assert_eq!(done.unexpected, done.operations, "{how:?} {word}");
             let [check] = &done.checks[..] else { panic!() };
             assert!(
                 !check.holds && check.found.contains(word),
@@ -251,7 +272,7 @@ fn another_keys_value_and_one_that_nobody_wrote_are_noticed() {
     let (one, other) = (bench.key(1), bench.key(2));
     let value = bench.memory.map()[&one].clone();
     bench.memory.map().insert(other, value);
-    let done = bench.step(StepKind::Read(Read::Get), 2000);
+    let done = bench.step(read(KvRead::Get), 2000);
     assert!(
         done.checks[0].found.contains("key 2 is damaged"),
         "{}",
@@ -269,7 +290,7 @@ fn another_keys_value_and_one_that_nobody_wrote_are_noticed() {
         .kv
         .data
         .set_value(1, version, bench.memory.map().get_mut(&key).unwrap());
-    let done = bench.step(StepKind::Read(Read::Get), 2000);
+    let done = bench.step(read(KvRead::Get), 2000);
     let nobody = "key 1 has a value that nobody wrote: number 5 of writer 0 of step 7";
     assert!(
         done.checks[0].found.contains(nobody),
@@ -282,7 +303,7 @@ fn another_keys_value_and_one_that_nobody_wrote_are_noticed() {
 fn a_lost_write_is_noticed() {
     let mut bench = Bench::loaded();
     let before = bench.memory.map().clone();
-    bench.step(StepKind::OverwriteSome { writes: 3000 }, u64::MAX);
+    bench.step(KvStepKind::OverwriteSome { writes: 3000 }, u64::MAX);
     let between = bench.memory.map().clone();
     assert!(bench.check_values().holds);
     *bench.memory.map() = before;
@@ -294,7 +315,7 @@ fn a_lost_write_is_noticed() {
     );
 
     *bench.memory.map() = between.clone();
-    bench.step(StepKind::OverwriteSome { writes: 3000 }, u64::MAX);
+    bench.step(KvStepKind::OverwriteSome { writes: 3000 }, u64::MAX);
     assert!(bench.check_values().holds);
     *bench.memory.map() = between;
     assert!(bench.check_values().found.contains("old value"));
@@ -302,12 +323,13 @@ fn a_lost_write_is_noticed() {
 
 #[test]
 fn a_share_of_the_reads_is_compared() {
-    let mut bench = Bench::new(Options {
+    let a_tenth = plan::Kv {
         verify_share: 0.1,
-        ..options()
-    });
-    bench.step(StepKind::FillSeq, u64::MAX);
-    let done = bench.step(StepKind::Read(Read::Get), 10_000);
+        ..plan()
+    };
+    let mut bench = Bench::new(&a_tenth, 1);
+    bench.step(KvStepKind::FillSeq, u64::MAX);
+    let done = bench.step(read(KvRead::Get), 10_000);
     let words: Vec<&str> = done.checks[0].found.split(' ').collect();
     let compared: f64 = words[2].parse().unwrap();
     assert!((compared - 3000.0).abs() < 300.0, "{compared}");
@@ -316,9 +338,9 @@ fn a_share_of_the_reads_is_compared() {
 #[test]
 fn the_same_seed_gives_the_same_reads_and_writes_and_another_gives_others() {
     let end = |seed| {
-        let mut bench = Bench::new(Options { seed, ..options() });
-        bench.step(StepKind::FillSeq, u64::MAX);
-        bench.step(StepKind::Overwrite, 300);
+        let mut bench = Bench::new(&plan(), seed);
+        bench.step(KvStepKind::FillSeq, u64::MAX);
+        bench.step(OVERWRITE, 300);
         bench.memory.map().clone()
     };
     assert_eq!(end(1), end(1));

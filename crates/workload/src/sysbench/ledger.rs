@@ -3,7 +3,7 @@
 use engine::{Table, TableFacts};
 
 use super::connection::Changes;
-use crate::insert::Check;
+use crate::Check;
 
 /// Why nothing is compared any more.
 const UNSURE: &str = "a statement whose effect is not known may have changed the number of rows";

@@ -25,8 +25,7 @@ use engine::{
     SqlEngine, Statement, Table, TableFacts,
 };
 
-pub use crate::insert::Check;
-use crate::{Program, Random, Schedule, Task};
+use crate::{Accounts, Check, Random, Schedule, Task};
 use compile::{Event, Streams, Target};
 use connection::{
     Batches, ByTable, Changes, Control, Indexer, Loader, OfTable, Runner, Transactions,
@@ -369,18 +368,10 @@ impl Sysbench {
     }
 
     /// Takes in what the connections of a step did, whether or not it was completed; also of a warm-up.
-    ///
-    /// # Errors
-    /// None today: programs of this workload know by themselves what they did.
-    pub fn apply<'a>(
-        &mut self,
-        step: &Step,
-        programs: impl IntoIterator<Item = &'a mut Box<dyn Program>>,
-    ) -> Result<(), Error> {
+    pub fn apply(&mut self, step: &Step, accounts: &Accounts) {
         // All together: one connection may have deleted what another inserted.
         let mut sums = vec![Changes::default(); self.ledgers.len()];
-        for program in programs {
-            let account = program.account(0)?;
+        for (_, account) in accounts {
             for (table, changes) in account.downcast_ref::<ByTable>().into_iter().flatten() {
                 sums[*table as usize].add(*changes);
             }
@@ -393,7 +384,6 @@ impl Sysbench {
                 StepKind::Run { .. } => {}
             }
         }
-        Ok(())
     }
 
     /// Compares table number `table` with what the engine counted.

@@ -8,7 +8,7 @@ use engine::{Engine, Interrupt, Outcome};
 
 use super::test::{Draw, Expression, Group, Parameter, TestStatement};
 use super::*;
-use crate::Next;
+use crate::{Next, Program};
 
 mod mixes;
 mod takeover;
@@ -361,8 +361,10 @@ fn on<E: SqlEngine>(sysbench: &mut Sysbench, step: &Step, engine: &E, events: us
             *done += 1;
         }
     }
-    let programs = works.iter_mut().map(|work| &mut work.program);
-    sysbench.apply(step, programs).unwrap();
+    sysbench.apply(
+        step,
+        &accounts(works.iter_mut().map(|work| &mut work.program)),
+    );
     (rows, wrong)
 }
 
@@ -388,6 +390,11 @@ fn loaded(options: Options) -> (tempfile::TempDir, Sqlite, Sysbench) {
     let (rows, wrong) = on(&mut sysbench, &step(0, StepKind::Load), &engine, usize::MAX);
     assert_eq!((rows, wrong), (sysbench.rows(), 0));
     (directory, engine, sysbench)
+}
+
+fn accounts<'a>(programs: impl IntoIterator<Item = &'a mut Box<dyn Program>>) -> Accounts {
+    let account = |program: &mut Box<dyn Program>| (0, program.account(0).unwrap());
+    programs.into_iter().map(account).collect()
 }
 
 #[test]
@@ -907,7 +914,7 @@ fn what_one_connection_deleted_another_may_have_inserted() {
             connection.execute().unwrap();
         }
     }
-    sysbench.apply(&run(1, insert()), &mut programs).unwrap();
+    sysbench.apply(&run(1, insert()), &accounts(&mut programs));
     assert_eq!(sysbench.rows(), 20);
 }
 
@@ -1244,7 +1251,7 @@ fn transactions_that_write_at_the_same_time_wait_for_each_other() {
             .map(|thread| thread.join().unwrap())
             .collect()
     });
-    sysbench.apply(&step, &mut programs).unwrap();
+    sysbench.apply(&step, &accounts(&mut programs));
     assert_eq!(sysbench.rows(), 50);
     assert_checks(&sysbench, &engine, 3);
 }

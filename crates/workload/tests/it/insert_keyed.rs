@@ -6,53 +6,53 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::rocksdb::{Config, Library, RocksDb};
-use engine::{Engine, IndexStatements, SettleLimits};
-use workload::insert::{Check, Done, IndexSet, Insert, Options, Step, StepKind};
-use workload::{Next, Schedule, Task};
+use engine::{Engine, SettleLimits};
+use plan::{Checks, IndexSet, IndexStatements, InsertStep, InsertStepKind, Query, Tables, Terms};
+use workload::insert::keyed::Keyed;
+use workload::insert::{Database, Insert};
+use workload::{Check, Next, Schedule, Task};
 
 use crate::libraries::on_each;
 
-const STEPS: [StepKind; 6] = [
-    StepKind::Load {
-        rows: 4000,
-        rows_per_commit: 100,
-    },
-    StepKind::Index {
-        rows: 100,
-        rows_per_commit: 100,
-    },
-    StepKind::Write {
-        rows: 3000,
-        rows_per_commit: 50,
-    },
-    StepKind::Write {
-        rows: 500,
-        rows_per_commit: 5,
-    },
-    StepKind::Query {
-        point: false,
-        rate: 100.0,
-        rows_per_commit: 50,
-    },
-    StepKind::Query {
-        point: true,
-        rate: 100.0,
-        rows_per_commit: 50,
-    },
+/// What each step does, with so many rows per commit.
+const STEPS: [(InsertStepKind, u32); 6] = [
+    (InsertStepKind::Load { rows: 4000 }, 100),
+    (InsertStepKind::Index { rows: 100 }, 100),
+    (InsertStepKind::Write { rows: 3000 }, 50),
+    (InsertStepKind::Write { rows: 500 }, 5),
+    (query(Query::Range), 50),
+    (query(Query::Point), 50),
 ];
 
-fn options(shared_table: bool) -> Options {
-    Options {
-        seed: 7,
-        clients: 2,
-        shared_table,
+const fn query(query: Query) -> InsertStepKind {
+    InsertStepKind::Query {
+        query,
+        rate: 100.0,
+        time: Duration::ZERO,
+    }
+}
+
+fn plan(tables: Tables) -> plan::Insert {
+    plan::Insert {
+        steps: Vec::new(),
+        initial_rows: 0,
+        write_rows: 0,
+        read_write_time: Duration::ZERO,
         delete_per_insert: true,
-        indexes: IndexSet::Current,
-        data_length: (10, 20),
-        partitions: None,
         index_statements: IndexStatements::Usual,
         bulk_load: false,
-        long_transaction_seconds: None,
+        tables,
+        partitions: 0,
+        long_transaction: None,
+        indexes: IndexSet::Current,
+        data_length: (10, 20),
+        terms: Terms {
+            checks: Checks::Full,
+            error_limit: 0,
+            attempts: 1,
+            settle_at_least: Duration::ZERO,
+            settle_at_most: Duration::ZERO,
+        },
     }
 }
 
@@ -104,9 +104,8 @@ fn run(work: &mut Task) -> Did {
     did
 }
 
-fn step(insert: &mut Insert, database: &RocksDb, step: &Step) -> Vec<Check> {
-    let connect = || Ok(database.connect());
-    let mut works = insert.keyed_connections(step, connect).unwrap();
+fn step(insert: &mut Insert, database: &RocksDb, step: &InsertStep) -> Vec<Check> {
+    let mut works = Keyed(|| database.connect()).tasks(insert, step).unwrap();
     let all: Vec<Did> = std::thread::scope(|scope| {
         let threads: Vec<_> = works
             .iter_mut()
@@ -114,17 +113,12 @@ fn step(insert: &mut Insert, database: &RocksDb, step: &Step) -> Vec<Check> {
             .collect();
         threads.into_iter().map(|it| it.join().unwrap()).collect()
     });
-    let mut done: Vec<_> = works
-        .iter_mut()
-        .zip(&all)
-        .map(|(work, did)| Done {
-            client: work.client,
-            program: &mut *work.program,
-            rows: did.rows,
-            flawless: true,
-        })
-        .collect();
-    insert.apply(step, &mut done).unwrap();
+    let account = |(work, did): (&mut Task, &Did)| {
+        let account = work.program.account(did.rows).unwrap();
+        (work.client, account)
+    };
+    let accounts = works.iter_mut().zip(&all).map(account).collect();
+    insert.apply(step, &accounts, true);
     let queries = all.iter().map(|did| did.queries).sum();
     let query_rows = all.iter().map(|did| did.query_rows).sum();
     let mut checks = checks(insert, database);
@@ -133,9 +127,9 @@ fn step(insert: &mut Insert, database: &RocksDb, step: &Step) -> Vec<Check> {
 }
 
 fn checks(insert: &Insert, database: &RocksDb) -> Vec<Check> {
-    let mut session = database.connect();
+    let database = Keyed(|| database.connect());
     let tables = 0..insert.tables().len();
-    let check = |table| insert.check_keyed(table, &mut session).unwrap();
+    let check = |table| database.check(insert, table).unwrap();
     tables.flat_map(check).collect()
 }
 
@@ -145,12 +139,17 @@ fn assert_all_hold(checks: &[Check]) {
     assert!(broken.is_empty(), "{broken:?}");
 }
 
-fn whole(library: &Arc<Library>, place: &Path, shared_table: bool) {
+fn whole(library: &Arc<Library>, place: &Path, tables: Tables) {
     let database = RocksDb::create(library, place, &config()).unwrap();
-    let mut insert = Insert::new(options(shared_table));
-    for (number, kind) in STEPS.into_iter().enumerate() {
-        let number = number as u32;
-        assert_all_hold(&step(&mut insert, &database, &Step { number, kind }));
+    let mut insert = Insert::new(&plan(tables), 2, 7);
+    for (number, (kind, rows_per_commit)) in STEPS.into_iter().enumerate() {
+        let one = InsertStep {
+            number: number as u32,
+            name: String::new(),
+            kind,
+            rows_per_commit,
+        };
+        assert_all_hold(&step(&mut insert, &database, &one));
     }
     assert_eq!(
         database.inspect().unwrap().keys,
@@ -172,9 +171,9 @@ fn whole(library: &Arc<Library>, place: &Path, shared_table: bool) {
 fn the_whole_benchmark_leaves_what_it_should() {
     let name = "insert_keyed::the_whole_benchmark_leaves_what_it_should";
     on_each(name, |library| {
-        for shared_table in [false, true] {
+        for tables in [Tables::PerClient, Tables::Shared] {
             let place = tempfile::tempdir().unwrap();
-            whole(library, place.path(), shared_table);
+            whole(library, place.path(), tables);
         }
     });
 }

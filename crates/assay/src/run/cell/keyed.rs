@@ -12,9 +12,9 @@ use workload::insert::Insert;
 use workload::kv::Kv;
 
 use super::Running;
-use crate::run::subject;
-use crate::run::subject::keyed_insert::KeyedInsert;
-use crate::run::subject::kv::KvSequence;
+use crate::run::subject::OpenRocks;
+use crate::run::subject::insert::InsertRunner;
+use crate::run::subject::kv::KvRunner;
 use crate::run::target::{self, Rocks};
 
 /// What the library said while it loaded, where it was opened anew after that.
@@ -24,9 +24,9 @@ const LOG_OF_LOAD: &str = "load.log";
 const OF_A_NEW_DATABASE: [&str; 2] = ["create_if_missing", "error_if_exists"];
 
 /// A workload with what it knows it did.
-enum Keyed<'a> {
-    Sequence(Box<Kv>, &'a plan::Kv),
-    Insert(Box<Insert>, &'a plan::Insert),
+enum Keyed {
+    Sequence(Box<Kv>),
+    Insert(Box<Insert>),
 }
 
 /// Steps between an opening of the database and the next.
@@ -59,13 +59,9 @@ impl Running<'_> {
     ) -> anyhow::Result<Status> {
         let plan = self.conductor.plan();
         let mut keyed = match &plan.variants[cell.variant].workload {
-            Workload::Kv(kv) => {
-                let workload = subject::kv::workload(kv, cell.clients, plan.seed);
-                Keyed::Sequence(Box::new(workload), kv)
-            }
+            Workload::Kv(kv) => Keyed::Sequence(Box::new(Kv::new(kv, cell.clients, plan.seed))),
             Workload::Insert(insert) => {
-                let options = subject::insert::options(insert, cell.clients, plan.seed);
-                Keyed::Insert(Box::new(Insert::new(options)), insert)
+                Keyed::Insert(Box::new(Insert::new(insert, cell.clients, plan.seed)))
             }
             Workload::Sysbench(_) => {
                 anyhow::bail!("the sysbench microbenchmarks do not run on an engine without SQL")
@@ -108,7 +104,7 @@ impl Running<'_> {
     fn keyed(
         &mut self,
         database: &RocksDb,
-        keyed: &mut Keyed<'_>,
+        keyed: &mut Keyed,
         part: Part,
         cell: plan::Cell,
     ) -> anyhow::Result<Status> {
@@ -118,16 +114,21 @@ impl Running<'_> {
             Part::Load => 0..1,
             Part::Rest => 1..count,
         };
-        let is_loading = part == Part::Load;
+        let rocks = OpenRocks {
+            database,
+            is_loading: part == Part::Load,
+        };
         match keyed {
-            Keyed::Sequence(workload, kv) => {
-                let subject = KvSequence::new(database, is_loading, workload, kv);
-                self.each_step(subject, &subject::kv::steps(kv), steps, cell)
+            Keyed::Sequence(workload) => {
+                let mut runner = KvRunner::new(database, workload);
+                self.each_step(&rocks, &mut runner, steps, cell)
             }
-            Keyed::Insert(workload, insert) => {
-                let subject =
-                    KeyedInsert::new(database, is_loading, workload, insert, cell.clients);
-                self.each_step(subject, &subject::insert::steps(insert), steps, cell)
+            Keyed::Insert(workload) => {
+                let mut runner = InsertRunner {
+                    database: &workload::insert::keyed::Keyed(|| database.connect()),
+                    workload,
+                };
+                self.each_step(&rocks, &mut runner, steps, cell)
             }
         }
     }

@@ -1,128 +1,142 @@
 //! A cell's workload on its engine, as its steps ask it: what the workloads have in common.
 
 pub mod insert;
-pub mod keyed_insert;
 pub mod kv;
 pub mod sysbench;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
-use engine::{Engine, Error, Observer, SettleLimits, Settled};
-use load::{KindTotals, Worked};
-use record::{Check, Step};
-use workload::Task;
+use engine::rocksdb::RocksDb;
+use engine::{Engine, Error, Observer, SettleLimits, Settled, SqlEngine, Table};
+use load::KindTotals;
+use plan::Settle;
+use record::Step;
+use workload::{Accounts, Check, Task};
 
-use super::display::Goal;
+/// What all connections of a step did, by the kind of operation.
+pub type Totals = BTreeMap<&'static str, KindTotals>;
 
-/// A step as it is to be run.
-#[derive(Clone, Debug)]
-pub struct Planned<S> {
-    /// Its name.
-    pub name: String,
-    /// What is measured; `None` for a step that only settles.
-    pub work: Option<S>,
-    /// How long; `None`: until its work is done.
-    pub time: Option<Duration>,
-    /// How the engine is brought to rest, after what is measured and not as part of it.
-    pub rest: Option<Rest>,
-    /// What is run before, and how long, and not measured.
-    pub warm_up: Option<(S, Duration)>,
-    /// Whether it is among the results that tables show, and not only recorded.
-    pub is_shown: bool,
+/// An engine that is up, between and beside the operations of a step.
+pub trait StepEngine {
+    /// The engine itself.
+    fn engine(&self) -> &dyn Engine;
+
+    /// Opens what reads the counters of `tables` and of the whole engine.
+    fn observer(&self, tables: &[Table]) -> Result<Box<dyn Observer>, Error>;
+
+    /// Brings the engine to rest.
+    fn settle(
+        &self,
+        tables: &[Table],
+        settle: Settle,
+        limits: SettleLimits,
+        stop: &AtomicBool,
+    ) -> Result<Settled, Error>;
+
+    /// Called before the data is checked.
+    fn before_check(&self) -> Result<(), Error> {
+        Ok(())
+    }
 }
 
-impl<S> Planned<S> {
-    /// A step that does nothing yet.
-    pub fn new(name: &str) -> Self {
-        Self {
-            name: name.into(),
-            work: None,
-            time: None,
-            rest: None,
-            warm_up: None,
-            is_shown: true,
+/// An engine that speaks SQL.
+pub struct Sql<'a, E>(pub &'a E);
+
+impl<E: SqlEngine> StepEngine for Sql<'_, E> {
+    fn engine(&self) -> &dyn Engine {
+        self.0
+    }
+
+    fn observer(&self, tables: &[Table]) -> Result<Box<dyn Observer>, Error> {
+        self.0.observer(tables)
+    }
+
+    fn settle(
+        &self,
+        tables: &[Table],
+        _: Settle,
+        limits: SettleLimits,
+        stop: &AtomicBool,
+    ) -> Result<Settled, Error> {
+        self.0.settle(tables, limits, stop)
+    }
+}
+
+/// A database of RocksDB.
+pub struct OpenRocks<'a> {
+    pub database: &'a RocksDb,
+    /// It is open for the load alone, and flushed when it is closed: checks may as well read what is flushed.
+    pub is_loading: bool,
+}
+
+impl StepEngine for OpenRocks<'_> {
+    fn engine(&self) -> &dyn Engine {
+        self.database
+    }
+
+    fn observer(&self, _: &[Table]) -> Result<Box<dyn Observer>, Error> {
+        Ok(self.database.observer())
+    }
+
+    fn settle(
+        &self,
+        _: &[Table],
+        settle: Settle,
+        limits: SettleLimits,
+        stop: &AtomicBool,
+    ) -> Result<Settled, Error> {
+        match settle {
+            Settle::Pending => self.database.settle(limits, stop),
+            Settle::EmptyLevel0 => self.database.settle_and_empty_l0(limits, stop),
+        }
+    }
+
+    fn before_check(&self) -> Result<(), Error> {
+        match self.is_loading {
+            true => self.database.flush(),
+            false => Ok(()),
         }
     }
 }
 
-/// How far an engine is brought to rest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rest {
-    /// What is pending is done.
-    Usual,
-    /// And the first level of an LSM tree is compacted into the next.
-    EmptyFirstLevel,
-}
-
-/// What the connections of a step did.
-pub struct Done<'a> {
-    /// The connections, in the order of the tasks.
-    pub worked: &'a mut [Worked],
-    /// All of them together, by the kind of operation.
-    pub totals: &'a BTreeMap<&'static str, KindTotals>,
-}
-
-impl Done<'_> {
-    /// No operation of that kind failed.
-    pub fn none_failed(&self, kind: &str) -> bool {
-        self.totals
-            .get(kind)
-            .is_none_or(|totals| totals.failed == 0)
-    }
-
-    /// No operation of that kind failed or was tried again.
-    pub fn is_flawless(&self, kind: &str) -> bool {
-        self.none_failed(kind)
-            && self
-                .totals
-                .get(kind)
-                .is_none_or(|totals| totals.retried == 0)
-    }
-}
-
-/// A workload on an engine.
-pub trait Subject {
-    /// What a step measures.
-    type Step;
-
-    /// The engine.
-    fn engine(&self) -> &dyn Engine;
-
-    /// Opens what reads the engine's counters beside the load.
-    fn observer(&self) -> Result<Box<dyn Observer>, Error>;
+/// A workload on an engine. Steps are numbered as in the plan, from 0.
+pub trait WorkloadRunner {
+    /// Its tables, where it has any.
+    fn tables(&self) -> &[Table];
 
     /// Rows or keys that should be there now.
     fn rows(&self) -> u64;
 
-    /// Bytes of user data that should be there now, on average over what is random; `None`: not known.
-    fn data_bytes(&self) -> Option<u64>;
+    /// Bytes of user data that should be there now, on average over what is random.
+    fn data_bytes(&self) -> u64;
 
-    /// Says in the record what the step is.
-    fn describe(&self, step: &Self::Step, record: &mut Step);
+    /// Says in the record what a step is.
+    fn describe(&self, step: usize, record: &mut Step);
 
-    /// How far the step has to go; `None` where it is given a time.
-    fn goal(&self, step: &Self::Step) -> Goal;
+    /// How many rows a step writes that is given no time.
+    fn goal(&self, step: usize) -> u64;
 
-    /// Opens the connections of a step.
-    fn tasks(&mut self, step: &Self::Step) -> anyhow::Result<Vec<Task>>;
+    /// Opens the connections of a step, or of its warm-up.
+    fn tasks(&mut self, step: usize, is_warm_up: bool) -> anyhow::Result<Vec<Task>>;
 
-    /// Takes in what a completed step did, and says what is to be thought of it.
-    fn apply(&mut self, step: &Self::Step, done: Done<'_>) -> anyhow::Result<Vec<Check>>;
+    /// Takes in what a step or its warm-up did, and says what is to be thought of what it read.
+    fn apply(&mut self, step: usize, accounts: &Accounts, totals: &Totals) -> Vec<Check>;
 
-    /// Compares what the engine holds with what the workload knows it did.
+    /// Compares what the engine holds with what the workload knows it did, as far as the plan says, which is not
+    /// [`plan::Checks::Off`].
     fn check(&self) -> anyhow::Result<Vec<Check>>;
+}
 
-    /// Brings the engine to rest.
-    fn settle(&self, rest: Rest, limits: SettleLimits, stop: &AtomicBool)
-    -> Result<Settled, Error>;
+/// Whether no operation of that kind failed.
+fn none_failed(totals: &Totals, kind: &str) -> bool {
+    totals.get(kind).is_none_or(|totals| totals.failed == 0)
 }
 
 /// Forgets the server threads of tasks that are not a thread or a child of the server's process on this host. In a
 /// container, or behind a proxy, the server names a number that means something else here.
-fn keep_server_threads(engine: &dyn Engine, tasks: &mut [Task]) {
+pub fn keep_server_threads(engine: &dyn Engine, tasks: &mut [Task]) {
     let server = engine.process_id();
     for task in tasks {
         let is_servers = |tid: &u32| server.is_some_and(|server| is_thread_of(server, *tid));
@@ -140,8 +154,8 @@ fn is_thread_of(server: u32, tid: u32) -> bool {
 }
 
 /// A workload's check as it is recorded.
-fn recorded(check: workload::insert::Check) -> Check {
-    Check {
+pub fn recorded(check: Check) -> record::Check {
+    record::Check {
         what: check.what,
         expected: check.expected,
         found: check.found,

@@ -1,22 +1,19 @@
 //! The sysbench microbenchmarks, as a plan has them, on an engine that speaks SQL.
 
-use std::sync::atomic::AtomicBool;
-
 use anyhow::Context;
-use engine::{Engine, Error, Observer, Session, SettleLimits, Settled, SqlEngine};
-use plan::{Checks, SysbenchStep, SysbenchStepKind};
-use record::{Check, Step, StepKind};
-use workload::Task;
+use engine::{Session, SqlEngine, Table};
+use plan::{Checks, SysbenchStepKind};
+use record::{Step, StepKind};
 use workload::sysbench::{self, Sysbench, Wanted, WantedIndex, test};
+use workload::{Accounts, Check, Task};
 
-use super::{Done, Planned, Rest, Subject, keep_server_threads, recorded};
-use crate::run::display::Goal;
+use super::{Totals, WorkloadRunner};
 
 /// Rows of each table that are compared with what was loaded.
 const SAMPLES: u64 = 200;
 
 /// The microbenchmarks on an engine that speaks SQL.
-pub struct SqlSysbench<'a, E> {
+pub struct SysbenchRunner<'a, E> {
     engine: &'a E,
     workload: &'a mut Sysbench,
     plan: &'a plan::Sysbench,
@@ -24,7 +21,7 @@ pub struct SqlSysbench<'a, E> {
     has_just_loaded: bool,
 }
 
-impl<'a, E: SqlEngine> SqlSysbench<'a, E> {
+impl<'a, E: SqlEngine> SysbenchRunner<'a, E> {
     /// The microbenchmarks, whose tables are there.
     pub fn new(engine: &'a E, workload: &'a mut Sysbench, plan: &'a plan::Sysbench) -> Self {
         Self {
@@ -36,34 +33,29 @@ impl<'a, E: SqlEngine> SqlSysbench<'a, E> {
     }
 }
 
-impl<E: SqlEngine> Subject for SqlSysbench<'_, E> {
-    type Step = sysbench::Step;
-
-    fn engine(&self) -> &dyn Engine {
-        self.engine
-    }
-
-    fn observer(&self) -> Result<Box<dyn Observer>, Error> {
-        self.engine.observer(self.workload.tables())
+impl<E: SqlEngine> WorkloadRunner for SysbenchRunner<'_, E> {
+    fn tables(&self) -> &[Table] {
+        self.workload.tables()
     }
 
     fn rows(&self) -> u64 {
         self.workload.rows()
     }
 
-    fn data_bytes(&self) -> Option<u64> {
-        Some(self.workload.data_bytes())
+    fn data_bytes(&self) -> u64 {
+        self.workload.data_bytes()
     }
 
-    fn describe(&self, step: &sysbench::Step, record: &mut Step) {
+    fn describe(&self, step: usize, record: &mut Step) {
         record.row_bytes_mean = Some(self.workload.row_bytes() as f64);
-        let (kind, main_op) = match &step.kind {
-            sysbench::StepKind::Load => {
+        let (kind, main_op) = match self.work(step, false).map(|step| step.kind) {
+            None => return,
+            Some(sysbench::StepKind::Load) => {
                 record.rows_per_commit = Some(self.plan.load_batch);
                 (StepKind::Load, "insert")
             }
-            sysbench::StepKind::Index => (StepKind::Index, "insert"),
-            sysbench::StepKind::Run { test, .. } => {
+            Some(sysbench::StepKind::Index) => (StepKind::Index, "insert"),
+            Some(sysbench::StepKind::Run { test, .. }) => {
                 record.queries_per_event = Some(test.queries_per_event());
                 record.commits_per_event = Some(test.commits_per_event());
                 record.group = Some(group_name(test.group).into());
@@ -76,34 +68,32 @@ impl<E: SqlEngine> Subject for SqlSysbench<'_, E> {
         record.main_op = Some(main_op.into());
     }
 
-    fn goal(&self, step: &sysbench::Step) -> Goal {
-        match step.kind {
-            sysbench::StepKind::Load => Goal::Rows(self.plan.rows * u64::from(self.plan.tables)),
-            sysbench::StepKind::Index | sysbench::StepKind::Run { .. } => Goal::Rows(0),
+    fn goal(&self, step: usize) -> u64 {
+        match self.plan.steps[step].kind {
+            SysbenchStepKind::Load => self.plan.rows * u64::from(self.plan.tables),
+            _ => 0,
         }
     }
 
-    fn tasks(&mut self, step: &sysbench::Step) -> anyhow::Result<Vec<Task>> {
-        let mut tasks = self
-            .workload
-            .connections(step, self.engine)
-            .context("the step's connections can't be opened")?;
-        keep_server_threads(self.engine, &mut tasks);
-        Ok(tasks)
+    fn tasks(&mut self, step: usize, is_warm_up: bool) -> anyhow::Result<Vec<Task>> {
+        let Some(step) = self.work(step, is_warm_up) else {
+            return Ok(Vec::new());
+        };
+        self.workload
+            .connections(&step, self.engine)
+            .context("the step's connections can't be opened")
     }
 
-    fn apply(&mut self, step: &sysbench::Step, done: Done<'_>) -> anyhow::Result<Vec<Check>> {
-        let programs = done.worked.iter_mut().map(|worked| &mut worked.program);
-        self.workload.apply(step, programs)?;
-        self.has_just_loaded = matches!(step.kind, sysbench::StepKind::Load);
-        Ok(Vec::new())
+    fn apply(&mut self, step: usize, accounts: &Accounts, _: &Totals) -> Vec<Check> {
+        if let Some(step) = self.work(step, false) {
+            self.workload.apply(&step, accounts);
+            self.has_just_loaded = matches!(step.kind, sysbench::StepKind::Load);
+        }
+        Vec::new()
     }
 
     fn check(&self) -> anyhow::Result<Vec<Check>> {
-        if !self.engine.capabilities().stores_data || self.plan.terms.checks == Checks::Off {
-            return Ok(Vec::new());
-        }
-        let mut checks: Vec<sysbench::Check> = Vec::new();
+        let mut checks = Vec::new();
         let mut session = self.engine.connect()?;
         let indexed = self.workload.is_indexed();
         for (number, table) in self.workload.tables().iter().enumerate() {
@@ -120,11 +110,33 @@ impl<E: SqlEngine> Subject for SqlSysbench<'_, E> {
                 checks.push(self.workload.check_loaded(number, &mut session, SAMPLES)?);
             }
         }
-        Ok(checks.into_iter().map(recorded).collect())
+        Ok(checks)
     }
+}
 
-    fn settle(&self, _: Rest, limits: SettleLimits, stop: &AtomicBool) -> Result<Settled, Error> {
-        self.engine.settle(self.workload.tables(), limits, stop)
+impl<E> SysbenchRunner<'_, E> {
+    /// What a step of the plan does; nothing where it only settles.
+    fn work(&self, number: usize, is_warm_up: bool) -> Option<sysbench::Step> {
+        let kind = match &self.plan.steps[number].kind {
+            SysbenchStepKind::Load => sysbench::StepKind::Load,
+            SysbenchStepKind::Index => sysbench::StepKind::Index,
+            SysbenchStepKind::Settle => return None,
+            SysbenchStepKind::Run {
+                test,
+                distribution,
+                rate,
+                ..
+            } => sysbench::StepKind::Run {
+                test: test_of(test),
+                distribution: distribution_of(*distribution),
+                rate: *rate,
+            },
+        };
+        Some(sysbench::Step {
+            number: number as u32,
+            is_warm_up,
+            kind,
+        })
     }
 }
 
@@ -157,49 +169,6 @@ pub fn wanted(plan: &plan::Sysbench) -> Wanted {
         },
         counted: plan.terms.checks == Checks::Full,
     }
-}
-
-/// The steps of the plan.
-pub fn steps(plan: &plan::Sysbench) -> Vec<Planned<sysbench::Step>> {
-    let numbered = plan.steps.iter().enumerate();
-    numbered
-        .map(|(number, step)| planned(number as u32, step))
-        .collect()
-}
-
-fn planned(number: u32, step: &SysbenchStep) -> Planned<sysbench::Step> {
-    let work = |kind, is_warm_up| sysbench::Step {
-        number,
-        is_warm_up,
-        kind,
-    };
-    let mut planned = Planned::new(&step.name);
-    match &step.kind {
-        SysbenchStepKind::Load => planned.work = Some(work(sysbench::StepKind::Load, false)),
-        SysbenchStepKind::Index => planned.work = Some(work(sysbench::StepKind::Index, false)),
-        SysbenchStepKind::Settle => planned.rest = Some(Rest::Usual),
-        SysbenchStepKind::Run {
-            test,
-            time,
-            warmup,
-            distribution,
-            rate,
-            reported,
-        } => {
-            let kind = sysbench::StepKind::Run {
-                test: test_of(test),
-                distribution: distribution_of(*distribution),
-                rate: *rate,
-            };
-            if !warmup.is_zero() {
-                planned.warm_up = Some((work(kind.clone(), true), *warmup));
-            }
-            planned.work = Some(work(kind, false));
-            planned.time = Some(*time);
-            planned.is_shown = *reported;
-        }
-    }
-    planned
 }
 
 fn group_name(group: test::Group) -> &'static str {

@@ -2,11 +2,11 @@
 
 use engine::{Error, IndexRows, KeyValueSession, TableFacts};
 
-use super::connection::{largest_key, scan_up, smallest_key};
+use super::connection::scan_up;
 use super::encoding::{ROW_KEY_BYTES, columns, primary_key, push_value};
-use crate::Random;
+use crate::insert::Insert;
 use crate::insert::rows::RowSource;
-use crate::insert::{Check, Insert};
+use crate::{Check, Random};
 
 /// Entries of a scan.
 const AT_ONCE: u64 = 10_000;
@@ -77,61 +77,15 @@ impl Sample {
 }
 
 impl Insert {
-    /// Counts what a table holds, by scans of all of it; `indexes` says whether its indexes are there and are to be
-    /// counted too.
-    ///
-    /// # Errors
-    /// The engine's own.
-    pub fn inspect_keyed<S: KeyValueSession>(
-        &self,
-        table: usize,
-        session: &mut S,
-        indexes: bool,
-    ) -> Result<TableFacts, Error> {
-        let (facts, _) = self.look(table, session, indexes)?;
-        Ok(facts)
-    }
-
-    /// The smallest and the largest key of a table.
-    ///
-    /// # Errors
-    /// The engine's own.
-    pub fn keyed_keys<S: KeyValueSession>(
-        &self,
-        table: usize,
-        session: &mut S,
-    ) -> Result<(Option<i64>, Option<i64>), Error> {
-        let layout = self.layout(table);
-        let key_min = smallest_key(session, &layout)?;
-        let key_max = largest_key(session, &layout)?;
-        session.release();
-        Ok((key_min, key_max))
-    }
-
     /// Compares all that a table and its indexes hold with what the workload knows: how many there are, and of a sample
     /// whether each row is what the seed says and each entry is its row's.
-    ///
-    /// # Errors
-    /// The engine's own.
-    pub fn check_keyed<S: KeyValueSession>(
+    pub(super) fn check_entries<S: KeyValueSession>(
         &self,
         table: usize,
         session: &mut S,
     ) -> Result<Vec<Check>, Error> {
-        let (facts, compared) = self.look(table, session, self.ledgers[table].indexed)?;
-        let mut checks = self.check(table, &facts);
-        checks.extend(compared);
-        Ok(checks)
-    }
-
-    fn look<S: KeyValueSession>(
-        &self,
-        table: usize,
-        session: &mut S,
-        indexes: bool,
-    ) -> Result<(TableFacts, Vec<Check>), Error> {
         let layout = self.layout(table);
-        let description = &self.tables[table];
+        let (description, ledger) = (&self.tables[table], &self.ledgers[table]);
         let mut sample = self.sample(table);
         let mut source = self.row_source(table);
         let mut rows = Compared::default();
@@ -145,10 +99,10 @@ impl Insert {
             }
         })?;
         let (key_min, key_max) = ends.unzip();
-        let mut checks = vec![rows.check(format!("values of {}", description.name))];
+        let mut compared = vec![rows.check(format!("values of {}", description.name))];
         let mut index_rows = Vec::new();
         for (index, named) in layout.indexes.iter().zip(&description.indexes) {
-            if !indexes {
+            if !ledger.indexed {
                 break;
             }
             let mut sampled = Vec::new();
@@ -175,7 +129,7 @@ impl Insert {
             }
             session.release();
             let what = format!("entries of index {} of {}", named.name, description.name);
-            checks.push(entries.check(what));
+            compared.push(entries.check(what));
         }
         let facts = TableFacts {
             rows: count,
@@ -183,7 +137,9 @@ impl Insert {
             key_max,
             index_rows,
         };
-        Ok((facts, checks))
+        let mut checks = ledger.check(description, &facts);
+        checks.extend(compared);
+        Ok(checks)
     }
 
     /// Other rows as the table goes on.
@@ -193,7 +149,7 @@ impl Insert {
         let path = [table as u64, ledger.next_row, SAMPLE];
         Sample {
             every,
-            due: Random::stream(self.options.seed, &path).below(every),
+            due: Random::stream(self.seed, &path).below(every),
         }
     }
 }

@@ -1,9 +1,7 @@
-//! What each kind of connection of the Insert Benchmark does on an engine of keys and values.
+//! A connection of the Insert Benchmark to an engine of keys and values.
 
-use std::any::Any;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use engine::{Direction, Error, ErrorClass, Interrupt, KeyValueSession, Outcome, Scan, View};
 
@@ -11,115 +9,14 @@ use super::encoding::{
     Encoded, IndexLayout, KeySizes, Layout, RANGE_START_BYTES, ROW_KEY_BYTES, columns, id, no_row,
     primary_key,
 };
-use crate::insert::Account;
-use crate::insert::choices::{Oldest, PointChoices, RangeChoices};
-use crate::insert::connection::kinds;
-use crate::insert::pace::Turns;
+use crate::insert::choices::Oldest;
+use crate::insert::programs::Connection;
 use crate::insert::rows::Feed;
 use crate::insert::schema::{POINT_KEYS, RANGE_LIMIT};
-use crate::{Kind, Next, Program};
+use crate::insert::shared::Shared;
 
 /// Rows that are read, and whose entries are written in one batch, when an index is created.
 const INDEX_ROWS: u64 = 1000;
-
-/// One connection: what it is decides what it does.
-pub enum Connection<S> {
-    /// Inserts rows.
-    Inserter(Inserter<S>),
-    /// Deletes the oldest rows.
-    Deleter(Deleter<S>),
-    /// Scans indexes.
-    RangeReader(RangeReader<S>),
-    /// Looks up keys.
-    PointReader(PointReader<S>),
-    /// Creates indexes.
-    Indexer(Indexer<S>),
-}
-
-macro_rules! each {
-    ($connection:expr, $inner:ident => $body:expr) => {
-        match $connection {
-            Connection::Inserter($inner) => $body,
-            Connection::Deleter($inner) => $body,
-            Connection::RangeReader($inner) => $body,
-            Connection::PointReader($inner) => $body,
-            Connection::Indexer($inner) => $body,
-        }
-    };
-}
-
-impl<S: KeyValueSession> Program for Connection<S> {
-    fn kinds(&self) -> &'static [Kind] {
-        match self {
-            Self::Inserter(_) => &[kinds::INSERT],
-            Self::Deleter(_) => &[kinds::DELETE, kinds::GET_MIN],
-            Self::RangeReader(_) => &[kinds::QUERY],
-            Self::PointReader(_) => &[kinds::QUERY, kinds::GET_MAX],
-            Self::Indexer(_) => &[kinds::CREATE_INDEX, kinds::INSERT],
-        }
-    }
-
-    fn begin(&mut self) {
-        match self {
-            Self::Inserter(Inserter { session, .. })
-            | Self::Deleter(Deleter { session, .. })
-            | Self::RangeReader(RangeReader { session, .. })
-            | Self::PointReader(PointReader { session, .. }) => session.enter_thread(),
-            Self::Indexer(indexer) => indexer.inserter.session.enter_thread(),
-        }
-    }
-
-    #[inline]
-    fn prepare(&mut self) -> Next {
-        each!(self, inner => inner.prepare())
-    }
-
-    fn wait(&self, at_most: Duration) {
-        match self {
-            Self::Inserter(Inserter { turns, .. }) | Self::Deleter(Deleter { turns, .. }) => {
-                turns.wait(at_most);
-            }
-            _ => {}
-        }
-    }
-
-    #[inline]
-    fn execute(&mut self) -> Result<Outcome, Error> {
-        each!(self, inner => inner.execute())
-    }
-
-    #[inline]
-    fn expected_rows(&self) -> (u64, u64) {
-        each!(self, inner => inner.expected_rows())
-    }
-
-    fn interrupt(&mut self) -> Result<Option<Interrupt>, Error> {
-        let Self::Indexer(indexer) = self else {
-            return Ok(None);
-        };
-        let stop = Arc::clone(&indexer.stop);
-        Ok(Some(Box::new(move || stop.store(true, Relaxed))))
-    }
-
-    fn account(&mut self, _: u64) -> Result<Box<dyn Any>, Error> {
-        let account = match self {
-            Self::Inserter(inserter) | Self::Indexer(Indexer { inserter, .. }) => {
-                Account::Inserted {
-                    last_key: inserter.last_key,
-                    end_row: inserter.feed.end_row(),
-                    next_key: Some(inserter.keys.next()),
-                }
-            }
-            Self::Deleter(deleter) => Account::Deleted {
-                key_min: deleter.oldest.key_min,
-                is_of_old: false,
-                left: deleter.claims.as_ref().and_then(Claims::left),
-            },
-            Self::RangeReader(_) | Self::PointReader(_) => return Ok(Box::new(())),
-        };
-        Ok(Box::new(account))
-    }
-}
 
 /// Scans upwards, and visits what belongs to the same table or index as `from`, the start of a key; returns how many
 /// these were. It looks at up to `limit` entries.
@@ -183,118 +80,9 @@ pub(super) fn largest_key<S: KeyValueSession>(
     Ok(found)
 }
 
-/// A number that several connections count up, each once a commit: a cache line of its own.
-#[repr(align(128))]
-#[derive(Debug)]
-pub(super) struct Counter(AtomicI64);
-
-impl Counter {
-    pub(super) fn new(first: i64) -> Arc<Self> {
-        Arc::new(Self(AtomicI64::new(first)))
-    }
-
-    /// The first of so many.
-    #[inline]
-    fn take(&self, count: u64) -> i64 {
-        self.0.fetch_add(count as i64, Relaxed)
-    }
-}
-
-/// Where the keys of new rows come from.
-pub(super) enum Keys {
-    /// Nobody else inserts into the table.
-    Own(i64),
-    /// The connections that insert into the table share them.
-    Shared(Arc<Counter>),
-}
-
-impl Keys {
-    #[inline]
-    fn take(&mut self, count: u32) -> i64 {
-        match self {
-            Self::Own(next) => {
-                let first = *next;
-                *next += i64::from(count);
-                first
-            }
-            Self::Shared(counter) => counter.take(count.into()),
-        }
-    }
-
-    /// The key after the last one that was taken.
-    fn next(&self) -> i64 {
-        match self {
-            Self::Own(next) => *next,
-            Self::Shared(counter) => counter.0.load(Relaxed),
-        }
-    }
-}
-
-/// Inserts rows of one table, a commit at a time: each row and its entries.
-pub struct Inserter<S> {
-    pub(super) session: S,
-    pub(super) layout: Layout,
-    pub(super) feed: Feed,
-    pub(super) turns: Turns,
-    pub(super) keys: Keys,
-    pub(super) encoded: Encoded,
-    /// The last key of the batch that is made and not written yet.
-    pub(super) batch: Option<i64>,
-    /// The last key that was written.
-    pub(super) last_key: Option<i64>,
-}
-
-impl<S: KeyValueSession> Inserter<S> {
-    #[inline]
-    fn prepare(&mut self) -> Next {
-        match self.turns.look() {
-            Next::Ready(_) => {}
-            not_now => return not_now,
-        }
-        if self.batch.take().is_some() {
-            // It could not be written.
-            self.session.clear_batch();
-        }
-        self.encoded.clear();
-        for row in self.feed.next_commit() {
-            let (columns, data) = self.feed.source.row(row);
-            self.encoded.push(&self.layout, &columns, data);
-        }
-        self.turns.begin();
-        Next::Ready(0)
-    }
-
-    #[inline]
-    fn execute(&mut self) -> Result<Outcome, Error> {
-        let rows = self.feed.rows_per_commit();
-        let last = match self.batch {
-            Some(last) => last,
-            None => {
-                // As a server does: keys are in the order of the commits, not of what waits for its time.
-                let first = self.keys.take(rows);
-                self.encoded.put(first, &mut self.session);
-                first + i64::from(rows) - 1
-            }
-        };
-        self.batch = Some(last);
-        self.session.write_batch()?;
-        self.last_key = self.batch.take();
-        Ok(Outcome {
-            rows: rows.into(),
-            value: None,
-        })
-    }
-
-    #[inline]
-    fn expected_rows(&self) -> (u64, u64) {
-        let rows = self.feed.rows_per_commit().into();
-        (rows, rows)
-    }
-}
-
 /// Which rows each of several deleters of one table deletes: so many keys at a time are one's, from the smallest on.
+#[derive(Debug, Default)]
 pub(super) struct Claims {
-    next: Arc<Counter>,
     /// The first key of those that are this deleter's and not deleted yet, and how many.
     claim: Option<(i64, u64)>,
     /// Rows that were missing where inserts had failed: the next claim is larger.
@@ -304,21 +92,11 @@ pub(super) struct Claims {
 }
 
 impl Claims {
-    pub(super) fn new(next: &Arc<Counter>) -> Self {
-        Self {
-            next: Arc::clone(next),
-            claim: None,
-            owed: 0,
-            size: 0,
-        }
-    }
-
     #[inline]
-    fn claim(&mut self, rows: u64) -> (i64, u64) {
-        let (next, owed) = (&self.next, self.owed);
-        let claim = *self
-            .claim
-            .get_or_insert_with(|| (next.take(rows + owed), rows + owed));
+    fn claim(&mut self, rows: u64, shared: &Shared) -> (i64, u64) {
+        let size = rows + self.owed;
+        let new = || (shared.claim_keys(size), size);
+        let claim = *self.claim.get_or_insert_with(new);
         self.size = claim.1;
         claim
     }
@@ -328,64 +106,142 @@ impl Claims {
         self.owed = self.size - rows.min(self.size);
         self.claim = None;
     }
-
-    /// The first key that a delete which failed has left.
-    fn left(&self) -> Option<i64> {
-        self.claim.map(|(first, _)| first)
-    }
 }
 
-/// Deletes the oldest rows of one table, as many a commit as its client's inserter inserts: reads them, since their
-/// entries hang on what is in them.
-pub struct Deleter<S> {
+/// A session, and what its part of a step needs beside it: the rest is empty.
+pub(in crate::insert) struct KeyedConnection<S> {
     pub(super) session: S,
     pub(super) layout: Layout,
+    /// Of the keys of a row: its own, and those of its entries where it has any.
+    pub(super) sizes: KeySizes,
     pub(super) rows_per_commit: u32,
-    pub(super) turns: Turns,
-    pub(super) oldest: Oldest,
-    /// Where others delete from the same table.
+    pub(super) shared: Arc<Shared>,
+    /// Inserts: the next commit but for its keys.
+    pub(super) encoded: Encoded,
+    /// The batch that is made and not written yet: its rows, and the last key that it inserts or a key below which none is
+    /// once it has deleted.
+    pub(super) batch: Option<(u64, i64)>,
+    /// The last key that was written.
+    pub(super) last_key: Option<i64>,
+    /// Deletes: where others delete from the same table.
     pub(super) claims: Option<Claims>,
     /// The keys to delete, each row's together.
     pub(super) doomed: Vec<u8>,
-    pub(super) sizes: KeySizes,
-    /// The batch that is made and not written yet: its rows, and a key below which none is then.
-    pub(super) batch: Option<(u64, i64)>,
+    /// Each range query's index, and what is added to its parameter: nothing for `>=`, one for `>`.
+    pub(super) ranges: [(IndexLayout, i32); 3],
+    /// Where the range query begins, and bytes of the entries that it reads.
+    pub(super) range: ([u8; RANGE_START_BYTES], usize),
+    /// The keys of a point query.
+    pub(super) points: [[u8; ROW_KEY_BYTES]; POINT_KEYS as usize],
+    /// The indexes that are created at once, in turn; an operation each.
+    pub(super) passes: Vec<Vec<IndexLayout>>,
+    /// Ends the creation of indexes from outside.
+    pub(super) stop: Arc<AtomicBool>,
 }
 
-impl<S: KeyValueSession> Deleter<S> {
-    #[inline]
-    fn prepare(&mut self) -> Next {
-        match self.turns.look() {
-            Next::Ready(_) => {}
-            not_now => return not_now,
-        }
-        if self.batch.take().is_some() {
-            // It could not be written.
-            self.session.clear_batch();
-        }
-        self.oldest.begin();
-        if self.oldest.is_asking {
-            return Next::Ready(1);
-        }
-        self.turns.begin();
-        Next::Ready(0)
+impl<S: KeyValueSession> Connection for KeyedConnection<S> {
+    fn begin(&mut self) {
+        self.session.enter_thread();
     }
 
-    #[inline]
-    fn execute(&mut self) -> Result<Outcome, Error> {
-        if self.oldest.is_asking {
-            let value = smallest_key(&mut self.session, &self.layout)?;
-            // Of keys that are shared out those below may be another's, which has not deleted them yet.
-            let known = self.oldest.key_min;
-            self.oldest.learn(match self.claims {
-                None => value.unwrap_or(known),
-                Some(_) => known.max(value.unwrap_or(known)),
-            });
-            return Ok(Outcome { rows: 0, value });
+    fn interrupt(&mut self) -> Result<Option<Interrupt>, Error> {
+        if self.passes.is_empty() {
+            return Ok(None);
         }
+        let stop = Arc::clone(&self.stop);
+        Ok(Some(Box::new(move || stop.store(true, Relaxed))))
+    }
+
+    fn prepare_insert(&mut self, feed: &mut Feed) {
+        self.drop_batch();
+        self.encoded.clear();
+        for row in feed.next_commit() {
+            let (columns, data) = feed.source.row(row);
+            self.encoded.push(&self.layout, &columns, data);
+        }
+    }
+
+    fn insert(&mut self) -> Result<Outcome, Error> {
+        let (rows, last) = self.batch.unwrap_or_else(|| {
+            // As a server does: keys are in the order of the commits, not of what waits for its time.
+            let first = self.shared.take_keys(self.rows_per_commit);
+            self.encoded.put(first, &mut self.session);
+            let rows = self.rows_per_commit.into();
+            (rows, first + i64::from(self.rows_per_commit) - 1)
+        });
+        self.batch = Some((rows, last));
+        self.session.write_batch()?;
+        self.batch = None;
+        self.last_key = Some(last);
+        Ok(Outcome { rows, value: None })
+    }
+
+    fn last_keys(&mut self, _: u64) -> Result<(Option<i64>, Option<i64>), Error> {
+        Ok((self.last_key, Some(self.shared.next_key())))
+    }
+
+    fn endings(&self) -> usize {
+        self.passes.len()
+    }
+
+    /// Creates indexes: writes an entry for each row. What is there already is the same: tried again it begins anew.
+    fn end(&mut self, number: usize) -> Result<(), Error> {
+        let indexes = &self.passes[number];
+        let session = &mut self.session;
+        let mut entries = Vec::new();
+        let mut from = self.layout.start().to_vec();
+        session.clear_batch();
+        loop {
+            if self.stop.load(Relaxed) {
+                let what = "the creation of an index was ended";
+                return Err(Error::new(ErrorClass::Interrupted, what));
+            }
+            let mut damaged = None;
+            entries.clear();
+            let start = from.clone();
+            let rows = scan_up(session, &start, INDEX_ROWS, |key, value| {
+                match (primary_key(key), columns(value)) {
+                    (Some(number), Some(columns)) if key.len() == ROW_KEY_BYTES => {
+                        for index in indexes {
+                            index.push_entry(&columns, number, &mut entries);
+                        }
+                    }
+                    _ => {
+                        damaged.get_or_insert_with(|| no_row(key));
+                    }
+                }
+                from.clear();
+                from.extend_from_slice(key);
+            })?;
+            if let Some(damaged) = damaged {
+                return Err(damaged);
+            }
+            let mut rest = entries.as_slice();
+            while !rest.is_empty() {
+                for index in indexes {
+                    let (key, more) = rest.split_at(index.key_bytes);
+                    session.batch_put(key, &[]);
+                    rest = more;
+                }
+            }
+            session.write_batch()?;
+            if rows < INDEX_ROWS {
+                return Ok(());
+            }
+            // The key after it.
+            from.push(0);
+        }
+    }
+
+    fn prepare_delete(&mut self, _: &Oldest) {
+        self.drop_batch();
+    }
+
+    /// Reads the rows first, since their entries hang on what is in them.
+    fn delete(&mut self, oldest: &mut Oldest) -> Result<Outcome, Error> {
         let (rows, key_min) = match self.batch {
             Some(batch) => batch,
-            None => self.gather()?,
+            None => self.gather(oldest.key_min)?,
         };
         self.batch = Some((rows, key_min));
         self.session.write_batch()?;
@@ -393,18 +249,82 @@ impl<S: KeyValueSession> Deleter<S> {
         if let Some(claims) = &mut self.claims {
             claims.settle(rows);
         }
-        self.oldest.learn(key_min);
+        oldest.learn(key_min);
         Ok(Outcome { rows, value: None })
+    }
+
+    fn expected_deletes(&self) -> (u64, u64) {
+        match &self.claims {
+            None => (self.rows_per_commit.into(), self.rows_per_commit.into()),
+            // Where inserts failed keys are missing; what was deleted is counted as a whole.
+            Some(claims) => (0, claims.size),
+        }
+    }
+
+    fn first_left(&self, oldest: &Oldest) -> i64 {
+        let claim = self.claims.as_ref().and_then(|claims| claims.claim);
+        claim.map_or(oldest.key_min, |(first, _)| first)
+    }
+
+    fn key_min(&mut self, known: i64) -> Result<i64, Error> {
+        let found = smallest_key(&mut self.session, &self.layout)?.unwrap_or(known);
+        Ok(match self.claims {
+            None => found,
+            // Of keys that are shared out those below may be another's, which has not deleted them yet.
+            Some(_) => known.max(found),
+        })
+    }
+
+    fn prepare_range(&mut self, query: usize, first: i32) {
+        let (index, above) = &self.ranges[query];
+        self.range = (index.range_start(first + above), index.key_bytes);
+    }
+
+    fn read_range(&mut self) -> Result<Outcome, Error> {
+        let (from, key_bytes) = &self.range;
+        let mut rows = 0;
+        scan_up(&mut self.session, from, RANGE_LIMIT.into(), |key, _| {
+            rows += u64::from(key.len() == *key_bytes);
+        })?;
+        Ok(Outcome { rows, value: None })
+    }
+
+    fn prepare_points(&mut self, keys: impl Iterator<Item = i64>) {
+        for (point, key) in self.points.iter_mut().zip(keys) {
+            *point = self.layout.row_key(key);
+        }
+    }
+
+    fn read_points(&mut self) -> Result<Outcome, Error> {
+        let keys = self.points.iter().map(|key| &key[..]);
+        self.session.multi_get(keys)?;
+        let found = |index: &usize| self.session.found(*index).and_then(columns).is_some();
+        let rows = (0..self.points.len()).filter(found).count() as u64;
+        Ok(Outcome { rows, value: None })
+    }
+
+    fn key_max(&mut self) -> Result<Option<i64>, Error> {
+        largest_key(&mut self.session, &self.layout)
+    }
+}
+
+impl<S: KeyValueSession> KeyedConnection<S> {
+    /// Forgets a batch that could not be written.
+    #[inline]
+    fn drop_batch(&mut self) {
+        if self.batch.take().is_some() {
+            self.session.clear_batch();
+        }
     }
 
     /// Reads the oldest rows and puts what deletes them into the batch.
     #[inline]
-    fn gather(&mut self) -> Result<(u64, i64), Error> {
+    fn gather(&mut self, key_min: i64) -> Result<(u64, i64), Error> {
         let limit = self.rows_per_commit.into();
         let (first, limit, end) = match &mut self.claims {
-            None => (self.oldest.key_min, limit, i64::MAX),
+            None => (key_min, limit, i64::MAX),
             Some(claims) => {
-                let (first, size) = claims.claim(limit);
+                let (first, size) = claims.claim(limit, &self.shared);
                 (first, size, first + size as i64)
             }
         };
@@ -447,188 +367,5 @@ impl<S: KeyValueSession> Deleter<S> {
             (Some(_), _) => end,
         };
         Ok((rows, key_min))
-    }
-
-    #[inline]
-    fn expected_rows(&self) -> (u64, u64) {
-        match &self.claims {
-            _ if self.oldest.is_asking => (0, 0),
-            None => (self.rows_per_commit.into(), self.rows_per_commit.into()),
-            // Where inserts failed keys are missing; what was deleted is counted as a whole.
-            Some(claims) => (0, claims.size),
-        }
-    }
-}
-
-/// Scans one of three indexes from a random key.
-pub struct RangeReader<S> {
-    pub(super) session: S,
-    /// Each query's index, and what is added to its parameter: nothing for `>=`, one for `>`.
-    pub(super) queries: [(IndexLayout, i32); 3],
-    pub(super) choices: RangeChoices,
-    pub(super) from: [u8; RANGE_START_BYTES],
-    /// Bytes of the entries that the query reads.
-    pub(super) key_bytes: usize,
-}
-
-impl<S: KeyValueSession> RangeReader<S> {
-    #[inline]
-    fn prepare(&mut self) -> Next {
-        let (query, first) = self.choices.next_query();
-        let (index, above) = &self.queries[query];
-        self.from = index.range_start(first + above);
-        self.key_bytes = index.key_bytes;
-        Next::Ready(0)
-    }
-
-    #[inline]
-    fn execute(&mut self) -> Result<Outcome, Error> {
-        let (mut rows, key_bytes) = (0, self.key_bytes);
-        scan_up(
-            &mut self.session,
-            &self.from,
-            RANGE_LIMIT.into(),
-            |key, _| rows += u64::from(key.len() == key_bytes),
-        )?;
-        Ok(Outcome { rows, value: None })
-    }
-
-    #[inline]
-    fn expected_rows(&self) -> (u64, u64) {
-        self.choices.expected_rows()
-    }
-}
-
-/// Looks up ten random keys between the smallest and the largest.
-pub struct PointReader<S> {
-    pub(super) session: S,
-    pub(super) layout: Layout,
-    pub(super) choices: PointChoices,
-    /// The keys of a query.
-    pub(super) keys: [[u8; ROW_KEY_BYTES]; POINT_KEYS as usize],
-}
-
-impl<S: KeyValueSession> PointReader<S> {
-    #[inline]
-    fn prepare(&mut self) -> Next {
-        self.choices.begin();
-        if self.choices.is_asking {
-            return Next::Ready(1);
-        }
-        for (key, number) in self.keys.iter_mut().zip(self.choices.keys()) {
-            *key = self.layout.row_key(number);
-        }
-        Next::Ready(0)
-    }
-
-    #[inline]
-    fn execute(&mut self) -> Result<Outcome, Error> {
-        if self.choices.is_asking {
-            let value = largest_key(&mut self.session, &self.layout)?;
-            self.choices.learn(value);
-            return Ok(Outcome { rows: 0, value });
-        }
-        self.session
-            .multi_get(self.keys.iter().map(|key| &key[..]))?;
-        let found = |index: &usize| self.session.found(*index).and_then(columns).is_some();
-        let rows = (0..self.keys.len()).filter(found).count() as u64;
-        Ok(Outcome { rows, value: None })
-    }
-
-    #[inline]
-    fn expected_rows(&self) -> (u64, u64) {
-        self.choices.expected_rows()
-    }
-}
-
-/// Inserts a few rows and creates the indexes: reads the table, and writes the entries in batches.
-pub struct Indexer<S> {
-    pub(super) inserter: Inserter<S>,
-    /// The indexes that are created at once, in turn; an operation each.
-    pub(super) passes: Vec<Vec<IndexLayout>>,
-    pub(super) next: usize,
-    pub(super) is_creating: bool,
-    /// Set from outside.
-    pub(super) stop: Arc<AtomicBool>,
-    pub(super) entries: Vec<u8>,
-}
-
-impl<S: KeyValueSession> Indexer<S> {
-    fn prepare(&mut self) -> Next {
-        match self.inserter.prepare() {
-            Next::Done => {}
-            Next::Later => return Next::Later,
-            Next::Ready(_) => return Next::Ready(1),
-        }
-        if self.next == self.passes.len() {
-            return Next::Done;
-        }
-        self.is_creating = true;
-        self.next += 1;
-        Next::Ready(0)
-    }
-
-    fn execute(&mut self) -> Result<Outcome, Error> {
-        if self.is_creating {
-            self.create()?;
-            return Ok(Outcome::default());
-        }
-        self.inserter.execute()
-    }
-
-    /// Writes an entry for each row. What is there already is the same: tried again it begins anew.
-    fn create(&mut self) -> Result<(), Error> {
-        let indexes = &self.passes[self.next - 1];
-        let (session, entries) = (&mut self.inserter.session, &mut self.entries);
-        let mut from = self.inserter.layout.start().to_vec();
-        session.clear_batch();
-        loop {
-            if self.stop.load(Relaxed) {
-                let what = "the creation of an index was ended";
-                return Err(Error::new(ErrorClass::Interrupted, what));
-            }
-            let mut damaged = None;
-            entries.clear();
-            let start = from.clone();
-            let rows = scan_up(session, &start, INDEX_ROWS, |key, value| {
-                match (primary_key(key), columns(value)) {
-                    (Some(number), Some(columns)) if key.len() == ROW_KEY_BYTES => {
-                        for index in indexes {
-                            index.push_entry(&columns, number, entries);
-                        }
-                    }
-                    _ => {
-                        damaged.get_or_insert_with(|| no_row(key));
-                    }
-                }
-                from.clear();
-                from.extend_from_slice(key);
-            })?;
-            if let Some(damaged) = damaged {
-                return Err(damaged);
-            }
-            let mut rest = entries.as_slice();
-            while !rest.is_empty() {
-                for index in indexes {
-                    let (key, more) = rest.split_at(index.key_bytes);
-                    session.batch_put(key, &[]);
-                    rest = more;
-                }
-            }
-            session.write_batch()?;
-            if rows < INDEX_ROWS {
-                return Ok(());
-            }
-            // The key after it.
-            from.push(0);
-        }
-    }
-
-    fn expected_rows(&self) -> (u64, u64) {
-        if self.is_creating {
-            (0, 0)
-        } else {
-            self.inserter.expected_rows()
-        }
     }
 }

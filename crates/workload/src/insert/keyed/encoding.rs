@@ -6,9 +6,10 @@
 //! they do; those in values are little-endian, and the text is what remains.
 
 use engine::{Error, ErrorClass, KeyValueSession};
+use plan::IndexSet;
 
 use crate::insert::rows::Columns;
-use crate::insert::schema::{IndexColumn, IndexSet};
+use crate::insert::schema::{IndexColumn, index_columns};
 
 /// What a key begins with.
 const ID_BYTES: usize = 4;
@@ -118,7 +119,7 @@ impl Layout {
     /// That of table number `table`.
     pub(super) fn new(table: usize, indexes: IndexSet) -> Self {
         let first = table as u32 * IDS;
-        let [market, register, pdc] = indexes.columns();
+        let [market, register, pdc] = index_columns(indexes);
         Self {
             id: first.to_be_bytes(),
             indexes: [
@@ -290,7 +291,7 @@ impl Encoded {
 mod tests {
     use super::*;
     use crate::Random;
-    use crate::insert::RowSource;
+    use crate::insert::rows::RowSource;
 
     const INTS: [i32; 9] = [i32::MIN, -65_537, -256, -1, 0, 1, 255, 65_536, i32::MAX];
     const LONGS: [i64; 11] = [

@@ -6,227 +6,122 @@
 //! not applicable.
 
 mod check;
-pub mod connection;
+mod connection;
 mod encoding;
 
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
-use engine::{Comparison, Durability, Error, IndexStatements, KeyValueSession};
+use engine::{Comparison, Error, KeyValueSession};
+use plan::{Checks, IndexStatements};
 
-use super::choices::{KeyMin, Oldest, PointChoices, RangeChoices};
-use super::pace::Turns;
-use super::rows::Feed;
-use super::schema::{POINT_KEYS, RangeQuery};
-use super::{Insert, Part, Programs, StepKind};
-use crate::{Program, Task};
-use connection::{
-    Claims, Connection, Counter, Deleter, Indexer, Inserter, Keys, PointReader, RangeReader,
-    smallest_key,
-};
+use super::schema::{POINT_KEYS, range_queries};
+use super::{Database, Insert, Open, Part, Purpose};
+use crate::{Check, Program, Task};
+use connection::{Claims, KeyedConnection, largest_key, smallest_key};
 use encoding::{Encoded, Layout, RANGE_START_BYTES, ROW_KEY_BYTES};
 
-impl Insert {
-    /// Sets what writes leave behind on an engine of keys and values; [`Durability::Log`] to begin with.
-    pub fn set_durability(&mut self, durability: Durability) {
-        self.durability = durability;
+/// An engine of keys and values, for the benchmark: opens a session.
+pub struct Keyed<F>(pub F);
+
+impl<S: KeyValueSession, F: Fn() -> S> Database for Keyed<F> {
+    fn tasks(&self, insert: &Insert, step: &plan::InsertStep) -> Result<Vec<Task>, Error> {
+        insert.tasks_on(step, self)
     }
 
-    /// What the options ask for and an engine of keys and values has not, by the names that plans use.
-    pub fn keyed_not_applicable(&self) -> Vec<&'static str> {
-        let options = &self.options;
+    fn check(&self, insert: &Insert, table: usize) -> Result<Vec<Check>, Error> {
+        let mut session = self.0();
+        if insert.plan.terms.checks == Checks::Full {
+            return insert.check_entries(table, &mut session);
+        }
+        let layout = insert.layout(table);
+        let key_min = smallest_key(&mut session, &layout)?;
+        let key_max = largest_key(&mut session, &layout)?;
+        session.release();
+        Ok(insert.ledgers[table].check_keys(&insert.tables[table], key_min, key_max))
+    }
+
+    fn not_applicable(&self, insert: &Insert, _: &plan::InsertStep) -> Option<String> {
+        let plan = &insert.plan;
         let asked = [
-            ("partitions", options.partitions.is_some()),
-            ("bulk-load", options.bulk_load),
-            (
-                "long-transaction",
-                options.long_transaction_seconds.is_some(),
-            ),
+            ("partitions", plan.partitions > 0),
+            ("bulk-load", plan.bulk_load),
+            ("long-transaction", plan.long_transaction.is_some()),
         ];
-        let asked = asked.into_iter().filter(|(_, is_asked)| *is_asked);
-        asked.map(|(name, _)| name).collect()
-    }
-
-    /// Opens the connections of a step on an engine of keys and values. There is no table to be made before.
-    ///
-    /// # Errors
-    /// Those of `connect`, and the engine's own.
-    pub fn keyed_connections<S: KeyValueSession>(
-        &self,
-        step: &super::Step,
-        connect: impl FnMut() -> Result<S, Error>,
-    ) -> Result<Vec<Task>, Error> {
-        let counters = |first: fn(&super::Ledger) -> i64| {
-            self.ledgers
-                .iter()
-                .map(|ledger| Counter::new(first(ledger)))
-                .collect()
-        };
-        let programs = Batches {
-            insert: self,
-            connect,
-            next_keys: counters(|ledger| ledger.next_key),
-            oldest_keys: counters(super::Ledger::key_min),
-        };
-        self.tasks(step, programs)
-    }
-
-    fn layout(&self, table: usize) -> Layout {
-        Layout::new(table, self.options.indexes)
+        let asked = asked.iter().filter(|(_, is_asked)| *is_asked);
+        let names: Vec<&str> = asked.map(|(name, _)| *name).collect();
+        let text = format!(
+            "`{}`: an engine of keys and values has none",
+            names.join("`, `")
+        );
+        (!names.is_empty()).then_some(text)
     }
 }
 
-/// Makes programs that read keys and write batches.
-struct Batches<'a, F> {
-    insert: &'a Insert,
-    connect: F,
-    /// Of each table the key of the next row, where several connections insert.
-    next_keys: Vec<Arc<Counter>>,
-    /// Of each table the smallest key that is nobody's to delete yet, where several connections delete.
-    oldest_keys: Vec<Arc<Counter>>,
-}
+impl<S: KeyValueSession, F: Fn() -> S> Open for Keyed<F> {
+    type Connection = KeyedConnection<S>;
 
-impl<S: KeyValueSession, F: FnMut() -> Result<S, Error>> Batches<'_, F> {
-    fn session(&mut self) -> Result<S, Error> {
-        let mut session = (self.connect)()?;
-        session.set_durability(self.insert.durability);
-        Ok(session)
-    }
-
-    fn make_inserter(
-        &mut self,
-        part: Part<'_>,
-        feed: Feed,
-        turns: Turns,
-    ) -> Result<Inserter<S>, Error> {
-        let insert = self.insert;
-        let ledger = &insert.ledgers[part.table];
-        let is_shared = insert.options.shared_table;
+    fn open(&self, part: &Part<'_>, purpose: Purpose) -> Result<Self::Connection, Error> {
+        let insert = part.insert;
         let layout = insert.layout(part.table);
+        let is_shared = insert.is_shared();
         // While one client creates the indexes of a shared table the others may still insert: both write entries then,
         // and those that are written twice are the same.
-        let is_creating = is_shared && matches!(part.step.kind, StepKind::Index { .. });
-        let sizes = layout.key_sizes(ledger.indexed || is_creating);
-        let rows_per_commit = feed.rows_per_commit();
-        Ok(Inserter {
-            session: self.session()?,
-            layout,
-            feed,
-            turns,
-            keys: match is_shared {
-                true => Keys::Shared(Arc::clone(&self.next_keys[part.table])),
-                false => Keys::Own(ledger.next_key),
-            },
-            encoded: Encoded::new(sizes, rows_per_commit, insert.options.data_length.1),
+        let is_creating = is_shared && matches!(purpose, Purpose::Index { .. });
+        let sizes = layout.key_sizes(insert.ledgers[part.table].indexed || is_creating);
+        let rows_per_commit = part.step.rows_per_commit;
+        let room = |is_wanted: bool| if is_wanted { rows_per_commit } else { 0 };
+        let is_inserting = matches!(purpose, Purpose::Insert | Purpose::Index { .. });
+        let is_deleting = matches!(purpose, Purpose::Delete);
+        let mut ranges = layout.indexes.map(|index| (index, 0));
+        for ((_, above), query) in ranges.iter_mut().zip(range_queries(insert.plan.indexes)) {
+            *above = i32::from(query.comparison == Comparison::Above);
+        }
+        Ok(KeyedConnection {
+            session: self.0(),
+            rows_per_commit,
+            shared: Arc::clone(&part.shared),
+            encoded: Encoded::new(sizes, room(is_inserting), insert.plan.data_length.1),
             batch: None,
             last_key: None,
+            claims: (is_shared && is_deleting).then(Claims::default),
+            doomed: Vec::with_capacity(room(is_deleting) as usize * sizes.total()),
+            sizes,
+            ranges,
+            range: ([0; RANGE_START_BYTES], 0),
+            points: [[0; ROW_KEY_BYTES]; POINT_KEYS as usize],
+            passes: match (purpose, insert.plan.index_statements) {
+                (Purpose::Index { creates: true }, IndexStatements::One) => {
+                    vec![layout.indexes.to_vec()]
+                }
+                // As MyRocks does, one index at a time.
+                (Purpose::Index { creates: true }, _) => {
+                    layout.indexes.iter().map(|index| vec![*index]).collect()
+                }
+                _ => Vec::new(),
+            },
+            stop: Arc::default(),
+            layout,
         })
+    }
+
+    fn key_min(&self, _: &Part<'_>, on: &mut Self::Connection) -> Result<Option<i64>, Error> {
+        smallest_key(&mut on.session, &on.layout)
+    }
+
+    fn holder(&self, _: &Part<'_>) -> Result<Option<Box<dyn Program>>, Error> {
+        Ok(None)
+    }
+
+    fn server_assigns_keys(&self) -> bool {
+        false
     }
 }
 
-impl<S: KeyValueSession, F: FnMut() -> Result<S, Error>> Programs for Batches<'_, F> {
-    fn inserter(
-        &mut self,
-        part: Part<'_>,
-        feed: Feed,
-        turns: Turns,
-    ) -> Result<Box<dyn Program>, Error> {
-        let inserter = self.make_inserter(part, feed, turns)?;
-        Ok(Box::new(Connection::Inserter(inserter)))
-    }
-
-    fn indexer(
-        &mut self,
-        part: Part<'_>,
-        feed: Feed,
-        turns: Turns,
-        creates: bool,
-    ) -> Result<Box<dyn Program>, Error> {
-        let inserter = self.make_inserter(part, feed, turns)?;
-        let indexes = inserter.layout.indexes;
-        let passes = match self.insert.options.index_statements {
-            _ if !creates => Vec::new(),
-            // As MyRocks does, one index at a time.
-            IndexStatements::Usual | IndexStatements::Each => {
-                indexes.iter().map(|index| vec![*index]).collect()
-            }
-            IndexStatements::One => vec![indexes.to_vec()],
-        };
-        Ok(Box::new(Connection::Indexer(Indexer {
-            inserter,
-            passes,
-            next: 0,
-            is_creating: false,
-            stop: Arc::new(AtomicBool::new(false)),
-            entries: Vec::new(),
-        })))
-    }
-
-    fn deleter(
-        &mut self,
-        part: Part<'_>,
-        turns: Turns,
-        published: &Arc<KeyMin>,
-    ) -> Result<Box<dyn Program>, Error> {
-        let layout = self.insert.layout(part.table);
-        let sizes = layout.key_sizes(self.insert.ledgers[part.table].indexed);
-        let rows_per_commit = part.step.kind.rows_per_commit();
-        let is_shared = self.insert.options.shared_table;
-        Ok(Box::new(Connection::Deleter(Deleter {
-            session: self.session()?,
-            layout,
-            rows_per_commit,
-            turns,
-            oldest: Oldest::new(published),
-            claims: is_shared.then(|| Claims::new(&self.oldest_keys[part.table])),
-            doomed: Vec::with_capacity(rows_per_commit as usize * sizes.total()),
-            sizes,
-            batch: None,
-        })))
-    }
-
-    fn range_reader(
-        &mut self,
-        part: Part<'_>,
-        choices: RangeChoices,
-    ) -> Result<Box<dyn Program>, Error> {
-        let layout = self.insert.layout(part.table);
-        let query = |query: RangeQuery| {
-            let above = match query.comparison {
-                Comparison::AtLeast => 0,
-                Comparison::Above => 1,
-            };
-            (layout.indexes[query.index], above)
-        };
-        Ok(Box::new(Connection::RangeReader(RangeReader {
-            session: self.session()?,
-            queries: self.insert.options.indexes.range_queries().map(query),
-            choices,
-            from: [0; RANGE_START_BYTES],
-            key_bytes: 0,
-        })))
-    }
-
-    fn point_reader(
-        &mut self,
-        part: Part<'_>,
-        mut choices: PointChoices,
-    ) -> Result<Box<dyn Program>, Error> {
-        let layout = self.insert.layout(part.table);
-        let mut session = self.session()?;
-        choices.start(smallest_key(&mut session, &layout)?.unwrap_or(0));
-        Ok(Box::new(Connection::PointReader(PointReader {
-            session,
-            layout,
-            choices,
-            keys: [[0; ROW_KEY_BYTES]; POINT_KEYS as usize],
-        })))
-    }
-
-    fn holder(&mut self, _: Part<'_>) -> Result<Option<Box<dyn Program>>, Error> {
-        Ok(None)
+impl Insert {
+    fn layout(&self, table: usize) -> Layout {
+        Layout::new(table, self.plan.indexes)
     }
 }

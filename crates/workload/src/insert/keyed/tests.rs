@@ -1,40 +1,36 @@
 //! The benchmark on a map in memory: whole, with failures, and with its data spoilt.
 
-use engine::{ErrorClass, IndexStatements, Partitions};
+use std::time::Duration;
+
+use engine::ErrorClass;
+use plan::{IndexSet, InsertStep, InsertStepKind, Query, Tables};
 
 use super::*;
-use crate::Next;
-use crate::insert::tests::options;
-use crate::insert::{Check, Done, IndexSet, Options, Step};
-use crate::memory::{Client, Memory};
+use crate::insert::tests::{plan, step};
+use crate::memory::Memory;
+use crate::{Accounts, Next};
 
-fn shared() -> Options {
-    Options {
-        clients: 3,
-        shared_table: true,
-        ..options()
+fn shared() -> plan::Insert {
+    plan::Insert {
+        tables: Tables::Shared,
+        ..plan()
     }
 }
 
-const LOAD: StepKind = StepKind::Load {
-    rows: 2000,
-    rows_per_commit: 100,
-};
-const INDEX: StepKind = StepKind::Index {
-    rows: 100,
-    rows_per_commit: 10,
-};
-const WRITE: StepKind = StepKind::Write {
-    rows: 1000,
-    rows_per_commit: 50,
-};
+/// What a step does, with so many rows per commit.
+type Kind = (InsertStepKind, u32);
 
-fn query(point: bool) -> StepKind {
-    StepKind::Query {
-        point,
+const LOAD: Kind = (InsertStepKind::Load { rows: 2000 }, 100);
+const INDEX: Kind = (InsertStepKind::Index { rows: 100 }, 10);
+const WRITE: Kind = (InsertStepKind::Write { rows: 1000 }, 50);
+
+fn query(query: Query, rows_per_commit: u32) -> Kind {
+    let kind = InsertStepKind::Query {
+        query,
         rate: 100.0,
-        rows_per_commit: 50,
-    }
+        time: Duration::ZERO,
+    };
+    (kind, rows_per_commit)
 }
 
 /// A benchmark, its engine, and the number of its next step.
@@ -57,36 +53,39 @@ struct Came {
 }
 
 impl Bench {
-    fn new(options: Options) -> Self {
+    /// Three clients where they share a table, and else two.
+    fn new(plan: &plan::Insert) -> Self {
+        Self::with_seed(plan, 1)
+    }
+
+    fn with_seed(plan: &plan::Insert, seed: u64) -> Self {
+        let clients = 2 + u32::from(plan.tables == Tables::Shared);
         Self {
-            insert: Insert::new(options),
+            insert: Insert::new(plan, clients, seed),
             memory: Arc::default(),
             number: 0,
         }
     }
 
     /// Loaded and indexed.
-    fn ready(options: Options) -> Self {
-        let mut bench = Self::new(options);
+    fn ready(plan: &plan::Insert) -> Self {
+        let mut bench = Self::new(plan);
         for kind in [LOAD, INDEX] {
             bench.step(kind, u64::MAX);
         }
         bench
     }
 
-    fn begin(&mut self, kind: StepKind) -> (Step, Vec<Task>) {
-        let step = Step {
-            number: self.number,
-            kind,
-        };
+    fn begin(&mut self, (kind, rows_per_commit): Kind) -> (InsertStep, Vec<Task>) {
+        let step = step(self.number, kind, rows_per_commit);
         self.number += 1;
-        let connect = || Ok(self.memory.connect());
-        let works = self.insert.keyed_connections(&step, connect).unwrap();
+        let database = Keyed(|| self.memory.connect());
+        let works = database.tasks(&self.insert, &step).unwrap();
         (step, works)
     }
 
     /// Runs a step, up to `most` operations of each connection, in turns.
-    fn step(&mut self, kind: StepKind, most: u64) -> Came {
+    fn step(&mut self, kind: Kind, most: u64) -> Came {
         let (step, mut works) = self.begin(kind);
         let mut came = Came::default();
         let mut rows = vec![0; works.len()];
@@ -114,25 +113,26 @@ impl Bench {
         came
     }
 
-    fn apply(&mut self, step: &Step, works: &mut [Task], rows: &[u64], flawless: bool) {
-        let mut done: Vec<_> = works
-            .iter_mut()
-            .zip(rows)
-            .map(|(work, &rows)| Done {
-                client: work.client,
-                program: &mut *work.program,
-                rows,
-                flawless,
-            })
-            .collect();
-        self.insert.apply(step, &mut done).unwrap();
+    fn apply(&mut self, step: &InsertStep, works: &mut [Task], rows: &[u64], is_flawless: bool) {
+        let account =
+            |(work, &rows): (&mut Task, _)| (work.client, work.program.account(rows).unwrap());
+        let accounts: Accounts = works.iter_mut().zip(rows).map(account).collect();
+        self.insert.apply(step, &accounts, is_flawless);
     }
 
     fn checks(&self) -> Vec<Check> {
-        let mut session = self.memory.connect();
+        let database = Keyed(|| self.memory.connect());
         let tables = 0..self.insert.tables().len();
-        let mut check = |table| self.insert.check_keyed(table, &mut session).unwrap();
-        tables.flat_map(&mut check).collect()
+        let check = |table| database.check(&self.insert, table).unwrap();
+        tables.flat_map(check).collect()
+    }
+
+    /// The smallest and the largest key of the first table.
+    fn ends(&self) -> (i64, i64) {
+        let (mut session, layout) = (self.memory.connect(), self.insert.layout(0));
+        let key_min = smallest_key(&mut session, &layout).unwrap();
+        let key_max = largest_key(&mut session, &layout).unwrap();
+        (key_min.unwrap(), key_max.unwrap())
     }
 
     /// The checks that don't hold.
@@ -188,10 +188,10 @@ fn the_whole_benchmark_leaves_what_it_should() {
         (IndexSet::Before2023Dec, IndexStatements::One),
     ];
     for (indexes, index_statements) in ways {
-        let mut bench = Bench::new(Options {
+        let mut bench = Bench::new(&plan::Insert {
             indexes,
             index_statements,
-            ..options()
+            ..plan()
         });
         let came = bench.step(LOAD, u64::MAX);
         assert_eq!((came.inserted, came.unexpected), (4000, 0));
@@ -211,23 +211,20 @@ fn the_whole_benchmark_leaves_what_it_should() {
         assert_eq!(came.roles, ["insert", "delete", "insert", "delete"]);
         assert_eq!(bench.broken(), [""; 0]);
 
-        for point in [false, true] {
-            let kind = StepKind::Query {
-                point,
-                rate: 100.0,
-                rows_per_commit: 5,
-            };
-            let came = bench.step(kind, 40);
+        for how in [Query::Range, Query::Point] {
+            let (kind, rows_per_commit) = query(how, 5);
+            let came = bench.step((kind, rows_per_commit), 40);
             let roles = ["query", "insert", "delete"].repeat(2);
             assert_eq!((came.roles, came.unexpected), (roles, 0));
             // One operation asks for the smallest key.
             assert_eq!((came.inserted, came.deleted), (400, 390));
             assert_eq!(bench.broken(), [""; 0]);
-            let step = Step { number: 0, kind };
+            let step = step(0, kind, rows_per_commit);
             let check = bench
                 .insert
                 .check_point_queries(&step, came.queries, came.query_rows);
-            assert_eq!(check.map(|check| check.holds), point.then_some(true));
+            let is_point = how == Query::Point;
+            assert_eq!(check.map(|check| check.holds), is_point.then_some(true));
         }
         assert_eq!(bench.insert.rows(), 4220);
         assert_eq!(bench.memory.map().len(), 4 * 4220);
@@ -236,25 +233,29 @@ fn the_whole_benchmark_leaves_what_it_should() {
 
 #[test]
 fn clients_that_share_a_table_share_its_keys_and_its_oldest_rows() {
-    let mut bench = Bench::ready(shared());
+    let mut bench = Bench::ready(&shared());
     assert_eq!(bench.broken(), [""; 0]);
     let before = bench.insert.rows();
-    for kind in [WRITE, query(false), query(true), WRITE] {
+    for kind in [
+        WRITE,
+        query(Query::Range, 50),
+        query(Query::Point, 50),
+        WRITE,
+    ] {
         let came = bench.step(kind, 33);
         assert_eq!(came.unexpected, 0);
         assert_eq!(came.deleted % 50, 0, "each delete found all its rows");
         assert_eq!(bench.broken(), [""; 0]);
     }
-    let mut session = bench.memory.connect();
-    let (key_min, key_max) = bench.insert.keyed_keys(0, &mut session).unwrap();
-    let span = key_max.unwrap() - key_min.unwrap() + 1;
+    let (key_min, key_max) = bench.ends();
+    let span = key_max - key_min + 1;
     assert_eq!(span as u64, bench.insert.rows(), "keys have no gaps");
     assert!(bench.insert.rows() > before);
 }
 
 #[test]
 fn threads_that_share_a_table_give_no_key_twice_and_delete_no_row_twice() {
-    let mut bench = Bench::ready(shared());
+    let mut bench = Bench::ready(&shared());
     let (step, mut works) = bench.begin(WRITE);
     let rows: Vec<u64> = std::thread::scope(|scope| {
         let run = |work: &mut Task| {
@@ -281,7 +282,7 @@ fn threads_that_share_a_table_give_no_key_twice_and_delete_no_row_twice() {
 
 #[test]
 fn a_shared_tables_index_holds_what_others_insert_while_it_is_created() {
-    let mut bench = Bench::new(shared());
+    let mut bench = Bench::new(&shared());
     bench.step(LOAD, u64::MAX);
     let (step, mut works) = bench.begin(INDEX);
     // The first client is done before the others begin.
@@ -359,7 +360,7 @@ fn a_spoilt_row_or_entry_is_found() {
         ),
     ];
     for (spoil, expected) in ways {
-        let bench = Bench::ready(options());
+        let bench = Bench::ready(&plan());
         assert_eq!(bench.broken(), [""; 0]);
         spoil(&bench);
         assert_eq!(bench.broken(), expected);
@@ -368,13 +369,13 @@ fn a_spoilt_row_or_entry_is_found() {
 
 #[test]
 fn an_entry_that_is_missing_is_missed_by_queries() {
-    let mut bench = Bench::ready(options());
+    let mut bench = Bench::ready(&plan());
     let middle = bench.insert.layout(0).indexes[0].range_start(5000);
     bench
         .memory
         .map()
         .retain(|key, _| !key.starts_with(&middle[..4]) || key[..] < middle[..]);
-    let (_, mut works) = bench.begin(query(false));
+    let (_, mut works) = bench.begin(query(Query::Range, 50));
     let mut came = Came::default();
     for _ in 0..60 {
         assert_eq!(works[0].program.prepare(), Next::Ready(0));
@@ -382,16 +383,14 @@ fn an_entry_that_is_missing_is_missed_by_queries() {
     }
     assert!((5..15).contains(&came.unexpected), "{}", came.unexpected);
 
-    let mut bench = Bench::ready(options());
+    let mut bench = Bench::ready(&plan());
     bench.memory.map().retain(|key, _| {
         let is_row = key.len() == ROW_KEY_BYTES;
         !is_row || key[ROW_KEY_BYTES - 1] % 2 == 0
     });
-    let came = bench.step(query(true), 300);
-    let step = Step {
-        number: 0,
-        kind: query(true),
-    };
+    let came = bench.step(query(Query::Point, 50), 300);
+    let (kind, rows_per_commit) = query(Query::Point, 50);
+    let step = step(0, kind, rows_per_commit);
     let check = bench
         .insert
         .check_point_queries(&step, came.queries, came.query_rows);
@@ -400,7 +399,7 @@ fn an_entry_that_is_missing_is_missed_by_queries() {
 
 #[test]
 fn a_row_that_can_not_be_read_is_not_deleted_as_if_it_were() {
-    let mut bench = Bench::ready(options());
+    let mut bench = Bench::ready(&plan());
     let key = bench.insert.layout(0).row_key(20);
     bench.memory.map().get_mut(&key[..]).unwrap().truncate(23);
     let (_, mut works) = bench.begin(WRITE);
@@ -415,13 +414,13 @@ fn a_row_that_can_not_be_read_is_not_deleted_as_if_it_were() {
 
 #[test]
 fn fewer_rows_than_are_to_be_deleted_are_noticed() {
-    let mut bench = Bench::ready(options());
+    let mut bench = Bench::ready(&plan());
     let rows = bench.insert.layout(0);
     bench
         .memory
         .map()
         .retain(|key, _| !key.starts_with(rows.start()) || *key < rows.row_key(31).to_vec());
-    let (_, mut works) = bench.begin(query(true));
+    let (_, mut works) = bench.begin(query(Query::Point, 50));
     let deleter = &mut works[2];
     let mut came = Came::default();
     for expected in [0, 30, 0] {
@@ -435,8 +434,8 @@ fn fewer_rows_than_are_to_be_deleted_are_noticed() {
 
 #[test]
 fn what_is_tried_again_is_the_same() {
-    for options in [options(), shared()] {
-        let mut bench = Bench::ready(options);
+    for plan in [plan(), shared()] {
+        let mut bench = Bench::ready(&plan);
         *bench.memory.failures.lock().unwrap() = vec![ErrorClass::Busy; 2];
         let came = bench.step(WRITE, u64::MAX);
         assert!(bench.memory.failures.lock().unwrap().is_empty());
@@ -448,8 +447,8 @@ fn what_is_tried_again_is_the_same() {
 
 #[test]
 fn what_failed_is_neither_there_nor_gone() {
-    for options in [options(), shared()] {
-        let mut bench = Bench::ready(options);
+    for plan in [plan(), shared()] {
+        let mut bench = Bench::ready(&plan);
         for _ in 0..3 {
             // An insert and a delete fail, then others go on.
             *bench.memory.failures.lock().unwrap() = vec![ErrorClass::Other; 5];
@@ -469,8 +468,8 @@ fn what_failed_is_neither_there_nor_gone() {
 
 #[test]
 fn a_delete_that_failed_last_is_done_in_the_next_step() {
-    let mut bench = Bench::ready(shared());
-    let (step, mut works) = bench.begin(query(true));
+    let mut bench = Bench::ready(&shared());
+    let (step, mut works) = bench.begin(query(Query::Point, 50));
     let mut came = Came::default();
     let mut rows = vec![0; works.len()];
     for (number, work) in works.iter_mut().enumerate() {
@@ -487,21 +486,19 @@ fn a_delete_that_failed_last_is_done_in_the_next_step() {
     assert_eq!(came.failed, 1);
     bench.apply(&step, &mut works, &rows, false);
     assert_eq!(bench.broken(), [""; 0]);
-    let mut session = bench.memory.connect();
-    let keys = |bench: &Bench, session: &mut Client| bench.insert.keyed_keys(0, session).unwrap();
-    assert_eq!(keys(&bench, &mut session).0, Some(151), "the fourth delete");
-    bench.step(query(true), 40);
-    assert!(keys(&bench, &mut session).0 > Some(2000));
+    assert_eq!(bench.ends().0, 151, "the fourth delete");
+    bench.step(query(Query::Point, 50), 40);
+    assert!(bench.ends().0 > 2000);
     assert_eq!(bench.broken(), [""; 0]);
 }
 
 #[test]
 fn an_interrupt_ends_the_creation_of_an_index() {
-    let mut bench = Bench::new(options());
+    let mut bench = Bench::new(&plan());
     bench.step(LOAD, u64::MAX);
     let (_, mut works) = bench.begin(INDEX);
     let work = &mut works[0];
-    while work.program.prepare() == Next::Ready(1) {
+    while work.program.prepare() == Next::Ready(0) {
         work.program.execute().unwrap();
     }
     work.interrupt.take().unwrap()();
@@ -510,35 +507,29 @@ fn an_interrupt_ends_the_creation_of_an_index() {
 }
 
 #[test]
-fn the_log_is_used_unless_something_else_is_asked_for() {
-    let mut bench = Bench::new(options());
-    bench.step(LOAD, 1);
-    bench.insert.set_durability(Durability::LogSynced);
-    bench.step(LOAD, 1);
-    let told = bench.memory.durability.lock().unwrap();
-    let [log, synced] = [Durability::Log, Durability::LogSynced];
-    assert_eq!(*told, [log, log, synced, synced]);
-}
-
-#[test]
 fn what_keys_and_values_have_not_is_said() {
-    let insert = Insert::new(Options {
-        partitions: Some(Partitions {
-            count: 2,
-            rows_each: 10,
-        }),
-        long_transaction_seconds: Some(1.0),
-        ..options()
-    });
-    let names = ["partitions", "long-transaction"];
-    assert_eq!(insert.keyed_not_applicable(), names);
-    assert_eq!(Insert::new(options()).keyed_not_applicable(), [""; 0]);
+    let asked = plan::Insert {
+        partitions: 2,
+        long_transaction: Some(Duration::from_secs(1)),
+        ..plan()
+    };
+    let not_applicable = |plan: &plan::Insert| {
+        let bench = Bench::new(plan);
+        let (kind, rows_per_commit) = LOAD;
+        let step = step(0, kind, rows_per_commit);
+        Keyed(|| bench.memory.connect()).not_applicable(&bench.insert, &step)
+    };
+    let names = "`partitions`, `long-transaction`: ";
+    assert!(not_applicable(&asked).unwrap().starts_with(names));
+    assert_eq!(not_applicable(&plan()), None);
 }
 
 #[test]
 fn the_same_seed_gives_the_same_data() {
     let end = |seed| {
-        let mut bench = Bench::ready(Options { seed, ..options() });
+        let mut bench = Bench::with_seed(&plan(), seed);
+        bench.step(LOAD, u64::MAX);
+        bench.step(INDEX, u64::MAX);
         bench.step(WRITE, 30);
         bench.memory.map().clone()
     };

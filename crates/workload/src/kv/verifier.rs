@@ -8,7 +8,7 @@ use super::data::{Data, Fault, Mistake};
 use super::history::History;
 
 /// Notes what a reader reads.
-pub(super) struct Witness {
+pub(super) struct ReadVerifier {
     pub(super) data: Arc<Data>,
     history: Arc<History>,
     /// The current step, if it has a writer.
@@ -26,7 +26,7 @@ pub(super) struct Witness {
     seen_end: Cell<u64>,
 }
 
-impl Witness {
+impl ReadVerifier {
     pub(super) fn new(
         data: &Arc<Data>,
         history: &Arc<History>,

@@ -1,0 +1,527 @@
+//! The metrics: what each is called, its unit, its decimals, which way is better, and where it is shown. A new metric is
+//! a row here, its formula in `analysis`, and a line in `docs/metrics.md`, against which a test holds this table.
+
+/// A figure of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Metric {
+    /// Its name: the key in JSON, and what it is called wherever there is room.
+    pub name: &'static str,
+    /// Its name in narrow columns.
+    pub head: &'static str,
+    /// Its unit, with what it is divided by; empty where it is a number of something.
+    pub unit: &'static str,
+    /// Its decimals.
+    pub decimals: Decimals,
+    /// Which way is better.
+    pub better: Better,
+    /// The section of `docs/metrics.md` that has its formula.
+    pub section: Section,
+    /// The steps that it is about.
+    pub steps: Steps,
+    /// Its column in exported tables, whose names end in the unit.
+    pub column: &'static str,
+}
+
+/// Which values of a metric are the better ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// Rates of what clients asked for, hits of a cache, and the processors' frequency.
+    More,
+    /// Costs: work that the host or the engine did, space, debt, time.
+    Less,
+}
+
+/// Which steps a metric is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Steps {
+    /// All: where it is missing, it is not applicable.
+    All,
+    /// Certain sorts: nothing is missing in the others.
+    Certain,
+}
+
+/// Sections of `docs/metrics.md`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Section {
+    /// What was done.
+    Throughput,
+    /// Of all processors.
+    Host,
+    /// Whose processor time it was.
+    ClientServer,
+    /// Where an operation's time goes.
+    Time,
+    /// Of the devices.
+    InputOutput,
+    /// How often commits were made durable.
+    Durability,
+    /// What the devices wrote beside what was asked for.
+    Writes,
+    /// Work that was put off.
+    Debt,
+    /// Log-structured merge trees.
+    Lsm,
+    /// Of files and memory.
+    Sizes,
+    /// How long operations took.
+    Response,
+}
+
+impl Section {
+    /// Returns its heading.
+    pub const fn heading(self) -> &'static str {
+        match self {
+            Self::Throughput => "Throughput",
+            Self::Host => "Cost per operation, whole host",
+            Self::ClientServer => "Cost per operation, client and server",
+            Self::Time => "The time of an operation",
+            Self::InputOutput => "Input and output",
+            Self::Durability => "Durability",
+            Self::Writes => "Write amplification",
+            Self::Debt => "Debt",
+            Self::Lsm => "LSM trees",
+            Self::Sizes => "Sizes",
+            Self::Response => "Response time",
+        }
+    }
+}
+
+/// How many decimals a figure gets: as the field prints it, but never so few that a small figure becomes 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decimals {
+    /// None: things that are whole.
+    Whole,
+    /// One: megabytes, percent.
+    One,
+    /// Two: how many times as much as there was to do.
+    Two,
+    /// Three: seconds.
+    Milliseconds,
+    /// Three digits of a small rate count.
+    Rate,
+    /// Reads, kilobytes or context switches per operation.
+    PerOperation,
+    /// Fewer for longer times.
+    Microseconds,
+    /// Fewer for larger sizes.
+    Gigabytes,
+}
+
+impl Decimals {
+    /// Returns the decimals of a column that holds `values`: one number for all of them, so that they line up.
+    pub fn of(self, values: impl IntoIterator<Item = f64>) -> usize {
+        let least = values
+            .into_iter()
+            .map(f64::abs)
+            .filter(|value| *value > 0.0)
+            .fold(f64::INFINITY, f64::min);
+        match self {
+            Self::Rate if least >= 10.0 => 0,
+            // As many as a full scan of a large table needs.
+            Self::Rate => (2.0 - least.max(1e-4).log10().floor()) as usize,
+            Self::Whole => 0,
+            Self::One => 1,
+            Self::Two => 2,
+            Self::Milliseconds => 3,
+            // As in the field, and more where that would hide all of a figure.
+            Self::PerOperation if least >= 0.001 => 3,
+            Self::PerOperation => 5,
+            Self::Microseconds if least >= 100.0 => 0,
+            Self::Microseconds => 1 + usize::from(least < 10.0),
+            Self::Gigabytes if least >= 10.0 => 1,
+            Self::Gigabytes => 3,
+        }
+    }
+}
+
+macro_rules! metrics {
+    ($($name:literal $head:literal $unit:literal $decimals:ident $better:ident $section:ident $steps:ident $column:literal;)*) => {
+        /// All metrics, in the order of exported columns: those of the field in its order, then what it does not have.
+        pub const METRICS: &[Metric] = &[$(Metric {
+            name: $name,
+            head: $head,
+            unit: $unit,
+            decimals: Decimals::$decimals,
+            better: Better::$better,
+            section: Section::$section,
+            steps: Steps::$steps,
+            column: $column,
+        }),*];
+    };
+}
+
+metrics! {
+    "ips"                            "ips"                 "rows/s"     Rate         More Throughput   All     "ips_rows_per_s";
+    "dps"                            "dps"                 "rows/s"     Rate         More Throughput   All     "dps_rows_per_s";
+    "qps"                            "qps"                 "/s"         Rate         More Throughput   All     "qps_per_s";
+    "rps"                            "rps"                 "/s"         Rate         Less InputOutput  All     "rps_per_s";
+    "rmbps"                          "rmbps"               "MB/s"       One          Less InputOutput  All     "rmbps_mib_per_s";
+    "wps"                            "wps"                 "/s"         Rate         Less InputOutput  All     "wps_per_s";
+    "wmbps"                          "wmbps"               "MB/s"       One          Less InputOutput  All     "wmbps_mib_per_s";
+    "rpq"                            "rpq"                 "/op"        PerOperation Less InputOutput  All     "rpq_per_op";
+    "rkbpq"                          "rkbpq"               "KB/op"      PerOperation Less InputOutput  All     "rkbpq_kib_per_op";
+    "wpi"                            "wpi"                 "/row"       PerOperation Less InputOutput  All     "wpi_per_insert";
+    "wkbpi"                          "wkbpi"               "KB/row"     PerOperation Less InputOutput  All     "wkbpi_kib_per_insert";
+    "csps"                           "csps"                "/s"         Rate         Less Host         All     "csps_per_s";
+    "cpups"                          "cpups"               "%"          One          Less Host         All     "cpups_pct";
+    "cspq"                           "cspq"                "/op"        PerOperation Less Host         All     "cspq_per_op";
+    "cpupq"                          "cpupq"               "us/op"      Microseconds Less Host         All     "cpupq_us_per_op";
+    "dbgb1"                          "dbgb1"               "GB"         Gigabytes    Less Sizes        All     "dbgb1_gib";
+    "dbgb2"                          "dbgb2"               "GB"         Gigabytes    Less Sizes        All     "dbgb2_gib";
+    "rss"                            "rss"                 "GB"         Gigabytes    Less Sizes        All     "rss_gib";
+    "maxop"                          "maxop"               "s"          Milliseconds Less Response     All     "maxop_s";
+    "p50"                            "p50"                 "/s"         Rate         More Throughput   All     "p50_rate_per_s";
+    "p99"                            "p99"                 "/s"         Rate         More Throughput   All     "p99_rate_per_s";
+    "cpu/o"                          "cpu/o"               ""           Microseconds Less Host         All     "cpu/o_pct_s_per_op";
+    "cs/o"                           "cs/o"                "/op"        PerOperation Less Host         All     "cs/o_per_op";
+    "r/o"                            "r/o"                 "/op"        PerOperation Less InputOutput  All     "r/o_per_op";
+    "rKB/o"                          "rKB/o"               "KB/op"      PerOperation Less InputOutput  All     "rKB/o_kib_per_op";
+    "wKB/o"                          "wKB/o"               "KB/op"      PerOperation Less InputOutput  All     "wKB/o_kib_per_op";
+    "o/s"                            "o/s"                 "/s"         Rate         More Throughput   All     "o/s_per_s";
+    "krows_sec"                      "scanned"             "Krows/s"    Rate         More Throughput   Certain "krows_sec";
+    "rows/event"                     "deleted"             "rows/event" PerOperation More Throughput   Certain "rows/event";
+    "others%"                        "others"              "% of CPUs"  One          Less ClientServer All     "others_pct";
+    "cpu_mhz"                        "clock"               "MHz"        Whole        More ClientServer Certain "cpu_mhz";
+    "client_cpu_us_per_op"           "client_cpu"          "us/op"      Microseconds Less ClientServer All     "client_cpu_us_per_op";
+    "server_cpu_us_per_op"           "server_cpu"          "us/op"      Microseconds Less ClientServer All     "server_cpu_us_per_op";
+    "op_time_us"                     "time"                "us/op"      Rate         Less Time         All     "op_time_us";
+    "op_client_cpu_us"               "client_cpu"          "us/op"      Rate         Less Time         All     "op_client_cpu_us";
+    "op_server_cpu_us"               "server_cpu"          "us/op"      Rate         Less Time         All     "op_server_cpu_us";
+    "op_cpu_wait_us"                 "cpu_wait"            "us/op"      Rate         Less Time         All     "op_cpu_wait_us";
+    "op_steal_us"                    "steal"               "us/op"      Rate         Less Time         All     "op_steal_us";
+    "op_read_us"                     "reads"               "us/op"      Rate         Less Time         All     "op_read_us";
+    "op_write_us"                    "writes"              "us/op"      Rate         Less Time         All     "op_write_us";
+    "op_fsync_us"                    "fsyncs"              "us/op"      Rate         Less Time         All     "op_fsync_us";
+    "op_lock_us"                     "locks"               "us/op"      Rate         Less Time         All     "op_lock_us";
+    "op_handover_us"                 "handover"            "us/op"      Rate         Less Time         All     "op_handover_us";
+    "op_overlap_us"                  "overlap"             "us/op"      Rate         Less Time         All     "op_overlap_us";
+    "op_rest_us"                     "unexplained"         "us/op"      Rate         Less Time         All     "op_rest_us";
+    "op_rest%"                       "unexplained"         "% of time"  One          Less Time         All     "op_rest_pct";
+    "own_cpu_us_per_op"              "own_cpu"             "us/op"      Microseconds Less ClientServer All     "own_cpu_us_per_op";
+    "background_cpu_us_per_op"       "background_cpu"      "us/op"      Microseconds Less Time         All     "background_cpu_us_per_op";
+    "instructions_per_op"            "instructions"        "/op"        Rate         Less ClientServer Certain "instructions_per_op";
+    "own_read_kb_per_op"             "own_read"            "KB/op"      Rate         Less Time         All     "own_read_kb_per_op";
+    "own_write_kb_per_op"            "own_write"           "KB/op"      Rate         Less Time         All     "own_write_kb_per_op";
+    "client_cpu_us_per_row_inserted" "client_cpu"          "us/insert"  Microseconds Less ClientServer Certain "client_cpu_us_per_row_inserted";
+    "client_cpu_us_per_row_deleted"  "client_cpu"          "us/delete"  Microseconds Less ClientServer Certain "client_cpu_us_per_row_deleted";
+    "client_cpu_us_per_query"        "client_cpu"          "us/query"   Microseconds Less ClientServer Certain "client_cpu_us_per_query";
+    "client_cpu_us_per_read"         "client_cpu"          "us/read"    Microseconds Less ClientServer Certain "client_cpu_us_per_read";
+    "client_cpu_us_per_write"        "client_cpu"          "us/write"   Microseconds Less ClientServer Certain "client_cpu_us_per_write";
+    "fsyncs_per_commit"              "fsyncs"              "/commit"    PerOperation Less Durability   All     "fsyncs_per_commit";
+    "log_fsyncs_per_commit"          "log_fsyncs"          "/commit"    PerOperation Less Durability   All     "log_fsyncs_per_commit";
+    "data_fsyncs_per_commit"         "data_fsyncs"         "/commit"    PerOperation Less Durability   All     "data_fsyncs_per_commit";
+    "binlog_syncs_per_commit"        "binlog_syncs"        "/commit"    PerOperation Less Durability   All     "binlog_syncs_per_commit";
+    "flushes_per_commit"             "disk_flushes"        "/commit"    PerOperation Less Durability   All     "flushes_per_commit";
+    "write_amplification"            "write_amp"           "B/B"        One          Less Writes       All     "write_amplification";
+    "debt_dead_rows"                 "dead_rows"           ""           Whole        Less Debt         All     "debt_dead_rows";
+    "debt_history_list"              "history_list"        ""           Whole        Less Debt         All     "debt_history_list";
+    "debt_dirty_mb"                  "dirty"               "MB"         One          Less Debt         All     "debt_dirty_mb";
+    "debt_redo_mb"                   "redo"                "MB"         One          Less Debt         All     "debt_redo_mb";
+    "debt_compaction_mb"             "compaction"          "MB"         One          Less Debt         All     "debt_compaction_mb";
+    "mb_sec"                         "mb_sec"              "MB/s"       One          More Lsm          All     "mb_sec_mib_per_s";
+    "lsm_sz"                         "lsm_sz"              "GB"         Gigabytes    Less Lsm          All     "lsm_sz_gib";
+    "blob_sz"                        "blob_sz"             "GB"         Gigabytes    Less Lsm          All     "blob_sz_gib";
+    "c_wgb"                          "c_wgb"               "GB"         Gigabytes    Less Lsm          All     "c_wgb_gib";
+    "w_amp"                          "w_amp"               "B/B"        Two          Less Lsm          All     "w_amp_bytes_per_byte";
+    "c_mbps"                         "c_mbps"              "MB/s"       One          Less Lsm          All     "c_mbps_mib_per_s";
+    "c_wsecs"                        "c_wsecs"             "s"          One          Less Lsm          All     "c_wsecs_s";
+    "c_csecs"                        "c_csecs"             "s"          One          Less Lsm          All     "c_csecs_s";
+    "b_rgb"                          "b_rgb"               "GB"         Gigabytes    Less Lsm          All     "b_rgb_gib";
+    "b_wgb"                          "b_wgb"               "GB"         Gigabytes    Less Lsm          All     "b_wgb_gib";
+    "usec_op"                        "usec_op"             "us"         Microseconds Less Lsm          All     "usec_op_us_per_op";
+    "uptime"                         "uptime"              "s"          One          Less Lsm          All     "uptime_s";
+    "stall%"                         "stall%"              "%"          One          Less Lsm          All     "stall_pct";
+    "Nstall"                         "Nstall"              ""           Whole        Less Lsm          All     "Nstall_count";
+    "u_cpu"                          "u_cpu"               "s"          One          Less Lsm          All     "u_cpu_s";
+    "s_cpu"                          "s_cpu"               "s"          One          Less Lsm          All     "s_cpu_s";
+    "stall_s"                        "stall_s"             "s"          Milliseconds Less Lsm          All     "stall_s";
+    "flush_gb"                       "flush_gb"            "GB"         Gigabytes    Less Lsm          All     "flush_gb";
+    "compaction_write_gb"            "compaction_write_gb" "GB"         Gigabytes    Less Lsm          All     "compaction_write_gb";
+    "compaction_read_gb"             "compaction_read_gb"  "GB"         Gigabytes    Less Lsm          All     "compaction_read_gb";
+    "wal_gb"                         "wal_gb"              "GB"         Gigabytes    Less Lsm          All     "wal_gb";
+    "wal_amp"                        "wal_amp"             "B/B"        Two          Less Lsm          All     "wal_amp_bytes_per_byte";
+    "r_amp"                          "r_amp"               "blocks/key" Two          Less Lsm          All     "r_amp_blocks_per_key";
+    "s_amp"                          "s_amp"               "B/B"        Two          Less Lsm          All     "s_amp_bytes_per_byte";
+    "cache_hit%"                     "cache_hit%"          "%"          One          More Lsm          All     "cache_hit_pct";
+    "pending_max_mb"                 "pending_max_mb"      "MB"         One          Less Lsm          All     "pending_max_mb";
+    "l0_files_begin"                 "l0_files_begin"      ""           Whole        Less Lsm          All     "l0_files_begin_count";
+    "l0_files"                       "l0_files"            ""           Whole        Less Lsm          All     "l0_files_count";
+    "l0_files_max"                   "l0_files_max"        ""           Whole        Less Lsm          All     "l0_files_max_count";
+    "levels_begin"                   "levels_begin"        ""           Whole        Less Lsm          All     "levels_begin_count";
+    "levels"                         "levels"              ""           Whole        Less Lsm          All     "levels_count";
+    "lsm_files"                      "lsm_files"           ""           Whole        Less Lsm          All     "lsm_files_count";
+    "memtable_max_mb"                "memtable_max_mb"     "MB"         One          Less Lsm          All     "memtable_max_mb";
+    "memtable_mb"                    "memtable_mb"         "MB"         One          Less Lsm          All     "memtable_mb";
+    "cache_mb"                       "cache_mb"            "MB"         One          Less Lsm          All     "cache_mb";
+    "c_wgb_settled"                  "c_wgb_settled"       "GB"         Gigabytes    Less Lsm          All     "c_wgb_settled_gib";
+    "w_amp_settled"                  "w_amp_settled"       "B/B"        Two          Less Lsm          All     "w_amp_settled_bytes_per_byte";
+    "c_wsecs_settled"                "c_wsecs_settled"     "s"          One          Less Lsm          All     "c_wsecs_settled_s";
+    "c_csecs_settled"                "c_csecs_settled"     "s"          One          Less Lsm          All     "c_csecs_settled_s";
+}
+
+/// How many of [`METRICS`] are the field's own: its summaries show these, in this order.
+pub const FIELD_COUNT: usize = 21;
+
+impl Metric {
+    /// Returns the metric of a name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        METRICS.iter().find(|metric| metric.name == name)
+    }
+
+    /// Returns the head of its column in a table: its name and unit, one above the other.
+    pub fn headed(&self) -> String {
+        format!("{}\n{}", self.head, self.unit)
+            .trim_end()
+            .to_owned()
+    }
+}
+
+/// Metrics that a table shows, in its order, each with the head of its column; an empty one is [`Metric::headed`].
+pub type Columns = [(&'static str, &'static str)];
+
+/// What an operation costs, and what that is to be read by. The host's CPU is `cpupq`: client and server are parts of it.
+pub const COSTS: &Columns = &[
+    ("client_cpu_us_per_op", ""),
+    ("server_cpu_us_per_op", ""),
+    ("own_cpu_us_per_op", ""),
+    ("instructions_per_op", ""),
+    ("cpupq", "host_cpu\nus/op"),
+    ("cs/o", ""),
+    ("r/o", ""),
+    ("rKB/o", ""),
+    ("wKB/o", ""),
+    ("client_cpu_us_per_row_inserted", ""),
+    ("client_cpu_us_per_row_deleted", ""),
+    ("client_cpu_us_per_query", ""),
+    ("client_cpu_us_per_read", ""),
+    ("client_cpu_us_per_write", ""),
+    ("krows_sec", ""),
+    ("rows/event", ""),
+    ("others%", ""),
+    ("cpu_mhz", ""),
+];
+
+/// What a query of each test costs the host. The field's `cpu/o` is in percent of the machine, which no two hosts share:
+/// here it is in CPU time.
+pub const COSTS_OF_TESTS: &Columns = &[
+    ("cpupq", "cpu/o\nus"),
+    ("cs/o", "cs/o\n"),
+    ("r/o", "r/o\n"),
+    ("rKB/o", "rKB/o\nKB"),
+    ("wKB/o", "wKB/o\nKB"),
+    ("o/s", "o/s\n/s"),
+];
+
+/// What is compared beside throughput, where nobody asks for anything else, in the Insert Benchmark.
+pub const COMPARED_OF_INSERT: [&str; 10] = [
+    "cpupq",
+    "client_cpu_us_per_op",
+    "server_cpu_us_per_op",
+    "cs/o",
+    "rpq",
+    "rkbpq",
+    "wpi",
+    "wkbpi",
+    "fsyncs_per_commit",
+    "w_amp",
+];
+/// The same in other workloads.
+pub const COMPARED: [&str; 9] = [
+    "cpupq",
+    "client_cpu_us_per_op",
+    "server_cpu_us_per_op",
+    "cs/o",
+    "r/o",
+    "rKB/o",
+    "wKB/o",
+    "fsyncs_per_commit",
+    "w_amp",
+];
+
+/// The metrics that each say by themselves whether a target got faster or slower, beside throughput, and what they are
+/// called in sentences.
+pub const JUDGED: [(&str, &str); 2] = [
+    ("own_cpu_us_per_op", "own CPU per operation"),
+    ("instructions_per_op", "instructions per operation"),
+];
+
+/// What a log-structured merge tree wrote and read beside what was asked for.
+pub const LSM_WORK: &Columns = &[
+    ("w_amp", ""),
+    ("w_amp_settled", "w_amp, B/B\nsettled"),
+    ("wal_amp", ""),
+    ("r_amp", ""),
+    ("s_amp", ""),
+    ("flush_gb", "flush\nGB"),
+    ("compaction_write_gb", "comp_write\nGB"),
+    ("compaction_read_gb", "comp_read\nGB"),
+    ("wal_gb", "wal\nGB"),
+    ("c_wgb_settled", "c_wgb, GB\nsettled"),
+    ("c_wsecs", ""),
+    ("c_wsecs_settled", "c_wsecs, s\nsettled"),
+    ("c_csecs", ""),
+    ("c_csecs_settled", "c_csecs, s\nsettled"),
+    ("cache_hit%", "cache_hit\n%"),
+];
+
+/// Of these what says something of a step in which nothing was written, flushed or compacted.
+pub const LSM_WORK_IDLE: &Columns = &[("r_amp", ""), ("s_amp", ""), ("cache_hit%", "cache_hit\n%")];
+
+/// How such a tree held writes up.
+pub const LSM_STALLS: &Columns = &[("stall_s", "stall\ns"), ("stall%", ""), ("Nstall", "")];
+
+/// Such a tree at both ends of a step.
+pub const LSM_STATE: &Columns = &[
+    ("pending_max_mb", "pending, MB\nmost"),
+    ("debt_compaction_mb", "pending, MB\nend"),
+    ("l0_files_begin", "L0 files\nbegin"),
+    ("l0_files_max", "L0 files\nmost"),
+    ("l0_files", "L0 files\nend"),
+    ("levels_begin", "levels\nbegin"),
+    ("levels", "levels\nend"),
+    ("lsm_files", "files\nend"),
+    ("memtable_max_mb", "memtable, MB\nmost"),
+    ("memtable_mb", "memtable, MB\nend"),
+    ("cache_mb", "cache, MB\nend"),
+];
+
+/// The columns of db_bench's summaries in their order, under their heads; `service_us_...` are percentiles of the step's
+/// service times.
+pub const LSM_SUMMARY: &Columns = &[
+    ("o/s", "ops_sec"),
+    ("mb_sec", "mb_sec"),
+    ("lsm_sz", "lsm_sz"),
+    ("blob_sz", "blob_sz"),
+    ("c_wgb", "c_wgb"),
+    ("w_amp", "w_amp"),
+    ("c_mbps", "c_mbps"),
+    ("c_wsecs", "c_wsecs"),
+    ("c_csecs", "c_csecs"),
+    ("b_rgb", "b_rgb"),
+    ("b_wgb", "b_wgb"),
+    ("usec_op", "usec_op"),
+    ("service_us_p50", "p50"),
+    ("service_us_p99", "p99"),
+    ("service_us_p99_9", "p99.9"),
+    ("service_us_p99_99", "p99.99"),
+    ("service_us_max", "pmax"),
+    ("uptime", "uptime"),
+    ("stall%", "stall%"),
+    ("Nstall", "Nstall"),
+    ("u_cpu", "u_cpu"),
+    ("s_cpu", "s_cpu"),
+    ("rss", "rss"),
+];
+
+/// Of these what counts the wait for compaction, in steps that have one.
+pub const LSM_SETTLED: [(&str, &str); 4] = [
+    ("c_wgb", "c_wgb_settled"),
+    ("w_amp", "w_amp_settled"),
+    ("c_wsecs", "c_wsecs_settled"),
+    ("c_csecs", "c_csecs_settled"),
+];
+
+/// What stands beside throughput in the format of Go's benchmarks: the metric, its unit there, and how many of that one
+/// is. benchstat knows `ns` and `B`, and writes them with the prefix that fits.
+pub const GO_BENCHMARKS: [(&str, &str, f64); 13] = [
+    ("cpupq", "cpu-ns/op", 1e3),
+    ("client_cpu_us_per_op", "client-cpu-ns/op", 1e3),
+    ("server_cpu_us_per_op", "server-cpu-ns/op", 1e3),
+    ("cs/o", "switches/op", 1.0),
+    ("r/o", "reads/op", 1.0),
+    ("rKB/o", "read-B/op", 1024.0),
+    ("wpi", "writes/row", 1.0),
+    ("wKB/o", "written-B/op", 1024.0),
+    ("fsyncs_per_commit", "fsyncs/commit", 1.0),
+    ("w_amp", "write-amp", 1.0),
+    ("stall%", "stall-pct", 1.0),
+    ("dbgb1", "data-B", 1_073_741_824.0),
+    ("rss", "rss-B", 1_073_741_824.0),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// The metrics of `docs/metrics.md`: each name with the sections that have a formula of it.
+    fn documented() -> BTreeMap<&'static str, Vec<&'static str>> {
+        let mut documented: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        let (mut section, mut is_table) = ("", false);
+        for line in include_str!("../../../docs/metrics.md").lines() {
+            if line.starts_with('#') {
+                section = line.trim_start_matches(['#', ' ']);
+            }
+            is_table = line.starts_with("| metric |") || is_table && line.starts_with('|');
+            let name = line
+                .strip_prefix("| `")
+                .and_then(|rest| rest.split_once("` |"));
+            if let Some((name, _)) = name.filter(|_| is_table) {
+                documented.entry(name).or_default().push(section);
+            }
+        }
+        documented
+    }
+
+    #[test]
+    fn every_metric_is_documented_and_every_documented_one_is_known() {
+        let documented = documented();
+        for metric in METRICS {
+            let sections = documented.get(metric.name).cloned().unwrap_or_default();
+            assert!(
+                sections.contains(&metric.section.heading()),
+                "{}: {sections:?}",
+                metric.name
+            );
+        }
+        for name in documented.keys() {
+            assert!(Metric::named(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_and_columns_are_unique() {
+        for (at, metric) in METRICS.iter().enumerate() {
+            let mut others = METRICS[..at].iter();
+            assert!(others.all(|it| it.name != metric.name && it.column != metric.column));
+            assert!(!metric.column.contains('%'), "{}", metric.column);
+        }
+    }
+
+    #[test]
+    fn tables_show_known_metrics() {
+        let tables = [
+            COSTS,
+            COSTS_OF_TESTS,
+            &JUDGED,
+            LSM_WORK,
+            LSM_WORK_IDLE,
+            LSM_STALLS,
+            LSM_STATE,
+            LSM_SUMMARY,
+            &LSM_SETTLED,
+        ];
+        let shown = tables.iter().flat_map(|table| table.iter());
+        let names = shown.map(|(name, _)| *name);
+        let compared = COMPARED_OF_INSERT.into_iter().chain(COMPARED);
+        let exported = GO_BENCHMARKS.into_iter().map(|(name, ..)| name);
+        for name in names.chain(compared).chain(exported) {
+            assert!(
+                Metric::named(name).is_some() || name.starts_with("service_us_"),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_column_with_a_small_rate_gets_decimals() {
+        assert_eq!(Decimals::Rate.of([12_345.6, 99.0]), 0);
+        assert_eq!(Decimals::Rate.of([12_345.6, 0.0]), 0);
+        assert_eq!(Decimals::Microseconds.of([2.5, 300.0]), 2);
+        assert_eq!(Decimals::Microseconds.of([]), 0);
+        assert_eq!(Decimals::PerOperation.of([0.0, 0.25]), 3);
+        assert_eq!(Decimals::PerOperation.of([0.0, 0.000_31]), 5);
+        assert_eq!(Decimals::PerOperation.of([0.0]), 3);
+    }
+}

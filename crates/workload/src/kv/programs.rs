@@ -1,0 +1,286 @@
+//! What each connection of the key-value sequence does.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use engine::{Direction, Error, KeyValueSession, Outcome, Scan, View};
+use plan::KvRead;
+
+use super::data::{self, Choices, Data, Fault, Version};
+use super::verifier::ReadVerifier;
+use crate::{Kind, Next, Program, Random};
+
+/// One entry is written.
+const PUT: Kind = Kind("put");
+/// The value of one key is read.
+const GET: Kind = Kind("get");
+/// The values of several keys are read at once.
+const MULTIGET: Kind = Kind("multiget");
+/// A seek, and the entries that follow.
+const SCAN: Kind = Kind("scan");
+
+/// No outcome has so many rows: what is expected when a value is wrong.
+const NONE_IS_RIGHT: (u64, u64) = (u64::MAX, u64::MAX);
+
+/// Writes keys: all in their order, or random ones.
+pub(super) struct Writer<S> {
+    session: S,
+    data: Arc<Data>,
+    /// The entry that is about to be written.
+    key: Vec<u8>,
+    value: Vec<u8>,
+    /// Which keys it overwrites; `None`: it loads all of them.
+    choices: Option<Choices>,
+    /// The version that it writes next.
+    version: Version,
+    /// Writes to do; `None`: until the step ends.
+    quota: Option<u64>,
+    /// Writes that succeeded.
+    written: u64,
+}
+
+/// What a writer did.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wrote {
+    pub(super) is_load: bool,
+    /// Writes begun.
+    pub(super) begun: u64,
+    /// Writes that succeeded.
+    pub(super) written: u64,
+}
+
+impl<S> Writer<S> {
+    /// One that loads all keys in a step.
+    pub(super) fn loader(session: S, data: &Arc<Data>, step: u32) -> Self {
+        Self {
+            key: data.key_buffer(),
+            value: data.value_buffer(),
+            data: Arc::clone(data),
+            choices: None,
+            version: Version {
+                step,
+                writer: 0,
+                sequence: 0,
+            },
+            quota: Some(data.keys),
+            written: 0,
+            session,
+        }
+    }
+
+    /// The writer of that number among those that overwrite random keys in a step.
+    pub(super) fn new(
+        session: S,
+        data: &Arc<Data>,
+        step: u32,
+        writer: u32,
+        quota: Option<u64>,
+    ) -> Self {
+        let mut one = Self::loader(session, data, step);
+        one.version.writer = writer;
+        one.choices = Some(data.choices(step, writer));
+        one.quota = quota;
+        one
+    }
+}
+
+impl<S: KeyValueSession> Program for Writer<S> {
+    fn kinds(&self) -> &'static [Kind] {
+        &[PUT]
+    }
+
+    fn begin(&mut self) {
+        self.session.enter_thread();
+    }
+
+    fn prepare(&mut self) -> Next {
+        let sequence = self.version.sequence;
+        if self.quota == Some(sequence) {
+            return Next::Done;
+        }
+        let number = match &self.choices {
+            None => sequence,
+            Some(choices) => choices.get(sequence),
+        };
+        self.data.set_key(number, &mut self.key);
+        self.data.set_value(number, self.version, &mut self.value);
+        self.version.sequence += 1;
+        Next::Ready(0)
+    }
+
+    fn execute(&mut self) -> Result<Outcome, Error> {
+        self.session.put(&self.key, &self.value)?;
+        self.written += 1;
+        Ok(Outcome {
+            rows: 1,
+            value: None,
+        })
+    }
+
+    fn expected_rows(&self) -> (u64, u64) {
+        (1, 1)
+    }
+
+    fn account(&mut self, _: u64) -> Result<Box<dyn Any>, Error> {
+        Ok(Box::new(Wrote {
+            is_load: self.choices.is_none(),
+            begun: self.version.sequence,
+            written: self.written,
+        }))
+    }
+}
+
+/// Reads random keys, or from a random key on.
+pub(super) struct Reader<S> {
+    session: S,
+    read: KvRead,
+    random: Random,
+    verifier: ReadVerifier,
+    /// The keys of an operation, one after the other: one, but for a read of several.
+    keys: Vec<u8>,
+    numbers: Vec<u64>,
+    /// Entries of a scan at most.
+    scan_length: u64,
+    /// Rows that there are for the operation to read.
+    expected: u64,
+    /// Which of them is sampled.
+    sampled: Option<u64>,
+}
+
+impl<S: KeyValueSession> Reader<S> {
+    pub(super) fn new(
+        session: S,
+        plan: &plan::Kv,
+        read: KvRead,
+        random: Random,
+        verifier: ReadVerifier,
+    ) -> Self {
+        let count = match read {
+            KvRead::MultiGet => plan.multiget_keys as usize,
+            KvRead::Get | KvRead::Forward | KvRead::Reverse => 1,
+        };
+        Self {
+            session,
+            read,
+            random,
+            keys: verifier.data.key_buffer().repeat(count),
+            numbers: vec![0; count],
+            scan_length: plan.scan_length.into(),
+            expected: count as u64,
+            sampled: None,
+            verifier,
+        }
+    }
+
+    #[inline]
+    fn get(&mut self) -> Result<u64, Error> {
+        let value = self.session.get(&self.keys)?;
+        let is_sampled = self.sampled.is_some();
+        Ok(self.verifier.see(self.numbers[0], value, is_sampled).into())
+    }
+
+    #[inline]
+    fn multi_get(&mut self) -> Result<u64, Error> {
+        let key_size = self.verifier.data.key_size;
+        self.session.multi_get(self.keys.chunks_exact(key_size))?;
+        let mut rows = 0;
+        for (index, &number) in self.numbers.iter().enumerate() {
+            let value = self.session.found(index);
+            let is_sampled = self.sampled == Some(index as u64);
+            rows += u64::from(self.verifier.see(number, value, is_sampled));
+        }
+        Ok(rows)
+    }
+
+    #[inline]
+    fn scan(&mut self, direction: Direction) -> Result<u64, Error> {
+        let scan = Scan {
+            from: &self.keys,
+            direction,
+            limit: self.scan_length,
+            view: View::Now,
+            // Each entry has to be the next number's, which says more.
+            verifies_order: false,
+        };
+        let (mut index, mut rows) = (0, 0);
+        let (verifier, sampled) = (&mut self.verifier, self.sampled.unwrap_or(u64::MAX));
+        let sizes = (verifier.data.key_size, verifier.data.value_size);
+        let step = match direction {
+            Direction::Forward => 1,
+            Direction::Reverse => u64::MAX,
+        };
+        let mut number = self.numbers[0];
+        let scanned = self.session.scan(scan, |key, value| {
+            // All keys exist: each entry is the next number's.
+            let is_next = data::number_of(key) == Some(number);
+            if is_next && (key.len(), value.len()) == sizes && index != sampled {
+                rows += 1;
+            } else if verifier.data.is_key(number, key) {
+                rows += u64::from(verifier.see(number, Some(value), index == sampled));
+            } else {
+                verifier.note(number, Fault::OutOfPlace);
+            }
+            index += 1;
+            number = number.wrapping_add(step);
+        })?;
+        if scanned.entries < self.expected {
+            self.verifier.note(number, Fault::Missing);
+        }
+        Ok(rows)
+    }
+}
+
+impl<S: KeyValueSession> Program for Reader<S> {
+    fn kinds(&self) -> &'static [Kind] {
+        match self.read {
+            KvRead::Get => &[GET],
+            KvRead::MultiGet => &[MULTIGET],
+            KvRead::Forward | KvRead::Reverse => &[SCAN],
+        }
+    }
+
+    fn begin(&mut self) {
+        self.session.enter_thread();
+    }
+
+    fn prepare(&mut self) -> Next {
+        let data = &self.verifier.data;
+        let keys = self.keys.chunks_exact_mut(data.key_size);
+        for (number, key) in self.numbers.iter_mut().zip(keys) {
+            *number = self.random.below(data.keys);
+            data.set_key(*number, key);
+        }
+        match self.read {
+            KvRead::Get | KvRead::MultiGet => {}
+            KvRead::Forward => self.expected = self.scan_length.min(data.keys - self.numbers[0]),
+            KvRead::Reverse => self.expected = self.scan_length.min(self.numbers[0] + 1),
+        }
+        let is_sampled = self.verifier.begin(self.random.next_u64());
+        self.sampled = match self.read {
+            KvRead::Get => is_sampled.then_some(0),
+            _ => is_sampled.then(|| self.random.below(self.expected)),
+        };
+        Next::Ready(0)
+    }
+
+    fn execute(&mut self) -> Result<Outcome, Error> {
+        let rows = match self.read {
+            KvRead::Get => self.get(),
+            KvRead::MultiGet => self.multi_get(),
+            KvRead::Forward => self.scan(Direction::Forward),
+            KvRead::Reverse => self.scan(Direction::Reverse),
+        }?;
+        Ok(Outcome { rows, value: None })
+    }
+
+    fn expected_rows(&self) -> (u64, u64) {
+        match self.verifier.holds() {
+            true => (self.expected, self.expected),
+            false => NONE_IS_RIGHT,
+        }
+    }
+
+    fn account(&mut self, _: u64) -> Result<Box<dyn Any>, Error> {
+        Ok(Box::new(self.verifier.verified()))
+    }
+}
