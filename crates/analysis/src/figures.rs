@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use record::{CellKey, Status, StepKind, Warning};
+use record::{CellKey, Role, Status, StepKind, Warning};
 use serde::Serialize;
 
 use crate::{Quality, Remark, Settings, Settled, SlaHistory};
@@ -108,12 +108,18 @@ pub struct Row {
     pub settled: Option<Settled>,
     /// What the engine's counters did in the step: differences of cumulative ones, final values of gauges.
     pub counters: BTreeMap<String, f64>,
+    /// The names of those that count work: more of it for the same load means that something is done in another way.
+    #[serde(skip)]
+    pub work_counters: Vec<String>,
     /// What an fsync took in the data directory when nothing ran there yet, in microseconds: the median of those that the
     /// invocation began with. `None`: not measured, or others started the server, whose files may be elsewhere.
     pub fsync_us: Option<f64>,
-    /// By column of `host.parquet`: the sum of its values over all seconds. Of a cumulative one that is its growth.
+    /// By column of `host.parquet`: the sum of its values over all seconds. Of a cumulative one that is its growth. Left out
+    /// of JSON.
+    #[serde(skip)]
     pub host_sums: BTreeMap<String, f64>,
-    /// Every second, over all clients.
+    /// Every second, over all clients. Left out of JSON: it is long, and in the record as Parquet.
+    #[serde(skip)]
     pub series: Series,
     /// What should be known about it, as was noticed while it ran.
     pub warnings: Vec<Warning>,
@@ -302,6 +308,9 @@ pub struct CounterSeries {
     pub cumulative: bool,
     /// `None`: not sampled.
     pub values: Vec<Option<f64>>,
+    /// What it counts, where that is of use.
+    #[serde(skip)]
+    pub role: Option<Role>,
 }
 
 /// One kind of operation, second by second.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use record::{
-    Cell, CellRef, Counter, HostSeries, RecordError, Run, RunDir, ServerHost, Status, StepReader,
-    StepState, Warning,
+    Cell, CellRef, Counter, HostSeries, RecordError, Role, Run, RunDir, ServerHost, Status,
+    StepReader, StepState, Warning,
 };
 
 use crate::consistency::contradictions;
@@ -275,7 +275,12 @@ fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
     let (mut ops, mut engine) = (OpsReader::default(), CountersReader::default());
     reader.each_interval(|interval| ops.add(interval))?;
     reader.each_counter(|counter| engine.add(counter))?;
-    let series = series::series(step.elapsed_ns, step.clients, ops, &host, engine);
+    let mut series = series::series(step.elapsed_ns, step.clients, ops, &host, engine);
+    for counter in &step.counters_after {
+        if let Some(series) = series.engine.get_mut(&counter.name) {
+            series.role = counter.role;
+        }
+    }
 
     let mut reasons = step.reasons.clone();
     reasons.extend(contradictions(step, &series.ops, &histograms));
@@ -362,6 +367,7 @@ fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
         quality: quality::quality(step, &series, &host, stalled_pct),
         settled: quality::settled(step, &metrics),
         metrics,
+        work_counters: work_counters(step),
         counters,
         fsync_us: fsync_us(record, cell),
         host_sums: host_sums(&series),
@@ -431,6 +437,12 @@ fn counters(before: &[Counter], after: &[Counter]) -> (BTreeMap<String, f64>, Ve
     (figures, begun_anew)
 }
 
+fn work_counters(step: &record::Step) -> Vec<String> {
+    let is_work = |counter: &&Counter| counter.role.is_some_and(Role::is_work);
+    let counters = step.counters_after.iter().filter(is_work);
+    counters.map(|counter| counter.name.clone()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use record::{Build, FsyncLatency, Invocation};
@@ -439,9 +451,8 @@ mod tests {
 
     fn counter(name: &str, value: f64, cumulative: bool) -> Counter {
         Counter {
-            name: name.to_owned(),
-            value,
             cumulative,
+            ..Counter::gauge(name, value)
         }
     }
 

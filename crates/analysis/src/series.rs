@@ -116,7 +116,12 @@ pub(crate) fn series(
                     samples,
                 } = counter;
                 let values = line(cumulative, &samples);
-                (name, CounterSeries { cumulative, values })
+                let series = CounterSeries {
+                    cumulative,
+                    values,
+                    role: None,
+                };
+                (name, series)
             })
             .collect(),
     }

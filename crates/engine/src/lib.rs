@@ -18,6 +18,7 @@ mod catalogue;
 mod data_dir;
 mod dialect;
 mod error;
+mod figures;
 mod key_order;
 mod key_value;
 mod local;
@@ -33,15 +34,16 @@ mod waiting;
 
 pub use catalogue::index_on;
 pub use data_dir::{DataDir, MARKER};
-pub use dialect::{BulkLoad, Dialect, IndexStatements, RangeScan};
+pub use dialect::{BulkLoad, Dialect, RangeScan};
 pub use error::{Error, ErrorClass, SetupError};
 pub use key_order::KeyOrder;
 pub use key_value::{Direction, Durability, KeyFacts, KeyValueSession, Scan, Scanned, View};
 pub use local::log::tail as log_tail;
 pub use local::server::StartOptions;
 pub use running::{
-    Action, Capabilities, Counter, CounterKind, Engine, IndexRows, Needs, Observer, Obstacle,
-    ServerEngine, Setting, SettleLimits, Settled, SqlEngine, Storage, TableFacts,
+    Action, Capabilities, Engine, IndexRows, Needs, Observer, Obstacle, ServerEngine, Setting,
+    SettleLimits, Settled, SqlEngine, Storage, TableFacts,
 };
 pub use schema::{Column, ColumnType, Comparison, Index, Partitions, Table};
 pub use session::{Interrupt, Outcome, ParamType, Rows, Session, Statement};
+pub use words::{Counter, CounterKind, IndexStatements, Role};

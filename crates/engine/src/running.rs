@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use words::Counter;
+
 use crate::limits::Applied;
 use crate::{DataDir, Dialect, Error, Session, SetupError, Table};
 
@@ -41,47 +43,6 @@ pub struct Setting {
     pub value: String,
     /// Where the engine says it came from: `default`, `configuration file`, ...
     pub source: Option<String>,
-}
-
-/// How a counter behaves over time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CounterKind {
-    /// It only grows: a step's figure is the difference.
-    Cumulative,
-    /// It is what it is at that moment.
-    Gauge,
-}
-
-/// One counter of the engine at one moment. The unit is last in its name: `wal_bytes`, `checkpoint_count`,
-/// `dead_rows.pi1`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Counter {
-    /// Its name.
-    pub name: String,
-    /// Its value.
-    pub value: f64,
-    /// How it behaves.
-    pub kind: CounterKind,
-}
-
-impl Counter {
-    /// A counter that only grows.
-    pub fn cumulative(name: impl Into<String>, value: f64) -> Self {
-        Self {
-            name: name.into(),
-            value,
-            kind: CounterKind::Cumulative,
-        }
-    }
-
-    /// A counter that goes up and down.
-    pub fn gauge(name: impl Into<String>, value: f64) -> Self {
-        Self {
-            name: name.into(),
-            value,
-            kind: CounterKind::Gauge,
-        }
-    }
 }
 
 /// Reads an engine's counters on a connection of its own, so that it can run beside the load.

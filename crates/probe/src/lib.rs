@@ -29,5 +29,5 @@ pub use host::{HostFacts, host, host_at};
 pub use sampler::{Sampler, Targets};
 pub use source::Proc;
 pub use storage::storage_size;
-pub use thread_states::{ConnectionState, StateCounts, ThreadStates, WatchedConnection};
+pub use thread_states::{StateCounts, ThreadStates, WatchedConnection};
 pub use warnings::{HostContext, HostWarning, warnings};

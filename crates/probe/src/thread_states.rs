@@ -9,63 +9,12 @@
 
 use std::os::fd::OwnedFd;
 
+use words::ConnectionState;
+
 use crate::Proc;
 
 /// Files read in one sample, at most. More connections take turns.
 const READS_PER_SAMPLE_MAX: usize = 32;
-
-/// What a connection does at one moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConnectionState {
-    /// The thread whose turn it is runs, or could: it has a processor or waits for one.
-    Runnable,
-    /// Client and server are both at work: the server goes on for a while after its reply. Their times overlap here.
-    Overlap,
-    /// It reads a file, or waits for a page of one.
-    Read,
-    /// It writes a file.
-    Write,
-    /// It waits for data to become durable.
-    Fsync,
-    /// It waits for another thread or process: a lock, a latch, a queue, a group commit.
-    Lock,
-    /// Client and server both wait for a message: it is on its way.
-    Handover,
-    /// It sleeps: it is not due yet, or backs off from a lock.
-    Sleep,
-    /// It waits in another system call.
-    Other,
-}
-
-impl ConnectionState {
-    /// All states, in the order of their declaration.
-    pub const ALL: [Self; 9] = [
-        Self::Runnable,
-        Self::Overlap,
-        Self::Read,
-        Self::Write,
-        Self::Fsync,
-        Self::Lock,
-        Self::Handover,
-        Self::Sleep,
-        Self::Other,
-    ];
-
-    /// Returns the state's name in the record.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Runnable => "runnable",
-            Self::Overlap => "overlap",
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Fsync => "fsync",
-            Self::Lock => "lock",
-            Self::Handover => "handover",
-            Self::Sleep => "sleep",
-            Self::Other => "other",
-        }
-    }
-}
 
 /// The threads of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use words::{ConnectionState, Counter};
 
 use crate::CellKey;
 
@@ -540,9 +541,9 @@ pub struct Connection {
     /// The server's thread, in the same time; `None` where there is none of its own on this host, or it is not known.
     #[serde(default)]
     pub server_thread: Option<ServerThread>,
-    /// Samples of its state, taken at random moments, by the state's name; empty where none could be taken.
+    /// Samples of its state, taken at random moments; empty where none could be taken.
     #[serde(default)]
-    pub states: BTreeMap<String, u64>,
+    pub states: BTreeMap<ConnectionState, u64>,
     /// Rows that it inserted, changed, deleted or read.
     pub rows: u64,
     /// Operations that succeeded.
@@ -599,17 +600,6 @@ pub struct Cpu {
     pub server_ns: Option<u64>,
     /// The whole host, user and system.
     pub host_ns: u64,
-}
-
-/// A counter of the engine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Counter {
-    /// Its name; the unit is its last part.
-    pub name: String,
-    /// Its value.
-    pub value: f64,
-    /// It only grows, so that a difference means something.
-    pub cumulative: bool,
 }
 
 /// Sizes of a target's files.

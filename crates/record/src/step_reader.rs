@@ -347,6 +347,8 @@ impl StepReader {
                     name: row.name.to_owned(),
                     value: row.value,
                     cumulative: row.cumulative,
+                    role: None,
+                    rounding: 0.0,
                 },
             });
         })?;

@@ -1,13 +1,20 @@
 //! The vocabulary that the live half and the reading half share: what a recorded counter, setting, metric or cell is
-//! called and means, and how what both halves print is formatted. No dependencies and no I/O.
+//! called and means, and how what both halves print is formatted. No dependencies but serde's derives,
+//! and no I/O.
 
+mod connection;
+mod counter;
 mod cpus;
 pub mod metric;
+mod named;
 mod random;
 mod secret;
 
+pub use connection::ConnectionState;
+pub use counter::{Counter, CounterKind, Role, unit_of};
 pub use cpus::{format_cpus, parse_cpus};
 pub use metric::{Better, Decimals, METRICS, Metric};
+pub use named::IndexStatements;
 pub use random::Random;
 pub use secret::{Secret, mask, redact};
 

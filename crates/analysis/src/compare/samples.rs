@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use record::{CellKey, Status, StepKind};
 
-use super::estimate::Pair;
+use super::mean::Pair;
 use super::metric::{THROUGHPUT, rounding, value};
 use super::{Pairing, Sample};
 use crate::compat::label;

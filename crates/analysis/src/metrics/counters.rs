@@ -1,6 +1,6 @@
-//! Counters of an engine over one step, or over the step and what followed it.
+//! Counters of an engine over one step, or over the step and what followed it, by what they count.
 
-use record::{Counter, Step};
+use record::{Counter, Role, Step};
 
 /// What each cumulative counter did in a step, and what each gauge was at its ends.
 pub(crate) struct Counters<'a> {
@@ -10,83 +10,90 @@ pub(crate) struct Counters<'a> {
 
 impl<'a> Counters<'a> {
     pub(crate) fn of(step: &'a Step) -> Self {
-        Self {
-            before: &step.counters_before,
-            after: &step.counters_after,
-        }
+        Self::between(&step.counters_before, &step.counters_after)
     }
 
-    /// The same until what followed the step was over too; `None` where the record doesn't say.
+    /// Returns those until what followed the step was over too; `None` where that was not read.
     pub(crate) fn to_end(step: &'a Step) -> Option<Self> {
-        (!step.counters_end.is_empty()).then_some(Self {
-            before: &step.counters_before,
-            after: &step.counters_end,
-        })
+        (!step.counters_end.is_empty())
+            .then_some(Self::between(&step.counters_before, &step.counters_end))
     }
 
-    fn find<'c>(counters: &'c [Counter], name: &str) -> Option<&'c Counter> {
-        counters.iter().find(|counter| counter.name == name)
+    pub(crate) fn between(before: &'a [Counter], after: &'a [Counter]) -> Self {
+        Self { before, after }
     }
 
-    /// Growth in the step; `None` if it was not there at both ends, or began anew.
-    pub(crate) fn growth(&self, name: &str) -> Option<f64> {
-        let after = Self::find(self.after, name).filter(|after| after.cumulative)?;
-        let before = Self::find(self.before, name)?;
-        Some(after.value - before.value).filter(|&growth| growth >= 0.0)
+    /// Returns the growth of all counters of a role; `None` without any, or if one was not there at both ends or began
+    /// anew.
+    pub(crate) fn growth(&self, role: Role) -> Option<f64> {
+        let mut of_role = self.labeled(role).peekable();
+        of_role.peek()?;
+        of_role.map(|counter| self.growth_of(counter)).sum()
     }
 
-    /// The same of a counter that a server may do without: then it did nothing.
-    pub(crate) fn growth_if_counted(&self, name: &str) -> Option<f64> {
-        let counted = Self::find(self.after, name).is_some();
-        if counted {
-            self.growth(name)
-        } else {
-            Some(0.0)
-        }
+    /// Returns the growth of one counter.
+    pub(crate) fn growth_of(&self, after: &Counter) -> Option<f64> {
+        let mut before = self.before.iter();
+        let before = before.find(|before| before.name == after.name)?;
+        let grown = after.value - before.value;
+        (after.cumulative && grown >= 0.0).then_some(grown)
     }
 
-    /// What a gauge was when the step had ended.
-    pub(crate) fn gauge(&self, name: &str) -> Option<f64> {
-        Self::find(self.after, name).map(|counter| counter.value)
-    }
-
-    /// What a gauge was when the step began.
-    pub(crate) fn gauge_before(&self, name: &str) -> Option<f64> {
-        Self::find(self.before, name).map(|counter| counter.value)
-    }
-
-    /// The counters of which the name begins so, when the step had ended; each with the rest of its name.
-    pub(crate) fn named(&self, prefix: &str) -> impl Iterator<Item = (&'a str, &'a Counter)> {
-        named(self.after, prefix)
-    }
-
-    /// The same when the step began.
-    pub(crate) fn named_before(
-        &self,
-        prefix: &str,
-    ) -> impl Iterator<Item = (&'a str, &'a Counter)> {
-        named(self.before, prefix)
-    }
-
-    /// A gauge that each table has, over all tables: `dead_rows.pi1`.
-    pub(crate) fn gauge_of_tables(&self, name: &str) -> Option<f64> {
-        let of_table = |counter: &&Counter| {
-            counter
-                .name
-                .strip_prefix(name)
-                .is_some_and(|rest| rest.starts_with('.'))
+    /// Returns by how much the growth of a role may be off since the engine rounds.
+    pub(crate) fn rounding(&self, role: Role) -> f64 {
+        let of = |counters: &[Counter]| -> f64 {
+            of_role(counters, role)
+                .map(|counter| counter.rounding)
+                .sum()
         };
-        let mut tables = self.after.iter().filter(of_table).peekable();
-        tables.peek()?;
-        Some(tables.map(|counter| counter.value).sum())
+        of(self.before) + of(self.after)
+    }
+
+    /// Returns what the gauges of a role were when the step had ended, together.
+    pub(crate) fn gauge(&self, role: Role) -> Option<f64> {
+        sum(self.after, role)
+    }
+
+    /// Returns what they were when the step began.
+    pub(crate) fn gauge_before(&self, role: Role) -> Option<f64> {
+        sum(self.before, role)
+    }
+
+    /// Returns the counters of a role when the step had ended.
+    pub(crate) fn labeled(&self, role: Role) -> impl Iterator<Item = &'a Counter> {
+        of_role(self.after, role)
+    }
+
+    /// Returns the counters of a role when the step began.
+    pub(crate) fn labeled_before(&self, role: Role) -> impl Iterator<Item = &'a Counter> {
+        of_role(self.before, role)
     }
 }
 
-fn named<'a>(
-    counters: &'a [Counter],
-    prefix: &str,
-) -> impl Iterator<Item = (&'a str, &'a Counter)> {
-    counters
-        .iter()
-        .filter_map(move |counter| Some((counter.name.strip_prefix(prefix)?, counter)))
+fn of_role(counters: &[Counter], role: Role) -> impl Iterator<Item = &Counter> {
+    let is_of_role = move |counter: &&Counter| counter.role == Some(role);
+    counters.iter().filter(is_of_role)
+}
+
+fn sum(counters: &[Counter], role: Role) -> Option<f64> {
+    let mut of_role = of_role(counters, role).peekable();
+    of_role.peek()?;
+    Some(of_role.map(|counter| counter.value).sum())
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use record::{Counter, Role};
+    use serde::Deserialize as _;
+    use serde::de::IntoDeserializer as _;
+    use serde::de::value::{Error, StrDeserializer};
+
+    /// A counter whose role is what its name says: `dead_rows.pi1`.
+    pub(crate) fn counter(name: &str, value: f64, cumulative: bool) -> Counter {
+        let word: StrDeserializer<'_, Error> = name.split('.').next().unwrap().into_deserializer();
+        Counter {
+            cumulative,
+            ..Counter::gauge(name, value).with_role(Role::deserialize(word).unwrap())
+        }
+    }
 }

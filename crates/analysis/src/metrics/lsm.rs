@@ -1,11 +1,10 @@
-//! What a log-structured merge tree does beside answering: RocksDB and what is made from it, and MyRocks, as far as it
-//! tells the same. Each formula is explained in `docs/metrics.md`.
+//! What a log-structured merge tree does beside answering. Each formula is explained in `docs/metrics.md`.
 
 mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use record::{HostSeries, Step, StepKind};
+use record::{HostSeries, Role, Step, StepKind};
 
 use super::counters::Counters;
 use super::{GIB, MIB, growth_per_second, over, seconds};
@@ -28,38 +27,36 @@ const COARSE_SHARE: f64 = 0.05;
 
 /// The figures of which more than that may be rounding. Nothing is said of those that are zero.
 fn coarse(step: &Step, tree: &Tree<'_>) -> BTreeSet<&'static str> {
-    let share = |grown: Option<f64>, rounding: Option<f64>| {
-        Some(rounding.unwrap_or(0.0) / grown.filter(|&grown| grown > 0.0)?)
-    };
     // Of what is divided by what was given the shares of both add up.
     let over_given = |tree: &Tree<'_>, of_bytes: Option<f64>| {
-        let of_given = share(ingested_bytes(step, tree), ingested_rounding(step, tree));
+        let of_given = match step.row_bytes_mean {
+            // Rows were counted.
+            Some(_) => ingested_bytes(step, tree).map(|_| 0.0),
+            None => tree.rounding_share(Role::IngestedBytes),
+        };
         Some(of_bytes? + of_given?)
     };
-    let of_written = |tree: &Tree<'_>| share(tree.written(), tree.written_rounding());
-    let compacted_rounding = tree
-        .growth("compaction_written_bytes")
-        .is_none()
-        .then(|| tree.rounding("compaction_and_flush_written_bytes"))
-        .flatten();
-    let compacted = share(tree.compacted(), compacted_rounding);
-    let read = share(
-        tree.compaction_read(),
-        tree.rounding("compaction_read_bytes"),
-    );
-    let written = of_written(tree);
-    let logged = share(tree.logged(), tree.rounding("wal_written_bytes"));
+    let written = tree.written_rounding_share();
+    // What flushes wrote is taken from what both did.
+    let compacted = written.zip(tree.written()).zip(tree.compacted());
+    let compacted = compacted
+        .filter(|(_, compacted)| *compacted > 0.0)
+        .map(|((share, written), compacted)| share * written / compacted);
+    let logged = tree.rounding_share(Role::LogBytes);
     let mut figures = vec![
         ("c_wgb", written),
         ("c_mbps", written),
         ("w_amp", over_given(tree, written)),
         ("compaction_write_gb", compacted),
-        ("compaction_read_gb", read),
+        (
+            "compaction_read_gb",
+            tree.rounding_share(Role::CompactionReadBytes),
+        ),
         ("wal_gb", logged),
         ("wal_amp", over_given(tree, logged)),
     ];
     if let Some(end) = Tree::to_end(step) {
-        let written = of_written(&end);
+        let written = end.written_rounding_share();
         figures.push(("c_wgb_settled", written));
         figures.push(("w_amp_settled", over_given(&end, written)));
     }
@@ -103,11 +100,11 @@ fn settled(step: &Step) -> Vec<(&'static str, Option<f64>)> {
         ),
         (
             "c_wsecs_settled",
-            tree.growth("compaction_and_flush_seconds"),
+            tree.growth(Role::CompactionAndFlushSeconds),
         ),
         (
             "c_csecs_settled",
-            tree.growth("compaction_and_flush_cpu_seconds"),
+            tree.growth(Role::CompactionAndFlushCpuSeconds),
         ),
     ]
 }
@@ -158,8 +155,13 @@ fn of_tree(
     let mb = |bytes: Option<f64>| bytes.map(|bytes| bytes / MIB);
     let per_second = |figure: Option<f64>| over(figure?, seconds(step)?);
     // Over samples and the step's end: what happened between two samples nobody saw.
-    let largest = |name: &str, end: Option<f64>| {
-        let samples = engine.get(name)?.values.iter().flatten().copied();
+    let largest = |role: Role, end: Option<f64>| {
+        let is_it = |(name, series): &(&String, &CounterSeries)| {
+            let is_first = role != Role::LevelFileCount || name.ends_with(".0");
+            series.role == Some(role) && is_first
+        };
+        let (_, series) = engine.iter().find(is_it)?;
+        let samples = series.values.iter().flatten().copied();
         samples
             .reduce(f64::max)
             .map(|most| end.map_or(most, |end| most.max(end)))
@@ -167,36 +169,43 @@ fn of_tree(
     let written = tree.written();
     let ingested = ingested_bytes(step, tree);
     let per_ingested = |bytes: Option<f64>| over(bytes?, ingested?);
-    let stall_seconds = tree.stall_seconds();
-    let (live, blobs) = (tree.table_bytes(), tree.gauge("live_blob_bytes"));
-    let (memtables, cache) = (tree.memtable_bytes(), tree.gauge("block_cache_bytes"));
-    let (pending, first_level) = (tree.pending_bytes(), tree.first_level_files());
+    let stall_seconds = tree.growth(Role::StallSeconds);
+    let (live, blobs) = (tree.gauge(Role::TreeBytes), tree.gauge(Role::BlobBytes));
+    let (memtables, cache) = (
+        tree.gauge(Role::MemtableBytes),
+        tree.gauge(Role::BlockCacheBytes),
+    );
+    let pending = tree.gauge(Role::PendingCompactionBytes);
+    let logged = tree.growth(Role::LogBytes);
+    let (before, after) = (tree.files_before(), tree.files());
+    let (before, after) = (before.as_ref(), after.as_ref());
+    let first_level = after.map(|files| files.first_level);
     vec![
         ("lsm_sz", gb(live)),
         ("blob_sz", gb(blobs)),
         ("c_wgb", gb(written)),
         ("w_amp", per_ingested(written)),
         ("c_mbps", per_second(mb(written))),
-        ("c_wsecs", tree.growth("compaction_and_flush_seconds")),
-        ("c_csecs", tree.growth("compaction_and_flush_cpu_seconds")),
-        ("b_rgb", gb(tree.growth("blob_read_bytes"))),
-        ("b_wgb", gb(tree.growth("blob_written_bytes"))),
-        ("uptime", tree.growth("uptime_seconds")),
+        ("c_wsecs", tree.growth(Role::CompactionAndFlushSeconds)),
+        ("c_csecs", tree.growth(Role::CompactionAndFlushCpuSeconds)),
+        ("b_rgb", gb(tree.growth(Role::BlobReadBytes))),
+        ("b_wgb", gb(tree.growth(Role::BlobWrittenBytes))),
+        ("uptime", tree.growth(Role::UptimeSeconds)),
         ("stall_s", stall_seconds),
         (
             "stall%",
             per_second(stall_seconds.map(|seconds| 100.0 * seconds)),
         ),
         ("Nstall", tree.stall_count()),
-        ("flush_gb", gb(tree.flushed())),
+        ("flush_gb", gb(tree.growth(Role::FlushWrittenBytes))),
         ("compaction_write_gb", gb(tree.compacted())),
-        ("compaction_read_gb", gb(tree.compaction_read())),
-        ("wal_gb", gb(tree.logged())),
-        // Where writes were not logged there is nothing that amplifies.
         (
-            "wal_amp",
-            per_ingested(tree.logged().filter(|&bytes| bytes > 0.0)),
+            "compaction_read_gb",
+            gb(tree.growth(Role::CompactionReadBytes)),
         ),
+        ("wal_gb", gb(logged)),
+        // Where writes were not logged there is nothing that amplifies.
+        ("wal_amp", per_ingested(logged.filter(|&bytes| bytes > 0.0))),
         ("r_amp", blocks_per_key(step, &Counters::of(step))),
         ("cache_hit%", cache_hit_percent(step, &Counters::of(step))),
         (
@@ -205,15 +214,18 @@ fn of_tree(
         ),
         (
             "pending_max_mb",
-            mb(largest("pending_compaction_bytes", pending)),
+            mb(largest(Role::PendingCompactionBytes, pending)),
         ),
-        ("l0_files_begin", tree.first_level_files_before()),
+        ("l0_files_begin", before.map(|files| files.first_level)),
         ("l0_files", first_level),
-        ("l0_files_max", largest("level_file_count.0", first_level)),
-        ("levels_begin", tree.level_count_before()),
-        ("levels", tree.level_count()),
-        ("lsm_files", tree.file_count()),
-        ("memtable_max_mb", mb(largest("memtable_bytes", memtables))),
+        ("l0_files_max", largest(Role::LevelFileCount, first_level)),
+        ("levels_begin", before.map(|files| files.levels)),
+        ("levels", after.map(|files| files.levels)),
+        ("lsm_files", after.map(|files| files.all)),
+        (
+            "memtable_max_mb",
+            mb(largest(Role::MemtableBytes, memtables)),
+        ),
         ("memtable_mb", mb(memtables)),
         ("cache_mb", mb(cache)),
     ]
@@ -228,15 +240,7 @@ fn ingested_bytes(step: &Step, tree: &Tree<'_>) -> Option<f64> {
     }
     match step.row_bytes_mean {
         Some(row_bytes) => Some(step.ops.get(operation::writing(step)?)?.rows as f64 * row_bytes),
-        None => tree.growth("ingested_bytes"),
-    }
-}
-
-/// How much of these may be rounding: `None` where rows were counted.
-fn ingested_rounding(step: &Step, tree: &Tree<'_>) -> Option<f64> {
-    match step.row_bytes_mean {
-        Some(_) => None,
-        None => tree.rounding("ingested_bytes"),
+        None => tree.growth(Role::IngestedBytes),
     }
 }
 
@@ -244,14 +248,10 @@ fn over_data(step: &Step, bytes: Option<f64>) -> Option<f64> {
     over(bytes?, step.data_bytes? as f64)
 }
 
-/// Blocks that were looked up in the cache: of data alone, where they are told apart.
+/// Blocks of data that were found in the cache, and those that were not.
 fn block_lookups(counters: &Counters<'_>) -> Option<(f64, f64)> {
-    let both = |hits: &str, misses: &str| counters.growth(hits).zip(counters.growth(misses));
-    both(
-        "ticker.rocksdb.block.cache.data.hit",
-        "ticker.rocksdb.block.cache.data.miss",
-    )
-    .or_else(|| both("block_cache_hit_count", "block_cache_miss_count"))
+    let hits = counters.growth(Role::DataBlockHitCount)?;
+    Some((hits, counters.growth(Role::DataBlockMissCount)?))
 }
 
 fn blocks_per_key(step: &Step, counters: &Counters<'_>) -> Option<f64> {

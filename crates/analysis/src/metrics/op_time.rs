@@ -6,13 +6,11 @@
 
 use std::collections::BTreeMap;
 
+use record::ConnectionState::{self, Fsync, Handover, Lock, Overlap, Read, Sleep, Write};
 use record::{Connection, HostSeries, Step, StepKind};
 
 use super::{busy_cpu_ns_per_second, growth_per_second, operations, over};
 use crate::operation::role_of;
-
-/// The state of a connection that waits until an operation is due, or backs off from a lock.
-const SLEEP: &str = "sleep";
 
 /// With fewer samples a share of the time is off by more than 16 points (one standard error at one half).
 const SAMPLES_MIN: u64 = 10;
@@ -57,23 +55,23 @@ pub(super) fn op_time(
         (true, Some(shares)) => lasted.map(|us| us * (1.0 - shares.idle)),
         (true, None) => None,
     };
-    let part = |states: &[&str]| Some(busy? * shares.as_ref()?.of(states));
+    let part = |states: &[ConnectionState]| Some(busy? * shares.as_ref()?.of(states));
     // Where nothing has a rate, who sleeps backs off from a lock.
-    let locks: &[&str] = if is_open { &["lock"] } else { &["lock", SLEEP] };
+    let locks: &[ConnectionState] = if is_open { &[Lock] } else { &[Lock, Sleep] };
     let parts = [
         ("op_client_cpu_us", client_cpu),
         ("op_server_cpu_us", server_cpu),
         ("op_cpu_wait_us", cpu_wait),
         ("op_steal_us", steal),
-        ("op_read_us", part(&["read"])),
-        ("op_write_us", part(&["write"])),
-        ("op_fsync_us", part(&["fsync"])),
+        ("op_read_us", part(&[Read])),
+        ("op_write_us", part(&[Write])),
+        ("op_fsync_us", part(&[Fsync])),
         ("op_lock_us", part(locks)),
-        ("op_handover_us", part(&["handover"])),
+        ("op_handover_us", part(&[Handover])),
     ];
     let measured: Option<f64> = parts.iter().map(|(_, us)| *us).sum();
     // Counted in the times of both threads.
-    let overlap = part(&["overlap"]);
+    let overlap = part(&[Overlap]);
     let rest = (|| Some(busy? - (measured? - overlap?)))();
 
     let instructions = total(&|it| {
@@ -159,31 +157,31 @@ struct Shares {
     /// The share of all samples in which a connection had nothing to do yet.
     idle: f64,
     /// Of the other samples, those in each state.
-    states: BTreeMap<String, f64>,
+    states: BTreeMap<ConnectionState, f64>,
 }
 
 impl Shares {
     /// `None` with too few samples. With a rate (`is_open`) a connection sleeps until an operation is due.
     fn new(main: &[&Connection], is_open: bool) -> Option<Self> {
-        let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+        let mut counts: BTreeMap<ConnectionState, u64> = BTreeMap::new();
         for (state, count) in main.iter().flat_map(|it| &it.states) {
-            *counts.entry(state).or_default() += count;
+            *counts.entry(*state).or_default() += count;
         }
-        let idle = if is_open { counts.remove(SLEEP) } else { None };
+        let idle = if is_open { counts.remove(&Sleep) } else { None };
         let busy: u64 = counts.values().sum();
         let share = |count: u64, of: u64| count as f64 / of as f64;
         (busy >= SAMPLES_MIN).then(|| Self {
             idle: share(idle.unwrap_or(0), busy + idle.unwrap_or(0)),
             states: counts
                 .into_iter()
-                .map(|(state, count)| (state.to_owned(), share(count, busy)))
+                .map(|(state, count)| (state, share(count, busy)))
                 .collect(),
         })
     }
 
     /// Returns the share of these states together.
-    fn of(&self, states: &[&str]) -> f64 {
-        states.iter().filter_map(|it| self.states.get(*it)).sum()
+    fn of(&self, states: &[ConnectionState]) -> f64 {
+        states.iter().filter_map(|it| self.states.get(it)).sum()
     }
 }
 
@@ -198,11 +196,11 @@ mod tests {
     /// threads, 30 in fsyncs, 5 in locks, 5 with a message under way.
     fn connection() -> Connection {
         let states = [
-            ("runnable", 58),
-            ("overlap", 2),
-            ("fsync", 30),
-            ("lock", 5),
-            ("handover", 5),
+            (ConnectionState::Runnable, 58),
+            (Overlap, 2),
+            (Fsync, 30),
+            (Lock, 5),
+            (Handover, 5),
         ];
         Connection {
             role: "insert".to_owned(),
@@ -216,7 +214,7 @@ mod tests {
                 cpu_wait_ns: 500_000_000,
                 instructions: Some(5_000_000),
             }),
-            states: states.map(|(name, count)| (name.to_owned(), count)).into(),
+            states: states.into(),
             ..Connection::default()
         }
     }
@@ -334,7 +332,7 @@ mod tests {
     #[test]
     fn waiting_for_what_is_due_is_not_part_of_an_operation() {
         let mut connection = connection();
-        connection.states.insert("sleep".to_owned(), 300);
+        connection.states.insert(Sleep, 300);
         let mut step = step(vec![connection]);
         // Without a rate who sleeps backs off from a lock.
         check(

@@ -1,5 +1,6 @@
-use record::{Connection, Counter, Cpu, HostColumnSeries, Ops, StorageSize};
+use record::{Connection, Cpu, HostColumnSeries, Ops, StorageSize};
 
+use super::counters::tests::counter;
 use super::*;
 
 const S: i64 = 1_000_000_000;
@@ -536,11 +537,7 @@ fn sizes_are_what_the_engine_states_and_what_the_files_take() {
         &metrics(&step, &sampled, &BTreeMap::new(), &NO_COUNTERS, false),
         &[("dbgb1", Some(6.0)), ("dbgb2", Some(6.5))],
     );
-    step.counters_after = vec![Counter {
-        name: "database_bytes".into(),
-        value: 5.5 * GIB,
-        cumulative: false,
-    }];
+    step.counters_after = vec![counter("database_bytes", 5.5 * GIB, false)];
     check(
         &metrics(&step, &sampled, &BTreeMap::new(), &NO_COUNTERS, false),
         &[("dbgb1", Some(5.5)), ("dbgb2", Some(6.5))],
@@ -582,11 +579,6 @@ fn percentiles_of_rates_are_of_all_clients() {
 
 /// A step with counters: name, value before it, value after it.
 fn with_counters(mut step: Step, counters: &[(&str, Option<f64>, Option<f64>)]) -> Step {
-    let counter = |name: &str, value, cumulative| Counter {
-        name: name.to_owned(),
-        value,
-        cumulative,
-    };
     for &(name, before, after) in counters {
         let grows = name.ends_with("_count");
         let before = before.map(|value| counter(name, value, grows));
@@ -634,10 +626,7 @@ fn flushes_of_the_disks_are_over_the_commits_of_the_load() {
 
 #[test]
 fn an_event_is_as_many_commits_as_its_test_has() {
-    let counters = [
-        ("innodb_fsync_count", Some(1000.0), Some(1300.0)),
-        ("binlog_sync_count", Some(50.0), Some(150.0)),
-    ];
+    let counters = [("fsync_count", Some(1000.0), Some(1400.0))];
     for (commits, expected) in [
         (Some(1.0), Some(2.0)),
         (Some(2.0), Some(1.0)),
@@ -654,14 +643,12 @@ fn an_event_is_as_many_commits_as_its_test_has() {
 }
 
 #[test]
-fn fsyncs_per_commit_of_mysql_are_of_innodb_and_of_the_binary_log() {
+fn fsyncs_are_over_the_commits_of_the_load() {
     let counters = [
-        ("innodb_fsync_count", Some(1000.0), Some(1300.0)),
-        ("innodb_log_fsync_count", Some(400.0), Some(640.0)),
-        ("innodb_data_fsync_count", Some(600.0), Some(660.0)),
-        ("binlog_sync_count", Some(50.0), Some(150.0)),
-        // Reads are in it, and one transaction may be two.
-        ("handler_commit_count", Some(0.0), Some(9999.0)),
+        ("fsync_count", Some(1050.0), Some(1450.0)),
+        ("log_fsync_count", Some(400.0), Some(640.0)),
+        ("data_fsync_count", Some(600.0), Some(660.0)),
+        ("binlog_fsync_count", Some(50.0), Some(150.0)),
     ];
     check(
         &upkeep_of(&with_counters(writes(), &counters)),
@@ -672,12 +659,12 @@ fn fsyncs_per_commit_of_mysql_are_of_innodb_and_of_the_binary_log() {
             ("binlog_syncs_per_commit", Some(0.5)),
         ],
     );
-    // MariaDB tells all of them alone.
+    // What is not counted has no figure.
     check(
-        &upkeep_of(&with_counters(writes(), &counters[..1])),
+        &upkeep_of(&with_counters(writes(), &counters[1..2])),
         &[
-            ("fsyncs_per_commit", Some(1.5)),
-            ("log_fsyncs_per_commit", None),
+            ("fsyncs_per_commit", None),
+            ("log_fsyncs_per_commit", Some(1.2)),
             ("data_fsyncs_per_commit", None),
             ("binlog_syncs_per_commit", None),
         ],
@@ -685,84 +672,8 @@ fn fsyncs_per_commit_of_mysql_are_of_innodb_and_of_the_binary_log() {
 }
 
 #[test]
-fn fsyncs_per_commit_of_myrocks_are_those_of_its_log() {
-    let step = with_counters(
-        writes(),
-        &[
-            ("innodb_fsync_count", Some(10.0), Some(12.0)),
-            ("innodb_log_fsync_count", Some(5.0), Some(7.0)),
-            ("innodb_data_fsync_count", Some(5.0), Some(5.0)),
-            ("rocksdb_wal_sync_count", Some(0.0), Some(150.0)),
-            ("rocksdb_row_inserted_count", Some(0.0), Some(5000.0)),
-        ],
-    );
-    check(
-        &upkeep_of(&step),
-        &[
-            ("fsyncs_per_commit", Some(0.76)),
-            ("log_fsyncs_per_commit", Some(0.75)),
-            ("data_fsyncs_per_commit", None),
-        ],
-    );
-    // On a server that has MyRocks and does not use it, its log says nothing.
-    let step = with_counters(
-        writes(),
-        &[
-            ("innodb_fsync_count", Some(10.0), Some(110.0)),
-            ("innodb_log_fsync_count", Some(5.0), Some(65.0)),
-            ("rocksdb_wal_sync_count", Some(3.0), Some(3.0)),
-            ("rocksdb_row_inserted_count", Some(0.0), Some(0.0)),
-        ],
-    );
-    check(
-        &upkeep_of(&step),
-        &[
-            ("fsyncs_per_commit", Some(0.5)),
-            ("log_fsyncs_per_commit", Some(0.3)),
-        ],
-    );
-}
-
-#[test]
-fn fsyncs_per_commit_of_postgresql_need_both_counts() {
-    let wal = ("wal_sync_count", Some(7.0), Some(207.0));
-    let relation = ("relation_sync_count", Some(1.0), Some(11.0));
-    check(
-        &upkeep_of(&with_counters(writes(), &[wal, relation])),
-        &[
-            ("fsyncs_per_commit", Some(1.05)),
-            ("log_fsyncs_per_commit", Some(1.0)),
-            ("data_fsyncs_per_commit", Some(0.05)),
-        ],
-    );
-    check(
-        &upkeep_of(&with_counters(writes(), &[wal])),
-        &[
-            ("fsyncs_per_commit", None),
-            ("log_fsyncs_per_commit", Some(1.0)),
-            ("data_fsyncs_per_commit", None),
-        ],
-    );
-}
-
-#[test]
-fn a_binary_log_whose_count_began_anew_leaves_no_sum() {
-    let innodb = ("innodb_fsync_count", Some(0.0), Some(100.0));
-    let of = |binlog: Option<(&str, Option<f64>, Option<f64>)>| {
-        let counters: Vec<_> = [Some(innodb), binlog].into_iter().flatten().collect();
-        upkeep_of(&with_counters(writes(), &counters))["fsyncs_per_commit"]
-    };
-    let alone = of(None).unwrap();
-    assert_eq!(
-        of(Some(("binlog_sync_count", Some(1.0), Some(101.0)))),
-        Some(2.0 * alone)
-    );
-    assert_eq!(of(Some(("binlog_sync_count", Some(9.0), Some(1.0)))), None);
-}
-
-#[test]
 fn counters_that_say_nothing_and_steps_without_commits_have_no_fsyncs_per_commit() {
-    let grown = ("wal_sync_count", Some(0.0), Some(10.0));
+    let grown = ("log_fsync_count", Some(0.0), Some(10.0));
     let name = "log_fsyncs_per_commit";
     let of = |step: Step, counter| upkeep_of(&with_counters(step, &[counter]))[name];
     assert_eq!(of(writes(), grown), Some(0.05));
@@ -804,7 +715,7 @@ fn debt_is_what_gauges_say_at_the_end_of_a_step() {
         ("history_list_length", Some(0.0), Some(1234.0)),
         ("dirty_bytes", Some(0.0), Some(3.0 * MIB)),
         ("checkpoint_age_bytes", Some(0.0), Some(0.5 * MIB)),
-        ("rocksdb_pending_compaction_bytes", None, Some(0.0)),
+        ("pending_compaction_bytes", None, Some(0.0)),
     ];
     let step = step(StepKind::Settle, &[]);
     check(

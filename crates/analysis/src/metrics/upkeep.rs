@@ -1,7 +1,7 @@
 //! What an engine does beside answering: making commits durable, writing more than it was given, and work that it puts
-//! off. From its own counters, by the names that `engine` gives them.
+//! off. From its own counters.
 
-use record::{HostSeries, Step, StepKind};
+use record::{HostSeries, Role, Step, StepKind};
 
 use super::counters::Counters;
 use super::{MIB, growth_per_second, over, seconds};
@@ -21,39 +21,10 @@ fn commits(step: &Step) -> Option<f64> {
 /// The figures of this module: names as in [`words::METRICS`].
 pub(super) fn upkeep(step: &Step, host: &HostSeries) -> [(&'static str, Option<f64>); 11] {
     let counters = Counters::of(step);
-    let growth = |name: &str| counters.growth(name);
-    let binlog = growth("binlog_sync_count");
-    // A log of RocksDB that was neither written nor synced was off: there was nothing to make durable.
-    let is_on = |bytes: &str, syncs: f64| syncs > 0.0 || growth(bytes) != Some(0.0);
-    let (log, data, all);
-    if let Some(innodb) = growth("innodb_fsync_count") {
-        let rocksdb = growth("rocksdb_wal_sync_count");
-        all = counters
-            .growth_if_counted("rocksdb_wal_sync_count")
-            .zip(counters.growth_if_counted("binlog_sync_count"))
-            .map(|(rocksdb, binlog)| innodb + rocksdb + binlog);
-        // InnoDB's files are not those that a step on MyRocks writes.
-        let is_rocksdb = growth("rocksdb_row_inserted_count").is_some_and(|rows| rows > 0.0);
-        (log, data) = if is_rocksdb {
-            (
-                rocksdb.filter(|&syncs| is_on("rocksdb_wal_bytes", syncs)),
-                None,
-            )
-        } else {
-            (
-                growth("innodb_log_fsync_count"),
-                growth("innodb_data_fsync_count"),
-            )
-        };
-    } else {
-        // PostgreSQL, and RocksDB's log; where those of one sort are not counted there is no sum.
-        let syncs = growth("wal_sync_count");
-        (log, data) = (
-            syncs.filter(|&syncs| is_on("wal_written_bytes", syncs)),
-            growth("relation_sync_count"),
-        );
-        all = log.zip(data).map(|(log, data)| log + data);
-    }
+    let growth = |role| counters.growth(role);
+    // A log that was neither written nor synced was off: there was nothing to make durable.
+    let is_on = |syncs: &f64| *syncs > 0.0 || growth(Role::LogBytes) != Some(0.0);
+    let log = growth(Role::LogFsyncCount).filter(is_on);
     let commits = commits(step);
     let per_commit = |count: Option<f64>| over(count?, commits?);
     // Of the disks themselves, whoever made them flush.
@@ -61,21 +32,25 @@ pub(super) fn upkeep(step: &Step, host: &HostSeries) -> [(&'static str, Option<f
     let flushes = flushes.map(|(per_second, seconds)| per_second * seconds);
     let mb = |bytes: Option<f64>| bytes.map(|bytes| bytes / MIB);
     [
-        ("fsyncs_per_commit", per_commit(all)),
+        ("fsyncs_per_commit", per_commit(growth(Role::FsyncCount))),
         ("log_fsyncs_per_commit", per_commit(log)),
-        ("data_fsyncs_per_commit", per_commit(data)),
-        ("binlog_syncs_per_commit", per_commit(binlog)),
+        (
+            "data_fsyncs_per_commit",
+            per_commit(growth(Role::DataFsyncCount)),
+        ),
+        (
+            "binlog_syncs_per_commit",
+            per_commit(growth(Role::BinlogFsyncCount)),
+        ),
         ("flushes_per_commit", per_commit(flushes)),
         ("write_amplification", write_amplification(step, host)),
-        ("debt_dead_rows", counters.gauge_of_tables("dead_rows")),
-        ("debt_history_list", counters.gauge("history_list_length")),
-        ("debt_dirty_mb", mb(counters.gauge("dirty_bytes"))),
-        ("debt_redo_mb", mb(counters.gauge("checkpoint_age_bytes"))),
+        ("debt_dead_rows", counters.gauge(Role::DeadRows)),
+        ("debt_history_list", counters.gauge(Role::HistoryListLength)),
+        ("debt_dirty_mb", mb(counters.gauge(Role::DirtyBytes))),
+        ("debt_redo_mb", mb(counters.gauge(Role::CheckpointAgeBytes))),
         (
             "debt_compaction_mb",
-            mb(counters
-                .gauge("rocksdb_pending_compaction_bytes")
-                .or_else(|| counters.gauge("pending_compaction_bytes"))),
+            mb(counters.gauge(Role::PendingCompactionBytes)),
         ),
     ]
 }

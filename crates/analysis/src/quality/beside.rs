@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::slice::from_ref;
 
-use record::HostSeries;
+use record::{HostSeries, Role};
 
 use super::rates::Rates;
 use super::{Moved, Shift, mean, median, scale};
@@ -38,9 +38,6 @@ const CHANGE_MIN: f64 = 0.2;
 /// The least deviation that is taken for usual: as a share of what is usual, and of the largest value around.
 const USUAL_SHARE: f64 = 0.02;
 const LARGEST_SHARE: f64 = 0.01;
-
-/// Times since something was opened: they only say that time passes.
-const CLOCKS: [&str; 1] = ["uptime_seconds"];
 
 /// How many clients were still at work.
 const AT_WORK: &str = "clients_at_work";
@@ -80,7 +77,10 @@ impl<'a> Beside<'a> {
             is_growth: host.column(name).is_some_and(|column| column.cumulative),
             values,
         });
-        let of_engine = series.engine.iter().map(|(name, counter)| Line {
+        // That time passes says nothing.
+        let engine = series.engine.iter();
+        let engine = engine.filter(|(_, counter)| counter.role != Some(Role::UptimeSeconds));
+        let of_engine = engine.map(|(name, counter)| Line {
             name,
             of_engine: true,
             is_growth: counter.cumulative,
@@ -88,7 +88,7 @@ impl<'a> Beside<'a> {
         });
         let lines = of_host
             .chain(of_engine)
-            .filter(|line| !CLOCKS.contains(&line.name) && has_moved(line.values))
+            .filter(|line| has_moved(line.values))
             .collect();
         Self {
             lines,

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use record::{Counter, Step, StepKind};
+use record::{Role, Step, StepKind};
 use serde::Serialize;
 
-use crate::metrics::GIB;
+use crate::metrics::{Counters, GIB};
 
 /// The work that was put off until an engine was brought to rest: in a step of its own, or at the end of a measured one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -80,16 +80,15 @@ pub(crate) fn settled(
     })
 }
 
-/// Bytes that the engine says it wrote while it settled: of a tree what flushes and compactions wrote, else what InnoDB
-/// wrote, or what PostgreSQL's checkpoints and log did.
+/// Bytes that the engine says it wrote while it settled: of a tree what flushes and compactions wrote, else what it wrote
+/// to all files, or what checkpoints and the log did.
 fn written_bytes(step: &Step, metrics: &BTreeMap<&'static str, Option<f64>>) -> Option<f64> {
     let metric = |name: &str| metrics.get(name).copied().flatten();
     // At the end of a measured step, the counters of settling go on from those of the step.
-    let (from, to) = match step.kind {
-        StepKind::Settle => (&step.counters_before, &step.counters_after),
-        _ => (&step.counters_after, &step.counters_end),
+    let counters = match step.kind {
+        StepKind::Settle => Counters::of(step),
+        _ => Counters::between(&step.counters_after, &step.counters_end),
     };
-    let grown = |name: &str| growth(from, to, name);
     if metric("c_wgb").is_some() {
         let gb = match step.kind {
             StepKind::Settle => metric("c_wgb"),
@@ -99,14 +98,7 @@ fn written_bytes(step: &Step, metrics: &BTreeMap<&'static str, Option<f64>>) -> 
         };
         return gb.map(|gb| (gb * GIB).max(0.0));
     }
-    grown("innodb_written_bytes")
-        .or_else(|| Some(grown("buffer_checkpoint_write_bytes")? + grown("wal_bytes")?))
-}
-
-fn growth(from: &[Counter], to: &[Counter], name: &str) -> Option<f64> {
-    let of = |counters: &[Counter]| {
-        let counter = counters.iter().find(|counter| counter.name == name)?;
-        counter.cumulative.then_some(counter.value)
-    };
-    Some(of(to)? - of(from)?).filter(|&grown| grown >= 0.0)
+    let grown = |role| counters.growth(role);
+    grown(Role::WrittenBytes)
+        .or_else(|| Some(grown(Role::CheckpointBytes)? + grown(Role::LogBytes)?))
 }

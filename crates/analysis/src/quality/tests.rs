@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use record::{
-    Connection, Counter, HeldUp, HostColumnSeries, HostSeries, Ops, Settle, Step, StepKind,
-};
+use record::{Connection, HeldUp, HostColumnSeries, HostSeries, Ops, Settle, Step, StepKind};
 use words::Random;
 
 use super::*;
+use crate::metrics::counters::tests::counter;
 use crate::{CounterSeries, OpSeries, Sla};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -519,7 +518,11 @@ fn what_moved_in_a_stall_stands_beside_it() {
         ("swap_used_bytes".to_owned(), vec![Some(0.0); 100]),
         ("page_in_bytes".to_owned(), vec![None; 100]),
     ]);
-    let counter = |cumulative, values| CounterSeries { cumulative, values };
+    let counter = |cumulative, values| CounterSeries {
+        cumulative,
+        values,
+        role: None,
+    };
     let mut stopped = vec![Some(0.0); 100];
     stopped[51] = Some(1.0);
     let clock = (0..100).map(|second| Some(f64::from(second))).collect();
@@ -567,6 +570,7 @@ fn what_moved_with_a_shift_stands_beside_it() {
     let growth = CounterSeries {
         cumulative: true,
         values: writes,
+        role: None,
     };
     all.engine = BTreeMap::from([("page_write_count".to_owned(), growth)]);
     let quality = quality(&step(200), &all, &HostSeries::default(), None).unwrap();
@@ -680,14 +684,6 @@ fn seconds_say_nothing_of_a_rate_of_less_than_an_operation_each() {
     assert_eq!(history(&step, &sla, &BTreeMap::new()), None);
 }
 
-fn counter(name: &str, value: f64, cumulative: bool) -> Counter {
-    Counter {
-        name: name.to_owned(),
-        value,
-        cumulative,
-    }
-}
-
 #[test]
 fn settling_says_how_long_it_took_and_what_was_pending() {
     let settle = Settle {
@@ -703,8 +699,8 @@ fn settling_says_how_long_it_took_and_what_was_pending() {
     };
     let ends = |written: f64, wal: f64| {
         vec![
-            counter("buffer_checkpoint_write_bytes", written, true),
-            counter("wal_bytes", wal, true),
+            counter("checkpoint_bytes", written, true),
+            counter("log_bytes", wal, true),
         ]
     };
     let step = Step {
@@ -739,9 +735,9 @@ fn a_measured_step_that_settles_is_told_of_what_it_wrote_after_its_end() {
     let step = Step {
         kind: StepKind::Load,
         settle: Some(Settle::default()),
-        counters_before: vec![counter("innodb_written_bytes", 1.0, true)],
-        counters_after: vec![counter("innodb_written_bytes", 1000.0, true)],
-        counters_end: vec![counter("innodb_written_bytes", 1600.0, true)],
+        counters_before: vec![counter("written_bytes", 1.0, true)],
+        counters_after: vec![counter("written_bytes", 1000.0, true)],
+        counters_end: vec![counter("written_bytes", 1600.0, true)],
         ..Step::default()
     };
     let written = |metrics| settled(&step, &metrics).unwrap().written_bytes;

@@ -55,16 +55,8 @@ fn step() -> Step {
         insert_rate_target_rows_per_s: Some(1000.0),
         connections: vec![connection(0), connection(1)],
         ops: BTreeMap::from([("insert".into(), insert)]),
-        counters_before: vec![Counter {
-            name: "wal_bytes".into(),
-            value: 1000.0,
-            cumulative: true,
-        }],
-        counters_after: vec![Counter {
-            name: "wal_bytes".into(),
-            value: 13_000.0,
-            cumulative: true,
-        }],
+        counters_before: vec![Counter::cumulative("wal_bytes", 1000.0)],
+        counters_after: vec![Counter::cumulative("wal_bytes", 13_000.0)],
         ..Step::default()
     }
 }
@@ -119,11 +111,7 @@ fn write_step(run: &RunDir, repeat: u32, step: &Step, lost: u32) {
             .latency(second, "insert.response", &histogram)
             .unwrap();
         let at_ns = i64::from(second + 1) * 1_000_000_000;
-        let counter = Counter {
-            name: "wal_bytes".into(),
-            value: f64::from(second + 1) * 1000.0,
-            cumulative: true,
-        };
+        let counter = Counter::cumulative("wal_bytes", f64::from(second + 1) * 1000.0);
         writer.counters(second, at_ns, &[counter]).unwrap();
         writer
             .host(second, at_ns, &[Some(77 + i64::from(second + 1) * 750)])

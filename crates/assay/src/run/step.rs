@@ -10,13 +10,10 @@ use load::{
     SystemClock, Time,
 };
 use plan::{Checks, StepRun, Terms};
-use probe::{
-    ColumnKind, ConnectionState, Sample, Sampler, StateCounts, Targets, ThreadStates,
-    WatchedConnection,
-};
+use probe::{ColumnKind, Sample, Sampler, StateCounts, Targets, ThreadStates, WatchedConnection};
 use record::{
-    CellDir, Check, Connection, Counter, Cpu, Failure, HeldUp, HostColumn, Interval, Ops, Settle,
-    Status, Step, StepKind, StepWriter, StorageSize, Warning,
+    CellDir, Check, Connection, ConnectionState, Counter, Cpu, Failure, HeldUp, HostColumn,
+    Interval, Ops, Settle, Status, Step, StepKind, StepWriter, StorageSize, Warning,
 };
 
 use workload::{Accounts, Task};
@@ -247,8 +244,8 @@ impl<'a> Bench<'a> {
                 .into_iter()
                 .map(|act| (act.what, act.took.as_nanos() as u64))
                 .collect(),
-            pending_before: counters(settled.pending_before),
-            pending_after: counters(settled.pending_after),
+            pending_before: settled.pending_before,
+            pending_after: settled.pending_after,
         });
         if self.conductor.is_stopped() {
             record.status = Status::Interrupted;
@@ -306,7 +303,7 @@ impl<'a> Bench<'a> {
                 sink.take(reading);
             }
             let counts = sampled.states.iter().flat_map(|states| states.counts());
-            states.extend(counts.map(named_states));
+            states.extend(counts.map(seen_states));
         }
         record.started_unix_ns = sink.started_unix_ns;
         let (first, last, sampling_error) = (sink.first, sink.last, sink.error);
@@ -442,11 +439,9 @@ impl<'a> Bench<'a> {
     }
 
     fn counters(&mut self) -> anyhow::Result<Vec<Counter>> {
-        Ok(counters(
-            self.observer
-                .counters()
-                .context("the engine's counters can't be read")?,
-        ))
+        self.observer
+            .counters()
+            .context("the engine's counters can't be read")
     }
 
     fn new_sampler(&mut self) -> Sampler {
@@ -498,12 +493,10 @@ fn watched(threads: &ConnectionThreads) -> WatchedConnection {
     }
 }
 
-/// Returns the states that were seen, by their names.
-fn named_states(counts: &StateCounts) -> BTreeMap<String, u64> {
-    let all = ConnectionState::ALL.into_iter().zip(counts);
-    let seen = all.filter(|(_, count)| **count > 0);
-    seen.map(|(state, &count)| (state.name().to_owned(), count))
-        .collect()
+/// Returns the states that were seen.
+fn seen_states(counts: &StateCounts) -> BTreeMap<ConnectionState, u64> {
+    let all = ConnectionState::ALL.into_iter().zip(counts.iter().copied());
+    all.filter(|(_, count)| *count > 0).collect()
 }
 
 /// Writes what the load and the probes give.
@@ -543,11 +536,7 @@ impl StepSink<'_> {
             Reading::Host(_, Err(error)) => Err(format!("the host can't be sampled: {error}")),
             Reading::Engine(at_ns, sample) => self
                 .writer
-                .counters(
-                    (at_ns / 1_000_000_000) as u32,
-                    at_ns as i64,
-                    &counters(sample),
-                )
+                .counters((at_ns / 1_000_000_000) as u32, at_ns as i64, &sample)
                 .map_err(error_text),
         };
         if let Err(error) = result {
@@ -613,17 +602,6 @@ impl Sink for StepSink<'_> {
 /// An error and its causes in one line.
 fn error_text(error: record::RecordError) -> String {
     crate::outcome::causes_of(&error.into()).join(": ")
-}
-
-fn counters(counters: Vec<engine::Counter>) -> Vec<Counter> {
-    counters
-        .into_iter()
-        .map(|counter| Counter {
-            name: counter.name,
-            value: counter.value,
-            cumulative: counter.kind == engine::CounterKind::Cumulative,
-        })
-        .collect()
 }
 
 fn ops(totals: &KindTotals) -> Ops {

@@ -10,187 +10,100 @@ use std::collections::HashMap;
 
 use super::session::MysqlSession;
 use super::{Mysql, StorageEngine};
-use crate::CounterKind::{self, Cumulative, Gauge};
-use crate::{Counter, Error, Observer, Session, Table};
+use crate::figures::{Figure, figures};
+use crate::rocksdb::add_stall_totals;
+use crate::{Counter, Error, Observer, Role, Session, Table};
 
-/// A status variable, in lower case, and the counter that it is.
-type Figure = (&'static str, &'static str, CounterKind);
-
-const FIGURES: [Figure; 63] = [
-    ("handler_commit", "handler_commit_count", Cumulative),
-    ("handler_rollback", "handler_rollback_count", Cumulative),
-    ("com_commit", "com_commit_count", Cumulative),
-    ("com_insert", "com_insert_count", Cumulative),
-    ("com_delete", "com_delete_count", Cumulative),
-    ("com_update", "com_update_count", Cumulative),
-    ("com_select", "com_select_count", Cumulative),
-    ("questions", "statement_count", Cumulative),
-    (
-        "created_tmp_disk_tables",
-        "temp_disk_table_count",
-        Cumulative,
-    ),
-    ("sort_merge_passes", "sort_merge_pass_count", Cumulative),
-    ("innodb_data_fsyncs", "innodb_fsync_count", Cumulative),
-    ("innodb_os_log_fsyncs", "innodb_log_fsync_count", Cumulative),
-    ("innodb_data_reads", "innodb_read_count", Cumulative),
-    ("innodb_data_writes", "innodb_write_count", Cumulative),
-    ("innodb_data_read", "innodb_read_bytes", Cumulative),
-    ("innodb_data_written", "innodb_written_bytes", Cumulative),
-    ("innodb_pages_read", "innodb_page_read_count", Cumulative),
-    (
-        "innodb_pages_written",
-        "innodb_page_write_count",
-        Cumulative,
-    ),
-    (
-        "innodb_pages_created",
-        "innodb_page_create_count",
-        Cumulative,
-    ),
-    (
-        "innodb_dblwr_pages_written",
-        "innodb_doublewrite_page_count",
-        Cumulative,
-    ),
-    (
-        "innodb_dblwr_writes",
-        "innodb_doublewrite_count",
-        Cumulative,
-    ),
-    ("innodb_os_log_written", "redo_bytes", Cumulative),
-    (
-        "innodb_log_write_requests",
-        "redo_write_request_count",
-        Cumulative,
-    ),
-    ("innodb_log_writes", "redo_write_count", Cumulative),
-    ("innodb_log_waits", "redo_wait_count", Cumulative),
-    ("innodb_lsn_current", "redo_position_bytes", Cumulative),
-    ("innodb_checkpoint_age", "checkpoint_age_bytes", Gauge),
-    ("innodb_history_list_length", "history_list_length", Gauge),
-    ("innodb_buffer_pool_pages_dirty", "dirty_page_count", Gauge),
-    ("innodb_buffer_pool_pages_free", "free_page_count", Gauge),
-    (
-        "innodb_buffer_pool_read_requests",
-        "innodb_buffer_read_request_count",
-        Cumulative,
-    ),
-    (
-        "innodb_buffer_pool_reads",
-        "innodb_buffer_miss_count",
-        Cumulative,
-    ),
-    (
-        "innodb_buffer_pool_wait_free",
-        "innodb_buffer_wait_free_count",
-        Cumulative,
-    ),
-    (
-        "innodb_ibuf_merges",
-        "change_buffer_merge_count",
-        Cumulative,
-    ),
-    ("innodb_row_lock_waits", "row_lock_wait_count", Cumulative),
-    ("innodb_row_lock_time", "row_lock_wait_ms", Cumulative),
-    ("innodb_deadlocks", "deadlock_count", Cumulative),
-    ("innodb_rows_inserted", "row_inserted_count", Cumulative),
-    ("innodb_rows_updated", "row_updated_count", Cumulative),
-    ("innodb_rows_deleted", "row_deleted_count", Cumulative),
-    ("innodb_rows_read", "row_read_count", Cumulative),
-    ("binlog_bytes_written", "binlog_bytes", Cumulative),
-    ("syncs", "binlog_sync_count", Cumulative),
-    ("binlog_commits", "binlog_commit_count", Cumulative),
-    (
-        "binlog_group_commits",
-        "binlog_group_commit_count",
-        Cumulative,
-    ),
-    (
-        "binlog_cache_disk_use",
-        "binlog_cache_disk_use_count",
-        Cumulative,
-    ),
-    (
-        "rocksdb_rows_inserted",
-        "rocksdb_row_inserted_count",
-        Cumulative,
-    ),
-    (
-        "rocksdb_rows_deleted",
-        "rocksdb_row_deleted_count",
-        Cumulative,
-    ),
-    ("rocksdb_rows_read", "rocksdb_row_read_count", Cumulative),
-    (
-        "rocksdb_flush_write_bytes",
-        "rocksdb_flush_write_bytes",
-        Cumulative,
-    ),
-    (
-        "rocksdb_compact_read_bytes",
-        "rocksdb_compaction_read_bytes",
-        Cumulative,
-    ),
-    (
-        "rocksdb_compact_write_bytes",
-        "rocksdb_compaction_write_bytes",
-        Cumulative,
-    ),
-    ("rocksdb_wal_bytes", "rocksdb_wal_bytes", Cumulative),
-    ("rocksdb_wal_synced", "rocksdb_wal_sync_count", Cumulative),
-    (
-        "rocksdb_wal_group_syncs",
-        "rocksdb_wal_group_sync_count",
-        Cumulative,
-    ),
-    (
-        "rocksdb_block_cache_hit",
-        "rocksdb_block_cache_hit_count",
-        Cumulative,
-    ),
-    (
-        "rocksdb_block_cache_miss",
-        "rocksdb_block_cache_miss_count",
-        Cumulative,
-    ),
-    (
-        "rocksdb_block_cache_data_hit",
-        "rocksdb_block_cache_data_hit_count",
-        Cumulative,
-    ),
-    (
-        "rocksdb_block_cache_data_miss",
-        "rocksdb_block_cache_data_miss_count",
-        Cumulative,
-    ),
-    (
-        "rocksdb_bloom_filter_useful",
-        "rocksdb_bloom_filter_useful_count",
-        Cumulative,
-    ),
-    ("rocksdb_stall_micros", "rocksdb_stall_us", Cumulative),
-    ("rocksdb_bytes_read", "rocksdb_read_bytes", Cumulative),
-    ("rocksdb_bytes_written", "rocksdb_written_bytes", Cumulative),
-];
+/// Status variables, in lower case.
+const STATUS: &[Figure] = figures! {
+    Cumulative "handler_commit" => "handler_commit_count";
+    Cumulative "handler_rollback" => "handler_rollback_count";
+    Cumulative "com_commit" => "com_commit_count";
+    Cumulative "com_insert" => "com_insert_count";
+    Cumulative "com_delete" => "com_delete_count";
+    Cumulative "com_update" => "com_update_count";
+    Cumulative "com_select" => "com_select_count";
+    Cumulative "questions" => "statement_count";
+    Cumulative "created_tmp_disk_tables" => "temp_disk_table_count" Work;
+    Cumulative "sort_merge_passes" => "sort_merge_pass_count" Work;
+    Cumulative "innodb_data_fsyncs" => "innodb_fsync_count" Work;
+    Cumulative "innodb_os_log_fsyncs" => "innodb_log_fsync_count" LogFsyncCount;
+    Cumulative "innodb_data_reads" => "innodb_read_count";
+    Cumulative "innodb_data_writes" => "innodb_write_count";
+    Cumulative "innodb_data_read" => "innodb_read_bytes";
+    Cumulative "innodb_data_written" => "innodb_written_bytes" WrittenBytes;
+    Cumulative "innodb_pages_read" => "innodb_page_read_count" Work;
+    Cumulative "innodb_pages_written" => "innodb_page_write_count" Work;
+    Cumulative "innodb_pages_created" => "innodb_page_create_count" Work;
+    Cumulative "innodb_dblwr_pages_written" => "innodb_doublewrite_page_count" Work;
+    Cumulative "innodb_dblwr_writes" => "innodb_doublewrite_count";
+    Cumulative "innodb_os_log_written" => "redo_bytes" LogBytes;
+    Cumulative "innodb_log_write_requests" => "redo_write_request_count";
+    Cumulative "innodb_log_writes" => "redo_write_count" Work;
+    Cumulative "innodb_log_waits" => "redo_wait_count" Work;
+    Cumulative "innodb_lsn_current" => "redo_position_bytes";
+    Gauge "innodb_checkpoint_age" => "checkpoint_age_bytes" CheckpointAgeBytes;
+    Gauge "innodb_history_list_length" => "history_list_length" HistoryListLength;
+    Gauge "innodb_buffer_pool_pages_dirty" => "dirty_page_count";
+    Gauge "innodb_buffer_pool_pages_free" => "free_page_count";
+    Cumulative "innodb_buffer_pool_read_requests" => "innodb_buffer_read_request_count" Work;
+    Cumulative "innodb_buffer_pool_reads" => "innodb_buffer_miss_count" Work;
+    Cumulative "innodb_buffer_pool_wait_free" => "innodb_buffer_wait_free_count" Work;
+    Cumulative "innodb_ibuf_merges" => "change_buffer_merge_count" Work;
+    Cumulative "innodb_row_lock_waits" => "row_lock_wait_count" Work;
+    Cumulative "innodb_row_lock_time" => "row_lock_wait_ms" Work;
+    Cumulative "innodb_deadlocks" => "deadlock_count" Work;
+    Cumulative "innodb_rows_inserted" => "row_inserted_count";
+    Cumulative "innodb_rows_updated" => "row_updated_count";
+    Cumulative "innodb_rows_deleted" => "row_deleted_count";
+    Cumulative "innodb_rows_read" => "row_read_count" Work;
+    Cumulative "binlog_bytes_written" => "binlog_bytes" Work;
+    Cumulative "syncs" => "binlog_sync_count" BinlogFsyncCount;
+    Cumulative "binlog_commits" => "binlog_commit_count";
+    Cumulative "binlog_group_commits" => "binlog_group_commit_count";
+    Cumulative "binlog_cache_disk_use" => "binlog_cache_disk_use_count" Work;
+    Cumulative "rocksdb_rows_inserted" => "rocksdb_row_inserted_count";
+    Cumulative "rocksdb_rows_deleted" => "rocksdb_row_deleted_count";
+    Cumulative "rocksdb_rows_read" => "rocksdb_row_read_count";
+    Cumulative "rocksdb_flush_write_bytes" => "rocksdb_flush_write_bytes" FlushWrittenBytes;
+    Cumulative "rocksdb_compact_read_bytes" => "rocksdb_compaction_read_bytes" CompactionReadBytes;
+    Cumulative "rocksdb_compact_write_bytes" => "rocksdb_compaction_write_bytes" CompactionWrittenBytes;
+    Cumulative "rocksdb_wal_bytes" => "rocksdb_wal_bytes" LogBytes;
+    Cumulative "rocksdb_wal_synced" => "rocksdb_wal_sync_count" LogFsyncCount;
+    Cumulative "rocksdb_wal_group_syncs" => "rocksdb_wal_group_sync_count";
+    Cumulative "rocksdb_block_cache_hit" => "rocksdb_block_cache_hit_count";
+    Cumulative "rocksdb_block_cache_miss" => "rocksdb_block_cache_miss_count" Work;
+    Cumulative "rocksdb_block_cache_data_hit" => "rocksdb_block_cache_data_hit_count";
+    Cumulative "rocksdb_block_cache_data_miss" => "rocksdb_block_cache_data_miss_count";
+    Cumulative "rocksdb_bloom_filter_useful" => "rocksdb_bloom_filter_useful_count";
+    Cumulative "rocksdb_bytes_read" => "rocksdb_read_bytes";
+    Cumulative "rocksdb_bytes_written" => "rocksdb_written_bytes";
+};
 
 /// Status variables of stalls: `rocksdb_stall_` a reason, and whether writes were slowed down or stopped.
 const STALL: &str = "rocksdb_stall_";
-const SLOWED: &str = "slowdowns";
-const STOPPED: &str = "stops";
+const STALL_MICROS: &str = "rocksdb_stall_micros";
+/// The reasons and sorts of stalls as MyRocks calls them, and as the library does.
+const STALL_REASONS: [(&str, &str); 3] = [
+    ("l0_file_count_limit", "l0-file-count-limit"),
+    ("memtable_limit", "memtable-limit"),
+    ("pending_compaction_limit", "pending-compaction-bytes"),
+];
+const STALL_SORTS: [(&str, &str); 2] = [("slowdowns", "delays"), ("stops", "stops")];
 
 /// Where MySQL and MariaDB count what is no status variable.
-const METRICS: [Figure; 5] = [
-    ("trx_rseg_history_len", "history_list_length", Gauge),
-    ("ibuf_merges", "change_buffer_merge_count", Cumulative),
-    ("lock_deadlocks", "deadlock_count", Cumulative),
-    ("log_lsn_checkpoint_age", "checkpoint_age_bytes", Gauge),
-    ("buffer_pool_bytes_dirty", "dirty_bytes", Gauge),
-];
+const METRICS: &[Figure] = figures! {
+    Gauge "trx_rseg_history_len" => "history_list_length" HistoryListLength;
+    Cumulative "ibuf_merges" => "change_buffer_merge_count" Work;
+    Cumulative "lock_deadlocks" => "deadlock_count" Work;
+    Gauge "log_lsn_checkpoint_age" => "checkpoint_age_bytes" CheckpointAgeBytes;
+    Gauge "buffer_pool_bytes_dirty" => "dirty_bytes" DirtyBytes;
+};
 
 /// What InnoDB writes of its redo log where there are no status variables of it: MySQL before 8.0.30.
 const REDO_POSITION: &str = "Log sequence number";
 const REDO_CHECKPOINT: &str = "Last checkpoint at";
+const REDO_BYTES: &str = "redo_position_bytes";
 
 /// What MySQL counts of the binary log's files; it has no status variables for that. What is neither read nor written is
 /// counted as `misc`: syncs, and a few for each file that is opened.
@@ -234,48 +147,74 @@ pub(super) fn pairs(rows: Vec<Vec<Option<String>>>) -> HashMap<String, String> {
         .collect()
 }
 
-/// Counters in the status variables.
-fn of_status(status: &HashMap<String, String>) -> Vec<Counter> {
+/// Counters in the status variables; `is_rocksdb`: tables are kept by MyRocks, and by InnoDB otherwise.
+fn of_status(status: &HashMap<String, String>, is_rocksdb: bool) -> Vec<Counter> {
     let number = |name: &str| status.get(name)?.parse::<f64>().ok();
-    let mut counters: Vec<Counter> = FIGURES
+    let mut counters: Vec<Counter> = STATUS
         .iter()
-        .filter_map(|&(variable, name, kind)| {
-            Some(Counter {
-                name: name.into(),
-                value: number(variable)?,
-                kind,
-            })
-        })
+        .filter_map(|figure| Some(figure.counter(number(figure.source)?)))
         .collect();
     if let (Some(all), Some(log)) = (number("innodb_data_fsyncs"), number("innodb_os_log_fsyncs")) {
         // Each is read at a moment of its own.
-        let data = (all - log).max(0.0);
-        counters.push(Counter::cumulative("innodb_data_fsync_count", data));
+        let data = Counter::cumulative("innodb_data_fsync_count", (all - log).max(0.0));
+        counters.push(data.with_role(Role::DataFsyncCount));
     }
     if let (Some(now), Some(checkpoint)) = (
         number("innodb_redo_log_current_lsn"),
         number("innodb_redo_log_checkpoint_lsn"),
     ) {
-        counters.push(Counter::cumulative("redo_position_bytes", now));
-        counters.push(Counter::gauge("checkpoint_age_bytes", now - checkpoint));
+        counters.extend(of_redo(now, Some(checkpoint)));
     }
-    for (variable, value) in status {
-        let Some(reason) = variable.strip_prefix(STALL) else {
-            continue;
-        };
-        let name = match (reason.strip_suffix(SLOWED), reason.strip_suffix(STOPPED)) {
-            (Some(reason), _) => format!("{STALL}{reason}slowdown_count"),
-            (_, Some(reason)) => format!("{STALL}{reason}stop_count"),
-            _ => continue,
-        };
-        counters.extend(
-            value
-                .parse()
-                .ok()
-                .map(|value| Counter::cumulative(name, value)),
+    counters.extend(of_stalls(status));
+    for counter in &mut counters {
+        // The files and the log of one of the two are not those of the tables that are measured.
+        let is_of_files = matches!(
+            counter.role,
+            Some(Role::LogFsyncCount | Role::DataFsyncCount | Role::LogBytes)
         );
+        let is_of_rocksdb = counter.name.starts_with("rocksdb_");
+        if (is_of_files || is_of_rocksdb) && is_of_rocksdb != is_rocksdb {
+            counter.role = counter.role.map(|_| Role::Work);
+        }
     }
     counters
+}
+
+/// Time and number of stalls of MyRocks, by reason in the library's words.
+fn of_stalls(status: &HashMap<String, String>) -> Vec<Counter> {
+    let number = |name: &str| status.get(name)?.parse::<f64>().ok();
+    let time = number(STALL_MICROS).map(|us| {
+        let counter = Counter::cumulative("rocksdb_stall_seconds", us / 1e6);
+        counter.with_role(Role::StallSeconds)
+    });
+    let mut counters = Vec::from_iter(time);
+    for (theirs, reason) in STALL_REASONS {
+        for (sort_there, sort) in STALL_SORTS {
+            let count = number(&format!("{STALL}{theirs}_{sort_there}"));
+            counters.extend(count.map(|count| {
+                let name = format!("rocksdb_write_stall_count.{reason}-{sort}");
+                Counter::cumulative(name, count).with_role(Role::WriteStallCount)
+            }));
+        }
+    }
+    add_stall_totals(&mut counters);
+    counters
+}
+
+/// Adds how often all that makes commits durable was synced: each engine's files, and the binary log where there is one.
+fn add_fsyncs(counters: &mut Vec<Counter>) {
+    let of = |name: &str| {
+        let mut counters = counters.iter();
+        counters
+            .find(|counter| counter.name == name)
+            .map(|it| it.value)
+    };
+    if let Some(innodb) = of("innodb_fsync_count") {
+        let others =
+            ["rocksdb_wal_sync_count", "binlog_sync_count"].map(|name| of(name).unwrap_or(0.0));
+        let all = Counter::cumulative("fsync_count", innodb + others.iter().sum::<f64>());
+        counters.push(all.with_role(Role::FsyncCount));
+    }
 }
 
 /// Reads the text of `show engine innodb status`; nothing where this user may not.
@@ -297,13 +236,18 @@ pub(super) fn number_after(text: &str, name: &str) -> Option<f64> {
 
 /// What `show engine innodb status` tells of the redo log: `Log sequence number 1625987`, `Last checkpoint at  1625000`.
 fn of_redo_text(text: &str) -> Vec<Counter> {
-    let number = |name: &str| number_after(text, name);
-    let Some(now) = number(REDO_POSITION) else {
-        return Vec::new();
-    };
-    let age = number(REDO_CHECKPOINT)
-        .map(|checkpoint| Counter::gauge("checkpoint_age_bytes", now - checkpoint));
-    let position = Counter::cumulative("redo_position_bytes", now);
+    let now = number_after(text, REDO_POSITION);
+    now.map_or_else(Vec::new, |now| {
+        of_redo(now, number_after(text, REDO_CHECKPOINT))
+    })
+}
+
+fn of_redo(now: f64, checkpoint: Option<f64>) -> Vec<Counter> {
+    let age = checkpoint.map(|checkpoint| {
+        let age = Counter::gauge("checkpoint_age_bytes", now - checkpoint);
+        age.with_role(Role::CheckpointAgeBytes)
+    });
+    let position = Counter::cumulative(REDO_BYTES, now);
     std::iter::once(position).chain(age).collect()
 }
 
@@ -353,16 +297,21 @@ fn of_levels(text: &str) -> Vec<Counter> {
         }
     }
     levels.sort_by_key(|(level, ..)| *level);
-    let mut counters: Vec<Counter> = levels
-        .into_iter()
-        .flat_map(|(level, files, bytes)| {
-            [
-                Counter::gauge(format!("rocksdb_level_bytes.l{level}"), bytes),
-                Counter::gauge(format!("rocksdb_level_file_count.l{level}"), files),
-            ]
-        })
-        .collect();
-    counters.extend(pending.map(|bytes| Counter::gauge("rocksdb_pending_compaction_bytes", bytes)));
+    let mut counters = Vec::new();
+    if !levels.is_empty() {
+        let bytes = levels.iter().map(|(.., bytes)| bytes).sum();
+        counters.push(Counter::gauge("rocksdb_live_sst_bytes", bytes).with_role(Role::TreeBytes));
+    }
+    for (level, files, bytes) in levels {
+        let bytes = Counter::gauge(format!("rocksdb_level_bytes.{level}"), bytes);
+        let files = Counter::gauge(format!("rocksdb_level_file_count.{level}"), files);
+        counters.push(bytes.with_role(Role::LevelBytes));
+        counters.push(files.with_role(Role::LevelFileCount));
+    }
+    counters.extend(pending.map(|bytes| {
+        let pending = Counter::gauge("rocksdb_pending_compaction_bytes", bytes);
+        pending.with_role(Role::PendingCompactionBytes)
+    }));
     counters
 }
 
@@ -370,7 +319,7 @@ fn of_levels(text: &str) -> Vec<Counter> {
 fn of_metrics(session: &mut MysqlSession, is_mariadb: bool) -> Result<Vec<Counter>, Error> {
     let names: Vec<String> = METRICS
         .iter()
-        .map(|(name, ..)| format!("'{name}'"))
+        .map(|figure| format!("'{}'", figure.source))
         .collect();
     let is_on = if is_mariadb {
         "enabled = 1"
@@ -382,13 +331,9 @@ fn of_metrics(session: &mut MysqlSession, is_mariadb: bool) -> Result<Vec<Counte
         names.join(", ")
     );
     let metrics = pairs(if_present(session, &sql)?);
-    let figures = METRICS.iter().filter_map(|&(metric, name, kind)| {
-        Some(Counter {
-            name: name.into(),
-            value: metrics.get(metric)?.parse().ok()?,
-            kind,
-        })
-    });
+    let figures = METRICS
+        .iter()
+        .filter_map(|figure| Some(figure.counter(metrics.get(figure.source)?.parse().ok()?)));
     Ok(figures.collect())
 }
 
@@ -396,30 +341,32 @@ fn of_metrics(session: &mut MysqlSession, is_mariadb: bool) -> Result<Vec<Counte
 fn of_binlog(session: &mut MysqlSession) -> Result<Vec<Counter>, Error> {
     let rows = if_present(session, BINLOG_FILES)?;
     let values = rows.into_iter().flatten();
-    let counters = ["binlog_bytes", "binlog_sync_count"]
-        .into_iter()
-        .zip(values)
-        .filter_map(|(name, value)| Some(Counter::cumulative(name, value?.parse().ok()?)));
+    let counters = [
+        ("binlog_bytes", Role::Work),
+        ("binlog_sync_count", Role::BinlogFsyncCount),
+    ]
+    .into_iter()
+    .zip(values)
+    .filter_map(|((name, role), value)| {
+        Some(Counter::cumulative(name, value?.parse().ok()?).with_role(role))
+    });
     Ok(counters.collect())
 }
 
 /// What MyRocks says of its memory and its tree.
 pub(super) fn of_rocksdb(session: &mut MysqlSession) -> Result<Vec<Counter>, Error> {
-    const MEMORY: [(&str, &str); 4] = [
-        ("cur_size_all_mem_tables", "rocksdb_memtable_bytes"),
-        (
-            "num_immutable_mem_table",
-            "rocksdb_immutable_memtable_count",
-        ),
-        ("mem_table_flush_pending", "rocksdb_flush_pending_count"),
-        ("compaction_pending", "rocksdb_compaction_pending_count"),
-    ];
+    const MEMORY: &[Figure] = figures! {
+        Gauge "cur_size_all_mem_tables" => "rocksdb_memtable_bytes" MemtableBytes;
+        Gauge "num_immutable_mem_table" => "rocksdb_immutable_memtable_count";
+        Gauge "mem_table_flush_pending" => "rocksdb_flush_pending_count";
+        Gauge "compaction_pending" => "rocksdb_compaction_pending_count";
+    };
     let sql =
         "select stat_type, sum(value) from information_schema.rocksdb_cfstats group by stat_type";
     let stats = pairs(if_present(session, sql)?);
     let mut counters: Vec<Counter> = MEMORY
         .iter()
-        .filter_map(|(stat, name)| Some(Counter::gauge(*name, stats.get(*stat)?.parse().ok()?)))
+        .filter_map(|figure| Some(figure.counter(stats.get(figure.source)?.parse().ok()?)))
         .collect();
     for row in if_present(session, "show engine rocksdb status")? {
         if let [Some(kind), _, Some(text)] = row.as_slice()
@@ -499,8 +446,9 @@ impl MysqlObserver {
     }
 
     fn of_server(&mut self) -> Result<Vec<Counter>, Error> {
-        let mut counters = of_status(&pairs(self.session.query("show global status")?));
-        let is_redo = |counter: &Counter| counter.name == "redo_position_bytes";
+        let status = pairs(self.session.query("show global status")?);
+        let mut counters = of_status(&status, self.is_rocksdb);
+        let is_redo = |counter: &Counter| counter.name == REDO_BYTES;
         if !counters.iter().any(is_redo) {
             counters.extend(of_redo_text(&innodb_status(&mut self.session)?));
         }
@@ -515,6 +463,7 @@ impl MysqlObserver {
         } else if !self.is_mariadb {
             counters.extend(of_binlog(&mut self.session)?);
         }
+        add_fsyncs(&mut counters);
         Ok(counters)
     }
 }
@@ -551,7 +500,7 @@ mod tests {
             let pairs = pairs
                 .iter()
                 .map(|(name, value)| (name.to_string(), value.to_string()));
-            of_status(&pairs.collect())
+            of_status(&pairs.collect(), false)
         };
         let mariadb = status(&[("innodb_data_fsyncs", "12"), ("innodb_lsn_current", "900")]);
         assert_eq!(value(&mariadb, "innodb_fsync_count"), Some(12.0));
@@ -579,23 +528,61 @@ mod tests {
     }
 
     #[test]
-    fn stalls_have_their_reasons() {
-        let status = [
-            ("rocksdb_stall_l0_file_count_limit_slowdowns", "3"),
-            ("rocksdb_stall_total_stops", "4"),
-            ("rocksdb_stall_micros", "5"),
-        ];
-        let status = status.map(|(name, value)| (name.to_string(), value.to_string()));
-        let counters = of_status(&status.into());
+    fn stalls_have_the_librarys_reasons_and_totals() {
+        let mut status = HashMap::from([(STALL_MICROS.to_owned(), "1500000".to_owned())]);
+        let mut add =
+            |name: &str, count: u32| status.insert(format!("{STALL}{name}"), count.to_string());
+        add("l0_file_count_limit_slowdowns", 3);
+        add("memtable_limit_slowdowns", 4);
+        add("pending_compaction_limit_slowdowns", 5);
+        add("l0_file_count_limit_stops", 2);
+        let counters = of_status(&status, true);
+        assert!(counters.iter().all(|counter| counter.role.is_some()));
         let expected = [
-            ("rocksdb_stall_l0_file_count_limit_slowdown_count", 3.0),
-            ("rocksdb_stall_total_stop_count", 4.0),
-            ("rocksdb_stall_us", 5.0),
+            ("rocksdb_stall_seconds", 1.5),
+            ("rocksdb_write_stall_count.l0-file-count-limit-delays", 3.0),
+            ("rocksdb_write_stall_count.memtable-limit-delays", 4.0),
+            (
+                "rocksdb_write_stall_count.pending-compaction-bytes-delays",
+                5.0,
+            ),
+            ("rocksdb_write_stall_count.l0-file-count-limit-stops", 2.0),
+            ("rocksdb_write_stall_count.total-delays", 12.0),
         ];
         assert_eq!(counters.len(), expected.len());
         for (name, number) in expected {
             assert_eq!(value(&counters, name), Some(number), "{name}");
         }
+    }
+
+    #[test]
+    fn fsyncs_are_of_the_engine_that_keeps_the_tables_and_all_add_up() {
+        let status = [
+            ("innodb_data_fsyncs", "300"),
+            ("innodb_os_log_fsyncs", "240"),
+            ("rocksdb_wal_synced", "50"),
+            ("syncs", "100"),
+        ];
+        let status: HashMap<_, _> = status
+            .map(|(name, count)| (name.into(), count.into()))
+            .into();
+        let of = |is_rocksdb| {
+            let mut counters = of_status(&status, is_rocksdb);
+            add_fsyncs(&mut counters);
+            let role = |role| {
+                let mut counters = counters.iter();
+                counters.find(|it| it.role == Some(role)).map(|it| it.value)
+            };
+            [
+                Role::FsyncCount,
+                Role::LogFsyncCount,
+                Role::DataFsyncCount,
+                Role::BinlogFsyncCount,
+            ]
+            .map(role)
+        };
+        assert_eq!(of(false), [450.0, 240.0, 60.0, 100.0].map(Some));
+        assert_eq!(of(true), [Some(450.0), Some(50.0), None, Some(100.0)]);
     }
 
     #[test]
@@ -610,14 +597,14 @@ mod tests {
             \x20Low      0/0    0.00 KB   0.0\n\
             Estimated pending compaction bytes: 77\n";
         let mut counters = of_levels(text);
-        assert_eq!(value(&counters, "rocksdb_level_bytes.l0"), Some(1536.0));
-        assert_eq!(value(&counters, "rocksdb_level_file_count.l6"), Some(10.0));
+        assert_eq!(value(&counters, "rocksdb_level_bytes.0"), Some(1536.0));
+        assert_eq!(value(&counters, "rocksdb_level_file_count.6"), Some(10.0));
         assert_eq!(
             value(&counters, "rocksdb_pending_compaction_bytes"),
             Some(77.0)
         );
         merge(&mut counters, of_levels(text));
-        assert_eq!(value(&counters, "rocksdb_level_bytes.l0"), Some(3072.0));
+        assert_eq!(value(&counters, "rocksdb_level_bytes.0"), Some(3072.0));
         assert_eq!(of_levels("nonsense L0 x").len(), 0);
     }
 }

@@ -10,12 +10,13 @@
 //! What a version does not have is left out. A name means the same on every version: where a view moved or was split,
 //! the figure is put together from what took its place.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use super::session::PostgresSession;
 use super::{Address, Postgres};
 use crate::guard::Deadline;
-use crate::{Counter, CounterKind, Error, Observer, Session, Table};
+use crate::{Counter, CounterKind, Error, Observer, Role, Session, Table};
 
 /// Tables and partitions beyond which those of each table are not read every second.
 const SAMPLED_TABLES_MAX: usize = 256;
@@ -28,193 +29,224 @@ const CLOSING_MAX: Duration = Duration::from_millis(200);
 /// it last wrote is half a second old.
 const COLLECTING_MAX: Duration = Duration::from_secs(3);
 
-/// One figure: its name, the SQL for it, and how it behaves.
-struct Figure {
-    name: &'static str,
-    sql: String,
-    kind: CounterKind,
+/// Figures that one row of one view gives: names, and the SQL for each.
+struct Source<'a> {
+    /// The major versions that have them.
+    versions: Range<u32>,
     /// Read each second too.
     is_sampled: bool,
-}
-
-/// Figures that one row of one view gives.
-struct Source {
-    figures: Vec<Figure>,
     from: &'static str,
+    figures: &'a [(&'static str, &'a str)],
 }
 
-/// Where a version has its counters. What it lacks is left out.
-fn sources(version_num: u32) -> Vec<Source> {
-    let major = version_num / 10_000;
-    let figure = |name, sql: &str, is_sampled| Figure {
-        name,
-        sql: sql.into(),
-        kind: CounterKind::Cumulative,
-        is_sampled,
-    };
-    let each_second = |name, sql: &str| figure(name, sql, true);
-    let at_ends = |name, sql: &str| figure(name, sql, false);
-    // A time is 0 where the config does not have it taken; then there is none.
-    let if_timed = |name, sql: &str, option: &str| {
-        let sql = format!("case when current_setting('{option}')::bool then {sql} end");
-        each_second(name, &sql)
-    };
-    let mut sources = vec![
-        Source {
-            figures: vec![
-                each_second("commit_count", "d.xact_commit"),
-                each_second("rollback_count", "d.xact_rollback"),
-                each_second("block_read_count", "d.blks_read"),
-                each_second("block_hit_count", "d.blks_hit"),
-                each_second("row_inserted_count", "d.tup_inserted"),
-                each_second("row_updated_count", "d.tup_updated"),
-                each_second("row_deleted_count", "d.tup_deleted"),
-                each_second("temp_bytes", "d.temp_bytes"),
-                each_second("deadlock_count", "d.deadlocks"),
-                if_timed("block_read_ms", "d.blk_read_time", "track_io_timing"),
-                if_timed("block_write_ms", "d.blk_write_time", "track_io_timing"),
-            ],
-            from: "pg_stat_database d where d.datname = current_database()",
-        },
-        Source {
-            figures: vec![Figure {
-                kind: CounterKind::Gauge,
-                ..at_ends("database_bytes", "pg_database_size(current_database())")
-            }],
-            from: "(values (1)) one",
-        },
-    ];
-    let mut position = vec![each_second(
-        "wal_position_bytes",
-        "pg_current_wal_insert_lsn() - '0/0'::pg_lsn",
-    )];
-    if major < 14 {
-        // The view came with 14: before it the position tells the bytes, page headers included.
-        position.push(each_second(
-            "wal_bytes",
-            "pg_current_wal_insert_lsn() - '0/0'::pg_lsn",
-        ));
-    }
-    sources.push(Source {
-        figures: position,
-        from: "(values (1)) one",
-    });
-    if major >= 14 {
-        let mut wal = vec![
-            each_second("wal_record_count", "w.wal_records"),
-            each_second("wal_fpi_count", "w.wal_fpi"),
-            each_second("wal_bytes", "w.wal_bytes"),
-            each_second("wal_buffers_full_count", "w.wal_buffers_full"),
-        ];
-        if major < 18 {
-            wal.extend([
-                each_second("wal_write_count", "w.wal_write"),
-                each_second("wal_sync_count", "w.wal_sync"),
-                if_timed("wal_write_ms", "w.wal_write_time", "track_wal_io_timing"),
-                if_timed("wal_sync_ms", "w.wal_sync_time", "track_wal_io_timing"),
-            ]);
-        }
-        sources.push(Source {
-            figures: wal,
-            from: "pg_stat_wal w",
-        });
-    }
-    if major >= 18 {
-        sources.push(Source {
-            figures: vec![
-                each_second("wal_write_count", "sum(i.writes)"),
-                each_second("wal_sync_count", "sum(i.fsyncs)"),
-                if_timed("wal_write_ms", "sum(i.write_time)", "track_wal_io_timing"),
-                if_timed("wal_sync_ms", "sum(i.fsync_time)", "track_wal_io_timing"),
-            ],
-            // The making of new files, context `init`, is not in what earlier versions count.
-            from: "pg_stat_io i where i.object = 'wal' and i.context = 'normal'",
-        });
-    }
-    let mut writer = vec![
-        each_second("buffer_bgwriter_write_count", "b.buffers_clean"),
-        each_second("bgwriter_stop_count", "b.maxwritten_clean"),
-        each_second("buffer_alloc_count", "b.buffers_alloc"),
-    ];
-    let bytes = |buffers: &str| format!("{buffers} * current_setting('block_size')::bigint");
-    if major >= 17 {
-        let mut checkpointer = vec![
-            each_second("checkpoint_timed_count", "c.num_timed"),
-            each_second("checkpoint_requested_count", "c.num_requested"),
-            each_second("buffer_checkpoint_write_count", "c.buffers_written"),
-            each_second("buffer_checkpoint_write_bytes", &bytes("c.buffers_written")),
-            each_second("checkpoint_write_ms", "c.write_time"),
-            each_second("checkpoint_sync_ms", "c.sync_time"),
-        ];
-        if major >= 18 {
-            // The others count checkpoints that were skipped too, since nothing had been written.
-            checkpointer.push(each_second("checkpoint_done_count", "c.num_done"));
-            checkpointer.push(each_second("slru_checkpoint_write_count", "c.slru_written"));
-        }
-        sources.push(Source {
-            figures: checkpointer,
-            from: "pg_stat_checkpointer c",
-        });
-    } else {
-        writer.extend([
-            each_second("checkpoint_timed_count", "b.checkpoints_timed"),
-            each_second("checkpoint_requested_count", "b.checkpoints_req"),
-            each_second("buffer_checkpoint_write_count", "b.buffers_checkpoint"),
-            each_second(
+/// Where versions have their counters, but for `pg_stat_io` of relations. What a version lacks is left out.
+const SOURCES: &[Source<'static>] = &[
+    each_second(
+        EVER,
+        "pg_stat_database d where d.datname = current_database()",
+        &[
+            ("commit_count", "d.xact_commit"),
+            ("rollback_count", "d.xact_rollback"),
+            ("block_read_count", "d.blks_read"),
+            ("block_hit_count", "d.blks_hit"),
+            ("row_inserted_count", "d.tup_inserted"),
+            ("row_updated_count", "d.tup_updated"),
+            ("row_deleted_count", "d.tup_deleted"),
+            ("temp_bytes", "d.temp_bytes"),
+            ("deadlock_count", "d.deadlocks"),
+            ("block_read_ms", "d.blk_read_time"),
+            ("block_write_ms", "d.blk_write_time"),
+        ],
+    ),
+    at_ends(
+        EVER,
+        "(values (1)) one",
+        &[(DATABASE_BYTES, "pg_database_size(current_database())")],
+    ),
+    each_second(
+        EVER,
+        "(values (1)) one",
+        &[("wal_position_bytes", POSITION)],
+    ),
+    // The view came with 14: before it the position tells the bytes, page headers included.
+    each_second(0..14, "(values (1)) one", &[("wal_bytes", POSITION)]),
+    each_second(
+        14..u32::MAX,
+        "pg_stat_wal w",
+        &[
+            ("wal_record_count", "w.wal_records"),
+            ("wal_fpi_count", "w.wal_fpi"),
+            ("wal_bytes", "w.wal_bytes"),
+            ("wal_buffers_full_count", "w.wal_buffers_full"),
+        ],
+    ),
+    each_second(
+        14..18,
+        "pg_stat_wal w",
+        &[
+            ("wal_write_count", "w.wal_write"),
+            ("wal_sync_count", "w.wal_sync"),
+            ("wal_write_ms", "w.wal_write_time"),
+            ("wal_sync_ms", "w.wal_sync_time"),
+        ],
+    ),
+    each_second(
+        18..u32::MAX,
+        // The making of new files, context `init`, is not in what earlier versions count.
+        "pg_stat_io i where i.object = 'wal' and i.context = 'normal'",
+        &[
+            ("wal_write_count", "sum(i.writes)"),
+            ("wal_sync_count", "sum(i.fsyncs)"),
+            ("wal_write_ms", "sum(i.write_time)"),
+            ("wal_sync_ms", "sum(i.fsync_time)"),
+        ],
+    ),
+    each_second(
+        EVER,
+        "pg_stat_bgwriter b",
+        &[
+            ("buffer_bgwriter_write_count", "b.buffers_clean"),
+            ("bgwriter_stop_count", "b.maxwritten_clean"),
+            ("buffer_alloc_count", "b.buffers_alloc"),
+        ],
+    ),
+    each_second(
+        0..17,
+        "pg_stat_bgwriter b",
+        &[
+            ("checkpoint_timed_count", "b.checkpoints_timed"),
+            ("checkpoint_requested_count", "b.checkpoints_req"),
+            ("buffer_checkpoint_write_count", "b.buffers_checkpoint"),
+            (
                 "buffer_checkpoint_write_bytes",
-                &bytes("b.buffers_checkpoint"),
+                "b.buffers_checkpoint * current_setting('block_size')::bigint",
             ),
-            each_second("checkpoint_write_ms", "b.checkpoint_write_time"),
-            each_second("checkpoint_sync_ms", "b.checkpoint_sync_time"),
-        ]);
-    }
-    if major < 16 {
-        // The checkpointer adds these up when it wakes, which may be once in `checkpoint_timeout`: what a step's own
-        // backends wrote is not in them until then, and a name of their own says so.
-        writer.extend([
-            at_ends(
+            ("checkpoint_write_ms", "b.checkpoint_write_time"),
+            ("checkpoint_sync_ms", "b.checkpoint_sync_time"),
+        ],
+    ),
+    // The checkpointer adds these up when it wakes, which may be once in `checkpoint_timeout`: what a step's own
+    // backends wrote is not in them until then, and a name of their own says so.
+    at_ends(
+        0..16,
+        "pg_stat_bgwriter b",
+        &[
+            (
                 "buffer_backend_write_at_checkpoint_count",
                 "b.buffers_backend",
             ),
-            at_ends(
+            (
                 "buffer_backend_sync_at_checkpoint_count",
                 "b.buffers_backend_fsync",
             ),
-        ]);
+        ],
+    ),
+    each_second(
+        17..u32::MAX,
+        "pg_stat_checkpointer c",
+        &[
+            ("checkpoint_timed_count", "c.num_timed"),
+            ("checkpoint_requested_count", "c.num_requested"),
+            ("buffer_checkpoint_write_count", "c.buffers_written"),
+            (
+                "buffer_checkpoint_write_bytes",
+                "c.buffers_written * current_setting('block_size')::bigint",
+            ),
+            ("checkpoint_write_ms", "c.write_time"),
+            ("checkpoint_sync_ms", "c.sync_time"),
+        ],
+    ),
+    // The others count checkpoints that were skipped too, since nothing had been written.
+    each_second(
+        18..u32::MAX,
+        "pg_stat_checkpointer c",
+        &[
+            ("checkpoint_done_count", "c.num_done"),
+            ("slru_checkpoint_write_count", "c.slru_written"),
+        ],
+    ),
+];
+
+const EVER: Range<u32> = 0..u32::MAX;
+const POSITION: &str = "pg_current_wal_insert_lsn() - '0/0'::pg_lsn";
+const DATABASE_BYTES: &str = "database_bytes";
+
+/// Times that are 0 where the config does not have them taken: then there is none.
+const TIMED: [(&str, &str); 4] = [
+    ("block_read_ms", "track_io_timing"),
+    ("block_write_ms", "track_io_timing"),
+    ("wal_write_ms", "track_wal_io_timing"),
+    ("wal_sync_ms", "track_wal_io_timing"),
+];
+
+/// What figures mean, where that is of use.
+const ROLES: [(&str, Role); 16] = [
+    (DATABASE_BYTES, Role::DatabaseBytes),
+    ("wal_bytes", Role::LogBytes),
+    ("wal_sync_count", Role::LogFsyncCount),
+    ("relation_sync_count", Role::DataFsyncCount),
+    ("buffer_checkpoint_write_bytes", Role::CheckpointBytes),
+    ("block_read_count", Role::Work),
+    ("block_hit_count", Role::Work),
+    ("block_extend_count", Role::Work),
+    ("buffer_evict_count", Role::Work),
+    ("buffer_backend_write_count", Role::Work),
+    ("buffer_checkpoint_write_count", Role::Work),
+    ("wal_record_count", Role::Work),
+    ("wal_fpi_count", Role::Work),
+    ("wal_buffers_full_count", Role::Work),
+    ("temp_bytes", Role::Work),
+    ("deadlock_count", Role::Work),
+];
+
+const fn each_second(
+    versions: Range<u32>,
+    from: &'static str,
+    figures: &'static [(&'static str, &'static str)],
+) -> Source<'static> {
+    Source {
+        versions,
+        is_sampled: true,
+        from,
+        figures,
     }
-    sources.push(Source {
-        figures: writer,
-        from: "pg_stat_bgwriter b",
-    });
-    if major >= 16 {
-        // From 18 on one read or write may be of several blocks.
-        let blocks = |what: &str| match what {
-            _ if major < 18 => format!("sum(i.{what}s)"),
-            what => format!("sum(i.{what}_bytes) / current_setting('block_size')::bigint"),
-        };
-        let in_vacuum = |sql: &str| sql.replacen(')', ") filter (where i.context = 'vacuum')", 1);
-        let of_backends = |sql: &str| {
-            let backends =
-                ") filter (where i.backend_type not in ('checkpointer', 'background writer'))";
-            sql.replacen(')', backends, 1)
-        };
-        // What `buffers_backend` was meant to be: writes of buffers, and blocks by which files were extended.
-        let written = [blocks("write"), blocks("extend")].map(|sql| of_backends(&sql));
-        let files = vec![
-            each_second("block_extend_count", &blocks("extend")),
-            each_second("buffer_evict_count", "sum(i.evictions)"),
-            each_second("relation_sync_count", "sum(i.fsyncs)"),
-            each_second("block_vacuum_read_count", &in_vacuum(&blocks("read"))),
-            each_second("block_vacuum_write_count", &in_vacuum(&blocks("write"))),
-            each_second("buffer_backend_write_count", &written.join(" + ")),
-            each_second("buffer_backend_sync_count", &of_backends("sum(i.fsyncs)")),
-        ];
-        sources.push(Source {
-            figures: files,
-            from: "pg_stat_io i where i.object = 'relation'",
-        });
+}
+
+const fn at_ends(
+    versions: Range<u32>,
+    from: &'static str,
+    figures: &'static [(&'static str, &'static str)],
+) -> Source<'static> {
+    Source {
+        is_sampled: false,
+        ..each_second(versions, from, figures)
     }
-    sources
+}
+
+/// What `pg_stat_io` tells of relations, from 16 on.
+fn relation_io(major: u32) -> [(&'static str, String); 7] {
+    // From 18 on one read or write may be of several blocks.
+    let blocks = |what: &str| match what {
+        _ if major < 18 => format!("sum(i.{what}s)"),
+        what => format!("sum(i.{what}_bytes) / current_setting('block_size')::bigint"),
+    };
+    let in_vacuum = |sql: &str| sql.replacen(')', ") filter (where i.context = 'vacuum')", 1);
+    let of_backends = |sql: &str| {
+        let backends =
+            ") filter (where i.backend_type not in ('checkpointer', 'background writer'))";
+        sql.replacen(')', backends, 1)
+    };
+    // What `buffers_backend` was meant to be: writes of buffers, and blocks by which files were extended.
+    let written = [blocks("write"), blocks("extend")].map(|sql| of_backends(&sql));
+    [
+        ("block_extend_count", blocks("extend")),
+        ("buffer_evict_count", "sum(i.evictions)".into()),
+        ("relation_sync_count", "sum(i.fsyncs)".into()),
+        ("block_vacuum_read_count", in_vacuum(&blocks("read"))),
+        ("block_vacuum_write_count", in_vacuum(&blocks("write"))),
+        ("buffer_backend_write_count", written.join(" + ")),
+        ("buffer_backend_sync_count", of_backends("sum(i.fsyncs)")),
+    ]
 }
 
 /// A figure of one table, summed over its partitions.
@@ -232,97 +264,77 @@ struct TableFigure {
 const TABLE_FIGURES: [TableFigure; 14] = {
     use CounterKind::{Cumulative, Gauge};
     const fn figure(
+        since: u32,
+        kind: CounterKind,
         name: &'static str,
         function: &'static str,
-        kind: CounterKind,
-        since: u32,
-        is_sampled: bool,
     ) -> TableFigure {
         TableFigure {
             name,
             function,
             kind,
             since,
-            is_sampled,
+            is_sampled: false,
+        }
+    }
+    const fn sampled(kind: CounterKind, name: &'static str, function: &'static str) -> TableFigure {
+        TableFigure {
+            is_sampled: true,
+            ..figure(12, kind, name, function)
         }
     }
     [
-        figure("dead_rows", "pg_stat_get_dead_tuples", Gauge, 12, true),
-        figure("live_rows", "pg_stat_get_live_tuples", Gauge, 12, true),
-        figure(
+        sampled(Gauge, DEAD_ROWS, "pg_stat_get_dead_tuples"),
+        sampled(Gauge, "live_rows", "pg_stat_get_live_tuples"),
+        sampled(
+            Cumulative,
             "autovacuum_count",
             "pg_stat_get_autovacuum_count",
-            Cumulative,
-            12,
-            true,
         ),
-        figure(
+        sampled(
+            Cumulative,
             "autoanalyze_count",
             "pg_stat_get_autoanalyze_count",
-            Cumulative,
-            12,
-            true,
         ),
+        figure(12, Cumulative, "vacuum_count", "pg_stat_get_vacuum_count"),
+        figure(12, Cumulative, "analyze_count", "pg_stat_get_analyze_count"),
         figure(
-            "vacuum_count",
-            "pg_stat_get_vacuum_count",
-            Cumulative,
             12,
-            false,
-        ),
-        figure(
-            "analyze_count",
-            "pg_stat_get_analyze_count",
-            Cumulative,
-            12,
-            false,
-        ),
-        figure(
+            Gauge,
             "rows_changed_since_analyze",
             "pg_stat_get_mod_since_analyze",
-            Gauge,
-            12,
-            false,
         ),
         figure(
+            13,
+            Gauge,
             "rows_inserted_since_vacuum",
             "pg_stat_get_ins_since_vacuum",
-            Gauge,
-            13,
-            false,
         ),
         figure(
+            18,
+            Cumulative,
             "autovacuum_ms",
             "pg_stat_get_total_autovacuum_time",
-            Cumulative,
-            18,
-            false,
         ),
         figure(
+            18,
+            Cumulative,
             "autoanalyze_ms",
             "pg_stat_get_total_autoanalyze_time",
-            Cumulative,
-            18,
-            false,
         ),
+        figure(18, Cumulative, "vacuum_ms", "pg_stat_get_total_vacuum_time"),
         figure(
-            "vacuum_ms",
-            "pg_stat_get_total_vacuum_time",
-            Cumulative,
             18,
-            false,
-        ),
-        figure(
+            Cumulative,
             "analyze_ms",
             "pg_stat_get_total_analyze_time",
-            Cumulative,
-            18,
-            false,
         ),
-        figure("table_bytes", "pg_table_size", Gauge, 12, false),
-        figure("index_bytes", "pg_indexes_size", Gauge, 12, false),
+        figure(12, Gauge, "table_bytes", "pg_table_size"),
+        figure(12, Gauge, "index_bytes", "pg_indexes_size"),
     ]
 };
+
+const DEAD_ROWS: &str = "dead_rows";
 
 /// The figures of a table that a version has.
 fn table_figures(version_num: u32, sampled_only: bool) -> Vec<&'static TableFigure> {
@@ -395,24 +407,31 @@ pub(super) fn wait_for_collector(
 }
 
 /// One statement for figures of the whole server, and the names of its columns.
-fn server_sql(
-    sources: &[Source],
-    sampled_only: bool,
-) -> (String, Vec<(&'static str, CounterKind)>) {
+fn server_sql(version_num: u32, sampled_only: bool) -> (String, Vec<&'static str>) {
+    let major = version_num / 10_000;
+    let io = relation_io(major);
+    let io = io.each_ref().map(|(name, sql)| (*name, sql.as_str()));
+    let of_relations = Source {
+        versions: 16..u32::MAX,
+        is_sampled: true,
+        from: "pg_stat_io i where i.object = 'relation'",
+        figures: &io,
+    };
+    let sources = SOURCES
+        .iter()
+        .chain([&of_relations])
+        .filter(|source| source.versions.contains(&major) && (source.is_sampled || !sampled_only));
     let (mut parts, mut columns) = (Vec::new(), Vec::new());
-    for source in sources {
-        let figures: Vec<&Figure> = source
-            .figures
-            .iter()
-            .filter(|figure| figure.is_sampled || !sampled_only)
-            .collect();
-        if figures.is_empty() {
-            continue;
-        }
-        let selected: Vec<&str> = figures.iter().map(|figure| figure.sql.as_str()).collect();
-        let number = parts.len();
+    for (number, source) in sources.enumerate() {
+        let select = |&(name, sql): &(&str, &str)| {
+            let timed = TIMED.iter().find(|(timed, _)| *timed == name);
+            timed.map_or(sql.to_owned(), |(_, option)| {
+                format!("case when current_setting('{option}')::bool then {sql} end")
+            })
+        };
+        let selected: Vec<String> = source.figures.iter().map(select).collect();
         // Columns are named by position, because two of one expression have the same name.
-        let names: Vec<String> = (0..figures.len())
+        let names: Vec<String> = (0..selected.len())
             .map(|column| format!("c{column}"))
             .collect();
         parts.push(format!(
@@ -421,9 +440,18 @@ fn server_sql(
             source.from,
             names.join(", ")
         ));
-        columns.extend(figures.iter().map(|figure| (figure.name, figure.kind)));
+        columns.extend(source.figures.iter().map(|(name, _)| *name));
     }
     (format!("select * from {}", parts.join(", ")), columns)
+}
+
+fn server_counter(name: &str, value: f64) -> Counter {
+    let counter = match name {
+        DATABASE_BYTES => Counter::gauge(name, value),
+        name => Counter::cumulative(name, value),
+    };
+    let role = ROLES.iter().find(|(known, _)| *known == name);
+    counter.with_role(role.map(|(_, role)| *role))
 }
 
 fn table_sql(tables: &[Table], figures: &[&TableFigure]) -> String {
@@ -444,8 +472,8 @@ struct PostgresObserver {
     version_num: u32,
     /// The application name of the load's sessions.
     application: String,
-    all: (String, Vec<(&'static str, CounterKind)>),
-    sampled: (String, Vec<(&'static str, CounterKind)>),
+    all: (String, Vec<&'static str>),
+    sampled: (String, Vec<&'static str>),
     are_tables_sampled: bool,
 }
 
@@ -455,7 +483,6 @@ pub(super) fn open(postgres: &Postgres, tables: &[Table]) -> Result<Box<dyn Obse
         application_name: "assay observer".into(),
         ..postgres.address().clone()
     };
-    let sources = sources(postgres.version_num);
     let parts: usize = tables
         .iter()
         .map(|table| table.partitions.map_or(1, |p| p.count as usize))
@@ -472,8 +499,8 @@ pub(super) fn open(postgres: &Postgres, tables: &[Table]) -> Result<Box<dyn Obse
         tables: tables.to_vec(),
         version_num: postgres.version_num,
         application: postgres.address().application_name.clone(),
-        all: server_sql(&sources, false),
-        sampled: server_sql(&sources, true),
+        all: server_sql(postgres.version_num, false),
+        sampled: server_sql(postgres.version_num, true),
         are_tables_sampled: parts <= SAMPLED_TABLES_MAX,
     }))
 }
@@ -487,18 +514,21 @@ impl PostgresObserver {
         };
         let rows = self.session.query(sql)?;
         let values = rows.into_iter().next().unwrap_or_default();
-        let counter = |(value, &(name, kind)): (Option<String>, &(&'static str, CounterKind))| {
-            Some(Counter {
-                name: name.into(),
-                value: value?.parse().ok()?,
-                kind,
-            })
-        };
-        Ok(values
+        let mut counters: Vec<Counter> = values
             .into_iter()
             .zip(columns)
-            .filter_map(counter)
-            .collect())
+            .filter_map(|(value, name)| Some(server_counter(name, value?.parse().ok()?)))
+            .collect();
+        let fsyncs = |role| {
+            let mut counters = counters.iter();
+            counters.find(|it| it.role == Some(role)).map(|it| it.value)
+        };
+        if let (Some(log), Some(data)) = (fsyncs(Role::LogFsyncCount), fsyncs(Role::DataFsyncCount))
+        {
+            let all = Counter::cumulative("fsync_count", log + data);
+            counters.push(all.with_role(Role::FsyncCount));
+        }
+        Ok(counters)
     }
 
     fn of_tables(&mut self, sampled_only: bool) -> Result<Vec<Counter>, Error> {
@@ -520,11 +550,9 @@ impl PostgresObserver {
             };
             for (value, figure) in values.zip(&figures) {
                 if let Some(value) = value.and_then(|value| value.parse().ok()) {
-                    counters.push(Counter {
-                        name: format!("{}.{}", figure.name, table.name),
-                        value,
-                        kind: figure.kind,
-                    });
+                    let name = format!("{}.{}", figure.name, table.name);
+                    let role = (figure.name == DEAD_ROWS).then_some(Role::DeadRows);
+                    counters.push(Counter::new(name, value, figure.kind).with_role(role));
                 }
             }
         }
@@ -561,8 +589,8 @@ mod tests {
     #[test]
     fn no_version_has_a_counter_twice() {
         for major in 12..=18 {
-            let (_, columns) = server_sql(&sources(major * 10_000), false);
-            let mut names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+            let (_, columns) = server_sql(major * 10_000, false);
+            let mut names = columns;
             names.sort_unstable();
             let count = names.len();
             names.dedup();
@@ -572,7 +600,7 @@ mod tests {
 
     #[test]
     fn a_sample_is_without_what_is_dear() {
-        let (sql, _) = server_sql(&sources(150_000), true);
+        let (sql, _) = server_sql(150_000, true);
         assert!(!sql.contains("pg_database_size"), "{sql}");
         let sql = table_sql(&[], &table_figures(180_000, true));
         assert!(

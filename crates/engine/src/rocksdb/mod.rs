@@ -22,6 +22,7 @@ use std::sync::atomic::AtomicBool;
 
 pub use library::{Library, LibraryCapabilities, Product};
 pub use session::RocksSession;
+pub(crate) use statistics::add_stall_totals;
 pub use trial::try_config;
 pub use version::Version;
 

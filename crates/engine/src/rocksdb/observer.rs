@@ -6,53 +6,39 @@
 //! before and after a step.
 
 use std::collections::HashMap;
-use std::ffi::CStr;
+use std::ffi::CString;
 use std::sync::Arc;
 
 use super::ffi::Database;
 use super::statistics;
-use crate::{Counter, CounterKind, Error, Observer};
+use crate::figures::{Figure, figures};
+use crate::{Counter, Error, Observer, Role};
 
-/// Properties that are numbers, and what they are called here.
-const GAUGES: [(&CStr, &str); 15] = [
-    (
-        c"rocksdb.num-running-compactions",
-        "running_compaction_count",
-    ),
-    (c"rocksdb.num-running-flushes", "running_flush_count"),
-    (c"rocksdb.compaction-pending", "compaction_pending"),
-    (c"rocksdb.mem-table-flush-pending", "memtable_flush_pending"),
-    (
-        c"rocksdb.estimate-pending-compaction-bytes",
-        "pending_compaction_bytes",
-    ),
-    (c"rocksdb.cur-size-all-mem-tables", "memtable_bytes"),
-    (c"rocksdb.size-all-mem-tables", "memtable_pinned_bytes"),
-    (
-        c"rocksdb.num-immutable-mem-table",
-        "immutable_memtable_count",
-    ),
-    (c"rocksdb.block-cache-usage", "block_cache_bytes"),
-    (
-        c"rocksdb.block-cache-pinned-usage",
-        "block_cache_pinned_bytes",
-    ),
-    (c"rocksdb.is-write-stopped", "write_stopped"),
-    (
-        c"rocksdb.actual-delayed-write-rate",
-        "delayed_write_bytes_per_second",
-    ),
-    (c"rocksdb.live-sst-files-size", "live_sst_bytes"),
-    (c"rocksdb.live-blob-file-size", "live_blob_bytes"),
-    (c"rocksdb.background-errors", "background_error_count"),
-];
+/// Properties that are numbers.
+const GAUGES: &[Figure] = figures! {
+    Gauge "rocksdb.num-running-compactions" => "running_compaction_count";
+    Gauge "rocksdb.num-running-flushes" => "running_flush_count";
+    Gauge "rocksdb.compaction-pending" => "compaction_pending";
+    Gauge "rocksdb.mem-table-flush-pending" => "memtable_flush_pending";
+    Gauge "rocksdb.estimate-pending-compaction-bytes" => "pending_compaction_bytes" PendingCompactionBytes;
+    Gauge "rocksdb.cur-size-all-mem-tables" => "memtable_bytes" MemtableBytes;
+    Gauge "rocksdb.size-all-mem-tables" => "memtable_pinned_bytes";
+    Gauge "rocksdb.num-immutable-mem-table" => "immutable_memtable_count";
+    Gauge "rocksdb.block-cache-usage" => "block_cache_bytes" BlockCacheBytes;
+    Gauge "rocksdb.block-cache-pinned-usage" => "block_cache_pinned_bytes";
+    Gauge "rocksdb.is-write-stopped" => "write_stopped";
+    Gauge "rocksdb.actual-delayed-write-rate" => "delayed_write_bytes_per_second";
+    Gauge "rocksdb.live-sst-files-size" => "live_sst_bytes" TreeBytes;
+    Gauge "rocksdb.live-blob-file-size" => "live_blob_bytes" BlobBytes;
+    Gauge "rocksdb.background-errors" => "background_error_count";
+};
 
 /// Those that look at every file of every version of the tree that is still in use: not for each second.
-const COSTLY_GAUGES: [(&CStr, &str); 3] = [
-    (c"rocksdb.total-sst-files-size", "sst_bytes"),
-    (c"rocksdb.total-blob-file-size", "blob_bytes"),
-    (c"rocksdb.estimate-table-readers-mem", "table_reader_bytes"),
-];
+const COSTLY_GAUGES: &[Figure] = figures! {
+    Gauge "rocksdb.total-sst-files-size" => "sst_bytes";
+    Gauge "rocksdb.total-blob-file-size" => "blob_bytes";
+    Gauge "rocksdb.estimate-table-readers-mem" => "table_reader_bytes";
+};
 
 /// What is pending, as evidence of having settled.
 const PENDING: [&str; 6] = [
@@ -90,8 +76,9 @@ impl RocksObserver {
                 .as_deref()
                 .map_or_else(Vec::new, statistics::database),
         );
+        statistics::add_stall_totals(&mut counters);
         for counter in &mut counters {
-            if counter.kind == CounterKind::Cumulative {
+            if counter.cumulative {
                 match self.most.get_mut(&counter.name) {
                     Some(most) => {
                         *most = most.max(counter.value);
@@ -110,7 +97,7 @@ impl RocksObserver {
 impl Observer for RocksObserver {
     fn counters(&mut self) -> Result<Vec<Counter>, Error> {
         let mut counters = self.sample()?;
-        counters.extend(gauges(&self.database, &COSTLY_GAUGES, |_| true));
+        counters.extend(gauges(&self.database, COSTLY_GAUGES, |_| true));
         if let Some(text) = self.database.statistics() {
             let exact = statistics::tickers(&text);
             counters.retain(|it| exact.iter().all(|exact| exact.name != it.name));
@@ -120,23 +107,29 @@ impl Observer for RocksObserver {
     }
 
     fn sample(&mut self) -> Result<Vec<Counter>, Error> {
-        let mut counters = gauges(&self.database, &GAUGES, |_| true);
+        let mut counters = gauges(&self.database, GAUGES, |_| true);
         counters.extend(self.texts());
+        // Versions that don't tell the size of live files round it in a text.
+        if counters.iter().all(|it| it.role != Some(Role::TreeBytes))
+            && let Some(size) = counters.iter_mut().find(|it| it.name == "lsm_bytes")
+        {
+            size.role = Some(Role::TreeBytes);
+        }
         Ok(counters)
     }
 }
 
 fn gauges(
     database: &Database,
-    of: &[(&CStr, &str)],
+    figures: &[Figure],
     is_wanted: impl Fn(&str) -> bool,
 ) -> Vec<Counter> {
-    of.iter()
-        .filter(|(_, name)| is_wanted(name))
-        .filter_map(|(property, name)| {
-            database
-                .number(property)
-                .map(|value| Counter::gauge(*name, value as f64))
+    figures
+        .iter()
+        .filter(|figure| is_wanted(figure.name))
+        .filter_map(|figure| {
+            let property = CString::new(figure.source).ok()?;
+            Some(figure.counter(database.number(&property)? as f64))
         })
         .collect()
 }
@@ -156,16 +149,14 @@ pub(super) fn files_by_level(database: &Database) -> Vec<u64> {
 
 /// What is pending, and the files by level.
 pub(super) fn pending(database: &Database) -> Vec<Counter> {
-    let mut counters = gauges(database, &GAUGES, |name| PENDING.contains(&name));
+    let mut counters = gauges(database, GAUGES, |name| PENDING.contains(&name));
     let files = files_by_level(database);
     let levels = files.iter().filter(|&&count| count > 0).count();
     counters.push(Counter::gauge("level_count", levels as f64));
     for (level, &count) in files.iter().enumerate() {
         if level == 0 || count > 0 {
-            counters.push(Counter::gauge(
-                format!("level_file_count.{level}"),
-                count as f64,
-            ));
+            let name = format!("level_file_count.{level}");
+            counters.push(Counter::gauge(name, count as f64));
         }
     }
     counters

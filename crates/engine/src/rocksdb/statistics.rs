@@ -3,7 +3,8 @@
 //! The texts round: bytes to hundredths or thousandths of a GB. Where a rate is given beside a sum, the one of the two
 //! that says more is used. With statistics on, the exact counters are had from [`tickers`].
 
-use crate::Counter;
+use crate::figures::{Figure, figures};
+use crate::{Counter, Role};
 
 const KIB: f64 = 1024.0;
 const MIB: f64 = 1024.0 * KIB;
@@ -41,15 +42,27 @@ pub(super) fn family(text: &str) -> Vec<Counter> {
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("Flush(GB): cumulative ") {
             if let Some(gib) = number(rest) {
-                counters.push(Counter::cumulative("flush_written_bytes", gib * GIB));
+                let flushed = Counter::cumulative("flush_written_bytes", gib * GIB);
+                counters.push(flushed.with_role(Role::FlushWrittenBytes));
             }
         } else if let Some(rest) = line.strip_prefix("Cumulative compaction: ") {
             let mut parts = rest.split(", ");
             let written = finer(parts.next(), parts.next(), uptime);
             let read = finer(parts.next(), parts.next(), uptime);
             // The library counts flushes as compactions, and so does this.
-            push(&mut counters, "compaction_and_flush_written_bytes", written);
-            push(&mut counters, "compaction_read_bytes", read);
+            let name = "compaction_and_flush_written_bytes";
+            push_rounded(
+                &mut counters,
+                name,
+                Role::CompactionAndFlushWrittenBytes,
+                written,
+            );
+            push_rounded(
+                &mut counters,
+                "compaction_read_bytes",
+                Role::CompactionReadBytes,
+                read,
+            );
         } else if let Some(rest) = line.strip_prefix("Blob file count: ") {
             if let Some(count) = number(rest) {
                 counters.push(Counter::gauge("blob_file_count", count));
@@ -65,31 +78,37 @@ pub(super) fn family(text: &str) -> Vec<Counter> {
 pub(super) fn database(text: &str) -> Vec<Counter> {
     let uptime = uptime_seconds(text);
     let mut counters = Vec::new();
-    push(&mut counters, "uptime_seconds", uptime);
+    push(&mut counters, "uptime_seconds", Role::UptimeSeconds, uptime);
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("Cumulative writes: ") {
             let ingested = rest.split_once("ingest: ").and_then(|(_, rest)| {
                 let (sum, rate) = rest.split_once(", ")?;
                 finer(Some(sum), Some(rate), uptime)
             });
-            push(&mut counters, "ingested_bytes", ingested);
+            push_rounded(
+                &mut counters,
+                "ingested_bytes",
+                Role::IngestedBytes,
+                ingested,
+            );
         } else if let Some(rest) = line.strip_prefix("Cumulative WAL: ") {
             let syncs = rest.split(", ").find_map(|part| {
                 let count = part.strip_suffix(" syncs")?;
                 human(count)
             });
-            push(&mut counters, "wal_sync_count", syncs);
+            push(&mut counters, "wal_sync_count", Role::LogFsyncCount, syncs);
             let written = rest.split_once("written: ").and_then(|(_, rest)| {
                 let (sum, rate) = rest.split_once(", ")?;
                 finer(Some(sum), Some(rate), uptime)
             });
-            push(&mut counters, "wal_written_bytes", written);
+            push_rounded(&mut counters, "wal_written_bytes", Role::LogBytes, written);
         } else if let Some(rest) = line.strip_prefix("Cumulative stall: ") {
             let mut parts = rest.split(", ");
             let seconds = parts.next().and_then(clock_seconds);
-            push(&mut counters, "stall_seconds", seconds);
+            push(&mut counters, "stall_seconds", Role::StallSeconds, seconds);
             if let Some(percent) = parts.next().and_then(number) {
-                counters.push(Counter::gauge("stall_percent", percent));
+                let share = Counter::gauge("stall_percent", percent);
+                counters.push(share.with_role(Role::StallPercent));
             }
         } else {
             stall_reasons(line, &mut counters);
@@ -101,16 +120,16 @@ pub(super) fn database(text: &str) -> Vec<Counter> {
 /// Counters of the library's statistics, where they are on: all tickers under their own names, and those that the texts
 /// tell less exactly under the names that they have there.
 pub(super) fn tickers(text: &str) -> Vec<Counter> {
-    const ALSO: [(&str, &str); 8] = [
-        ("rocksdb.block.cache.hit", "block_cache_hit_count"),
-        ("rocksdb.block.cache.miss", "block_cache_miss_count"),
-        ("rocksdb.bytes.written", "ingested_bytes"),
-        ("rocksdb.wal.bytes", "wal_written_bytes"),
-        ("rocksdb.wal.synced", "wal_sync_count"),
-        ("rocksdb.flush.write.bytes", "flush_written_bytes"),
-        ("rocksdb.compact.read.bytes", "compaction_read_bytes"),
-        ("rocksdb.compact.write.bytes", "compaction_written_bytes"),
-    ];
+    const ALSO: &[Figure] = figures! {
+        Cumulative "rocksdb.block.cache.hit" => "block_cache_hit_count" Work;
+        Cumulative "rocksdb.block.cache.miss" => "block_cache_miss_count" Work;
+        Cumulative "rocksdb.bytes.written" => "ingested_bytes" IngestedBytes;
+        Cumulative "rocksdb.wal.bytes" => "wal_written_bytes" LogBytes;
+        Cumulative "rocksdb.wal.synced" => "wal_sync_count" LogFsyncCount;
+        Cumulative "rocksdb.flush.write.bytes" => "flush_written_bytes" FlushWrittenBytes;
+        Cumulative "rocksdb.compact.read.bytes" => "compaction_read_bytes" CompactionReadBytes;
+        Cumulative "rocksdb.compact.write.bytes" => "compaction_written_bytes" CompactionWrittenBytes;
+    };
     let mut counters = Vec::new();
     for line in text.lines() {
         let Some((name, value)) = line.split_once(" COUNT : ") else {
@@ -123,10 +142,14 @@ pub(super) fn tickers(text: &str) -> Vec<Counter> {
         if name.contains(' ') {
             continue;
         }
-        if let Some((_, ours)) = ALSO.iter().find(|(theirs, _)| *theirs == name) {
-            counters.push(Counter::cumulative(*ours, value));
-        }
-        counters.push(Counter::cumulative(format!("ticker.{name}"), value));
+        let also = ALSO.iter().find(|figure| figure.source == name);
+        counters.extend(also.map(|figure| figure.counter(value)));
+        let role = match name {
+            "rocksdb.block.cache.data.hit" => Some(Role::DataBlockHitCount),
+            "rocksdb.block.cache.data.miss" => Some(Role::DataBlockMissCount),
+            _ => None,
+        };
+        counters.push(Counter::cumulative(format!("ticker.{name}"), value).with_role(role));
     }
     counters
 }
@@ -162,38 +185,38 @@ fn levels(text: &str, counters: &mut Vec<Counter>) {
                 Some(level) => format!("level_{name}.{level}"),
                 None => name.to_string(),
             };
-            match (column, level) {
+            let gauge = |name: &str| Counter::gauge(of(name), cell);
+            let cumulative = |name: &str| Counter::cumulative(of(name), cell);
+            // Of levels times have no role: the sum has.
+            let of_sum = |role| level.is_none().then_some(role);
+            counters.push(match (column, level) {
                 ("Files", Some(_)) => {
-                    counters.push(Counter::gauge(of("file_count"), cell));
                     if cell > 0.0 {
                         last_level = level;
                     }
+                    gauge("file_count").with_role(Role::LevelFileCount)
                 }
-                ("Files", None) => counters.push(Counter::gauge("file_count", cell)),
-                ("Size", Some(_)) => counters.push(Counter::gauge(of("bytes"), cell)),
-                ("Size", None) => counters.push(Counter::gauge("lsm_bytes", cell)),
+                ("Files", None) => gauge("file_count").with_role(Role::FileCount),
+                ("Size", Some(_)) => gauge("bytes").with_role(Role::LevelBytes),
+                ("Size", None) => Counter::gauge("lsm_bytes", cell),
                 // Whole tenths of a GB; nowhere else are they told.
                 ("Rblob(GB)", None) => {
-                    counters.push(Counter::cumulative("blob_read_bytes", cell * GIB))
+                    let read = Counter::cumulative("blob_read_bytes", cell * GIB);
+                    read.with_role(Role::BlobReadBytes)
                 }
                 ("Wblob(GB)", None) => {
-                    counters.push(Counter::cumulative("blob_written_bytes", cell * GIB))
+                    let written = Counter::cumulative("blob_written_bytes", cell * GIB);
+                    written.with_role(Role::BlobWrittenBytes)
                 }
-                ("Score", Some(_)) => counters.push(Counter::gauge(of("score"), cell)),
+                ("Score", Some(_)) => gauge("score").with_role(Role::LevelScore),
                 // Of levels the library tells whole tenths of a GB: too coarse to be of use.
-                ("Comp(sec)", _) => counters.push(Counter::cumulative(
-                    of("compaction_and_flush_seconds"),
-                    cell,
-                )),
-                ("CompMergeCPU(sec)", _) => counters.push(Counter::cumulative(
-                    of("compaction_and_flush_cpu_seconds"),
-                    cell,
-                )),
-                ("Comp(cnt)", _) => {
-                    counters.push(Counter::cumulative(of("compaction_and_flush_count"), cell))
-                }
-                _ => {}
-            }
+                ("Comp(sec)", _) => cumulative("compaction_and_flush_seconds")
+                    .with_role(of_sum(Role::CompactionAndFlushSeconds)),
+                ("CompMergeCPU(sec)", _) => cumulative("compaction_and_flush_cpu_seconds")
+                    .with_role(of_sum(Role::CompactionAndFlushCpuSeconds)),
+                ("Comp(cnt)", _) => cumulative("compaction_and_flush_count"),
+                _ => continue,
+            });
         }
     }
     if let Some(level) = last_level {
@@ -202,13 +225,11 @@ fn levels(text: &str, counters: &mut Vec<Counter>) {
 }
 
 /// The line that counts write stalls by their reasons, in either format. The sums that newer versions add are left out:
-/// they are made of the reasons, for all versions alike, where these are looked at.
+/// [`add_stall_totals`] makes them, for all versions alike.
 fn stall_reasons(line: &str, counters: &mut Vec<Counter>) {
     let mut add = |reason: &str, count: f64| {
-        counters.push(Counter::cumulative(
-            format!("write_stall_count.{reason}"),
-            count,
-        ));
+        let stalls = Counter::cumulative(format!("{STALLS}{reason}"), count);
+        counters.push(stalls.with_role(Role::WriteStallCount));
     };
     if let Some(rest) = line.strip_prefix("Write Stall (count): ") {
         for part in rest.split(", ") {
@@ -231,10 +252,48 @@ fn stall_reasons(line: &str, counters: &mut Vec<Counter>) {
     }
 }
 
-fn push(counters: &mut Vec<Counter>, name: &str, value: Option<f64>) {
-    if let Some(value) = value {
-        counters.push(Counter::cumulative(name, value));
+/// The reasons that add up to all delays, or all stops. Those `with-ongoing-compaction` are counted within the first, and
+/// what the write buffer manager stops is not counted by the tree.
+const STALL_PARTS: [&str; 3] = [
+    "l0-file-count-limit",
+    "memtable-limit",
+    "pending-compaction-bytes",
+];
+const STALLS: &str = "write_stall_count.";
+
+/// Adds how often writes were delayed or stopped for any reason, where all reasons are counted.
+pub(crate) fn add_stall_totals(counters: &mut Vec<Counter>) {
+    let Some(prefix) = counters.iter().find_map(|counter| {
+        let end = counter.name.find(STALLS)? + STALLS.len();
+        Some(counter.name[..end].to_owned())
+    }) else {
+        return;
+    };
+    for sort in ["delays", "stops"] {
+        let of = |part: &&str| {
+            let name = format!("{prefix}{part}-{sort}");
+            counters
+                .iter()
+                .find(|it| it.name == name)
+                .map(|it| it.value)
+        };
+        if let Some(total) = STALL_PARTS.iter().map(of).sum::<Option<f64>>() {
+            let total = Counter::cumulative(format!("{prefix}total-{sort}"), total);
+            counters.push(total.with_role(Role::WriteStallCount));
+        }
     }
+}
+
+fn push(counters: &mut Vec<Counter>, name: &str, role: Role, value: Option<f64>) {
+    push_rounded(counters, name, role, value.map(|value| (value, 0.0)));
+}
+
+/// Adds a counter by its value and by how much that may be off.
+fn push_rounded(counters: &mut Vec<Counter>, name: &str, role: Role, value: Option<(f64, f64)>) {
+    counters.extend(value.map(|(value, rounding)| Counter {
+        rounding,
+        ..Counter::cumulative(name, value).with_role(role)
+    }));
 }
 
 fn uptime_seconds(text: &str) -> Option<f64> {
@@ -284,20 +343,17 @@ fn clock_seconds(text: &str) -> Option<f64> {
     Some(hours * 3600.0 + minutes * 60.0 + seconds)
 }
 
-/// Bytes from `0.09 GB ...` and `4.47 MB/s ...`: the sum, or the rate times the time, whichever was rounded less.
-fn finer(sum: Option<&str>, rate: Option<&str>, uptime: Option<f64>) -> Option<f64> {
-    let sum = number(sum?)? * GIB;
+/// Bytes from `0.09 GB ...` and `4.47 MB/s ...`, and by how much they may be off: the sum, or the rate times the time,
+/// whichever is rounded less. Sums have hundredths of a GB, rates hundredths of a MB/s over an uptime of tenths of a
+/// second.
+fn finer(sum: Option<&str>, rate: Option<&str>, uptime: Option<f64>) -> Option<(f64, f64)> {
+    let sum = (number(sum?)? * GIB, 0.005 * GIB);
     let (Some(rate), Some(uptime)) = (rate.and_then(number), uptime) else {
         return Some(sum);
     };
     let rate = rate * MIB;
-    let rounded_sum = 0.005 * GIB;
-    let rounded_rate = uptime * 0.005 * MIB + rate * 0.05;
-    Some(if rounded_rate < rounded_sum {
-        rate * uptime
-    } else {
-        sum
-    })
+    let by_rate = (rate * uptime, uptime * 0.005 * MIB + rate * 0.05);
+    Some(if by_rate.1 < sum.1 { by_rate } else { sum })
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use rusqlite::Connection;
 
 use super::session::{LOCK_WAIT_COUNT, LOCK_WAIT_NS, error};
-use crate::{Counter, Error, Observer};
+use crate::{Counter, Error, Observer, Role};
 
 pub(super) struct SqliteObserver {
     connection: Connection,
@@ -36,7 +36,7 @@ impl Observer for SqliteObserver {
             value("page_size")?,
         );
         let mut counters = vec![
-            Counter::gauge("database_bytes", pages * size),
+            Counter::gauge("database_bytes", pages * size).with_role(Role::DatabaseBytes),
             Counter::gauge("free_bytes", free * size),
         ];
         counters.extend(self.sample()?);

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use record::{
-    Assay, Build, Cell, CellDir, CellRef, Check, Connection, Counter, Cpu, FORMAT, FactDifference,
-    Failure, FileHash, FsyncLatency, HeldUp, Host, HostColumn, Interval, Invocation, Limit, Ops,
-    Plan, PlanFile, ResolvedValue, Run, RunDir, ServerHost, Setting, Settle, Status, Step,
-    StepKind, StorageSize, Target, Warning, WorkloadSteps, latency_histogram,
+    Assay, Build, Cell, CellDir, CellRef, Check, Connection, ConnectionState, Counter, Cpu, FORMAT,
+    FactDifference, Failure, FileHash, FsyncLatency, HeldUp, Host, HostColumn, Interval,
+    Invocation, Limit, Ops, Plan, PlanFile, ResolvedValue, Role, Run, RunDir, ServerHost, Setting,
+    Settle, Status, Step, StepKind, StorageSize, Target, Warning, WorkloadSteps, latency_histogram,
 };
 
 pub const HOST_COLUMNS: [HostColumn<'static>; 2] = [
@@ -162,15 +162,10 @@ pub fn cell() -> Cell {
 
 fn counters(value: f64) -> Vec<Counter> {
     vec![
+        Counter::cumulative("wal_bytes", value).with_role(Role::LogBytes),
         Counter {
-            name: "wal_bytes".into(),
-            value,
-            cumulative: true,
-        },
-        Counter {
-            name: "dead_rows".into(),
-            value: 7.5,
-            cumulative: false,
+            rounding: 0.5,
+            ..Counter::gauge("dead_rows", 7.5)
         },
     ]
 }
@@ -202,7 +197,7 @@ pub fn step() -> Step {
             cpu_wait_ns: 8,
             instructions: None,
         }),
-        states: [("fsync".to_owned(), 3), ("runnable".to_owned(), 97)].into(),
+        states: [(ConnectionState::Fsync, 3), (ConnectionState::Runnable, 97)].into(),
         rows: 6000,
         ok: 120,
     };

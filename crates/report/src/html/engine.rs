@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 
 use analysis::Row;
+use record::Role;
 
 use crate::html::curve::{Curve, Drawn, Place};
 use crate::html::seconds::{MIB, added, sampled};
 use crate::html::tree;
-
-/// Times and shares since the database was opened: they say nothing of a second.
-const SINCE_OPENED: [&str; 2] = ["uptime_seconds", "stall_percent"];
 
 /// What counters of one name differ in, and so how they are made one.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -20,16 +18,20 @@ enum Parts {
     Levels,
     /// How much each level asks for compaction: what the most urgent one asks for is what counts.
     Scores,
-    /// Reasons of write stalls: some are counted within others, and in older records the totals are among them.
+    /// Reasons of write stalls: some are counted within others, and the totals are among them.
     Reasons,
 }
 
 impl Parts {
-    fn of(whole: &str) -> Self {
-        match whole {
-            "level_score" => Self::Scores,
-            "write_stall_count" => Self::Reasons,
-            _ if whole.starts_with("level_") || whole.starts_with("rocksdb_level_") => Self::Levels,
+    fn of(role: Option<Role>, names: &[&str]) -> Self {
+        let is_level = |name: &&str| {
+            let (_, label) = name.split_once('.').unwrap_or_default();
+            label.parse::<u32>().is_ok()
+        };
+        match role {
+            Some(Role::LevelScore) => Self::Scores,
+            Some(Role::WriteStallCount) => Self::Reasons,
+            _ if names.iter().all(is_level) => Self::Levels,
             _ => Self::Tables,
         }
     }
@@ -57,11 +59,13 @@ impl Parts {
 /// by one on request.
 pub(super) fn of_row(row: &Row) -> Vec<Drawn> {
     let mut counters: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for name in row.series.engine.keys() {
+    for (name, series) in &row.series.engine {
         let whole = name
             .split_once('.')
             .map_or(name.as_str(), |(whole, _)| whole);
-        if !tree::is_drawn(name) && !SINCE_OPENED.contains(&name.as_str()) {
+        // What is since the database was opened says nothing of a second.
+        let is_since_opened = matches!(series.role, Some(Role::UptimeSeconds | Role::StallPercent));
+        if !tree::is_drawn(series.role) && !is_since_opened {
             counters.entry(whole).or_default().push(name);
         }
     }
@@ -84,7 +88,11 @@ fn of_counter(row: &Row, whole: &str, names: &[&str]) -> Drawn {
         Some((_, "ms")) => ("ms", 1.0),
         _ => ("", 1.0),
     };
-    let parts_of = Parts::of(whole);
+    let role = names
+        .iter()
+        .filter_map(series)
+        .find_map(|series| series.role);
+    let parts_of = Parts::of(role, names);
     let whole = match parts_of {
         Parts::Scores => "level_score, largest",
         _ => whole,
@@ -154,6 +162,7 @@ mod tests {
         let counter = |cumulative, values: [f64; 2]| analysis::CounterSeries {
             cumulative,
             values: values.map(Some).to_vec(),
+            role: None,
         };
         let mut row = row(&[]);
         row.series.engine = [
@@ -180,31 +189,53 @@ mod tests {
 
     #[test]
     fn what_can_not_be_added_up_is_made_one_another_way() {
-        let counter = |cumulative, values: [f64; 2]| analysis::CounterSeries {
+        let counter = |cumulative, role, values: [f64; 2]| analysis::CounterSeries {
             cumulative,
             values: values.map(Some).to_vec(),
+            role: Some(role),
         };
         let mut row = row(&[]);
         row.series.engine = [
-            ("uptime_seconds", counter(true, [1.0, 1.0])),
-            ("level_score.0", counter(false, [1.0, 5.0])),
-            ("level_score.1", counter(false, [2.0, 3.0])),
-            ("level_bytes.1", counter(false, [MIB, MIB])),
-            ("level_bytes.2", counter(false, [MIB, 3.0 * MIB])),
+            (
+                "uptime_seconds",
+                counter(true, Role::UptimeSeconds, [1.0, 1.0]),
+            ),
+            (
+                "level_score.0",
+                counter(false, Role::LevelScore, [1.0, 5.0]),
+            ),
+            (
+                "level_score.1",
+                counter(false, Role::LevelScore, [2.0, 3.0]),
+            ),
+            (
+                "level_bytes.1",
+                counter(false, Role::LevelBytes, [MIB, MIB]),
+            ),
+            (
+                "level_bytes.2",
+                counter(false, Role::LevelBytes, [MIB, 3.0 * MIB]),
+            ),
             (
                 "write_stall_count.memtable-limit-stops",
-                counter(true, [3.0, 0.0]),
+                counter(true, Role::WriteStallCount, [3.0, 0.0]),
             ),
             (
                 "write_stall_count.l0-file-count-limit-delays",
-                counter(true, [1.0, 0.0]),
+                counter(true, Role::WriteStallCount, [1.0, 0.0]),
             ),
             (
                 "write_stall_count.cf-l0-file-count-limit-delays-with-ongoing-compaction",
-                counter(true, [1.0, 0.0]),
+                counter(true, Role::WriteStallCount, [1.0, 0.0]),
             ),
-            ("write_stall_count.total-delays", counter(true, [1.0, 0.0])),
-            ("write_stall_count.total-stops", counter(true, [3.0, 0.0])),
+            (
+                "write_stall_count.total-delays",
+                counter(true, Role::WriteStallCount, [1.0, 0.0]),
+            ),
+            (
+                "write_stall_count.total-stops",
+                counter(true, Role::WriteStallCount, [3.0, 0.0]),
+            ),
         ]
         .map(|(name, series)| (name.to_string(), series))
         .into();

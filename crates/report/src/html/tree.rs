@@ -1,36 +1,42 @@
 //! The charts of a log-structured merge tree that explain those of throughput: they stand beside them.
 
-use analysis::Row;
+use analysis::{CounterSeries, Row};
+use record::Role;
 
 use crate::html::curve::{Drawn, Place};
 use crate::html::seconds::{MIB, sampled};
 
-/// What is drawn: the title, the engine's counter, what it is divided by.
-const DRAWN: [(&str, &str, f64); 4] = [
-    ("writes held up, seconds per second", "stall_seconds", 1.0),
+/// What is drawn: the title, what the counter counts, what it is divided by.
+const DRAWN: [(&str, Role, f64); 3] = [
     (
         "writes held up, seconds per second",
-        "rocksdb_stall_us",
-        1e6,
+        Role::StallSeconds,
+        1.0,
     ),
-    ("compaction pending, MB", "pending_compaction_bytes", MIB),
-    ("files in the first level", "level_file_count.0", 1.0),
+    ("compaction pending, MB", Role::PendingCompactionBytes, MIB),
+    ("files in the first level", Role::LevelFileCount, 1.0),
 ];
 
 /// Whether a counter is drawn here alone. The files of the first level are also drawn among those of all.
-pub(super) fn is_drawn(name: &str) -> bool {
-    let mut drawn = DRAWN.iter().map(|(_, counter, _)| *counter);
-    name != "level_file_count.0" && drawn.any(|counter| counter == name)
+pub(super) fn is_drawn(role: Option<Role>) -> bool {
+    matches!(
+        role,
+        Some(Role::StallSeconds | Role::PendingCompactionBytes)
+    )
 }
 
-/// What the tree did, second by second; engines that call one thing by two names share a chart.
+/// What the tree did, second by second.
 pub(super) fn of_row(row: &Row) -> Vec<Drawn> {
     let drawn = DRAWN
         .iter()
         .enumerate()
-        .filter_map(|(order, (title, counter, divisor))| {
+        .filter_map(|(order, (title, role, divisor))| {
             row.lsm.as_ref()?;
-            let series = row.series.engine.get(*counter)?;
+            let is_it = |(name, series): &(&String, &CounterSeries)| {
+                let is_first = *role != Role::LevelFileCount || name.ends_with(".0");
+                series.role == Some(*role) && is_first
+            };
+            let (_, series) = row.series.engine.iter().find(is_it)?;
             let values = series.values.iter();
             let values: Vec<_> = values
                 .map(|value| value.map(|value| value / divisor))
@@ -42,9 +48,7 @@ pub(super) fn of_row(row: &Row) -> Vec<Drawn> {
                 ..Drawn::whole(Place::Beside, order, *title, &sampled(row, values))
             })
         });
-    let mut drawn: Vec<Drawn> = drawn.collect();
-    drawn.dedup_by(|second, first| second.title == first.title);
-    drawn
+    drawn.collect()
 }
 
 #[cfg(test)]
@@ -54,16 +58,23 @@ mod tests {
 
     #[test]
     fn what_held_writes_up_is_drawn_and_nothing_is_not() {
-        let gauge = |values: [f64; 2]| analysis::CounterSeries {
+        let gauge = |role, values: [f64; 2]| CounterSeries {
             cumulative: false,
             values: values.map(Some).to_vec(),
+            role: Some(role),
         };
         let mut of_tree_row = row(&[]);
         of_tree_row.lsm = Some(analysis::Lsm::default());
         of_tree_row.series.engine = [
-            ("stall_seconds", gauge([0.25, 0.0])),
-            ("pending_compaction_bytes", gauge([MIB, 2.0 * MIB])),
-            ("level_file_count.0", gauge([0.0, 0.0])),
+            ("stall_seconds", gauge(Role::StallSeconds, [0.25, 0.0])),
+            (
+                "pending_bytes",
+                gauge(Role::PendingCompactionBytes, [MIB, 2.0 * MIB]),
+            ),
+            (
+                "level_file_count.0",
+                gauge(Role::LevelFileCount, [0.0, 0.0]),
+            ),
         ]
         .map(|(name, series)| (name.to_string(), series))
         .into();

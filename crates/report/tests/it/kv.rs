@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use analysis::{
     CounterSeries, Figures, Level, Lsm, OpFigures, OpSeries, Percentiles, Row, Series, Sla,
 };
-use record::{Run, Settle, Status, Step, StepKind, Target, Warning};
+use record::{Role, Run, Settle, Status, Step, StepKind, Target, Warning};
 use report::{CellRecord, Source, TableStyle, csv, html, tables, tables_brief};
 
 const PLAIN: TableStyle = TableStyle {
@@ -176,9 +176,10 @@ fn row(target: usize, (step, kind, main, per_second): (&str, StepKind, &'static 
     if is_beside && !is_new {
         lsm.coarse = BTreeSet::from(["w_amp", "w_amp_settled", "c_wgb"]);
     }
-    let gauge = |values: [f64; SECONDS]| CounterSeries {
+    let gauge = |role, values: [f64; SECONDS]| CounterSeries {
         cumulative: false,
         values: values.map(Some).to_vec(),
+        role: Some(role),
     };
     if is_writing {
         let mut pending = [4e7; SECONDS];
@@ -186,15 +187,21 @@ fn row(target: usize, (step, kind, main, per_second): (&str, StepKind, &'static 
         let mut stalled = [0.0; SECONDS];
         stalled[6] = 3.0;
         series.engine = BTreeMap::from([
-            ("pending_compaction_bytes".to_string(), gauge(pending)),
+            (
+                "pending_compaction_bytes".to_string(),
+                gauge(Role::PendingCompactionBytes, pending),
+            ),
             (
                 "stall_seconds".to_string(),
                 CounterSeries {
                     cumulative: true,
-                    ..gauge(stalled)
+                    ..gauge(Role::StallSeconds, stalled)
                 },
             ),
-            ("level_file_count.0".to_string(), gauge([2.0; SECONDS])),
+            (
+                "level_file_count.0".to_string(),
+                gauge(Role::LevelFileCount, [2.0; SECONDS]),
+            ),
         ]);
     }
     let (ips, qps) = match kind {
@@ -257,6 +264,7 @@ fn row(target: usize, (step, kind, main, per_second): (&str, StepKind, &'static 
         quality: None,
         settled: None,
         fsync_us: None,
+        work_counters: Vec::new(),
         host_sums: BTreeMap::new(),
         counters: BTreeMap::new(),
         series,

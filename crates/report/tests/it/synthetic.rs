@@ -349,6 +349,7 @@ fn row(
         },
         lsm: None,
         fsync_us: None,
+        work_counters: Vec::new(),
         host_sums: BTreeMap::new(),
         sla: (kind == StepKind::Query).then_some(Sla {
             kind: "insert".to_string(),
@@ -669,11 +670,7 @@ fn cell(target: &Target, size: Size) -> CellRecord {
                     ("CHECKPOINT".to_string(), 410_000_000),
                 ],
                 pending_before: Vec::new(),
-                pending_after: vec![Counter {
-                    name: "dirty_bytes".to_string(),
-                    value: 8192.0,
-                    cumulative: false,
-                }],
+                pending_after: vec![Counter::gauge("dirty_bytes", 8192.0)],
             }),
             ..Step::default()
         }],

@@ -102,6 +102,7 @@ fn row(target: usize, (step, group, rate): (&str, Option<&str>, f64)) -> Row {
         quality: None,
         settled: None,
         fsync_us: None,
+        work_counters: Vec::new(),
         host_sums: BTreeMap::new(),
         counters: BTreeMap::new(),
         series: Series::default(),

@@ -242,9 +242,8 @@ fn counter(at: usize) -> Counter {
         _ => format!("table_{}_bytes.pi{}", (at - 32) / 2, at % 2 + 1),
     };
     Counter {
-        name,
-        value: 1e9,
         cumulative: at < 32,
+        ..Counter::gauge(name, 1e9)
     }
 }
 

@@ -700,6 +700,7 @@ fn the_counter_that_moved_most_is_evidence_and_zero_does_not_make_it() {
             ("deadlock_count".to_owned(), deadlocks),
             ("table_bytes.pi1".to_owned(), read * read),
         ]);
+        row.work_counters = vec!["row_read_count".to_owned(), "deadlock_count".to_owned()];
     }
     let named = |figures: &Figures| {
         let finding = only(figures, FindingKind::Cpu);

@@ -1,7 +1,8 @@
-use record::{Connection, Counter, Ops, StepKind};
+use record::{Connection, Counter, Ops, Role, StepKind};
 
 use super::*;
 use crate::Level;
+use crate::metrics::counters::tests::counter;
 use crate::metrics::metrics;
 
 const GB: f64 = 1024.0 * 1024.0 * 1024.0;
@@ -10,23 +11,21 @@ const GB: f64 = 1024.0 * 1024.0 * 1024.0;
 type Told<'a> = &'a [(&'a str, f64, f64)];
 
 /// Names of gauges; the others only grow.
-const GAUGES: [&str; 9] = [
-    "live_sst_bytes",
-    "live_blob_bytes",
+const GAUGES: [&str; 8] = [
+    "tree_bytes",
+    "blob_bytes",
     "pending_compaction_bytes",
     "memtable_bytes",
     "block_cache_bytes",
     "file_count",
     "level_file_count.",
     "level_bytes.",
-    "rocksdb_level_",
 ];
 
 fn counters<'a>(told: impl Iterator<Item = (&'a str, f64)>) -> Vec<Counter> {
-    told.map(|(name, value)| Counter {
-        name: name.to_owned(),
-        value,
-        cumulative: !GAUGES.iter().any(|gauge| name.starts_with(gauge)),
+    told.map(|(name, value)| {
+        let grows = !GAUGES.iter().any(|gauge| name.starts_with(gauge));
+        counter(name, value, grows)
     })
     .collect()
 }
@@ -77,13 +76,13 @@ fn a_load_that_was_only_flushed_has_a_write_amplification_of_one() {
     let keys = 1 << 23;
     let given = 10.0 * GB;
     let flushed: Told<'_> = &[
-        ("live_sst_bytes", 0.0, given),
+        ("tree_bytes", 0.0, given),
         ("flush_written_bytes", 0.0, given),
         ("compaction_and_flush_written_bytes", 0.0, given),
         ("compaction_read_bytes", 0.0, 0.0),
         // The library's own count has a few bytes more for each key.
         ("ingested_bytes", 0.0, 1.05 * given),
-        ("wal_written_bytes", 0.0, 0.0),
+        ("log_bytes", 0.0, 0.0),
     ];
     let step = Step {
         row_bytes_mean: Some(1280.0),
@@ -120,12 +119,12 @@ fn exact_counts_of_flushes_and_compactions_are_added_and_the_text_is_not() {
     let step = load(
         30_000,
         &[
-            ("lsm_bytes", 0.0, 7.78 * 1024.0 * 1024.0),
+            ("tree_bytes", 0.0, 7.78 * 1024.0 * 1024.0),
             ("flush_written_bytes", 0.0, 12_674_181.0),
             ("compaction_written_bytes", 0.0, 82_057_301.0),
             ("compaction_read_bytes", 0.0, 86_153_238.0),
             ("compaction_and_flush_written_bytes", 0.0, 94_680_000.0),
-            ("wal_written_bytes", 0.0, 13_080_000.0),
+            ("log_bytes", 0.0, 13_080_000.0),
         ],
     );
     let given = 30_000.0 * 400.0;
@@ -144,7 +143,7 @@ fn exact_counts_of_flushes_and_compactions_are_added_and_the_text_is_not() {
 #[test]
 fn where_nothing_was_written_there_is_no_write_amplification() {
     let compacting: Told<'_> = &[
-        ("live_sst_bytes", GB, GB),
+        ("tree_bytes", GB, GB),
         ("compaction_and_flush_written_bytes", 0.0, GB),
         // Rounding lets it grow.
         ("ingested_bytes", GB, GB + 5000.0),
@@ -172,9 +171,9 @@ fn where_nothing_was_written_there_is_no_write_amplification() {
 #[test]
 fn an_index_step_and_settling_have_no_write_amplification() {
     let told: Told<'_> = &[
-        ("live_sst_bytes", GB, 2.0 * GB),
+        ("tree_bytes", GB, 2.0 * GB),
         ("compaction_and_flush_written_bytes", 0.0, GB),
-        ("wal_written_bytes", 0.0, GB),
+        ("log_bytes", 0.0, GB),
         ("ingested_bytes", 599_538_008.0, 599_759_257.0),
     ];
     let mut index = load(200, told);
@@ -211,7 +210,7 @@ fn what_a_step_leaves_to_compaction_is_told_beside_what_it_did() {
     let mut step = load(
         1 << 20,
         &[
-            ("live_sst_bytes", 0.0, GB),
+            ("tree_bytes", 0.0, GB),
             ("compaction_and_flush_written_bytes", 10.0 * GB, 14.0 * GB),
             ("compaction_and_flush_seconds", 100.0, 109.0),
             ("compaction_and_flush_cpu_seconds", 50.0, 54.0),
@@ -229,7 +228,7 @@ fn what_a_step_leaves_to_compaction_is_told_beside_what_it_did() {
     assert!(!lsm(&step).unwrap().settled);
     step.settle = Some(record::Settle::default());
     let end = [
-        ("live_sst_bytes", GB),
+        ("tree_bytes", GB),
         ("compaction_and_flush_written_bytes", 16.0 * GB),
         ("compaction_and_flush_seconds", 112.5),
         ("compaction_and_flush_cpu_seconds", 56.0),
@@ -258,10 +257,23 @@ fn what_a_step_leaves_to_compaction_is_told_beside_what_it_did() {
 #[test]
 fn a_figure_of_which_rounding_may_be_a_twentieth_is_coarse() {
     let mb = 1024.0 * 1024.0;
-    let of = |uptime: f64, mb_written: f64, more: Told<'_>| {
+    let rounded = |mut step: Step, role: Role, rounding: f64| {
+        for counters in [
+            &mut step.counters_before,
+            &mut step.counters_after,
+            &mut step.counters_end,
+        ] {
+            for counter in counters.iter_mut().filter(|it| it.role == Some(role)) {
+                counter.rounding = rounding;
+            }
+        }
+        step
+    };
+    // Hundredths of a GB: 10.24 MB over a step.
+    let of_written = |step| rounded(step, Role::CompactionAndFlushWrittenBytes, 5.12 * mb);
+    let of = |mb_written: f64, more: Told<'_>| {
         let mut told = vec![
-            ("live_sst_bytes", 0.0, GB),
-            ("uptime_seconds", uptime, uptime + 10.0),
+            ("tree_bytes", 0.0, GB),
             (
                 "compaction_and_flush_written_bytes",
                 GB,
@@ -269,39 +281,31 @@ fn a_figure_of_which_rounding_may_be_a_twentieth_is_coarse() {
             ),
         ];
         told.extend(more);
-        lsm(&load(1000, &told)).unwrap().coarse
+        let step = of_written(load(1000, &told));
+        lsm(&rounded(step, Role::LogBytes, 5.12 * mb))
+            .unwrap()
+            .coarse
     };
     let written = BTreeSet::from(["c_wgb", "w_amp", "c_mbps"]);
-    // After an hour sums are told in hundredths of a GB: 10.24 MB over a step.
-    assert!(written.is_subset(&of(3600.0, 204.0, &[])));
-    assert!(of(3600.0, 206.0, &[]).is_empty());
-    // Soon after the start the rate says more: 100 s x 0.005 MB/s, and 0.05 s of 10 MB/s, at both ends.
-    assert!(written.is_subset(&of(100.0, 40.0, &[])));
-    assert!(of(100.0, 42.0, &[]).is_empty());
-    // Nothing is said of nothing, and with statistics on all is exact.
-    assert!(of(3600.0, 0.0, &[]).is_empty());
+    assert_eq!(of(204.0, &[]), written);
+    assert!(of(206.0, &[]).is_empty());
+    // Nothing is said of nothing, and where each is counted exactly that is taken.
+    assert!(of(0.0, &[]).is_empty());
     let exact: Told<'_> = &[
         ("compaction_written_bytes", 0.0, mb),
         ("flush_written_bytes", 0.0, mb),
-        ("wal_written_bytes", 0.0, mb),
     ];
-    assert!(of(3600.0, 2.0, exact).is_empty());
-    let log: Told<'_> = &[("wal_written_bytes", 0.0, 10.0 * mb)];
-    assert_eq!(
-        of(3600.0, 206.0, log),
-        BTreeSet::from(["wal_gb", "wal_amp"])
-    );
+    assert!(of(2.0, exact).is_empty());
+    let log: Told<'_> = &[("log_bytes", 0.0, 10.0 * mb)];
+    assert_eq!(of(206.0, log), BTreeSet::from(["wal_gb", "wal_amp"]));
     // What was given is rounded too where the record doesn't say how large a row is; the shares of both add up.
     let over_given = |mb_given: f64, rows: &str| {
-        let mut step = load(
-            1000,
-            &[
-                ("live_sst_bytes", 0.0, GB),
-                ("uptime_seconds", 3600.0, 3610.0),
-                ("compaction_and_flush_written_bytes", GB, 1.4 * GB),
-                ("ingested_bytes", GB, GB + mb_given * mb),
-            ],
-        );
+        let told: Told<'_> = &[
+            ("tree_bytes", 0.0, GB),
+            ("compaction_and_flush_written_bytes", GB, 1.4 * GB),
+            ("ingested_bytes", GB, GB + mb_given * mb),
+        ];
+        let mut step = of_written(rounded(load(1000, told), Role::IngestedBytes, 5.12 * mb));
         step.row_bytes_mean = (rows == "sized").then_some(400.0);
         lsm(&step).unwrap().coarse
     };
@@ -309,14 +313,13 @@ fn a_figure_of_which_rounding_may_be_a_twentieth_is_coarse() {
     assert!(over_given(420.0, "unsized").is_empty());
     assert!(over_given(400.0, "sized").is_empty());
     // Until its debt was paid a step may have written enough.
-    let mut step = load(
-        1000,
-        &[
-            ("live_sst_bytes", 0.0, GB),
-            ("compaction_and_flush_written_bytes", GB, GB + 20.0 * mb),
-        ],
-    );
+    let told: Told<'_> = &[
+        ("tree_bytes", 0.0, GB),
+        ("compaction_and_flush_written_bytes", GB, GB + 20.0 * mb),
+    ];
+    let mut step = load(1000, told);
     step.counters_end = step.counters_after.clone();
+    let mut step = of_written(step);
     assert!(lsm(&step).unwrap().coarse.contains("w_amp_settled"));
     step.counters_end[1].value = 2.0 * GB;
     assert!(!lsm(&step).unwrap().coarse.contains("w_amp_settled"));
@@ -326,9 +329,9 @@ fn a_figure_of_which_rounding_may_be_a_twentieth_is_coarse() {
 fn a_log_that_was_off_is_not_one_that_was_never_synced() {
     let of = |bytes: f64, syncs: f64| {
         let told: Told<'_> = &[
-            ("live_sst_bytes", 0.0, 0.0),
-            ("wal_written_bytes", GB, GB + bytes),
-            ("wal_sync_count", 7.0, 7.0 + syncs),
+            ("tree_bytes", 0.0, 0.0),
+            ("log_bytes", GB, GB + bytes),
+            ("log_fsync_count", 7.0, 7.0 + syncs),
         ];
         let found = of(&load(1000, told));
         (found["wal_amp"], found["log_fsyncs_per_commit"])
@@ -339,64 +342,16 @@ fn a_log_that_was_off_is_not_one_that_was_never_synced() {
     assert_eq!(of(0.0, 500.0), (None, Some(0.5)));
 }
 
-/// The totals of "Speedb vs RocksDB": they leave out the rows that are counted within others.
-#[test]
-fn stalls_add_up_without_those_that_are_counted_within_others() {
-    let totals = |sort: &str, [first_level, memtable, pending]: [f64; 3]| {
-        let name = |part: &str| format!("write_stall_count.{part}-{sort}");
-        let names = [
-            name("l0-file-count-limit"),
-            name("memtable-limit"),
-            name("pending-compaction-bytes"),
-            name("total"),
-            format!("write_stall_count.cf-l0-file-count-limit-{sort}-with-ongoing-compaction"),
-            "write_stall_count.write-buffer-manager-limit-stops".to_owned(),
-        ];
-        let values = [first_level, memtable, pending, 77.0, first_level / 2.0, 5.0];
-        let told: Vec<_> = names
-            .iter()
-            .zip(values)
-            .map(|(name, value)| (name.as_str(), 3.0, 3.0 + value))
-            .chain([("lsm_bytes", 0.0, 0.0)])
-            .collect();
-        lsm(&load(1, &told)).unwrap().stalls
-    };
-    for (sort, parts, total) in [
-        ("delays", [1429.0, 0.0, 1131.0], 2560.0),
-        ("delays", [285.0, 0.0, 12_585.0], 12_870.0),
-        ("stops", [5.0, 22.0, 0.0], 27.0),
-        ("stops", [287.0, 687.0, 0.0], 974.0),
-        ("delays", [1089.0, 0.0, 1207.0], 2296.0),
-        ("delays", [211.0, 0.0, 10_735.0], 10_946.0),
-    ] {
-        let stalls = totals(sort, parts);
-        assert_eq!(stalls[&format!("total-{sort}")], total);
-        // Each of them is told all the same, and what they did before the step is not in it.
-        assert_eq!(stalls[&format!("memtable-limit-{sort}")], parts[1]);
-        assert_eq!(stalls["write-buffer-manager-limit-stops"], 5.0);
-        assert!(stalls.contains_key(&format!(
-            "cf-l0-file-count-limit-{sort}-with-ongoing-compaction"
-        )));
-    }
-}
-
 #[test]
 fn stalls_are_seconds_and_a_share_of_the_step() {
     let told: Told<'_> = &[
-        ("live_sst_bytes", 0.0, 0.0),
+        ("tree_bytes", 0.0, 0.0),
         // Of both formats of the library's text, and after eight minutes of other steps.
         ("stall_seconds", 480.25, 482.75),
         ("stall_percent", 90.0, 80.0),
-        ("write_stall_count.l0-file-count-limit-delays", 100.0, 339.0),
         ("write_stall_count.memtable-limit-delays", 0.0, 0.0),
-        (
-            "write_stall_count.pending-compaction-bytes-delays",
-            0.0,
-            1.0,
-        ),
-        ("write_stall_count.l0-file-count-limit-stops", 10.0, 80.0),
-        ("write_stall_count.memtable-limit-stops", 0.0, 175.0),
-        ("write_stall_count.pending-compaction-bytes-stops", 0.0, 0.0),
+        ("write_stall_count.total-delays", 100.0, 340.0),
+        ("write_stall_count.total-stops", 10.0, 255.0),
         ("compaction_and_flush_seconds", 5.0, 18.5),
         ("compaction_and_flush_cpu_seconds", 1.0, 2.25),
         ("uptime_seconds", 480.0, 490.1),
@@ -417,8 +372,8 @@ fn stalls_are_seconds_and_a_share_of_the_step() {
 #[test]
 fn the_shape_of_the_tree_is_told_at_both_ends() {
     let told: Told<'_> = &[
-        ("live_sst_bytes", GB, 3.0 * GB),
-        ("live_blob_bytes", 0.0, GB),
+        ("tree_bytes", GB, 3.0 * GB),
+        ("blob_bytes", 0.0, GB),
         ("level_file_count.0", 0.0, 7.0),
         ("level_file_count.4", 0.0, 0.0),
         ("level_file_count.5", 20.0, 31.0),
@@ -471,13 +426,14 @@ fn the_most_of_a_gauge_is_of_all_seconds_and_the_end() {
     let step = load(
         1,
         &[
-            ("live_sst_bytes", 0.0, 0.0),
+            ("tree_bytes", 0.0, 0.0),
             ("pending_compaction_bytes", 0.0, 3.0 * MIB),
             ("memtable_bytes", 0.0, MIB),
         ],
     );
-    let series = |values: &[Option<f64>]| CounterSeries {
+    let series = |role, values: &[Option<f64>]| CounterSeries {
         cumulative: false,
+        role: Some(role),
         values: values
             .iter()
             .map(|value| value.map(|mb| mb * MIB))
@@ -486,9 +442,15 @@ fn the_most_of_a_gauge_is_of_all_seconds_and_the_end() {
     let engine = BTreeMap::from([
         (
             "pending_compaction_bytes".to_owned(),
-            series(&[Some(1.0), None, Some(9.0), Some(2.0)]),
+            series(
+                Role::PendingCompactionBytes,
+                &[Some(1.0), None, Some(9.0), Some(2.0)],
+            ),
         ),
-        ("memtable_bytes".to_owned(), series(&[None, Some(0.5)])),
+        (
+            "memtable_bytes".to_owned(),
+            series(Role::MemtableBytes, &[None, Some(0.5)]),
+        ),
     ]);
     let found = metrics(
         &step,
@@ -504,7 +466,7 @@ fn the_most_of_a_gauge_is_of_all_seconds_and_the_end() {
 
 #[test]
 fn an_empty_tree_has_no_files_and_one_that_nobody_tells_of_has_no_figure() {
-    let empty = load(1, &[("lsm_bytes", 0.0, 0.0), ("file_count", 0.0, 0.0)]);
+    let empty = load(1, &[("tree_bytes", 0.0, 0.0), ("file_count", 0.0, 0.0)]);
     check(
         &empty,
         &[
@@ -532,10 +494,11 @@ fn a_count_that_began_anew_has_no_figure_and_no_total() {
     let step = load(
         1,
         &[
-            ("lsm_bytes", 0.0, 0.0),
+            ("tree_bytes", 0.0, 0.0),
             ("write_stall_count.l0-file-count-limit-stops", 9.0, 1.0),
             ("write_stall_count.memtable-limit-stops", 0.0, 2.0),
             ("write_stall_count.pending-compaction-bytes-stops", 0.0, 3.0),
+            ("write_stall_count.total-stops", 9.0, 6.0),
             ("stall_seconds", 5.0, 1.0),
         ],
     );
@@ -580,9 +543,9 @@ fn reads(kind: &str, ok: u64, rows: u64, told: Told<'_>) -> Step {
 #[test]
 fn reads_are_counted_by_operation_and_their_blocks_by_key() {
     let blocks: Told<'_> = &[
-        ("live_sst_bytes", 0.0, 0.0),
-        ("block_cache_hit_count", 100.0, 700_100.0),
-        ("block_cache_miss_count", 0.0, 100_000.0),
+        ("tree_bytes", 0.0, 0.0),
+        ("data_block_hit_count", 100.0, 700_100.0),
+        ("data_block_miss_count", 0.0, 100_000.0),
     ];
     let multiget = reads("multiget", 10_000, 100_000, blocks);
     check(
@@ -601,80 +564,11 @@ fn reads_are_counted_by_operation_and_their_blocks_by_key() {
             ("client_cpu_us_per_query", None),
         ],
     );
-    // Where blocks of data are told apart from those of filters and indexes, they alone count.
-    let data: Told<'_> = &[
-        ("live_sst_bytes", 0.0, 0.0),
-        ("block_cache_hit_count", 0.0, 700_000.0),
-        ("block_cache_miss_count", 0.0, 100_000.0),
-        ("ticker.rocksdb.block.cache.data.hit", 0.0, 150_000.0),
-        ("ticker.rocksdb.block.cache.data.miss", 0.0, 50_000.0),
-    ];
-    check(
-        &reads("get", 100_000, 100_000, data),
-        &[("r_amp", Some(2.0)), ("cache_hit%", Some(75.0))],
-    );
     // Without statistics nobody counts them.
     check(
         &reads("get", 9, 9, &blocks[..1]),
         &[("r_amp", None), ("cache_hit%", None)],
     );
-}
-
-#[test]
-fn myrocks_tells_the_same_by_other_names() {
-    let told: Told<'_> = &[
-        ("rocksdb_row_inserted_count", 0.0, 1000.0),
-        ("rocksdb_flush_write_bytes", GB, 1.5 * GB),
-        ("rocksdb_compaction_write_bytes", GB, 2.0 * GB),
-        ("rocksdb_compaction_read_bytes", 0.0, GB),
-        ("rocksdb_wal_bytes", 0.0, 0.25 * GB),
-        ("rocksdb_stall_us", 0.0, 1_500_000.0),
-        ("rocksdb_stall_l0_file_count_limit_slowdown_count", 0.0, 3.0),
-        ("rocksdb_stall_memtable_limit_slowdown_count", 0.0, 4.0),
-        (
-            "rocksdb_stall_pending_compaction_limit_slowdown_count",
-            0.0,
-            5.0,
-        ),
-        ("rocksdb_stall_l0_file_count_limit_stop_count", 0.0, 0.0),
-        ("rocksdb_stall_memtable_limit_stop_count", 0.0, 1.0),
-        (
-            "rocksdb_stall_pending_compaction_limit_stop_count",
-            0.0,
-            0.0,
-        ),
-        ("rocksdb_level_file_count.l0", 1.0, 2.0),
-        ("rocksdb_level_file_count.l6", 9.0, 9.0),
-        ("rocksdb_level_bytes.l0", 0.0, GB),
-        ("rocksdb_level_bytes.l6", 0.0, 2.0 * GB),
-    ];
-    let mut step = load(1000, told);
-    step.main_op = None;
-    let put = step.ops.remove("put").unwrap();
-    step.ops.insert("insert".to_owned(), put);
-    step.row_bytes_mean = Some(GB / 1000.0);
-    check(
-        &step,
-        &[
-            ("w_amp", Some(1.5)),
-            ("wal_amp", Some(0.25)),
-            ("stall%", Some(15.0)),
-            ("Nstall", Some(13.0)),
-            ("l0_files", Some(2.0)),
-            ("levels", Some(2.0)),
-            ("lsm_sz", Some(3.0)),
-            ("c_csecs", None),
-            ("mb_sec", None),
-        ],
-    );
-    let stalls = lsm(&step).unwrap().stalls;
-    assert_eq!(stalls["pending-compaction-bytes-delays"], 5.0);
-    assert_eq!(stalls["total-delays"], 12.0);
-    // On a server that has MyRocks and keeps its tables elsewhere there is no tree.
-    for counters in [&mut step.counters_before, &mut step.counters_after] {
-        counters[0].value = 0.0;
-    }
-    assert_eq!(lsm(&step), None);
 }
 
 /// The counters that a library gave before and after ten seconds in which keys of 420 bytes were overwritten at random, as
@@ -688,11 +582,7 @@ fn overwritten(text: &str, elapsed_ns: u64, puts: u64) -> Step {
         let [name, kind, before, after] = line.split('\t').collect::<Vec<_>>()[..] else {
             panic!("four parts in `{line}`");
         };
-        let counter = |value: &str| Counter {
-            name: name.to_owned(),
-            value: value.parse().unwrap(),
-            cumulative: kind == "grows",
-        };
+        let counter = |value: &str| counter(name, value.parse().unwrap(), kind == "grows");
         if !before.is_empty() {
             step.counters_before.push(counter(before));
         }
@@ -758,7 +648,7 @@ fn real_libraries_come_to_their_figures() {
     );
     let exact = of(&new);
     for counters in [&mut new.counters_before, &mut new.counters_after] {
-        counters.retain(|counter| counter.name != "compaction_written_bytes");
+        counters.retain(|counter| counter.role != Some(Role::CompactionWrittenBytes));
     }
     let told = of(&new);
     for name in ["w_amp", "c_wgb", "compaction_write_gb"] {
@@ -772,15 +662,4 @@ fn real_libraries_come_to_their_figures() {
     };
     between("wal_amp", 1.0, 1.1);
     between("s_amp", 1.0, 2.0);
-    for step in [&old, &speedb, &new] {
-        let stalls = lsm(step).unwrap().stalls;
-        // What the library itself calls the total is the sum of the same three.
-        for sort in ["delays", "stops"] {
-            let total = format!("write_stall_count.total-{sort}");
-            assert_eq!(
-                Counters::of(step).growth(&total),
-                Some(stalls[&format!("total-{sort}")])
-            );
-        }
-    }
 }

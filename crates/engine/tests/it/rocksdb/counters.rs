@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use engine::Engine as _;
 use engine::rocksdb::RocksDb;
-use engine::{Counter, CounterKind, KeyValueSession, SettleLimits};
+use engine::{Counter, KeyValueSession, SettleLimits};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::{Config, GO_ON, LIMITS, SMALL, config, key, now, on_each, small, value};
@@ -245,10 +245,7 @@ fn reading_each_second_is_cheap_and_never_goes_back() {
                 let sampled = observer.sample().unwrap();
                 let ended = clock_gettime(ClockId::ThreadCPUTime);
                 spent.push(Duration::try_from(ended - began).unwrap());
-                for counter in sampled
-                    .iter()
-                    .filter(|it| it.kind == CounterKind::Cumulative)
-                {
+                for counter in sampled.iter().filter(|it| it.cumulative) {
                     if let Some(before) = last.iter().find(|it| it.name == counter.name) {
                         assert!(counter.value >= before.value, "{}", counter.name);
                     }

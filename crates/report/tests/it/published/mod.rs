@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use analysis::Figures;
 use record::{
-    Cell, CellRef, Connection, Counter, HostColumn, Interval, Ops, Run, RunDir, Status, Step,
+    Cell, CellRef, Connection, Counter, HostColumn, Interval, Ops, Role, Run, RunDir, Status, Step,
     StepKind, latency_histogram,
 };
 use report::{TableStyle, tables};
@@ -197,16 +197,13 @@ impl Measured {
             ..Connection::default()
         };
         let counters = |share: f64| -> Vec<Counter> {
-            let grown = self.counters.iter().map(|(name, value)| Counter {
-                name: name.clone(),
-                value: value * share,
-                cumulative: true,
+            let grown = self.counters.iter().map(|(name, value)| {
+                Counter::cumulative(name, value * share).with_role(Role::WriteStallCount)
             });
-            let gauges = self.gauges.iter().map(|&(name, value)| Counter {
-                name: name.to_owned(),
-                value,
-                cumulative: false,
-            });
+            let gauges = self
+                .gauges
+                .iter()
+                .map(|&(name, value)| Counter::gauge(name, value).with_role(Role::TreeBytes));
             grown.chain(gauges).collect()
         };
         Step {

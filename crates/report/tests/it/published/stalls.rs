@@ -16,10 +16,11 @@ struct Stalls {
     ongoing: u32,
 }
 
-const REASONS: [&str; 3] = [
+const REASONS: [&str; 4] = [
     "l0-file-count-limit",
     "memtable-limit",
     "pending-compaction-bytes",
+    "total",
 ];
 const ONGOING: &str = "cf-l0-file-count-limit-delays-with-ongoing-compaction";
 
