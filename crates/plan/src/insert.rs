@@ -135,7 +135,7 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<I
     let rows = Quantity::count(1..=ROWS_MOST);
     let initial_rows = cx.field(section, "initial-rows", &rows, 100_000);
     let write_rows = cx.field(section, "write-rows", &rows, 100_000);
-    let time = Quantity::time(Duration::from_secs(1)..=TIME_MOST);
+    let time = Quantity::time(step::TIME_LEAST..=TIME_MOST);
     let read_write_time = cx.field(section, "read-write-time", &time, Duration::from_secs(10));
     let delete_per_insert = cx.field(section, "delete-per-insert", &Flag, true);
     let transactions = Choice(&[("big", Transactions::Big), ("small", Transactions::Small)]);
@@ -273,7 +273,7 @@ fn step(
         Sort::Query { query, rate } => {
             let rate = cx.field(section, "rate", &Quantity::rate(), rate).value;
             let per_commit = per_commit(cx, section, Sort::Query { query, rate });
-            let time = Quantity::time(Duration::from_secs(1)..=TIME_MOST);
+            let time = Quantity::time(step::TIME_LEAST..=TIME_MOST);
             let from = &defaults.read_write_time;
             let time = cx.inherited(section, "time", &time, from, from.value).value;
             (

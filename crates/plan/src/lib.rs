@@ -19,7 +19,7 @@ mod reader;
 mod render;
 mod spec;
 mod step;
-mod sysbench;
+pub mod sysbench;
 mod targets;
 mod terms;
 mod tree;
