@@ -509,6 +509,7 @@ mod tests {
                     build: name.into(),
                     config: String::new(),
                     engine: "null".into(),
+                    set: Vec::new(),
                     declared: Vec::new(),
                     files: Vec::new(),
                 })

@@ -105,9 +105,8 @@ mod tests {
 
     fn cell(engine: &str, settings: &[(&str, &str, Option<&str>)]) -> Cell {
         let settings = settings.iter().map(|(name, value, source)| Setting {
-            name: (*name).to_owned(),
-            value: (*value).to_owned(),
             source: source.map(str::to_owned),
+            ..Setting::new(*name, *value)
         });
         Cell {
             engine: engine.to_owned(),
@@ -169,6 +168,7 @@ mod tests {
             build: "rocks".into(),
             config: "small".into(),
             engine: "rocksdb".into(),
+            set: Vec::new(),
             declared: Vec::new(),
             files: Vec::new(),
         };

@@ -156,7 +156,7 @@ fn difference((first, was): (&Run, &Target), (run, is): (&Run, &Target)) -> Opti
         parts.extend(build_change(&was, &is));
     }
     let declared = |run: &Run, target: &Target| {
-        let settings = target.declared.iter().cloned();
+        let settings = target.set.iter().cloned();
         settings
             .chain(harness::declared(run, target))
             .collect::<Vec<_>>()
@@ -365,7 +365,8 @@ mod tests {
                 build: "pg".into(),
                 config: "base".into(),
                 engine: "postgres".into(),
-                declared: vec![("cache".into(), cache.into())],
+                set: vec![("cache".into(), cache.into())],
+                declared: Vec::new(),
                 files: Vec::new(),
             }],
             ..Run::default()
@@ -431,10 +432,10 @@ mod tests {
         let mut second = first.clone();
         second.builds[0].version = "17.3".into();
         let mut third = first.clone();
-        third.targets[1].declared.clear();
+        third.targets[1].set.clear();
         for setting in ["a", "b", "c", "d", "e", "f"] {
             let setting = (setting.to_owned(), "1".to_owned());
-            third.targets[0].declared.push(setting);
+            third.targets[0].set.push(setting);
         }
         // What one of them has not is not compared.
         let mut fourth = second.clone();
@@ -459,9 +460,8 @@ mod tests {
         let mut known = first.clone();
         known.host.facts = vec![(harness::CLOCK.into(), "tsc".into())];
         let setting = record::Setting {
-            name: "perf_level".into(),
-            value: "disable".into(),
             source: Some("assay".into()),
+            ..record::Setting::new("perf_level", "disable")
         };
         let of_other = Cell {
             settings: vec![setting],

@@ -22,7 +22,9 @@ pub use step_reader::{
     CounterRow, CounterSample, HostColumnSeries, HostSeries, IntervalRow, StepReader, StepState,
 };
 pub use step_writer::{HostColumn, StepWriter};
-pub use words::{ConnectionState, Counter, Role};
+pub use words::{
+    ConnectionState, Counter, Declared, NotHad, OptionStatus, Role, Setting, SettingRole,
+};
 
 use serde::{Deserialize, Serialize};
 

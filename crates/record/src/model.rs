@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use words::{ConnectionState, Counter};
+use words::{ConnectionState, Counter, Declared, NotHad, Setting};
 
 use crate::CellKey;
 
@@ -216,9 +216,11 @@ pub struct Target {
     pub config: String,
     /// The engine's name.
     pub engine: String,
-    /// The settings that the plan declares, in the engine's notation: those of its files, which come first, not among
-    /// them.
-    pub declared: Vec<(String, String)>,
+    /// The options that the plan sets, in the engine's notation: those of its files, which come first, not among them.
+    pub set: Vec<(String, String)>,
+    /// All that its config declares, of its files and by itself, with its limits.
+    #[serde(default)]
+    pub declared: Vec<Declared>,
     /// The names of its config's files, in the order in which they hold: the texts are in [`Plan::files`].
     #[serde(default)]
     pub files: Vec<String>,
@@ -330,6 +332,9 @@ pub struct Cell {
     pub limits: Vec<Limit>,
     /// The effective settings, sorted by name.
     pub settings: Vec<Setting>,
+    /// What its config declares and the engine does not have, or may not have.
+    #[serde(default)]
+    pub not_had: Vec<NotHad>,
     /// The steps that the cell is made of, in order: their directories are `steps/NN-NAME`.
     pub steps: Vec<String>,
 }
@@ -356,17 +361,6 @@ pub struct Limit {
     pub effective: Option<String>,
     /// Why it was not limited, or not as was asked.
     pub reason: Option<String>,
-}
-
-/// One effective setting.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Setting {
-    /// Its name.
-    pub name: String,
-    /// Its value, as the engine reports it.
-    pub value: String,
-    /// Where the engine says it came from.
-    pub source: Option<String>,
 }
 
 /// What sort of step it is: decides which figure is its throughput.

@@ -8,6 +8,7 @@ mod cpus;
 pub mod metric;
 mod random;
 mod secret;
+mod setting;
 
 pub use connection::ConnectionState;
 pub use counter::{Counter, CounterKind, Role, unit_of};
@@ -15,6 +16,7 @@ pub use cpus::{format_cpus, parse_cpus};
 pub use metric::{Better, Decimals, METRICS, Metric};
 pub use random::Random;
 pub use secret::{Secret, mask, redact};
+pub use setting::{Declared, NotHad, OptionStatus, Setting, SettingRole};
 
 /// Counts things: `1 step`, `3 steps`.
 pub fn counted(count: usize, noun: &str) -> String {
