@@ -22,6 +22,7 @@ pub use step_reader::{
     CounterRow, CounterSample, HostColumnSeries, HostSeries, IntervalRow, StepReader, StepState,
 };
 pub use step_writer::{HostColumn, StepWriter};
+pub use table::{ColumnSpec, ColumnType, TableWriter, Value};
 pub use words::{ConnectionState, Counter, Role};
 
 use serde::{Deserialize, Serialize};
