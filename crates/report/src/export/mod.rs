@@ -12,7 +12,7 @@ mod steps;
 
 pub use benchmarks::{Benchmarks, benchmarks};
 pub use histogram_log::HistogramLog;
-pub(crate) use record::{ColumnSpec, ColumnType};
+pub(crate) use record::ColumnType;
 pub use seconds::SecondTable;
 pub use sheet::{About, ExportedRun, Form};
 pub(crate) use sheet::{Sheet, Value, column};
