@@ -2,6 +2,7 @@
 //! the same figures. Every formula, with its source, is in `docs/metrics.md`; that of comparisons in `docs/statistics.md`.
 
 mod compare;
+pub mod compat;
 mod consistency;
 mod explain;
 mod fairness;

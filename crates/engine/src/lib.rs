@@ -35,7 +35,7 @@ mod waiting;
 
 pub use catalogue::index_on;
 pub use data_dir::{DataDir, MARKER};
-pub use dialect::{BulkLoad, Dialect, IndexStatements, RangeScan};
+pub use dialect::{BulkLoad, Dialect, RangeScan};
 pub use error::{Error, ErrorClass, SetupError};
 pub use key_order::KeyOrder;
 pub use key_value::{Direction, Durability, KeyFacts, KeyValueSession, Scan, Scanned, View};
@@ -48,7 +48,10 @@ pub use running::{
 };
 pub use schema::{Column, ColumnType, Comparison, Index, Partitions, Table};
 pub use session::{Interrupt, Outcome, ParamType, Rows, Session, Statement};
-pub use words::{Counter, CounterKind, Declared, NotHad, OptionStatus, Role, Setting, SettingRole};
+pub use words::{
+    Counter, CounterKind, Declared, IndexStatements, NotHad, OptionStatus, Role, Setting,
+    SettingRole,
+};
 
 /// What is known of an engine before one runs.
 pub struct EngineKind {

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use words::Secret;
+pub use words::IndexStatements;
+use words::{Secret, named};
 
 use crate::diagnostic::Place;
 use crate::order;
@@ -44,14 +45,15 @@ pub struct Plan {
     pub resolved: Vec<Resolved>,
 }
 
-/// The order in which cells are run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Repeats are the outer loop. In each the targets are in a random order, which the next one mirrors: `ab ba`, or
-    /// `ba ab`. Neither drift nor a rhythm of the machine then favors a target.
-    Interleaved,
-    /// a a b b ...
-    Grouped,
+named! {
+    /// The order in which cells are run.
+    pub enum Order {
+        /// Repeats are the outer loop. In each the targets are in a random order, which the next one mirrors: `ab ba`, or
+        /// `ba ab`. Neither drift nor a rhythm of the machine then favors a target.
+        Interleaved = "interleaved",
+        /// a a b b ...
+        Grouped = "grouped",
+    }
 }
 
 /// One way in which the workload is run.
@@ -216,44 +218,36 @@ pub struct Insert {
     pub terms: Terms,
 }
 
-/// One table for each client, or one for all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tables {
-    /// `pi1` ... `piN`
-    PerClient,
-    /// `pi1` alone
-    Shared,
+named! {
+    /// One table for each client, or one for all.
+    pub enum Tables {
+        /// `pi1` ... `piN`
+        PerClient = "per-client",
+        /// `pi1` alone
+        Shared = "shared",
+    }
 }
 
-/// With how many statements the indexes of a table are made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IndexStatements {
-    /// As suits the engine: InnoDB one, the others one for each.
-    Usual,
-    /// One for all, where the engine has such a statement.
-    One,
-    /// One for each index.
-    Each,
+named! {
+    /// Which definition of the secondary indexes.
+    pub enum IndexSet {
+        /// Since December 2023.
+        Current = "current",
+        /// Before December 2023.
+        Before2023Dec = "before-2023-12",
+    }
 }
 
-/// Which definition of the secondary indexes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IndexSet {
-    /// Since December 2023.
-    Current,
-    /// Before December 2023.
-    Before2023Dec,
-}
-
-/// How much is checked after each step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Checks {
-    /// Counts, smallest and largest key, every index: reads all of the database.
-    Full,
-    /// Smallest and largest key.
-    Keys,
-    /// Nothing.
-    Off,
+named! {
+    /// How much is checked after each step.
+    pub enum Checks {
+        /// Counts, smallest and largest key, every index: reads all of the database.
+        Full = "full",
+        /// Smallest and largest key.
+        Keys = "keys",
+        /// Nothing.
+        Off = "off",
+    }
 }
 
 /// One step of the Insert Benchmark.
@@ -669,19 +663,20 @@ pub enum Expression {
     Quotient(Box<Expression>, Box<Expression>),
 }
 
-/// An engine by its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Engine {
-    /// The bundled SQLite.
-    Sqlite,
-    /// PostgreSQL.
-    Postgres,
-    /// MySQL and MariaDB.
-    Mysql,
-    /// RocksDB and what is made from it.
-    RocksDb,
-    /// Nothing at all: measures assay itself.
-    Null,
+named! {
+    /// An engine by its name.
+    pub enum Engine {
+        /// The bundled SQLite.
+        Sqlite = "sqlite",
+        /// PostgreSQL.
+        Postgres = "postgres",
+        /// MySQL and MariaDB.
+        Mysql = "mysql",
+        /// RocksDB and what is made from it.
+        RocksDb = "rocksdb",
+        /// Nothing at all: measures assay itself.
+        Null = "null",
+    }
 }
 
 /// One installed version of an engine.

@@ -129,10 +129,13 @@ fn judge(name: &str, values: &[f64], bound: Bound) -> bool {
         (_, true) => "ok",
         (_, false) => "FAILED",
     };
+    // Without a peer's CPU time there is no ratio: not applicable, as in every table.
+    let facts = match middle.is_nan() {
+        true => "n/a".to_owned(),
+        false => format!("median {middle:.3}, {least:.3} to {most:.3}"),
+    };
     let count = values.len();
-    println!(
-        "{verdict:<6} {name} - median {middle:.3}, {least:.3} to {most:.3} in {count} rounds{words}"
-    );
+    println!("{verdict:<6} {name} - {facts} in {count} rounds{words}");
     kept
 }
 

@@ -222,7 +222,7 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<S
     let prepared = cx.field(section, "prepared", &Flag, true);
     let warmup = Quantity::time(Duration::ZERO..=TIME_MOST);
     let warmup = cx.field(section, "warmup", &warmup, Duration::from_secs(5));
-    let time = Quantity::time(Duration::from_secs(1)..=TIME_MOST);
+    let time = Quantity::time(step::TIME_LEAST..=TIME_MOST);
     let read_time = cx.field(section, "read-time", &time, Duration::from_secs(10));
     let write_time = cx.field(section, "write-time", &time, Duration::from_secs(10));
     let rate = cx.field(section, "rate", &RATE, None);
@@ -409,7 +409,7 @@ fn step(
         TimeOf::Write => &defaults.write_time,
     };
     let most = if is_warm { WARM_MOST } else { TIME_MOST };
-    let kind = Quantity::time(Duration::from_secs(1)..=TIME_MOST);
+    let kind = Quantity::time(step::TIME_LEAST..=TIME_MOST);
     let time = cx.inherited(section, "time", &kind, time, time.value.min(most));
     let kind = Quantity::time(Duration::ZERO..=TIME_MOST);
     let warmup = if is_warm {
