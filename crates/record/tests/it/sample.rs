@@ -175,7 +175,6 @@ pub fn cell() -> Cell {
             status: OptionStatus::Changed,
         }],
         steps: vec!["l.i1".into()],
-        ..Cell::default()
     }
 }
 
