@@ -8,6 +8,7 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
 use fs_err as fs;
@@ -19,15 +20,16 @@ use crate::workspace::{Workspace, in_the_end, succeeds};
 /// Names the folder of builds to assay and to its tests.
 pub const ASSAY_BUILDS: &str = "ASSAY_BUILDS";
 
-/// The servers that are fetched: PostgreSQL of a newer Debian, which brings a C library of its own; MariaDB of the same.
-const SERVERS: [&str; 2] = [
+/// What is fetched: PostgreSQL of a newer Debian, which brings a C library of its own; MariaDB of the same; an old
+/// RocksDB and a new one, and Speedb, 52, 73 and 21 MB; and a PostgreSQL as Maven has it.
+const BUILDS: [&str; 6] = [
     "debian:trixie/postgresql-17",
     "debian:bookworm/mariadb-server,mariadb-plugin-rocksdb",
+    "rocksdb@6.29.5",
+    "rocksdb@10.2.1",
+    "speedb@2.8.0",
+    "postgres@17.2",
 ];
-
-/// The libraries that are fetched: an old RocksDB and a new one, and Speedb; 52, 73 and 21 MB. The store calls
-/// `NAME@VERSION` `NAME-VERSION`.
-const LIBRARIES: [&str; 3] = ["rocksdb@6.29.5", "rocksdb@10.2.1", "speedb@2.8.0"];
 
 /// Names libraries of RocksDB to the tests, separated by colons.
 const ASSAY_TEST_ROCKSDB: &str = "ASSAY_TEST_ROCKSDB";
@@ -48,21 +50,10 @@ const NEWER_SUITE: &str = "-trixie";
 /// Names the second PostgreSQL to the tests.
 pub const ASSAY_TEST_OTHER_POSTGRES: &str = "ASSAY_TEST_OTHER_POSTGRES";
 
-/// What the tests are told, and which of it is there.
-pub struct ForTests {
-    /// Variables of their environment.
-    pub variables: Vec<(&'static str, String)>,
-    /// All servers are there.
-    pub servers: bool,
-    /// All libraries are there.
-    pub libraries: bool,
-}
-
-/// Fetches what the tests need and names it to them.
-pub fn for_tests(workspace: &Workspace) -> Result<ForTests> {
+/// Fetches what the tests need; the variables that name it to them. Assay must have been built.
+pub fn for_tests(workspace: &Workspace) -> Result<Vec<(&'static str, String)>> {
     let folder = folder(workspace)?;
-    let servers = servers(workspace, &folder)?;
-    let libraries = libraries(workspace, &folder)?;
+    fetch(workspace, &folder)?;
     let mut variables = vec![(ASSAY_BUILDS, folder.display().to_string())];
     for (variable, build) in [
         (ASSAY_TEST_MYSQL, stored(&folder, MARIADB, "")?),
@@ -76,52 +67,31 @@ pub fn for_tests(workspace: &Workspace) -> Result<ForTests> {
             variables.push((variable, build));
         }
     }
-    Ok(ForTests {
-        variables,
-        servers,
-        libraries,
-    })
+    Ok(variables)
 }
 
 /// Fetches what is missing. The folder of builds, for [`ASSAY_BUILDS`]; and whether all are there: what is wrong is on
 /// stderr, and the tests that need them are skipped.
 pub fn run(workspace: &Workspace) -> Result<(PathBuf, bool)> {
+    let mut build = workspace.cargo();
+    build.args(["build", "--quiet", "--package", "assay"]);
+    anyhow::ensure!(succeeds(&mut build)?, "assay does not compile");
     let folder = folder(workspace)?;
-    let servers = servers(workspace, &folder)?;
-    let libraries = libraries(workspace, &folder)?;
-    Ok((folder, servers && libraries))
+    let fetched = fetch(workspace, &folder)?;
+    Ok((folder, fetched))
 }
 
-/// Fetches the servers that are missing; whether all are there.
-fn servers(workspace: &Workspace, folder: &Path) -> Result<bool> {
-    fetch(workspace, folder, &SERVERS)
-}
-
-/// Fetches the libraries that are missing; whether all are there.
-fn libraries(workspace: &Workspace, folder: &Path) -> Result<bool> {
-    let mut all_there = true;
-    for name in library_names() {
-        all_there &= stored(folder, &name, "")?.is_some();
-    }
-    if !all_there {
-        // Assay itself says what is wrong where it is not there.
-        prepare::program("mvn", "maven")?;
-    }
-    fetch(workspace, folder, &LIBRARIES)
-}
-
-fn fetch(workspace: &Workspace, folder: &Path, specs: &[&str]) -> Result<bool> {
+/// Fetches with the assay that was built last; whether all are there then.
+fn fetch(workspace: &Workspace, folder: &Path) -> Result<bool> {
     fs::create_dir_all(folder)?;
+    // Assay itself says what is wrong where it is not there.
+    prepare::program("mvn", "maven")?;
+    let assay = workspace.target_directory()?.join("debug/assay");
     let fetched = in_the_end("fetching builds", || {
-        succeeds(
-            workspace
-                .cargo()
-                .args(["run", "--quiet", "--package", "assay", "--", "fetch"])
-                .args(specs)
-                .env(ASSAY_BUILDS, folder)
-                // Its list of builds is of no interest here.
-                .stdout(std::process::Stdio::null()),
-        )
+        let mut command = workspace.command(&assay);
+        command.arg("fetch").args(BUILDS).env(ASSAY_BUILDS, folder);
+        // Its list of builds is of no interest here.
+        succeeds(command.stdout(Stdio::null()))
     })?;
     if !fetched {
         eprintln!(
@@ -131,15 +101,14 @@ fn fetch(workspace: &Workspace, folder: &Path, specs: &[&str]) -> Result<bool> {
     Ok(fetched)
 }
 
-fn library_names() -> impl Iterator<Item = String> {
-    LIBRARIES.iter().map(|spec| spec.replace('@', "-"))
-}
-
 /// The libraries of the store that the tests use, as [`ASSAY_TEST_ROCKSDB`] names them; `None` where there are none.
 fn stored_libraries(store: &Path) -> Result<Option<String>> {
     let mut paths = Vec::new();
-    for name in library_names() {
-        paths.extend(stored(store, &name, "")?);
+    for spec in BUILDS {
+        let is_library = spec.starts_with("rocksdb@") || spec.starts_with("speedb@");
+        if is_library {
+            paths.extend(stored(store, &spec.replace('@', "-"), "")?);
+        }
     }
     Ok((!paths.is_empty()).then(|| paths.join(":")))
 }
@@ -165,7 +134,7 @@ pub fn mariadb(workspace: &Workspace) -> Result<String> {
     let folder = folder(workspace)?;
     let mut found = stored(&folder, MARIADB, "")?;
     if found.is_none() {
-        servers(workspace, &folder)?;
+        run(workspace)?;
         found = stored(&folder, MARIADB, "")?;
     }
     found.with_context(|| {

@@ -9,9 +9,11 @@
 )]
 
 mod bench;
+mod binaries;
 mod builds;
 mod prepare;
 mod readers;
+mod stages;
 mod suite;
 mod tidy;
 mod workspace;
@@ -23,7 +25,8 @@ use anyhow::{Result, bail};
 use workspace::Workspace;
 
 const USAGE: &str = "\
-usage: cargo xtask test                 install what the tests need, then tidy and all tests
+usage: cargo xtask test [--all]         install what the tests need, then tidy and the tests; with
+                                        `--all` each fault and version on each engine too
        cargo xtask tidy [CHECK]...      all checks, or those named; `--list` names them
        cargo xtask builds               fetch the builds that tests use beside the system's own
        cargo xtask readers              fetch the tools that tests read exports with
@@ -53,8 +56,9 @@ fn dispatch(arguments: &[String]) -> Result<bool> {
         .split_first()
         .map(|(name, rest)| (name.as_str(), rest))
     {
-        Some(("test", [])) => suite::run(&workspace),
-        Some(("test", [extra, ..])) => bail!("`test` takes no arguments, got `{extra}`\n{USAGE}"),
+        Some(("test", [])) => suite::run(&workspace, false),
+        Some(("test", [all])) if all == "--all" => suite::run(&workspace, true),
+        Some(("test", [extra, ..])) => bail!("`test` takes only `--all`, got `{extra}`\n{USAGE}"),
         Some(("tidy", [list])) if list == "--list" => {
             for check in tidy::CHECKS {
                 println!("{:<10} {}", check.name, check.about);

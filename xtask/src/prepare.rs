@@ -1,5 +1,5 @@
-//! What the tests need beyond Rust: a C compiler for the bundled SQLite, rustfmt and clippy, a PostgreSQL server, and
-//! Chromium for the HTML report.
+//! What the tests need beyond Rust: a C compiler for the bundled SQLite, rustfmt and clippy, a PostgreSQL server,
+//! Chromium for the HTML report, and the clients that fetch builds and readers.
 //!
 //! Only what is missing is installed, and only by the system's own package manager. Debian's packages would make a
 //! cluster and start it. A file in the folder that they read says not to; it is there only while they are installed,
@@ -51,68 +51,83 @@ impl Privilege {
     }
 }
 
-/// Whether a program that tests run was found, or made to be there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Presence {
-    /// It was there.
-    Present,
-    /// It is there now.
-    Installed,
-    /// It is not there; its tests will be skipped.
-    Missing,
+/// A program that only some tests need.
+struct Program {
+    /// What answers where it is there: names of it, with arguments.
+    answers: &'static [&'static [&'static str]],
+    /// What Debian calls its package.
+    package: &'static str,
 }
 
-impl Presence {
-    /// What it is after an installation was tried, and the tests of what are skipped without it.
-    fn of(before: bool, after: bool, what: &str) -> Self {
-        match (before, after) {
-            (true, _) => Self::Present,
-            (false, true) => Self::Installed,
-            (false, false) => {
-                eprintln!("warning: no {what} - the tests that need one are skipped");
-                Self::Missing
-            }
+const PROGRAMS: [Program; 5] = [
+    Program {
+        answers: &[&["postgres", "--version"]],
+        package: "postgresql",
+    },
+    Program {
+        answers: &[
+            &["chromium", "--version"],
+            &["chromium-browser", "--version"],
+            &["google-chrome", "--version"],
+        ],
+        package: "chromium",
+    },
+    Program {
+        answers: &[&["mvn", "--version"]],
+        package: "maven",
+    },
+    Program {
+        answers: &[&["go", "version"]],
+        package: "golang-go",
+    },
+    Program {
+        answers: &[&["python3", "-c", "import ensurepip, venv"]],
+        package: "python3-venv",
+    },
+];
+
+impl Program {
+    fn is_there(&self) -> bool {
+        // Debian's servers are not on PATH.
+        let is_server = self.package == "postgresql";
+        is_server && debian_server(Path::new(DEBIAN_SERVERS)).is_some()
+            || self
+                .answers
+                .iter()
+                .any(|command| answers(Command::new(command[0]).args(&command[1..])))
+    }
+}
+
+/// Makes sure of what the build needs: a C compiler, rustfmt and clippy.
+pub fn compiler(workspace: &Workspace) -> Result<()> {
+    components(workspace)?;
+    if !has_compiler() {
+        install(&["gcc", "libc6-dev"])?;
+        if !has_compiler() {
+            eprintln!(
+                "warning: no C compiler, neither `cc` nor what `CC` names - the bundled SQLite can't be built"
+            );
         }
     }
+    Ok(())
 }
 
-/// The programs that only some tests need.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
-    /// A PostgreSQL server.
-    pub postgres: Presence,
-    /// Chromium.
-    pub chromium: Presence,
-}
-
-/// Makes sure of all that the tests need; says on stderr what it does and what it can't.
-pub fn run(workspace: &Workspace) -> Result<Found> {
-    components(workspace)?;
-    let compiler = has_compiler();
-    let server = has_server();
-    let browser = has_browser();
-    let mut packages = Vec::new();
-    if !compiler {
-        packages.extend(["gcc", "libc6-dev"]);
+/// Makes sure of the programs that tests run; says on stderr what it does and what it can't.
+pub fn programs() -> Result<()> {
+    let missing = PROGRAMS.iter().filter(|program| !program.is_there());
+    let missing: Vec<&Program> = missing.collect();
+    if missing.is_empty() {
+        return Ok(());
     }
-    if !server {
-        packages.push("postgresql");
-    }
-    if !browser {
-        packages.push("chromium");
-    }
-    if !packages.is_empty() {
-        install(&packages)?;
-    }
-    if !compiler && !has_compiler() {
+    let packages: Vec<&str> = missing.iter().map(|program| program.package).collect();
+    install(&packages)?;
+    for program in missing.iter().filter(|program| !program.is_there()) {
         eprintln!(
-            "warning: no C compiler, neither `cc` nor what `CC` names - the bundled SQLite can't be built"
+            "warning: what Debian has in `{}` is missing - the tests that need it are skipped",
+            program.package
         );
     }
-    Ok(Found {
-        postgres: Presence::of(server, has_server(), "PostgreSQL server"),
-        chromium: Presence::of(browser, has_browser(), "Chromium"),
-    })
+    Ok(())
 }
 
 /// rustfmt and clippy: a minimal installation of Rust comes without them.
@@ -143,18 +158,6 @@ fn components(workspace: &Workspace) -> Result<()> {
 fn has_compiler() -> bool {
     let named = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
     answers(Command::new(named).arg("--version"))
-}
-
-fn has_server() -> bool {
-    debian_server(Path::new(DEBIAN_SERVERS)).is_some()
-        || answers(Command::new("postgres").arg("--version"))
-}
-
-/// The names under which the report's tests look for it.
-fn has_browser() -> bool {
-    ["chromium", "chromium-browser", "google-chrome"]
-        .iter()
-        .any(|name| answers(Command::new(name).arg("--version")))
 }
 
 /// Makes sure of a program that is needed now and then, which Debian has in that package; false, and a reason on stderr,

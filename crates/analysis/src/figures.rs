@@ -114,9 +114,12 @@ pub struct Row {
     /// What an fsync took in the data directory when nothing ran there yet, in microseconds: the median of those that the
     /// invocation began with. `None`: not measured, or others started the server, whose files may be elsewhere.
     pub fsync_us: Option<f64>,
-    /// By column of `host.parquet`: the sum of its values over all seconds. Of a cumulative one that is its growth.
+    /// By column of `host.parquet`: the sum of its values over all seconds. Of a cumulative one that is its growth. Left out
+    /// of JSON.
+    #[serde(skip)]
     pub host_sums: BTreeMap<String, f64>,
-    /// Every second, over all clients.
+    /// Every second, over all clients. Left out of JSON: it is long, and in the record as Parquet.
+    #[serde(skip)]
     pub series: Series,
     /// What should be known about it, as was noticed while it ran.
     pub warnings: Vec<Warning>,

@@ -1,7 +1,7 @@
 //! The figures of a run as JSON: the contract for scripts. Keys are added freely and never renamed.
 
 use record::Run;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::{Figures, Row, Settings};
 
@@ -27,62 +27,21 @@ pub fn json(run: &Run, figures: &Figures) -> Value {
 /// Which steps the plan asks for and the record does not have.
 pub fn missing_json(figures: &Figures) -> Value {
     let which = |row: &Row| {
-        json!({
-            "run": row.run,
-            "target": row.cell.target,
-            "variant": row.cell.variant,
-            "clients": row.cell.clients,
-            "repeat": row.cell.repeat,
-            "step": row.step,
-        })
+        let mut which = json!(row.cell);
+        (which["run"], which["step"]) = (json!(row.run), json!(row.step));
+        which
     };
     figures.missing.iter().map(which).collect()
 }
 
 fn row(row: &Row) -> Value {
-    let mut metrics = Map::new();
-    let mut not_applicable = Vec::new();
-    for (&name, value) in &row.metrics {
-        match value {
-            Some(value) => {
-                metrics.insert(name.to_owned(), json!(value));
-            }
-            None => not_applicable.push(name),
-        }
-    }
-    json!({
-        "run": row.run,
-        "target": row.cell.target,
-        "build": row.build,
-        "config": row.config,
-        "engine": row.engine,
-        "engine_version": row.engine_version,
-        "workload": row.workload,
-        "variant": row.cell.variant,
-        "clients": row.cell.clients,
-        "repeat": row.cell.repeat,
-        "step": row.step,
-        "kind": row.kind,
-        "main_op": row.main_op,
-        "queries_per_event": row.queries_per_event,
-        "group": row.group,
-        "reported": row.reported,
-        "status": row.status,
-        "seconds": row.seconds,
-        "valid": row.valid,
-        "reasons": row.reasons,
-        "damaged": row.damaged,
-        "ops": row.ops,
-        "metrics": metrics,
-        "not_applicable": not_applicable,
-        "lsm": row.lsm,
-        "sla": row.sla,
-        "fairness": row.fairness,
-        "quality": row.quality,
-        "settled": row.settled,
-        "counters": row.counters,
-        "fsync_us": row.fsync_us,
-        "warnings": row.warnings,
-        "remarks": row.remarks,
-    })
+    let mut value = json!(row);
+    let (told, missing): (Vec<_>, Vec<_>) =
+        row.metrics.iter().partition(|(_, value)| value.is_some());
+    value["metrics"] = told
+        .into_iter()
+        .map(|(&name, value)| (name, *value))
+        .collect();
+    value["not_applicable"] = missing.into_iter().map(|(&name, _)| name).collect();
+    value
 }

@@ -22,9 +22,11 @@ const KIB: f64 = 1024.0;
 const MIB: f64 = 1024.0 * KIB;
 pub(crate) const GIB: f64 = 1024.0 * MIB;
 
-/// Every metric of [`METRICS`] for one step; `None` is not applicable. `ops` holds the seconds of each kind of
-/// operation, `engine` those of each counter of the engine, and `embedded` says that the engine works in assay's own
-/// process.
+/// A metric's name and its value; `None`: not applicable.
+type Figure = (&'static str, Option<f64>);
+
+/// Returns every metric of [`METRICS`] for one step. `ops` holds the seconds of each kind of operation, `engine` those of
+/// each counter of the engine, and `embedded` says that the engine works in assay's own process.
 pub fn metrics(
     step: &Step,
     host: &HostSeries,
@@ -32,124 +34,137 @@ pub fn metrics(
     engine: &BTreeMap<String, CounterSeries>,
     embedded: bool,
 ) -> BTreeMap<&'static str, Option<f64>> {
-    let insert_rate = match step.kind {
-        StepKind::Index => rows_indexed_per_second(step),
-        _ => writing(step).and_then(|kind| per_second(step, kind, |ops| ops.rows)),
-    };
+    let figures = rates(step, ops)
+        .into_iter()
+        .chain(of_processors(step, host, embedded))
+        .chain(of_devices(step, host, embedded))
+        .chain(sizes(step, host))
+        .chain(of_clients(step, embedded))
+        .chain(op_time::op_time(step, host, embedded))
+        .chain(upkeep::upkeep(step, host))
+        .chain(lsm::figures(step, host, engine));
+    let mut metrics: BTreeMap<&str, Option<f64>> =
+        METRICS.iter().map(|metric| (metric.name, None)).collect();
+    for (name, value) in figures {
+        let known = metrics.insert(name, value.filter(|value| value.is_finite()));
+        debug_assert!(known.is_some(), "{name}");
+    }
+    metrics
+}
+
+/// Returns what was done, and how fast.
+fn rates(step: &Step, ops: &BTreeMap<String, OpSeries>) -> [Figure; 9] {
     let queries = match step.kind {
         StepKind::Query => step.main_operation(),
         _ => Some(QUERY),
     };
-    let query_rate = queries
-        .and_then(|kind| per_second(step, kind, |ops| ops.ok))
-        .map(|rate| rate * queries_each(step));
-    let operations = operations(step);
-    let rate = operations.and_then(|operations| over(operations, seconds(step)?));
+    let query_rate = queries.and_then(|kind| per_second(step, kind, |ops| ops.ok));
+    [
+        ("ips", insert_rate(step)),
+        ("dps", per_second(step, DELETE, |ops| ops.rows)),
+        ("qps", query_rate.map(|rate| rate * queries_each(step))),
+        ("o/s", operation_rate(step)),
+        ("maxop", largest_response_seconds(step, ops)),
+        ("p50", rate_in_share_of_seconds(step, ops, 0.5)),
+        ("p99", rate_in_share_of_seconds(step, ops, 0.99)),
+        ("krows_sec", thousands_scanned_per_second(step)),
+        ("rows/event", rows_deleted_per_event(step)),
+    ]
+}
 
+/// Returns what all processors did.
+fn of_processors(step: &Step, host: &HostSeries, embedded: bool) -> [Figure; 9] {
+    let rate = operation_rate(step);
+    let per_op = |figure: Option<f64>| over(figure?, rate?);
+    let busy_ns = busy_cpu_ns_per_second(host);
+    let all_ns = all_cpu_ns_per_second(host);
+    let percent = |ns: Option<f64>| over(100.0 * ns?, all_ns?);
+    let switches = growth_per_second(host, "context_switch_count");
+    [
+        ("csps", switches),
+        ("cspq", per_op(switches)),
+        ("cs/o", per_op(switches)),
+        ("cpups", percent(busy_ns)),
+        ("cpupq", per_op(scaled(busy_ns, 1e3))),
+        ("cpu/o", per_op(percent(busy_ns))),
+        ("steal%", percent(growth_per_second(host, "cpu_steal_ns"))),
+        (
+            "others%",
+            percent(others_ns_per_second(step, host, embedded)),
+        ),
+        (
+            "cpu_mhz",
+            scaled(mean_of_gauge(host, "cpu_frequency_khz"), 1e3),
+        ),
+    ]
+}
+
+/// Returns what the devices read and wrote, whoever asked for it, and what the engine did.
+fn of_devices(step: &Step, host: &HostSeries, embedded: bool) -> [Figure; 13] {
+    let (rate, insert_rate) = (operation_rate(step), insert_rate(step));
+    let per_op = |figure: Option<f64>| over(figure?, rate?);
+    let per_insert = |figure: Option<f64>| over(figure?, insert_rate?);
     let grown = |name: &str| growth_per_second(host, name);
     let (reads, read_bytes) = (grown("disk_read_count"), grown("disk_read_bytes"));
     let (writes, written_bytes) = (grown("disk_write_count"), grown("disk_write_bytes"));
-    let switches = grown("context_switch_count");
-    let busy_ns = busy_cpu_ns_per_second(host);
-    let busy_percent = busy_ns
-        .zip(all_cpu_ns_per_second(host))
-        .and_then(|(busy, all)| over(100.0 * busy, all));
+    let own_kb = |what: &str| scaled(own_bytes(host, what, embedded), KIB);
+    [
+        ("rps", reads),
+        ("rmbps", scaled(read_bytes, MIB)),
+        ("wps", writes),
+        ("wmbps", scaled(written_bytes, MIB)),
+        ("rpq", per_op(reads)),
+        ("rkbpq", per_op(scaled(read_bytes, KIB))),
+        ("wpi", per_insert(writes)),
+        ("wkbpi", per_insert(scaled(written_bytes, KIB))),
+        ("r/o", per_op(reads)),
+        ("rKB/o", per_op(scaled(read_bytes, KIB))),
+        ("wKB/o", per_op(scaled(written_bytes, KIB))),
+        ("own_read_kb_per_op", per_op(own_kb("read"))),
+        ("own_write_kb_per_op", per_op(own_kb("write"))),
+    ]
+}
 
-    let per_op = |figure: Option<f64>| over(figure?, rate?);
-    let per_insert = |figure: Option<f64>| over(figure?, insert_rate?);
-    let scaled = |figure: Option<f64>, unit: f64| figure.map(|figure| figure / unit);
+/// Returns how large files and memory were.
+fn sizes(step: &Step, host: &HostSeries) -> [Figure; 3] {
+    [
+        ("dbgb1", scaled(database_bytes(step, host), GIB)),
+        ("dbgb2", scaled(data_and_log_bytes(step, host), GIB)),
+        ("rss", scaled(largest(host, "server_rss_bytes"), GIB)),
+    ]
+}
 
-    let client_cpu_ns = (step.cpu.client_user_ns + step.cpu.client_system_ns) as f64;
-    let server_cpu_ns = step.cpu.server_ns.filter(|_| !embedded).map(|ns| ns as f64);
-    let cpu_us_per_op = |ns: f64| over(ns / 1e3, operations?);
+/// Returns the processor time of client and server.
+fn of_clients(step: &Step, embedded: bool) -> [Figure; 7] {
+    let us_per_op = |ns: f64| over(ns / 1e3, operations(step)?);
     // A step without connections of its own, such as settling, has no load threads whose time would mean something.
-    let has_clients = !step.connections.is_empty();
-    let rows_of = |kind: &str| step.ops.get(kind).map(|ops| ops.rows as f64);
-    let done_of = |kind: &str| step.ops.get(kind).map(|ops| ops.ok as f64);
+    let client_ns = (step.cpu.client_user_ns + step.cpu.client_system_ns) as f64;
+    let client_ns = Some(client_ns).filter(|_| !step.connections.is_empty());
+    let server_ns = step.cpu.server_ns.filter(|_| !embedded).map(|ns| ns as f64);
+    let us_per =
+        |role: &str, count: Option<f64>| over(connections_cpu_ns(step, role)? / 1e3, count?);
+    let rows = |kind: &str| step.ops.get(kind).map(|ops| ops.rows as f64);
+    let done = |kind: &str| step.ops.get(kind).map(|ops| ops.ok as f64);
+    let of_role = |role: &str| us_per(role, Some(operations_of_role(step, role)));
+    [
+        ("client_cpu_us_per_op", client_ns.and_then(us_per_op)),
+        ("server_cpu_us_per_op", server_ns.and_then(us_per_op)),
+        (
+            "client_cpu_us_per_row_inserted",
+            us_per(INSERT, rows(INSERT)),
+        ),
+        (
+            "client_cpu_us_per_row_deleted",
+            us_per(DELETE, rows(DELETE)),
+        ),
+        ("client_cpu_us_per_query", us_per(QUERY, done(QUERY))),
+        ("client_cpu_us_per_read", of_role("read")),
+        ("client_cpu_us_per_write", of_role("write")),
+    ]
+}
 
-    let mut metrics: BTreeMap<&'static str, Option<f64>> =
-        METRICS.iter().map(|it| (it.name, None)).collect();
-    let mut set = |name: &'static str, value: Option<f64>| {
-        let is_known = metrics.insert(name, value.filter(|value| value.is_finite()));
-        debug_assert!(is_known.is_some(), "{name}");
-    };
-    set("ips", insert_rate);
-    set("dps", per_second(step, DELETE, |ops| ops.rows));
-    set("qps", query_rate);
-    set("rps", reads);
-    set("rmbps", scaled(read_bytes, MIB));
-    set("wps", writes);
-    set("wmbps", scaled(written_bytes, MIB));
-    set("rpq", per_op(reads));
-    set("rkbpq", per_op(scaled(read_bytes, KIB)));
-    set("wpi", per_insert(writes));
-    set("wkbpi", per_insert(scaled(written_bytes, KIB)));
-    set("csps", switches);
-    set("cpups", busy_percent);
-    set("cspq", per_op(switches));
-    set("cpupq", per_op(scaled(busy_ns, 1e3)));
-    set("dbgb1", scaled(database_bytes(step, host), GIB));
-    set("dbgb2", scaled(data_and_log_bytes(step, host), GIB));
-    set("rss", scaled(largest(host, "server_rss_bytes"), GIB));
-    set("maxop", largest_response_seconds(step, ops));
-    set("p50", rate_in_share_of_seconds(step, ops, 0.5));
-    set("p99", rate_in_share_of_seconds(step, ops, 0.99));
-    set("cpu/o", per_op(busy_percent));
-    set("cs/o", per_op(switches));
-    set("r/o", per_op(reads));
-    set("rKB/o", per_op(scaled(read_bytes, KIB)));
-    set("wKB/o", per_op(scaled(written_bytes, KIB)));
-    set("o/s", rate);
-    set("krows_sec", thousands_scanned_per_second(step));
-    set("rows/event", rows_deleted_per_event(step));
-    set("others%", others_percent(step, host, embedded));
-    set(
-        "cpu_mhz",
-        scaled(mean_of_gauge(host, "cpu_frequency_khz"), 1e3),
-    );
-    set(
-        "client_cpu_us_per_op",
-        has_clients.then_some(client_cpu_ns).and_then(cpu_us_per_op),
-    );
-    set(
-        "server_cpu_us_per_op",
-        server_cpu_ns.and_then(cpu_us_per_op),
-    );
-    let of_role =
-        |role: &str, units: Option<f64>| over(connections_cpu_ns(step, role)? / 1e3, units?);
-    set(
-        "client_cpu_us_per_row_inserted",
-        of_role(INSERT, rows_of(INSERT)),
-    );
-    set(
-        "client_cpu_us_per_row_deleted",
-        of_role(DELETE, rows_of(DELETE)),
-    );
-    set("client_cpu_us_per_query", of_role(QUERY, done_of(QUERY)));
-    for (role, name) in [
-        ("read", "client_cpu_us_per_read"),
-        ("write", "client_cpu_us_per_write"),
-    ] {
-        set(name, of_role(role, Some(operations_of_role(step, role))));
-    }
-    for (name, value) in op_time::op_time(step, host, embedded) {
-        set(name, value);
-    }
-    set(
-        "own_read_kb_per_op",
-        per_op(scaled(own_bytes(host, "read", embedded), KIB)),
-    );
-    set(
-        "own_write_kb_per_op",
-        per_op(scaled(own_bytes(host, "write", embedded), KIB)),
-    );
-    for (name, value) in upkeep::upkeep(step, host) {
-        set(name, value);
-    }
-    for (name, value) in lsm::figures(step, host, engine) {
-        set(name, value);
-    }
-    metrics
+fn scaled(figure: Option<f64>, unit: f64) -> Option<f64> {
+    figure.map(|figure| figure / unit)
 }
 
 /// The quotient, if the divisor is more than nothing.
@@ -170,8 +185,16 @@ fn rows_indexed(step: &Step) -> u64 {
     step.rows_before + step.ops.get(INSERT).map_or(0, |ops| ops.rows)
 }
 
-fn rows_indexed_per_second(step: &Step) -> Option<f64> {
-    over(rows_indexed(step) as f64, seconds(step)?)
+/// Rows inserted or indexed, or keys put, per second.
+fn insert_rate(step: &Step) -> Option<f64> {
+    match step.kind {
+        StepKind::Index => over(rows_indexed(step) as f64, seconds(step)?),
+        _ => writing(step).and_then(|kind| per_second(step, kind, |ops| ops.rows)),
+    }
+}
+
+fn operation_rate(step: &Step) -> Option<f64> {
+    over(operations(step)?, seconds(step)?)
 }
 
 /// What the step's cost is divided by: rows written, rows indexed, or queries and the like.
@@ -226,10 +249,10 @@ fn all_cpu_ns_per_second(host: &HostSeries) -> Option<f64> {
     )
 }
 
-/// The share of all processors' time that was used by what is neither assay's nor the server's, in percent: other
-/// programs, and the kernel's own threads. Interrupts are left out, which mostly serve these two. `None` where the server
+/// Nanoseconds per second of processor time that was used by what is neither assay's nor the server's: other programs, and
+/// the kernel's own threads. Interrupts are left out, which mostly serve these two. `None` where the server
 /// is not one that assay can see: it may be on this host.
-fn others_percent(step: &Step, host: &HostSeries, embedded: bool) -> Option<f64> {
+fn others_ns_per_second(step: &Step, host: &HostSeries, embedded: bool) -> Option<f64> {
     let working = sum_of(host, &["cpu_user_ns", "cpu_nice_ns", "cpu_system_ns"])?;
     let assay = growth_per_second(host, "assay_cpu_ns")?;
     // An embedded engine works in assay's process, which is then measured as the server's too.
@@ -240,8 +263,7 @@ fn others_percent(step: &Step, host: &HostSeries, embedded: bool) -> Option<f64>
             sum_of(host, &["server_cpu_user_ns", "server_cpu_system_ns"])?
         }
     };
-    let others = (working - assay - server).max(0.0);
-    over(100.0 * others, all_cpu_ns_per_second(host)?)
+    Some((working - assay - server).max(0.0))
 }
 
 /// Bytes per second that the engine's own processes read from storage, or wrote to it: `server_read_bytes`, and of an

@@ -1,5 +1,7 @@
 //! SQL as each engine wants it, made from tables as data.
 
+use words::IndexStatements;
+
 use crate::{Column, ColumnType, Comparison, Index, Table};
 
 /// A scan in index order from a first key, which is its only parameter.
@@ -11,17 +13,6 @@ pub struct RangeScan<'a> {
     pub comparison: Comparison,
     /// The most rows to return.
     pub limit: u32,
-}
-
-/// With how many statements the indexes of a table are made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IndexStatements {
-    /// As suits the engine.
-    Usual,
-    /// One for all, where the engine has such a statement; otherwise one for each.
-    One,
-    /// One for each index.
-    Each,
 }
 
 /// What a session says before and after it loads many rows, so that the engine does it in its own fast way.

@@ -34,7 +34,7 @@ mod waiting;
 
 pub use catalogue::index_on;
 pub use data_dir::{DataDir, MARKER};
-pub use dialect::{BulkLoad, Dialect, IndexStatements, RangeScan};
+pub use dialect::{BulkLoad, Dialect, RangeScan};
 pub use error::{Error, ErrorClass, SetupError};
 pub use key_order::KeyOrder;
 pub use key_value::{Direction, Durability, KeyFacts, KeyValueSession, Scan, Scanned, View};
@@ -46,4 +46,4 @@ pub use running::{
 };
 pub use schema::{Column, ColumnType, Comparison, Index, Partitions, Table};
 pub use session::{Interrupt, Outcome, ParamType, Rows, Session, Statement};
-pub use words::{Counter, CounterKind, Role};
+pub use words::{Counter, CounterKind, IndexStatements, Role};

@@ -4,19 +4,10 @@ use words::{Secret, redact};
 
 use crate::diagnostic::{Diagnostic, Place};
 use crate::kinds::{Choice, Line, bad_name};
-use crate::reader::{Context, Field, Kind, Section, table_of};
+use crate::reader::{Context, Kind, Section, table_of};
 use crate::spec::{Build, BuildSource, Engine};
 use crate::tree::Entry;
 use crate::wording::{code, key_part, quoted};
-
-/// The engines by name, in the order in which they are listed.
-pub(crate) const ENGINES: [(&str, Engine); 5] = [
-    ("sqlite", Engine::Sqlite),
-    ("postgres", Engine::Postgres),
-    ("mysql", Engine::Mysql),
-    ("rocksdb", Engine::RocksDb),
-    ("null", Engine::Null),
-];
 
 const SCHEMES: [(&str, Engine); 4] = [
     ("postgresql://", Engine::Postgres),
@@ -27,17 +18,8 @@ const SCHEMES: [(&str, Engine); 4] = [
 const WAYS: &str = "give one of `sqlite = \"bundled\"`, `postgres = \"BUILD\"`, `mysql = \"BUILD\"` (MariaDB too), \
      `rocksdb = \"BUILD\"` (Speedb too), `null = \"bundled\"`, `url = \"postgresql://...\"`, `url = \"mysql://...\"`";
 
-impl Engine {
-    /// Returns its name in plans and records.
-    pub fn name(self) -> &'static str {
-        let named = ENGINES.iter().find(|(_, other)| *other == self);
-        named.map_or("", |(name, _)| name)
-    }
-}
-
-/// Reads `[build]`. A build that can't be read is left out, and then the list is not trusted.
-pub(crate) fn read(cx: &mut Context<'_>, entry: Option<Entry>) -> Field<Vec<(Build, Place)>> {
-    let errors = cx.errors();
+/// Reads `[build]`. A build that can't be read is reported and left out.
+pub(crate) fn read(cx: &mut Context<'_>, entry: Option<Entry>) -> Vec<(Build, Place)> {
     let place = entry.as_ref().map_or(Place::Nowhere, |it| it.key_place);
     let table = entry.map_or(Some(Default::default()), |it| {
         table_of(cx, "build", it.node)
@@ -55,11 +37,7 @@ pub(crate) fn read(cx: &mut Context<'_>, entry: Option<Entry>) -> Field<Vec<(Bui
         let place = entry.key_place;
         builds.extend(build(cx, entry).map(|build| (build, place)));
     }
-    Field {
-        value: builds,
-        place,
-        trusted: cx.errors() == errors,
-    }
+    builds
 }
 
 fn build(cx: &mut Context<'_>, entry: Entry) -> Option<Build> {
@@ -78,11 +56,11 @@ fn build(cx: &mut Context<'_>, entry: Entry) -> Option<Build> {
         "a build is one thing",
         "make two builds of it, or take one out",
     ];
-    let mut keys = ENGINES.map(|(name, _)| name).to_vec();
-    keys.push("url");
+    let engines = Engine::NAMED.iter().map(|(name, _)| *name);
+    let keys: Vec<&str> = engines.chain(["url"]).collect();
     let way = section.take_one(cx, &keys, exclusive, missing)?;
     let key = section.name_of(&way.key);
-    let named = ENGINES.iter().find(|(name, _)| *name == way.key);
+    let named = Engine::NAMED.iter().find(|(name, _)| *name == way.key);
     let (engine, source, shown) = match named.map(|(_, engine)| *engine) {
         Some(engine @ (Engine::Sqlite | Engine::Null)) => {
             let bundled = Choice(&[("bundled", ())]);

@@ -1,10 +1,9 @@
 //! `[config.ENGINE.NAME]`: named sets of options, which may extend each other.
 
-use crate::builds::ENGINES;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::kinds::{Choice, CpuList, Flag, Line, bad_name};
 use crate::quantity::Quantity;
-use crate::reader::{Context, Field, Section, table_of, wrong_type};
+use crate::reader::{Context, Section, table_of, wrong_type};
 use crate::spec::{Config, Engine, Limits};
 use crate::tree::{Entry, Node, Value};
 use crate::wording::{choices, code, key_part, quoted};
@@ -52,12 +51,11 @@ pub(crate) fn read(
     cx: &mut Context<'_>,
     entry: Option<Entry>,
     engines: &[Engine],
-) -> Field<Vec<Declared>> {
-    let errors = cx.errors();
+) -> Vec<Declared> {
     let mut written = Vec::new();
     if let Some(mut section) = entry.and_then(|entry| Section::of(cx, "config", entry.node)) {
-        let take = |(name, engine)| Some((engine, section.take(name)?));
-        let mut tables: Vec<(Engine, Entry)> = ENGINES.into_iter().filter_map(take).collect();
+        let take = |(name, engine): &(&str, Engine)| Some((*engine, section.take(name)?));
+        let mut tables: Vec<(Engine, Entry)> = Engine::NAMED.iter().filter_map(take).collect();
         tables.sort_by_key(|(_, entry)| entry.key_place);
         for (engine, entry) in tables {
             let path = section.name_of(&entry.key);
@@ -81,11 +79,7 @@ pub(crate) fn read(
             });
         }
     }
-    Field {
-        value: declared,
-        place: Place::Nowhere,
-        trusted: cx.errors() == errors,
-    }
+    declared
 }
 
 fn config(

@@ -135,16 +135,12 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<I
     let rows = Quantity::count(1..=ROWS_MOST);
     let initial_rows = cx.field(section, "initial-rows", &rows, 100_000);
     let write_rows = cx.field(section, "write-rows", &rows, 100_000);
-    let time = Quantity::time(Duration::from_secs(1)..=TIME_MOST);
+    let time = Quantity::time(step::TIME_LEAST..=TIME_MOST);
     let read_write_time = cx.field(section, "read-write-time", &time, Duration::from_secs(10));
     let delete_per_insert = cx.field(section, "delete-per-insert", &Flag, true);
     let transactions = Choice(&[("big", Transactions::Big), ("small", Transactions::Small)]);
     let transactions = cx.field(section, "transactions", &transactions, Transactions::Big);
-    let tables = Choice(&[
-        ("per-client", Tables::PerClient),
-        ("shared", Tables::Shared),
-    ]);
-    let tables = cx.field(section, "tables", &tables, Tables::PerClient);
+    let tables = cx.field(section, "tables", &Choice(Tables::NAMED), Tables::PerClient);
     let partitions = cx.field(
         section,
         "partitions",
@@ -152,15 +148,7 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<I
         0,
     );
     let hold = Optional(Quantity::time(Duration::from_millis(1)..=TIME_MOST), "none");
-    let indexes = Choice(&[
-        ("current", IndexSet::Current),
-        ("before-2023-12", IndexSet::Before2023Dec),
-    ]);
-    let statements = Choice(&[
-        ("usual", IndexStatements::Usual),
-        ("one", IndexStatements::One),
-        ("each", IndexStatements::Each),
-    ]);
+    let statements = Choice(IndexStatements::NAMED);
     let length = Quantity::count(1..=DATA_LONGEST);
     let mut insert = Insert {
         steps: Vec::new(),
@@ -171,7 +159,12 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<I
         tables: tables.value,
         partitions: partitions.value,
         long_transaction: cx.value(section, "long-transaction", &hold, None),
-        indexes: cx.value(section, "indexes", &indexes, IndexSet::Current),
+        indexes: cx.value(
+            section,
+            "indexes",
+            &Choice(IndexSet::NAMED),
+            IndexSet::Current,
+        ),
         index_statements: cx.value(
             section,
             "index-statements",
@@ -280,7 +273,7 @@ fn step(
         Sort::Query { query, rate } => {
             let rate = cx.field(section, "rate", &Quantity::rate(), rate).value;
             let per_commit = per_commit(cx, section, Sort::Query { query, rate });
-            let time = Quantity::time(Duration::from_secs(1)..=TIME_MOST);
+            let time = Quantity::time(step::TIME_LEAST..=TIME_MOST);
             let from = &defaults.read_write_time;
             let time = cx.inherited(section, "time", &time, from, from.value).value;
             (

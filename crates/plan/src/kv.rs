@@ -113,7 +113,7 @@ fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
     let value_size = cx.value(section, "value-size", &Quantity::count(VALUE_SIZE), 400);
     let compression_ratio = cx.value(section, "compression-ratio", &Quantity::share(), 0.5);
     let write_rate = cx.field(section, "write-rate", &Quantity::byte_rate(), 2 << 20);
-    let time = Quantity::time(Duration::from_secs(1)..=TIME_MOST);
+    let time = Quantity::time(step::TIME_LEAST..=TIME_MOST);
     let read_time = cx.field(section, "read-time", &time, Duration::from_secs(5));
     let read_write_time = cx.field(section, "read-write-time", &time, Duration::from_secs(10));
     let mut kv = Kv {
@@ -174,7 +174,7 @@ fn step(
     defaults: &Defaults,
 ) -> KvStepKind {
     let time = |cx: &mut Context<'_>, section: &mut Section, from: &Field<Duration>| {
-        let kind = Quantity::time(Duration::from_secs(1)..=TIME_MOST);
+        let kind = Quantity::time(step::TIME_LEAST..=TIME_MOST);
         cx.inherited(section, "time", &kind, from, from.value).value
     };
     match sort {

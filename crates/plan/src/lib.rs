@@ -19,7 +19,7 @@ mod reader;
 mod render;
 mod spec;
 mod step;
-mod sysbench;
+pub mod sysbench;
 mod targets;
 mod terms;
 mod tree;
@@ -36,7 +36,7 @@ use insert::InsertReader;
 use kinds::{Choice, Flag, Line, ListOf, Name, Optional, is_name};
 use kv::KvReader;
 use quantity::Quantity;
-use reader::{Context, Field, Kind, Section};
+use reader::{Context, Kind, Section};
 use sysbench::SysbenchReader;
 use wording::code;
 
@@ -77,109 +77,90 @@ pub fn parse(
 fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     let section = &mut Section::new("", root, Place::Nowhere);
     let clients = ListOf(Quantity::count(1..=CLIENTS_MOST), "a list of counts");
-    let order = Choice(&[
-        ("interleaved", Order::Interleaved),
-        ("grouped", Order::Grouped),
-    ]);
     let timeout = Quantity::time(Duration::from_secs(1)..=Duration::from_secs(24 * 3600));
     let data_dir = Optional(Line, "(beside the results)");
     let server_user = Optional(Line, "(chosen when needed)");
 
-    let name = cx.field(section, "name", &Name, name_from(path));
+    let name = cx.value(section, "name", &Name, name_from(path));
     let clients = cx.field(section, "clients", &clients, vec![(1, Place::Nowhere)]);
-    let repeats = cx.field(section, "repeats", &Quantity::count(1..=REPEATS_MOST), 1);
-    let order = cx.field(section, "order", &order, Order::Interleaved);
+    let repeats = cx.value(section, "repeats", &Quantity::count(1..=REPEATS_MOST), 1);
+    let order = cx.value(section, "order", &Choice(Order::NAMED), Order::Interleaved);
     let base = section.take("base").map(|entry| entry.node);
     let twin = section.take("against-itself").map(|entry| entry.node);
     let base_at = cx.resolved.len();
-    let seed = cx.field(section, "seed", &Quantity::count(0..=u64::MAX), 1);
-    let data_dir = cx.field(section, "data-dir", &data_dir, None);
-    let keep_data = cx.field(section, "keep-data", &Flag, false);
+    let seed = cx.value(section, "seed", &Quantity::count(0..=u64::MAX), 1);
+    let data_dir = cx.value(section, "data-dir", &data_dir, None);
+    let keep_data = cx.value(section, "keep-data", &Flag, false);
     let two_minutes = Duration::from_secs(120);
-    let server_timeout = cx.field(section, "server-timeout", &timeout, two_minutes);
-    let server_user = cx.field(section, "server-user", &server_user, None);
+    let server_timeout = cx.value(section, "server-timeout", &timeout, two_minutes);
+    let server_user = cx.value(section, "server-user", &server_user, None);
 
     let counts = clients.value.iter().map(|(clients, _)| *clients);
     let clients_most = counts.max().filter(|_| clients.trusted);
     let variants = workload(cx, section, clients_most);
+    let errors = cx.errors();
     let builds = builds::read(cx, section.take("build"));
     let mut engines: Vec<Engine> = Vec::new();
-    for (build, _) in &builds.value {
+    for (build, _) in &builds {
         if !engines.contains(&build.engine) {
             engines.push(build.engine);
         }
     }
     let configs = configs::read(cx, section.take("config"), &engines);
     let parts = targets::Parts {
-        builds: &builds.value,
-        configs: &configs.value,
+        builds: &builds,
+        configs: &configs,
     };
-    let target = section.take("target");
-    section.finish(cx);
     // Names that failed to be read would be reported again as unknown.
-    let mut targets = Field {
-        value: Vec::new(),
-        place: Place::Nowhere,
-        trusted: false,
-    };
-    if builds.trusted && configs.trusted {
+    let target = section.take("target").map(|entry| entry.node);
+    let mut targets = Vec::new();
+    if cx.errors() == errors {
         targets = targets::read(cx, target, &parts);
     }
+    let are_known = cx.errors() == errors;
+    section.finish(cx);
     // What a plan says of all its targets is not wrong where only one of them is measured.
-    if targets.trusted && twin.is_none() {
-        targets::report_unused(cx, &parts, &targets.value);
+    if are_known && twin.is_none() {
+        targets::report_unused(cx, &parts, &targets);
     }
-    check_engines(cx, variants.as_deref(), &builds.value);
-    let base = match &twin {
-        Some(node) => {
-            let index = named_target(cx, "against-itself", node, &targets, base_at);
-            let pair = index.map(|index| targets::against_itself(&targets.value[index]));
-            targets.value = pair.unwrap_or_default();
-            None
-        }
-        None => base,
+    check_engines(cx, variants.as_deref(), &builds);
+    let named = |cx: &mut Context<'_>, key: &str, node: &tree::Node, targets: &[Target]| {
+        let index = targets::named(cx, key, node, targets, are_known)?;
+        let value = Line.show(&targets[index].name);
+        cx.resolve_at(base_at, key, value, node.place);
+        Some(index)
     };
-    let first = measured(cx, variants.as_deref(), &builds.value, &targets.value);
-    let base = match &base {
-        Some(node) => named_target(cx, "base", node, &targets, base_at),
-        None => targets.value.get(first).map(|target| {
+    if let Some(node) = &twin {
+        let index = named(cx, "against-itself", node, &targets);
+        targets = index.map_or(Vec::new(), |it| targets::against_itself(&targets[it]));
+    }
+    let first = measured(cx, variants.as_deref(), &builds, &targets);
+    let base = match base.filter(|_| twin.is_none()) {
+        Some(node) => named(cx, "base", &node, &targets),
+        None => targets.get(first).map(|target| {
             cx.resolve_at(base_at, "base", Line.show(&target.name), Place::Nowhere);
             first
         }),
     };
 
     Some(Plan {
-        name: name.value,
+        name,
         clients: clients.value.into_iter().map(|(it, _)| it).collect(),
-        repeats: repeats.value,
-        order: order.value,
+        repeats,
+        order,
         base: base?,
         against_itself: twin.is_some(),
-        seed: seed.value,
-        data_dir: data_dir.value,
-        keep_data: keep_data.value,
-        server_timeout: server_timeout.value,
-        server_user: server_user.value,
+        seed,
+        data_dir,
+        keep_data,
+        server_timeout,
+        server_user,
         variants: variants?,
-        builds: builds.value.into_iter().map(|(it, _)| it).collect(),
-        configs: configs.value.into_iter().map(|it| it.config).collect(),
-        targets: targets.value,
+        builds: builds.into_iter().map(|(it, _)| it).collect(),
+        configs: configs.into_iter().map(|it| it.config).collect(),
+        targets,
         resolved: std::mem::take(&mut cx.resolved),
     })
-}
-
-/// Returns the index of the target that `key` names, and notes it at `at`.
-fn named_target(
-    cx: &mut Context<'_>,
-    key: &str,
-    node: &tree::Node,
-    targets: &Field<Vec<Target>>,
-    at: usize,
-) -> Option<usize> {
-    let index = targets::named(cx, key, node, targets)?;
-    let value = Line.show(&targets.value[index].name);
-    cx.resolve_at(at, key, value, node.place);
-    Some(index)
 }
 
 /// The name of a plan that has none: its file's, without what can't be in a name.

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use words::Secret;
+pub use words::IndexStatements;
+use words::{Secret, named};
 
 use crate::diagnostic::Place;
 use crate::order;
+use crate::sysbench::Test;
 
 /// Everything that a run needs to know, from one plan file, `--set` and defaults.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,14 +46,15 @@ pub struct Plan {
     pub resolved: Vec<Resolved>,
 }
 
-/// The order in which cells are run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Repeats are the outer loop. In each the targets are in a random order, which the next one mirrors: `ab ba`, or
-    /// `ba ab`. Neither drift nor a rhythm of the machine then favors a target.
-    Interleaved,
-    /// a a b b ...
-    Grouped,
+named! {
+    /// The order in which cells are run.
+    pub enum Order {
+        /// Repeats are the outer loop. In each the targets are in a random order, which the next one mirrors: `ab ba`, or
+        /// `ba ab`. Neither drift nor a rhythm of the machine then favors a target.
+        Interleaved = "interleaved",
+        /// a a b b ...
+        Grouped = "grouped",
+    }
 }
 
 /// One way in which the workload is run.
@@ -216,44 +219,36 @@ pub struct Insert {
     pub terms: Terms,
 }
 
-/// One table for each client, or one for all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tables {
-    /// `pi1` ... `piN`
-    PerClient,
-    /// `pi1` alone
-    Shared,
+named! {
+    /// One table for each client, or one for all.
+    pub enum Tables {
+        /// `pi1` ... `piN`
+        PerClient = "per-client",
+        /// `pi1` alone
+        Shared = "shared",
+    }
 }
 
-/// With how many statements the indexes of a table are made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IndexStatements {
-    /// As suits the engine: InnoDB one, the others one for each.
-    Usual,
-    /// One for all, where the engine has such a statement.
-    One,
-    /// One for each index.
-    Each,
+named! {
+    /// Which definition of the secondary indexes.
+    pub enum IndexSet {
+        /// Since December 2023.
+        Current = "current",
+        /// Before December 2023.
+        Before2023Dec = "before-2023-12",
+    }
 }
 
-/// Which definition of the secondary indexes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IndexSet {
-    /// Since December 2023.
-    Current,
-    /// Before December 2023.
-    Before2023Dec,
-}
-
-/// How much is checked after each step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Checks {
-    /// Counts, smallest and largest key, every index: reads all of the database.
-    Full,
-    /// Smallest and largest key.
-    Keys,
-    /// Nothing.
-    Off,
+named! {
+    /// How much is checked after each step.
+    pub enum Checks {
+        /// Counts, smallest and largest key, every index: reads all of the database.
+        Full = "full",
+        /// Smallest and largest key.
+        Keys = "keys",
+        /// Nothing.
+        Off = "off",
+    }
 }
 
 /// One step of the Insert Benchmark.
@@ -520,168 +515,20 @@ pub enum SysbenchStepKind {
     },
 }
 
-/// What one event of a test is.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Test {
-    /// Its name, without arguments and suffix: `read-only`.
-    pub name: String,
-    /// The group that it is shown in.
-    pub group: Group,
-    /// The table that an event works on.
-    pub table: TableChoice,
-    /// Whether the statements stand in a transaction.
-    pub transaction: bool,
-    /// Drawn once per event, in this order.
-    pub parameters: Vec<Parameter>,
-    /// The statements of an event, in their order; at least one. Of those with a weight an event runs one.
-    pub statements: Vec<TestStatement>,
-}
-
-impl Test {
-    /// Queries per event as sysbench counts them: each execution of a statement, `begin` and `commit`. Of statements with
-    /// a weight, as many as one of them has on average.
-    pub fn queries(&self) -> f64 {
-        let (mut queries, mut weighted, mut weights) = (0.0, 0.0, 0.0);
-        for statement in &self.statements {
-            let repeat = f64::from(statement.repeat);
-            match statement.weight.map(f64::from) {
-                None => queries += repeat,
-                Some(weight) => {
-                    (weighted, weights) = (weighted + weight * repeat, weights + weight)
-                }
-            }
-        }
-        if weights > 0.0 {
-            queries += weighted / weights;
-        }
-        queries + if self.transaction { 2.0 } else { 0.0 }
+named! {
+    /// An engine by its name.
+    pub enum Engine {
+        /// The bundled SQLite.
+        Sqlite = "sqlite",
+        /// PostgreSQL.
+        Postgres = "postgres",
+        /// MySQL and MariaDB.
+        Mysql = "mysql",
+        /// RocksDB and what is made from it.
+        RocksDb = "rocksdb",
+        /// Nothing at all: measures assay itself.
+        Null = "null",
     }
-}
-
-/// What a test mostly does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Group {
-    /// Reads rows by key.
-    Point,
-    /// Reads ranges of rows, no aggregation.
-    Range1,
-    /// Reads ranges of rows, with aggregation.
-    Range2,
-    /// Writes.
-    Write,
-}
-
-impl Group {
-    /// Its name in plans and records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Point => "point",
-            Self::Range1 => "range-1",
-            Self::Range2 => "range-2",
-            Self::Write => "write",
-        }
-    }
-}
-
-/// The table that an event works on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TableChoice {
-    /// A random one, all alike.
-    Random,
-    /// That of its thread: number `thread` modulo the number of tables.
-    Thread,
-    /// `sbtest1`
-    First,
-}
-
-/// A statement of a test.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TestStatement {
-    /// Its text, with `{table}` and `{parameter}`; `{{` and `}}` are one brace each.
-    pub sql: String,
-    /// How often it is the one statement with a weight that an event runs, relative to the others' weights and above 0;
-    /// `None`: every event runs it.
-    pub weight: Option<u32>,
-    /// How often an event executes it, with new draws each time.
-    pub repeat: u32,
-    /// Whether it is prepared; otherwise it is sent as text.
-    pub prepared: bool,
-    /// The fewest and the most rows that are right for one execution to return or change; `None`: not known.
-    pub rows: Option<(Expression, Expression)>,
-    /// Drawn anew for each execution, in this order.
-    pub parameters: Vec<Parameter>,
-}
-
-/// A parameter of statements.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Parameter {
-    /// Its name, unique within the statement and the test.
-    pub name: String,
-    /// What it is.
-    pub draw: Draw,
-}
-
-/// What a parameter is.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Draw {
-    /// The id of a loaded row, by the step's distribution.
-    Id,
-    /// A value of the column `k`, by the step's distribution.
-    K,
-    /// A value of the column `c`.
-    C,
-    /// A value of the column `pad`.
-    Pad,
-    /// So many ids.
-    Ids(Expression),
-    /// So many values of the column `k`.
-    Ks(Expression),
-    /// From the first on, so many.
-    Consecutive(Expression, Expression),
-    /// From the least to the most, all alike.
-    Uniform(Expression, Expression),
-    /// From the least to the most with an exponent: the least is the most frequent.
-    Zipfian(Expression, Expression, f64),
-    /// Computed.
-    Value(Expression),
-}
-
-/// An integer that is computed. How many a list has is always an [`Expression::Integer`].
-#[derive(Clone, Debug, PartialEq)]
-pub enum Expression {
-    /// A constant.
-    Integer(i64),
-    /// Rows that a table was loaded with.
-    Rows,
-    /// Tables.
-    Tables,
-    /// The number of the client's thread, from 0.
-    Thread,
-    /// A parameter that is defined before and an integer.
-    Parameter(String),
-    /// The sum of two.
-    Sum(Box<Expression>, Box<Expression>),
-    /// The first without the second.
-    Difference(Box<Expression>, Box<Expression>),
-    /// The product of two.
-    Product(Box<Expression>, Box<Expression>),
-    /// The first by the second, rounded towards zero.
-    Quotient(Box<Expression>, Box<Expression>),
-}
-
-/// An engine by its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Engine {
-    /// The bundled SQLite.
-    Sqlite,
-    /// PostgreSQL.
-    Postgres,
-    /// MySQL and MariaDB.
-    Mysql,
-    /// RocksDB and what is made from it.
-    RocksDb,
-    /// Nothing at all: measures assay itself.
-    Null,
 }
 
 /// One installed version of an engine.

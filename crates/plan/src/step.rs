@@ -1,10 +1,15 @@
 //! The steps of a workload: their names in its list `steps`, and their tables `[workload.X.step.NAME]`.
 
+use std::time::Duration;
+
 use crate::diagnostic::{Diagnostic, Place};
 use crate::kinds::ListOf;
 use crate::reader::{Context, Fault, Field, Kind, Section, table_of, text_of, wrong_type};
 use crate::tree::{Entry, Node};
 use crate::wording::{code, did_you_mean, key_part, list, quoted};
+
+/// The shortest time that a step may be given. One of less than a second has no rates per second.
+pub(crate) const TIME_LEAST: Duration = Duration::from_millis(100);
 
 /// What a step of a workload does, as its name says it.
 pub(crate) trait StepSort: Copy {

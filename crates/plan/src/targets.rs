@@ -3,9 +3,9 @@
 use crate::configs::{Declared, unknown};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::kinds::{Line, ListOf};
-use crate::reader::{Context, Field, Kind, Section, tables_of};
+use crate::reader::{Context, Kind, Section, tables_of};
 use crate::spec::{Build, Target};
-use crate::tree::{Entry, Node, Table, Value};
+use crate::tree::{Node, Table, Value};
 use crate::wording::{choices, code, list};
 
 /// How the name of a twin ends: see [`against_itself`].
@@ -21,13 +21,7 @@ pub(crate) struct Parts<'a> {
 type Named = Vec<(usize, Place)>;
 
 /// Reads `[[target]]`; without one, everything is combined with everything of its engine.
-pub(crate) fn read(
-    cx: &mut Context<'_>,
-    entry: Option<Entry>,
-    parts: &Parts<'_>,
-) -> Field<Vec<Target>> {
-    let errors = cx.errors();
-    let place = entry.as_ref().map_or(Place::Nowhere, |it| it.key_place);
+pub(crate) fn read(cx: &mut Context<'_>, node: Option<Node>, parts: &Parts<'_>) -> Vec<Target> {
     let empty = |place| {
         Diagnostic::error("plan::empty-list", place, "`target` is empty")
             .label("nothing to measure")
@@ -35,20 +29,14 @@ pub(crate) fn read(
     };
     let everything = Node {
         value: Value::Table(Table::default()),
-        place,
+        place: Place::Nowhere,
     };
-    let nodes = entry.map_or(vec![everything], |it| {
-        tables_of(cx, "target", it.node, empty)
-    });
+    let nodes = node.map_or(vec![everything], |it| tables_of(cx, "target", it, empty));
     let mut targets = Vec::new();
     for node in nodes {
         read_one(cx, node, parts, &mut targets);
     }
-    Field {
-        value: targets.into_iter().map(|(target, _)| target).collect(),
-        place,
-        trusted: cx.errors() == errors,
-    }
+    targets.into_iter().map(|(target, _)| target).collect()
 }
 
 /// Reads one table, and adds every build with every config of its engine.
@@ -114,14 +102,11 @@ pub(crate) fn named(
     cx: &mut Context<'_>,
     key: &str,
     node: &Node,
-    targets: &Field<Vec<Target>>,
+    targets: &[Target],
+    are_known: bool,
 ) -> Option<usize> {
-    let name = cx.read(key, node, &Line)?;
-    if !targets.trusted {
-        return None;
-    }
-    let names = targets.value.iter().map(|target| target.name.as_str());
-    let names: Vec<&str> = names.collect();
+    let name = cx.read(key, node, &Line).filter(|_| are_known)?;
+    let names: Vec<&str> = targets.iter().map(|it| it.name.as_str()).collect();
     let index = names.iter().position(|other| *other == name);
     if index.is_none() {
         let message = format!("{} is not a target: {}", code(key), code(&name));

@@ -11,13 +11,8 @@ const SETTLE_MOST: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Takes them from the table of a workload.
 pub(crate) fn read(cx: &mut Context<'_>, section: &mut Section) -> Terms {
-    let checks = Choice(&[
-        ("full", Checks::Full),
-        ("keys", Checks::Keys),
-        ("off", Checks::Off),
-    ]);
     let time = Quantity::time(Duration::ZERO..=SETTLE_MOST);
-    let checks = cx.value(section, "checks", &checks, Checks::Full);
+    let checks = cx.value(section, "checks", &Choice(Checks::NAMED), Checks::Full);
     let error_limit = cx.value(section, "error-limit", &Quantity::count(0..=u64::MAX), 0);
     let attempts = cx.value(section, "attempts", &Quantity::count(1..=1_000_000), 100);
     let keys = ["settle-at-least", "settle-at-most"];

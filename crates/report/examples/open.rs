@@ -13,7 +13,7 @@ mod chromium;
 
 fn main() {
     let file = std::env::args_os().nth(1).unwrap();
-    let Some(mut browser) = chromium::chromium_or_test_is_skipped() else {
+    let Some(mut browser) = chromium::page_or_test_is_skipped() else {
         return;
     };
     browser.open(&std::path::absolute(file).unwrap());

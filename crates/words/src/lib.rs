@@ -6,6 +6,7 @@ mod connection;
 mod counter;
 mod cpus;
 pub mod metric;
+mod named;
 mod random;
 mod secret;
 
@@ -13,6 +14,7 @@ pub use connection::ConnectionState;
 pub use counter::{Counter, CounterKind, Role, unit_of};
 pub use cpus::{format_cpus, parse_cpus};
 pub use metric::{Better, Decimals, METRICS, Metric};
+pub use named::IndexStatements;
 pub use random::Random;
 pub use secret::{Secret, mask, redact};
 

@@ -181,6 +181,7 @@ metrics! {
     "krows_sec"                      "scanned"             "Krows/s"    Rate         More Throughput   Certain "krows_sec";
     "rows/event"                     "deleted"             "rows/event" PerOperation More Throughput   Certain "rows/event";
     "others%"                        "others"              "% of CPUs"  One          Less ClientServer All     "others_pct";
+    "steal%"                         "steal"               "% of CPUs"  One          Less Host         All     "steal_pct";
     "cpu_mhz"                        "clock"               "MHz"        Whole        More ClientServer Certain "cpu_mhz";
     "client_cpu_us_per_op"           "client_cpu"          "us/op"      Microseconds Less ClientServer All     "client_cpu_us_per_op";
     "server_cpu_us_per_op"           "server_cpu"          "us/op"      Microseconds Less ClientServer All     "server_cpu_us_per_op";

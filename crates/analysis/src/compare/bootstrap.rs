@@ -3,7 +3,7 @@
 
 use words::Random;
 
-use super::estimate::{Mean, mean, mean_of};
+use super::mean::{Mean, mean, mean_of};
 
 /// |t| of every resample, in ascending order. `difference` says how the samples make a mean; each is drawn from anew.
 ///

@@ -1,6 +1,6 @@
 //! The difference of a figure between two targets over their repeats, with its interval.
 
-use super::estimate::{Mean, difference_of, mean_of};
+use super::mean::{Mean, difference_of, mean_of};
 use super::student;
 
 /// The share of intervals that miss the true difference.

@@ -1,6 +1,6 @@
 //! The mean of ratios without what a steady drift of the machine does between the two of a pair.
 
-use super::estimate::{Mean, Pair};
+use super::mean::{Mean, Pair};
 
 /// What the machine did in one invocation of one run, from the first to the last of the pairs there.
 struct Block {
@@ -56,7 +56,7 @@ pub(super) fn is_hidden(pairs: &[Pair]) -> bool {
 /// part of it. Where a block has one pair it is the rate of all others together; where all have one, these are taken
 /// for one block. The noise of the first and last pairs is in their rates, which adds to the error. Where the machine
 /// wanders instead, the ratios themselves show how far. In a balanced order nothing has to be taken off.
-pub(super) fn steadied(measured: Mean, spread: f64, floor: f64, pairs: &[Pair]) -> Mean {
+pub(super) fn detrended(measured: Mean, spread: f64, floor: f64, pairs: &[Pair]) -> Mean {
     if pairs.len() < 2 || is_balanced(pairs) {
         return measured;
     }
@@ -114,10 +114,10 @@ mod tests {
             centre: mean,
             ..measured
         };
-        let steadied = steadied(measured, 2.0, 0.0, pairs);
-        assert!((steadied.centre - centre).abs() < 1e-12, "{steadied:?}");
+        let detrended = detrended(measured, 2.0, 0.0, pairs);
+        assert!((detrended.centre - centre).abs() < 1e-12, "{detrended:?}");
         let expected = 2.0 * factor.sqrt();
-        assert!((steadied.error - expected).abs() < 1e-12, "{steadied:?}");
+        assert!((detrended.error - expected).abs() < 1e-12, "{detrended:?}");
     }
 
     #[test]
@@ -180,7 +180,7 @@ mod tests {
         ] {
             let pairs = in_order(order);
             let measured = Mean::new(0.5, 0.0, 1.0, 0.0);
-            assert_eq!(steadied(measured, 1.0, 0.0, &pairs), measured, "{order:?}");
+            assert_eq!(detrended(measured, 1.0, 0.0, &pairs), measured, "{order:?}");
             assert!(!is_hidden(&pairs), "{order:?}");
         }
     }
@@ -193,8 +193,8 @@ mod tests {
             &[&[true, false], &[true], &[true]],
         ] {
             let measured = Mean::new(0.5, 0.0, 1.0, 0.0);
-            let steadied = steadied(measured, 1.0, 0.0, &in_order(order));
-            assert_ne!(steadied, measured, "{order:?}");
+            let detrended = detrended(measured, 1.0, 0.0, &in_order(order));
+            assert_ne!(detrended, measured, "{order:?}");
         }
         assert!(is_hidden(&in_order(&[&[true], &[true]])));
         assert!(!is_hidden(&in_order(&[&[true], &[false]])));

@@ -2,6 +2,7 @@
 
 use super::bootstrap;
 use super::drift;
+use super::mean::{Mean, Pair, difference_of, mean_of, variance};
 use super::student;
 
 /// Repeats of each target from which on the bootstrap has a say: with fewer, its resamples are too few and too much
@@ -11,51 +12,13 @@ pub(super) const BOOTSTRAP_REPEATS: usize = 8;
 /// Logarithms of figures are not told apart below this: it is what rounding can make of equal ones.
 const RESOLUTION: f64 = 1e-9;
 
-/// A mean with what is known about its error.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Mean {
-    pub centre: f64,
-    /// Its standard error, not zero.
-    pub error: f64,
-    /// Degrees of freedom of that.
-    pub freedom: f64,
-}
-
-impl Mean {
-    /// With an error of at least `floor`.
-    pub fn new(centre: f64, variance: f64, freedom: f64, floor: f64) -> Self {
-        Self {
-            centre,
-            error: variance.sqrt().max(floor),
-            freedom,
-        }
-    }
-
-    /// How many standard errors it is from no change.
-    fn t(self) -> f64 {
-        (self.centre / self.error).abs()
-    }
-}
-
-/// A pair of repeats that ran beside each other.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Pair {
-    pub base: f64,
-    pub value: f64,
-    /// When each was begun, in any unit, from any start.
-    pub base_at: f64,
-    pub at: f64,
-    /// The run and the invocation in which they were.
-    pub block: (usize, u32),
-}
-
 /// The logarithm of a ratio.
 #[derive(Clone, Debug)]
 pub(super) struct Estimate {
     /// As it was measured.
     measured: Mean,
     /// With what a steady drift would do between the two of a pair taken off.
-    steadied: Mean,
+    detrended: Mean,
     /// |t| of resamples, in ascending order; none where the bootstrap has no say.
     resampled: Vec<f64>,
     /// The standard deviation of the logarithm of one repeat's ratio.
@@ -76,7 +39,7 @@ impl Estimate {
         let bootstrapped = ratios.len() >= BOOTSTRAP_REPEATS;
         Self {
             measured,
-            steadied: drift::steadied(measured, spread, floor, pairs),
+            detrended: drift::detrended(measured, spread, floor, pairs),
             resampled: if bootstrapped {
                 bootstrap::of_one(&ratios, floor, resamples, seed)
             } else {
@@ -102,7 +65,7 @@ impl Estimate {
         let bootstrapped = base.len().min(values.len()) >= BOOTSTRAP_REPEATS;
         Self {
             measured,
-            steadied: measured,
+            detrended: measured,
             resampled: if bootstrapped {
                 let difference = |drawn: &[Vec<f64>]| difference_of(&drawn[0], &drawn[1], floor);
                 bootstrap::studentised(&[&base, &values], difference, resamples, seed)
@@ -122,10 +85,10 @@ impl Estimate {
     /// How often chance alone would show a change at least as large. A change is one only if it is there with and
     /// without a steady drift, and by Student's t as by the bootstrap.
     pub fn p_value(&self) -> f64 {
-        if self.measured.centre * self.steadied.centre < 0.0 {
+        if self.measured.centre * self.detrended.centre < 0.0 {
             return 1.0;
         }
-        [self.measured, self.steadied]
+        [self.measured, self.detrended]
             .into_iter()
             .map(|mean| self.p_value_of(mean))
             .fold(0.0, f64::max)
@@ -146,7 +109,7 @@ impl Estimate {
     pub fn interval(&self, level: f64) -> (f64, f64) {
         // Both have the same degrees of freedom.
         let errors = self.reach(level, self.measured.freedom);
-        let ends = [self.measured, self.steadied].map(|mean| {
+        let ends = [self.measured, self.detrended].map(|mean| {
             let reach = errors * mean.error;
             (mean.centre - reach, mean.centre + reach)
         });
@@ -168,49 +131,6 @@ impl Estimate {
         };
         students.max(drawn)
     }
-}
-
-pub(super) fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
-}
-
-/// Of a sample; zero with fewer than two values.
-fn variance(values: &[f64]) -> f64 {
-    if values.len() < 2 {
-        return 0.0;
-    }
-    let mean = mean(values);
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    squares / (values.len() as f64 - 1.0)
-}
-
-/// The mean of a sample of two values or more, with an error of at least `floor`.
-pub(super) fn mean_of(values: &[f64], floor: f64) -> Mean {
-    let count = values.len() as f64;
-    let variance = variance(values) / count;
-    Mean::new(mean(values), variance, count - 1.0, floor)
-}
-
-/// The difference of two means, with degrees of freedom for unequal variances (Welch 1947), and an error of at least
-/// `floor`.
-pub(super) fn difference_of(base: &[f64], values: &[f64], floor: f64) -> Mean {
-    let part = |sample: &[f64]| variance(sample) / sample.len() as f64;
-    let (of_base, of_values) = (part(base), part(values));
-    let variance = of_base + of_values;
-    let share = |part: f64, sample: &[f64]| part * part / (sample.len() as f64 - 1.0);
-    let freedom = variance * variance / (share(of_base, base) + share(of_values, values));
-    // Without any spread there is nothing to weigh; the smaller sample decides.
-    let least = (base.len().min(values.len()) as f64 - 1.0).max(1.0);
-    Mean::new(
-        mean(values) - mean(base),
-        variance,
-        if freedom.is_finite() {
-            freedom.max(least)
-        } else {
-            least
-        },
-        floor,
-    )
 }
 
 #[cfg(test)]
@@ -259,7 +179,7 @@ mod tests {
         assert!((mean.centre - 3.0).abs() < 1e-12);
         assert!((mean.error - 2.0_f64.sqrt()).abs() < 1e-12);
         assert!((mean.freedom - 4.0 / (1.0 / 18.0 + 25.0 / 27.0)).abs() < 1e-9);
-        assert_eq!(estimate.measured, estimate.steadied);
+        assert_eq!(estimate.measured, estimate.detrended);
     }
 
     #[test]
@@ -313,7 +233,7 @@ mod tests {
             .collect();
         let estimate = Estimate::of_pairs(&pairs(&values), 0.0, 99, 1);
         assert!((estimate.ratio() - 1.01).abs() < 1e-12);
-        assert!(estimate.steadied.centre.abs() < 1e-12);
+        assert!(estimate.detrended.centre.abs() < 1e-12);
         assert!(estimate.p_value() > 0.5);
         let (low, high) = estimate.interval(0.05);
         assert!(low <= 1.0 && high >= 1.01);

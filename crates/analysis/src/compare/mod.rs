@@ -7,6 +7,7 @@ mod drift;
 mod estimate;
 mod family;
 mod gate;
+mod mean;
 mod metric;
 mod noise;
 mod power;

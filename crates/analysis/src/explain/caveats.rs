@@ -171,12 +171,7 @@ fn debt(figures: &Figures, case: &Case<'_>) -> Option<String> {
 /// Returns the step that ran before in the same cell.
 fn before<'a>(figures: &'a Figures, row: &Row) -> Option<&'a Row> {
     let is_same_cell = |other: &&Row| {
-        other.run == row.run
-            && other.cell.target == row.cell.target
-            && other.workload == row.workload
-            && other.cell.variant == row.cell.variant
-            && other.cell.clients == row.cell.clients
-            && other.cell.repeat == row.cell.repeat
+        (other.run, &other.cell, &other.workload) == (row.run, &row.cell, &row.workload)
     };
     let cell: Vec<&Row> = figures.rows.iter().filter(is_same_cell).collect();
     let at = cell.iter().position(|other| other.step == row.step)?;
@@ -209,26 +204,9 @@ fn busy_host(case: &Case<'_>, cause: &Cause) -> Option<String> {
 }
 
 fn steal(case: &Case<'_>) -> Option<String> {
-    const OTHERWISE: [&str; 7] = [
-        "cpu_user_ns",
-        "cpu_nice_ns",
-        "cpu_system_ns",
-        "cpu_irq_ns",
-        "cpu_softirq_ns",
-        "cpu_idle_ns",
-        "cpu_iowait_ns",
-    ];
-    let stolen = |side: &Side<'_>| {
-        let rest: f64 = OTHERWISE
-            .iter()
-            .filter_map(|name| side.host_sum(name))
-            .sum();
-        let stolen = side.host_sum("cpu_steal_ns")?;
-        (rest > 0.0).then(|| 100.0 * stolen / (rest + stolen))
-    };
-    let pair = case.pair(stolen)?;
-    (pair.max() >= 100.0 * STEAL).then(|| {
-        let (base, value) = (figure(pair.base), figure(pair.value));
+    let stolen = case.metric("steal%")?;
+    (stolen.max() >= 100.0 * STEAL).then(|| {
+        let (base, value) = (figure(stolen.base), figure(stolen.value));
         format!(
             "the hypervisor took CPU time (steal): {base}% with the base, {value}% with the target"
         )

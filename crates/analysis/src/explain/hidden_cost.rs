@@ -18,11 +18,7 @@ pub(super) fn findings(figures: &Figures, compared: &Compared, naming: Naming) -
     let throughput_of = |cost: &ComparedStep| {
         compared.rows.iter().find(|row| {
             row.metric == THROUGHPUT
-                && row.cell.target == cost.cell.target
-                && row.workload == cost.workload
-                && row.cell.variant == cost.cell.variant
-                && row.cell.clients == cost.cell.clients
-                && row.step == cost.step
+                && (&row.cell, &row.workload, &row.step) == (&cost.cell, &cost.workload, &cost.step)
         })
     };
     let hidden = compared.rows.iter().filter_map(|cost| {

@@ -142,50 +142,30 @@ pub(crate) fn quality(
     stalled_pct: Option<f64>,
 ) -> Option<Quality> {
     let rates = Rates::of(step, &series.ops)?;
-    let spread = spread::spread(&rates);
     let found = stalls::stalls(&rates);
     let is_stalled = stalls::marked(rates.values.len(), found.as_deref().unwrap_or_default());
     let levels = shifts::shifts(&rates.values, &is_stalled);
     let beside = Beside::new(series, host, &rates, &is_stalled);
-
-    let longest = found.as_ref().map(|stalls| {
-        let lengths = stalls.iter().map(|stall| stall.seconds);
-        lengths.max().unwrap_or(0)
-    });
-    let stalled_seconds = found
-        .as_ref()
-        .map(|stalls| stalls.iter().map(|stall| stall.seconds).sum());
-    let found = found.unwrap_or_default();
-    let stall_count = found.len();
-    let shift_count = levels.len();
-    let mut stalls = worst(found, |stall| (stall.seconds as f64, -stall.lowest));
-    for stall in &mut stalls {
+    let mut quality = Quality {
+        stalled_pct,
+        shift_count: levels.len(),
+        ..spread::spread(&rates)
+    };
+    if let Some(found) = found {
+        let lengths = || found.iter().map(|stall| stall.seconds);
+        quality.longest_stall_seconds = Some(lengths().max().unwrap_or(0));
+        quality.stalled_seconds = Some(lengths().sum());
+        quality.stall_count = found.len();
+        quality.stalls = worst(found, |stall| (stall.seconds as f64, -stall.lowest));
+    }
+    for stall in &mut quality.stalls {
         stall.beside = beside.stall(stall.from_second, stall.seconds);
     }
-    let mut shifts = worst(levels, |shift| ((shift.after - shift.before).abs(), 0.0));
-    for shift in &mut shifts {
+    quality.shifts = worst(levels, |shift| ((shift.after - shift.before).abs(), 0.0));
+    for shift in &mut quality.shifts {
         shift.beside = beside.shift(shift);
     }
-    Some(Quality {
-        kind: rates.kind.to_owned(),
-        seconds: rates.values.len(),
-        zero_seconds: spread.zero_seconds,
-        worst_second: spread.worst_second,
-        median: spread.median,
-        usual: spread.usual,
-        cv: spread.cv,
-        thickness: spread.thickness,
-        p1_of_median: spread.p1_of_median,
-        below_half_median_seconds: spread.below_half_median_seconds,
-        longest_stall_seconds: longest,
-        stalled_seconds,
-        stalled_pct,
-        worst_response: rates.worst_response(),
-        stall_count,
-        stalls,
-        shift_count,
-        shifts,
-    })
+    Some(quality)
 }
 
 /// The [`LISTED_MAX`] worst, in the order in which they were.

@@ -1,21 +1,10 @@
 //! How far the seconds of a step are apart.
 
 use super::rates::Rates;
-use super::{SECONDS_MIN, median};
+use super::{Quality, SECONDS_MIN, median};
 
-/// Figures of all seconds of a step: see [`super::Quality`].
-pub(super) struct Spread {
-    pub zero_seconds: usize,
-    pub worst_second: f64,
-    pub median: f64,
-    pub usual: f64,
-    pub cv: Option<f64>,
-    pub thickness: Option<f64>,
-    pub p1_of_median: Option<f64>,
-    pub below_half_median_seconds: usize,
-}
-
-pub(super) fn spread(rates: &Rates<'_>) -> Spread {
+/// Returns what all seconds of a step say; nothing of stalls and shifts.
+pub(super) fn spread(rates: &Rates<'_>) -> Quality {
     let values = &rates.values;
     let median = median(values.iter().copied()).unwrap_or(0.0);
     let usual = rates.usual();
@@ -32,7 +21,9 @@ pub(super) fn spread(rates: &Rates<'_>) -> Spread {
     let of_usual = |value: f64| (enough && usual > 0.0).then(|| value / usual);
     let is_below_half =
         |&(second, &value): &(usize, &f64)| value < 0.5 * usual * rates.share_at_work(second);
-    Spread {
+    Quality {
+        kind: rates.kind.to_owned(),
+        seconds: values.len(),
         zero_seconds: rates.ok.iter().filter(|&&ok| ok == 0).count(),
         worst_second: sorted.first().copied().unwrap_or(0.0),
         median,
@@ -41,6 +32,8 @@ pub(super) fn spread(rates: &Rates<'_>) -> Spread {
         thickness: of_usual(exceeded_by(&sorted, 0.05) - exceeded_by(&sorted, 0.95)),
         p1_of_median: of_usual(exceeded_by(&sorted, 0.99)),
         below_half_median_seconds: values.iter().enumerate().filter(is_below_half).count(),
+        worst_response: rates.worst_response(),
+        ..Quality::default()
     }
 }
 

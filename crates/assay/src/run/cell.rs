@@ -15,7 +15,7 @@ use workload::sysbench::Sysbench;
 use super::step::{Bench, Remarks};
 use super::subject::insert::InsertRunner;
 use super::subject::sysbench::SysbenchRunner;
-use super::subject::{self, Sql, StepEngine, WorkloadRunner};
+use super::subject::{Sql, StepEngine, WorkloadRunner};
 use super::target::{self, Up};
 use super::{Conductor, isolated, tables, unix_now_ns};
 use crate::outcome::{causes_of, help_of, log_tail_of};
@@ -281,23 +281,28 @@ impl Running<'_> {
                 } else {
                     1
                 };
-                // Another attempt at the cell begins at another time.
-                let seeds = (plan.seed, self.record.started_unix_ns);
-                let options = subject::sysbench::options(sysbench, clients, seeds, writers_max);
-                let mut workload = Sysbench::new(options);
+                let options = workload::sysbench::Options {
+                    seed: plan.seed,
+                    // Another attempt at the cell begins at another time.
+                    nonce: self.record.started_unix_ns,
+                    clients,
+                    writers_max,
+                };
+                let mut workload = Sysbench::new(sysbench, options);
                 let tables = workload.tables().to_vec();
                 let create = workload.create_statements(engine.dialect())?;
                 if foreign && !sysbench.loads() {
-                    let wanted = subject::sysbench::wanted(sysbench);
                     let differences = workload
-                        .take_over(engine, wanted)
+                        .take_over(engine)
                         .context("the tables that are there are not what the plan needs")?;
                     self.note("sysbench::tables", &differences);
-                    let mut runner = SysbenchRunner::new(engine, &mut workload, sysbench);
+                    let workload = &mut workload;
+                    let mut runner = SysbenchRunner { engine, workload };
                     return self.all_steps(engine, &mut runner, cell);
                 }
                 self.with_tables(engine, &tables, &create, foreign, |this| {
-                    let mut runner = SysbenchRunner::new(engine, &mut workload, sysbench);
+                    let workload = &mut workload;
+                    let mut runner = SysbenchRunner { engine, workload };
                     this.all_steps(engine, &mut runner, cell)
                 })
             }

@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use analysis::compat::host_differences;
 use analysis::{CompareOptions, Figures};
 use anyhow::Context;
 use load::SystemClock;
@@ -36,7 +37,6 @@ use crate::host::Needs;
 use crate::outcome::{Exit, UsageError, causes_of, report_error};
 use crate::output::{print, style};
 use crate::plan_file::{self, PlanFile};
-use crate::same::host_differences;
 use crate::{locate, preflight};
 use display::{Display, Outlook};
 use matrix::Matrix;

@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 
 use crate::foreign_server::FreePort;
-use crate::place::{NULL, POSTGRES, Place, SQLITE, entries, mysql, workload};
-use crate::{mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped, share_the_machine};
+use crate::place::{NULL, POSTGRES, Place, QUICK, SQLITE, entries, mysql, workload};
+use crate::{mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped};
 
 /// Name, arguments of assay, exit code, what stderr says.
 type Case<'a> = (&'a str, &'a [&'a str], i32, &'a [&'a str]);
@@ -29,7 +29,7 @@ fn check_cases(place: &Place, cases: &[Case<'_>]) {
 /// A place with a plan for each engine, all of them right.
 fn place_with_plans() -> Place {
     let place = Place::new();
-    let base = workload(2_000, 1_000, 1, "steps = [\"l.i0\"]");
+    let base = workload(2_000, 1_000, QUICK, "steps = [\"l.i0\"]");
     for (name, engine) in [("lite", SQLITE), ("pg", POSTGRES), ("null", NULL)] {
         place.write(&format!("{name}.toml"), &(base.clone() + engine));
     }
@@ -38,7 +38,6 @@ fn place_with_plans() -> Place {
 
 #[test]
 fn a_wrong_command_line_is_a_usage_error() {
-    let _machine = share_the_machine();
     let place = place_with_plans();
     place.write("file", "no directory");
     check_cases(
@@ -112,10 +111,9 @@ fn a_wrong_command_line_is_a_usage_error() {
 
 #[test]
 fn a_wrong_plan_is_refused_with_line_and_column() {
-    let _machine = share_the_machine();
     let place = place_with_plans();
     let plan = |name: &str, more: &str| {
-        place.write(name, &(workload(2_000, 1_000, 1, more) + SQLITE));
+        place.write(name, &(workload(2_000, 1_000, QUICK, more) + SQLITE));
     };
     plan("key.toml", "initial-row = 3");
     plan("unit.toml", "settle-at-most = \"3 parsecs\"");
@@ -129,7 +127,7 @@ fn a_wrong_plan_is_refused_with_line_and_column() {
     );
     place.write(
         "missing-file.toml",
-        &(workload(2_000, 1_000, 1, "")
+        &(workload(2_000, 1_000, QUICK, "")
             + "[build.pg]\npostgres = \"distribution\"\n[config.postgres.c]\nfile = \"nowhere.conf\"\n"),
     );
     check_cases(
@@ -202,9 +200,8 @@ fn a_wrong_plan_is_refused_with_line_and_column() {
 
 #[test]
 fn a_file_that_holds_no_text_is_refused_at_its_place() {
-    let _machine = share_the_machine();
     let place = place_with_plans();
-    let steps = workload(2_000, 1_000, 1, "steps = [\"l.i0\"]");
+    let steps = workload(2_000, 1_000, QUICK, "steps = [\"l.i0\"]");
     for (number, file) in ["/dev/zero", "pipe", "data", "huge", "latin"]
         .iter()
         .enumerate()
@@ -287,9 +284,8 @@ fn a_file_that_holds_no_text_is_refused_at_its_place() {
 
 #[test]
 fn a_url_that_is_wrong_is_refused_at_its_place_without_its_password() {
-    let _machine = share_the_machine();
     let place = place_with_plans();
-    let steps = workload(2_000, 1_000, 1, "steps = [\"l.i0\"]");
+    let steps = workload(2_000, 1_000, QUICK, "steps = [\"l.i0\"]");
     for (number, (url, said)) in [
         ("postgresql://me:hunter2", "the port is not a number"),
         (
@@ -323,12 +319,11 @@ fn a_url_that_is_wrong_is_refused_at_its_place_without_its_password() {
 
 #[test]
 fn processors_that_are_not_there_are_refused_at_their_place() {
-    let _machine = share_the_machine();
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
     let place = place_with_plans();
-    let steps = workload(2_000, 1_000, 1, "steps = [\"l.i0\"]");
+    let steps = workload(2_000, 1_000, QUICK, "steps = [\"l.i0\"]");
     let engine =
         format!("{POSTGRES}cpus = \"0-999\"\n[config.postgres.next]\nextends = \"base\"\n");
     place.write("cpus.toml", &(steps + &engine));
@@ -350,7 +345,6 @@ fn processors_that_are_not_there_are_refused_at_their_place() {
 
 #[test]
 fn a_build_that_is_none_is_refused() {
-    let _machine = share_the_machine();
     let place = place_with_plans();
     fs_err::create_dir(place.join("empty")).unwrap();
     for (build, says) in [("old", "postgres (PostgreSQL) 11.22"), ("strange", "hello")] {
@@ -408,9 +402,8 @@ fn a_build_that_is_none_is_refused() {
 
 #[test]
 fn an_option_that_an_engine_does_not_know_is_refused_at_its_place() {
-    let _machine = share_the_machine();
     let place = place_with_plans();
-    let steps = workload(2_000, 1_000, 1, "steps = [\"l.i0\"]");
+    let steps = workload(2_000, 1_000, QUICK, "steps = [\"l.i0\"]");
     let lite = |name: &str, set: &str| {
         let engine = "[build.lite]\nsqlite = \"bundled\"\n[config.sqlite.base]\nset.temp_store = \"memory\"\n";
         let text = format!("{steps}{engine}[config.sqlite.next]\nextends = \"base\"\n{set}\n");
@@ -502,9 +495,8 @@ fn an_option_that_an_engine_does_not_know_is_refused_at_its_place() {
 
 #[test]
 fn a_server_that_can_not_be_reached_is_named_without_its_password() {
-    let _machine = share_the_machine();
     let place = place_with_plans();
-    let steps = workload(2_000, 1_000, 1, "steps = [\"l.i0\"]");
+    let steps = workload(2_000, 1_000, QUICK, "steps = [\"l.i0\"]");
     let plan = |name: &str, port: u16, more: &str| {
         let url = format!("postgresql://me:hunter2@127.0.0.1:{port}/ib");
         place.write(
@@ -568,7 +560,6 @@ fn a_server_that_can_not_be_reached_is_named_without_its_password() {
 
 #[test]
 fn a_place_that_can_not_be_written_is_named() {
-    let _machine = share_the_machine();
     let place = place_with_plans();
     place.write("file", "precious");
     let run = |results: &'static str, data: &'static str| {
@@ -626,7 +617,6 @@ fn a_place_that_can_not_be_written_is_named() {
 
 #[test]
 fn a_database_directory_of_somebody_else_is_left_alone() {
-    let _machine = share_the_machine();
     let place = place_with_plans();
     let mut engines = vec![("lite.toml", "lite.base/sqlite")];
     if postgres_is_here_or_test_is_skipped() {
@@ -649,7 +639,6 @@ fn a_database_directory_of_somebody_else_is_left_alone() {
 
 #[test]
 fn a_directory_that_is_no_run_is_neither_shown_nor_reported() {
-    let _machine = share_the_machine();
     let place = place_with_plans();
     fs_err::create_dir(place.join("empty")).unwrap();
     place.write("damaged/run.json", "{\"format\":{\"major\":1");
@@ -677,7 +666,6 @@ fn a_directory_that_is_no_run_is_neither_shown_nor_reported() {
 
 #[test]
 fn a_run_of_a_later_format_is_refused_with_the_version_to_use() {
-    let _machine = share_the_machine();
     let place = place_with_plans();
     let args = ["run", "null.toml", "--results", "results", "--data", "data"];
     place.assay(&args).expect_code(0);

@@ -1,7 +1,7 @@
 //! What the commands print.
 
-use crate::place::{ASSAY, NULL, Place, SQLITE, workload};
-use crate::{postgres_is_here_or_test_is_skipped, share_the_machine};
+use crate::place::{ASSAY, NULL, Place, QUICK, SQLITE, workload};
+use crate::postgres_is_here_or_test_is_skipped;
 
 /// Text with what differs between machines and versions taken out.
 fn settled(place: &Place, text: &str) -> String {
@@ -123,7 +123,6 @@ set = { autovacuum_vacuum_scale_factor = 0.05 }
 
 #[test]
 fn the_host_is_described() {
-    let _machine = share_the_machine();
     let place = Place::new();
     let ended = place.assay(&["host", "data"]).expect_code(0);
     for fact in [
@@ -151,9 +150,13 @@ fn the_host_is_described() {
 
 #[test]
 fn a_quiet_run_prints_its_directory_alone() {
-    let _machine = share_the_machine();
     let place = Place::new();
-    let plan = workload(2_000, 1_000, 1, "steps = [\"l.i0\", \"l.x\", \"qr100\"]") + NULL;
+    let plan = workload(
+        2_000,
+        1_000,
+        QUICK,
+        "steps = [\"l.i0\", \"l.x\", \"qr100\"]",
+    ) + NULL;
     let quiet = place.run(&plan, &["--quiet"]).expect_code(0);
     assert_eq!(quiet.stdout.lines().count(), 1, "{quiet}");
     quiet.run_directory();
@@ -172,9 +175,8 @@ fn a_quiet_run_prints_its_directory_alone() {
 
 #[test]
 fn colour_is_for_terminals_that_do_not_refuse_it() {
-    let _machine = share_the_machine();
     let place = Place::new();
-    let plan = workload(2_000, 1_000, 1, "steps = [\"l.i0\", \"l.x\"]") + SQLITE;
+    let plan = workload(2_000, 1_000, QUICK, "steps = [\"l.i0\", \"l.x\"]") + SQLITE;
     let run = place.run(&plan, &[]).expect_code(0).run_directory();
     place.write("bad.toml", "nam = 1\n");
     // `script` gives a command a terminal; it is part of every Linux that has `mount`.

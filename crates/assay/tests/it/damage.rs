@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::place::{Ended, Place, SQLITE, workload};
-use crate::share_the_machine;
+use crate::place::{Ended, Place, QUICK, SQLITE, workload};
+
+const STEPS: &str = r#"steps = ["l.i0", "l.x", "l.i1", "l.i2", "qr100"]"#;
 
 /// A complete run of two cells.
 fn two_repeats(place: &Place) -> PathBuf {
-    let plan = format!("repeats = 2\n{}{SQLITE}", workload(500, 500, 1, ""));
+    let plan = format!("repeats = 2\n{}{SQLITE}", workload(500, 500, QUICK, STEPS));
     place.run(&plan, &[]).expect_code(0).run_directory()
 }
 
@@ -48,7 +49,6 @@ fn measure_what_is_lacking(place: &Place, run: &Path, all: usize) {
 
 #[test]
 fn a_damaged_step_is_told_with_the_rest_and_measured_again() {
-    let _machine = share_the_machine();
     let place = Place::new();
     let run = two_repeats(&place);
     let path = run.to_str().unwrap();
@@ -82,7 +82,6 @@ fn a_damaged_step_is_told_with_the_rest_and_measured_again() {
 
 #[test]
 fn a_step_that_is_gone_is_missing_everywhere_and_measured_again() {
-    let _machine = share_the_machine();
     let place = Place::new();
     let run = two_repeats(&place);
     let path = run.to_str().unwrap();
@@ -129,7 +128,6 @@ fn a_step_that_is_gone_is_missing_everywhere_and_measured_again() {
 
 #[test]
 fn steps_of_cells_that_are_gone_count_as_well() {
-    let _machine = share_the_machine();
     let place = Place::new();
     let run = two_repeats(&place);
     let all = step_count(&place, &run);

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::place::{Place, workload};
-use crate::{postgres_is_here_or_test_is_skipped, share_the_machine};
+use crate::place::{Place, QUICK, workload};
+use crate::postgres_is_here_or_test_is_skipped;
 
 const CONFIGS: &str = r#"
 [build.lite]
@@ -18,7 +18,7 @@ set = { mmap_size = 1000000000000, synchronous = "normal" }
 "#;
 
 fn plan() -> String {
-    workload(200, 100, 1, r#"steps = ["l.i0"]"#) + CONFIGS
+    workload(200, 100, QUICK, r#"steps = ["l.i0"]"#) + CONFIGS
 }
 
 fn lines(text: &str) -> Vec<&str> {
@@ -65,7 +65,6 @@ fn check_tells_in_which_options_configs_differ() {
 
 #[test]
 fn show_tells_in_which_settings_targets_differ_and_what_they_do_not_have() {
-    let _machine = share_the_machine();
     let place = Place::new();
     let run = place
         .run(&plan(), &["--quiet"])
@@ -131,13 +130,12 @@ fn a_server_is_compared_with_its_files() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
-    let _machine = share_the_machine();
     let place = Place::new();
     place.write(
         "base.conf",
         "fsync = off\nshared_buffers = 4096 # pages\nwork_mem = '8MB'\n",
     );
-    let plan = workload(500, 500, 1, r#"steps = ["l.i0", "l.x", "l.i1"]"#)
+    let plan = workload(500, 500, QUICK, r#"steps = ["l.i0", "l.x", "l.i1"]"#)
         + r#"
 [build.pg]
 postgres = "distribution"

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use crate::place::{ASSAY, POSTGRES, Place, entries, eventually, workload};
+use crate::place::{ASSAY, POSTGRES, Place, QUICK, entries, eventually, workload};
 
 /// Plays Maven's client. `versions` beside it has the list of versions, `NAME-VERSION.jar` and the like what there is;
 /// `mood` has what ails it. Every call is noted in `calls`.
@@ -258,7 +258,7 @@ impl Done {
 }
 
 const POSTGRES_PLAN: &str = "name = \"test\"\n[workload.insert]\ninitial-rows = 1000\nwrite-rows = 1000\n\
-     read-write-time = \"1s\"\n[config.postgres.base]\n[build.pg]\npostgres = ";
+     read-write-time = \"200ms\"\n[config.postgres.base]\n[build.pg]\npostgres = ";
 
 #[test]
 fn a_library_is_taken_out_of_its_package_listed_verified_and_removed() {
@@ -635,10 +635,13 @@ fn lasting_store() -> PathBuf {
 
 /// Runs a small plan on the build that `text` means.
 fn runs(store: &Path, text: &str) {
-    let _machine = crate::share_the_machine();
     let place = Place::new();
-    let plan = workload(20_000, 10_000, 1, "steps = [\"l.i0\", \"l.x\", \"l.i1\"]")
-        + &POSTGRES.replace("distribution", text);
+    let plan = workload(
+        20_000,
+        10_000,
+        QUICK,
+        "steps = [\"l.i0\", \"l.x\", \"l.i1\"]",
+    ) + &POSTGRES.replace("distribution", text);
     place.write("plan.toml", &plan);
     let output = Command::new(ASSAY)
         .args(["run", "plan.toml", "--results", "results", "--data", "data"])
@@ -664,7 +667,6 @@ fn runs(store: &Path, text: &str) {
 
 /// Fetches a build for real, if it is not there; the reason where that can't be.
 fn fetched(store: &Path, spec: &str) -> Result<(), String> {
-    let _machine = crate::share_the_machine();
     let output = Command::new(ASSAY)
         .args(["fetch", spec])
         .env("ASSAY_BUILDS", store)

@@ -15,9 +15,9 @@ use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::place::{ASSAY, Place, entries, eventually, workload};
+use crate::place::{ASSAY, Place, QUICK, entries, eventually, workload};
 use crate::show_json::Shown;
-use crate::{postgres_is_here_or_test_is_skipped, say_skipped, share_the_machine};
+use crate::{postgres_is_here_or_test_is_skipped, say_skipped};
 
 /// A server on 127.0.0.1 that wants a password: user `me`, password `right`, database `ib`.
 pub(crate) struct Foreign {
@@ -112,6 +112,12 @@ impl Foreign {
         }
     }
 
+    /// Ends it, and looks whether it ran until then.
+    fn stop(mut self) {
+        let ending = [(Ending::Interrupt, Duration::from_secs(20))];
+        self.guarded.stop(&ending).unwrap();
+    }
+
     pub(crate) fn url(&self, password: &str) -> String {
         let port = self.port.number;
         format!("postgresql://me:{password}@127.0.0.1:{port}/ib")
@@ -123,7 +129,7 @@ impl Foreign {
 
     fn plan_of(&self, url: &str) -> String {
         let steps = "steps = [\"l.i0\", \"l.x\", \"l.i1\", \"settle\", \"qr100\"]";
-        workload(2_000, 1_000, 1, steps) + &format!("[build.theirs]\nurl = \"{url}\"\n")
+        workload(2_000, 1_000, QUICK, steps) + &format!("[build.theirs]\nurl = \"{url}\"\n")
     }
 
     fn tables(&self) -> Vec<String> {
@@ -161,7 +167,6 @@ impl FreePort {
 
 #[test]
 fn a_server_with_a_password_is_measured_and_left_as_it_was() {
-    let _machine = share_the_machine();
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
@@ -216,10 +221,7 @@ fn a_server_with_a_password_is_measured_and_left_as_it_was() {
         .expect_in_stderr(&["`create table pi1_p1 partition of pi1 "]);
     assert_eq!(server.tables(), ["pi1_p1"]);
     drop(session);
-    server
-        .guarded
-        .stop(&[(Ending::Interrupt, Duration::from_secs(20))])
-        .unwrap();
+    server.stop();
 }
 
 /// A network namespace, which is another host as far as addresses tell, and a wire to it.
@@ -278,14 +280,13 @@ impl Drop for OtherHost {
 
 #[test]
 fn the_figures_of_the_clients_machine_are_not_those_of_a_server_on_another() {
-    let _machine = share_the_machine();
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
     let Some(other) = OtherHost::make_or_test_is_skipped() else {
         return;
     };
-    let mut server = Foreign::start_at(&other.address);
+    let server = Foreign::start_at(&other.address);
     let measured = |url: &str, command: Command| -> (Value, Value) {
         let place = Place::new();
         place.write("plan.toml", &server.plan_of(url));
@@ -327,19 +328,15 @@ fn the_figures_of_the_clients_machine_are_not_those_of_a_server_on_another() {
     // From this machine, the same address is this machine.
     let (host, _) = measured(&away, Command::new(ASSAY));
     assert_eq!(host, "local");
-    server
-        .guarded
-        .stop(&[(Ending::Interrupt, Duration::from_secs(20))])
-        .unwrap();
+    server.stop();
 }
 
 #[test]
 fn what_would_end_a_run_in_a_server_is_said_before_it_begins() {
-    let _machine = share_the_machine();
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
-    let mut server = Foreign::start();
+    let server = Foreign::start();
     let postgres = Postgres::attach(&server.url("right")).unwrap();
     let mut session = postgres.connect().unwrap();
     let mut run_all = |statements: &[&str]| {
@@ -354,7 +351,7 @@ fn what_would_end_a_run_in_a_server_is_said_before_it_begins() {
     ]);
     let place = Place::new();
     let url = server.url("right").replace("me:", "weak:");
-    let plan = workload(2_000, 1_000, 1, "steps = [\"l.i0\"]")
+    let plan = workload(2_000, 1_000, QUICK, "steps = [\"l.i0\"]")
         + &format!("[build.theirs]\nurl = \"{url}\"\n");
     let refused = |clients: &str, words: &[&str]| {
         let ended = place.run(&plan, &["--set", clients]).expect_code(2);
@@ -412,19 +409,15 @@ fn what_would_end_a_run_in_a_server_is_said_before_it_begins() {
     place.run(&plan, &[]).expect_code(0);
     assert_eq!(server.tables(), Vec::<String>::new());
     drop(session);
-    server
-        .guarded
-        .stop(&[(Ending::Interrupt, Duration::from_secs(20))])
-        .unwrap();
+    server.stop();
 }
 
 #[test]
 fn a_table_that_can_not_be_made_is_said_for_its_own_reason() {
-    let _machine = share_the_machine();
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
-    let mut server = Foreign::start();
+    let server = Foreign::start();
     let postgres = Postgres::attach(&server.url("right")).unwrap();
     let mut session = postgres.connect().unwrap();
     // A type of that name is in the way, which is no table.
@@ -437,20 +430,16 @@ fn a_table_that_can_not_be_made_is_said_for_its_own_reason() {
     ]);
     assert!(!ended.stderr.contains("a table of that name"), "{ended}");
     drop(session);
-    server
-        .guarded
-        .stop(&[(Ending::Interrupt, Duration::from_secs(20))])
-        .unwrap();
+    server.stop();
 }
 
 #[test]
 fn a_role_whose_sessions_may_be_idle_for_less_than_a_step_takes_loses_neither_the_step_nor_the_tables_end()
  {
-    let _machine = share_the_machine();
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
-    let mut server = Foreign::start();
+    let server = Foreign::start();
     let postgres = Postgres::attach(&server.url("right")).unwrap();
     let mut session = postgres.connect().unwrap();
     if session
@@ -462,27 +451,24 @@ fn a_role_whose_sessions_may_be_idle_for_less_than_a_step_takes_loses_neither_th
         // What works in the step is idle for a tenth of a second at a time: the rest is for a machine that stands still.
         let steps = "steps = [\"l.i0\", \"l.x\", \"qr1000\"]";
         let url = server.url("right");
-        let plan = workload(2_000, 1_000, 9, steps) + &format!("[build.theirs]\nurl = \"{url}\"\n");
+        let plan =
+            workload(2_000, 1_000, "9s", steps) + &format!("[build.theirs]\nurl = \"{url}\"\n");
         let ended = place.run(&plan, &[]).expect_code(0);
         Shown::read(&place, &ended.run_directory()).assert_all_valid();
         assert_eq!(server.tables(), Vec::<String>::new());
     }
-    server
-        .guarded
-        .stop(&[(Ending::Interrupt, Duration::from_secs(20))])
-        .unwrap();
+    server.stop();
 }
 
 #[test]
 fn a_killed_run_goes_on_with_its_password_and_drops_the_tables_that_it_made() {
-    let _machine = share_the_machine();
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
-    let mut server = Foreign::start();
+    let server = Foreign::start();
     let place = Place::new();
     // Longer than the test may be late with the signal; what goes on begins the step anew.
-    let plan = server.plan("right").replace("\"1s\"", "\"10s\"");
+    let plan = server.plan("right").replace(QUICK, "3s");
     let mut running = place.spawn_run(&plan, &[]);
     place.wait_for_step(&mut running, "05-qr100");
     running.signal(Signal::KILL);
@@ -509,8 +495,5 @@ fn a_killed_run_goes_on_with_its_password_and_drops_the_tables_that_it_made() {
     resumed.expect_code(0);
     Shown::read(&place, run.as_ref()).assert_all_valid();
     assert_eq!(server.tables(), Vec::<String>::new());
-    server
-        .guarded
-        .stop(&[(Ending::Interrupt, Duration::from_secs(20))])
-        .unwrap();
+    server.stop();
 }

@@ -11,6 +11,7 @@
     reason = "all of this is tests, what they have in common included"
 )]
 
+mod alone;
 mod bad_input;
 mod benchmark;
 mod command_line;
@@ -33,25 +34,6 @@ mod stall;
 mod sysbench;
 
 use std::io::Write;
-use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
-
-/// Tests of what time does to a run have the machine for themselves; all others share it.
-static MACHINE: RwLock<()> = RwLock::new(());
-
-/// The machine is shared with other tests while this lives.
-fn share_the_machine() -> RwLockReadGuard<'static, ()> {
-    MACHINE
-        .read()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-/// No other test runs while this lives.
-fn have_the_machine_alone() -> RwLockWriteGuard<'static, ()> {
-    MACHINE
-        .write()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
 /// Says that the test that calls it does not run, and why: on stderr, past the capture of a test's output, and in the
 /// file that `ASSAY_SKIP_LOG` names, where such tests are counted.
 fn say_skipped(reason: &str) {

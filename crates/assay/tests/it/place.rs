@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use fs_err::File;
+use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal};
 
 pub(crate) const ASSAY: &str = env!("CARGO_BIN_EXE_assay");
@@ -50,22 +52,34 @@ fn toml_text(text: &str) -> String {
 /// The engine that does nothing.
 pub(crate) const NULL: &str = "\n[build.null]\nnull = \"bundled\"\n";
 
-/// `[workload.insert]` with so many rows loaded and written, query steps of so many seconds, and more.
-pub(crate) fn workload(loaded: u32, written: u32, seconds: u32, more: &str) -> String {
+/// How long a step lasts in which nothing needs a second.
+pub(crate) const QUICK: &str = "200ms";
+
+/// `[workload.insert]` with so many rows loaded and written, query steps of that length, and more.
+pub(crate) fn workload(loaded: u32, written: u32, time: &str, more: &str) -> String {
     format!(
         "name = \"test\"\n[workload.insert]\ninitial-rows = {loaded}\nwrite-rows = {written}\n\
-         read-write-time = \"{seconds}s\"\n{more}\n"
+         read-write-time = \"{time}\"\n{more}\n"
     )
 }
 
 /// What follows [`workload`]: its query steps last a minute in variant `long`, to meet with an accident in, however slow
-/// the test is, and a second in `short`. `--only` says which cells are of which.
+/// the test is, and no longer than the plan says in `short`. `--only` says which cells are of which.
 pub(crate) const LONG_AND_SHORT: &str =
     "[workload.insert.variant.long]\nread-write-time = \"60s\"\n[workload.insert.variant.short]\n";
 
 /// A directory that a server's user may enter, with one for plans, results, databases and temporary files each.
 pub(crate) struct Place {
     directory: tempfile::TempDir,
+    _machine: File,
+}
+
+/// A lock that tests share with each other while they run, or have for themselves.
+fn machine(operation: FlockOperation) -> File {
+    let path = concat!(env!("CARGO_TARGET_TMPDIR"), "/machine.lock");
+    let file = File::create(path).unwrap();
+    flock(&file, operation).unwrap();
+    file
 }
 
 /// What a program did.
@@ -172,12 +186,24 @@ impl Drop for Running {
 
 impl Place {
     pub(crate) fn new() -> Self {
+        Self::made(machine(FlockOperation::LockShared))
+    }
+
+    /// A place of a test beside which no other runs.
+    pub(crate) fn alone() -> Self {
+        Self::made(machine(FlockOperation::LockExclusive))
+    }
+
+    fn made(machine: File) -> Self {
         let directory = tempfile::Builder::new().prefix("it-").tempdir().unwrap();
         fs_err::set_permissions(directory.path(), PermissionsExt::from_mode(0o755)).unwrap();
         for name in ["tmp", "results", "data", "output"] {
             fs_err::create_dir(directory.path().join(name)).unwrap();
         }
-        Self { directory }
+        Self {
+            directory,
+            _machine: machine,
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {

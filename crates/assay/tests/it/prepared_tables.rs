@@ -4,9 +4,9 @@ use engine::postgres::Postgres;
 use engine::{Session, SqlEngine};
 
 use crate::foreign_server::Foreign;
-use crate::place::Place;
+use crate::place::{Place, QUICK};
+use crate::postgres_is_here_or_test_is_skipped;
 use crate::show_json::Shown;
-use crate::{postgres_is_here_or_test_is_skipped, share_the_machine};
 
 /// Of 3000 rows, with the index on `k` by the name that sysbench gives it.
 const PREPARED: [&str; 3] = [
@@ -18,14 +18,13 @@ const PREPARED: [&str; 3] = [
 
 fn plan(url: &str, steps: &str) -> String {
     format!(
-        "name = \"test\"\nclients = [1, 2]\n[workload.sysbench]\nrows = 3000\nwarmup = \"0s\"\nread-time = \"1s\"\n\
-         write-time = \"1s\"\nsteps = {steps}\n[build.theirs]\nurl = \"{url}\"\n"
+        "name = \"test\"\nclients = [1, 2]\n[workload.sysbench]\nrows = 3000\nwarmup = \"0s\"\nread-time = \"{QUICK}\"\n\
+         write-time = \"{QUICK}\"\nsteps = {steps}\n[build.theirs]\nurl = \"{url}\"\n"
     )
 }
 
 #[test]
 fn each_cell_goes_on_from_the_tables_as_the_one_before_left_them() {
-    let _machine = share_the_machine();
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }

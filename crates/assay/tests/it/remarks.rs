@@ -4,7 +4,6 @@
 use serde_json::Value;
 
 use crate::place::{Place, SQLITE};
-use crate::share_the_machine;
 use crate::show_json::{Shown, number};
 
 /// A test that inserts rows that are there, and one that asks for more than can be had.
@@ -13,11 +12,11 @@ name = "test"
 clients = [1]
 [workload.sysbench]
 tables = 1
-rows = 1000
+rows = 200
 load-batch = 100
-warmup = "1s"
-read-time = "1s"
-write-time = "1s"
+warmup = "200ms"
+read-time = "200ms"
+write-time = "200ms"
 error-limit = 1_000_000_000
 steps = ["load", "point-query", "point-query.fast", "scan", "twice", "delete"]
 step."point-query.fast".rate = 9_000_000
@@ -38,7 +37,6 @@ fn remarks<'s>(row: &'s Value, code: &str) -> Vec<&'s str> {
 
 #[test]
 fn rates_that_are_not_kept_and_work_that_was_not_done_are_told() {
-    let _machine = share_the_machine();
     let place = Place::new();
     let ended = place.run(&format!("{PLAN}{SQLITE}"), &[]).expect_code(0);
     assert!(!ended.stderr.contains("events/s"), "{}", ended.stderr);
@@ -57,14 +55,14 @@ fn rates_that_are_not_kept_and_work_that_was_not_done_are_told() {
 
     let scans = number(&row("scan")["metrics"]["qps"]);
     let krows = number(&row("scan")["metrics"]["krows_sec"]);
-    assert!((krows - scans).abs() < 1e-6 * scans, "{krows} {scans}");
+    assert!((krows / scans - 0.2).abs() < 1e-6, "{krows} {scans}");
 
     let failures = remarks(row("twice"), "step::failures");
     assert_eq!(failures.len(), 2, "{failures:?}");
     assert!(failures[1].starts_with("warm-up: "), "{failures:?}");
     assert_eq!(remarks(row("point-query"), "step::failures"), [""; 0]);
 
-    // A second of warm-up and one of deletes at random leave next to nothing of a thousand rows.
+    // A warm-up and a step of deletes at random leave next to nothing of so few rows.
     assert_eq!(remarks(row("delete"), "step::nothing-to-delete").len(), 1);
     assert!(number(&row("delete")["metrics"]["rows/event"]) < 0.8);
 

@@ -3,9 +3,8 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::place::{ASSAY, Ended, NULL, POSTGRES, Place, SQLITE, workload};
+use crate::place::{ASSAY, Ended, NULL, Place, QUICK, workload};
 use crate::show_json::Shown;
-use crate::{have_the_machine_alone, postgres_is_here_or_test_is_skipped, share_the_machine};
 
 /// Whether what was measured is valid depends on what else the machine does; that it is measured, and without failures,
 /// does not.
@@ -27,13 +26,12 @@ fn all_is_measured(place: &Place, ended: Ended) -> (Shown, Ended) {
     (shown, ended)
 }
 
-/// So many clients make it hard for others beside them: these have the machine alone.
-fn run_64_clients(target: &str, engine: &str) {
-    let place = Place::new();
+/// So many clients make it hard for others beside them.
+pub(crate) fn run_64_clients(place: &Place, target: &str, engine: &str) {
     let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\"]";
-    let plan = workload(1_000, 500, 1, steps) + engine;
+    let plan = workload(1_000, 500, QUICK, steps) + engine;
     let ended = place.run(&plan, &["--set", "clients=[64]"]);
-    let (shown, ended) = all_is_measured(&place, ended);
+    let (shown, ended) = all_is_measured(place, ended);
     assert_eq!(shown.steps(target).len(), 3, "{ended}");
     let loaded = &shown.row(target, "l.i0")["ops"]["insert"];
     assert_eq!(loaded["rows"], 64_000, "{ended}");
@@ -41,34 +39,13 @@ fn run_64_clients(target: &str, engine: &str) {
     assert!(queried["count"].as_u64() >= Some(64), "{ended}");
 }
 
-#[test]
-fn sixty_four_clients_on_the_null_engine() {
-    let _machine = have_the_machine_alone();
-    run_64_clients("null.default", NULL);
-}
-
-#[test]
-fn sixty_four_clients_on_sqlite() {
-    let _machine = have_the_machine_alone();
-    run_64_clients("lite.base", SQLITE);
-}
-
-#[test]
-fn sixty_four_clients_on_postgres() {
-    let _machine = have_the_machine_alone();
-    if postgres_is_here_or_test_is_skipped() {
-        run_64_clients("pg.base", POSTGRES);
-    }
-}
-
 /// Each thread takes so much of a process' memory, of which there is room for a few of them.
 #[test]
 fn a_step_for_which_there_are_too_few_threads_has_failed_for_that_reason() {
-    let _machine = share_the_machine();
     let place = Place::new();
     place.write(
         "plan.toml",
-        &(workload(1_000, 500, 1, "steps = [\"l.i0\"]") + NULL),
+        &(workload(1_000, 500, QUICK, "steps = [\"l.i0\"]") + NULL),
     );
     let limited = "ulimit -v 8388608 && exec \"$0\" run plan.toml --results results --data data --set \"clients=[64]\"";
     let mut assay = Command::new("timeout")
@@ -103,13 +80,12 @@ fn most_memory_kib(process: u32) -> Option<u64> {
 
 #[test]
 fn memory_does_not_grow_with_the_length_of_a_step() {
-    let _machine = share_the_machine();
     let place = Place::new();
-    let plan = workload(1_000, 500, 15, "steps = [\"l.i0\", \"l.x\", \"qr1000\"]") + NULL;
+    let plan = workload(1_000, 500, "9s", "steps = [\"l.i0\", \"l.x\", \"qr1000\"]") + NULL;
     let mut running = place.spawn_run(&plan, &["--set", "clients=[2]"]);
     place.wait_for_step(&mut running, "03-qr1000");
     // Whatever is there in a few pieces has been used by then.
-    std::thread::sleep(Duration::from_secs(7));
+    std::thread::sleep(Duration::from_secs(3));
     let mut seen = Vec::new();
     while crate::place::any_below(&place.join("results"), "03-qr1000.partial")
         && let Some(memory) = most_memory_kib(running.id())

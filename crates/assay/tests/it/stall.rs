@@ -8,14 +8,14 @@ use record::{Interval, RunDir, StepReader};
 use rustix::process::Signal;
 
 use crate::place::{POSTGRES, Place, SQLITE, send, with_children, workload};
-use crate::show_json::{Shown, number};
-use crate::{have_the_machine_alone, postgres_is_here_or_test_is_skipped, share_the_machine};
+use crate::show_json::Shown;
 
 const RATE: u64 = 1000;
 /// So few commits that a slow server catches up with them soon, too.
 const ROWS_PER_COMMIT: u64 = 20;
 const STALL_S: u64 = 2;
-const STEP_S: u32 = 10;
+const STEP_S: u32 = 6;
+const STEP: &str = "6s";
 
 fn step(run: &std::path::Path, name: &str) -> StepReader {
     let run = RunDir::open(run).unwrap();
@@ -29,17 +29,14 @@ fn at_least(histogram: &hdrhistogram::Histogram<u64>, milliseconds: u64) -> u64 
     histogram.count_between(milliseconds * 1_000_000, u64::MAX)
 }
 
-/// How long a server stood still, in nanoseconds: a sleep may be longer than it was asked to be, and its processes are
-/// stopped one after the other.
+/// For how long all of a server stood still, in nanoseconds: a sleep may be longer than it was asked to be.
 struct Stall {
     least_ns: u64,
-    most_ns: u64,
 }
 
 /// Stops all processes of a server for a while.
 fn stall(server: &[u32]) -> Stall {
     let clock = SystemClock::begin();
-    let began = clock.now();
     server.iter().for_each(|&pid| send(pid, Signal::STOP));
     let stopped = clock.now();
     std::thread::sleep(Duration::from_secs(STALL_S));
@@ -47,34 +44,15 @@ fn stall(server: &[u32]) -> Stall {
     server.iter().for_each(|&pid| send(pid, Signal::CONT));
     Stall {
         least_ns: ends - stopped,
-        most_ns: clock.now() - began,
     }
 }
 
-#[test]
-fn a_stall_of_the_server_shows_in_the_response_time_of_all_that_it_delayed() {
-    let _machine = have_the_machine_alone();
-    if !postgres_is_here_or_test_is_skipped() {
-        return;
-    }
-    // The machine may stand still as well, once in a while; a fault shows each time.
-    let mut found = Vec::new();
-    for _ in 0..3 {
-        match measured_stall() {
-            Ok(()) => return,
-            Err(what) => found.push(what),
-        }
-    }
-    panic!("each time something else than the stall: {found:#?}");
-}
-
-/// Measures a step in which the server stands still. What may be the machine's fault is told, the rest asserted.
-fn measured_stall() -> Result<(), String> {
-    let place = Place::new();
+/// Measures a step in which the server stands still.
+pub(crate) fn a_stall_shows(place: &Place) {
     let steps = format!(
         "steps = [\"l.i0\", \"l.x\", \"qr1000\"]\nstep.qr1000.rows-per-commit = {ROWS_PER_COMMIT}"
     );
-    let plan = workload(20_000, 1_000, STEP_S, &steps) + POSTGRES;
+    let plan = workload(20_000, 1_000, STEP, &steps) + POSTGRES;
     let mut running = place.spawn_run(&plan, &[]);
     place.wait_for_step(&mut running, "03-qr1000");
     std::thread::sleep(Duration::from_millis(1300));
@@ -85,11 +63,7 @@ fn measured_stall() -> Result<(), String> {
     place.assert_nothing_is_left();
 
     let run = place.only_run();
-    let shown = Shown::read(&place, &run);
-    shown.assert_all_valid();
-    let row = shown.row("pg.base", "qr1000");
-    let achieved = number(&row["sla"]["achieved"]) / RATE as f64;
-    told((0.99..=1.01).contains(&achieved), || row["sla"].to_string())?;
+    Shown::read(place, &run).assert_all_valid();
 
     let step = step(&run, "qr1000");
     // Every second has its row for every kind.
@@ -98,11 +72,8 @@ fn measured_stall() -> Result<(), String> {
         let kinds = seconds.entry(row.second).or_default();
         assert!(kinds.insert(row.kind.clone(), row).is_none(), "one client");
     }
-    // The last replies may come just after the time is up.
     let count = seconds.len() as u32;
-    told((STEP_S..=STEP_S + 1).contains(&count), || {
-        format!("{count} seconds")
-    })?;
+    assert!(count >= STEP_S, "{count} seconds");
     assert!(seconds.keys().copied().eq(0..count), "{seconds:?}");
     for kind in ["delete", "insert", "query"] {
         let mut rows = seconds.values();
@@ -136,35 +107,27 @@ fn measured_stall() -> Result<(), String> {
     for kind in ["insert", "delete", "query"] {
         let waited = at_least(of(&format!("{kind}.service")), 1000);
         assert!(waited >= 1, "no {kind} waited for the server");
-        told(waited == 1, || {
-            format!("{waited} {kind}s that the server took a second for")
-        })?;
     }
 
-    // The stall's whole seconds have nothing in them.
-    let is_empty = |kinds: &&BTreeMap<String, Interval>| kinds.values().all(|row| row.ok == 0);
-    let empty = seconds.values().filter(is_empty).count() as u64;
-    assert!(empty + 1 >= stall.least_ns / 1_000_000_000, "{seconds:?}");
-    told(empty <= stall.most_ns / 1_000_000_000, || {
-        format!("{empty} empty seconds")
-    })?;
-    // The host was still seen in the stall.
-    let host = step.host().unwrap().seconds.len();
-    told(host >= STEP_S as usize, || {
-        format!("the host was seen {host} times")
-    })
-}
-
-fn told(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(what()) }
+    // The stall's whole seconds have nothing in them, and the host was still seen then.
+    let is_empty = |kinds: &BTreeMap<String, Interval>| kinds.values().all(|row| row.ok == 0);
+    let empty: Vec<u32> = seconds
+        .iter()
+        .filter(|(_, kinds)| is_empty(kinds))
+        .map(|(second, _)| *second)
+        .collect();
+    let whole = stall.least_ns / 1_000_000_000;
+    assert!(empty.len() as u64 + 1 >= whole, "{seconds:?}");
+    let host = step.host().unwrap().seconds;
+    let was_seen = |second: &u32| host.contains(second);
+    assert!(empty.iter().any(was_seen), "{empty:?}: {host:?}");
 }
 
 #[test]
 fn a_stall_of_assay_itself_makes_the_step_invalid_and_is_none_of_the_engine() {
-    let _machine = share_the_machine();
     let place = Place::new();
     let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\"]";
-    let plan = workload(2_000, 1_000, STEP_S, steps) + SQLITE;
+    let plan = workload(2_000, 1_000, STEP, steps) + SQLITE;
     let mut running = place.spawn_run(&plan, &[]);
     place.wait_for_step(&mut running, "03-qr100");
     running.signal(Signal::STOP);

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::place::{POSTGRES, Place, SQLITE, mysql};
+use crate::place::{POSTGRES, Place, QUICK, SQLITE, mysql};
 use crate::show_json::{Shown, number};
-use crate::{mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped, share_the_machine};
+use crate::{mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped};
 
 const POINT: &str = "select c from sbtest where id = ?";
 const SIMPLE: &str = "select c from sbtest where id between ? and ?";
@@ -134,7 +134,7 @@ fn plan(engine: &str) -> String {
     steps.extend(TESTS.iter().map(|test| test.0));
     format!(
         "name = \"test\"\nclients = [2]\n[workload.sysbench]\ntables = 2\nrows = 3000\nload-batch = 100\nrate = 20\n\
-         warmup = \"0s\"\nread-time = \"1s\"\nwrite-time = \"1s\"\nsteps = {steps:?}\n{engine}\n"
+         warmup = \"0s\"\nread-time = \"{QUICK}\"\nwrite-time = \"{QUICK}\"\nsteps = {steps:?}\n{engine}\n"
     )
 }
 
@@ -207,7 +207,6 @@ fn hold_to_shapes(shown: &Shown, target: &str, executed: &[String]) {
 
 #[test]
 fn every_test_is_valid_on_sqlite() {
-    let _machine = share_the_machine();
     let place = Place::new();
     let ended = place.run(&plan(SQLITE), &[]).expect_code(0);
     let shown = Shown::read(&place, &ended.run_directory());
@@ -223,7 +222,6 @@ fn every_test_is_valid_on_sqlite() {
 
 #[test]
 fn postgres_executes_the_statements_that_were_published() {
-    let _machine = share_the_machine();
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
@@ -248,7 +246,6 @@ fn postgres_executes_the_statements_that_were_published() {
 
 #[test]
 fn mysql_executes_the_statements_that_were_published() {
-    let _machine = share_the_machine();
     let Some(build) = mysql_or_test_is_skipped("innodb") else {
         return;
     };
@@ -279,10 +276,9 @@ fn mysql_executes_the_statements_that_were_published() {
 
 #[test]
 fn what_an_engine_cannot_do_is_left_out_and_no_failure() {
-    let _machine = share_the_machine();
     let place = Place::new();
     let plan = format!(
-        "name = \"test\"\nclients = [1, 2]\n[workload.sysbench]\nrows = 500\nwarmup = \"0s\"\nread-time = \"1s\"\n\
+        "name = \"test\"\nclients = [1, 2]\n[workload.sysbench]\nrows = 500\nwarmup = \"0s\"\nread-time = \"{QUICK}\"\n\
          steps = [\"load\", \"index\", \"point-query\"]\n[workload.sysbench.variant.keyed]\n\
          [workload.sysbench.variant.keyless]\nprimary-key = false\n{SQLITE}\n"
     );
@@ -302,7 +298,6 @@ fn what_an_engine_cannot_do_is_left_out_and_no_failure() {
 
 #[test]
 fn a_mix_of_statements_and_literals_with_braces_run_as_the_plan_says() {
-    let _machine = share_the_machine();
     let place = Place::new();
     let plan = format!(
         r#"

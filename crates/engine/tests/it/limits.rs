@@ -14,8 +14,8 @@ use engine::{Engine, ErrorClass, Session, SetupError, SqlEngine};
 use rustix::process::Signal;
 
 use crate::guard::{eventually, guard_exe, is_running, signal};
-use crate::place::GO_ON;
 use crate::postgres::{Place, build, is_installed};
+use crate::server::GO_ON;
 use crate::tables::class_of;
 use crate::{mysql, say_skipped};
 

@@ -7,12 +7,13 @@
 )]
 
 mod guard;
+mod life;
 mod limits;
 mod mysql;
-mod place;
 mod postgres;
 mod rocksdb;
 mod script;
+mod server;
 mod skipped;
 mod statements;
 mod tables;

@@ -1,17 +1,299 @@
-//! What statements do on every server.
+//! What a session does, and how it fails, on every server.
 
-use engine::ParamType::{Int4, Int8};
+use std::sync::Barrier;
+
+use engine::ParamType::{Int4, Int8, Text, Timestamp};
 use engine::{
     Column, ColumnType, Comparison, Dialect, ErrorClass, IndexRows, IndexStatements, Outcome,
     Partitions, RangeScan, Session, SqlEngine,
 };
 
 use crate::guard::eventually;
+use crate::server::{TestServer, on_each_server};
 use crate::tables::{class_of, fill, run, table};
+
+on_each_server!(
+    text_is_run,
+    keys_that_are_given_come_before_those_that_are_assigned,
+    what_was_written_is_read_back_in_every_type,
+    executing_again_sends_the_same_again,
+    messages_larger_than_any_buffer_or_packet_go_both_ways,
+    a_refused_statement_leaves_the_session_of_use,
+    conflicts_have_their_classes,
+    an_interrupt_ends_what_is_waited_for_and_the_servers_work_on_it,
+    a_session_tells_the_thread_that_serves_it,
+    a_session_that_the_server_ends_says_why,
+    keys_ascend_and_the_last_is_known,
+    statements_of_the_dialect_do_what_they_say,
+    an_index_is_known_by_its_columns_whatever_its_name,
+);
+
+fn text_is_run<S: TestServer>() {
+    for shared in S::shared() {
+        text_is_run_as_it_is(&shared.server);
+    }
+}
+
+fn keys_that_are_given_come_before_those_that_are_assigned<S: TestServer>() {
+    for shared in S::shared() {
+        keys_are_assigned_above_those_given(&shared.server);
+    }
+}
+
+fn an_index_is_known_by_its_columns_whatever_its_name<S: TestServer>() {
+    for shared in S::shared() {
+        indexes_are_known_by_their_columns(&shared.server);
+    }
+}
+
+fn what_was_written_is_read_back_in_every_type<S: TestServer>() {
+    for shared in S::shared() {
+        let dialect = shared.server.dialect();
+        let mut session = shared.server.connect().unwrap();
+        let [int4, int8, timestamp, text] = S::SQL.types;
+        let columns = format!("a {int4}, b {int8}, c {timestamp}, d {text}");
+        session.query(&(S::SQL.temporary)(&columns)).unwrap();
+        let parameters: Vec<_> = (1..=4).map(|number| dialect.parameter(number)).collect();
+        let insert = format!("insert into t values ({})", parameters.join(", "));
+        let insert = session
+            .prepare(&insert, &[Int4, Int8, Timestamp, Text])
+            .unwrap();
+        for micros in [0, 123_456] {
+            session.start(insert);
+            session.int4(i32::MIN);
+            session.int8(i64::MAX);
+            session.timestamp(1_700_000_000_000_000 + micros);
+            session.text("naïve \u{1f600} 'quoted'");
+            assert_eq!(session.execute().unwrap().rows, 1);
+        }
+        let rows = session.query("select * from t order by c").unwrap();
+        for (row, end) in rows.iter().zip([S::SQL.whole_second, ".123456"]) {
+            let texts: Vec<&str> = row.iter().map(|value| value.as_deref().unwrap()).collect();
+            let time = format!("2023-11-14 22:13:20{end}");
+            assert_eq!(
+                texts,
+                [
+                    "-2147483648",
+                    "9223372036854775807",
+                    time.as_str(),
+                    "naïve \u{1f600} 'quoted'"
+                ]
+            );
+        }
+        first_value_is_returned(dialect, &mut session);
+    }
+}
+
+fn executing_again_sends_the_same_again<S: TestServer>() {
+    for shared in S::shared() {
+        let mut session = shared.server.connect().unwrap();
+        session.query(&(S::SQL.temporary)("a int")).unwrap();
+        let parameter = shared.server.dialect().parameter(1);
+        let insert = format!("insert into t values ({parameter})");
+        let insert = session.prepare(&insert, &[Int4]).unwrap();
+        for _ in 0..2 {
+            session.start(insert);
+            session.int4(41);
+            for _ in 0..3 {
+                assert_eq!(session.execute().unwrap().rows, 1);
+            }
+        }
+        let sum = session.query_i64("select sum(a) from t").unwrap();
+        assert_eq!(sum, Some(246));
+    }
+}
+
+fn messages_larger_than_any_buffer_or_packet_go_both_ways<S: TestServer>() {
+    for shared in S::shared() {
+        let mut session = shared.server.connect().unwrap();
+        let [one, two, three] = [1, 2, 3].map(|number| shared.server.dialect().parameter(number));
+        let echo = format!("select length({one}), {two} union all select 2, {three}");
+        let echo = session.prepare(&echo, &[Text; 3]).unwrap();
+        for &length in S::SQL.large {
+            let large = "x".repeat(length);
+            session.start(echo);
+            (0..2).for_each(|_| session.text(&large));
+            session.text("y");
+            let expected = Outcome {
+                rows: 2,
+                value: Some(length as i64),
+            };
+            assert_eq!(session.execute().unwrap(), expected);
+        }
+        // And after them small ones as before.
+        assert_eq!(session.query_i64("select 7").unwrap(), Some(7));
+    }
+}
+
+fn a_refused_statement_leaves_the_session_of_use<S: TestServer>() {
+    for shared in S::shared() {
+        let parameter = shared.server.dialect().parameter(1);
+        let mut session = shared.server.connect().unwrap();
+        let error = session.query("selekt 1").unwrap_err();
+        assert_eq!(
+            (error.class, error.code.as_deref()),
+            (ErrorClass::Other, Some(S::SQL.codes[0]))
+        );
+        assert!(error.message.contains("selekt"), "{error}");
+        for sql in [
+            "select nothing from nowhere",
+            &format!("select {parameter} + 1"),
+        ] {
+            assert_eq!(class_of(session.prepare(sql, &[])), ErrorClass::Other);
+        }
+        session.query("drop table if exists refused").unwrap();
+        session
+            .query("create table refused (a int primary key)")
+            .unwrap();
+        let insert = format!("insert into refused values ({parameter})");
+        let insert = session.prepare(&insert, &[Int4]).unwrap();
+        session.start(insert);
+        session.int4(1);
+        session.execute().unwrap();
+        let error = session.execute().unwrap_err();
+        assert_eq!(error.class, ErrorClass::DuplicateKey);
+        assert!(error.message.contains(S::SQL.duplicate), "{error}");
+        session.start(insert);
+        session.int4(2);
+        assert_eq!(session.execute().unwrap().rows, 1);
+        session.query("drop table refused").unwrap();
+    }
+}
+
+fn conflicts_have_their_classes<S: TestServer>() {
+    for shared in S::shared() {
+        let [mut one, mut two] = [(); 2].map(|()| shared.server.connect().unwrap());
+        one.query("create table conflicts (a int primary key, b int)")
+            .unwrap();
+        one.query("insert into conflicts values (1, 0), (2, 0)")
+            .unwrap();
+        // A row lock that is not had in time.
+        one.query("begin").unwrap();
+        one.query("update conflicts set b = 1 where a = 1").unwrap();
+        S::wait_for_locks(&mut two, true);
+        assert_eq!(
+            class_of(two.query("update conflicts set b = 2 where a = 1")),
+            ErrorClass::LockTimeout
+        );
+        one.query("commit").unwrap();
+        // Each holds what the other wants.
+        let barrier = Barrier::new(2);
+        let deadlocked = |session: &mut S::Session, first: i32, second: i32| {
+            S::wait_for_locks(session, false);
+            session.query("begin").unwrap();
+            let update = |a: i32| format!("update conflicts set b = 3 where a = {a}");
+            session.query(&update(first)).unwrap();
+            barrier.wait();
+            let result = session.query(&update(second));
+            session.query("rollback").unwrap();
+            result.err().map(|error| error.class)
+        };
+        let failed = std::thread::scope(|scope| {
+            let other = scope.spawn(|| deadlocked(&mut one, 1, 2));
+            [deadlocked(&mut two, 2, 1), other.join().unwrap()]
+        });
+        assert!(failed.contains(&Some(ErrorClass::Deadlock)), "{failed:?}");
+        two.query("drop table conflicts").unwrap();
+    }
+}
+
+/// Of a session that has only begun its statement a server may miss the interrupt: it has to be seen asleep.
+fn an_interrupt_ends_what_is_waited_for_and_the_servers_work_on_it<S: TestServer>() {
+    let [sleep, sleepers] = S::SQL.sleep;
+    for shared in S::shared() {
+        let [mut session, mut other] = [(); 2].map(|()| shared.server.connect().unwrap());
+        let interrupt = session.interrupt().unwrap();
+        let sleep = session.prepare(sleep, &[]).unwrap();
+        let mut sleepers = || other.query_i64(sleepers).unwrap().unwrap();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                session.start(sleep);
+                session.execute()
+            });
+            eventually("the statement runs", || sleepers() == 1);
+            interrupt();
+            assert_eq!(class_of(waiting.join().unwrap()), ErrorClass::Interrupted);
+        });
+        eventually("the server has ended it", || sleepers() == 0);
+        assert!(class_of(session.query("select 1")).ends_session());
+    }
+}
+
+fn a_session_tells_the_thread_that_serves_it<S: TestServer>() {
+    for shared in S::shared() {
+        let [mut session, mut idle] = [(); 2].map(|()| shared.server.connect().unwrap());
+        let cpu_ns = |tid: u32| -> u64 {
+            let schedstat = fs_err::read_to_string(format!("/proc/{tid}/schedstat")).unwrap();
+            let first = schedstat.split_ascii_whitespace().next();
+            first.unwrap().parse().unwrap()
+        };
+        let threads = [&mut session, &mut idle].map(|it| it.server_thread().unwrap());
+        let before = threads.map(cpu_ns);
+        session.query(S::SQL.work[0]).unwrap();
+        let [worked, idled] = [0, 1].map(|at| cpu_ns(threads[at]) - before[at]);
+        assert!(worked > 10_000_000, "{worked} ns");
+        assert!(idled < worked / 2, "{idled} of {worked} ns");
+    }
+}
+
+fn a_session_that_the_server_ends_says_why<S: TestServer>() {
+    let [name, end, count] = S::SQL.session;
+    for shared in S::shared() {
+        let [mut victim, mut other] = [(); 2].map(|()| shared.server.connect().unwrap());
+        let name = victim.query_i64(name).unwrap().unwrap().to_string();
+        other.query(&end.replace('?', &name)).unwrap();
+        let count = count.replace('?', &name);
+        eventually("it is gone", || other.query_i64(&count).unwrap() == Some(0));
+        let error = victim.query("select 1").unwrap_err();
+        assert_eq!(error.class, ErrorClass::ConnectionLost);
+        assert!(error.message.contains(S::SQL.ended), "{error}");
+        assert_eq!(
+            class_of(victim.query("select 1")),
+            ErrorClass::ConnectionLost
+        );
+    }
+}
+
+fn keys_ascend_and_the_last_is_known<S: TestServer>() {
+    for shared in S::shared() {
+        let keys = table("keys1", None);
+        let dialect = shared.server.dialect();
+        let mut session = fill(&shared.server, &keys, 5);
+        assert_eq!(session.last_key(&keys).unwrap(), Some(5));
+        let types = [Timestamp, Int4, Text].repeat(3);
+        let several = session.prepare(&dialect.insert(&keys, 3), &types).unwrap();
+        session.start(several);
+        for price in 0..3 {
+            session.timestamp(0);
+            session.int4(price);
+            session.text("");
+        }
+        assert_eq!(session.execute().unwrap().rows, 3);
+        assert_eq!(session.last_key(&keys).unwrap(), Some(8));
+        let mut other = shared.server.connect().unwrap();
+        assert_eq!(other.last_key(&keys).unwrap(), None);
+        other
+            .query("insert into keys1 (dateandtime, price, data) values (now(), 1, '')")
+            .unwrap();
+        let next = Some(S::SQL.next_key);
+        assert_eq!(other.last_key(&keys).unwrap(), next);
+        assert_eq!(session.query_i64(&dialect.min_key(&keys)).unwrap(), Some(1));
+        assert_eq!(session.query_i64(&dialect.max_key(&keys)).unwrap(), next);
+        run(&mut session, &dialect.drop_table(&keys));
+    }
+}
+
+fn statements_of_the_dialect_do_what_they_say<S: TestServer>() {
+    for shared in S::shared() {
+        dialect_does_what_it_says(&shared.server, |session, table| {
+            S::look_at_table(session, table, shared.variant);
+        });
+    }
+}
 
 /// Reads a table `t` of two rows, each the least `a` that there is, the largest `b`, and text in `d`: what a statement
 /// returns is the first column of the first row, where that is an integer.
-pub(crate) fn first_value_is_returned(dialect: &dyn Dialect, session: &mut impl Session) {
+fn first_value_is_returned(dialect: &dyn Dialect, session: &mut impl Session) {
     for (column, value) in [
         ("a", Some(i64::from(i32::MIN))),
         ("b", Some(i64::MAX)),
@@ -41,7 +323,7 @@ pub(crate) fn first_value_is_returned(dialect: &dyn Dialect, session: &mut impl 
 }
 
 /// Runs text between prepared statements: it is sent again when it is executed again, and a mistake in it ends nothing.
-pub(crate) fn text_is_run_as_it_is<E: SqlEngine>(engine: &E) {
+fn text_is_run_as_it_is<E: SqlEngine>(engine: &E) {
     let table = table("texts", None);
     let mut session = fill(engine, &table, 3);
     let below = format!(
@@ -75,7 +357,7 @@ pub(crate) fn text_is_run_as_it_is<E: SqlEngine>(engine: &E) {
 }
 
 /// Makes tables as sysbench does, with a primary key and without, gives rows their keys, and inserts one without.
-pub(crate) fn keys_are_assigned_above_those_given<E: SqlEngine>(engine: &E) {
+fn keys_are_assigned_above_those_given<E: SqlEngine>(engine: &E) {
     let dialect = engine.dialect();
     let mut session = engine.connect().unwrap();
     for primary in [true, false] {
@@ -125,47 +407,8 @@ pub(crate) fn keys_are_assigned_above_those_given<E: SqlEngine>(engine: &E) {
     }
 }
 
-/// Interrupts `sleep`; `sleepers` counts the other sessions that sleep: of one that has only begun its statement a server
-/// may miss the interrupt.
-pub(crate) fn interrupt_ends_a_statement<E: SqlEngine>(engine: &E, sleep: &str, sleepers: &str) {
-    let (mut session, mut other) = (engine.connect().unwrap(), engine.connect().unwrap());
-    let interrupt = session.interrupt().unwrap();
-    let sleep = session.prepare(sleep, &[]).unwrap();
-    let mut sleepers = || other.query_i64(sleepers).unwrap().unwrap();
-    std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| {
-            session.start(sleep);
-            session.execute()
-        });
-        eventually("the statement runs", || sleepers() == 1);
-        interrupt();
-        assert_eq!(class_of(waiting.join().unwrap()), ErrorClass::Interrupted);
-    });
-    eventually("the server has ended it", || sleepers() == 0);
-    assert!(class_of(session.query("select 1")).ends_session());
-}
-
-/// Has a session do `work`, which takes tens of milliseconds, and looks for them in the CPU time of its thread.
-pub(crate) fn a_server_thread_does_the_work<E: SqlEngine>(engine: &E, work: &str) {
-    let (mut session, mut idle) = (engine.connect().unwrap(), engine.connect().unwrap());
-    let cpu_ns = |tid: u32| -> u64 {
-        let schedstat = fs_err::read_to_string(format!("/proc/{tid}/schedstat")).unwrap();
-        let first = schedstat.split_ascii_whitespace().next();
-        first.unwrap().parse().unwrap()
-    };
-    let threads = [&mut session, &mut idle].map(|it| it.server_thread().unwrap());
-    let before = threads.map(cpu_ns);
-    session.query(work).unwrap();
-    let [worked, idled] = [0, 1].map(|at| cpu_ns(threads[at]) - before[at]);
-    assert!(worked > 10_000_000, "{worked} ns");
-    assert!(idled < worked / 2, "{idled} of {worked} ns");
-}
-
 /// Runs what the dialect writes, on a table with partitions and one without; `look` is given each before it goes.
-pub(crate) fn dialect_does_what_it_says<E: SqlEngine>(
-    engine: &E,
-    look: impl Fn(&mut E::Session, &str),
-) {
+fn dialect_does_what_it_says<E: SqlEngine>(engine: &E, look: impl Fn(&mut E::Session, &str)) {
     let dialect = engine.dialect();
     for (name, partitions) in [
         ("work1", None),
@@ -245,7 +488,7 @@ pub(crate) fn dialect_does_what_it_says<E: SqlEngine>(
 }
 
 /// Counts by way of indexes that somebody else made, with names of their own, and where there are none.
-pub(crate) fn indexes_are_known_by_their_columns(engine: &impl SqlEngine) {
+fn indexes_are_known_by_their_columns(engine: &impl SqlEngine) {
     let bare = table("bare1", None);
     let mut session = fill(engine, &bare, 3);
     let facts = |engine: &_| SqlEngine::inspect(engine, &bare, true).unwrap();

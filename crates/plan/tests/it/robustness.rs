@@ -25,25 +25,52 @@ fn survive(text: &str, sets: &[String], is_shown: bool) {
     }
 }
 
-#[test]
-fn a_plan_cut_off_anywhere_does_no_harm() {
-    for case in cases("ok").iter().chain(&cases("bad")) {
-        for end in (0..case.text.len()).filter(|&end| case.text.is_char_boundary(end)) {
+/// How many bytes a change of a plan is from the next, where not every byte is changed.
+const APART: usize = 23;
+
+/// Cuts every plan off at places so far apart.
+fn cut_off(apart: usize) {
+    for (number, case) in cases("ok").iter().chain(&cases("bad")).enumerate() {
+        let ends = (number % apart..case.text.len()).step_by(apart);
+        for end in ends.filter(|&end| case.text.is_char_boundary(end)) {
             survive(&case.text[..end], &case.sets, end % 7 == 0);
         }
     }
 }
 
-#[test]
-fn a_plan_with_any_byte_changed_does_no_harm() {
+/// Changes one byte of every plan, at places so far apart.
+fn change(apart: usize) {
     const OTHERS: [&str; 12] = ["", "\"", "[", "]", "=", "\n", ".", "'", "{", "é", "\0", "-"];
-    for case in cases("ok").iter().chain(&cases("bad")) {
-        for (count, (at, c)) in case.text.char_indices().enumerate() {
+    for (number, case) in cases("ok").iter().chain(&cases("bad")).enumerate() {
+        let places = case.text.char_indices().enumerate();
+        for (count, (at, c)) in places.skip(number % apart).step_by(apart) {
             let mut text = case.text.clone();
             text.replace_range(at..at + c.len_utf8(), OTHERS[count % OTHERS.len()]);
             survive(&text, &case.sets, count % 11 == 0);
         }
     }
+}
+
+#[test]
+fn a_plan_cut_off_somewhere_does_no_harm() {
+    cut_off(APART);
+}
+
+#[test]
+#[ignore = "some places are enough most of the time"]
+fn a_plan_cut_off_anywhere_does_no_harm() {
+    cut_off(1);
+}
+
+#[test]
+fn a_plan_with_some_byte_changed_does_no_harm() {
+    change(APART);
+}
+
+#[test]
+#[ignore = "some bytes are enough most of the time"]
+fn a_plan_with_any_byte_changed_does_no_harm() {
+    change(1);
 }
 
 #[test]

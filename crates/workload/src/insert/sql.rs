@@ -1,8 +1,8 @@
 //! The Insert Benchmark on an engine that speaks SQL: prepared statements.
 
 use engine::{
-    BulkLoad, Dialect, Error, IndexStatements, Interrupt, Outcome, ParamType, RangeScan, Session,
-    SqlEngine, Statement, Table,
+    BulkLoad, Dialect, Error, Interrupt, Outcome, ParamType, RangeScan, Session, SqlEngine,
+    Statement, Table,
 };
 use plan::Checks;
 
@@ -102,12 +102,7 @@ impl<E: SqlEngine> Open for Sql<'_, E> {
             endings.extend(bulk.end.iter().map(|&sql| sql.to_owned()));
         }
         if let Purpose::Index { creates: true } = purpose {
-            let way = match insert.plan.index_statements {
-                plan::IndexStatements::Usual => IndexStatements::Usual,
-                plan::IndexStatements::One => IndexStatements::One,
-                plan::IndexStatements::Each => IndexStatements::Each,
-            };
-            endings = dialect.create_indexes(table, way);
+            endings = dialect.create_indexes(table, insert.plan.index_statements);
         }
         Ok(SqlConnection {
             session,

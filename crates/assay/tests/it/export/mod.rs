@@ -11,9 +11,9 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use crate::not_here;
 use crate::place::{Ended, NULL, Place, entries, workload};
 use crate::show_json::Shown;
-use crate::{not_here, share_the_machine};
 use recorded::{BASE, LONGEST_NS, OTHER, REASON, SECONDS, queries_per_second};
 
 /// The tool that a variable names; otherwise the test that asks has been called skipped.
@@ -147,7 +147,6 @@ fn lines_of(exported: &Exported, tool: &Path, name: &str, options: &[&str]) -> V
 
 #[test]
 fn a_table_of_steps_is_what_show_says_with_units_and_reasons() {
-    let _machine = share_the_machine();
     let Some(tool) = tool_or_test_is_skipped("duckdb", "ASSAY_TEST_DUCKDB") else {
         return;
     };
@@ -193,7 +192,6 @@ fn a_table_of_steps_is_what_show_says_with_units_and_reasons() {
 
 #[test]
 fn a_table_of_seconds_has_every_second_and_whether_it_counts() {
-    let _machine = share_the_machine();
     let Some(tool) = tool_or_test_is_skipped("duckdb", "ASSAY_TEST_DUCKDB") else {
         return;
     };
@@ -237,7 +235,6 @@ fn a_table_of_seconds_has_every_second_and_whether_it_counts() {
 
 #[test]
 fn benchstat_compares_the_targets_and_never_sees_what_is_invalid() {
-    let _machine = share_the_machine();
     let Some(benchstat) = tool_or_test_is_skipped("benchstat", "ASSAY_TEST_BENCHSTAT") else {
         return;
     };
@@ -347,7 +344,6 @@ fn processed(jar: &Path, log: &Path, options: &[&str]) -> String {
 
 #[test]
 fn hdrhistogram_reads_the_latencies_of_each_cell() {
-    let _machine = share_the_machine();
     let Some(jar) = tool_or_test_is_skipped("hdrhistogram", "ASSAY_TEST_HDRHISTOGRAM") else {
         return;
     };
@@ -385,12 +381,11 @@ fn hdrhistogram_reads_the_latencies_of_each_cell() {
 /// What a real run wrote, all seconds together.
 #[test]
 fn a_real_run_comes_out_whole() {
-    let _machine = share_the_machine();
     let Some(jar) = tool_or_test_is_skipped("hdrhistogram", "ASSAY_TEST_HDRHISTOGRAM") else {
         return;
     };
     let place = Place::new();
-    let plan = workload(1_000, 500, 2, "steps = [\"l.i0\", \"l.x\", \"qr100\"]") + NULL;
+    let plan = workload(1_000, 500, "2s", "steps = [\"l.i0\", \"l.x\", \"qr100\"]") + NULL;
     let run = place.run(&plan, &["--quiet"]).run_directory();
     let run = run.to_str().unwrap();
     place

@@ -6,7 +6,8 @@ use engine::{Engine, ErrorClass, Needs, Session, SetupError, SqlEngine};
 use words::Secret;
 
 use super::{Place, installed, is_mariadb};
-use crate::place::on_a_port;
+use crate::guard::eventually;
+use crate::server::on_a_port;
 use crate::tables::class_of;
 
 /// The ways to log in that this server has, and the SQL that makes an account for each.
@@ -124,6 +125,10 @@ fn what_keeps_a_run_from_a_server_is_found() {
         panic!("{}", mysql.address());
     };
     let found = |user: &str, connections: u32, makes_tables: bool| {
+        let others = "select count(*) from information_schema.processlist where user = 'weak'";
+        eventually("its sessions have ended", || {
+            mysql.connect().unwrap().query_i64(others).unwrap() == Some(0)
+        });
         let url = format!("mysql://{user}@localhost/ib?socket={}", socket.display());
         let needs = Needs {
             connections,

@@ -6,30 +6,27 @@
 //! for build in /opt/mysql-* /opt/mariadb-*; do ASSAY_TEST_MYSQL=$build cargo test -p engine mysql; done
 //! ```
 
-mod conformance;
 mod life;
 mod login;
+mod statements;
 mod upkeep;
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
 
-use engine::SetupError;
-use engine::StartOptions;
-use engine::mysql::{Flavor, Installation, Mysql, locate};
+use engine::mysql::{Flavor, Host, Installation, Mysql, MysqlSession, StorageEngine, locate};
+use engine::{Engine, Session, SetupError, StartOptions};
 
-use crate::place::{Startable, is_required, is_there};
-
-/// Names the build that is tested.
-const VARIABLE: &str = "ASSAY_TEST_MYSQL";
+use crate::server::{Life, Shared, Sql, TestServer, is_required, is_there};
 
 /// The build that is tested.
 pub(crate) fn build() -> String {
-    std::env::var(VARIABLE).unwrap_or_else(|_| "distribution".into())
+    Mysql::build()
 }
 
 /// The build, if it is here; says so aloud when it is not.
 pub(crate) fn installed() -> Option<Installation> {
-    is_there(locate(&build()), VARIABLE, "mysql")
+    is_there(locate(&build()), Mysql::VARIABLE, Mysql::NAME)
 }
 
 pub(crate) fn is_mariadb() -> bool {
@@ -61,14 +58,87 @@ pub(crate) fn storage_engines() -> Vec<&'static str> {
 }
 
 /// Where a test's server keeps its files.
-pub(crate) type Place = crate::place::Place<Mysql>;
+pub(crate) type Place = crate::server::Place<Mysql>;
 
-impl Startable for Mysql {
-    const CONFIG: &str =
-        "innodb_buffer_pool_size = 32M\ninnodb_flush_log_at_trx_commit = 0\nsync_binlog = 0\n";
+/// A `mysqld` that has a version, and nothing else.
+const FAKE: &str = "case \"$*\" in *--version*) \
+    echo 'mysqld  Ver 8.0.36 for Linux on x86_64 (x)';; \
+    *) echo 'say so' >&2; exit 1;; esac";
 
-    fn build() -> String {
-        build()
+impl TestServer for Mysql {
+    const NAME: &str = "mysql";
+    const VARIABLE: &str = "ASSAY_TEST_MYSQL";
+    const CONFIG: &str = "innodb_buffer_pool_size = 32M\ninnodb_flush_log_at_trx_commit = 0\nsync_binlog = 0\n\
+                          max_allowed_packet = 64M\n";
+    const SQL: Sql = Sql {
+        temporary: |columns| format!("create temporary table t ({columns}) engine=memory"),
+        types: [
+            "int",
+            "bigint",
+            "datetime(6)",
+            "varchar(99) character set utf8mb4",
+        ],
+        whole_second: ".000000",
+        // More than a packet holds, exactly as much, and a little.
+        large: &[20_000_000, 0xff_ff_ff, 0xff_ff_ff - 30, 3_000_000, 5],
+        codes: ["1064", "1146"],
+        duplicate: "'1'",
+        sleep: [
+            "select sleep(1000) /* to be interrupted */",
+            "select count(*) from information_schema.processlist \
+             where state = 'User sleep' and info like '%to be interrupted%'",
+        ],
+        work: [
+            "select benchmark(300000, md5('a'))",
+            "select benchmark(1000000000000, md5('x'))",
+        ],
+        session: [
+            "select connection_id()",
+            "kill ?",
+            "select count(*) from information_schema.processlist where id = ?",
+        ],
+        is_active: "command = 'Query'",
+        ended: "",
+        next_key: 9,
+    };
+    const LIFE: Life = Life {
+        set: &[("port", "6543"), ("sort_buffer_size", "1M")],
+        config: "sort_buffer_size=1M",
+        notes: &["port"],
+        last_words: "shutdown complete",
+        file: "ibdata1",
+        refused: &[
+            ("colour", "red", &["colour", "red"]),
+            (
+                "innodb_flush_method",
+                "many",
+                &["innodb_flush_method", "many"],
+            ),
+            (
+                "default_storage_engine",
+                "nosuch",
+                &["default_storage_engine", "nosuch"],
+            ),
+        ],
+        taken: ("innodb-page-size", "4k"),
+        refused_at_once: &[
+            ("innodb_bufer_pool_size", "32M", "innodb_bufer_pool_size"),
+            ("innodb_buffer_pool_size", "lots", "innodb_buffer_pool_size"),
+            ("colour", "red", "colour"),
+        ],
+        old: (
+            &[(
+                "mysqld",
+                "echo 'mysqld  Ver 5.1.73 for Linux on x86_64 (x)'",
+            )],
+            "MySQL 5.1.73",
+        ),
+        broken: &[("mysqld", FAKE)],
+        nowhere: "mysql://me:secret@localhost/ib?socket=/nowhere",
+    };
+
+    fn find(build: &str) -> Result<(), SetupError> {
+        locate(build).map(drop)
     }
 
     fn start(options: &StartOptions<'_>) -> Result<Self, SetupError> {
@@ -78,38 +148,58 @@ impl Startable for Mysql {
     fn try_config(options: &StartOptions<'_>) -> Result<(), SetupError> {
         Mysql::try_config(options)
     }
+
+    fn attach(url: &str) -> Result<Self, SetupError> {
+        Mysql::attach(url)
+    }
+
+    fn variants() -> Vec<&'static str> {
+        storage_engines()
+    }
+
+    fn options_of(variant: &'static str) -> Vec<(&'static str, &'static str)> {
+        vec![("default_storage_engine", variant)]
+    }
+
+    fn pool() -> &'static [Mutex<Weak<Shared<Self>>>] {
+        static POOL: [Mutex<Weak<Shared<Mysql>>>; 2] =
+            [Mutex::new(Weak::new()), Mutex::new(Weak::new())];
+        &POOL
+    }
+
+    fn socket(&self) -> PathBuf {
+        match &self.address().host {
+            Host::Unix(socket) => socket.clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn look_at_start(&self, variant: &str) {
+        assert_eq!(*self.storage_engine(), StorageEngine::named(variant));
+        let storage = self.storage();
+        assert!(storage.data[0].join("ib").is_dir(), "{storage:?}");
+        assert!(!storage.logs.is_empty(), "{storage:?}");
+    }
+
+    fn look_at_table(session: &mut MysqlSession, table: &str, variant: &str) {
+        let engine = session.query(&format!(
+            "select engine from information_schema.tables where table_schema = database() and table_name = '{table}'"
+        ));
+        let engine = engine.unwrap()[0][0].clone().unwrap();
+        assert!(engine.eq_ignore_ascii_case(variant), "{engine}");
+    }
+
+    fn wait_for_locks(session: &mut MysqlSession, is_short: bool) {
+        let seconds = if is_short { 1 } else { 20 };
+        for variable in ["innodb_lock_wait_timeout", "rocksdb_lock_wait_timeout"] {
+            // The other's is not there without it.
+            let _ = session.query(&format!("set session {variable} = {seconds}"));
+        }
+        let _ = session.query("set session rocksdb_deadlock_detect = 1");
+    }
 }
 
-/// A server that tests share while one of them is running.
-pub(crate) struct Shared {
-    pub(crate) mysql: Mysql,
-    pub(crate) storage_engine: &'static str,
-    _place: Place,
-}
-
-/// The shared servers, one for each storage engine that the build has; none when no server is here.
-pub(crate) fn shared() -> Vec<Arc<Shared>> {
-    static SHARED: [Mutex<Weak<Shared>>; 2] = [Mutex::new(Weak::new()), Mutex::new(Weak::new())];
-    let start = |(storage_engine, known): (&'static str, &Mutex<Weak<Shared>>)| {
-        let mut known = known
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        known.upgrade().unwrap_or_else(|| {
-            let place = Place::new();
-            let shared = Arc::new(Shared {
-                mysql: place
-                    .start(&[("default_storage_engine", storage_engine)])
-                    .unwrap(),
-                storage_engine,
-                _place: place,
-            });
-            *known = Arc::downgrade(&shared);
-            shared
-        })
-    };
-    storage_engines()
-        .into_iter()
-        .zip(&SHARED)
-        .map(start)
-        .collect()
+/// The servers that tests share, one for each storage engine that the build has.
+pub(crate) fn shared() -> Vec<Arc<Shared<Mysql>>> {
+    Mysql::shared()
 }

@@ -6,15 +6,15 @@ use std::time::Duration;
 use engine::{Engine, Partitions, Session, SettleLimits, SqlEngine};
 
 use super::{Place, installed, is_mariadb, shared, storage_engines};
-use crate::place::GO_ON;
+use crate::server::GO_ON;
 use crate::tables::{fill, insert, run, table, value};
 
 #[test]
 fn counters_grow_with_the_work() {
-    for server in shared() {
+    for shared in shared() {
         let counted = table("count1", None);
-        let mut observer = server
-            .mysql
+        let mut observer = shared
+            .server
             .observer(std::slice::from_ref(&counted))
             .unwrap();
         let before = observer.counters().unwrap();
@@ -24,11 +24,11 @@ fn counters_grow_with_the_work() {
                 .any(|counter| counter.name.ends_with("count1")),
             "no table, no counters"
         );
-        let mut session = fill(&server.mysql, &counted, 200);
+        let mut session = fill(&shared.server, &counted, 200);
         run(
             &mut session,
-            &server
-                .mysql
+            &shared
+                .server
                 .dialect()
                 .create_indexes(&counted, engine::IndexStatements::Usual),
         );
@@ -37,7 +37,7 @@ fn counters_grow_with_the_work() {
             .unwrap();
         // Sizes are as old as the statistics.
         session.query("analyze table count1").unwrap();
-        if server.storage_engine == "rocksdb" {
+        if shared.variant == "rocksdb" {
             // A level that never had a file is none.
             session
                 .query("set global rocksdb_force_flush_memtable_now = 1")
@@ -47,7 +47,7 @@ fn counters_grow_with_the_work() {
         let grown = |name: &str| value(&after, name) - value(&before, name);
         assert!(grown("handler_commit_count") >= 200.0);
         assert!(grown("com_delete_count") >= 1.0);
-        if server.storage_engine == "rocksdb" {
+        if shared.variant == "rocksdb" {
             assert!(grown("rocksdb_wal_bytes") > 1000.0);
             assert!(grown("rocksdb_row_inserted_count") >= 200.0);
             assert!(grown("rocksdb_row_deleted_count") >= 50.0);
@@ -91,7 +91,7 @@ fn counters_grow_with_the_work() {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), after.len(), "a counter appears twice");
-        run(&mut session, &server.mysql.dialect().drop_table(&counted));
+        run(&mut session, &shared.server.dialect().drop_table(&counted));
     }
 }
 
@@ -288,16 +288,16 @@ fn purge_is_over_when_nothing_is_left_to_purge() {
 
 #[test]
 fn settling_ends_at_a_stop_and_at_its_limit() {
-    for server in shared() {
+    for shared in shared() {
         let locked = table("settle3", None);
-        let mut session = fill(&server.mysql, &locked, 10);
+        let mut session = fill(&shared.server, &locked, 10);
         let stop = AtomicBool::new(true);
         let limits = SettleLimits {
             at_least: Duration::from_secs(600),
             at_most: Duration::from_secs(600),
         };
         let tables = std::slice::from_ref(&locked);
-        let settled = server.mysql.settle(tables, limits, &stop).unwrap();
+        let settled = shared.server.settle(tables, limits, &stop).unwrap();
         assert_eq!(settled.actions, []);
         let said = settled.unfinished.join("; ");
         assert!(
@@ -308,7 +308,7 @@ fn settling_ends_at_a_stop_and_at_its_limit() {
             at_least: Duration::ZERO,
             at_most: Duration::ZERO,
         };
-        let settled = server.mysql.settle(tables, limits, &GO_ON).unwrap();
+        let settled = shared.server.settle(tables, limits, &GO_ON).unwrap();
         assert_eq!(settled.actions, []);
         let said = settled.unfinished.join("; ");
         assert!(
@@ -321,26 +321,26 @@ fn settling_ends_at_a_stop_and_at_its_limit() {
 
 #[test]
 fn effective_settings_are_all_there_by_name() {
-    for server in shared() {
-        let settings = server.mysql.settings().unwrap();
+    for shared in shared() {
+        let settings = shared.server.settings().unwrap();
         assert!(settings.len() > 200 && settings.is_sorted_by(|a, b| a.name <= b.name));
         let setting = |name: &str| {
             let found = settings.iter().find(|setting| setting.name == name);
             found.unwrap().value.to_lowercase()
         };
         assert_eq!(setting("innodb_buffer_pool_size"), "33554432");
-        assert_eq!(setting("default_storage_engine"), server.storage_engine);
+        assert_eq!(setting("default_storage_engine"), shared.variant);
         assert_eq!(setting("skip_networking"), "on");
     }
 }
 
 #[test]
 fn a_transaction_held_open_sees_what_was() {
-    for server in shared() {
+    for shared in shared() {
         let held = table("held1", None);
-        let mut writer = fill(&server.mysql, &held, 10);
-        let dialect = server.mysql.dialect();
-        let mut holder = server.mysql.connect().unwrap();
+        let mut writer = fill(&shared.server, &held, 10);
+        let dialect = shared.server.dialect();
+        let mut holder = shared.server.connect().unwrap();
         holder.query(dialect.begin()).unwrap();
         writer.query("delete from held1").unwrap();
         assert_eq!(

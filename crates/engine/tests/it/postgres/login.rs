@@ -12,7 +12,7 @@ use engine::{Engine, ErrorClass, Session, SettleLimits, SetupError, SqlEngine};
 
 use super::{Place, is_installed, major};
 use crate::guard::eventually;
-use crate::place::{GO_ON, on_a_port};
+use crate::server::{GO_ON, on_a_port};
 use crate::tables::{fill, table};
 
 /// Roles by how they log in; all have the password `right`.

@@ -5,27 +5,23 @@
 //! for build in /opt/postgresql-*; do ASSAY_TEST_POSTGRES=$build cargo test -p engine postgres; done
 //! ```
 
-mod conformance;
 mod life;
 mod login;
+mod statements;
 mod upkeep;
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
 
-use engine::Session;
-use engine::SetupError;
-use engine::StartOptions;
-use engine::postgres::{Postgres, PostgresSession, locate};
+use engine::postgres::{Host, Postgres, PostgresSession, locate};
+use engine::{Engine, Session, SetupError, StartOptions};
 
 use crate::guard::{eventually, is_running};
-use crate::place::{Startable, is_there};
-
-/// Names the build that is tested.
-const VARIABLE: &str = "ASSAY_TEST_POSTGRES";
+use crate::server::{Life, Shared, Sql, TestServer};
 
 /// The build that is tested.
 pub(crate) fn build() -> String {
-    std::env::var(VARIABLE).unwrap_or_else(|_| "distribution".into())
+    Postgres::build()
 }
 
 /// The major version of the build that is tested.
@@ -35,17 +31,95 @@ pub(crate) fn major() -> u32 {
 
 /// Whether PostgreSQL is here; says so aloud when it is not.
 pub(crate) fn is_installed() -> bool {
-    is_there(locate(&build()), VARIABLE, "postgres").is_some()
+    Postgres::is_installed()
 }
 
 /// Where a test's server keeps its files.
-pub(crate) type Place = crate::place::Place<Postgres>;
+pub(crate) type Place = crate::server::Place<Postgres>;
 
-impl Startable for Postgres {
+/// A `postgres` of 15.1, and an `initdb` that is not to be had by it.
+const FAKE: &str = "echo 'postgres (PostgreSQL) 15.1'";
+
+impl TestServer for Postgres {
+    const NAME: &str = "postgres";
+    const VARIABLE: &str = "ASSAY_TEST_POSTGRES";
     const CONFIG: &str = "fsync = off\nautovacuum = off\nshared_buffers = 16MB\n";
+    const SQL: Sql = Sql {
+        temporary: |columns| format!("create temp table t ({columns})"),
+        types: ["int", "bigint", "timestamp", "text"],
+        whole_second: "",
+        large: &[3_000_000],
+        codes: ["42601", "42P01"],
+        duplicate: "(a)=(1)",
+        sleep: [
+            "select 1 from pg_sleep(1000) /* to be interrupted */",
+            "select count(*) from pg_stat_activity where wait_event = 'PgSleep' \
+             and query like '%to be interrupted%'",
+        ],
+        work: [
+            "select count(md5(i::text)) from generate_series(1, 100000) i",
+            "select count(*) from generate_series(1, 100000) a, generate_series(1, 100000) b",
+        ],
+        session: [
+            "select pg_backend_pid()",
+            "select pg_terminate_backend(?)",
+            "select count(*) from pg_stat_activity where pid = ?",
+        ],
+        is_active: "state = 'active'",
+        ended: "terminating connection",
+        // Each session draws from its own thousand.
+        next_key: 1001,
+    };
+    const LIFE: Life = Life {
+        set: &[
+            ("port", "6543"),
+            ("listen_addresses", "*"),
+            ("work_mem", "7MB"),
+        ],
+        config: "work_mem = '7MB'",
+        notes: &["listen_addresses", "port"],
+        last_words: "database system is shut down",
+        file: "PG_VERSION",
+        refused: &[
+            ("colour", "red", &["\"colour\""]),
+            ("shared_buffers", "many", &["\"shared_buffers\""]),
+            ("shared_buffers", "900TB", &["shared"]),
+            (
+                "shared_preload_libraries",
+                "no_such_library",
+                &["no_such_library"],
+            ),
+            ("work_mem", "1kB", &["\"work_mem\""]),
+            ("wal_level", "minimal", &["max_wal_senders"]),
+            ("max_connections", "2", &["superuser_reserved_connections"]),
+        ],
+        taken: ("work_mem", "8MB"),
+        refused_at_once: &[
+            (
+                "shared_bufers",
+                "3",
+                "unrecognized configuration parameter \"shared_bufers\"",
+            ),
+            (
+                "shared_buffers",
+                "many",
+                "invalid value for parameter \"shared_buffers\": \"many\"",
+            ),
+            ("work_mem", "1kB", "\"work_mem\""),
+        ],
+        old: (
+            &[
+                ("postgres", "echo 'postgres (PostgreSQL) 9.6.24'"),
+                ("initdb", "exit 1"),
+            ],
+            "9.6.24",
+        ),
+        broken: &[("postgres", FAKE), ("initdb", "echo 'say so' >&2; exit 1")],
+        nowhere: "postgresql://me:secret@/ib?host=/nowhere",
+    };
 
-    fn build() -> String {
-        build()
+    fn find(build: &str) -> Result<(), SetupError> {
+        locate(build).map(drop)
     }
 
     fn start(options: &StartOptions<'_>) -> Result<Self, SetupError> {
@@ -55,6 +129,49 @@ impl Startable for Postgres {
     fn try_config(options: &StartOptions<'_>) -> Result<(), SetupError> {
         Postgres::try_config(options)
     }
+
+    fn attach(url: &str) -> Result<Self, SetupError> {
+        Postgres::attach(url)
+    }
+
+    fn variants() -> Vec<&'static str> {
+        Vec::from_iter(is_installed().then_some("heap"))
+    }
+
+    fn options_of(_variant: &'static str) -> Vec<(&'static str, &'static str)> {
+        Vec::new()
+    }
+
+    fn pool() -> &'static [Mutex<Weak<Shared<Self>>>] {
+        static POOL: [Mutex<Weak<Shared<Postgres>>>; 1] = [Mutex::new(Weak::new())];
+        &POOL
+    }
+
+    fn socket(&self) -> PathBuf {
+        match &self.address().host {
+            Host::Unix(directory) => directory.clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn look_at_start(&self, _variant: &str) {
+        let settings = self.settings().unwrap();
+        let listens = settings.iter().find(|it| it.name == "listen_addresses");
+        assert_eq!(listens.unwrap().value, "");
+        let storage = self.storage();
+        assert!(storage.data[0].join("PG_VERSION").is_file() && storage.logs[0].is_dir());
+    }
+
+    fn wait_for_locks(session: &mut PostgresSession, is_short: bool) {
+        let limit = if is_short { "10ms" } else { "0" };
+        let set = format!("set lock_timeout = '{limit}'; set deadlock_timeout = '20ms'");
+        session.query(&set).unwrap();
+    }
+}
+
+/// The server that tests share; `None` when PostgreSQL is not here.
+pub(crate) fn shared() -> Option<Arc<Shared<Postgres>>> {
+    Postgres::shared().pop()
 }
 
 /// Ends a session, and waits until its backend has gone: what that held back of its statistics is handed on then.
@@ -63,30 +180,4 @@ pub(crate) fn end(mut session: PostgresSession) {
     let pid = u32::try_from(pid.unwrap()).unwrap();
     drop(session);
     eventually("the backend has gone", || !is_running(pid));
-}
-
-/// A server that tests share while one of them is running.
-pub(crate) struct Shared {
-    pub(crate) postgres: Postgres,
-    _place: Place,
-}
-
-/// The shared server; `None` when PostgreSQL is not here.
-pub(crate) fn shared() -> Option<Arc<Shared>> {
-    static SHARED: Mutex<Weak<Shared>> = Mutex::new(Weak::new());
-    if !is_installed() {
-        return None;
-    }
-    let mut known = SHARED
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    Some(known.upgrade().unwrap_or_else(|| {
-        let place = Place::new();
-        let shared = Arc::new(Shared {
-            postgres: place.start(&[]).unwrap(),
-            _place: place,
-        });
-        *known = Arc::downgrade(&shared);
-        shared
-    }))
 }

@@ -8,12 +8,12 @@ use engine::{Counter, Engine, Partitions, Session, SettleLimits, Settled, SqlEng
 
 use super::{Place, end, is_installed, major, shared};
 use crate::guard::eventually;
-use crate::place::GO_ON;
+use crate::server::GO_ON;
 use crate::tables::{fill, run, table, value};
 
 #[test]
 fn counters_grow_with_the_work() {
-    let Some(server) = shared() else { return };
+    let Some(shared) = shared() else { return };
     for (name, partitions) in [
         ("count1", None),
         (
@@ -25,8 +25,8 @@ fn counters_grow_with_the_work() {
         ),
     ] {
         let counted = table(name, partitions);
-        let mut observer = server
-            .postgres
+        let mut observer = shared
+            .server
             .observer(std::slice::from_ref(&counted))
             .unwrap();
         let before = observer.counters().unwrap();
@@ -34,11 +34,11 @@ fn counters_grow_with_the_work() {
             !before.iter().any(|counter| counter.name.ends_with(name)),
             "no table, no counters"
         );
-        let mut session = fill(&server.postgres, &counted, 200);
+        let mut session = fill(&shared.server, &counted, 200);
         run(
             &mut session,
-            &server
-                .postgres
+            &shared
+                .server
                 .dialect()
                 .create_indexes(&counted, engine::IndexStatements::Usual),
         );
@@ -63,11 +63,8 @@ fn counters_grow_with_the_work() {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), after.len(), "a counter appears twice");
-        let mut session = server.postgres.connect().unwrap();
-        run(
-            &mut session,
-            &server.postgres.dialect().drop_table(&counted),
-        );
+        let mut session = shared.server.connect().unwrap();
+        run(&mut session, &shared.server.dialect().drop_table(&counted));
     }
 }
 
@@ -268,8 +265,8 @@ fn every_counter_of_the_version_is_read_and_moves() {
 
 #[test]
 fn times_that_are_not_taken_are_no_counters() {
-    let Some(server) = shared() else { return };
-    let counters = server.postgres.observer(&[]).unwrap().counters().unwrap();
+    let Some(shared) = shared() else { return };
+    let counters = shared.server.observer(&[]).unwrap().counters().unwrap();
     for name in [
         "block_read_ms",
         "block_write_ms",
@@ -350,9 +347,9 @@ fn settling_removes_dead_rows_and_says_what_it_did() {
 
 #[test]
 fn settling_ends_at_a_stop_and_at_its_limit() {
-    let Some(server) = shared() else { return };
+    let Some(shared) = shared() else { return };
     let locked = table("settle3", None);
-    let mut session = fill(&server.postgres, &locked, 10);
+    let mut session = fill(&shared.server, &locked, 10);
     // The vacuum would wait for this lock.
     session
         .query("begin; lock table settle3 in access exclusive mode")
@@ -363,7 +360,7 @@ fn settling_ends_at_a_stop_and_at_its_limit() {
             at_most: Duration::from_secs(seconds),
         };
         let tables = std::slice::from_ref(&locked);
-        server.postgres.settle(tables, limits, &GO_ON).unwrap()
+        shared.server.settle(tables, limits, &GO_ON).unwrap()
     };
     // Where the limit comes before the vacuum has begun there is nothing to cancel.
     let has_begun = |settled: &Settled| settled.actions[0].what.starts_with("VACUUM");
@@ -385,8 +382,8 @@ fn settling_ends_at_a_stop_and_at_its_limit() {
         at_least: Duration::from_secs(600),
         at_most: Duration::from_secs(600),
     };
-    let settled = server
-        .postgres
+    let settled = shared
+        .server
         .settle(std::slice::from_ref(&locked), limits, &stop)
         .unwrap();
     assert_eq!(settled.actions, []);
@@ -399,8 +396,8 @@ fn settling_ends_at_a_stop_and_at_its_limit() {
 
 #[test]
 fn effective_settings_come_with_units_and_sources() {
-    let Some(server) = shared() else { return };
-    let settings = server.postgres.settings().unwrap();
+    let Some(shared) = shared() else { return };
+    let settings = shared.server.settings().unwrap();
     assert!(settings.len() > 200 && settings.is_sorted_by(|a, b| a.name <= b.name));
     let setting = |name: &str| {
         settings

@@ -1,10 +1,13 @@
 //! Chromium without a window, driven over a pipe by its DevTools protocol: no port, no other program, no crate.
 
 use std::io::{BufRead, BufReader, Write};
+use std::ops::{Deref, DerefMut};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -18,22 +21,33 @@ const PATIENCE_IN_PAGE: Duration = Duration::from_secs(120);
 /// Names under which distributions have it.
 const PROGRAMS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// A page of a browser that ends with this value.
+/// The browser of all tests, which have it one after the other.
+static BROWSER: Mutex<Option<Chromium>> = Mutex::new(None);
+
+/// Tests that have the browser or wait for it.
+static WANTED: AtomicUsize = AtomicUsize::new(0);
+
+/// A new page of the browser. Dropping it closes the page, and the last one the browser.
+pub struct Page {
+    browser: MutexGuard<'static, Option<Chromium>>,
+}
+
+/// A browser, and the page of it that is shown.
 pub struct Chromium {
     child: Child,
     requests: ChildStdin,
     messages: Receiver<Value>,
     request_count: u64,
     session: String,
+    target: Value,
     /// What it said without being asked: requests of the network, errors.
     events: Vec<Value>,
     /// Its profile, and in `said` what it says as a program.
     folder: tempfile::TempDir,
 }
 
-/// A browser with an empty page, or none: then the test that asks has been called skipped, or fails where one is
-/// required.
-pub fn chromium_or_test_is_skipped() -> Option<Chromium> {
+/// An empty page, or none: then the test that asks has been called skipped, or fails where a browser is required.
+pub fn page_or_test_is_skipped() -> Option<Page> {
     let answers = |program: &&&str| {
         let mut version = Command::new(program);
         version.arg("--version").stdin(Stdio::null());
@@ -48,7 +62,37 @@ pub fn chromium_or_test_is_skipped() -> Option<Chromium> {
         say_skipped(why);
         return None;
     };
-    Some(Chromium::start(program))
+    WANTED.fetch_add(1, Ordering::Relaxed);
+    let mut browser = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
+    browser
+        .get_or_insert_with(|| Chromium::start(program))
+        .begin_page();
+    Some(Page { browser })
+}
+
+impl Deref for Page {
+    type Target = Chromium;
+
+    fn deref(&self) -> &Chromium {
+        self.browser.as_ref().unwrap()
+    }
+}
+
+impl DerefMut for Page {
+    fn deref_mut(&mut self) -> &mut Chromium {
+        self.browser.as_mut().unwrap()
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        let is_last = WANTED.fetch_sub(1, Ordering::Relaxed) == 1;
+        if is_last || std::thread::panicking() {
+            *self.browser = None;
+        } else {
+            self.end_page();
+        }
+    }
 }
 
 /// Says that the test that calls it does not run: past the capture of a test's output, and in the file that
@@ -115,29 +159,40 @@ impl Chromium {
                 }
             }
         });
-        let mut browser = Self {
+        Self {
             child,
             requests,
             messages,
             request_count: 0,
             session: String::new(),
+            target: Value::Null,
             events: Vec::new(),
             folder,
-        };
-        let target = browser.ask("Target.createTarget", json!({"url": "about:blank"}));
-        let attached = browser.ask(
+        }
+    }
+
+    fn begin_page(&mut self) {
+        let mut created = self.ask("Target.createTarget", json!({"url": "about:blank"}));
+        self.target = created["targetId"].take();
+        let attached = self.ask(
             "Target.attachToTarget",
-            json!({"targetId": target["targetId"], "flatten": true}),
+            json!({"targetId": self.target, "flatten": true}),
         );
-        browser.session = attached["sessionId"].as_str().unwrap().to_string();
+        self.session = attached["sessionId"].as_str().unwrap().to_string();
         for domain in ["Page", "Runtime", "Log", "Network", "Performance"] {
-            browser.ask(&format!("{domain}.enable"), json!({}));
+            self.ask(&format!("{domain}.enable"), json!({}));
         }
         let on = json!({"enabled": true});
-        browser.ask("Page.setLifecycleEventsEnabled", on.clone());
+        self.ask("Page.setLifecycleEventsEnabled", on.clone());
         // Whatever else has the focus: keys and `:focus-within` are of this page.
-        browser.ask("Emulation.setFocusEmulationEnabled", on);
-        browser
+        self.ask("Emulation.setFocusEmulationEnabled", on);
+    }
+
+    fn end_page(&mut self) {
+        self.session.clear();
+        let target = json!({"targetId": self.target});
+        self.ask("Target.closeTarget", target);
+        self.events.clear();
     }
 
     /// Calls a method of the protocol and waits for its answer.

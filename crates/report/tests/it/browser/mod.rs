@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::synthetic::{ALL_STEPS, Size, figures, source};
-use chromium::{Chromium, chromium_or_test_is_skipped};
+use chromium::{Chromium, Page, page_or_test_is_skipped};
 
 /// A load, an index step and queries beside scheduled writes, long enough to zoom.
 const SIZE: Size = Size {
@@ -22,8 +22,8 @@ const SIZE: Size = Size {
 const FIRST: &str = "document.querySelector('#step-l-i0 figure')";
 
 /// A browser that shows a report with its first charts drawn, and the folder of the report.
-fn shown(size: Size) -> Option<(Chromium, TempDir)> {
-    let mut browser = chromium_or_test_is_skipped()?;
+fn shown(size: Size) -> Option<(Page, TempDir)> {
+    let mut browser = page_or_test_is_skipped()?;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("report.html");
     fs_err::write(&file, html(&[source(size)], &figures(size))).unwrap();

@@ -1,4 +1,4 @@
-//! Where a test's server keeps its files, for every kind of server.
+//! SQL servers that tests start: what differs between them, and where they keep their files.
 
 use std::ffi::OsString;
 use std::fs::Metadata;
@@ -7,12 +7,12 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use engine::SetupError;
-use engine::StartOptions;
 use engine::guard::{Ending, Guarded, Spawn};
 use engine::limits::Limits;
+use engine::{ServerEngine, SetupError, StartOptions};
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 
 use crate::guard::{guard_exe, within};
@@ -20,20 +20,158 @@ use crate::script::write_script;
 
 pub(crate) static GO_ON: AtomicBool = AtomicBool::new(false);
 
-/// A kind of server that tests start.
-pub(crate) trait Startable: Sized {
+/// A kind of SQL server that tests start, and what differs between them in words alone.
+pub(crate) trait TestServer: ServerEngine + Sized + 'static {
+    /// As `ASSAY_REQUIRE_ENGINES` and data directories call it.
+    const NAME: &'static str;
+    /// The variable that names the build that is tested.
+    const VARIABLE: &'static str;
     /// What it is configured with. Small, and not durable: what a test waits for is not the disk.
     const CONFIG: &'static str;
+    /// What statements of tests are in its SQL.
+    const SQL: Sql;
+    /// What its life is told by.
+    const LIFE: Life;
 
-    /// The build that is tested.
-    fn build() -> String;
+    /// Whether a build is here.
+    fn find(build: &str) -> Result<(), SetupError>;
 
     /// Starts it.
     fn start(options: &StartOptions<'_>) -> Result<Self, SetupError>;
 
     /// Has the build read its configuration.
     fn try_config(options: &StartOptions<'_>) -> Result<(), SetupError>;
+
+    /// Uses one that runs.
+    fn attach(url: &str) -> Result<Self, SetupError>;
+
+    /// The variants of it that tests run on: the storage engines of the build.
+    fn variants() -> Vec<&'static str>;
+
+    /// The options by which it is of a variant.
+    fn options_of(variant: &'static str) -> Vec<(&'static str, &'static str)>;
+
+    /// The shared servers of all variants that there may be.
+    fn pool() -> &'static [Mutex<Weak<Shared<Self>>>];
+
+    /// The socket that it listens on, or its directory.
+    fn socket(&self) -> PathBuf;
+
+    /// Looks at what is its own after a start.
+    fn look_at_start(&self, variant: &str);
+
+    /// Looks at what is its own of a table.
+    fn look_at_table(_session: &mut Self::Session, _table: &str, _variant: &str) {}
+
+    /// Has a session wait for locks of others for a moment only, or until a deadlock is found.
+    fn wait_for_locks(session: &mut Self::Session, is_short: bool);
+
+    /// The build that is tested.
+    fn build() -> String {
+        std::env::var(Self::VARIABLE).unwrap_or_else(|_| "distribution".into())
+    }
+
+    /// Whether it is here; says so aloud when it is not.
+    fn is_installed() -> bool {
+        is_there(Self::find(&Self::build()), Self::VARIABLE, Self::NAME).is_some()
+    }
+
+    /// The shared servers, one for each variant; none when no server is here.
+    fn shared() -> Vec<Arc<Shared<Self>>> {
+        let start = |(variant, known): (&'static str, &Mutex<Weak<Shared<Self>>>)| {
+            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+            known.upgrade().unwrap_or_else(|| {
+                let place = Place::new();
+                let shared = Arc::new(Shared {
+                    server: place.start(&Self::options_of(variant)).unwrap(),
+                    variant,
+                    _place: place,
+                });
+                *known = Arc::downgrade(&shared);
+                shared
+            })
+        };
+        let variants = Self::variants().into_iter();
+        variants.zip(Self::pool()).map(start).collect()
+    }
 }
+
+/// A server that tests share while one of them is running.
+pub(crate) struct Shared<S> {
+    pub(crate) server: S,
+    pub(crate) variant: &'static str,
+    _place: Place<S>,
+}
+
+/// Statements, and parts of them, that tests of every server need.
+pub(crate) struct Sql {
+    /// Makes a table `t` that goes with the session, of these columns.
+    pub(crate) temporary: fn(&str) -> String,
+    /// An integer, a larger one, a point in time and text.
+    pub(crate) types: [&'static str; 4],
+    /// How a point in time ends that is at a whole second.
+    pub(crate) whole_second: &'static str,
+    /// Lengths of texts that fit no buffer or packet.
+    pub(crate) large: &'static [usize],
+    /// The code of an error of syntax, and that of a table that is not there.
+    pub(crate) codes: [&'static str; 2],
+    /// What a message says of a key that is there.
+    pub(crate) duplicate: &'static str,
+    /// Sleeps for long, and counts the sessions that do.
+    pub(crate) sleep: [&'static str; 2],
+    /// Works for tens of milliseconds, and for hours.
+    pub(crate) work: [&'static str; 2],
+    /// What a session is called, ends one of that name, and counts those.
+    pub(crate) session: [&'static str; 3],
+    /// Of those, the ones that are at a statement.
+    pub(crate) is_active: &'static str,
+    /// What a session is told that was ended.
+    pub(crate) ended: &'static str,
+    /// The key that a second session gives, after a first has given 8.
+    pub(crate) next_key: i64,
+}
+
+/// What goes in and out when a server starts and stops.
+pub(crate) struct Life {
+    /// Options to start with, of which one is found in the text of the configuration so, and these are told in notes.
+    pub(crate) set: &'static [(&'static str, &'static str)],
+    pub(crate) config: &'static str,
+    pub(crate) notes: &'static [&'static str],
+    /// What its log says at its end, in lower case.
+    pub(crate) last_words: &'static str,
+    /// A file that is in every data directory.
+    pub(crate) file: &'static str,
+    /// Options that it refuses when it starts, with what it says: one of these.
+    pub(crate) refused: &'static [(&'static str, &'static str, &'static [&'static str])],
+    /// An option that it takes, and those that it refuses without a start, with what it says.
+    pub(crate) taken: (&'static str, &'static str),
+    pub(crate) refused_at_once: &'static [(&'static str, &'static str, &'static str)],
+    /// Programs of a version that is too old, and which that is.
+    pub(crate) old: (&'static [(&'static str, &'static str)], &'static str),
+    /// Programs that can't make a data directory, but `say so`.
+    pub(crate) broken: &'static [(&'static str, &'static str)],
+    /// The URL of a server that is not there, in `/nowhere`, with a password.
+    pub(crate) nowhere: &'static str,
+}
+
+/// Makes a test for each kind of server of each of these functions.
+macro_rules! on_each_server {
+    ($($test:ident),+ $(,)?) => {
+        mod postgres {
+            $(#[test]
+            fn $test() {
+                super::$test::<engine::postgres::Postgres>();
+            })+
+        }
+        mod mysql {
+            $(#[test]
+            fn $test() {
+                super::$test::<engine::mysql::Mysql>();
+            })+
+        }
+    };
+}
+pub(crate) use on_each_server;
 
 /// A directory that the server's user may enter.
 pub(crate) struct Place<S> {
@@ -42,7 +180,7 @@ pub(crate) struct Place<S> {
     kind: PhantomData<fn() -> S>,
 }
 
-impl<S: Startable> Place<S> {
+impl<S: TestServer> Place<S> {
     pub(crate) fn new() -> Self {
         use std::os::unix::fs::PermissionsExt;
         let directory = tempfile::tempdir().unwrap();

@@ -1,0 +1,82 @@
+//! Means with their errors.
+
+/// A mean with what is known about its error.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Mean {
+    pub centre: f64,
+    /// Its standard error, not zero.
+    pub error: f64,
+    /// Degrees of freedom of that.
+    pub freedom: f64,
+}
+
+impl Mean {
+    /// With an error of at least `floor`.
+    pub fn new(centre: f64, variance: f64, freedom: f64, floor: f64) -> Self {
+        Self {
+            centre,
+            error: variance.sqrt().max(floor),
+            freedom,
+        }
+    }
+
+    /// How many standard errors it is from no change.
+    pub fn t(self) -> f64 {
+        (self.centre / self.error).abs()
+    }
+}
+
+/// A pair of repeats that ran beside each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Pair {
+    pub base: f64,
+    pub value: f64,
+    /// When each was begun, in any unit, from any start.
+    pub base_at: f64,
+    pub at: f64,
+    /// The run and the invocation in which they were.
+    pub block: (usize, u32),
+}
+
+pub(super) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Of a sample; zero with fewer than two values.
+pub(super) fn variance(values: &[f64]) -> f64 {
+    if values.len() < 2 {
+        return 0.0;
+    }
+    let mean = mean(values);
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    squares / (values.len() as f64 - 1.0)
+}
+
+/// The mean of a sample of two values or more, with an error of at least `floor`.
+pub(super) fn mean_of(values: &[f64], floor: f64) -> Mean {
+    let count = values.len() as f64;
+    let variance = variance(values) / count;
+    Mean::new(mean(values), variance, count - 1.0, floor)
+}
+
+/// The difference of two means, with degrees of freedom for unequal variances (Welch 1947), and an error of at least
+/// `floor`.
+pub(super) fn difference_of(base: &[f64], values: &[f64], floor: f64) -> Mean {
+    let part = |sample: &[f64]| variance(sample) / sample.len() as f64;
+    let (of_base, of_values) = (part(base), part(values));
+    let variance = of_base + of_values;
+    let share = |part: f64, sample: &[f64]| part * part / (sample.len() as f64 - 1.0);
+    let freedom = variance * variance / (share(of_base, base) + share(of_values, values));
+    // Without any spread there is nothing to weigh; the smaller sample decides.
+    let least = (base.len().min(values.len()) as f64 - 1.0).max(1.0);
+    Mean::new(
+        mean(values) - mean(base),
+        variance,
+        if freedom.is_finite() {
+            freedom.max(least)
+        } else {
+            least
+        },
+        floor,
+    )
+}
