@@ -31,6 +31,7 @@ pub use figures::*;
 pub use json::{json, missing_json, settings_json};
 pub use latency::{BUCKET_NS_LIMITS, buckets, curve, percentiles};
 pub use metrics::metrics;
+pub use operation::{noun, throughput_unit};
 pub use quality::{
     LISTED_MAX, Moved, Pending, Quality, SHIFT_SECONDS_MIN, STALL_SHARE, SettleAction, Settled,
     Shift, SlaHistory, Stall, WorstResponse,

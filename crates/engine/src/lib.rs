@@ -39,7 +39,7 @@ pub use error::{Error, ErrorClass, SetupError};
 pub use key_order::KeyOrder;
 pub use key_value::{Direction, Durability, KeyFacts, KeyValueSession, Scan, Scanned, View};
 pub use local::log::tail as log_tail;
-pub use local::server::StartOptions;
+pub use local::server::{Server, StartOptions};
 pub use running::{
     Action, Capabilities, Engine, IndexRows, Needs, Observer, Obstacle, ServerEngine, Setting,
     SettleLimits, Settled, SqlEngine, Storage, TableFacts,

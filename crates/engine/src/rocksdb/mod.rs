@@ -328,10 +328,6 @@ impl Engine for RocksDb {
         Ok(settings)
     }
 
-    fn log_tail(&self, lines: usize) -> Vec<String> {
-        crate::log_tail(&self.directory.join(LOG), lines)
-    }
-
     fn log_path(&self) -> Option<PathBuf> {
         Some(self.directory.join(LOG))
     }

@@ -207,10 +207,6 @@ impl Engine for Sqlite {
         version()
     }
 
-    fn process_id(&self) -> Option<u32> {
-        None
-    }
-
     fn storage(&self) -> Storage {
         let mut shm = self.file.clone().into_os_string();
         shm.push("-shm");
@@ -245,18 +241,6 @@ impl Engine for Sqlite {
         });
         settings.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(settings)
-    }
-
-    fn log_tail(&self, _: usize) -> Vec<String> {
-        Vec::new()
-    }
-
-    fn log_path(&self) -> Option<PathBuf> {
-        None
-    }
-
-    fn stop(self) -> Result<(), SetupError> {
-        Ok(())
     }
 }
 

@@ -546,50 +546,13 @@ fn check_order(
     known: &Known,
     secondary_index: &Field<bool>,
 ) {
+    // Otherwise they are there already, in a server that assay does not start, and so are their indexes.
+    if !step::check_load(cx, names, Sort::Load, "tables") {
+        return;
+    }
+    step::check_once(cx, names, Sort::Load, "the tables are loaded");
+    step::check_once(cx, names, Sort::Index, "the indexes are made");
     let steps = &names.value;
-    let order =
-        |place: Place, message: String| Diagnostic::error("plan::step-order", place, message);
-    let load = steps.iter().find(|(step, _)| step.sort == Sort::Load);
-    match load {
-        // They are there already, in a server that assay does not start, and so are their indexes.
-        None => return,
-        Some((load, load_place)) if steps[0].0 != *load => {
-            let (first, place) = &steps[0];
-            cx.report(
-                order(
-                    *place,
-                    format!(
-                        "step {} comes before the tables are loaded",
-                        code(&first.name)
-                    ),
-                )
-                .label("there are no tables yet")
-                .also(*load_place, "makes the tables")
-                .help(format!("begin with {}", code(&load.name))),
-            );
-        }
-        Some(_) => {}
-    }
-    for (sort, done) in [
-        (Sort::Load, "the tables are loaded"),
-        (Sort::Index, "the indexes are made"),
-    ] {
-        let mut those = steps.iter().filter(|(step, _)| step.sort == sort);
-        let Some((_, first)) = those.next() else {
-            continue;
-        };
-        for (step, place) in those {
-            cx.report(
-                order(
-                    *place,
-                    format!("step {} comes when {done} already", code(&step.name)),
-                )
-                .label("can only be done once")
-                .also(*first, "done here")
-                .help("take it out"),
-            );
-        }
-    }
     let index = steps.iter().position(|(step, _)| step.sort == Sort::Index);
     if let Some(at) = index
         && secondary_index.trusted

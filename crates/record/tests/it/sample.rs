@@ -156,7 +156,6 @@ pub fn cell() -> Cell {
             source: Some("default".into()),
         }],
         steps: vec!["l.i1".into()],
-        ..Cell::default()
     }
 }
 
