@@ -28,42 +28,39 @@ pub(crate) fn contradictions(
         reasons.extend(unbalanced(kind, ops));
         let default = OpSeries::default();
         let seconds = series.get(kind).unwrap_or(&default);
-        let mut agree = |what: &str, total: u64, found: u64, place: &str| {
+        let histogram = |time: &str| histograms.get(&format!("{kind}.{time}"));
+        let service = histogram("service").map_or(0, Histogram::len);
+        // Of a kind that nobody does by a schedule there is none.
+        let response = histogram("response").map_or(service, Histogram::len);
+        let sum = |counts: &[u64]| counts.iter().sum();
+        let (intervals, latencies) = ("intervals.parquet", "latency_total.hlog");
+        for (what, total, found, place) in [
+            ("successes", ops.ok, sum(&seconds.ok), intervals.to_owned()),
+            (
+                "failures",
+                ops.failed,
+                sum(&seconds.failed),
+                intervals.to_owned(),
+            ),
+            ("rows", ops.rows, sum(&seconds.rows), intervals.to_owned()),
+            (
+                "successes",
+                ops.ok,
+                service,
+                format!("{latencies} (service time)"),
+            ),
+            (
+                "successes",
+                ops.ok,
+                response,
+                format!("{latencies} (response time)"),
+            ),
+        ] {
             if total != found {
                 reasons.push(format!(
                     "`{kind}`: {total} {what} in step.json, {found} in {place}"
                 ));
             }
-        };
-        agree(
-            "successes",
-            ops.ok,
-            seconds.ok.iter().sum(),
-            "intervals.parquet",
-        );
-        agree(
-            "failures",
-            ops.failed,
-            seconds.failed.iter().sum(),
-            "intervals.parquet",
-        );
-        agree(
-            "rows",
-            ops.rows,
-            seconds.rows.iter().sum(),
-            "intervals.parquet",
-        );
-        let histogram = |time: &str| histograms.get(&format!("{kind}.{time}"));
-        let service = histogram("service").map_or(0, Histogram::len);
-        // Of a kind that nobody does by a schedule there is none.
-        let response = histogram("response").map_or(service, Histogram::len);
-        for (time, counted) in [("service", service), ("response", response)] {
-            agree(
-                "successes",
-                ops.ok,
-                counted,
-                &format!("latency_total.hlog ({time} time)"),
-            );
         }
     }
     for kind in series.keys().filter(|kind| !step.ops.contains_key(*kind)) {

@@ -84,7 +84,7 @@ pub fn percentiles(histogram: Option<&Histogram<u64>>, max_us: f64) -> Percentil
         p99_9: at(0.999),
         p99_99: at(0.9999),
         max: max_us,
-        mean: histogram.mean() / 1e3,
+        mean: (histogram.mean() / 1e3).min(max_us),
     }
 }
 

@@ -2,6 +2,7 @@
 //! the same figures. Every formula, with its source, is in `docs/metrics.md`; that of comparisons in `docs/statistics.md`.
 
 mod compare;
+pub mod compat;
 mod consistency;
 mod explain;
 mod fairness;
@@ -30,6 +31,7 @@ pub use figures::*;
 pub use json::{json, missing_json, settings_json};
 pub use latency::{BUCKET_NS_LIMITS, buckets, curve, percentiles};
 pub use metrics::metrics;
+pub use operation::{noun, throughput_unit};
 pub use quality::{
     LISTED_MAX, Moved, Pending, Quality, SHIFT_SECONDS_MIN, STALL_SHARE, SettleAction, Settled,
     Shift, SlaHistory, Stall, WorstResponse,
@@ -38,8 +40,8 @@ pub use remarks::Remark;
 pub use rows::{each_row, figures, figures_and};
 pub use series::{per_second, rate_exceeded_in};
 pub use settings::{
-    Comparison, Declared, Difference, Fate, Ignored, Mark, OneSided, PlanTarget, RunSettings,
-    Settings, TargetSettings, Varying, declared, declared_differences,
+    Comparison, Difference, Ignored, Mark, OneSided, PlanTarget, RunSettings, Settings,
+    TargetSettings, Varying, declared_differences,
 };
 pub use shade::{Shade, relative, shade_max, shade_share, shade_summary};
 pub use sla::{SLA_SHARE, sla};

@@ -72,3 +72,22 @@ pub(crate) fn role_of(kind: &str) -> &str {
         kind => kind,
     }
 }
+
+/// Returns what one operation of a step is called, as it stands after `per`.
+pub fn noun(kind: StepKind, main_op: Option<&str>) -> &str {
+    match (kind, main_op) {
+        (StepKind::Settle, _) => "step",
+        (StepKind::Index, _) | (StepKind::Load, Some(INSERT) | None) => "row",
+        // Of events their queries are counted.
+        (StepKind::Query, None | Some(EVENT)) => "query",
+        (_, Some(kind)) => kind,
+    }
+}
+
+/// Returns the unit of a step's throughput.
+pub fn throughput_unit(kind: StepKind, main_op: Option<&str>) -> String {
+    match noun(kind, main_op) {
+        "query" => "queries/s".to_owned(),
+        noun => format!("{noun}s/s"),
+    }
+}

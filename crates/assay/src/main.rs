@@ -9,7 +9,6 @@
 
 mod cli;
 mod commands;
-mod harness;
 mod host;
 mod library;
 mod locate;
@@ -19,7 +18,6 @@ mod plan_file;
 mod preflight;
 mod run;
 mod runs;
-mod same;
 mod version;
 
 use std::process::ExitCode;

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use analysis::compat::Incomparable;
+
 use crate::output::print_failure;
 
 /// The exit codes of all commands. Scripts rely on them.
@@ -53,6 +55,12 @@ impl std::fmt::Display for UsageError {
 }
 
 impl std::error::Error for UsageError {}
+
+impl From<Incomparable> for UsageError {
+    fn from(error: Incomparable) -> Self {
+        Self::new(error.to_string(), Some(error.help.into()))
+    }
+}
 
 /// Diagnostics of a plan that are printed already.
 #[derive(Debug)]

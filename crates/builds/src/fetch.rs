@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::Context;
-
 use crate::error::Error;
 use crate::hash;
 use crate::inspect::{self, Place, Version};
 use crate::manifest::{Artifact, FORMAT, Manifest, Program};
-use crate::sources::{debian::Debian, maven::Maven, own_libc, unpack};
-use crate::spec::{Product, Spec};
+use crate::sources::debian::Debian;
+use crate::sources::maven::{Maven, Product};
+use crate::sources::own_libc;
+use crate::spec::Spec;
 use crate::store::{self, Build, Lock, Store};
 
 /// Fetches a build, unless it is there; `say` is told how far it is.
@@ -105,7 +105,7 @@ fn install(
         Spec::Directory { path, .. } => registered(path)?,
         Spec::Release { product, version } => release(
             &store.downloads(),
-            *product,
+            product,
             version,
             &partial.join("root"),
             say,
@@ -181,31 +181,28 @@ fn registered(path: &Path) -> anyhow::Result<Unpacked> {
 /// A version from Maven's repositories.
 fn release(
     downloads: &Path,
-    product: Product,
+    product: &'static Product,
     asked: &str,
     root: &Path,
     say: &dyn Fn(&str),
 ) -> anyhow::Result<Unpacked> {
-    if std::env::consts::ARCH != "x86_64" {
+    let arch = std::env::consts::ARCH;
+    if arch != "x86_64" {
         return Err(Error::new(
             format!(
-                "`{}@{asked}` is for x86-64 only; this machine is {}",
-                product.name(),
-                std::env::consts::ARCH
+                "`{}@{asked}` is for x86-64 only; this machine is {arch}",
+                product.name
             ),
             "fetch it as `debian:SUITE/PACKAGE`, or register a build with `dir:/PATH=NAME`",
         )
         .into());
     }
-    let maven = Maven::new(downloads, product);
-    let fetched = maven.fetch(asked, say)?;
-    let (size_bytes, sha256) = hash::of_file(&fetched.archive)?;
+    let (number, archive) = Maven::new(downloads, product).fetch(asked, say)?;
+    let (size_bytes, sha256) = hash::of_file(&archive)?;
+    let folder = archive.parent().map(Path::to_path_buf);
     say("unpacking");
-    let unpacked = take_apart(product, &fetched.archive, root);
-    if let Err(error) = unpacked {
-        if !is_disk_full(&error)
-            && let Some(folder) = fetched.archive.parent()
-        {
+    if let Err(error) = product.unpack(&number, &archive, root) {
+        if let Some(folder) = folder.filter(|_| !is_disk_full(&error)) {
             // A damaged download is not to be met again.
             let _ = fs_err::remove_dir_all(folder);
         }
@@ -214,23 +211,22 @@ fn release(
     let place = inspect::find(root).ok_or_else(|| {
         Error::new(
             format!(
-                "what was downloaded as {} {} holds no build of it",
-                product.name(),
-                fetched.version
+                "what was downloaded as {} {number} holds no build of it",
+                product.name
             ),
             "try another version",
         )
     })?;
     let mut version = inspect::version(&place, &place.programs[0])?;
-    if matches!(product, Product::Rocksdb | Product::Speedb) {
+    if place.engine == "rocksdb" {
         // A library says nothing of itself without being loaded.
         version = Version {
-            product: product.name(),
-            number: fetched.version.clone(),
-            text: fetched.version.clone(),
+            product: product.name,
+            text: number.clone(),
+            number,
         };
     }
-    let name = fetched.archive.file_name().unwrap_or_default();
+    let name = archive.file_name().unwrap_or_default();
     Ok(Unpacked {
         place,
         version,
@@ -240,41 +236,8 @@ fn release(
             sha256,
         }],
         suffix: String::new(),
-        downloads: fetched.archive.parent().map(Path::to_path_buf),
+        downloads: folder,
     })
-}
-
-/// Takes out of a jar, or another archive, what is the engine's.
-fn take_apart(product: Product, jar: &Path, root: &Path) -> anyhow::Result<()> {
-    match product {
-        Product::Postgres => unpack::tar_in_jar(jar, root, ".txz")?
-            .context("the jar has no archive of PostgreSQL in it"),
-        Product::Mysql if jar.extension().is_some_and(|ending| ending == "zip") => {
-            unpack::jar(jar, root, |name| is_of_server(name).then(|| name.into()))
-        }
-        Product::Mysql => unpack::tar_in_jar(jar, root, "Linux-amd64.tar.gz")?
-            .context("the jar has no archive of MySQL in it"),
-        Product::Mariadb => unpack::jar(jar, root, |name| {
-            // `.../mariadb-11.4.5/linux/bin/mariadbd`
-            let (_, rest) = name
-                .split_once("/linux/")
-                .or_else(|| name.split_once("/linux64/"))?;
-            Some(rest.into())
-        }),
-        Product::Rocksdb | Product::Speedb => unpack::jar(jar, root, |name| {
-            // Others are for other machines and C libraries.
-            (name.starts_with("lib") && name.ends_with("jni-linux64.so")).then(|| name.into())
-        }),
-    }
-}
-
-/// Whether a file of MySQL's whole distribution is the server's: the rest is clients, libraries to link with, and tests.
-fn is_of_server(name: &str) -> bool {
-    let is_part = ["share/", "lib/plugin/", "docs/INFO_"]
-        .iter()
-        .any(|part| name.starts_with(part));
-    let is_debug = name.starts_with("lib/plugin/debug/");
-    (is_part && !is_debug) || ["bin/mysqld", "COPYING", "README"].contains(&name)
 }
 
 /// Packages of Debian, to be run by their own loader.

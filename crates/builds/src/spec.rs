@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::error::Error;
+use crate::sources::maven::Product;
 
 /// A build as it is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,7 +12,7 @@ pub enum Spec {
     /// A version of a product that is packed as a Java artifact.
     Release {
         /// Which product.
-        product: Product,
+        product: &'static Product,
         /// `17`, `17.2`: a version, or the beginning of one.
         version: String,
     },
@@ -29,42 +30,6 @@ pub enum Spec {
         /// The name to be registered by.
         name: Option<String>,
     },
-}
-
-/// What can be fetched by version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Product {
-    /// PostgreSQL
-    Postgres,
-    /// MariaDB
-    Mariadb,
-    /// MySQL
-    Mysql,
-    /// RocksDB, as a library.
-    Rocksdb,
-    /// Speedb, as a library.
-    Speedb,
-}
-
-impl Product {
-    const ALL: [Self; 5] = [
-        Self::Postgres,
-        Self::Mariadb,
-        Self::Mysql,
-        Self::Rocksdb,
-        Self::Speedb,
-    ];
-
-    /// Its name in a spec.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Postgres => "postgres",
-            Self::Mariadb => "mariadb",
-            Self::Mysql => "mysql",
-            Self::Rocksdb => "rocksdb",
-            Self::Speedb => "speedb",
-        }
-    }
 }
 
 const FORMS: &str = "a spec is `postgres@17.2`, `mariadb@11.4.5`, `mysql@8.0`, `rocksdb@9.9.3`, `speedb@2.8.0`, \
@@ -117,10 +82,7 @@ impl Spec {
         let Some((product, version)) = text.split_once('@') else {
             return Err(wrong("it has neither `@` nor a known prefix".into()));
         };
-        let Some(product) = Product::ALL
-            .into_iter()
-            .find(|known| known.name() == product)
-        else {
+        let Some(product) = Product::named(product) else {
             return Err(wrong(format!("`{product}` is not known")));
         };
         let is_version = version.starts_with(|char: char| char.is_ascii_digit())
@@ -140,7 +102,7 @@ impl Spec {
 impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Release { product, version } => write!(f, "{}@{version}", product.name()),
+            Self::Release { product, version } => write!(f, "{}@{version}", product.name),
             Self::Debian { suite, packages } => write!(f, "debian:{suite}/{}", packages.join(",")),
             Self::Directory { path, .. } => write!(f, "dir:{}", path.display()),
         }
@@ -188,7 +150,7 @@ mod tests {
         assert_eq!(
             Spec::parse("postgres@17.2").unwrap(),
             Spec::Release {
-                product: Product::Postgres,
+                product: Product::named("postgres").unwrap(),
                 version: "17.2".into()
             }
         );

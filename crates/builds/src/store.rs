@@ -306,9 +306,17 @@ impl Store {
         }
         if manifest.path.is_relative() {
             let mut list = String::new();
-            open_up(partial)?;
-            for (path, sha256) in hashes(partial)? {
-                list.push_str(&format!("{sha256}  {path}\n"));
+            let mut all = below(partial)?;
+            all.sort_by(|(one, _), (other, _)| one.cmp(other));
+            for (path, metadata) in all {
+                if metadata.is_dir() {
+                    // Whatever the user's own mask: servers run as other users.
+                    fs_err::set_permissions(path, PermissionsExt::from_mode(0o755))?;
+                } else if metadata.is_file() {
+                    let (_, sha256) = hash::of_file(&path)?;
+                    let path = path.strip_prefix(partial)?.display();
+                    list.push_str(&format!("{sha256}  {path}\n"));
+                }
             }
             let path = partial.join(FILES);
             fs_err::write(&path, list)?;
@@ -360,56 +368,25 @@ pub fn taken(name: &str) -> anyhow::Error {
     .into()
 }
 
-/// Every file below `folder`, with its hash, by its path.
-fn hashes(folder: &Path) -> anyhow::Result<BTreeMap<String, String>> {
-    let mut found = BTreeMap::new();
-    let mut left = vec![folder.to_path_buf()];
-    while let Some(next) = left.pop() {
-        for entry in fs_err::read_dir(&next)? {
-            let entry = entry?;
-            let (kind, path) = (entry.file_type()?, entry.path());
-            if kind.is_dir() {
-                left.push(path);
-            } else if kind.is_file() {
-                let name = path.strip_prefix(folder)?.to_string_lossy().into_owned();
-                found.insert(name, hash::of_file(&path)?.1);
-            }
-        }
-    }
-    Ok(found)
+/// Returns the bytes on disk of all files below `folder`.
+fn size_of(folder: &Path) -> u64 {
+    let files = below(folder).unwrap_or_default();
+    let blocks = files.iter().filter(|(_, it)| !it.is_dir());
+    blocks.map(|(_, it)| it.blocks() * 512).sum()
 }
 
-/// Lets every user enter the folders below `folder`.
-fn open_up(folder: &Path) -> anyhow::Result<()> {
+/// Returns all that is below `folder`.
+fn below(folder: &Path) -> std::io::Result<Vec<(PathBuf, std::fs::Metadata)>> {
+    let mut found = Vec::new();
     for entry in fs_err::read_dir(folder)? {
         let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            fs_err::set_permissions(entry.path(), PermissionsExt::from_mode(0o755))?;
-            open_up(&entry.path())?;
+        let (path, metadata) = (entry.path(), entry.metadata()?);
+        if metadata.is_dir() {
+            found.extend(below(&path)?);
         }
+        found.push((path, metadata));
     }
-    Ok(())
-}
-
-fn size_of(folder: &Path) -> u64 {
-    let mut size = 0;
-    let mut left = vec![folder.to_path_buf()];
-    while let Some(next) = left.pop() {
-        let Ok(entries) = fs_err::read_dir(&next) else {
-            continue;
-        };
-        for entry in entries.flatten() {
-            let Ok(metadata) = entry.metadata() else {
-                continue;
-            };
-            if metadata.is_dir() {
-                left.push(entry.path());
-            } else {
-                size += metadata.blocks() * 512;
-            }
-        }
-    }
-    size
+    Ok(found)
 }
 
 #[cfg(test)]

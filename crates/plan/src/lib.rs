@@ -6,26 +6,27 @@
 //! with its origin. Unless the text is not TOML, nothing stops at the first error.
 
 mod builds;
+mod cells;
 mod configs;
 mod diagnostic;
 mod document;
 mod insert;
 mod kinds;
 mod kv;
-mod order;
 mod overrides;
 mod quantity;
 mod reader;
 mod render;
 mod spec;
 mod step;
-mod sysbench;
+pub mod sysbench;
 mod targets;
 mod terms;
 mod tree;
 mod variants;
 mod wording;
 
+pub use cells::{Cell, NotApplicable, Order};
 pub use diagnostic::{Diagnostic, Place, Severity, Span};
 pub use render::render;
 pub use spec::*;

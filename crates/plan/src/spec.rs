@@ -5,8 +5,9 @@ use std::time::Duration;
 pub use words::IndexStatements;
 use words::{Secret, named};
 
+use crate::cells::Order;
 use crate::diagnostic::Place;
-use crate::order;
+use crate::sysbench::Test;
 
 /// Everything that a run needs to know, from one plan file, `--set` and defaults.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,17 +44,6 @@ pub struct Plan {
     pub targets: Vec<Target>,
     /// Every value with its origin, in the order in which `check` shows them.
     pub resolved: Vec<Resolved>,
-}
-
-named! {
-    /// The order in which cells are run.
-    pub enum Order {
-        /// Repeats are the outer loop. In each the targets are in a random order, which the next one mirrors: `ab ba`, or
-        /// `ba ab`. Neither drift nor a rhythm of the machine then favors a target.
-        Interleaved = "interleaved",
-        /// a a b b ...
-        Grouped = "grouped",
-    }
 }
 
 /// One way in which the workload is run.
@@ -437,18 +427,6 @@ pub struct Sysbench {
     pub secondary_index: bool,
     /// Whether `id` is the primary key; otherwise it has a secondary index.
     pub primary_key: bool,
-    /// How random ids and values of `k` are drawn.
-    pub distribution: Distribution,
-    /// Whether statements are prepared, where they don't say themselves.
-    pub prepared: bool,
-    /// How long each test runs before it is measured.
-    pub warmup: Duration,
-    /// The length of each test that reads.
-    pub read_time: Duration,
-    /// The length of each test that writes.
-    pub write_time: Duration,
-    /// Events per second and client; `None`: as fast as they go.
-    pub rate: Option<f64>,
     /// How steps are checked, fail and settle.
     pub terms: Terms,
 }
@@ -512,155 +490,6 @@ pub enum SysbenchStepKind {
         /// Whether it is shown among the results, and not only recorded.
         reported: bool,
     },
-}
-
-/// What one event of a test is.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Test {
-    /// Its name, without arguments and suffix: `read-only`.
-    pub name: String,
-    /// The group that it is shown in.
-    pub group: Group,
-    /// The table that an event works on.
-    pub table: TableChoice,
-    /// Whether the statements stand in a transaction.
-    pub transaction: bool,
-    /// Drawn once per event, in this order.
-    pub parameters: Vec<Parameter>,
-    /// The statements of an event, in their order; at least one. Of those with a weight an event runs one.
-    pub statements: Vec<TestStatement>,
-}
-
-impl Test {
-    /// Queries per event as sysbench counts them: each execution of a statement, `begin` and `commit`. Of statements with
-    /// a weight, as many as one of them has on average.
-    pub fn queries(&self) -> f64 {
-        let (mut queries, mut weighted, mut weights) = (0.0, 0.0, 0.0);
-        for statement in &self.statements {
-            let repeat = f64::from(statement.repeat);
-            match statement.weight.map(f64::from) {
-                None => queries += repeat,
-                Some(weight) => {
-                    (weighted, weights) = (weighted + weight * repeat, weights + weight)
-                }
-            }
-        }
-        if weights > 0.0 {
-            queries += weighted / weights;
-        }
-        queries + if self.transaction { 2.0 } else { 0.0 }
-    }
-}
-
-/// What a test mostly does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Group {
-    /// Reads rows by key.
-    Point,
-    /// Reads ranges of rows, no aggregation.
-    Range1,
-    /// Reads ranges of rows, with aggregation.
-    Range2,
-    /// Writes.
-    Write,
-}
-
-impl Group {
-    /// Its name in plans and records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Point => "point",
-            Self::Range1 => "range-1",
-            Self::Range2 => "range-2",
-            Self::Write => "write",
-        }
-    }
-}
-
-/// The table that an event works on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TableChoice {
-    /// A random one, all alike.
-    Random,
-    /// That of its thread: number `thread` modulo the number of tables.
-    Thread,
-    /// `sbtest1`
-    First,
-}
-
-/// A statement of a test.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TestStatement {
-    /// Its text, with `{table}` and `{parameter}`; `{{` and `}}` are one brace each.
-    pub sql: String,
-    /// How often it is the one statement with a weight that an event runs, relative to the others' weights and above 0;
-    /// `None`: every event runs it.
-    pub weight: Option<u32>,
-    /// How often an event executes it, with new draws each time.
-    pub repeat: u32,
-    /// Whether it is prepared; otherwise it is sent as text.
-    pub prepared: bool,
-    /// The fewest and the most rows that are right for one execution to return or change; `None`: not known.
-    pub rows: Option<(Expression, Expression)>,
-    /// Drawn anew for each execution, in this order.
-    pub parameters: Vec<Parameter>,
-}
-
-/// A parameter of statements.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Parameter {
-    /// Its name, unique within the statement and the test.
-    pub name: String,
-    /// What it is.
-    pub draw: Draw,
-}
-
-/// What a parameter is.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Draw {
-    /// The id of a loaded row, by the step's distribution.
-    Id,
-    /// A value of the column `k`, by the step's distribution.
-    K,
-    /// A value of the column `c`.
-    C,
-    /// A value of the column `pad`.
-    Pad,
-    /// So many ids.
-    Ids(Expression),
-    /// So many values of the column `k`.
-    Ks(Expression),
-    /// From the first on, so many.
-    Consecutive(Expression, Expression),
-    /// From the least to the most, all alike.
-    Uniform(Expression, Expression),
-    /// From the least to the most with an exponent: the least is the most frequent.
-    Zipfian(Expression, Expression, f64),
-    /// Computed.
-    Value(Expression),
-}
-
-/// An integer that is computed. How many a list has is always an [`Expression::Integer`].
-#[derive(Clone, Debug, PartialEq)]
-pub enum Expression {
-    /// A constant.
-    Integer(i64),
-    /// Rows that a table was loaded with.
-    Rows,
-    /// Tables.
-    Tables,
-    /// The number of the client's thread, from 0.
-    Thread,
-    /// A parameter that is defined before and an integer.
-    Parameter(String),
-    /// The sum of two.
-    Sum(Box<Expression>, Box<Expression>),
-    /// The first without the second.
-    Difference(Box<Expression>, Box<Expression>),
-    /// The product of two.
-    Product(Box<Expression>, Box<Expression>),
-    /// The first by the second, rounded towards zero.
-    Quotient(Box<Expression>, Box<Expression>),
 }
 
 named! {
@@ -774,19 +603,6 @@ pub struct Target {
     pub config: usize,
 }
 
-/// One target with one variant of the workload at one number of clients, once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cell {
-    /// Index in the plan's targets.
-    pub target: usize,
-    /// Index in the plan's variants.
-    pub variant: usize,
-    /// Clients.
-    pub clients: u32,
-    /// Which repeat, from 1.
-    pub repeat: u32,
-}
-
 /// One value of the plan, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
@@ -836,65 +652,5 @@ impl Workload {
             ),
             _ => None,
         }
-    }
-}
-
-/// A target with a variant of the workload that its engine can't run: it has no cells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NotApplicable {
-    /// Index in the plan's targets.
-    pub target: usize,
-    /// Index in the plan's variants.
-    pub variant: usize,
-    /// Why.
-    pub why: &'static str,
-}
-
-impl Plan {
-    /// What of the matrix has no cells.
-    pub fn not_applicable(&self) -> Vec<NotApplicable> {
-        let mut pairs = Vec::new();
-        for variant in 0..self.variants.len() {
-            for target in 0..self.targets.len() {
-                let of = |why| NotApplicable {
-                    target,
-                    variant,
-                    why,
-                };
-                pairs.extend(self.why_not_applicable(target, variant).map(of));
-            }
-        }
-        pairs
-    }
-
-    fn why_not_applicable(&self, target: usize, variant: usize) -> Option<&'static str> {
-        let engine = self.builds[self.targets[target].build].engine;
-        self.variants[variant].workload.not_applicable_to(engine)
-    }
-
-    /// Returns the cells in the order in which they are run.
-    pub fn cells(&self) -> Vec<Cell> {
-        let mut cells = Vec::new();
-        for repeat in 1..=self.repeats {
-            for variant in 0..self.variants.len() {
-                for &clients in &self.clients {
-                    let seed = [self.seed, variant as u64, clients.into()];
-                    let round = order::round(self.targets.len(), seed, repeat).into_iter();
-                    let measured =
-                        round.filter(|target| self.why_not_applicable(*target, variant).is_none());
-                    cells.extend(measured.map(|target| Cell {
-                        target,
-                        variant,
-                        clients,
-                        repeat,
-                    }));
-                }
-            }
-        }
-        if self.order == Order::Grouped {
-            let nth = |clients| self.clients.iter().position(|it| *it == clients);
-            cells.sort_by_key(|it| (it.target, it.variant, nth(it.clients), it.repeat));
-        }
-        cells
     }
 }

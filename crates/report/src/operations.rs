@@ -15,23 +15,16 @@ const BOOKKEEPING: [&str; 2] = ["get_min", "get_max"];
 
 /// What is counted as an operation in a step: `row inserted`, `get`.
 pub(crate) fn noun(step: StepHead<'_>) -> &str {
-    match (step.kind, step.main_op) {
-        (StepKind::Settle, _) => "step",
+    match (step.kind, analysis::noun(step.kind, step.main_op)) {
         (StepKind::Index, _) => "row indexed",
-        (StepKind::Load, Some("insert") | None) => "row inserted",
-        // Of events their queries are counted.
-        (StepKind::Query, None | Some("event")) => "query",
-        (_, Some(kind)) => kind,
+        (_, "row") => "row inserted",
+        (_, noun) => noun,
     }
 }
 
 /// The unit of a step's throughput.
 pub(crate) fn unit(step: StepHead<'_>) -> String {
-    match noun(step) {
-        "row inserted" | "row indexed" => "rows/s".to_string(),
-        "query" => "queries/s".to_string(),
-        kind => format!("{kind}s/s"),
-    }
+    analysis::throughput_unit(step.kind, step.main_op)
 }
 
 /// Whether a step is about something else than the rows and queries of the field.

@@ -7,6 +7,7 @@ use record::{CellKey, Status, StepKind};
 use super::mean::Pair;
 use super::metric::{THROUGHPUT, rounding, value};
 use super::{Pairing, Sample};
+use crate::compat::label;
 use crate::{Figures, Row, Unfinished};
 
 /// Where a comparison is made: everything but the target and the metric.
@@ -191,8 +192,9 @@ impl<'a> Samples<'a> {
 
     /// A repeat in words: `pg17.base, repeat 2`.
     fn which(&self, target: &str, run: usize, repeat: u32) -> String {
-        if self.many_runs {
-            format!("{target}, run {}, repeat {repeat}", run + 1)
+        // Where runs are compared a target is called as its run is.
+        if self.many_runs && target != label(run) {
+            format!("{target}, {}, repeat {repeat}", label(run))
         } else {
             format!("{target}, repeat {repeat}")
         }

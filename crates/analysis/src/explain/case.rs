@@ -1,8 +1,9 @@
 //! One compared step: the repeats of both targets, and how a figure differs between them.
 
 use super::difference::TargetDifference;
-use super::words::{self, noun, rate};
+use super::words;
 use crate::compare::Difference;
+use crate::operation::{noun, throughput_unit};
 use crate::quality::mean;
 use crate::{ComparedStep, Figures, Pairing, Row, Sample, Verdict};
 
@@ -204,12 +205,14 @@ impl<'a> Case<'a> {
 
     /// Returns what an operation is called.
     pub(super) fn noun(&self) -> &str {
-        noun(self.side.rows[0])
+        let row = self.side.rows[0];
+        noun(row.kind, row.main_op.as_deref())
     }
 
     /// Returns the unit of its throughput.
     pub(super) fn rate(&self) -> String {
-        rate(self.side.rows[0])
+        let row = self.side.rows[0];
+        throughput_unit(row.kind, row.main_op.as_deref())
     }
 
     /// Returns the figures of both sides, as far as both have them: the engine's and its clients' own first, then those

@@ -1,10 +1,8 @@
 //! Numbers and lists in sentences.
 
 pub(super) use ::words::counted;
-use record::StepKind;
 
 use super::thresholds::NAMED;
-use crate::Row;
 
 /// Formats a number with three significant digits, whole from 100 on, without zeros at its end: `41.2`, `0.02`, `12,345`.
 pub(super) fn figure(value: f64) -> String {
@@ -159,25 +157,6 @@ pub(super) fn distinct<'a>(items: impl IntoIterator<Item = &'a str>) -> Vec<Stri
         }
     }
     seen
-}
-
-/// Returns the name of one operation of a step, as it stands after `per`.
-pub(super) fn noun(row: &Row) -> &str {
-    match (row.kind, row.main_op.as_deref()) {
-        (StepKind::Settle, _) => "step",
-        (StepKind::Index, _) => "row",
-        (StepKind::Load, Some("insert") | None) => "row",
-        (StepKind::Query, None | Some("event")) => "query",
-        (_, Some(kind)) => kind,
-    }
-}
-
-/// The unit of a step's throughput.
-pub(super) fn rate(row: &Row) -> String {
-    match noun(row) {
-        "query" => "queries/s".to_owned(),
-        noun => format!("{noun}s/s"),
-    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,18 @@ const S: i64 = 1_000_000_000;
 
 const NO_COUNTERS: BTreeMap<String, CounterSeries> = BTreeMap::new();
 
+type Metrics = BTreeMap<&'static str, Option<f64>>;
+
+/// The metrics of a step with a server.
+fn of_seconds(step: &Step, host: &HostSeries, ops: &BTreeMap<String, OpSeries>) -> Metrics {
+    metrics(step, host, ops, &NO_COUNTERS, false)
+}
+
+/// Those of one whose operations were not counted second by second.
+fn of_host(step: &Step, host: &HostSeries) -> Metrics {
+    of_seconds(step, host, &BTreeMap::new())
+}
+
 /// Samples at 0, 1, ... seconds; each column begins at some offset, as counters since boot do.
 fn host(columns: &[(&str, bool, &[Option<i64>])]) -> HostSeries {
     let length = columns.first().map_or(0, |column| column.2.len());
@@ -95,13 +107,13 @@ fn longest(kind: &str, us: f64) -> BTreeMap<String, OpSeries> {
     BTreeMap::from([(kind.to_owned(), series)])
 }
 
-fn get(metrics: &BTreeMap<&'static str, Option<f64>>, name: &str) -> Option<f64> {
+fn get(metrics: &Metrics, name: &str) -> Option<f64> {
     // Rounded: what is tested is the formula, not the last bit.
     metrics[name].map(|value| (value * 1e9).round() / 1e9)
 }
 
 #[track_caller]
-fn check(metrics: &BTreeMap<&'static str, Option<f64>>, expected: &[(&str, Option<f64>)]) {
+fn check(metrics: &Metrics, expected: &[(&str, Option<f64>)]) {
     for &(name, value) in expected {
         assert_eq!(get(metrics, name), value, "{name}");
     }
@@ -113,13 +125,7 @@ fn a_load_step_divides_by_rows_inserted() {
         StepKind::Load,
         &[("insert", 100, 5000), ("delete", 100, 4000)],
     );
-    let metrics = metrics(
-        &step,
-        &busy_host(),
-        &longest("insert", 2_500_000.0),
-        &NO_COUNTERS,
-        false,
-    );
+    let metrics = of_seconds(&step, &busy_host(), &longest("insert", 2_500_000.0));
     check(
         &metrics,
         &[
@@ -158,13 +164,7 @@ fn a_query_step_divides_reads_by_queries_and_writes_by_rows_inserted() {
         StepKind::Query,
         &[("insert", 20, 1000), ("query", 2000, 20_000)],
     );
-    let metrics = metrics(
-        &step,
-        &busy_host(),
-        &longest("query", 30_000.0),
-        &NO_COUNTERS,
-        false,
-    );
+    let metrics = of_seconds(&step, &busy_host(), &longest("query", 30_000.0));
     check(
         &metrics,
         &[
@@ -187,13 +187,7 @@ fn an_index_step_divides_by_rows_indexed() {
         &[("insert", 1, 100), ("create_index", 3, 0)],
     );
     step.rows_before = 9900;
-    let metrics = metrics(
-        &step,
-        &busy_host(),
-        &longest("insert", 1_000.0),
-        &NO_COUNTERS,
-        false,
-    );
+    let metrics = of_seconds(&step, &busy_host(), &longest("insert", 1_000.0));
     check(
         &metrics,
         &[
@@ -219,7 +213,7 @@ fn a_step_divides_by_what_it_is_about() {
         ..OpSeries::default()
     };
     let ops = BTreeMap::from([("put".to_owned(), rates)]);
-    let loaded = metrics(&load, &busy_host(), &ops, &NO_COUNTERS, false);
+    let loaded = of_seconds(&load, &busy_host(), &ops);
     check(
         &loaded,
         &[
@@ -243,7 +237,7 @@ fn a_step_divides_by_what_it_is_about() {
         ..OpSeries::default()
     };
     let ops = BTreeMap::from([("multiget".to_owned(), rates)]);
-    let metrics = metrics(&read, &busy_host(), &ops, &NO_COUNTERS, false);
+    let metrics = of_seconds(&read, &busy_host(), &ops);
     check(
         &metrics,
         &[
@@ -277,7 +271,7 @@ fn where_an_event_has_queries_these_are_counted() {
         ..OpSeries::default()
     };
     let ops = BTreeMap::from([("event".to_owned(), rates)]);
-    let of = |step: &Step| metrics(step, &busy_host(), &ops, &NO_COUNTERS, false);
+    let of = |step: &Step| of_seconds(step, &busy_host(), &ops);
     let per_event = of(&events);
     events.queries_per_event = Some(18.0);
     let per_query = of(&events);
@@ -314,13 +308,7 @@ fn where_an_event_has_queries_these_are_counted() {
 
 #[test]
 fn settling_has_rates_of_the_host_and_nothing_per_operation() {
-    let metrics = metrics(
-        &step(StepKind::Settle, &[]),
-        &busy_host(),
-        &BTreeMap::new(),
-        &NO_COUNTERS,
-        false,
-    );
+    let metrics = of_host(&step(StepKind::Settle, &[]), &busy_host());
     check(
         &metrics,
         &[
@@ -339,13 +327,7 @@ fn settling_has_rates_of_the_host_and_nothing_per_operation() {
 #[test]
 fn what_was_not_sampled_is_none_and_never_zero() {
     let step = step(StepKind::Load, &[("insert", 100, 5000)]);
-    let metrics = metrics(
-        &step,
-        &HostSeries::default(),
-        &BTreeMap::new(),
-        &NO_COUNTERS,
-        false,
-    );
+    let metrics = of_host(&step, &HostSeries::default());
     for name in [
         "rps", "wmbps", "rpq", "wpi", "csps", "cpups", "cpupq", "dbgb1", "dbgb2", "rss", "cpu/o",
         "p99",
@@ -377,13 +359,7 @@ fn one_sample_or_a_counter_that_fell_is_no_rate() {
 
 #[test]
 fn no_operations_are_no_cost_per_operation() {
-    let metrics = metrics(
-        &step(StepKind::Query, &[("query", 0, 0)]),
-        &busy_host(),
-        &BTreeMap::new(),
-        &NO_COUNTERS,
-        false,
-    );
+    let metrics = of_host(&step(StepKind::Query, &[("query", 0, 0)]), &busy_host());
     check(
         &metrics,
         &[
@@ -439,7 +415,7 @@ fn what_others_used_is_what_neither_assay_nor_the_server_did() {
 fn the_frequency_is_the_mean_of_the_seconds_that_told_it() {
     let step = step(StepKind::Query, &[("query", 2000, 1)]);
     let of = |host: &HostSeries| {
-        let metrics = metrics(&step, host, &BTreeMap::new(), &NO_COUNTERS, false);
+        let metrics = of_host(&step, host);
         get(&metrics, "cpu_mhz")
     };
     let khz = [Some(3_400_000), None, Some(2_600_000)];
@@ -452,7 +428,7 @@ fn the_frequency_is_the_mean_of_the_seconds_that_told_it() {
 fn scans_tell_rows_per_second_and_deletes_those_that_they_found() {
     let mut step = step(StepKind::Query, &[("event", 5, 2)]);
     step.main_op = Some("event".into());
-    let of = |step: &Step| metrics(step, &busy_host(), &BTreeMap::new(), &NO_COUNTERS, false);
+    let of = |step: &Step| of_host(step, &busy_host());
     check(&of(&step), &[("krows_sec", None), ("rows/event", None)]);
     step.scanned_rows_per_event = Some(30_000_000);
     step.deletes_per_event = Some(1.0);
@@ -526,7 +502,7 @@ fn sizes_are_what_the_engine_states_and_what_the_files_take() {
         ("log_bytes", false, &[Some(1 << 30), Some(1 << 30), None]),
     ]);
     check(
-        &metrics(&step, &sampled, &BTreeMap::new(), &NO_COUNTERS, false),
+        &of_host(&step, &sampled),
         &[("dbgb1", Some(4.0)), ("dbgb2", Some(5.0))],
     );
     step.storage = Some(StorageSize {
@@ -534,12 +510,12 @@ fn sizes_are_what_the_engine_states_and_what_the_files_take() {
         log_bytes: 1 << 29,
     });
     check(
-        &metrics(&step, &sampled, &BTreeMap::new(), &NO_COUNTERS, false),
+        &of_host(&step, &sampled),
         &[("dbgb1", Some(6.0)), ("dbgb2", Some(6.5))],
     );
     step.counters_after = vec![counter("database_bytes", 5.5 * GIB, false)];
     check(
-        &metrics(&step, &sampled, &BTreeMap::new(), &NO_COUNTERS, false),
+        &of_host(&step, &sampled),
         &[("dbgb1", Some(5.5)), ("dbgb2", Some(6.5))],
     );
 }
@@ -558,15 +534,7 @@ fn percentiles_of_rates_are_of_all_clients() {
             series(vec![0; 10], vec![9, 8, 7, 6, 5, 4, 3, 2, 1, 0]),
         ),
     ]);
-    let of = |kind| {
-        metrics(
-            &step(kind, &[]),
-            &HostSeries::default(),
-            &ops,
-            &NO_COUNTERS,
-            false,
-        )
-    };
+    let of = |kind| of_seconds(&step(kind, &[]), &HostSeries::default(), &ops);
     check(
         &of(StepKind::Load),
         &[("p50", Some(500.0)), ("p99", Some(500.0))],
@@ -597,14 +565,8 @@ fn writes() -> Step {
     )
 }
 
-fn upkeep_of(step: &Step) -> BTreeMap<&'static str, Option<f64>> {
-    metrics(
-        step,
-        &HostSeries::default(),
-        &BTreeMap::new(),
-        &NO_COUNTERS,
-        false,
-    )
+fn upkeep_of(step: &Step) -> Metrics {
+    of_host(step, &HostSeries::default())
 }
 
 #[test]
@@ -692,7 +654,7 @@ fn write_amplification_is_of_the_devices_whatever_the_kernel_charges_the_server(
     let device = ("disk_write_bytes", true, &[Some(0), Some(94_000)][..]);
     let server = ("server_write_bytes", true, &[Some(7), Some(9_000_000)][..]);
     let of = |step: &Step, columns: &[(&str, bool, &[Option<i64>])]| {
-        let metrics = metrics(step, &host(columns), &BTreeMap::new(), &NO_COUNTERS, false);
+        let metrics = of_host(step, &host(columns));
         get(&metrics, "write_amplification")
     };
     // Records that don't say how large a row is.

@@ -1,10 +1,10 @@
 //! `assay compare`: which targets are faster or slower than a base, how surely, and why; from run directories alone.
 
-mod by_run;
 mod gate;
 
 use std::path::PathBuf;
 
+use analysis::compat::{self, Recorded};
 use analysis::{CompareOptions, Figures, Series};
 use record::{CellKey, CellRef, Run, RunDir};
 use report::{ComparedRun, Comparison};
@@ -14,12 +14,11 @@ use crate::cli::{CompareArgs, Format};
 use crate::outcome::{Exit, UsageError};
 use crate::output::{json_text, print, style};
 use crate::runs::{exit_of_reading, figures, keep_steps};
-use crate::same;
 
 /// Runs that are compared.
 struct Runs {
     paths: Vec<PathBuf>,
-    records: Vec<Run>,
+    recorded: Vec<Recorded>,
 }
 
 /// Where the figures of a line come from.
@@ -35,29 +34,27 @@ struct Line<'a> {
 pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     let (directories, runs) = open(args)?;
     let notes = match args.by_run {
-        true => same::refuse_no_partners(&directories, &runs.records)?,
-        false => same::refuse_no_repeats(&directories, &runs.records)?,
+        true => compat::check_by_run(&runs.recorded),
+        false => compat::check_repeats(&runs.recorded),
     };
+    let notes = notes.map_err(UsageError::from)?;
     // Of many long steps the seconds take gigabytes, and what they come to is in the rows.
     let (mut figures, _) = figures(&directories, |row| row.series = Series::default())?;
     if !args.steps.is_empty() {
         keep_steps(&mut figures, &args.steps)?;
     }
     let shown = if args.by_run {
-        by_run::tell_apart(&runs.records, &directories, &mut figures)?
+        compat::by_run(&runs.recorded, &mut figures).map_err(UsageError::from)?
     } else {
-        together(&runs.records, args.base.as_deref())?
+        together(&runs.recorded, args.base.as_deref())?
     };
     let mut compared = analysis::compare(&figures, &options(args, &shown.base, &figures));
-    if args.by_run {
-        by_run::say_once(&mut compared);
-    }
     compared.notes.extend(notes);
     let findings = analysis::explain(&figures, &compared);
     let names = runs.paths.iter().map(|path| path.display().to_string());
     let sources: Vec<ComparedRun<'_>> = names
-        .zip(&runs.records)
-        .map(|(name, run)| ComparedRun { name, run })
+        .zip(&runs.recorded)
+        .map(|(name, Recorded { run, .. })| ComparedRun { name, run })
         .collect();
     let comparison = Comparison {
         run: &shown,
@@ -74,32 +71,31 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     };
     print(&text)?;
     if args.gate {
-        let lines = lines(&runs.records, args.by_run);
+        let lines = lines(&runs.recorded, args.by_run);
         return Ok(gate::judge(args, &runs, &figures, &compared, &lines));
     }
     Ok(exit_of_reading(&figures))
 }
 
 fn open(args: &CompareArgs) -> anyhow::Result<(Vec<RunDir>, Runs)> {
-    let mut directories = Vec::new();
-    let mut records = Vec::new();
-    for path in &args.runs {
-        let directory = RunDir::open(path)?;
-        records.push(directory.read_run()?);
-        directories.push(directory);
-    }
+    let opened: Result<Vec<_>, _> = args.runs.iter().map(RunDir::open).collect();
+    let directories = opened?;
     if args.by_run && directories.len() < 2 {
         let help = "give the run that others are compared to first, then these";
         return Err(UsageError::new("`--by-run` takes two runs or more", Some(help.into())).into());
     }
-    let paths = args.runs.clone();
-    Ok((directories, Runs { paths, records }))
+    let runs = Runs {
+        paths: args.runs.clone(),
+        recorded: Recorded::read(&directories)?,
+    };
+    Ok((directories, runs))
 }
 
 /// The targets of all runs, of which those of one name are one, and the base.
-fn together(runs: &[Run], base: Option<&str>) -> anyhow::Result<Run> {
-    let mut shown = runs[0].clone();
-    for target in runs[1..].iter().flat_map(|run| &run.targets) {
+fn together(runs: &[Recorded], base: Option<&str>) -> anyhow::Result<Run> {
+    let runs = || runs.iter().map(|recorded| &recorded.run);
+    let mut shown = runs().next().cloned().unwrap_or_default();
+    for target in runs().flat_map(|run| &run.targets) {
         if shown.targets.iter().all(|known| known.name != target.name) {
             shown.targets.push(target.clone());
         }
@@ -107,7 +103,7 @@ fn together(runs: &[Run], base: Option<&str>) -> anyhow::Result<Run> {
     if let Some(base) = base {
         shown.base = base.to_owned();
     }
-    let cells = || runs.iter().flat_map(|run| &run.cells);
+    let cells = || runs().flat_map(|run| &run.cells);
     let mut names: Vec<&str> = shown.targets.iter().map(|it| it.name.as_str()).collect();
     names.retain(|name| cells().any(|cell| cell.key.target == *name));
     if !names.contains(&shown.base.as_str()) {
@@ -158,12 +154,12 @@ fn options(args: &CompareArgs, base: &str, figures: &Figures) -> CompareOptions 
 }
 
 /// Which cells stand behind which line.
-fn lines(runs: &[Run], by_run: bool) -> Vec<Line<'_>> {
+fn lines(runs: &[Recorded], by_run: bool) -> Vec<Line<'_>> {
     let mut lines = Vec::new();
-    for (run, record) in runs.iter().enumerate() {
-        for cell in &record.cells {
+    for (run, recorded) in runs.iter().enumerate() {
+        for cell in &recorded.run.cells {
             let key = match by_run {
-                true => by_run::key(run, &cell.key),
+                true => compat::key_by_run(run, &cell.key),
                 false => cell.key.clone(),
             };
             lines.push(Line { key, run, cell });

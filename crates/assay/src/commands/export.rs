@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use analysis::Row;
+use analysis::compat::{Recorded, refuse_copies};
 use fs_err::File;
 use record::{RecordError, RunDir, StepReader, StepState};
 use report::{About, ExportedRun, Form, HistogramLog, SecondTable};
@@ -13,7 +14,6 @@ use crate::cli::{ExportArgs, ExportFormat};
 use crate::outcome::{Exit, UsageError};
 use crate::output::{complain, print};
 use crate::runs::PutAside;
-use crate::same;
 
 type Sink = Box<dyn Write + Send>;
 
@@ -71,10 +71,8 @@ impl Asked {
             saw_damage: Cell::new(false),
         };
         // In a table a measurement that stands twice would count twice, and nobody sees it.
-        same::refuse_copies(
-            &asked.directories,
-            asked.runs.iter().map(|exported| &exported.run),
-        )?;
+        let recorded = Recorded::read(&asked.directories)?;
+        refuse_copies(&recorded).map_err(UsageError::from)?;
         asked.check_steps()?;
         Ok(asked)
     }

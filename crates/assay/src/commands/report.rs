@@ -3,15 +3,15 @@
 use std::path::Path;
 
 use analysis::Figures;
+use analysis::compat::{Recorded, check_repeats};
 use anyhow::Context;
 use record::RunDir;
 use report::{CellRecord, Curves, Page, Source};
 
 use crate::cli::ReportArgs;
-use crate::outcome::Exit;
+use crate::outcome::{Exit, UsageError};
 use crate::output::print;
 use crate::runs::{exit_of_reading, figures};
-use crate::same;
 
 /// Writes the HTML report of one or several runs.
 pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
@@ -20,11 +20,8 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
         .iter()
         .map(RunDir::open)
         .collect::<Result<Vec<_>, _>>()?;
-    let runs = directories
-        .iter()
-        .map(RunDir::read_run)
-        .collect::<Result<Vec<_>, _>>()?;
-    let notes = same::refuse_no_repeats(&directories, &runs)?;
+    let runs = Recorded::read(&directories)?;
+    let notes = check_repeats(&runs).map_err(UsageError::from)?;
     let output = match &args.output {
         Some(output) => output.clone(),
         None => directories[0].path().join("report.html"),

@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use analysis::compat::host_differences;
 use analysis::{CompareOptions, Figures};
 use anyhow::Context;
 use load::SystemClock;
@@ -36,7 +37,6 @@ use crate::host::Needs;
 use crate::outcome::{Exit, UsageError, causes_of, report_error};
 use crate::output::{print, style};
 use crate::plan_file::{self, PlanFile};
-use crate::same::host_differences;
 use crate::{locate, preflight};
 use display::{Display, Outlook};
 use matrix::Matrix;
@@ -104,7 +104,7 @@ fn begin(args: &RunArgs) -> anyhow::Result<Exit> {
     for text in preflight::not_applicable(&file.plan, |cell| only.matches(cell)) {
         place.warn("target::not-applicable", text);
     }
-    let mut run = describe(&file, located, cells, started_unix_ns);
+    let mut run = describe(&file, located, cells, started_unix_ns)?;
     run.host = place.host.clone();
     run.warnings.clone_from(&place.warnings);
     run.invocations
@@ -493,9 +493,22 @@ fn describe(
     builds: Vec<record::Build>,
     cells: Vec<CellRef>,
     started_unix_ns: u64,
-) -> Run {
+) -> anyhow::Result<Run> {
     let plan = &file.plan;
-    Run {
+    let targets = plan.targets.iter().map(|target| {
+        let (build, config) = (&plan.builds[target.build], &plan.configs[target.config]);
+        Ok(Target {
+            name: target.name.clone(),
+            build: build.name.clone(),
+            config: config.name.clone(),
+            engine: build.engine.name().into(),
+            set: config.declared(),
+            declared: file.declared(config)?,
+            files: config.files.clone(),
+        })
+    });
+    let targets = targets.collect::<anyhow::Result<_>>()?;
+    Ok(Run {
         assay: crate::version::ASSAY.clone(),
         name: plan.name.clone(),
         started_unix_ns,
@@ -503,18 +516,7 @@ fn describe(
         plan: file.to_record(),
         seed: plan.seed,
         builds,
-        targets: plan
-            .targets
-            .iter()
-            .map(|target| Target {
-                name: target.name.clone(),
-                build: plan.builds[target.build].name.clone(),
-                config: plan.configs[target.config].name.clone(),
-                engine: plan.builds[target.build].engine.name().into(),
-                declared: plan.configs[target.config].declared(),
-                files: plan.configs[target.config].files.clone(),
-            })
-            .collect(),
+        targets,
         base: plan.targets[plan.base].name.clone(),
         cells,
         workloads: plan
@@ -527,7 +529,7 @@ fn describe(
             })
             .collect(),
         ..Run::default()
-    }
+    })
 }
 
 /// Nanoseconds since 1970 UTC.

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use analysis::compat::{Facts, build_differences, differences, told};
 use plan::Plan;
-use record::{Build, CellRef, FactDifference, Invocation, RecordError, Run, RunDir};
+use record::{Build, CellRef, Invocation, RecordError, Run, RunDir};
 
 use super::lock::{self, Lock};
 use super::matrix;
@@ -11,7 +12,6 @@ use super::only::Only;
 use crate::cli::PlanArgs;
 use crate::outcome::UsageError;
 use crate::plan_file::{self, PlanFile};
-use crate::same::build_change;
 
 /// A run that nobody else works at.
 pub struct Opened {
@@ -169,18 +169,17 @@ fn difference(recorded: &record::Plan, text: &str, sets: &[String]) -> Option<St
 /// defaults.
 fn same_plan(recorded: &record::Plan, text: String, sets: Vec<String>) -> anyhow::Result<PlanFile> {
     let file = plan_file::recorded(recorded, text, sets)?;
-    let now = file.to_record().resolved;
-    let was = &recorded.resolved;
-    let value_of = |values: &[record::ResolvedValue], key: &str| {
-        let found = values.iter().find(|value| value.key == key);
-        found.map_or("nothing".into(), |value| format!("`{}`", value.value))
+    let facts = |plan: &record::Plan| -> Facts {
+        let values = plan.resolved.iter();
+        values
+            .map(|value| (value.key.clone(), value.value.clone()))
+            .collect()
     };
-    let mut keys = was.iter().chain(&now).map(|value| value.key.as_str());
-    if let Some(key) = keys.find(|key| value_of(was, key) != value_of(&now, key)) {
+    let differences = differences(&facts(recorded), &facts(&file.to_record()));
+    if !differences.is_empty() {
         let message = format!(
-            "this assay understands the run's plan otherwise: `{key}` was {}, and is {}",
-            value_of(was, key),
-            value_of(&now, key)
+            "this assay understands the run's plan otherwise: {}",
+            told(&differences)
         );
         let help = "go on with it by the assay that began it, or begin a new run";
         return Err(UsageError::new(message, Some(help.into())).into());
@@ -192,10 +191,12 @@ fn same_plan(recorded: &record::Plan, text: String, sets: Vec<String>) -> anyhow
 pub fn refuse_other_builds(recorded: &[Build], found: &[Build]) -> Result<(), UsageError> {
     for build in found {
         let was = recorded.iter().find(|was| was.name == build.name);
-        if let Some(what) = was.and_then(|was| build_change(was, build)) {
+        let differences = was.map_or_else(Vec::new, |was| build_differences(was, build));
+        if !differences.is_empty() {
             let message = format!(
-                "build `{}` is not what it was when the run began: {what}",
-                build.name
+                "build `{}` is not what it was when the run began: {}",
+                build.name,
+                told(&differences)
             );
             let help = "put it back as it was, or begin a new run";
             return Err(UsageError::new(message, Some(help.into())));
@@ -206,13 +207,10 @@ pub fn refuse_other_builds(recorded: &[Build], found: &[Build]) -> Result<(), Us
 
 /// What of the machine has changed since the run began, in words; `last` is the invocation before `invocation`.
 pub fn other_machine(last: Option<&Invocation>, invocation: &Invocation) -> Option<String> {
-    let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".into());
-    let mut parts: Vec<String> = invocation
-        .host_differences
-        .iter()
-        .map(|FactDifference { name, first, now }| {
-            format!("{name} was {}, and is {}", shown(first), shown(now))
-        })
+    let differences = &invocation.host_differences;
+    let mut parts: Vec<String> = (!differences.is_empty())
+        .then(|| told(differences))
+        .into_iter()
         .collect();
     let boot_id = last.and_then(|last| last.boot_id.as_ref());
     if let (Some(before), Some(now)) = (boot_id, &invocation.boot_id)
@@ -225,6 +223,8 @@ pub fn other_machine(last: Option<&Invocation>, invocation: &Invocation) -> Opti
 
 #[cfg(test)]
 mod tests {
+    use record::FactDifference;
+
     use super::*;
 
     const TEXT: &str = "[workload.insert]\n[build.far]\nurl = \"postgres://joe:secret@db/x\"\n";
@@ -373,7 +373,7 @@ mod tests {
             .unwrap();
         value.value = "7".into();
         let text = refusal(&recorded, &given(None, &[]).1);
-        assert!(text.contains("`repeats` was `7`, and is `1`"), "{text}");
+        assert!(text.contains("`repeats` 7 -> 1"), "{text}");
     }
 
     #[test]
@@ -402,17 +402,14 @@ mod tests {
             "it has moved"
         );
         let version = refused(build("17.3", &[file("/opt/a", "1")])).unwrap();
-        assert!(
-            version.contains("its version was 17.2, and is 17.3"),
-            "{version}"
-        );
+        assert!(version.contains("`version` 17.2 -> 17.3"), "{version}");
         let changed = refused(build("17.2", &[file("/opt/a", "2")])).unwrap();
         assert!(
-            changed.contains("build `pg`") && changed.contains("`/opt/a` has changed"),
+            changed.contains("build `pg`") && changed.contains("`/opt/a` 1 -> 2"),
             "{changed}"
         );
         let fewer = refused(build("17.2", &[])).unwrap();
-        assert!(fewer.contains("it had 1 files, and has 0"), "{fewer}");
+        assert!(fewer.contains("`/opt/a` "), "{fewer}");
     }
 
     #[test]
@@ -433,7 +430,7 @@ mod tests {
         assert_eq!(other_machine(Some(&a), &a), None);
         assert_eq!(
             other_machine(Some(&a), &b).as_deref(),
-            Some("cpu_model was unknown, and is Z; it was started again in between")
+            Some("`cpu_model` none -> Z; it was started again in between")
         );
     }
 }

@@ -281,10 +281,7 @@ fn what_can_not_be_compared_is_refused_with_the_way_out() {
     for (args, texts) in [
         (
             &[run.as_str(), &other_work][..],
-            &[
-                "did not do the same work",
-                "initial-rows` was `500` in run 1, and is `600` in run 2",
-            ][..],
+            &["did not do the same work", "initial-rows` 500 -> 600"][..],
         ),
         (
             &[&run, &other_config],
@@ -372,8 +369,8 @@ fn by_run_it_is_said_which_target_has_changed_and_how() {
     assert_eq!(
         changed,
         [
-            "Target `lite.full` is not the same in run 2 as in run 1: its config had `journal_mode = delete`, \
-             `synchronous = extra`, and has `journal_mode = wal`, `synchronous = off`."
+            "Target `lite.full` is not the same in run 2 as in run 1: `journal_mode` delete -> wal, \
+             `synchronous` extra -> off."
         ]
     );
     let findings = json["findings"].as_array().unwrap().iter();

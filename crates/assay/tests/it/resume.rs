@@ -394,7 +394,7 @@ fn what_can_not_be_gone_on_with_is_refused() {
         ),
         (
             |run| run["builds"][0]["version"] = "3.1".into(),
-            &["build `lite` is not what it was when the run began: its version was 3.1, and is 3."],
+            &["build `lite` is not what it was when the run began: `version` 3.1 -> 3."],
         ),
         (
             |run| {
@@ -402,7 +402,7 @@ fn what_can_not_be_gone_on_with_is_refused() {
                 let repeats = values.iter_mut().find(|value| value["key"] == "repeats");
                 repeats.unwrap()["value"] = "9".into();
             },
-            &["this assay understands the run's plan otherwise: `repeats` was `9`, and is `1`"],
+            &["this assay understands the run's plan otherwise: `repeats` 9 -> 1"],
         ),
     ];
     for (change, texts) in changes {
@@ -444,7 +444,7 @@ fn another_assay_and_another_machine_are_warned_of_and_recorded() {
         .expect_code(0)
         .expect_in_stderr(&[
             "warning[resume::other-machine]: the machine of invocation 2 is not what it was when the run began: \
-             kernel_release was 2.0, and is ",
+             `kernel_release` 2.0 -> ",
             "it was started again in between",
             "warning[resume::other-assay]",
             "0.0.7",

@@ -77,9 +77,24 @@ impl Said {
         self.all.lines().find_map(|line| line.strip_prefix(mark))
     }
 
-    /// The failure in words, for reasons that are the same whatever was asked for; `what` was to be done by `client`,
-    /// whose words are in `log`.
+    /// Returns the failure in words; `what` was to be done by `client`, whose words are in `log`.
     pub fn failure(&self, what: &str, client: &str, log: &Path) -> Error {
+        self.failure_or(what, client, log, || {
+            Error::new(
+                format!("{what}: `{client}` failed{}", self.first_complaint()),
+                format!("what `{client}` said is in `{}`", log.display()),
+            )
+        })
+    }
+
+    /// Returns the failure in words, where its reason is the same whatever was asked for; else that of `other`.
+    pub fn failure_or(
+        &self,
+        what: &str,
+        client: &str,
+        log: &Path,
+        other: impl FnOnce() -> Error,
+    ) -> Error {
         let log = log.display();
         match self.reason() {
             Reason::NoNetwork => Error::new(
@@ -96,10 +111,7 @@ impl Said {
                 format!("{what}: what arrived is not what was announced"),
                 format!("try again; what `{client}` said is in `{log}`"),
             ),
-            Reason::Unknown | Reason::Other => Error::new(
-                format!("{what}: `{client}` failed{}", self.first_complaint()),
-                format!("what `{client}` said is in `{log}`"),
-            ),
+            Reason::Unknown | Reason::Other => other(),
         }
     }
 

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::Context;
 
-use super::client::{self, Reason, Said};
+use super::client::{self, Said};
 use super::unpack;
 use crate::error::Error;
 use crate::hash;
@@ -56,30 +56,25 @@ impl<'a> Debian<'a> {
         let said = self.apt(&["update"], &[])?;
         // apt goes on with an old list when the mirror fails it, and says that all is well.
         if !said.success || self.has_no_list()? {
-            return Err(match said.reason() {
-                Reason::NoNetwork | Reason::DiskFull | Reason::Damaged => {
-                    self.failure(&said, &what)
-                }
-                Reason::Unknown | Reason::Other => Error::new(
-                    format!("{what}: this machine's mirror of Debian has no suite `{}`, or it can't be trusted", self.suite),
+            let other = || {
+                Error::new(
+                    format!(
+                        "{what}: this machine's mirror of Debian has no suite `{}`, or it can't be trusted",
+                        self.suite
+                    ),
                     format!(
                         "`sid` and the names of supported releases are there; what `apt-get` said is in `{}`",
                         self.log().display()
                     ),
-                ),
-            }
-            .into());
+                )
+            };
+            return Err(said.failure_or(&what, "apt-get", &self.log(), other).into());
         }
         let said = self.apt(&["install", "--yes", "--print-uris"], packages)?;
         let listed = listed(&said.stdout);
         if !said.success || listed.is_empty() {
-            return Err(match said.reason() {
-                Reason::Unknown | Reason::Other => {
-                    Error::new(format!("{what}: {}", complaint(&said, self.suite)), NAMES)
-                }
-                _ => self.failure(&said, &what),
-            }
-            .into());
+            let other = || Error::new(format!("{what}: {}", complaint(&said, self.suite)), NAMES);
+            return Err(said.failure_or(&what, "apt-get", &self.log(), other).into());
         }
         let total: u64 = listed.iter().map(|package| package.size_bytes).sum();
         say(&format!(
@@ -89,7 +84,7 @@ impl<'a> Debian<'a> {
         ));
         let said = self.apt(&["install", "--yes", "--download-only"], packages)?;
         if !said.success {
-            return Err(self.failure(&said, &what).into());
+            return Err(said.failure(&what, "apt-get", &self.log()).into());
         }
         let artifacts = listed
             .into_iter()
@@ -133,10 +128,6 @@ impl<'a> Debian<'a> {
             }
         }
         Ok(())
-    }
-
-    fn failure(&self, said: &Said, what: &str) -> Error {
-        said.failure(what, "apt-get", &self.log())
     }
 
     fn log(&self) -> PathBuf {

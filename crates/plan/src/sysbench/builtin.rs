@@ -8,7 +8,7 @@ use crate::document;
 use crate::reader::Context;
 use crate::tree::{Node, Value};
 
-use super::test::{self, TestText};
+use super::read::TestText;
 
 macro_rules! tests {
     ($($name:literal),* $(,)?) => {
@@ -60,25 +60,19 @@ const TEXTS: [(&str, &str); 38] = tests![
 
 /// All of them.
 pub(crate) static TESTS: LazyLock<Vec<TestText>> = LazyLock::new(|| {
-    let tests = TEXTS
+    TEXTS
         .iter()
-        .filter_map(|(name, text)| read(name, text).ok());
-    tests.collect()
+        .filter_map(|(name, text)| test(name, text))
+        .collect()
 });
 
-/// Reads one; what is wrong with it is for those who write it.
-fn read(name: &str, text: &str) -> Result<TestText, String> {
-    let mut cx = Context::new(text);
-    let test = document::read(text).and_then(|root| {
-        let node = Node {
-            value: Value::Table(root),
-            place: Place::Nowhere,
-        };
-        let test = test::read(&mut cx, name, name, Place::Nowhere, node);
-        test.filter(|_| cx.diagnostics.is_empty())
-            .ok_or(cx.diagnostics)
-    });
-    test.map_err(|wrong| crate::render(&wrong, name, text, &[], false))
+/// Takes one. What is wrong with it is for those who write it.
+fn test(name: &str, text: &str) -> Option<TestText> {
+    let node = Node {
+        value: Value::Table(document::read(text).ok()?),
+        place: Place::Nowhere,
+    };
+    TestText::new(&mut Context::new(text), name, name, Place::Nowhere, node)
 }
 
 /// A list that is soon done: something of each group.
@@ -195,12 +189,14 @@ pub(crate) const CURRENT: &[&str] = &[
 
 #[cfg(test)]
 mod tests {
+    use super::super::read::Setting;
+    use super::super::{Draw, Expression, Group, Piece, Slot, TableChoice, Test};
     use super::super::{Known, OrderOf, Sort};
     use super::*;
-    use crate::spec::{Distribution, Group, Plan, Sysbench, SysbenchStep, SysbenchStepKind, Test};
+    use crate::Workload;
+    use crate::spec::{Distribution, Plan, Sysbench, SysbenchStep, SysbenchStepKind};
     use crate::step::{StepName, StepSort};
     use crate::wording::quoted;
-    use crate::{TableChoice, Workload};
 
     fn plan(workload: &str) -> (Plan, Sysbench) {
         let text = format!("[workload.sysbench]\n{workload}\n[build.x]\nnull = \"bundled\"\n");
@@ -224,12 +220,19 @@ mod tests {
 
     #[test]
     fn all_are_understood() {
+        let setting = Setting {
+            rows: 10_000,
+            tables: 8,
+            clients: 4,
+            prepared: true,
+        };
         for (name, text) in TEXTS {
-            if let Err(why) = read(name, text) {
-                panic!("{why}");
-            }
+            let mut cx = Context::new(text);
+            let mut test = test(name, text).unwrap();
+            test.read(&mut cx, &setting);
+            let said = crate::render(&cx.diagnostics, name, text, &[], false);
+            assert!(test.trusted && cx.diagnostics.is_empty(), "{said}");
         }
-        assert_eq!(TESTS.len(), TEXTS.len());
     }
 
     /// Queries per event and the group of each test, as published.
@@ -270,7 +273,13 @@ mod tests {
         let (_, sysbench) = plan(&steps);
         let got: Vec<_> = runs(&sysbench)
             .iter()
-            .map(|(_, test)| (test.name.as_str(), test.queries() as u64, test.group))
+            .map(|(_, test)| {
+                (
+                    test.name.as_str(),
+                    test.queries_per_event() as u64,
+                    test.group,
+                )
+            })
             .collect();
         let expected: Vec<_> = PUBLISHED.to_vec();
         assert_eq!(got, expected);
@@ -305,34 +314,30 @@ mod tests {
         ));
         let got: Vec<_> = runs(&sysbench)
             .iter()
-            .map(|(_, test)| (test.name.as_str(), test.queries() as u64))
+            .map(|(_, test)| (test.name.as_str(), test.queries_per_event() as u64))
             .collect();
         assert_eq!(got, own);
         let runs = runs(&sysbench);
         let statement = |name: &str| {
             let (_, test) = runs.iter().find(|(_, test)| test.name == name).unwrap();
-            (*test, test.statements[0].clone())
+            (test.table, test.statements[0].clone())
         };
-        let (points, select) = statement("select_random_points");
-        assert_eq!(points.table, TableChoice::First);
-        assert_eq!(
-            select.sql,
-            "SELECT id, k, c, pad FROM {table} WHERE k IN ({ks})"
-        );
+        let (table, points) = statement("select_random_points");
+        assert_eq!(table, TableChoice::First);
+        assert!(points.prepared);
+        assert_eq!(points.own.draws, [(0, Draw::Keys(10))]);
         let (_, ranges) = statement("select_random_ranges");
-        assert_eq!(ranges.parameters.len(), 20);
-        assert!(
-            ranges.sql.ends_with("OR k BETWEEN {first10} AND {last10}"),
-            "{}",
-            ranges.sql
+        assert_eq!(ranges.own.integers, 20);
+        let last = Draw::Value(Expression::Drawn(Slot::Own(18), 5));
+        assert_eq!(ranges.own.draws.last(), Some(&(19, last)));
+        let (table, bulk) = statement("bulk_insert");
+        assert_eq!(table, TableChoice::Thread);
+        assert_eq!(
+            (bulk.count, bulk.own.integers, bulk.own.texts),
+            (1000, 1, 2)
         );
-        let (bulk, insert) = statement("bulk_insert");
-        assert_eq!(bulk.table, TableChoice::Thread);
-        assert_eq!(insert.parameters.len(), 3_000);
-        assert!(insert.sql.starts_with(
-            "INSERT INTO {table} (k, c, pad) VALUES ({k__1}, {c__1}, {pad__1}), ({k__2}, "
-        ));
-        assert!(!insert.prepared && select.prepared);
+        assert!(!bulk.prepared);
+        assert!(matches!(bulk.text.as_slice(), [.., Piece::Rows(row), _] if row.len() == 8));
     }
 
     /// Reported tests, in their order, and how many there are before the first write.
@@ -420,8 +425,8 @@ mod tests {
         );
         let counts: Vec<_> = runs(&sysbench)
             .iter()
-            .map(|(_, test)| match &test.statements[0].parameters[0].draw {
-                crate::Draw::Consecutive(_, crate::Expression::Integer(count)) => *count,
+            .map(|(_, test)| match &test.statements[0].own.draws[0] {
+                (0, Draw::Consecutive(Expression::Integer(50_001), count)) => *count,
                 other => panic!("{other:?}"),
             })
             .collect();
@@ -448,17 +453,17 @@ mod tests {
         for (parameters, message) in [
             (
                 "first = \"id\", x = \"rows / (first - 500)\"",
-                "test `mine` divides by what may be 0: it is between -499 and 500",
+                "is between -499 and 500",
             ),
             (
                 "first = \"k\", x = \"9223372036854775000 + first\"",
-                "test `mine` has a number in it that 64 bits don't hold",
+                "a number that 64 bits don't hold",
             ),
             (
                 "first = \"id\", x = \"uniform(first + rows, rows)\"",
-                "test `mine` has a least of 1001 above a most of 1000",
+                "a least of 1001 above a most of 1000",
             ),
-            ("x = \"100 / (3 - thread)\"", "it is between 0 and 3"),
+            ("x = \"100 / (3 - thread)\"", "is between 0 and 3"),
             ("first = \"id\", x = \"rows / (first + 500)\"", ""),
             ("x = \"100 / (4 - thread)\"", ""),
         ] {
@@ -468,6 +473,41 @@ mod tests {
             assert!(said.contains(message), "{parameters}: {said}");
             assert_eq!(said.is_empty(), message.is_empty(), "{parameters}: {said}");
         }
+    }
+
+    #[test]
+    fn queries_commits_and_deletes_of_an_event_are_those_it_has_on_average() {
+        let of = |test: &str| {
+            let steps = "steps = [\"load\", \"index\", \"mine\"]\ntest.mine.group = \"write\"";
+            let (_, sysbench) = plan(&format!("{steps}\n{test}"));
+            let runs = runs(&sysbench);
+            let test = runs[0].1;
+            let (queries, commits) = (test.queries_per_event(), test.commits_per_event());
+            (queries, commits, test.deletes_per_event())
+        };
+        let statements = |keys: [&str; 4]| {
+            let [reads, more, update, insert] = keys;
+            format!(
+                "test.mine.statement = [{{ {reads}, sql = \"SELECT 1\" }}, {{ {more}, sql = \"SELECT 2\" }}, \
+                 {{ {update}, sql = \"UPDATE {{table}} SET k = 1\" }}, {{ {insert}, sql = \"INSERT INTO {{table}} (k) VALUES (1)\" }}]"
+            )
+        };
+        let all = statements(["repeat = 2", "repeat = 3", "repeat = 1", "repeat = 2"]);
+        assert_eq!(of(&all), (8.0, 3.0, None));
+        let transaction = "test.mine.transaction = true\n";
+        assert_eq!(of(&format!("{transaction}{all}")), (10.0, 1.0, None));
+        let mixed = statements([
+            "repeat = 2",
+            "repeat = 3, weight = 6",
+            "weight = 3",
+            "weight = 1",
+        ]);
+        assert_eq!(of(&mixed), (2.0 + 2.2, 0.4, None));
+        assert_eq!(of(&format!("{transaction}{mixed}")), (4.0 + 2.2, 0.4, None));
+        let reads = "test.mine.statement = [{ sql = \"SELECT 1\" }]";
+        assert_eq!(of(&format!("{transaction}{reads}")), (3.0, 0.0, None));
+        let delete = "test.mine.statement = [{ sql = \"DELETE FROM {table} WHERE id = 1\", rows = { least = 0, most = 1 }, repeat = 3 }]";
+        assert_eq!(of(delete), (3.0, 3.0, Some(3.0)));
     }
 
     #[test]
@@ -503,23 +543,16 @@ mod tests {
 
     #[test]
     fn a_distribution_has_an_exponent() {
-        let (_, sysbench) = plan("distribution = \"zipfian(1.1)\"");
-        assert_eq!(
-            sysbench.distribution,
-            Distribution::Zipfian { exponent: 1.1 }
-        );
-        let (plan, sysbench) = plan("distribution = \"zipfian\"");
-        assert_eq!(
-            sysbench.distribution,
-            Distribution::Zipfian { exponent: 0.8 }
-        );
-        let noted = plan
-            .resolved
-            .iter()
-            .find(|it| it.key == "workload.sysbench.step.insert.distribution")
-            .unwrap();
-        assert_eq!(noted.value, "\"zipfian(0.8)\"");
-        assert!(noted.origin.starts_with("plan:2:"));
+        for (text, exponent) in [("zipfian(1.1)", 1.1), ("zipfian", 0.8)] {
+            let (plan, sysbench) = plan(&format!("distribution = \"{text}\""));
+            let runs = runs(&sysbench);
+            assert!(runs.iter().all(|(step, _)| matches!(step.kind,
+                SysbenchStepKind::Run { distribution, .. } if distribution == Distribution::Zipfian { exponent })));
+            let key = "workload.sysbench.step.insert.distribution";
+            let noted = plan.resolved.iter().find(|it| it.key == key).unwrap();
+            assert_eq!(noted.value, format!("\"zipfian({exponent})\""));
+            assert!(noted.origin.starts_with("plan:2:"));
+        }
     }
 
     #[test]

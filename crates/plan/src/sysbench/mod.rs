@@ -3,15 +3,18 @@
 mod builtin;
 mod expression;
 mod placeholder;
+mod read;
 mod test;
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::diagnostic::{Diagnostic, Place};
+use words::named;
+
+use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::kinds::{Choice, Flag, Optional, bad_name};
 use crate::quantity::Quantity;
-use crate::reader::{Context, Fault, Field, Kind, Section, table_of, text_of, wrong_type};
+use crate::reader::{Context, Fault, Field, Kind, Section, text_of, wrong_type};
 use crate::spec::{Distribution, Sysbench, SysbenchStep, SysbenchStepKind, Workload};
 use crate::step::{self, StepName, StepNames, StepSort};
 use crate::terms;
@@ -19,8 +22,11 @@ use crate::tree::Node;
 use crate::variants::Reader;
 use crate::wording::{code, did_you_mean, key_part, list, nearest, quoted};
 
-use expression::Sizes;
-use test::{Argument, Setting, TestText, TimeOf};
+pub use expression::{Expression, Operator};
+use read::{Setting, TestText, TimeOf, Whole};
+pub use test::{
+    Block, Draw, Effect, Group, Piece, RightRows, Slot, TableChoice, Test, TestStatement,
+};
 
 const PATH: &str = "workload.sysbench";
 
@@ -54,12 +60,16 @@ enum Sort {
     },
 }
 
-/// Lists of steps that have names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum OrderOf {
-    Short,
-    Classic,
-    Current,
+named! {
+    /// Lists of steps that have names.
+    pub enum OrderOf {
+        /// A few tests of each group.
+        Short = "short",
+        /// Until April 2025.
+        Classic = "classic",
+        /// Since then.
+        Current = "current",
+    }
 }
 
 /// What the names of steps depend on.
@@ -210,16 +220,16 @@ impl Reader for SysbenchReader {
 
 fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<Sysbench> {
     let section = &mut Section::of(cx, PATH, node)?;
-    let tables = cx.field(section, "tables", &Quantity::count(TABLES), 1);
-    let rows = cx.field(section, "rows", &Quantity::count(ROWS), 100_000);
+    let tables = cx.value(section, "tables", &Quantity::count(TABLES), 1);
+    let rows = cx.value(section, "rows", &Quantity::count(ROWS), 100_000);
     let load_connections = Quantity::count(LOAD_CONNECTIONS);
-    let load_connections = cx.field(section, "load-connections", &load_connections, 4);
-    let load_batch = cx.field(section, "load-batch", &Quantity::count(LOAD_BATCH), 1_000);
+    let load_connections = cx.value(section, "load-connections", &load_connections, 4);
+    let load_batch = cx.value(section, "load-batch", &Quantity::count(LOAD_BATCH), 1_000);
     let secondary_index = cx.field(section, "secondary-index", &Flag, true);
-    let primary_key = cx.field(section, "primary-key", &Flag, true);
+    let primary_key = cx.value(section, "primary-key", &Flag, true);
     let distribution = &DistributionKind;
     let distribution = cx.field(section, "distribution", distribution, Distribution::Uniform);
-    let prepared = cx.field(section, "prepared", &Flag, true);
+    let prepared = cx.value(section, "prepared", &Flag, true);
     let warmup = Quantity::time(Duration::ZERO..=TIME_MOST);
     let warmup = cx.field(section, "warmup", &warmup, Duration::from_secs(5));
     let time = Quantity::time(step::TIME_LEAST..=TIME_MOST);
@@ -227,20 +237,13 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<S
     let write_time = cx.field(section, "write-time", &time, Duration::from_secs(10));
     let rate = cx.field(section, "rate", &RATE, None);
     let terms = terms::read(cx, section);
-    let order = Choice(&[
-        ("short", OrderOf::Short),
-        ("classic", OrderOf::Classic),
-        ("current", OrderOf::Current),
-    ]);
-    let order = cx.field(section, "order", &order, OrderOf::Short);
+    let order = cx.field(section, "order", &Choice(OrderOf::NAMED), OrderOf::Short);
 
     let setting = Setting {
-        sizes: Sizes {
-            rows: rows.value,
-            tables: tables.value,
-            clients: clients_most.unwrap_or(1),
-        },
-        prepared: prepared.value,
+        rows,
+        tables,
+        clients: clients_most.unwrap_or(1),
+        prepared,
     };
     let (own, places) = own_tests(cx, section, &setting);
     let known = Known {
@@ -289,18 +292,12 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<S
     }
     Some(Sysbench {
         steps,
-        tables: tables.value,
-        rows: rows.value,
-        load_connections: load_connections.value,
-        load_batch: load_batch.value,
+        tables,
+        rows,
+        load_connections,
+        load_batch,
         secondary_index: secondary_index.value,
-        primary_key: primary_key.value,
-        distribution: defaults.distribution.value,
-        prepared: prepared.value,
-        warmup: defaults.warmup.value,
-        read_time: defaults.read_time.value,
-        write_time: defaults.write_time.value,
-        rate: defaults.rate.value,
+        primary_key,
         terms,
     })
 }
@@ -312,10 +309,7 @@ fn own_tests(
     setting: &Setting,
 ) -> (Vec<TestText>, Vec<Place>) {
     let path = section.name_of("test");
-    let table = section
-        .take("test")
-        .and_then(|entry| table_of(cx, &path, entry.node))
-        .unwrap_or_default();
+    let table = cx.table(section, "test");
     let (mut tests, mut places) = (Vec::new(), Vec::new());
     for entry in table.entries {
         let place = entry.key_place;
@@ -341,29 +335,13 @@ fn own_tests(
             );
         }
         let path = format!("{path}.{}", key_part(&entry.key));
-        let Some(test) = test::read(cx, &path, &entry.key, place, entry.node) else {
-            continue;
-        };
-        if test.trusted
-            && let Err(why) = test.with_defaults(setting)
-        {
-            cx.report(meaningless(&test.name, why.place, place, &why));
+        if let Some(mut test) = TestText::new(cx, &path, &entry.key, place, entry.node) {
+            test.read(cx, setting);
+            tests.push(test);
+            places.push(place);
         }
-        tests.push(test);
-        places.push(place);
     }
     (tests, places)
-}
-
-/// Says why a test has no meaning, at `place`, or at `other` if that is nowhere.
-fn meaningless(name: &str, place: Place, other: Place, why: &test::Meaningless) -> Diagnostic {
-    let place = if place == Place::Nowhere {
-        other
-    } else {
-        place
-    };
-    let message = format!("test {} {}", code(name), why.message);
-    Diagnostic::error("plan::bad-test", place, message).label(why.label.as_str())
 }
 
 /// What a step takes from the workload when it says nothing itself.
@@ -395,18 +373,29 @@ fn step(
         return SysbenchStepKind::Settle;
     };
     let suffix = name.name.rsplit_once('.').map(|(_, suffix)| suffix);
-    let is_warm = suffix.is_some_and(|suffix| {
-        let is_argument = argument.is_some_and(|(at, value)| {
-            let argument = test.arguments.get(at);
-            argument.is_some_and(|it| suffix == format!("{}{value}", it.name))
-        });
-        suffix.starts_with(WARM) && !is_argument
-    });
+    let is_argument = |suffix: &str| {
+        argument.is_some_and(|(at, value)| suffix == format!("{}{value}", test.arguments[at].name))
+    };
+    let is_warm = suffix.is_some_and(|suffix| suffix.starts_with(WARM) && !is_argument(suffix));
 
-    let time = match test.time {
-        _ if is_warm => &defaults.read_time,
-        TimeOf::Read => &defaults.read_time,
-        TimeOf::Write => &defaults.write_time,
+    let (values, place) = arguments(cx, test, argument, section);
+    let here = place.or(name_place);
+    let setting = &defaults.setting;
+    // What is wrong with the test itself was said.
+    let mut said = Context::new("");
+    let understood = test.with(&mut said, &values, setting);
+    let wrong = said.diagnostics.into_iter();
+    let mut wrong = wrong.filter(|it| test.trusted && it.severity == Severity::Error);
+    cx.diagnostics.extend(wrong.next().map(|wrong| Diagnostic {
+        place: here,
+        help: vec![format!("this is step {}", code(&name.name))],
+        ..wrong
+    }));
+    let time_of = understood.as_ref().map_or(TimeOf::Read, |it| it.time);
+
+    let time = match time_of {
+        TimeOf::Write if !is_warm => &defaults.write_time,
+        _ => &defaults.read_time,
     };
     let most = if is_warm { WARM_MOST } else { TIME_MOST };
     let kind = Quantity::time(step::TIME_LEAST..=TIME_MOST);
@@ -425,75 +414,63 @@ fn step(
     let rate = cx.inherited(section, "rate", &RATE, from, from.value);
     let reported = cx.field(section, "reported", &Flag, !is_warm);
 
-    let mut values = Vec::new();
-    let mut place = Place::Nowhere;
-    let name_of_step = &name.name;
-    for (index, Argument { name, value }) in test.arguments.iter().enumerate() {
-        let named = argument.filter(|(at, _)| *at == index);
-        let default = named.map_or(*value, |(_, value)| value);
-        let field = cx.field(section, name, &test::Whole, default);
-        if named.is_some_and(|(_, named)| field.trusted && field.value != named) {
-            cx.report(
-                Diagnostic::error(
-                    "plan::conflict",
-                    field.place,
-                    format!(
-                        "{} is {}, which the step's name has as {default}",
-                        code(&section.name_of(name)),
-                        field.value
-                    ),
-                )
-                .label("the name says otherwise")
-                .help("leave it out, or use the test's name with a suffix of your own"),
-            );
-        }
-        let rows = defaults.setting.sizes.rows;
-        let is_more = u64::try_from(field.value).is_ok_and(|value| value > rows);
-        if is_more && field.trusted && test.is_range(name) {
-            let here = if field.place == Place::Nowhere {
-                name_place
-            } else {
-                field.place
-            };
-            cx.report(
-                Diagnostic::error(
-                    "plan::out-of-range",
-                    here,
-                    format!(
-                        "step {} reads ranges of {} rows, and a table has {rows}",
-                        code(name_of_step),
-                        field.value
-                    ),
-                )
+    let Some(understood) = understood else {
+        return SysbenchStepKind::Settle;
+    };
+    let ranges = test.arguments.iter().zip(&values);
+    let mut ranges = ranges.filter(|(it, _)| understood.ranges.contains(&it.name));
+    let rows = setting.rows;
+    let is_more = |value: i64| u64::try_from(value).is_ok_and(|value| value > rows);
+    if let Some((_, value)) = ranges.find(|(_, value)| is_more(**value)) {
+        let message = format!(
+            "step {} reads ranges of {value} rows, and a table has {rows}",
+            code(&name.name)
+        );
+        cx.report(
+            Diagnostic::error("plan::out-of-range", here, message)
                 .label(format!("at most {rows}"))
                 .help("make `rows` larger, or the range smaller"),
-            );
-        }
-        if place == Place::Nowhere {
-            place = field.place;
-        }
-        values.push(field.value);
+        );
     }
-    let setting = &defaults.setting;
-    let test = match test.with(&values, setting) {
-        Ok(filled) => filled,
-        Err(why) => {
-            // What is wrong with the test itself was said.
-            if test.trusted && test.with_defaults(setting).is_ok() {
-                let diagnostic = meaningless(&test.name, place, name_place, &why);
-                cx.report(diagnostic.help(format!("this is step {}", code(&name.name))));
-            }
-            return SysbenchStepKind::Settle;
-        }
-    };
     SysbenchStepKind::Run {
-        test,
+        test: understood.test,
         time: time.value,
         warmup: warmup.value,
         distribution: distribution.value,
         rate: rate.value,
         reported: reported.value,
     }
+}
+
+/// Takes a step's arguments, of which its name may set one, and the place of the first that its table has.
+fn arguments(
+    cx: &mut Context<'_>,
+    test: &TestText,
+    named: Option<(usize, i64)>,
+    section: &mut Section,
+) -> (Vec<i64>, Place) {
+    let mut values = Vec::new();
+    let mut place = Place::Nowhere;
+    for (index, argument) in test.arguments.iter().enumerate() {
+        let named = named.filter(|(at, _)| *at == index);
+        let default = named.map_or(argument.value, |(_, value)| value);
+        let field = cx.field(section, &argument.name, &Whole, default);
+        if named.is_some_and(|(_, named)| field.trusted && field.value != named) {
+            let message = format!(
+                "{} is {}, which the step's name has as {default}",
+                code(&section.name_of(&argument.name)),
+                field.value
+            );
+            cx.report(
+                Diagnostic::error("plan::conflict", field.place, message)
+                    .label("the name says otherwise")
+                    .help("leave it out, or use the test's name with a suffix of your own"),
+            );
+        }
+        place = place.or(field.place);
+        values.push(field.value);
+    }
+    (values, place)
 }
 
 /// Reports tests that no step runs.
@@ -569,50 +546,13 @@ fn check_order(
     known: &Known,
     secondary_index: &Field<bool>,
 ) {
+    // Otherwise they are there already, in a server that assay does not start, and so are their indexes.
+    if !step::check_load(cx, names, Sort::Load, "tables") {
+        return;
+    }
+    step::check_once(cx, names, Sort::Load, "the tables are loaded");
+    step::check_once(cx, names, Sort::Index, "the indexes are made");
     let steps = &names.value;
-    let order =
-        |place: Place, message: String| Diagnostic::error("plan::step-order", place, message);
-    let load = steps.iter().find(|(step, _)| step.sort == Sort::Load);
-    match load {
-        // They are there already, in a server that assay does not start, and so are their indexes.
-        None => return,
-        Some((load, load_place)) if steps[0].0 != *load => {
-            let (first, place) = &steps[0];
-            cx.report(
-                order(
-                    *place,
-                    format!(
-                        "step {} comes before the tables are loaded",
-                        code(&first.name)
-                    ),
-                )
-                .label("there are no tables yet")
-                .also(*load_place, "makes the tables")
-                .help(format!("begin with {}", code(&load.name))),
-            );
-        }
-        Some(_) => {}
-    }
-    for (sort, done) in [
-        (Sort::Load, "the tables are loaded"),
-        (Sort::Index, "the indexes are made"),
-    ] {
-        let mut those = steps.iter().filter(|(step, _)| step.sort == sort);
-        let Some((_, first)) = those.next() else {
-            continue;
-        };
-        for (step, place) in those {
-            cx.report(
-                order(
-                    *place,
-                    format!("step {} comes when {done} already", code(&step.name)),
-                )
-                .label("can only be done once")
-                .also(*first, "done here")
-                .help("take it out"),
-            );
-        }
-    }
     let index = steps.iter().position(|(step, _)| step.sort == Sort::Index);
     if let Some(at) = index
         && secondary_index.trusted

@@ -2,12 +2,17 @@
 
 use super::expression;
 
-/// A name in braces, with the bytes of all of it.
+/// A part of a statement's text.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Placeholder<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) start: usize,
-    pub(crate) end: usize,
+pub(crate) enum Part<'a> {
+    /// As it is sent.
+    Text(String),
+    /// A name in braces, with the bytes of all of it.
+    Name {
+        name: &'a str,
+        start: usize,
+        end: usize,
+    },
 }
 
 /// Why braces in SQL are none of a placeholder's, and where.
@@ -19,9 +24,10 @@ pub(crate) struct BadBrace {
     pub(crate) label: &'static str,
 }
 
-/// The placeholders of a statement, or the first brace that is not one's.
-pub(crate) fn placeholders(sql: &str) -> Result<Vec<Placeholder<'_>>, BadBrace> {
-    let mut placeholders = Vec::new();
+/// Takes a statement apart, or returns the first brace that is not a placeholder's.
+pub(crate) fn parts(sql: &str) -> Result<Vec<Part<'_>>, BadBrace> {
+    let mut parts = Vec::new();
+    let mut text = String::new();
     let mut open: Option<usize> = None;
     let mut is_quoted = false;
     let mut letters = sql.char_indices().peekable();
@@ -33,7 +39,7 @@ pub(crate) fn placeholders(sql: &str) -> Result<Vec<Placeholder<'_>>, BadBrace> 
             label,
         };
         match (c, open) {
-            ('{' | '}', None) if letters.next_if(|(_, next)| *next == c).is_some() => {}
+            ('{' | '}', None) if letters.next_if(|(_, next)| *next == c).is_some() => text.push(c),
             ('{', Some(start)) => {
                 return Err(bad(start, "a `{` follows a `{`", "two `{` before a `}`"));
             }
@@ -51,19 +57,24 @@ pub(crate) fn placeholders(sql: &str) -> Result<Vec<Placeholder<'_>>, BadBrace> 
                         "expected a name",
                     ));
                 }
-                placeholders.push(Placeholder {
+                parts.push(Part::Text(std::mem::take(&mut text)));
+                parts.push(Part::Name {
                     name,
                     start,
                     end: at + 1,
                 });
                 open = None;
             }
-            ('\'', None) => is_quoted = !is_quoted,
-            _ => {}
+            (_, Some(_)) => {}
+            (_, None) => {
+                is_quoted ^= c == '\'';
+                text.push(c);
+            }
         }
     }
+    parts.push(Part::Text(text));
     match open {
-        None => Ok(placeholders),
+        None => Ok(parts),
         Some(start) => Err(BadBrace {
             start,
             end: start + 1,
@@ -73,43 +84,29 @@ pub(crate) fn placeholders(sql: &str) -> Result<Vec<Placeholder<'_>>, BadBrace> 
     }
 }
 
-/// The text with other text in place of those placeholders that have some; the rest stays as it is, doubled braces too.
-pub(crate) fn filled(sql: &str, text_of: impl Fn(&str) -> Option<String>) -> String {
-    let mut filled = String::with_capacity(sql.len());
-    let mut from = 0;
-    // A text with bad braces was refused.
-    for Placeholder { name, start, end } in placeholders(sql).unwrap_or_default() {
-        if let Some(text) = text_of(name) {
-            filled.push_str(&sql[from..start]);
-            filled.push_str(&text);
-            from = end;
-        }
-    }
-    filled.push_str(&sql[from..]);
-    filled
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn doubled_braces_are_text_also_within_quotes() {
-        let names = |sql| -> Vec<&str> {
-            let found = placeholders(sql).unwrap();
-            found.iter().map(|it| it.name).collect()
+        let shown = |sql| -> String {
+            let parts = parts(sql).unwrap();
+            let shown = parts.into_iter().map(|part| match part {
+                Part::Text(text) => text,
+                Part::Name { name, .. } => format!("<{name}>"),
+            });
+            shown.collect()
         };
-        assert_eq!(names(r#"select '{{"a": {{"b": 1}}}}'"#), [""; 0]);
-        assert_eq!(names(r#"select {x}}} {{{y} '{{z}}'"#), ["x", "y"]);
-        assert!(placeholders("select '{{x}'").is_err());
-        assert!(placeholders("select '{{{x}}}'").is_err());
-    }
-
-    #[test]
-    fn only_placeholders_are_filled() {
-        let filled = filled("{n} {{n}} '{{n}}' {{{n}}} {m}", |name| {
-            (name == "n").then(|| "5".to_owned())
-        });
-        assert_eq!(filled, "5 {{n}} '{{n}}' {{5}} {m}");
+        assert_eq!(
+            shown(r#"select '{{"a": {{"b": 1}}}}'"#),
+            r#"select '{"a": {"b": 1}}'"#
+        );
+        assert_eq!(
+            shown(r#"select {x}}} {{{y} '{{z}}'"#),
+            "select <x>} {<y> '{z}'"
+        );
+        assert!(parts("select '{{x}'").is_err());
+        assert!(parts("select '{{{x}}}'").is_err());
     }
 }

@@ -87,7 +87,7 @@ fn the_example_of_a_test_is_understood() {
     let queries = |name: &str| {
         let step = sysbench.steps.iter().find(|step| step.name == name);
         match &step.unwrap().kind {
-            plan::SysbenchStepKind::Run { test, .. } => test.queries(),
+            plan::SysbenchStepKind::Run { test, .. } => test.queries_per_event(),
             kind => panic!("{kind:?}"),
         }
     };

@@ -5,8 +5,10 @@ use std::ops::RangeInclusive;
 
 use engine::{Error, ErrorClass, Interrupt, Outcome, Session, Statement};
 
-use super::compile::{Drawn, Effect, Event, Streams};
+use plan::sysbench::Effect;
+
 use super::data::Rows;
+use super::event::{Drawn, Event, Streams};
 use crate::{Kind, Next, Program};
 
 /// The names of the kinds of operation, as they are recorded.
@@ -70,8 +72,6 @@ pub struct Loader<S> {
     pub(super) session: S,
     /// What is still to be loaded, the last first.
     pub(super) batches: Vec<Batches>,
-    /// Keys are of 64 bits.
-    pub(super) is_wide: bool,
     pub(super) changes: ByTable,
     /// Rows of the current statement, and their table's place.
     pub(super) current: (u32, usize),
@@ -93,10 +93,7 @@ impl<S: Session> Program for Loader<S> {
             self.session.start(batches.statement);
             for id in first..end {
                 let row = batches.source.row(id);
-                match self.is_wide {
-                    true => self.session.int8(id.cast_signed()),
-                    false => self.session.int4(id as i32),
-                }
+                self.session.int4(id as i32);
                 self.session.int4(row.k);
                 self.session.text(row.c());
                 self.session.text(row.pad());
@@ -305,21 +302,21 @@ impl<S: Session> Runner<S> {
             execution,
             ..
         } = self.progress;
-        if let Some(ready) = self.event.statements.get(statement) {
-            let table = &self.tables[self.table];
-            match table.statements[statement] {
-                Some(prepared) => {
-                    self.session.start(prepared);
-                    ready.push(execution, &self.drawn, &mut self.session);
-                }
-                None => {
-                    self.text.clear();
-                    ready.write(&table.name, execution, &self.drawn, &mut self.text);
-                    self.session.start_text(&self.text);
-                }
+        let (event, drawn) = (&self.event, &self.drawn);
+        let table = &self.tables[self.table];
+        match table.statements.get(statement) {
+            None => return,
+            Some(Some(prepared)) => {
+                self.session.start(*prepared);
+                event.push(statement, execution, drawn, &mut self.session);
             }
-            self.progress.is_started = true;
+            Some(None) => {
+                self.text.clear();
+                event.write(statement, &table.name, execution, drawn, &mut self.text);
+                self.session.start_text(&self.text);
+            }
         }
+        self.progress.is_started = true;
     }
 
     #[inline]
@@ -334,7 +331,7 @@ impl<S: Session> Runner<S> {
             begin.run(&mut self.session)?;
             self.progress.is_open = true;
         }
-        while self.progress.statement < self.event.statements.len() {
+        while self.progress.statement < self.event.test.statements.len() {
             if !self.progress.is_started {
                 self.start_next();
             }
@@ -356,9 +353,11 @@ impl<S: Session> Runner<S> {
     #[inline]
     fn count(&mut self, rows: u64) {
         let progress = &mut self.progress;
-        let statement = &self.event.statements[progress.statement];
+        let place = progress.statement;
+        let statement = &self.event.test.statements[place];
         progress.rows += rows;
-        progress.is_wrong |= !statement.is_right(rows, progress.execution, &self.drawn);
+        let (event, drawn) = (&self.event, &self.drawn);
+        progress.is_wrong |= !event.is_right(place, rows, progress.execution, drawn);
         match statement.effect {
             Effect::Reads | Effect::Changes => {}
             Effect::Inserts => progress.pending.inserted += rows,
@@ -369,7 +368,7 @@ impl<S: Session> Runner<S> {
         progress.execution += 1;
         if progress.execution == statement.repeat {
             progress.execution = 0;
-            progress.statement = self.event.next(progress.statement + 1, &self.drawn);
+            progress.statement = self.event.next(place + 1, &self.drawn);
         }
         if self.transactions.is_none() {
             self.settle_changes();

@@ -30,7 +30,7 @@ impl Row {
 #[derive(Clone, Debug)]
 pub(super) struct Rows {
     stream: Random,
-    k_most: u64,
+    rows: u64,
 }
 
 impl Rows {
@@ -38,7 +38,7 @@ impl Rows {
     pub(super) fn new(seed: u64, table: u32, rows: u64) -> Self {
         Self {
             stream: Random::stream(seed, &[u64::from(table), ROWS]),
-            k_most: k_most(rows),
+            rows,
         }
     }
 
@@ -47,7 +47,8 @@ impl Rows {
     pub(super) fn row(&self, id: u64) -> Row {
         let mut random = self.stream.at(id);
         let mut row = Row {
-            k: (1 + random.below(self.k_most)) as i32,
+            // A plan has no more rows than 32 bits count.
+            k: (1 + random.below(self.rows)) as i32,
             c: [0; C_LENGTH],
             pad: [0; PAD_LENGTH],
         };
@@ -57,21 +58,8 @@ impl Rows {
     }
 }
 
-/// The largest value of the column `k`, of which 1 is the smallest: the number of rows, as far as the column holds it.
-pub(super) fn k_most(rows: u64) -> u64 {
-    rows.clamp(1, i32::MAX as u64)
-}
-
 /// Bytes of a row's values: two integers and the texts without the blanks that they are padded with.
-pub(super) fn row_bytes(rows: u64) -> u64 {
-    let id = if is_wide(rows) { 8 } else { 4 };
-    id + 4 + (C_LENGTH + PAD_LENGTH) as u64
-}
-
-/// Whether keys need more than 32 bits.
-pub(super) fn is_wide(rows: u64) -> bool {
-    rows > i32::MAX as u64
-}
+pub(super) const ROW_BYTES: u64 = (4 + 4 + C_LENGTH + PAD_LENGTH) as u64;
 
 #[cfg(test)]
 mod tests {
@@ -105,6 +93,6 @@ mod tests {
     #[test]
     fn a_row_has_as_many_bytes_as_its_values() {
         let row = Rows::new(1, 0, 10).row(1);
-        assert_eq!(row_bytes(10), 8 + (row.c().len() + row.pad().len()) as u64);
+        assert_eq!(ROW_BYTES, 8 + (row.c().len() + row.pad().len()) as u64);
     }
 }

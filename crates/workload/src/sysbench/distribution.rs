@@ -4,19 +4,9 @@
 //! from monotone discrete distributions, ACM TOMACS 6(3), 1996), which needs no table and takes about one try whatever
 //! the range.
 
-use crate::Random;
+use plan::Distribution;
 
-/// How keys are chosen.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Distribution {
-    /// All are as likely.
-    Uniform,
-    /// The n-th is `1 / n^exponent` times as likely as the first.
-    Zipfian {
-        /// Above 0; the larger it is, the fewer numbers make up most of what is drawn.
-        exponent: f64,
-    },
-}
+use crate::Random;
 
 /// Draws numbers from `low` on, of which there are so many.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +40,7 @@ impl Sampler {
 
 /// Numbers in `low..=high`, at least 1.
 #[inline]
-pub(super) fn span(low: i64, high: i64) -> u64 {
+fn span(low: i64, high: i64) -> u64 {
     high.saturating_sub(low).saturating_add(1).max(1) as u64
 }
 

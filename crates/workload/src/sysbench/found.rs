@@ -3,28 +3,10 @@
 
 use engine::{Error, Session, SqlEngine, Table, index_on};
 
+use plan::Checks;
+
 use super::ledger::Ledger;
 use super::{Sysbench, other};
-
-/// What the plan wants of tables that are there already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted {
-    /// Whether there is an index on `k`.
-    pub index: WantedIndex,
-    /// Their rows are counted, which reads the tables. Otherwise they have as many as they are to have.
-    pub counted: bool,
-}
-
-/// What the plan wants of the index on `k`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WantedIndex {
-    /// It is there.
-    There,
-    /// A step makes it.
-    Made,
-    /// There is none.
-    Absent,
-}
 
 /// A table as it was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,26 +36,22 @@ impl Sysbench {
     /// # Errors
     /// The engine's own, when a table is not there, or has other columns; an index that is missing, or there before a step
     /// makes it, and what to do.
-    pub fn take_over<E: SqlEngine>(
-        &mut self,
-        engine: &E,
-        wanted: Wanted,
-    ) -> Result<Vec<String>, Error> {
+    pub fn take_over<E: SqlEngine>(&mut self, engine: &E) -> Result<Vec<String>, Error> {
         let mut found = Vec::new();
         for table in &self.tables {
-            found.push(look_at(engine, table, self.options.rows, wanted)?);
+            found.push(look_at(engine, table, &self.plan)?);
         }
         for (ledger, found) in self.ledgers.iter_mut().zip(&found) {
             let keys = found.key_min.zip(found.key_max);
-            let is_whole = found.is_whole(self.options.rows);
+            let is_whole = found.is_whole(self.plan.rows);
             *ledger = Ledger::found(found.rows, keys, is_whole, found.is_indexed);
         }
-        Ok(self.differences(&found, wanted))
+        Ok(self.differences(&found))
     }
 
     /// Says how the tables differ from those of the plan.
-    fn differences(&self, found: &[Found], wanted: Wanted) -> Vec<String> {
-        let rows = self.options.rows;
+    fn differences(&self, found: &[Found]) -> Vec<String> {
+        let rows = self.plan.rows;
         let of = |differs: &dyn Fn(&Found) -> bool| {
             let mut those = self.tables.iter().zip(found).filter(|(_, it)| differs(it));
             let (table, first) = those.next()?;
@@ -103,7 +81,7 @@ impl Sysbench {
                  held to be wrong"
             ));
         }
-        if wanted.index == WantedIndex::Absent
+        if !self.plan.secondary_index
             && let Some((name, _, others)) = of(&|it| it.is_indexed)
         {
             said.push(format!(
@@ -115,12 +93,8 @@ impl Sysbench {
     }
 }
 
-fn look_at<E: SqlEngine>(
-    engine: &E,
-    table: &Table,
-    rows: u64,
-    wanted: Wanted,
-) -> Result<Found, Error> {
+fn look_at<E: SqlEngine>(engine: &E, table: &Table, plan: &plan::Sysbench) -> Result<Found, Error> {
+    let rows = plan.rows;
     let (dialect, name) = (engine.dialect(), &table.name);
     let mut session = engine.connect()?;
     // Without it no other error says that the table is not there at all.
@@ -139,14 +113,14 @@ fn look_at<E: SqlEngine>(
         )));
     }
     let index = index_on(&mut session, dialect, table, &["k"])?;
-    match (&index, wanted.index) {
-        (None, WantedIndex::There) => {
+    match (&index, plan.makes_indexes()) {
+        (None, false) if plan.secondary_index => {
             return Err(other(format!(
                 "`{name}` has no index on `k`, and queries by `k` would read the whole table; make it with \
                  `create index k_{name} on {name} (k)`, put the step `index` first, or set `secondary-index = false`"
             )));
         }
-        (Some(index), WantedIndex::Made) => {
+        (Some(index), true) => {
             return Err(other(format!(
                 "`{name}` has the index `{index}` on `k` already, which the step `index` is to make, and which an \
                  earlier cell may have made; take that step out, or drop the index"
@@ -154,7 +128,7 @@ fn look_at<E: SqlEngine>(
         }
         _ => {}
     }
-    if !wanted.counted {
+    if plan.terms.checks != Checks::Full {
         return Ok(Found {
             rows,
             missing: None,

@@ -1,18 +1,15 @@
 //! The sysbench workload: sysbench's tables, and tests each of which is one kind of event.
 //!
-//! A test is data: statements with parameters that are drawn anew for each event ([`mod@test`]). What is known before a
-//! step is worked out when its connections are opened; what remains is drawing numbers and sending them.
+//! What a plan says of tests is what they run by ([`plan::sysbench`]). What is known before a step is worked out when its
+//! connections are opened; what remains is drawing numbers and sending them.
 
 pub mod connection;
-pub mod test;
 
-mod compile;
 mod data;
 mod distribution;
-mod expression;
+mod event;
 mod found;
 mod ledger;
-mod mix;
 mod text;
 
 #[cfg(test)]
@@ -24,25 +21,28 @@ use engine::{
     Column, ColumnType, Dialect, Error, ErrorClass, Index, IndexStatements, ParamType, Session,
     SqlEngine, Statement, Table, TableFacts,
 };
+use plan::sysbench::{TableChoice, Test};
+use plan::{Checks, Distribution, SysbenchStepKind};
 
 use crate::{Accounts, Check, Random, Schedule, Task};
-use compile::{Event, Streams, Target};
 use connection::{
     Batches, ByTable, Changes, Control, Indexer, Loader, OfTable, Runner, Transactions,
 };
-use data::Rows;
-use expression::Environment;
-pub use found::{Wanted, WantedIndex};
+use data::{ROW_BYTES, Rows};
+use distribution::Sampler;
+use event::{Event, Streams, Target};
 use ledger::Ledger;
-use test::{Distribution, TableChoice, Test};
 
 /// Purposes of random streams, the last part of their paths; 0 is the rows'.
 const EVENTS: u64 = 1;
 const SAMPLES: u64 = 2;
 const TEXTS: u64 = 3;
 
-/// What does not change from step to step.
-#[derive(Clone, Debug)]
+/// Rows of each table that are compared with what was loaded.
+const SAMPLE_COUNT: u64 = 200;
+
+/// What the cell is, besides the plan's workload.
+#[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// The seed of all rows and random choices.
     pub seed: u64,
@@ -51,65 +51,45 @@ pub struct Options {
     pub nonce: u64,
     /// Clients: each is one connection.
     pub clients: u32,
-    /// Tables.
-    pub tables: u32,
-    /// Rows of each, as it is loaded.
-    pub rows: u64,
-    /// Connections that load.
-    pub load_connections: u32,
-    /// Rows of a statement that loads.
-    pub load_batch: u32,
-    /// The key is a primary key; otherwise there is none, and an index on it.
-    pub primary_key: bool,
+    /// Connections that can write at once.
+    pub writers_max: u32,
 }
 
 /// One step.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// Its position in the plan: its random choices differ from those of others.
-    pub number: u32,
+    pub number: usize,
     /// It is run to warm up for the step of the same number, with other random choices.
     pub is_warm_up: bool,
-    /// What it does.
-    pub kind: StepKind,
-}
-
-/// What a step does.
-#[derive(Clone, Debug, PartialEq)]
-pub enum StepKind {
-    /// Inserts all rows.
-    Load,
-    /// Creates the index on `k`.
-    Index,
-    /// Runs a test.
-    Run {
-        /// What an event is.
-        test: Test,
-        /// How keys are chosen.
-        distribution: Distribution,
-        /// Events per second and client; `None`: as fast as they go.
-        rate: Option<f64>,
-    },
 }
 
 /// One cell's benchmark: its tables and what is known of them.
 pub struct Sysbench {
+    plan: plan::Sysbench,
     options: Options,
     tables: Vec<Table>,
     ledgers: Vec<Ledger>,
+    /// The last step loaded the tables.
+    has_just_loaded: bool,
 }
 
 impl Sysbench {
     /// A benchmark whose tables don't exist yet.
-    pub fn new(options: Options) -> Self {
-        let tables: Vec<Table> = (1..=options.tables)
-            .map(|number| table(number, &options))
-            .collect();
+    pub fn new(plan: &plan::Sysbench, options: Options) -> Self {
+        let tables = (1..=plan.tables).map(|number| table(number, plan.primary_key));
         Self {
-            ledgers: vec![Ledger::default(); tables.len()],
-            tables,
+            ledgers: vec![Ledger::default(); plan.tables as usize],
+            tables: tables.collect(),
+            plan: plan.clone(),
             options,
+            has_just_loaded: false,
         }
+    }
+
+    /// Returns what the plan says.
+    pub fn plan(&self) -> &plan::Sysbench {
+        &self.plan
     }
 
     /// Its tables.
@@ -122,18 +102,11 @@ impl Sysbench {
     /// # Errors
     /// What was asked for is not applicable to this engine.
     pub fn create_statements(&self, dialect: &dyn Dialect) -> Result<Vec<String>, Error> {
-        if !self.options.primary_key && dialect.assigned_keys_are_primary() {
+        if !self.plan.primary_key && dialect.assigned_keys_are_primary() {
             return Err(other(
                 "a table without a primary key is not applicable: this engine assigns keys only where they are \
                  the primary key; leave out `primary-key = false`",
             ));
-        }
-        if !self.options.primary_key && data::is_wide(self.options.rows) {
-            return Err(other(format!(
-                "a table without a primary key has keys of 32 bits, too short for {} rows; \
-                 take fewer rows or more tables",
-                self.options.rows
-            )));
         }
         Ok(self
             .tables
@@ -149,12 +122,12 @@ impl Sysbench {
 
     /// Bytes of all values that should be there now.
     pub fn data_bytes(&self) -> u64 {
-        self.rows() * self.row_bytes()
+        self.rows() * ROW_BYTES
     }
 
     /// Bytes of a row's values.
     pub fn row_bytes(&self) -> u64 {
-        data::row_bytes(self.options.rows)
+        ROW_BYTES
     }
 
     /// Whether the secondary indexes exist.
@@ -166,14 +139,16 @@ impl Sysbench {
     ///
     /// # Errors
     /// The engine's own; what is wrong with a test.
-    pub fn connections<E: SqlEngine>(&self, step: &Step, engine: &E) -> Result<Vec<Task>, Error> {
-        match &step.kind {
-            StepKind::Load => self.loaders(engine),
-            StepKind::Index => self.indexers(engine),
-            StepKind::Run {
+    pub fn connections<E: SqlEngine>(&self, step: Step, engine: &E) -> Result<Vec<Task>, Error> {
+        match &self.plan.steps[step.number].kind {
+            SysbenchStepKind::Settle => Ok(Vec::new()),
+            SysbenchStepKind::Load => self.loaders(engine),
+            SysbenchStepKind::Index => self.indexers(engine),
+            SysbenchStepKind::Run {
                 test,
                 distribution,
                 rate,
+                ..
             } => (0..self.options.clients)
                 .map(|client| {
                     let program = self.runner(step, test, *distribution, client, engine)?;
@@ -186,10 +161,14 @@ impl Sysbench {
         }
     }
 
+    fn load_connections(&self) -> u32 {
+        self.plan.load_connections.min(self.options.writers_max)
+    }
+
     /// All rows in the order of their tables and keys, in so many parts of equal length.
     fn loaders<E: SqlEngine>(&self, engine: &E) -> Result<Vec<Task>, Error> {
-        let total = u128::from(self.options.rows) * u128::from(self.options.tables);
-        let parts = self.options.load_connections.max(1);
+        let total = u128::from(self.plan.rows) * u128::from(self.plan.tables);
+        let parts = self.load_connections();
         let mut tasks = Vec::new();
         for part in 0..parts {
             let edge = |part: u32| total * u128::from(part) / u128::from(parts);
@@ -211,9 +190,8 @@ impl Sysbench {
         from: u128,
         to: u128,
     ) -> Result<Loader<E::Session>, Error> {
-        let rows = self.options.rows;
-        let batch = self.options.load_batch.max(1);
-        let is_wide = data::is_wide(rows);
+        let rows = self.plan.rows;
+        let batch = self.plan.load_batch;
         let mut session = engine.connect()?;
         let (mut batches, mut changes) = (Vec::new(), Vec::new());
         let first_table = (from / u128::from(rows)) as u32;
@@ -234,12 +212,8 @@ impl Sysbench {
                 if keys.is_empty() {
                     return Ok(());
                 }
-                let key = if is_wide {
-                    ParamType::Int8
-                } else {
-                    ParamType::Int4
-                };
-                let row = [key, ParamType::Int4, ParamType::Text, ParamType::Text];
+                let [integer, text] = [ParamType::Int4, ParamType::Text];
+                let row = [integer, integer, text, text];
                 let sql = engine.dialect().insert_with_keys(table, size);
                 let statement = session.prepare(&sql, &row.repeat(size as usize))?;
                 batches.push(Batches {
@@ -259,18 +233,13 @@ impl Sysbench {
         Ok(Loader {
             session,
             batches,
-            is_wide,
             changes,
             current: (0, 0),
         })
     }
 
     fn indexers<E: SqlEngine>(&self, engine: &E) -> Result<Vec<Task>, Error> {
-        let parts = self
-            .options
-            .load_connections
-            .min(self.options.tables)
-            .max(1) as usize;
+        let parts = self.load_connections().min(self.plan.tables) as usize;
         (0..parts)
             .map(|part| {
                 let statements = self
@@ -297,7 +266,7 @@ impl Sysbench {
 
     fn runner<E: SqlEngine>(
         &self,
-        step: &Step,
+        step: Step,
         test: &Test,
         distribution: Distribution,
         client: u32,
@@ -305,21 +274,17 @@ impl Sysbench {
     ) -> Result<Runner<E::Session>, Error> {
         let dialect = engine.dialect();
         let target = Target {
-            environment: Environment {
-                rows: self.options.rows,
-                tables: self.options.tables,
-                thread: client,
-            },
-            distribution,
+            keys: Sampler::new(distribution, 1, self.plan.rows.cast_signed()),
+            thread: client,
             dialect,
             may_miss: self.ledgers.iter().any(|ledger| !ledger.is_whole()),
             is_shared: self.options.clients > 1,
         };
-        let event = Event::new(test, &target).map_err(other)?;
+        let event = Event::new(test, &target);
         let tables = match test.table {
-            TableChoice::Random => 0..self.options.tables,
+            TableChoice::Random => 0..self.plan.tables,
             TableChoice::Thread => {
-                let table = client % self.options.tables;
+                let table = client % self.plan.tables;
                 table..table + 1
             }
             TableChoice::First => 0..1,
@@ -331,11 +296,11 @@ impl Sysbench {
             of_tables.push(OfTable {
                 number,
                 name: name.clone(),
-                statements: prepare(&mut session, &event, test, name, dialect)?,
+                statements: prepare(&mut session, &event, name, dialect)?,
             });
         }
         let mut control = |sql| Control::new(&mut session, sql, event.is_plain());
-        let transactions = match event.transaction {
+        let transactions = match test.transaction {
             false => None,
             true => Some(Transactions {
                 begin: control(dialect.begin_transaction(event.writes()))?,
@@ -348,7 +313,7 @@ impl Sysbench {
             }),
         };
         let path = [
-            u64::from(step.number),
+            step.number as u64,
             u64::from(client),
             u64::from(step.is_warm_up),
         ];
@@ -368,7 +333,7 @@ impl Sysbench {
     }
 
     /// Takes in what the connections of a step did, whether or not it was completed; also of a warm-up.
-    pub fn apply(&mut self, step: &Step, accounts: &Accounts) {
+    pub fn apply(&mut self, step: usize, accounts: &Accounts) {
         // All together: one connection may have deleted what another inserted.
         let mut sums = vec![Changes::default(); self.ledgers.len()];
         for (_, account) in accounts {
@@ -376,49 +341,57 @@ impl Sysbench {
                 sums[*table as usize].add(*changes);
             }
         }
+        let kind = &self.plan.steps[step].kind;
         for (ledger, sum) in self.ledgers.iter_mut().zip(sums) {
             ledger.apply(sum);
-            match step.kind {
-                StepKind::Load => ledger.end_load(self.options.rows),
-                StepKind::Index => ledger.is_indexed = true,
-                StepKind::Run { .. } => {}
+            match kind {
+                SysbenchStepKind::Load => ledger.end_load(self.plan.rows),
+                SysbenchStepKind::Index => ledger.is_indexed = true,
+                SysbenchStepKind::Run { .. } | SysbenchStepKind::Settle => {}
             }
         }
+        self.has_just_loaded = *kind == SysbenchStepKind::Load;
     }
 
-    /// Compares table number `table` with what the engine counted.
-    pub fn check(&self, table: usize, facts: &TableFacts) -> Vec<Check> {
-        self.ledgers[table].check(&self.tables[table], facts)
-    }
-
-    /// Compares the smallest and largest key of table number `table` alone.
-    pub fn check_keys(
-        &self,
-        table: usize,
-        key_min: Option<i64>,
-        key_max: Option<i64>,
-    ) -> Vec<Check> {
-        self.ledgers[table].check_keys(&self.tables[table], key_min, key_max)
-    }
-
-    /// Reads so many rows of table number `table` and compares each with what was loaded: right until a test writes.
+    /// Compares the tables with what is known of them, as far as the plan wants it, which is at least their keys.
     ///
     /// # Errors
     /// The engine's own.
-    pub fn check_loaded<S: Session>(
-        &self,
-        table: usize,
-        session: &mut S,
-        samples: u64,
-    ) -> Result<Check, Error> {
+    pub fn check<E: SqlEngine>(&self, engine: &E) -> Result<Vec<Check>, Error> {
+        let mut checks = Vec::new();
+        let mut session = engine.connect()?;
+        let indexed = self.is_indexed();
+        for (number, table) in self.tables.iter().enumerate() {
+            if self.plan.terms.checks == Checks::Full {
+                let facts = engine.inspect(table, indexed)?;
+                checks.extend(self.check_table(number, &facts));
+            } else {
+                let dialect = engine.dialect();
+                let key_min = session.query_i64(&dialect.min_key(table))?;
+                let key_max = session.query_i64(&dialect.max_key(table))?;
+                checks.extend(self.ledgers[number].check_keys(table, key_min, key_max));
+            }
+            if self.has_just_loaded {
+                checks.push(self.check_loaded(number, &mut session)?);
+            }
+        }
+        Ok(checks)
+    }
+
+    fn check_table(&self, table: usize, facts: &TableFacts) -> Vec<Check> {
+        self.ledgers[table].check(&self.tables[table], facts)
+    }
+
+    /// Reads rows of table number `table` and compares each with what was loaded: right until a test writes.
+    fn check_loaded<S: Session>(&self, table: usize, session: &mut S) -> Result<Check, Error> {
         let number = u32::try_from(table).unwrap_or(u32::MAX);
-        let rows = Rows::new(self.options.seed, number, self.options.rows);
+        let rows = Rows::new(self.options.seed, number, self.plan.rows);
         let name = &self.tables[table].name;
         let path = [u64::from(number), SAMPLES];
         let mut random = Random::stream(self.options.seed, &path);
         let (mut wrong, mut first) = (0, None);
-        for _ in 0..samples {
-            let id = 1 + random.below(self.options.rows);
+        for _ in 0..SAMPLE_COUNT {
+            let id = 1 + random.below(self.plan.rows);
             let found = session.query(&format!("select k, c, pad from {name} where id = {id}"))?;
             // Some servers return the blanks that the columns are padded with.
             let found: Vec<&str> = found
@@ -435,7 +408,7 @@ impl Sysbench {
         }
         Ok(Check::none_wrong(
             format!("rows of {name} as they were loaded"),
-            samples,
+            SAMPLE_COUNT,
             wrong,
             first,
         ))
@@ -446,21 +419,20 @@ impl Sysbench {
 fn prepare<S: Session>(
     session: &mut S,
     event: &Event,
-    test: &Test,
     table: &str,
     dialect: &dyn Dialect,
 ) -> Result<Vec<Option<Statement>>, Error> {
     let mut statements = Vec::new();
-    for (index, statement) in event.statements.iter().enumerate() {
-        let Some(sql) = statement.sql(table, dialect) else {
+    for index in 0..event.test.statements.len() {
+        let Some((sql, types)) = event.sql(index, table, dialect) else {
             statements.push(None);
             continue;
         };
-        let prepared = session.prepare(&sql, &statement.types);
+        let prepared = session.prepare(&sql, &types);
         statements.push(Some(prepared.map_err(|error| Error {
             message: format!(
                 "test `{}`, statement {}: `{}`: {}",
-                test.name,
+                event.test.name,
                 index + 1,
                 excerpt(&sql),
                 error.message
@@ -472,19 +444,12 @@ fn prepare<S: Session>(
 }
 
 /// Table number `number`, counted from 1, as sysbench 1.0 makes it.
-fn table(number: u32, options: &Options) -> Table {
+fn table(number: u32, primary: bool) -> Table {
     let column = |name, kind| Column { name, kind };
-    // More rows than keys of 32 bits: sysbench has no such table.
-    let key = match data::is_wide(options.rows) && options.primary_key {
-        true => ColumnType::AutoKey,
-        false => ColumnType::AutoInt4 {
-            primary: options.primary_key,
-        },
-    };
     Table {
         name: format!("sbtest{number}"),
         columns: vec![
-            column("id", key),
+            column("id", ColumnType::AutoInt4 { primary }),
             column("k", ColumnType::Int4OrZero),
             column("c", ColumnType::Char(120)),
             column("pad", ColumnType::Char(60)),

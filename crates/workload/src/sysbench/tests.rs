@@ -4,332 +4,81 @@ use engine::mysql::{MysqlDialect, StorageEngine};
 use engine::null::Null;
 use engine::postgres::PostgresDialect;
 use engine::sqlite::{Sqlite, SqliteDialect};
-use engine::{Engine, Interrupt, Outcome};
+use engine::{Interrupt, Outcome};
 
-use super::test::{Draw, Expression, Group, Parameter, TestStatement};
 use super::*;
 use crate::{Next, Program};
 
 mod mixes;
 mod takeover;
 
-use takeover::UNINDEXED;
+/// Looks up one row.
+const LOOKUP: &str =
+    r#"{ sql = "SELECT c FROM {table} WHERE id = {id}", rows = 1, parameters = { id = "id" } }"#;
+/// Changes one row.
+const UPDATE: &str = r#"{ sql = "UPDATE {table} SET k = k + 1 WHERE id = {id}", rows = 1, parameters = { id = "id" } }"#;
+const INSERT: &str = r#"{ sql = "INSERT INTO {table} (k, c, pad) VALUES ({k}, {c}, {pad})", rows = 1, parameters = { k = "k", c = "c", pad = "pad" } }"#;
 
-// Tests as a plan would have them.
-
-fn integer(value: i64) -> Expression {
-    Expression::Integer(value)
-}
-
-fn named(name: &str) -> Expression {
-    Expression::Parameter(name.into())
-}
-
-fn sum(left: Expression, right: Expression) -> Expression {
-    Expression::Sum(Box::new(left), Box::new(right))
-}
-
-fn difference(left: Expression, right: Expression) -> Expression {
-    Expression::Difference(Box::new(left), Box::new(right))
-}
-
-fn quotient(left: Expression, right: Expression) -> Expression {
-    Expression::Quotient(Box::new(left), Box::new(right))
-}
-
-fn parameter(name: &str, draw: Draw) -> Parameter {
-    Parameter {
-        name: name.into(),
-        draw,
-    }
-}
-
-fn statement<const N: usize>(
-    sql: &str,
-    rows: Option<(i64, i64)>,
-    parameters: [(&str, Draw); N],
-) -> TestStatement {
-    TestStatement {
-        sql: sql.into(),
-        weight: None,
-        repeat: 1,
-        prepared: true,
-        rows: rows.map(|(least, most)| (integer(least), integer(most))),
-        parameters: parameters
-            .into_iter()
-            .map(|(name, draw)| parameter(name, draw))
-            .collect(),
-    }
-}
-
-fn test<const N: usize>(name: &str, group: Group, statements: [TestStatement; N]) -> Test {
-    Test {
-        name: name.into(),
-        group,
-        table: TableChoice::Random,
-        transaction: false,
-        parameters: Vec::new(),
-        statements: statements.into(),
-    }
-}
-
-fn in_transaction(mut test: Test) -> Test {
-    test.transaction = true;
-    test
-}
-
-fn lookups(repeat: u32) -> TestStatement {
-    TestStatement {
-        repeat,
-        ..statement(
-            "SELECT c FROM {table} WHERE id = {id}",
-            Some((1, 1)),
-            [("id", Draw::Id)],
-        )
-    }
-}
-
-/// Rows with keys from a random one on, so many; near the end of the table there are fewer.
-fn range(select: &str, order: &str, range: i64, rows: (i64, i64)) -> TestStatement {
-    let last = difference(sum(named("first"), integer(range)), integer(1));
-    statement(
-        &format!("SELECT {select} FROM {{table}} WHERE id BETWEEN {{first}} AND {{last}}{order}"),
-        Some(rows),
-        [("first", Draw::Id), ("last", Draw::Value(last))],
-    )
-}
-
-fn simple(n: i64) -> TestStatement {
-    range("c", "", n, (1, n))
-}
-
-fn sums(n: i64) -> TestStatement {
-    range("sum(k)", "", n, (1, 1))
-}
-
-fn ordered(n: i64) -> TestStatement {
-    range("c", " ORDER BY c", n, (1, n))
-}
-
-fn distinct(n: i64) -> TestStatement {
-    range("DISTINCT c", " ORDER BY c", n, (1, n))
-}
-
-fn read_only(n: i64) -> Test {
-    in_transaction(test(
-        "read-only",
-        Group::RangeTwo,
-        [lookups(10), simple(n), sums(n), ordered(n), distinct(n)],
-    ))
-}
-
-fn one_range(name: &str, statement: TestStatement) -> Test {
-    in_transaction(test(name, Group::RangeTwo, [lookups(10), statement]))
-}
-
-fn random_points(name: &str, select: &str, column: &str, list: Draw, rows: (i64, i64)) -> Test {
-    let sql = format!("SELECT {select} FROM {{table}} WHERE {column} IN ({{list}})");
-    test(
-        name,
-        Group::Point,
-        [statement(&sql, Some(rows), [("list", list)])],
-    )
-}
-
-fn range_101(name: &str, select: &str, column: &str, draw: Draw) -> Test {
-    let sql = format!("SELECT {select} FROM {{table}} WHERE {column} BETWEEN {{x}} AND {{y}}");
-    let last = sum(named("x"), integer(100));
-    test(
-        name,
-        Group::RangeOne,
-        [statement(
-            &sql,
-            None,
-            [("x", draw), ("y", Draw::Value(last))],
-        )],
-    )
-}
-
-fn update_index(id: Draw) -> TestStatement {
-    statement(
-        "UPDATE {table} SET k = k + 1 WHERE id = {id}",
-        Some((1, 1)),
-        [("id", id)],
-    )
-}
-
-fn update_non_index(id: Draw) -> TestStatement {
-    statement(
-        "UPDATE {table} SET c = {c} WHERE id = {id}",
-        Some((1, 1)),
-        [("c", Draw::C), ("id", id)],
-    )
-}
-
-fn writes() -> [TestStatement; 4] {
-    [
-        update_index(Draw::Id),
-        update_non_index(Draw::Id),
-        statement("DELETE FROM {table} WHERE id = {same}", Some((1, 1)), []),
-        statement(
-            "INSERT INTO {table} (id, k, c, pad) VALUES ({same}, {k}, {c}, {pad})",
-            Some((1, 1)),
-            [("k", Draw::K), ("c", Draw::C), ("pad", Draw::Pad)],
-        ),
-    ]
-}
-
-fn write_only() -> Test {
-    Test {
-        parameters: vec![parameter("same", Draw::Id)],
-        ..in_transaction(test("write-only", Group::Write, writes()))
-    }
-}
-
-fn read_write(n: i64) -> Test {
-    let mut test = read_only(n);
-    test.name = "read-write".into();
-    test.group = Group::Write;
-    test.parameters = write_only().parameters;
-    test.statements.extend(writes());
-    test
-}
-
-fn insert() -> Test {
-    test(
-        "insert",
-        Group::Write,
-        [statement(
-            "INSERT INTO {table} (k, c, pad) VALUES ({k}, {c}, {pad})",
-            Some((1, 1)),
-            [("k", Draw::K), ("c", Draw::C), ("pad", Draw::Pad)],
-        )],
-    )
-}
-
-fn delete() -> Test {
-    test(
-        "delete",
-        Group::Write,
-        [statement(
-            "DELETE FROM {table} WHERE id = {id}",
-            Some((0, 1)),
-            [("id", Draw::Id)],
-        )],
-    )
-}
-
-fn scan() -> Test {
-    Test {
-        table: TableChoice::Thread,
-        ..test(
-            "scan",
-            Group::RangeOne,
-            [statement(
-                "SELECT * FROM {table} WHERE LENGTH(c) < 0",
-                Some((0, 0)),
-                [],
-            )],
-        )
-    }
-}
-
-/// Every shape of the microbenchmarks, with the queries per event that sysbench counts; writes that leave fewer rows
-/// come last.
-fn shapes() -> Vec<(Test, u32)> {
-    let ids = |n| Draw::Ids(integer(n));
-    let ks = |n| Draw::Ks(integer(n));
-    let middle = sum(quotient(Expression::Rows, integer(2)), integer(1));
-    let hot = Draw::Consecutive(middle, integer(100));
-    let zipfian = Draw::Zipfian(integer(1), Expression::Rows, 0.8);
-    let write = |name: &str, of: TestStatement| test(name, Group::Write, [of]);
-    let count = range("count(c)", "", 1000, (1, 1));
-    let inlist = statement(
-        "UPDATE {table} SET c = {c} WHERE id IN ({ids})",
-        // Ids may be drawn twice.
-        Some((1, 10)),
-        [("c", Draw::C), ("ids", ids(10))],
+/// A workload whose steps after `load` and `index` are these, and whose options are those of `set`; `more` is what else
+/// the plan says, such as tests.
+fn plan(set: &str, steps: &[&str], more: &str) -> plan::Sysbench {
+    let steps: Vec<String> = ["load", "index"]
+        .iter()
+        .chain(steps)
+        .map(|step| format!("\"{step}\""))
+        .collect();
+    let text = format!(
+        "build.x.null = \"bundled\"\nclients = [2]\n[workload.sysbench]\ntables = 3\nrows = 1501\nload-connections = 2\n\
+         load-batch = 100\nsteps = [{}]\n{more}",
+        steps.join(", ")
     );
-    vec![
-        (test("point-query", Group::Point, [lookups(1)]), 1),
-        (
-            random_points("random-points", "c", "id", ids(10), (1, 10)),
-            1,
-        ),
-        (
-            random_points("random-points", "c", "id", ids(1000), (1, 1000)),
-            1,
-        ),
-        (random_points("hot-points", "c", "id", hot, (100, 100)), 1),
-        (
-            random_points("points-covered-pk", "id", "id", ids(100), (1, 100)),
-            1,
-        ),
-        (
-            random_points("points-covered-si", "k", "k", ks(100), (0, 2000)),
-            1,
-        ),
-        (
-            random_points("points-notcovered-si", "k, c", "k", ks(100), (0, 2000)),
-            1,
-        ),
-        (range_101("range-covered-pk", "id", "id", Draw::Id), 1),
-        (range_101("range-notcovered-si", "c", "k", Draw::K), 1),
-        (scan(), 1),
-        (read_only(10), 16),
-        (read_only(100), 16),
-        (one_range("read-only-simple", simple(1000)), 13),
-        (one_range("read-only-sum", sums(1000)), 13),
-        (one_range("read-only-order", ordered(1000)), 13),
-        (one_range("read-only-distinct", distinct(1000)), 13),
-        (test("read-only-count", Group::RangeTwo, [count]), 1),
-        (write("update-inlist", inlist), 1),
-        (write("update-index", update_index(Draw::Id)), 1),
-        (write("update-nonindex", update_non_index(Draw::Id)), 1),
-        (
-            write("update-one", update_non_index(Draw::Value(integer(1)))),
-            1,
-        ),
-        (write("update-zipf", update_non_index(zipfian)), 1),
-        (write_only(), 6),
-        (read_write(10), 20),
-        (read_write(100), 20),
-        (insert(), 1),
-        (delete(), 1),
-    ]
+    let sets: Vec<String> = set
+        .split_whitespace()
+        .map(|set| format!("workload.sysbench.{set}"))
+        .collect();
+    let (plan, _) = plan::parse("p.toml", &text, &sets).unwrap_or_else(|errors| {
+        panic!("{}", plan::render(&errors, "p.toml", &text, &sets, false))
+    });
+    let plan::Workload::Sysbench(sysbench) = plan.variants[0].workload.clone() else {
+        panic!("another workload");
+    };
+    sysbench
 }
 
-fn options() -> Options {
-    Options {
-        seed: 11,
-        nonce: 1,
-        clients: 2,
-        tables: 3,
-        rows: 1501,
-        load_connections: 2,
-        load_batch: 100,
-        primary_key: true,
+/// The plan of a test that is called `mine` and has these keys and statements.
+fn mine(set: &str, keys: &str, statements: &[&str]) -> plan::Sysbench {
+    let statements = statements.join(",\n");
+    let test = format!(
+        "[workload.sysbench.test.mine]\ngroup = \"write\"\n{keys}\nstatement = [\n{statements}\n]"
+    );
+    plan(set, &["mine"], &test)
+}
+
+/// The test that a step runs.
+fn test_of(plan: &plan::Sysbench, name: &str) -> Test {
+    let step = plan.steps.iter().find(|step| step.name == name).unwrap();
+    match &step.kind {
+        SysbenchStepKind::Run { test, .. } => test.clone(),
+        _ => panic!("`{name}` is no test"),
     }
 }
 
-fn step(number: u32, kind: StepKind) -> Step {
-    Step {
-        number,
-        is_warm_up: false,
-        kind,
-    }
+/// One of those that there are without a definition.
+fn builtin(name: &str) -> Test {
+    test_of(&plan("", &[name], ""), name)
 }
 
-fn run(number: u32, test: Test) -> Step {
-    step(
-        number,
-        StepKind::Run {
-            test,
-            distribution: Distribution::Uniform,
-            rate: None,
-        },
-    )
+/// A test of one's own.
+fn own(keys: &str, statements: &[&str]) -> Test {
+    test_of(&mine("", keys, statements), "mine")
 }
+
+const OPTIONS: Options = Options {
+    seed: 11,
+    nonce: 1,
+    clients: 2,
+    writers_max: 2,
+};
 
 fn sqlite() -> (tempfile::TempDir, Sqlite) {
     let directory = tempfile::tempdir().unwrap();
@@ -339,57 +88,32 @@ fn sqlite() -> (tempfile::TempDir, Sqlite) {
     (directory, sqlite)
 }
 
-/// Runs a step on an engine, its connections in turn, at most `events` operations each; rows of all, and of how many
-/// operations they were not right.
-fn on<E: SqlEngine>(sysbench: &mut Sysbench, step: &Step, engine: &E, events: usize) -> (u64, u64) {
-    let mut works = sysbench.connections(step, engine).unwrap();
+/// Runs the step of that name on an engine, its connections in turn, at most `events` operations each; rows of all, and of
+/// how many operations they were not right.
+fn on<E: SqlEngine>(sysbench: &mut Sysbench, name: &str, engine: &E, events: usize) -> (u64, u64) {
+    let step = step(sysbench, name);
+    let mut tasks = sysbench.connections(step, engine).unwrap();
     let (mut rows, mut wrong) = (0, 0);
-    let mut done = vec![0; works.len()];
+    let mut done = vec![0; tasks.len()];
     while done.iter().any(|&done| done < events) {
-        for (work, done) in works.iter_mut().zip(&mut done) {
+        for (task, done) in tasks.iter_mut().zip(&mut done) {
             if *done >= events {
                 continue;
             }
-            if work.program.prepare() == Next::Done {
+            if task.program.prepare() == Next::Done {
                 *done = events;
                 continue;
             }
-            let outcome = work.program.execute().unwrap();
-            let (least, most) = work.program.expected_rows();
+            let outcome = task.program.execute().unwrap();
+            let (least, most) = task.program.expected_rows();
             rows += outcome.rows;
             wrong += u64::from(outcome.rows < least || outcome.rows > most);
             *done += 1;
         }
     }
-    sysbench.apply(
-        step,
-        &accounts(works.iter_mut().map(|work| &mut work.program)),
-    );
+    let programs = tasks.iter_mut().map(|task| &mut task.program);
+    sysbench.apply(step.number, &accounts(programs));
     (rows, wrong)
-}
-
-fn assert_checks(sysbench: &Sysbench, engine: &Sqlite, expected: usize) {
-    let mut count = 0;
-    for (number, table) in sysbench.tables().iter().enumerate() {
-        let facts = engine.inspect(table, sysbench.is_indexed()).unwrap();
-        for check in sysbench.check(number, &facts) {
-            assert!(check.holds, "{check:?}");
-            count += usize::from(check.left_out.is_none());
-        }
-    }
-    assert_eq!(count, expected);
-}
-
-fn loaded(options: Options) -> (tempfile::TempDir, Sqlite, Sysbench) {
-    let (directory, engine) = sqlite();
-    let mut sysbench = Sysbench::new(options);
-    let mut session = engine.connect().unwrap();
-    for sql in sysbench.create_statements(engine.dialect()).unwrap() {
-        session.query(&sql).unwrap();
-    }
-    let (rows, wrong) = on(&mut sysbench, &step(0, StepKind::Load), &engine, usize::MAX);
-    assert_eq!((rows, wrong), (sysbench.rows(), 0));
-    (directory, engine, sysbench)
 }
 
 fn accounts<'a>(programs: impl IntoIterator<Item = &'a mut Box<dyn Program>>) -> Accounts {
@@ -397,37 +121,80 @@ fn accounts<'a>(programs: impl IntoIterator<Item = &'a mut Box<dyn Program>>) ->
     programs.into_iter().map(account).collect()
 }
 
-#[test]
-fn what_a_transaction_writes_is_one_commit_and_without_one_each_write_is() {
-    let [a, b, c, d] = writes();
-    let mut mixed = test("own", Group::Write, [a, b, c, d, lookups(3)]);
-    assert_eq!(mixed.commits_per_event(), 4.0);
-    mixed.transaction = true;
-    assert_eq!(mixed.commits_per_event(), 1.0);
-    let mut reads = test("own", Group::Point, [lookups(3)]);
-    reads.transaction = true;
-    assert_eq!(reads.commits_per_event(), 0.0);
+fn step(sysbench: &Sysbench, name: &str) -> Step {
+    let mut steps = sysbench.plan.steps.iter();
+    Step {
+        number: steps.position(|step| step.name == name).unwrap(),
+        is_warm_up: false,
+    }
 }
+
+fn assert_checks(sysbench: &Sysbench, engine: &Sqlite, expected: usize) {
+    let checks = sysbench.check(engine).unwrap();
+    let wrong: Vec<&Check> = checks.iter().filter(|check| !check.holds).collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+    let held = checks.iter().filter(|check| check.left_out.is_none());
+    assert_eq!(held.count(), expected);
+}
+
+/// The workload of a plan whose tables are loaded.
+fn loaded(plan: &plan::Sysbench, options: Options) -> (tempfile::TempDir, Sqlite, Sysbench) {
+    let (directory, engine) = sqlite();
+    let mut sysbench = Sysbench::new(plan, options);
+    let mut session = engine.connect().unwrap();
+    for sql in sysbench.create_statements(engine.dialect()).unwrap() {
+        session.query(&sql).unwrap();
+    }
+    let (rows, wrong) = on(&mut sysbench, "load", &engine, usize::MAX);
+    assert_eq!((rows, wrong), (sysbench.rows(), 0));
+    (directory, engine, sysbench)
+}
+
+/// Every microbenchmark, with the queries per event that sysbench counts; those that leave other rows come last.
+const SHAPES: [&str; 29] = [
+    "point-query",
+    "random-points.range10",
+    "random-points.range1000",
+    "hot-points",
+    "points-covered-pk",
+    "points-notcovered-pk",
+    "points-covered-si",
+    "points-notcovered-si",
+    "range-covered-pk",
+    "range-notcovered-pk",
+    "range-covered-si",
+    "range-notcovered-si",
+    "scan",
+    "read-only.range10",
+    "read-only.range100",
+    "read-only-simple",
+    "read-only-sum",
+    "read-only-order",
+    "read-only-distinct",
+    "read-only-count",
+    "update-inlist",
+    "update-index",
+    "update-nonindex",
+    "update-one",
+    "update-zipf",
+    "write-only",
+    "read-write.range100",
+    "insert",
+    "delete",
+];
 
 #[test]
 fn all_shapes_run_and_their_rows_are_right() {
-    let (_directory, engine, mut sysbench) = loaded(options());
-    on(
-        &mut sysbench,
-        &step(1, StepKind::Index),
-        &engine,
-        usize::MAX,
-    );
+    let plan = plan("", &SHAPES, "");
+    let (_directory, engine, mut sysbench) = loaded(&plan, OPTIONS);
     assert_checks(&sysbench, &engine, 3 * 4);
-    for (number, (test, queries)) in shapes().into_iter().enumerate() {
-        let name = test.name.clone();
-        assert_eq!(test.queries_per_event(), f64::from(queries), "{name}");
-        let ends = matches!(test.name.as_str(), "insert" | "delete");
-        let step = run(number as u32 + 2, test);
-        let (rows, wrong) = on(&mut sysbench, &step, &engine, 30);
+    on(&mut sysbench, "index", &engine, usize::MAX);
+    assert_checks(&sysbench, &engine, 3 * 4);
+    for name in SHAPES {
+        let (rows, wrong) = on(&mut sysbench, name, &engine, 30);
         assert_eq!(wrong, 0, "{name}");
         assert_eq!(rows == 0, name == "scan", "{name}: {rows}");
-        if !ends {
+        if !matches!(name, "insert" | "delete") {
             assert_eq!(sysbench.rows(), 3 * 1501, "{name}");
             assert_checks(&sysbench, &engine, 3 * 4);
         }
@@ -439,120 +206,112 @@ fn all_shapes_run_and_their_rows_are_right() {
 }
 
 #[test]
-fn rows_are_loaded_as_the_seed_says_however_they_are_shared_out() {
-    for (tables, rows, load_connections, load_batch) in [
-        (1, 1000, 1, 100),
-        (3, 101, 2, 7),
-        (2, 5, 8, 3),
-        (1, 2, 5, 10),
-    ] {
-        let (_directory, engine, sysbench) = loaded(Options {
-            tables,
-            rows,
-            load_connections,
-            load_batch,
-            ..options()
-        });
-        assert_eq!(sysbench.rows(), u64::from(tables) * rows);
-        assert_checks(&sysbench, &engine, 3 * tables as usize);
-        let mut session = engine.connect().unwrap();
-        for table in 0..tables as usize {
-            let check = sysbench.check_loaded(table, &mut session, 50).unwrap();
-            assert!(check.holds, "{check:?}");
+fn all_shapes_run_as_text_too() {
+    let plan = plan("prepared=false", &SHAPES, "");
+    let (_directory, engine, mut sysbench) = loaded(&plan, OPTIONS);
+    for name in SHAPES {
+        let (rows, wrong) = on(&mut sysbench, name, &engine, 25);
+        assert_eq!((wrong, rows == 0), (0, name == "scan"), "{name}");
+    }
+    assert_checks(&sysbench, &engine, 3 * 2);
+}
+
+#[test]
+fn the_engine_that_does_nothing_answers_as_is_expected() {
+    for set in ["", "prepared=false"] {
+        let mut sysbench = Sysbench::new(&plan(set, &SHAPES, ""), OPTIONS);
+        let (rows, wrong) = on(&mut sysbench, "load", &Null, usize::MAX);
+        assert_eq!((rows, wrong), (3 * 1501, 0));
+        for name in SHAPES {
+            assert_eq!(on(&mut sysbench, name, &Null, 5).1, 0, "{name}");
         }
     }
 }
 
 #[test]
+fn rows_are_loaded_as_the_seed_says_however_they_are_shared_out() {
+    for (tables, rows, connections, batch) in [
+        (1, 1000, 1, 100),
+        (3, 101, 2, 7),
+        (2, 5, 8, 3),
+        (1, 2, 5, 10),
+    ] {
+        let plan = plan(
+            &format!(
+                "tables={tables} rows={rows} load-connections={connections} load-batch={batch}"
+            ),
+            &[],
+            "",
+        );
+        let (_directory, engine, sysbench) = loaded(&plan, OPTIONS);
+        assert_eq!(sysbench.rows(), tables * rows);
+        // Three of each table, and the rows that were loaded.
+        assert_checks(&sysbench, &engine, 4 * tables as usize);
+    }
+}
+
+#[test]
 fn a_row_that_is_not_as_it_was_loaded_is_found() {
-    let (_directory, engine, sysbench) = loaded(Options {
-        tables: 1,
-        rows: 3,
-        ..options()
-    });
+    let plan = plan("tables=1 rows=3", &[], "");
+    let (_directory, engine, sysbench) = loaded(&plan, OPTIONS);
     let mut session = engine.connect().unwrap();
+    let wrong = || -> Vec<Check> {
+        let checks = sysbench.check(&engine).unwrap().into_iter();
+        checks.filter(|check| !check.holds).collect()
+    };
     session
         .query("update sbtest1 set c = 'x' where id = 2")
         .unwrap();
-    let check = sysbench.check_loaded(0, &mut session, 50).unwrap();
-    assert!(!check.holds);
+    let [check] = &wrong()[..] else {
+        panic!("{:?}", wrong());
+    };
     assert!(check.found.contains("row 2: "), "{check:?}");
     session.query("delete from sbtest1 where id = 1").unwrap();
-    let facts = engine.inspect(&sysbench.tables()[0], false).unwrap();
-    let wrong: Vec<String> = sysbench
-        .check(0, &facts)
-        .into_iter()
-        .filter(|check| !check.holds)
-        .map(|check| check.what)
-        .collect();
-    assert_eq!(wrong, ["rows of sbtest1", "smallest key of sbtest1"]);
+    let wrong: Vec<String> = wrong().into_iter().map(|check| check.what).collect();
+    let loaded = "rows of sbtest1 as they were loaded";
+    assert_eq!(
+        wrong,
+        ["rows of sbtest1", "smallest key of sbtest1", loaded]
+    );
 }
 
 #[test]
 fn once_rows_were_deleted_they_may_be_missing() {
-    let (_directory, engine, mut sysbench) = loaded(Options {
-        tables: 1,
-        rows: 20,
-        ..options()
-    });
-    let (deleted, wrong) = on(&mut sysbench, &run(1, delete()), &engine, 10);
+    let plan = plan("tables=1 rows=20", &["delete", "point-query"], "");
+    let (_directory, engine, mut sysbench) = loaded(&plan, OPTIONS);
+    let (deleted, wrong) = on(&mut sysbench, "delete", &engine, 10);
     assert_eq!((sysbench.rows(), wrong), (20 - deleted, 0));
     assert!(deleted > 5, "{deleted}");
-    let point_query = test("point-query", Group::Point, [lookups(1)]);
-    let (found, wrong) = on(&mut sysbench, &run(2, point_query), &engine, 100);
+    let (found, wrong) = on(&mut sysbench, "point-query", &engine, 100);
     assert!(found < 190, "{found}");
     assert_eq!(wrong, 0);
 }
 
 #[test]
 fn a_test_that_deletes_finds_fewer_rows_and_inserts_as_many_as_ever() {
-    let (_directory, engine, mut sysbench) = loaded(Options {
-        tables: 1,
+    let one_client = Options {
         clients: 1,
-        rows: 20,
-        ..options()
-    });
-    let one = statement(
-        "DELETE FROM {table} WHERE id = {id}",
-        Some((1, 1)),
-        [("id", Draw::Id)],
-    );
-    let deletes = test("deletes", Group::Write, [one, lookups(1)]);
-    assert_eq!(on(&mut sysbench, &run(1, deletes), &engine, 50).1, 0);
+        ..OPTIONS
+    };
+    let delete =
+        r#"{ sql = "DELETE FROM {table} WHERE id = {id}", rows = 1, parameters = { id = "id" } }"#;
+    let few = "tables=1 rows=20";
+    let (_directory, engine, mut sysbench) = loaded(&mine(few, "", &[delete, LOOKUP]), one_client);
+    assert_eq!(on(&mut sysbench, "mine", &engine, 50).1, 0);
     assert!(sysbench.rows() < 10, "{}", sysbench.rows());
-    let two = statement(
-        "INSERT INTO {table} (k, c, pad) VALUES ({k}, {c}, {pad})",
-        Some((2, 2)),
-        [("k", Draw::K), ("c", Draw::C), ("pad", Draw::Pad)],
-    );
-    let inserts = test("inserts", Group::Write, [two]);
-    assert_eq!(on(&mut sysbench, &run(2, inserts), &engine, 5), (5, 5));
+    let two = INSERT.replace("rows = 1", "rows = 2");
+    let (_directory, engine, mut sysbench) = loaded(&mine(few, "", &[delete, &two]), one_client);
+    let wrong = on(&mut sysbench, "mine", &engine, 5).1;
+    assert_eq!(wrong, 5);
 }
 
 #[test]
 fn rows_that_are_not_right_are_noticed() {
-    let (_directory, engine, mut sysbench) = loaded(options());
-    let two = statement(
-        "SELECT c FROM {table} WHERE id IN ({id}, {id})",
-        Some((2, 2)),
-        [("id", Draw::Id)],
-    );
+    let two = r#"{ sql = "SELECT c FROM {table} WHERE id IN ({id}, {id})", rows = 2, parameters = { id = "id" } }"#;
     // The second statement makes up for the first, but does not make it right.
-    let three = statement("SELECT c FROM {table} WHERE id < 4", Some((3, 4)), []);
-    let step = run(1, test("two", Group::Point, [two, three]));
-    assert_eq!(on(&mut sysbench, &step, &engine, 5), (2 * 5 * 4, 10));
-}
-
-#[test]
-fn the_engine_that_does_nothing_answers_as_is_expected() {
-    let mut sysbench = Sysbench::new(options());
-    let (rows, wrong) = on(&mut sysbench, &step(0, StepKind::Load), &Null, usize::MAX);
-    assert_eq!((rows, wrong), (3 * 1501, 0));
-    for (test, _) in shapes() {
-        let name = test.name.clone();
-        let (_, wrong) = on(&mut sysbench, &run(1, test), &Null, 5);
-        assert_eq!(wrong, 0, "{name}");
-    }
+    let three = r#"{ sql = "SELECT c FROM {table} WHERE id < 4", rows = { least = 3, most = 4 } }"#;
+    let (_directory, engine, mut sysbench) = loaded(&mine("", "", &[two, three]), OPTIONS);
+    assert_eq!(on(&mut sysbench, "mine", &engine, 5), (2 * 5 * 4, 10));
 }
 
 // What is sent, noted by a session.
@@ -661,28 +420,14 @@ impl Session for Notes {
     }
 }
 
-fn target(dialect: &dyn Dialect, rows: u64) -> Target<'_> {
-    Target {
-        environment: Environment {
-            rows,
-            tables: 2,
-            thread: 1,
-        },
-        distribution: Distribution::Uniform,
-        dialect,
-        may_miss: false,
-        is_shared: false,
-    }
-}
-
 /// A runner on two tables, with a session that notes.
 fn connection(test: &Test, seed: u64, mut session: Notes) -> Runner<Notes> {
     let dialect = &PostgresDialect;
-    let event = Event::new(test, &target(dialect, 1000)).unwrap();
+    let event = event(test);
     let of_table = |(number, name): (u32, &str)| OfTable {
         number,
         name: name.into(),
-        statements: prepare(&mut session, &event, test, name, dialect).unwrap(),
+        statements: prepare(&mut session, &event, name, dialect).unwrap(),
     };
     let tables = [(0, "sbtest1"), (1, "sbtest2")].map(of_table).into();
     let mut control = |sql| Control::new(&mut session, sql, event.is_plain()).unwrap();
@@ -699,30 +444,66 @@ fn connection(test: &Test, seed: u64, mut session: Notes) -> Runner<Notes> {
     Runner::new(session, event, streams, tables, transactions)
 }
 
+fn event(test: &Test) -> Event {
+    let target = Target {
+        keys: Sampler::new(Distribution::Uniform, 1, 1501),
+        thread: 1,
+        dialect: &PostgresDialect,
+        may_miss: false,
+        is_shared: false,
+    };
+    Event::new(test, &target)
+}
+
+/// What a connection asks for so many events.
 fn events(test: &Test, seed: u64, count: usize) -> Vec<Asked> {
     let mut connection = connection(test, seed, Notes::default());
     for _ in 0..count {
         assert_eq!(connection.prepare(), Next::Ready(0));
         connection.execute().unwrap();
     }
-    connection.session.asked.clone()
+    connection.session.asked
 }
 
 #[test]
 fn the_same_seed_gives_the_same_statements() {
-    for (test, queries) in shapes() {
+    for name in SHAPES {
+        let test = builtin(name);
         let first = events(&test, 5, 4);
-        assert_eq!(first.len() as u32, 4 * queries, "{}", test.name);
-        assert_eq!(first, events(&test, 5, 4), "{}", test.name);
-        if !matches!(test.name.as_str(), "scan" | "hot-points") {
-            assert_ne!(first, events(&test, 6, 4), "{}", test.name);
+        assert_eq!(first.len() as f64, 4.0 * test.queries_per_event(), "{name}");
+        assert_eq!(first, events(&test, 5, 4), "{name}");
+        if !matches!(name, "scan" | "hot-points") {
+            assert_ne!(first, events(&test, 6, 4), "{name}");
         }
     }
 }
 
 #[test]
+fn the_first_event_of_a_stream_never_changes() {
+    let asked = events(&builtin("read-write.range10"), 5, 1);
+    let [.., insert, commit] = &asked[..] else {
+        panic!("{asked:?}");
+    };
+    assert_eq!(commit.sql, "commit");
+    let integers: Vec<&str> = asked
+        .iter()
+        .flat_map(|asked| &asked.parameters)
+        .filter(|text| text.len() < 10)
+        .map(String::as_str)
+        .collect();
+    assert_eq!(
+        (integers.join(" ").as_str(), &insert.parameters[2][..23]),
+        (
+            "1297 1168 337 1498 1293 1032 856 1156 556 155 846 855 828 837 1021 1030 720 729 1199 1233 159 159 1169",
+            "55044702401-78444805510"
+        ),
+        "changed choices change every result: it must be a decision"
+    );
+}
+
+#[test]
 fn what_is_sent_is_what_the_test_says() {
-    let asked = events(&read_write(100), 5, 1);
+    let asked = events(&builtin("read-write"), 5, 1);
     let table = asked[1].sql.split(' ').nth(3).unwrap();
     let (select, range) = (
         format!("SELECT c FROM {table} WHERE id = $1"),
@@ -749,45 +530,64 @@ fn what_is_sent_is_what_the_test_says() {
     let ids: std::collections::BTreeSet<&String> = (1..=10).map(|at| &values(at)[0]).collect();
     assert!(ids.len() > 8, "each execution draws anew: {ids:?}");
     assert_eq!(values(17)[0], values(18)[0], "what was deleted is inserted");
-    assert_eq!(
-        (values(18)[2].len(), values(18)[3].len()),
-        (119, 59),
-        "{:?}",
-        values(18)
-    );
+    let lengths = (values(18)[2].len(), values(18)[3].len());
+    assert_eq!(lengths, (119, 59), "{:?}", values(18));
 }
 
 #[test]
 fn lists_and_tables_are_in_the_statements_text() {
-    let [first, ..] = &events(
-        &random_points("p", "c", "id", Draw::Ids(integer(3)), (1, 3)),
-        5,
-        1,
-    )[..] else {
-        panic!("nothing was asked");
-    };
+    let asked = events(&builtin("random-points.range3"), 5, 100);
+    let first = &asked[0];
     assert!(first.sql.ends_with("WHERE id IN ($1, $2, $3)"), "{first:?}");
     assert_eq!(first.parameters.len(), 3);
-    let asked = events(&test("point-query", Group::Point, [lookups(1)]), 5, 100);
-    let of_first = asked
-        .iter()
-        .filter(|asked| asked.sql.contains("sbtest1"))
-        .count();
+    let of_first = asked.iter().filter(|asked| asked.sql.contains("sbtest1"));
+    let count = of_first.count();
     assert!(
-        (30..70).contains(&of_first),
-        "{of_first} of 100 events on one of two tables"
+        (30..70).contains(&count),
+        "{count} of 100 events on one of two tables"
+    );
+}
+
+#[test]
+fn each_row_of_values_has_its_own_and_those_of_the_event_are_shared() {
+    let insert = |prepared: bool| {
+        let text = r#"{ sql = "INSERT INTO {table} (id, k, c) VALUES {values}", values = "({id}, {k} + {t}, {c})", count = 3, repeat = 2, parameters = { k = "k", c = "c" }"#;
+        let keys = r#"parameters = { id = "id", t = "thread * 10" }"#;
+        own(keys, &[&format!("{text}, prepared = {prepared} }}")])
+    };
+    let [first, second] = &events(&insert(true), 5, 1)[..] else {
+        panic!("not two statements");
+    };
+    let values = "($1, $2 + $3, $4), ($5, $6 + $7, $8), ($9, $10 + $11, $12)";
+    assert!(first.sql.ends_with(values), "{first:?}");
+    assert_eq!(first.sql, second.sql);
+    let all: Vec<&[String]> = [first, second]
+        .iter()
+        .flat_map(|asked| asked.parameters.chunks(4))
+        .collect();
+    assert!(all.iter().all(|row| row[0] == all[0][0] && row[2] == "10"));
+    let keys: std::collections::BTreeSet<&String> = all.iter().map(|row| &row[1]).collect();
+    assert_eq!((all.len(), keys.len()), (6, 6));
+    let rows = all.chunks(3).map(|rows| {
+        let row = |row: &&[String]| format!("({}, {} + {}, '{}')", row[0], row[1], row[2], row[3]);
+        rows.iter().map(row).collect::<Vec<_>>().join(", ")
+    });
+    let texts = events(&insert(false), 5, 1);
+    assert!(
+        rows.zip(&texts)
+            .all(|(rows, asked)| asked.sql.ends_with(&rows)),
+        "{texts:?}"
     );
 }
 
 #[test]
 fn tables_are_chosen_as_the_test_says() {
-    let sysbench = Sysbench::new(options());
-    let count = |table: TableChoice| {
-        let test = Test {
-            table,
-            ..test("point-query", Group::Point, [lookups(1)])
-        };
-        let mut tasks = sysbench.connections(&run(1, test), &Null).unwrap();
+    let count = |choice: &str| {
+        let plan = mine("", &format!("table = \"{choice}\""), &[LOOKUP]);
+        let sysbench = Sysbench::new(&plan, OPTIONS);
+        let mut tasks = sysbench
+            .connections(step(&sysbench, "mine"), &Null)
+            .unwrap();
         let tables = |task: &mut Task| {
             let account = task.program.account(0).unwrap();
             let changes = account.downcast::<ByTable>().unwrap();
@@ -795,9 +595,9 @@ fn tables_are_chosen_as_the_test_says() {
         };
         tasks.iter_mut().map(tables).collect::<Vec<_>>()
     };
-    assert_eq!(count(TableChoice::Random), [[0, 1, 2], [0, 1, 2]]);
-    assert_eq!(count(TableChoice::Thread), [[0], [1]]);
-    assert_eq!(count(TableChoice::First), [[0], [0]]);
+    assert_eq!(count("random"), [[0, 1, 2], [0, 1, 2]]);
+    assert_eq!(count("thread"), [[0], [1]]);
+    assert_eq!(count("first"), [[0], [0]]);
 }
 
 #[test]
@@ -810,7 +610,7 @@ fn a_transaction_that_failed_is_done_again_from_its_beginning() {
             answers,
             ..Notes::default()
         };
-        let mut connection = connection(&write_only(), 5, session);
+        let mut connection = connection(&builtin("write-only"), 5, session);
         connection.prepare();
         let error = connection.execute().unwrap_err();
         assert!(connection.may_retry(error.class), "{class:?}");
@@ -824,25 +624,19 @@ fn a_transaction_that_failed_is_done_again_from_its_beginning() {
         );
         assert_eq!(asked[..=at], asked[at + 2..][..=at], "with the same values");
         assert_eq!(sql.last(), Some(&"commit"));
-        let put_back = connection
-            .changes
-            .iter()
-            .all(|(_, changes)| *changes == Changes::default());
-        assert!(put_back, "{:?}", connection.changes);
+        let changes = &connection.changes;
+        let put_back = changes.iter().all(|(_, it)| *it == Changes::default());
+        assert!(put_back, "{changes:?}");
     }
 }
 
 #[test]
 fn without_a_transaction_what_was_done_is_not_done_again() {
-    let twice = Test {
-        statements: [insert().statements, insert().statements].concat(),
-        ..insert()
-    };
     let session = Notes {
         answers: vec![Err(ErrorClass::LockTimeout), Ok(1)],
         ..Notes::default()
     };
-    let mut connection = connection(&twice, 5, session);
+    let mut connection = connection(&own("", &[INSERT, INSERT]), 5, session);
     connection.prepare();
     assert!(!connection.may_retry(ErrorClass::DuplicateKey));
     connection.execute().unwrap_err();
@@ -856,24 +650,26 @@ fn without_a_transaction_what_was_done_is_not_done_again() {
 }
 
 #[test]
-fn a_write_without_an_answer_leaves_doubt_and_a_read_does_not() {
-    for (test, is_unsure) in [(insert(), true), (scan(), false)] {
+fn what_is_not_known_leaves_doubt_and_a_read_does_not() {
+    let call = own("", &[r#"{ sql = "call mine()" }"#]);
+    let lost = Err(ErrorClass::ConnectionLost);
+    for (test, answer, is_unsure) in [
+        (builtin("insert"), lost, true),
+        (builtin("scan"), lost, false),
+        // It says of no row that it did something.
+        (call, Ok(0), true),
+    ] {
         let session = Notes {
-            answers: vec![Err(ErrorClass::ConnectionLost)],
+            answers: vec![answer],
             ..Notes::default()
         };
         let mut connection = connection(&test, 5, session);
         connection.prepare();
-        connection.execute().unwrap_err();
-        let changes = connection.changes;
-        assert_eq!(
-            changes.iter().any(|it| it.1.is_unsure),
-            is_unsure,
-            "{}",
-            test.name
-        );
+        let _ = connection.execute();
+        let is = connection.changes.iter().any(|it| it.1.is_unsure);
+        assert_eq!(is, is_unsure, "{}", test.name);
     }
-    let mut sysbench = Sysbench::new(options());
+    let mut sysbench = Sysbench::new(&plan("", &[], ""), OPTIONS);
     sysbench.ledgers[0] = Ledger::found(1501, Some((1, 1501)), true, true);
     sysbench.ledgers[0].apply(Changes {
         is_unsure: true,
@@ -885,7 +681,7 @@ fn a_write_without_an_answer_leaves_doubt_and_a_read_does_not() {
         key_max: Some(1500),
         index_rows: vec![("k".into(), engine::IndexRows::Counted(1499))],
     };
-    let mut checks = sysbench.check(0, &facts);
+    let mut checks = sysbench.check_table(0, &facts);
     checks.retain(|check| check.left_out.is_none());
     let [check] = &checks[..] else {
         panic!("{checks:?}");
@@ -898,105 +694,58 @@ fn a_write_without_an_answer_leaves_doubt_and_a_read_does_not() {
 
 #[test]
 fn what_one_connection_deleted_another_may_have_inserted() {
-    let mut sysbench = Sysbench::new(Options {
-        tables: 2,
-        rows: 10,
-        ..options()
-    });
+    let plan = plan("tables=2 rows=10", &["insert"], "");
+    let mut sysbench = Sysbench::new(&plan, OPTIONS);
     for ledger in &mut sysbench.ledgers {
         *ledger = Ledger::found(10, Some((1, 10)), true, false);
     }
-    let mut programs: [Box<dyn Program>; 2] =
-        [delete(), insert()].map(|it| Box::new(connection(&it, 5, Notes::default())) as _);
-    for connection in &mut programs {
+    let mut programs: [Box<dyn Program>; 2] = ["delete", "insert"]
+        .map(|name| Box::new(connection(&builtin(name), 5, Notes::default())) as _);
+    for program in &mut programs {
         for _ in 0..50 {
-            connection.prepare();
-            connection.execute().unwrap();
+            program.prepare();
+            program.execute().unwrap();
         }
     }
-    sysbench.apply(&run(1, insert()), &accounts(&mut programs));
+    let step = step(&sysbench, "insert");
+    sysbench.apply(step.number, &accounts(&mut programs));
     assert_eq!(sysbench.rows(), 20);
 }
 
 #[test]
-fn statements_are_known_by_what_they_do() {
-    let effects = |sql: &str| {
-        let test = test("mine", Group::Write, [statement(sql, None, [])]);
-        let event = Event::new(&test, &target(&SqliteDialect, 1000)).unwrap();
-        (event.writes(), event.has_no_effect())
+fn control_statements_are_text_where_a_server_does_not_prepare_them_or_all_is_text() {
+    let run = |test: &Test, unprepared| {
+        let session = Notes {
+            unprepared,
+            ..Notes::default()
+        };
+        let mut connection = connection(test, 5, session);
+        connection.prepare();
+        connection.execute().unwrap();
+        connection.session
     };
-    for (sql, expected) in [
-        ("(SELECT 1)", (false, true)),
-        (
-            "with last as (select max(id) m from {table}) select m from last",
-            (false, true),
-        ),
-        (
-            "with old as (delete from {table} returning id) select id from old",
-            (true, false),
-        ),
-        ("UPDATE {table} SET k = 1", (true, true)),
-        (
-            "insert into {table} (c) values ('{{\"on\": 1}}')",
-            (true, false),
-        ),
-        (
-            "with no as (select 'delete') select * from no",
-            (false, true),
-        ),
-        ("truncate {table}", (true, false)),
-        ("call mine()", (true, false)),
-    ] {
-        assert_eq!(effects(sql), expected, "{sql}");
-    }
-    // It says of no row that it did something.
-    let session = Notes {
-        answers: vec![Ok(0)],
-        ..Notes::default()
-    };
-    let call = test("call", Group::Write, [statement("call mine()", None, [])]);
-    let mut connection = connection(&call, 5, session);
-    connection.prepare();
-    connection.execute().unwrap();
-    assert!(connection.changes.iter().any(|it| it.1.is_unsure));
-}
-
-#[test]
-fn nothing_is_prepared_for_a_test_that_is_sent_as_text() {
-    let test = as_text(write_only());
-    let mut connection = connection(&test, 5, Notes::default());
-    connection.prepare();
-    connection.execute().unwrap();
-    let session = &connection.session;
+    let session = run(&builtin("write-only"), Some("begin"));
+    let sql = session.sql();
+    assert_eq!((sql[0], sql.last()), ("text: begin", Some(&"commit")));
+    let as_text = plan("prepared=false", &["write-only"], "");
+    let session = run(&test_of(&as_text, "write-only"), None);
     assert_eq!(session.statements, []);
     let sql = session.sql();
     assert_eq!((sql[0], sql.last()), ("text: begin", Some(&"text: commit")));
 }
 
 #[test]
-fn what_a_server_does_not_prepare_is_sent_as_text() {
-    let session = Notes {
-        unprepared: Some("begin"),
-        ..Notes::default()
-    };
-    let mut connection = connection(&write_only(), 5, session);
-    connection.prepare();
-    connection.execute().unwrap();
-    let sql = connection.session.sql();
-    assert_eq!((sql[0], sql.last()), ("text: begin", Some(&"commit")));
-}
-
-#[test]
 fn a_warm_up_makes_other_choices_than_what_it_warms_up_for() {
-    let (_directory, engine, sysbench) = loaded(options());
-    let test = test("point-query", Group::Point, [lookups(1)]);
+    let plan = plan("", &["point-query"], "");
+    let (_directory, engine, sysbench) = loaded(&plan, OPTIONS);
+    let test = builtin("point-query");
     let drawn = |is_warm_up| {
         let step = Step {
             is_warm_up,
-            ..run(1, test.clone())
+            ..step(&sysbench, "point-query")
         };
         let mut runner = sysbench
-            .runner(&step, &test, Distribution::Uniform, 0, &engine)
+            .runner(step, &test, Distribution::Uniform, 0, &engine)
             .unwrap();
         runner.next_random()
     };
@@ -1006,12 +755,13 @@ fn a_warm_up_makes_other_choices_than_what_it_warms_up_for() {
 
 #[test]
 fn another_attempt_writes_other_texts_to_the_same_rows() {
-    let (_directory, engine, _) = loaded(options());
+    let plan = plan("", &["update-nonindex"], "");
+    let (_directory, engine, _) = loaded(&plan, OPTIONS);
     let mut session = engine.connect().unwrap();
     session
         .query("create table written (id integer, before text, after text)")
         .unwrap();
-    for number in 1..=options().tables {
+    for number in 1..=3 {
         session
             .query(&format!(
                 "create trigger note{number} after update on sbtest{number} begin \
@@ -1019,14 +769,10 @@ fn another_attempt_writes_other_texts_to_the_same_rows() {
             ))
             .unwrap();
     }
-    let update = run(
-        1,
-        test("update", Group::Write, [update_non_index(Draw::Id)]),
-    );
     let mut attempt = |nonce| {
-        let mut sysbench = Sysbench::new(Options { nonce, ..options() });
-        sysbench.take_over(&engine, UNINDEXED).unwrap();
-        assert_eq!(on(&mut sysbench, &update, &engine, 50), (100, 0));
+        let mut sysbench = Sysbench::new(&plan, Options { nonce, ..OPTIONS });
+        sysbench.take_over(&engine).unwrap();
+        assert_eq!(on(&mut sysbench, "update-nonindex", &engine, 50), (100, 0));
         let same = session.query_i64("select count(*) from written where before = after");
         let ids = session.query("select id from written").unwrap();
         session.query("delete from written").unwrap();
@@ -1041,81 +787,20 @@ fn another_attempt_writes_other_texts_to_the_same_rows() {
 
 #[test]
 fn numbers_are_as_wide_as_they_have_to_be() {
-    let range = test("range", Group::RangeOne, [simple(100)]);
-    let types = |rows| {
-        let event = Event::new(&range, &target(&SqliteDialect, rows)).unwrap();
-        event.statements[0].types.clone()
-    };
-    assert_eq!(types(1000), [ParamType::Int4; 2]);
-    assert_eq!(types(i32::MAX as u64), [ParamType::Int4, ParamType::Int8]);
-    assert_eq!(types(10_000_000_000), [ParamType::Int8; 2]);
-}
-
-#[test]
-fn what_is_wrong_with_a_test_is_said() {
-    let message = |statement: TestStatement| {
-        let test = test("mine", Group::Point, [statement]);
-        Event::new(&test, &target(&SqliteDialect, 1000)).unwrap_err()
-    };
-    let one = |sql: &str, draw: Draw| statement(sql, None, [("p", draw)]);
-    for (statement, expected) in [
-        (
-            one("select {q}", Draw::Id),
-            "statement 1: `q` is not a parameter",
-        ),
-        (one("select {p", Draw::Id), "`{` without `}`"),
-        (
-            one("select {p}", Draw::Ids(integer(0))),
-            "parameter `p`: a list of 0 values",
-        ),
-        (
-            one("select {p}", Draw::Uniform(integer(5), integer(4))),
-            "nothing between 5 and 4",
-        ),
-        (
-            one("select {p}", Draw::Value(named("p"))),
-            "`p` is not a parameter that is defined before",
-        ),
-    ] {
-        let message = message(statement);
-        assert!(message.starts_with("test `mine`, "), "{message}");
-        assert!(message.contains(expected), "{message}");
-    }
-    let twice = statement(
-        "select {n}",
-        None,
-        [
-            ("list", Draw::Ids(integer(2))),
-            ("n", Draw::Value(named("list"))),
-        ],
-    );
-    assert!(message(twice).contains("`list` is a list"));
-    let text = statement(
-        "select {n}",
-        None,
-        [("c", Draw::C), ("n", Draw::Value(named("c")))],
-    );
-    assert!(message(text).contains("`c` is a text"));
-    let length = statement(
-        "select {list}",
-        None,
-        [("n", Draw::Id), ("list", Draw::Ids(named("n")))],
-    );
-    assert!(message(length).contains("must be known before"));
+    let select = r#"{ sql = "SELECT {id} + {far} + {list}", parameters = { id = "id", far = "id * 2000000", list = "consecutive(far, 2)" } }"#;
+    let (sql, types) = event(&own("", &[select]))
+        .sql(0, "t", &PostgresDialect)
+        .unwrap();
+    assert_eq!(sql, "SELECT $1 + $2 + $3, $4");
+    let wide = ParamType::Int8;
+    assert_eq!(types, [ParamType::Int4, wide, wide, wide]);
 }
 
 #[test]
 fn a_statement_that_the_engine_refuses_is_named() {
-    let (_directory, engine, sysbench) = loaded(options());
-    let step = run(
-        1,
-        test(
-            "mine",
-            Group::Point,
-            [lookups(1), statement("SELEC c FROM {table}", None, [])],
-        ),
-    );
-    let Err(error) = sysbench.connections(&step, &engine) else {
+    let plan = mine("", "", &[LOOKUP, r#"{ sql = "SELEC c FROM {table}" }"#]);
+    let (_directory, engine, sysbench) = loaded(&plan, OPTIONS);
+    let Err(error) = sysbench.connections(step(&sysbench, "mine"), &engine) else {
         panic!("it was taken");
     };
     let message = error.to_string();
@@ -1127,65 +812,48 @@ fn a_statement_that_the_engine_refuses_is_named() {
 
 #[test]
 fn tables_are_those_of_sysbench() {
-    let create = |dialect: &dyn Dialect, primary_key, rows| {
-        let options = Options {
-            tables: 1,
-            primary_key,
-            rows,
-            ..options()
-        };
-        Sysbench::new(options).create_statements(dialect)
+    let create = |dialect: &dyn Dialect, primary_key: bool| {
+        let plan = plan(&format!("tables=1 primary-key={primary_key}"), &[], "");
+        Sysbench::new(&plan, OPTIONS).create_statements(dialect)
     };
     let columns = "k int not null default 0, c char(120) not null default '', pad char(60) not null default ''";
     let mysql = MysqlDialect {
         storage_engine: StorageEngine::InnoDb,
     };
     assert_eq!(
-        create(&mysql, true, 10).unwrap(),
+        create(&mysql, true).unwrap(),
         [format!(
             "create table sbtest1 (id int not null auto_increment, {columns}, primary key (id)) engine=InnoDB"
         )]
     );
     assert_eq!(
-        create(&mysql, false, 10).unwrap(),
+        create(&mysql, false).unwrap(),
         [format!(
             "create table sbtest1 (id int not null auto_increment, {columns}, key xid (id)) engine=InnoDB"
         )]
     );
     assert_eq!(
-        create(&PostgresDialect, true, 10).unwrap(),
+        create(&PostgresDialect, true).unwrap(),
         [format!(
             "create table sbtest1 (id serial not null, {columns}, primary key (id))"
         )]
     );
     assert_eq!(
-        create(&PostgresDialect, false, 10).unwrap(),
+        create(&PostgresDialect, false).unwrap(),
         [
             format!("create table sbtest1 (id serial not null, {columns})"),
             "create index sbtest1_xid on sbtest1 (id)".into()
         ]
     );
-    let wide = create(&PostgresDialect, true, 10_000_000_000).unwrap();
-    assert!(wide[0].contains("(id bigserial not null"), "{wide:?}");
-    let refused = create(&SqliteDialect, false, 10).unwrap_err().to_string();
+    let refused = create(&SqliteDialect, false).unwrap_err().to_string();
     assert!(refused.contains("not applicable"), "{refused}");
-    let refused = create(&mysql, false, 10_000_000_000).unwrap_err();
-    assert!(refused.to_string().contains("32 bits"), "{refused}");
 }
 
 #[test]
 fn an_index_is_made_for_every_table_once() {
-    let (_directory, engine, mut sysbench) = loaded(Options {
-        tables: 5,
-        rows: 3,
-        ..options()
-    });
-    on(
-        &mut sysbench,
-        &step(1, StepKind::Index),
-        &engine,
-        usize::MAX,
-    );
+    let plan = plan("tables=5 rows=3", &[], "");
+    let (_directory, engine, mut sysbench) = loaded(&plan, OPTIONS);
+    on(&mut sysbench, "index", &engine, usize::MAX);
     let mut session = engine.connect().unwrap();
     let indexes = "select name from sqlite_master where type = 'index' order by name";
     let found: Vec<_> = session
@@ -1194,16 +862,14 @@ fn an_index_is_made_for_every_table_once() {
         .into_iter()
         .flatten()
         .collect();
-    let expected: Vec<_> = (1..=5)
-        .map(|table| Some(format!("sbtest{table}_k")))
-        .collect();
-    assert_eq!(found, expected);
-    assert!(engine.capabilities().stores_data);
+    let expected = (1..=5).map(|table| Some(format!("sbtest{table}_k")));
+    assert_eq!(found, expected.collect::<Vec<_>>());
 }
 
 #[test]
 fn rows_are_given_keys_below_those_that_the_server_assigns() {
-    let sysbench = Sysbench::new(options());
+    let plan = plan("tables=2", &["insert"], "");
+    let (_directory, engine, mut sysbench) = loaded(&plan, OPTIONS);
     let table = &sysbench.tables()[1];
     let dialect: &dyn Dialect = &PostgresDialect;
     assert_eq!(
@@ -1214,75 +880,48 @@ fn rows_are_given_keys_below_those_that_the_server_assigns() {
         dialect.assign_keys_above(table, 1501),
         ["select setval(pg_get_serial_sequence('sbtest2', 'id'), 1501)"]
     );
-    let (_directory, engine, mut sysbench) = loaded(Options {
-        tables: 1,
-        ..options()
-    });
-    on(&mut sysbench, &run(1, insert()), &engine, 5);
-    let facts = engine.inspect(&sysbench.tables()[0], false).unwrap();
-    assert_eq!((facts.rows, facts.key_max), (1511, Some(1511)));
+    on(&mut sysbench, "insert", &engine, 10);
+    let facts = sysbench.tables().iter();
+    let facts = facts.map(|table| engine.inspect(table, false).unwrap());
+    assert!(
+        facts
+            .clone()
+            .all(|it| it.key_max == Some(it.rows.cast_signed()))
+    );
+    assert_eq!(facts.map(|it| it.rows).sum::<u64>(), 2 * 1501 + 20);
 }
 
 #[test]
 fn transactions_that_write_at_the_same_time_wait_for_each_other() {
-    let (_directory, engine, mut sysbench) = loaded(Options {
-        tables: 1,
-        rows: 50,
-        ..options()
+    let plan = plan("tables=1 rows=50", &["read-write.range10"], "");
+    let (_directory, engine, mut sysbench) = loaded(&plan, OPTIONS);
+    let step = step(&sysbench, "read-write.range10");
+    let mut tasks = sysbench.connections(step, &engine).unwrap();
+    std::thread::scope(|scope| {
+        for task in &mut tasks {
+            scope.spawn(|| {
+                for _ in 0..100 {
+                    task.program.prepare();
+                    task.program.execute().unwrap();
+                    assert_eq!(task.program.expected_rows(), (0, u64::MAX));
+                }
+            });
+        }
     });
-    let step = run(1, read_write(10));
-    let works = sysbench.connections(&step, &engine).unwrap();
-    let mut programs: Vec<_> = std::thread::scope(|scope| {
-        let threads: Vec<_> = works
-            .into_iter()
-            .map(|mut work| {
-                scope.spawn(move || {
-                    for _ in 0..100 {
-                        work.program.prepare();
-                        work.program.execute().unwrap();
-                        assert_eq!(work.program.expected_rows(), (0, u64::MAX));
-                    }
-                    work.program
-                })
-            })
-            .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap())
-            .collect()
-    });
-    sysbench.apply(&step, &accounts(&mut programs));
+    let programs = tasks.iter_mut().map(|task| &mut task.program);
+    sysbench.apply(step.number, &accounts(programs));
     assert_eq!(sysbench.rows(), 50);
     assert_checks(&sysbench, &engine, 3);
 }
 
-fn as_text(mut test: Test) -> Test {
-    for statement in &mut test.statements {
-        statement.prepared = false;
-    }
-    test
-}
-
 #[test]
 fn statements_that_are_not_prepared_hold_their_values() {
-    let test = |is_plain| {
-        let list = Draw::Ids(integer(2));
-        let below = Draw::Value(difference(integer(0), named("id")));
-        let statement = statement(
-            "UPDATE {table} SET c = {c} WHERE id IN ({list}) OR id - {below} < {id}",
-            None,
-            [
-                ("c", Draw::C),
-                ("list", list),
-                ("id", Draw::Id),
-                ("below", below),
-            ],
-        );
-        let test = test("mine", Group::Write, [statement]);
-        if is_plain { as_text(test) } else { test }
+    let asked = |prepared| {
+        let update = r#"{ sql = "UPDATE {table} SET c = {c} WHERE id IN ({list}) OR id - {below} < {id}", parameters = { c = "c", list = "ids(2)", id = "id", below = "0 - id" } }"#;
+        let plan = mine(&format!("prepared={prepared}"), "", &[update]);
+        events(&test_of(&plan, "mine"), 5, 20)
     };
-    let prepared = events(&test(false), 5, 20);
-    let plain = events(&test(true), 5, 20);
+    let (prepared, plain) = (asked(true), asked(false));
     for (prepared, plain) in prepared.iter().zip(&plain) {
         let [c, first, second, below, id] = &prepared.parameters[..] else {
             panic!("{prepared:?}");
@@ -1297,21 +936,4 @@ fn statements_that_are_not_prepared_hold_their_values() {
         assert!(plain.parameters.is_empty());
     }
     assert_eq!(plain.len(), 20);
-}
-
-#[test]
-fn all_shapes_run_as_text_too() {
-    let (_directory, engine, mut sysbench) = loaded(options());
-    for (number, (test, _)) in shapes().into_iter().enumerate() {
-        let step = run(number as u32 + 1, as_text(test));
-        let (rows, wrong) = on(&mut sysbench, &step, &engine, 25);
-        assert_eq!((wrong, rows == 0), (0, number == 9), "{step:?}");
-        let mut nothing = Sysbench::new(options());
-        assert_eq!(on(&mut nothing, &step, &Null, 5).1, 0, "{step:?}");
-    }
-    assert_checks(
-        &sysbench,
-        &engine,
-        3 * 3 - usize::from(!sysbench.is_indexed()) * 3,
-    );
 }

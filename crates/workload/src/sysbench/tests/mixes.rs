@@ -2,26 +2,27 @@
 
 use super::*;
 
-fn weighted(weight: u32, statement: TestStatement) -> TestStatement {
-    TestStatement {
-        weight: Some(weight),
-        ..statement
-    }
+/// The statement with a weight.
+fn weighted(weight: u32, statement: &str) -> String {
+    statement.replacen('{', &format!("{{ weight = {weight},"), 1)
 }
 
 /// Twice a lookup, then three lookups, an update or an insert, as 6 to 3 to 1.
-fn mixed() -> Test {
-    let [insert] = <[TestStatement; 1]>::try_from(insert().statements).unwrap();
-    test(
-        "mixed",
-        Group::Write,
-        [
-            lookups(2),
-            weighted(6, lookups(3)),
-            weighted(3, update_index(Draw::Id)),
-            weighted(1, insert),
-        ],
-    )
+fn mixed(keys: &str) -> plan::Sysbench {
+    let lookups = |count: u32| LOOKUP.replacen('{', &format!("{{ repeat = {count},"), 1);
+    let weighted = [
+        weighted(6, &lookups(3)),
+        weighted(3, UPDATE),
+        weighted(1, INSERT),
+    ];
+    let [three, update, insert] = &weighted;
+    mine("", keys, &[&lookups(2), three, update, insert])
+}
+
+/// One lookup or one update.
+fn half(keys: &str, more: &[&str]) -> Test {
+    let (lookup, update) = (weighted(1, LOOKUP), weighted(1, UPDATE));
+    own(keys, &[&[lookup.as_str(), &update], more].concat())
 }
 
 /// The first word of each statement that was asked for.
@@ -35,7 +36,7 @@ fn words(asked: &[Asked]) -> Vec<&str> {
 #[test]
 fn an_event_runs_what_has_no_weight_and_one_of_those_with_one() {
     const EVENTS: usize = 4000;
-    let asked = events(&mixed(), 5, EVENTS);
+    let asked = events(&test_of(&mixed(""), "mine"), 5, EVENTS);
     let mut rest = words(&asked);
     let mut counts = [0; 3];
     while !rest.is_empty() {
@@ -67,52 +68,28 @@ fn an_event_runs_what_has_no_weight_and_one_of_those_with_one() {
 }
 
 #[test]
-fn queries_and_commits_of_a_mix_are_those_of_an_event_on_average() {
-    let mut mixed = mixed();
-    assert_eq!(mixed.queries_per_event(), 2.0 + (18.0 + 3.0 + 1.0) / 10.0);
-    assert_eq!(mixed.commits_per_event(), 0.4);
-    mixed.transaction = true;
-    assert_eq!(mixed.queries_per_event(), 4.0 + 2.2);
-    assert_eq!(mixed.commits_per_event(), 0.4);
-    mixed.statements.push(update_index(Draw::Id));
-    assert_eq!(mixed.commits_per_event(), 1.0);
-}
-
-#[test]
 fn only_the_values_of_what_runs_are_drawn_and_rows_are_checked_and_counted() {
-    let (_directory, engine, mut sysbench) = loaded(options());
-    for (number, transaction) in [(1, false), (2, true)] {
+    for transaction in [false, true] {
+        let plan = mixed(&format!("transaction = {transaction}"));
+        let (_directory, engine, mut sysbench) = loaded(&plan, OPTIONS);
         let before = sysbench.rows();
-        let mut test = mixed();
-        test.transaction = transaction;
-        let (_, wrong) = on(&mut sysbench, &run(number, test), &engine, 200);
+        let (_, wrong) = on(&mut sysbench, "mine", &engine, 200);
         assert_eq!(wrong, 0);
         let inserted = sysbench.rows() - before;
         assert!((15..70).contains(&inserted), "{inserted} of 400 events");
         assert_checks(&sysbench, &engine, 3 * 3);
     }
     // An update of a row that is not there is noticed when it is that one's turn.
-    let missing = update_index(Draw::Value(integer(1_000_000)));
-    let half = test(
-        "half",
-        Group::Write,
-        [weighted(1, lookups(1)), weighted(1, missing)],
-    );
-    let (_, wrong) = on(&mut sysbench, &run(3, half), &engine, 100);
+    let missing = UPDATE.replace("id = \"id\"", "id = 1000000");
+    let plan = mine("", "", &[&weighted(1, LOOKUP), &weighted(1, &missing)]);
+    let (_directory, engine, mut sysbench) = loaded(&plan, OPTIONS);
+    let (_, wrong) = on(&mut sysbench, "mine", &engine, 100);
     assert!((60..140).contains(&wrong), "{wrong} of 200 events");
 }
 
 #[test]
 fn a_transaction_that_only_reads_begins_as_one_that_does() {
-    let of = |statements| Test {
-        transaction: true,
-        ..test("mine", Group::Write, statements)
-    };
-    let asked = events(
-        &of([weighted(1, lookups(1)), weighted(1, update_index(Draw::Id))]),
-        5,
-        50,
-    );
+    let asked = events(&half("transaction = true", &[]), 5, 50);
     let (mut reads, mut writes) = (0, 0);
     for event in asked.chunks(3) {
         match (event[0].sql.as_str(), words(event)[1]) {
@@ -123,17 +100,13 @@ fn a_transaction_that_only_reads_begins_as_one_that_does() {
     }
     assert!(reads > 10 && writes > 10, "{reads} {writes}");
     // Where something always writes, every event does.
-    let asked = events(&of([weighted(1, lookups(1)), update_index(Draw::Id)]), 5, 5);
+    let asked = events(&half("transaction = true", &[UPDATE]), 5, 5);
     assert!(asked.chunks(4).all(|event| event[0].sql == "begin"));
 }
 
 #[test]
 fn an_event_that_failed_is_done_again_with_the_same_statement() {
-    let test = in_transaction(test(
-        "mine",
-        Group::Write,
-        [weighted(1, lookups(1)), weighted(1, update_index(Draw::Id))],
-    ));
+    let test = half("transaction = true", &[]);
     for seed in 0..10 {
         let session = Notes {
             answers: vec![Err(ErrorClass::Deadlock), Ok(0)],
@@ -151,28 +124,25 @@ fn an_event_that_failed_is_done_again_with_the_same_statement() {
 
 #[test]
 fn rows_that_only_some_events_put_back_are_not_put_back() {
-    let [_, _, delete, insert] = writes();
-    let puts_back = |delete, insert| {
-        let test = Test {
-            parameters: write_only().parameters,
-            ..in_transaction(test("mine", Group::Write, [delete, insert]))
-        };
-        let event = Event::new(&test, &target(&SqliteDialect, 1000)).unwrap();
-        event.puts_back()
+    let delete = r#"{ sql = "DELETE FROM {table} WHERE id = {same}" }"#;
+    let insert =
+        r#"{ sql = "INSERT INTO {table} (id, k) VALUES ({same}, {k})", parameters = { k = "k" } }"#;
+    let puts_back = |delete: &str, insert: &str| {
+        let keys = "transaction = true\nparameters = { same = \"id\" }";
+        event(&own(keys, &[delete, insert])).puts_back()
     };
-    assert!(puts_back(delete.clone(), insert.clone()));
-    assert!(!puts_back(delete.clone(), weighted(1, insert.clone())));
-    assert!(!puts_back(weighted(1, delete), weighted(1, insert)));
+    assert!(puts_back(delete, insert));
+    assert!(!puts_back(delete, &weighted(1, insert)));
+    assert!(!puts_back(&weighted(1, delete), &weighted(1, insert)));
+    assert!(!puts_back(delete, INSERT));
 }
 
 #[test]
 fn doubled_braces_are_text() {
-    for is_plain in [false, true] {
-        let sql = r#"UPDATE {table} SET c = '{{"a": {{}}}}' WHERE id = {id}"#;
-        let statement = statement(sql, None, [("id", Draw::Id)]);
-        let test = test("mine", Group::Write, [statement]);
-        let test = if is_plain { as_text(test) } else { test };
-        let asked = events(&test, 5, 1);
+    for prepared in [false, true] {
+        let update = r#"{ sql = '''UPDATE {table} SET c = '{{"a": {{}}}}' WHERE id = {id}''', parameters = { id = "id" } }"#;
+        let plan = mine(&format!("prepared={prepared}"), "", &[update]);
+        let asked = events(&test_of(&plan, "mine"), 5, 1);
         let (_, set) = asked[0].sql.split_once(" SET ").unwrap();
         let (set, _) = set.split_once(" WHERE ").unwrap();
         assert_eq!(set, r#"c = '{"a": {}}'"#);

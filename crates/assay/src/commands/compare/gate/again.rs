@@ -62,7 +62,7 @@ pub(super) fn commands(
         }
     }
     let command = |(run, (repeats, filters)): (usize, (u32, Vec<String>))| {
-        let plan = if runs.records[run].plan.password_removed {
+        let plan = if runs.recorded[run].run.plan.password_removed {
             " PLAN"
         } else {
             ""

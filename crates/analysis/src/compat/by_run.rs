@@ -1,11 +1,10 @@
-//! `--by-run`: each target against the one of its name in the first run. What is compared are then the runs; the target is
-//! what they have in common.
+//! Each target against the one of its name in the first run. What is compared are then the runs; the target is what they
+//! have in common.
 
-use analysis::{Compared, Figures, RunSettings, Settings};
-use record::{Build, Cell, CellKey, CellRef, PlanFile, Run, RunDir, Target};
+use record::{Cell, CellKey, CellRef, PlanFile, Run, Target};
 
-use crate::outcome::UsageError;
-use crate::same::build_change;
+use super::{Incomparable, Recorded, build_differences};
+use crate::{Figures, RunSettings, Settings};
 
 /// What a run is called where runs are compared.
 pub fn label(run: usize) -> String {
@@ -13,7 +12,7 @@ pub fn label(run: usize) -> String {
 }
 
 /// Returns the key of a cell there: the run is its target, and what was its target is a variant.
-pub fn key(run: usize, cell: &CellKey) -> CellKey {
+pub fn key_by_run(run: usize, cell: &CellKey) -> CellKey {
     let variant = match &cell.variant {
         Some(variant) => format!("{} {variant}", cell.target),
         None => cell.target.clone(),
@@ -26,61 +25,48 @@ pub fn key(run: usize, cell: &CellKey) -> CellKey {
 }
 
 /// Makes runs of targets, and variants of what were targets. What the first run has not is left out.
-pub fn tell_apart(
-    runs: &[Run],
-    directories: &[RunDir],
-    figures: &mut Figures,
-) -> anyhow::Result<Run> {
+///
+/// # Errors
+/// The first run shares no target with another.
+pub fn by_run(runs: &[Recorded], figures: &mut Figures) -> Result<Run, Incomparable> {
     let is_in = |run: &Run, name: &str| run.targets.iter().any(|target| target.name == name);
-    let others = &runs[1..];
-    let shared: Vec<&Target> = runs[0]
+    let shared: Vec<&str> = runs[0]
+        .run
         .targets
         .iter()
-        .filter(|target| others.iter().any(|run| is_in(run, &target.name)))
+        .map(|target| target.name.as_str())
+        .filter(|name| runs[1..].iter().any(|other| is_in(&other.run, name)))
         .collect();
-    let is_shared = |name: &str| shared.iter().any(|target| target.name == name);
     if shared.is_empty() {
-        let message =
-            "no target of the first run is in another, and `--by-run` compares those of one name";
-        let help = "leave `--by-run` out to compare targets of different names";
-        return Err(UsageError::new(message, Some(help.into())).into());
+        return Err(Incomparable {
+            message:
+                "no target of the first run is in another, and `--by-run` compares those of one name"
+                    .to_owned(),
+            help: "leave `--by-run` out to compare targets of different names",
+        });
     }
-    figures.rows.retain(|row| is_shared(&row.cell.target));
-    figures.missing.retain(|row| is_shared(&row.cell.target));
-    for row in figures.rows.iter_mut().chain(&mut figures.missing) {
-        row.cell = key(row.run, &row.cell);
-    }
+    let keep = |run: usize, cell: &mut CellKey| {
+        let is_shared = shared.contains(&cell.target.as_str());
+        *cell = key_by_run(run, cell);
+        is_shared
+    };
+    figures.rows.retain_mut(|row| keep(row.run, &mut row.cell));
+    figures
+        .missing
+        .retain_mut(|row| keep(row.run, &mut row.cell));
     figures
         .unfinished
-        .retain(|cell| is_shared(&cell.cell.target));
-    for cell in &mut figures.unfinished {
-        cell.cell = key(cell.run, &cell.cell);
-    }
-    figures.begun.retain(|cell| is_shared(&cell.cell.target));
-    for cell in &mut figures.begun {
-        cell.cell = key(cell.run, &cell.cell);
-    }
-    figures.settings = settings(runs, directories, &shared)?;
-    Ok(as_targets(runs, is_shared))
-}
-
-/// Where a reason names its target and its run, these are one.
-pub fn say_once(compared: &mut Compared) {
-    for row in &mut compared.rows {
-        for target in [&compared.base, &row.cell.target] {
-            let twice = format!("{target}, {target},");
-            for reason in &mut row.reasons {
-                *reason = reason.replace(&twice, &format!("{target},"));
-            }
-        }
-    }
+        .retain_mut(|it| keep(it.run, &mut it.cell));
+    figures.begun.retain_mut(|it| keep(it.run, &mut it.cell));
+    figures.settings = settings(runs, &shared);
+    Ok(as_targets(runs, |name| shared.contains(&name)))
 }
 
 /// A run whose targets are the runs, of which the first is the base: for the order in which they are shown.
-fn as_targets(runs: &[Run], is_shared: impl Fn(&str) -> bool) -> Run {
-    let mut shown = runs[0].clone();
+fn as_targets(runs: &[Recorded], is_shared: impl Fn(&str) -> bool) -> Run {
+    let mut shown = runs[0].run.clone();
     (shown.targets, shown.builds) = (Vec::new(), Vec::new());
-    for (index, run) in runs.iter().enumerate() {
+    for (index, Recorded { run, .. }) in runs.iter().enumerate() {
         let mut targets = run.targets.iter();
         if let Some(target) = targets.find(|target| is_shared(&target.name)) {
             shown.targets.push(Target {
@@ -94,26 +80,25 @@ fn as_targets(runs: &[Run], is_shared: impl Fn(&str) -> bool) -> Run {
 }
 
 /// In what each of the shared targets differs between the runs.
-fn settings(runs: &[Run], directories: &[RunDir], shared: &[&Target]) -> anyhow::Result<Settings> {
+fn settings(runs: &[Recorded], shared: &[&str]) -> Settings {
     let mut settings = Settings::default();
-    for target in shared {
-        let named = named_by_run(runs, &target.name);
-        let cells = cells(runs, directories, &target.name, &named)?;
-        let of_target = RunSettings::new(named, cells).all(0);
-        for mut comparison in of_target.differences {
-            comparison.target = Some(target.name.clone());
+    for name in shared {
+        let named = named_by_run(runs, name);
+        let cells = cells(runs, name, &named);
+        for mut comparison in RunSettings::new(named, cells).all(0).differences {
+            comparison.target = Some((*name).to_owned());
             settings.differences.push(comparison);
         }
     }
-    Ok(settings)
+    settings
 }
 
 /// The target `name` of each run as a target that is called as the run is, with its build and the files of its config.
-fn named_by_run(runs: &[Run], name: &str) -> Run {
-    let mut named = runs[0].clone();
+fn named_by_run(runs: &[Recorded], name: &str) -> Run {
+    let mut named = runs[0].run.clone();
     (named.targets, named.builds) = (Vec::new(), Vec::new());
     (named.cells, named.plan.files) = (Vec::new(), Vec::new());
-    for (index, run) in runs.iter().enumerate() {
+    for (index, Recorded { run, .. }) in runs.iter().enumerate() {
         let Some(target) = run.targets.iter().find(|target| target.name == name) else {
             continue;
         };
@@ -121,8 +106,8 @@ fn named_by_run(runs: &[Run], name: &str) -> Run {
         target.name = label(index);
         if let Some(build) = run.builds.iter().find(|build| build.name == target.build) {
             let mut build = build.clone();
-            let is_changed = |first: &Build| build_change(first, &build).is_some();
-            if named.builds.first().is_some_and(is_changed) {
+            let mut first = named.builds.iter().take(1);
+            if first.any(|first| !build_differences(first, &build).is_empty()) {
                 build.name = format!("{} of {}", build.name, target.name);
                 target.build.clone_from(&build.name);
             }
@@ -150,20 +135,11 @@ fn named_by_run(runs: &[Run], name: &str) -> Run {
 }
 
 /// The cells of the target `name`, as those of the runs.
-fn cells(
-    runs: &[Run],
-    directories: &[RunDir],
-    name: &str,
-    named: &Run,
-) -> anyhow::Result<Vec<Cell>> {
+fn cells(runs: &[Recorded], name: &str, named: &Run) -> Vec<Cell> {
     let mut cells = Vec::new();
-    for (index, (run, directory)) in runs.iter().zip(directories).enumerate() {
-        for reference in run.cells.iter().filter(|cell| cell.key.target == name) {
-            let directory = directory.cell(reference)?;
-            if !directory.exists() {
-                continue;
-            }
-            let mut cell = directory.read()?;
+    for (index, run) in runs.iter().enumerate() {
+        for (_, cell) in run.cells.iter().filter(|(at, _)| at.key.target == name) {
+            let mut cell = cell.clone();
             cell.key.target = label(index);
             let target = named.targets.iter().find(|it| it.name == cell.key.target);
             if let Some(target) = target {
@@ -172,11 +148,13 @@ fn cells(
             cells.push(cell);
         }
     }
-    Ok(cells)
+    cells
 }
 
 #[cfg(test)]
 mod tests {
+    use record::Build;
+
     use super::*;
 
     fn run(names: &[&str], version: &str, text: &str) -> Run {
@@ -185,6 +163,7 @@ mod tests {
             build: "pg".into(),
             config: "base".into(),
             engine: "postgres".into(),
+            set: Vec::new(),
             declared: Vec::new(),
             files: vec!["my.conf".into()],
         };
@@ -219,6 +198,10 @@ mod tests {
             run(&["pg.b"], "17.2", "jit = off"),
             run(&["pg.a"], "17.3", "jit = on"),
         ];
+        let runs = runs.map(|run| Recorded {
+            run,
+            cells: Vec::new(),
+        });
         let named = named_by_run(&runs, "pg.b");
         let names: Vec<&str> = named.targets.iter().map(|it| it.name.as_str()).collect();
         assert_eq!(names, ["run 1", "run 2"]);

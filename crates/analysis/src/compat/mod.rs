@@ -1,0 +1,363 @@
+//! Whether runs can be compared: each must be another one, they must have done the same work, and targets of one name must
+//! be the same.
+
+mod by_run;
+mod measuring;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
+
+use record::{Build, Cell, CellRef, FactDifference, Host, RecordError, Run, RunDir, Target};
+
+pub(crate) use by_run::label;
+pub use by_run::{by_run, key_by_run};
+
+/// Why runs can't be compared, and what to do instead.
+#[derive(Debug)]
+pub struct Incomparable {
+    message: String,
+    /// What to do instead.
+    pub help: &'static str,
+}
+
+impl fmt::Display for Incomparable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Incomparable {}
+
+/// A run with those of its cells that were begun.
+#[derive(Clone, Debug, Default)]
+pub struct Recorded {
+    /// The run.
+    pub run: Run,
+    /// Where each cell is, and its record.
+    pub cells: Vec<(CellRef, Cell)>,
+}
+
+impl Recorded {
+    /// Reads runs, and where there are several their cells.
+    ///
+    /// # Errors
+    /// A file is missing or damaged.
+    pub fn read(directories: &[RunDir]) -> Result<Vec<Self>, RecordError> {
+        let mut all = Vec::new();
+        for directory in directories {
+            let run = directory.read_run()?;
+            let mut cells = Vec::new();
+            for reference in run.cells.iter().filter(|_| directories.len() > 1) {
+                let directory = directory.cell(reference)?;
+                if directory.exists() {
+                    cells.push((reference.clone(), directory.read()?));
+                }
+            }
+            all.push(Self { run, cells });
+        }
+        Ok(all)
+    }
+}
+
+/// Facts by name.
+pub type Facts = BTreeMap<String, String>;
+
+/// The fact of a config in what order its settings are.
+const ORDER: &str = "order of settings";
+
+/// Differences that are told; more are counted.
+const TOLD_MAX: usize = 4;
+/// What is longer is no value to be read: a hash, or a text.
+const VALUE_LENGTH_MAX: usize = 60;
+
+/// Returns in which facts two things differ.
+pub fn differences(was: &Facts, is: &Facts) -> Vec<FactDifference> {
+    let names: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
+    let differ = names
+        .into_iter()
+        .filter(|name| was.get(*name) != is.get(*name));
+    differ
+        .map(|name| FactDifference {
+            name: name.clone(),
+            first: was.get(name).cloned(),
+            now: is.get(name).cloned(),
+        })
+        .collect()
+}
+
+/// Returns differences in words: `` `a` 1 -> 2, `b` none -> 3 and 2 more``.
+pub fn told(differences: &[FactDifference]) -> String {
+    let one = |FactDifference { name, first, now }: &FactDifference| {
+        let is_long = |value: &Option<String>| {
+            let value = value.as_deref().unwrap_or_default();
+            value.len() > VALUE_LENGTH_MAX || value.contains('\n')
+        };
+        let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());
+        match is_long(first) || is_long(now) {
+            true => format!("`{name}` has changed"),
+            false => format!("`{name}` {} -> {}", shown(first), shown(now)),
+        }
+    };
+    few(&differences.iter().map(one).collect::<Vec<_>>())
+}
+
+/// The first of them, and how many more there are.
+fn few(texts: &[String]) -> String {
+    let shown = texts[..texts.len().min(TOLD_MAX)].join(", ");
+    match texts.len().saturating_sub(TOLD_MAX) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// Refuses runs whose values are no repeats of each other, and says what should be known of those that are.
+///
+/// # Errors
+/// Why they are none.
+pub fn check_repeats(runs: &[Recorded]) -> Result<Vec<String>, Incomparable> {
+    refuse_copies(runs)?;
+    refuse_other_work(runs)?;
+    refuse_other_targets(runs)?;
+    Ok(notes(runs))
+}
+
+/// Refuses runs that can't be compared with each other, target by target, and says what should be known of those that can,
+/// what has changed in targets last.
+///
+/// # Errors
+/// Why they can't.
+pub fn check_by_run(runs: &[Recorded]) -> Result<Vec<String>, Incomparable> {
+    refuse_copies(runs)?;
+    refuse_other_work(runs)?;
+    let mut notes = notes(runs);
+    notes.extend(changes(runs));
+    Ok(notes)
+}
+
+/// Refuses a run that has a cell of another run: the same directory, a link to it, or a copy. A measurement that counts twice
+/// makes intervals narrower than they are.
+///
+/// # Errors
+/// Which runs are one.
+pub fn refuse_copies(runs: &[Recorded]) -> Result<(), Incomparable> {
+    let mut seen = HashMap::new();
+    for (index, run) in runs.iter().enumerate() {
+        for (reference, cell) in &run.cells {
+            // A record that does not say it of its cells says it of the run.
+            let began = [cell.started_unix_ns, run.run.started_unix_ns];
+            let Some(began) = began.into_iter().find(|&began| began > 0) else {
+                continue;
+            };
+            let name = reference.name();
+            let first = *seen.entry((began, name)).or_insert(index);
+            if first != index {
+                return Err(Incomparable {
+                    message: format!(
+                        "runs {} and {} are one: `{name}` was begun at the same moment in both",
+                        first + 1,
+                        index + 1,
+                    ),
+                    help: "a run is no repeat of itself, and no copy of it is: give each run once",
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses runs whose workloads differ: their ratios would be of nothing.
+fn refuse_other_work(runs: &[Recorded]) -> Result<(), Incomparable> {
+    // What only one of them knows, and nobody asked for, is its version's default.
+    let facts = |run: &Run, other: &Run| -> Facts {
+        let is_known = |key: &str| other.plan.resolved.iter().any(|value| value.key == key);
+        let values = run.plan.resolved.iter().filter(|value| {
+            value.key.starts_with("workload.")
+                && (value.origin != "default" || is_known(&value.key))
+        });
+        values
+            .map(|value| (value.key.clone(), value.value.clone()))
+            .collect()
+    };
+    for (index, Recorded { run, .. }) in runs.iter().enumerate().skip(1) {
+        let first = &runs[0].run;
+        let differences = differences(&facts(first, run), &facts(run, first));
+        if !differences.is_empty() {
+            return Err(Incomparable {
+                message: format!(
+                    "runs 1 and {} did not do the same work: {}",
+                    index + 1,
+                    told(&differences)
+                ),
+                help: "give runs of one workload: run one of the plans again with the other's values",
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses targets of one name that are not the same: their values would not be repeats.
+fn refuse_other_targets(runs: &[Recorded]) -> Result<(), Incomparable> {
+    for (index, Recorded { run, .. }) in runs.iter().enumerate() {
+        for (before, Recorded { run: first, .. }) in runs[..index].iter().enumerate() {
+            for (name, differences) in target_differences(first, run) {
+                return Err(Incomparable {
+                    message: format!(
+                        "target `{name}` is not the same in runs {} and {}: {}",
+                        before + 1,
+                        index + 1,
+                        told(&differences)
+                    ),
+                    help: "`assay compare --by-run` compares the runs instead of taking them for repeats",
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the targets of one name that differ between two runs, each with what is not the same.
+fn target_differences<'a>(
+    first: &'a Run,
+    run: &'a Run,
+) -> impl Iterator<Item = (&'a str, Vec<FactDifference>)> {
+    let both = first.targets.iter().filter_map(|was| {
+        let is = run.targets.iter().find(|is| is.name == was.name)?;
+        Some((was, is))
+    });
+    both.map(move |(was, is)| {
+        let build = |run: &'a Run, target: &Target| {
+            let mut builds = run.builds.iter();
+            builds.find(|build| build.name == target.build)
+        };
+        let builds = build(first, was).zip(build(run, is));
+        let mut found = builds.map_or_else(Vec::new, |(was, is)| build_differences(was, is));
+        let mut configs = differences(&config_facts(first, was), &config_facts(run, is));
+        if configs.len() > 1 {
+            configs.retain(|it| it.name != ORDER);
+        }
+        found.extend(configs);
+        (was.name.as_str(), found)
+    })
+    .filter(|(_, differences)| !differences.is_empty())
+}
+
+/// Returns what a target's config comes to: its settings, their order, limits, and the texts of its files by their places.
+fn config_facts(run: &Run, target: &Target) -> Facts {
+    let mut facts = Facts::new();
+    for (name, value) in &target.set {
+        let known = facts.entry(name.clone()).or_default();
+        *known = [known.as_str(), value].join(if known.is_empty() { "" } else { ", " });
+    }
+    facts.extend(measuring::declared(run, target));
+    let names = target.set.iter().map(|(name, _)| name.as_str());
+    facts.insert(ORDER.to_owned(), names.collect::<Vec<_>>().join(", "));
+    for (place, name) in target.files.iter().enumerate() {
+        let mut files = run.plan.files.iter();
+        let text = files
+            .find(|file| file.name == *name)
+            .map(|file| file.text.clone());
+        let text = text.unwrap_or_default() + "\n";
+        facts.insert(format!("file {}", place + 1), text);
+    }
+    facts
+}
+
+/// Returns in what a build is not what it was. It may have moved, and the null engine has the version of assay.
+pub fn build_differences(was: &Build, is: &Build) -> Vec<FactDifference> {
+    let named = if is.files.len() < was.files.len() {
+        was
+    } else {
+        is
+    };
+    let facts = |build: &Build| -> Facts {
+        let version = ("version".to_owned(), build.version.clone());
+        let version = (build.engine != "null").then_some(version);
+        let files = named.files.iter().zip(&build.files);
+        let files = files.map(|(named, file)| (named.path.clone(), file.sha256.clone()));
+        version.into_iter().chain(files).collect()
+    };
+    differences(&facts(was), &facts(is))
+}
+
+/// Facts of a machine that are never the same twice.
+const VOLATILE: [&str; 5] = [
+    "cpu_steal_since_boot_percent",
+    "memory_available_bytes",
+    "swap_used_bytes",
+    "huge_page_free_count",
+    "data_fs_free_bytes",
+];
+
+/// Returns what of the machine is not what it was, but for what is never the same.
+pub fn host_differences(first: &Host, now: &Host) -> Vec<FactDifference> {
+    let facts = |host: &Host| -> Facts {
+        let lasting = host
+            .facts
+            .iter()
+            .filter(|(name, _)| !VOLATILE.contains(&name.as_str()));
+        lasting.cloned().collect()
+    };
+    differences(&facts(first), &facts(now))
+}
+
+/// In what targets of the first run are not the same in the others, a note for each difference.
+fn changes(runs: &[Recorded]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (index, Recorded { run, .. }) in runs.iter().enumerate().skip(1) {
+        let mut found: Vec<(String, Vec<String>)> = Vec::new();
+        for (name, differences) in target_differences(&runs[0].run, run) {
+            let (what, name) = (told(&differences), format!("`{name}`"));
+            match found.iter_mut().find(|(known, _)| *known == what) {
+                Some((_, names)) => names.push(name),
+                None => found.push((what, vec![name])),
+            }
+        }
+        let note = |(what, names): (String, Vec<String>)| {
+            let who = match names.as_slice() {
+                [one] => format!("Target {one} is not"),
+                many => format!("None of {} is", few(many)),
+            };
+            format!("{who} the same in run {} as in run 1: {what}.", index + 1)
+        };
+        notes.extend(found.into_iter().map(note));
+    }
+    notes
+}
+
+/// What should be known of runs that are compared all the same.
+fn notes(runs: &[Recorded]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (index, recorded) in runs.iter().enumerate().skip(1) {
+        let (number, first, run) = (index + 1, &runs[0].run, &recorded.run);
+        let mut machine = host_differences(&first.host, &run.host);
+        machine.retain(|fact| fact.name != measuring::CLOCK);
+        if !machine.is_empty() {
+            notes.push(format!(
+                "The machine of run {number} is not that of run 1: {}. What differs may be the machine.",
+                told(&machine)
+            ));
+        }
+        if run.assay != first.assay {
+            notes.push(format!(
+                "Assay {} measured run {number}, and assay {} measured run 1. Differences may come from assay itself.",
+                run.assay, first.assay
+            ));
+        }
+        let measuring = measuring::differences(&runs[0], recorded);
+        if !measuring.is_empty() {
+            notes.push(format!(
+                "Run {number} was not measured in the way of run 1: {}. What differs may be what measuring costs.",
+                told(&measuring)
+            ));
+        }
+        if run.seed != first.seed {
+            notes.push(format!(
+                "Run {number} has the seed {}, and run 1 {}: other rows and choices.",
+                run.seed, first.seed
+            ));
+        }
+    }
+    notes
+}
