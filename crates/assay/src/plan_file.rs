@@ -4,7 +4,9 @@ use std::io::{IsTerminal, Read as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use engine::notation::{self, declared_limit};
 use plan::{Config, Diagnostic, Place, Plan, Resolved};
+use record::Declared;
 
 use crate::cli::PlanArgs;
 use crate::outcome::{PlanRefused, UsageError, help_of};
@@ -290,6 +292,23 @@ impl PlanFile {
                     .with_context(|| format!("config `{}`", config.name))
             })
             .collect()
+    }
+
+    /// Returns all that a config declares: the options of its files and its own, and its limits.
+    pub fn declared(&self, config: &Config) -> anyhow::Result<Vec<Declared>> {
+        let files = self.config_texts(config)?;
+        let files = files.iter().map(String::as_str);
+        let notation = engine::notation_of(config.engine.name());
+        let mut declared = notation::declared(notation, files, &config.declared());
+        let limits = &config.limits;
+        let memory = limits.memory_bytes.map(|bytes| bytes.to_string());
+        declared.extend(memory.map(|bytes| declared_limit("memory", &bytes)));
+        let cpus = limits.cpus.as_ref().map(|cpus| {
+            let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
+            cpus.join(",")
+        });
+        declared.extend(cpus.map(|cpus| declared_limit("cpus", &cpus)));
+        Ok(declared)
     }
 
     /// Reads all files of the targets' configs, once for all: one that is edited while the run lasts changes nothing.

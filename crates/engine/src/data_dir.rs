@@ -42,45 +42,28 @@ impl DataDir {
                 help: "a name has no `/` and is not empty".into(),
             });
         }
-        let io = |action: String| move |source| SetupError::Io { action, source };
-        fs::create_dir_all(parent).map_err(io(format!("make directory `{}`", parent.display())))?;
+        fs::create_dir_all(parent)?;
         // Resolved once, so that a link that is changed later leads nowhere else.
-        let parent = fs::canonicalize(parent)
-            .map_err(io(format!("resolve directory `{}`", parent.display())))?;
-        let path = parent.join(name);
+        let path = fs::canonicalize(parent)?.join(name);
         match fs::create_dir(&path) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 if Self::carries_marker(&path)? {
                     return Ok(Self { path });
                 }
-                let is_free =
-                    is_empty(&path).map_err(io(format!("read directory `{}`", path.display())))?;
-                if !is_free {
+                if !is_empty(&path)? {
                     return Err(not_ours(
                         path,
                         "is not empty and not assay's: it has no marker",
                     ));
                 }
             }
-            Err(source) => {
-                return Err(SetupError::Io {
-                    action: format!("make directory `{}`", path.display()),
-                    source,
-                });
-            }
+            Err(error) => return Err(error.into()),
         }
-        let marker = path.join(MARKER);
-        let write = || -> std::io::Result<()> {
-            let mut file = fs::OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .open(&marker)?;
-            file.write_all(MARKER_START.as_bytes())?;
-            file.write_all(MARKER_REST.as_bytes())?;
-            file.sync_all()
-        };
-        write().map_err(io(format!("write marker `{}`", marker.display())))?;
+        let mut marker = fs::File::create_new(path.join(MARKER))?;
+        marker.write_all(MARKER_START.as_bytes())?;
+        marker.write_all(MARKER_REST.as_bytes())?;
+        marker.sync_all()?;
         Ok(Self { path })
     }
 
@@ -98,25 +81,18 @@ impl DataDir {
     pub fn wipe(&self) -> Result<(), SetupError> {
         self.require_marker()?;
         self.require_unused(WRITERS_END)?;
-        let io = |action: String| move |source| SetupError::Io { action, source };
-        let entries = fs::read_dir(&self.path)
-            .map_err(io(format!("read directory `{}`", self.path.display())))?;
-        for entry in entries {
-            let entry = entry.map_err(io(format!("read directory `{}`", self.path.display())))?;
+        for entry in fs::read_dir(&self.path)? {
+            let entry = entry?;
             if entry.file_name() == MARKER {
                 continue;
             }
             let path = entry.path();
-            let kind = entry
-                .file_type()
-                .map_err(io(format!("look at `{}`", path.display())))?;
             // A link has the type of a link here: it is unlinked. `remove_dir_all` follows none either.
-            let removed = if kind.is_dir() {
-                fs::remove_dir_all(&path)
+            if entry.file_type()?.is_dir() {
+                fs::remove_dir_all(&path)?;
             } else {
-                fs::remove_file(&path)
-            };
-            removed.map_err(io(format!("remove `{}`", path.display())))?;
+                fs::remove_file(&path)?;
+            }
         }
         Ok(())
     }
@@ -128,12 +104,8 @@ impl DataDir {
     pub fn remove(self) -> Result<(), SetupError> {
         // The marker goes last: what is interrupted here is still assay's.
         self.wipe()?;
-        fs::remove_file(self.path.join(MARKER))
-            .and_then(|()| fs::remove_dir(&self.path))
-            .map_err(|source| SetupError::Io {
-                action: format!("remove `{}`", self.path.display()),
-                source,
-            })
+        fs::remove_file(self.path.join(MARKER))?;
+        Ok(fs::remove_dir(&self.path)?)
     }
 
     fn require_marker(&self) -> Result<(), SetupError> {
@@ -163,11 +135,7 @@ impl DataDir {
 
     /// Whether `path` is a directory, not a link to one, with a marker that is a file, not a link to one.
     fn carries_marker(path: &Path) -> Result<bool, SetupError> {
-        let io = |source| SetupError::Io {
-            action: format!("look at `{}`", path.display()),
-            source,
-        };
-        let kind = fs::symlink_metadata(path).map_err(io)?.file_type();
+        let kind = fs::symlink_metadata(path)?.file_type();
         if !kind.is_dir() {
             let what = if kind.is_symlink() {
                 "is a symbolic link"
@@ -178,12 +146,12 @@ impl DataDir {
         }
         let marker = path.join(MARKER);
         match fs::symlink_metadata(&marker) {
-            Ok(metadata) if metadata.is_file() => Ok(fs::read_to_string(&marker)
-                .map_err(io)?
-                .starts_with(MARKER_START)),
+            Ok(metadata) if metadata.is_file() => {
+                Ok(fs::read_to_string(&marker)?.starts_with(MARKER_START))
+            }
             Ok(_) => Ok(false),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(io(error)),
+            Err(error) => Err(error.into()),
         }
     }
 }
@@ -270,6 +238,14 @@ mod tests {
             .stdout(fs::File::create(&file).unwrap().into_parts().0)
             .spawn()
             .unwrap();
+        // Until it runs its program, the new process has the files of this one open, its own among them.
+        while fs::read_to_string(format!("/proc/{}/comm", writer.id()))
+            .unwrap()
+            .trim()
+            != "cat"
+        {
+            std::thread::yield_now();
+        }
         let refused = dir.require_unused(Duration::ZERO).unwrap_err().to_string();
         assert!(
             refused.contains(&format!("process {} has", writer.id())),

@@ -184,14 +184,8 @@ pub enum SetupError {
         help: Option<String>,
     },
     /// A file or directory that can't be read or written.
-    #[error("cannot {action}")]
-    Io {
-        /// What was tried, with the path.
-        action: String,
-        /// Why it failed.
-        #[source]
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
 }
 
 impl SetupError {
@@ -202,10 +196,9 @@ impl SetupError {
                 Some(help)
             }
             Self::Server { help, .. } => help.as_deref(),
-            Self::Version { .. }
-            | Self::Command { .. }
-            | Self::NotReady { .. }
-            | Self::Io { .. } => None,
+            Self::Version { .. } | Self::Command { .. } | Self::NotReady { .. } | Self::Io(_) => {
+                None
+            }
         }
     }
 

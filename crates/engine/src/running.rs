@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use words::Counter;
+use words::{Counter, Setting};
 
 use crate::limits::Applied;
-use crate::{DataDir, Dialect, Error, Session, SetupError, Table};
+use crate::local::log::tail;
+use crate::{DataDir, Dialect, Error, Index, Server, Session, SetupError, Table};
 
 /// What an engine can do. What it can't is *not applicable* in the record and in every table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,17 +33,6 @@ pub struct Storage {
     /// Directories and files that hold redo, undo or write-ahead logs. They may lie within those of `data`: their
     /// size is then not part of the data's.
     pub logs: Vec<PathBuf>,
-}
-
-/// One effective setting, as the engine itself reports it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setting {
-    /// Its name.
-    pub name: String,
-    /// Its value in the engine's own notation, with its unit where the engine gives one apart.
-    pub value: String,
-    /// Where the engine says it came from: `default`, `configuration file`, ...
-    pub source: Option<String>,
 }
 
 /// Reads an engine's counters on a connection of its own, so that it can run beside the load.
@@ -125,8 +115,15 @@ pub trait Engine: Send + Sync {
     /// The version, as the engine itself reports it.
     fn version(&self) -> &str;
 
+    /// The server that assay started; `None` for one that it attached to, and for an engine that is none.
+    fn server(&self) -> Option<&Server> {
+        None
+    }
+
     /// The root of the server's process tree; `None` where there is none, or not on this host.
-    fn process_id(&self) -> Option<u32>;
+    fn process_id(&self) -> Option<u32> {
+        None
+    }
 
     /// Returns whether the server is on another host: then nothing that assay reads of this host is about it.
     fn is_on_other_host(&self) -> bool {
@@ -135,17 +132,19 @@ pub trait Engine: Send + Sync {
 
     /// What came of the limits that were asked for; none for a target without any.
     fn limits(&self) -> &[Applied] {
-        &[]
+        self.server().map_or(&[], |it| it.limits.as_slice())
     }
 
     /// Says so when the kernel killed the server, or a process of it, because it needed more memory than its limit
     /// allows: why a connection was lost, perhaps.
     fn killed_for_memory(&self) -> Option<String> {
-        None
+        self.server()?.killed_for_memory()
     }
 
     /// Where its files are.
-    fn storage(&self) -> Storage;
+    fn storage(&self) -> Storage {
+        Storage::default()
+    }
 
     /// The effective settings, all of them, sorted by name.
     ///
@@ -154,10 +153,15 @@ pub trait Engine: Send + Sync {
     fn settings(&self) -> Result<Vec<Setting>, Error>;
 
     /// The last lines of the server's log, oldest first; empty where there is none.
-    fn log_tail(&self, lines: usize) -> Vec<String>;
+    fn log_tail(&self, lines: usize) -> Vec<String> {
+        self.log_path()
+            .map_or_else(Vec::new, |log| tail(&log, lines))
+    }
 
     /// Where the server writes its log, if it does.
-    fn log_path(&self) -> Option<PathBuf>;
+    fn log_path(&self) -> Option<PathBuf> {
+        Some(self.server()?.place.log.clone())
+    }
 
     /// Takes it down in good order.
     ///
@@ -165,7 +169,10 @@ pub trait Engine: Send + Sync {
     /// When it does not stop, or not cleanly.
     fn stop(self) -> Result<(), SetupError>
     where
-        Self: Sized;
+        Self: Sized,
+    {
+        Ok(())
+    }
 }
 
 /// An engine that speaks SQL.
@@ -200,6 +207,20 @@ pub trait SqlEngine: Engine {
         stop: &AtomicBool,
     ) -> Result<Settled, Error>;
 
+    /// Counts the rows of `table` by way of one of its indexes; `None` where the engine can't be told which to read.
+    ///
+    /// # Errors
+    /// The engine's own.
+    fn count_by_index(
+        &self,
+        session: &mut Self::Session,
+        table: &Table,
+        index: &Index,
+    ) -> Result<Option<IndexRows>, Error> {
+        let rows = last_number(session, &self.dialect().count_rows(table, Some(index)))?;
+        Ok(rows.map(|rows| IndexRows::Counted(rows as u64)))
+    }
+
     /// Counts what `table` holds; `indexes` says whether its indexes exist and are to be counted too.
     ///
     /// # Errors
@@ -207,23 +228,13 @@ pub trait SqlEngine: Engine {
     fn inspect(&self, table: &Table, indexes: bool) -> Result<TableFacts, Error> {
         let mut session = self.connect()?;
         let dialect = self.dialect();
-        let mut count = |statements: &[String]| -> Result<Option<i64>, Error> {
-            let (last, first) = match statements.split_last() {
-                Some(split) => split,
-                None => return Ok(None),
-            };
-            for sql in first {
-                session.query(sql)?;
-            }
-            session.query_i64(last)
-        };
-        let rows = count(&dialect.count_rows(table, None))?.unwrap_or(0);
-        let key_min = count(&[dialect.min_key(table)])?;
-        let key_max = count(&[dialect.max_key(table)])?;
+        let key_min = session.query_i64(&dialect.min_key(table))?;
+        let key_max = session.query_i64(&dialect.max_key(table))?;
+        let rows = last_number(&mut session, &dialect.count_rows(table, None))?.unwrap_or(0);
         let mut index_rows = Vec::new();
         for index in table.indexes.iter().filter(|_| indexes) {
-            if let Some(rows) = count(&dialect.count_rows(table, Some(index)))? {
-                index_rows.push((index.name.to_string(), IndexRows::Counted(rows as u64)));
+            if let Some(rows) = self.count_by_index(&mut session, table, index)? {
+                index_rows.push((index.name.to_string(), rows));
             }
         }
         Ok(TableFacts {
@@ -233,6 +244,15 @@ pub trait SqlEngine: Engine {
             index_rows,
         })
     }
+}
+
+/// Runs the statements in turn; what the last returns.
+fn last_number(session: &mut impl Session, statements: &[String]) -> Result<Option<i64>, Error> {
+    let mut number = None;
+    for sql in statements {
+        number = session.query_i64(sql)?;
+    }
+    Ok(number)
 }
 
 /// What a run needs of a server that assay did not start.
@@ -256,13 +276,20 @@ pub struct Obstacle {
 /// An engine that is a server: one that assay started, or one that it attached to and knows less of.
 pub trait ServerEngine: SqlEngine {
     /// The user that the server runs as, where that is not assay's own.
-    fn server_user(&self) -> Option<&str>;
+    fn server_user(&self) -> Option<&str> {
+        let user = self.server()?.place.user.as_ref()?;
+        Some(&user.name)
+    }
 
     /// The text of the server's configuration file; `None` for a server that assay did not start.
-    fn config_text(&self) -> Option<&str>;
+    fn config_text(&self) -> Option<&str> {
+        self.server().map(|it| it.config_text.as_str())
+    }
 
     /// The directory that holds the server's files; `None` for a server that assay did not start.
-    fn data_dir(&self) -> Option<&DataDir>;
+    fn data_dir(&self) -> Option<&DataDir> {
+        self.server().map(|it| &it.place.data_dir)
+    }
 
     /// Returns what keeps a run from it, as far as the server says so.
     ///
@@ -272,5 +299,7 @@ pub trait ServerEngine: SqlEngine {
 
     /// What a reader of the results should know of: options of the config that assay overrides, a version that is
     /// newer than those it was tried with.
-    fn notes(&self) -> &[String];
+    fn notes(&self) -> &[String] {
+        self.server().map_or(&[], |it| it.notes.as_slice())
+    }
 }

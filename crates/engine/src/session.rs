@@ -90,6 +90,18 @@ pub trait Session: Send + 'static {
             .and_then(|row| row.first()?.as_deref()?.parse().ok()))
     }
 
+    /// Runs SQL and returns the first column of its rows, without NULLs.
+    ///
+    /// # Errors
+    /// The engine's own.
+    fn query_column(&mut self, sql: &str) -> Result<Vec<String>, Error> {
+        let rows = self.query(sql)?;
+        Ok(rows
+            .into_iter()
+            .filter_map(|row| row.into_iter().next()?)
+            .collect())
+    }
+
     /// The largest key that the server assigned to a row that this session inserted; `None` before the first insert,
     /// or where the engine can't tell.
     ///

@@ -1,5 +1,6 @@
 //! Temporary directories in which configs are tried before a run.
 
+use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
@@ -22,20 +23,15 @@ pub(crate) struct Directory {
 
 impl Directory {
     pub(crate) fn make() -> Result<Self, SetupError> {
-        let parent = std::env::temp_dir();
-        remove_left(&parent);
-        let make = || -> std::io::Result<Self> {
-            let directory = tempfile::Builder::new().prefix(PREFIX).tempdir()?;
-            let lock = fs::File::create(directory.path().join(LOCK))?;
-            flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
-            Ok(Self {
-                directory,
-                _lock: lock,
-            })
-        };
-        make().map_err(|source| SetupError::Io {
-            action: format!("make a directory to try a config in `{}`", parent.display()),
-            source,
+        remove_left(&std::env::temp_dir());
+        let directory = tempfile::Builder::new().prefix(PREFIX).tempdir()?;
+        let mut lock = fs::File::create(directory.path().join(LOCK))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(std::io::Error::from)?;
+        // Only now may others take it for one that was left.
+        lock.write_all(b"locked\n")?;
+        Ok(Self {
+            directory,
+            _lock: lock,
         })
     }
 
@@ -51,8 +47,10 @@ fn remove_left(parent: &Path) {
         let is_ours = |it: std::fs::Metadata| it.is_dir() && it.uid() == uid;
         entry.file_name().to_string_lossy().starts_with(PREFIX)
             && entry.metadata().is_ok_and(is_ours)
-            && fs::File::open(entry.path().join(LOCK))
-                .is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok())
+            && fs::File::open(entry.path().join(LOCK)).is_ok_and(|lock| {
+                lock.metadata().is_ok_and(|it| it.len() > 0)
+                    && flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok()
+            })
     };
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for entry in entries.filter(is_left) {
@@ -69,9 +67,11 @@ mod tests {
     fn what_a_killed_process_left_is_removed_and_what_is_used_stays() {
         let used = Directory::make().unwrap();
         let left = tempfile::Builder::new().prefix(PREFIX).tempdir().unwrap();
-        fs::write(left.path().join(LOCK), "").unwrap();
+        fs::write(left.path().join(LOCK), "locked\n").unwrap();
+        let begun = tempfile::Builder::new().prefix(PREFIX).tempdir().unwrap();
+        fs::write(begun.path().join(LOCK), "").unwrap();
         let other = Directory::make().unwrap();
-        assert!(used.path().exists() && other.path().exists());
+        assert!(used.path().exists() && other.path().exists() && begun.path().exists());
         assert!(!left.path().exists());
     }
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
+use engine::guard::is_alive;
 use rustix::fs::FlockOperation;
 use rustix::io::{Errno, FdFlags};
 
@@ -104,16 +105,6 @@ fn take(directory: &Path) -> anyhow::Result<Option<fs_err::File>> {
 fn owner(directory: &Path) -> Option<u32> {
     let text = fs_err::read_to_string(directory.join(FILE)).ok()?;
     text.trim().parse().ok()
-}
-
-/// A zombie holds nothing and is not alive.
-fn is_alive(pid: u32) -> bool {
-    let stat = fs_err::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = stat
-        .rsplit(')')
-        .next()
-        .and_then(|rest| rest.trim().chars().next());
-    state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
 }
 
 #[cfg(test)]

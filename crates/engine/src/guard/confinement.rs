@@ -1,13 +1,18 @@
 //! What a guarded program may not leave.
 
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
+use std::time::Duration;
 
 use fs_err as fs;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::thread::{sched_getaffinity, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use crate::limits::{cpus, remove_group};
+use super::Deadline;
+
+/// How long the kernel may take until a group whose processes have ended is empty.
+const EMPTYING: Duration = Duration::from_secs(2);
 
 /// A control group for a guarded program, which is there already.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +54,7 @@ impl Confinement {
         };
         let outside = sched_getaffinity(None).map_err(|error| wrong("see its CPUs", &error))?;
         if let Some(cpus) = &self.cpus {
-            sched_setaffinity(None, &cpus::set(cpus)).map_err(|error| {
+            sched_setaffinity(None, &cpu_set(cpus)).map_err(|error| {
                 wrong(&format!("use CPUs {}", words::format_cpus(cpus)), &error)
             })?;
         }
@@ -84,5 +89,27 @@ impl Confinement {
         if let Some(group) = self.group.as_ref().filter(|_| is_gone) {
             remove_group(&group.directory);
         }
+    }
+}
+
+/// Returns the set of these processors.
+pub(crate) fn cpu_set(cpus: &[u32]) -> CpuSet {
+    let mut set = CpuSet::new();
+    for &cpu in cpus {
+        if (cpu as usize) < CpuSet::MAX_CPU {
+            set.set(cpu as usize);
+        }
+    }
+    set
+}
+
+/// Removes a group once its processes have gone. One that can't be removed is left to the next run.
+pub(crate) fn remove_group(directory: &Path) {
+    let limit = Deadline::after(EMPTYING);
+    while let Err(error) = fs::remove_dir(directory) {
+        if error.kind() != ErrorKind::ResourceBusy || limit.has_passed() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
     }
 }

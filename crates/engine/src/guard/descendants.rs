@@ -35,12 +35,12 @@ fn below(root: u32, processes: &[Process]) -> Vec<u32> {
     living.map(|(pid, _)| pid).collect()
 }
 
-/// Whether a process lives: a zombie does not.
-pub(crate) fn is_alive(pid: u32) -> bool {
+/// Returns whether a process lives: a zombie does not.
+pub fn is_alive(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat"))
         .ok()
         .and_then(|stat| state_and_parent(&stat))
-        .is_some_and(|(state, _)| state != 'Z')
+        .is_some_and(|(state, _)| !matches!(state, 'Z' | 'X'))
 }
 
 /// The state and the parent's id in the text of /proc/PID/stat. The name before them may hold anything, parentheses

@@ -28,8 +28,10 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 pub use confinement::{Confinement, ControlGroup};
+pub(crate) use confinement::{cpu_set, remove_group};
 pub(crate) use deadline::Deadline;
-pub(crate) use descendants::{descendants, is_alive};
+pub(crate) use descendants::descendants;
+pub use descendants::is_alive;
 pub use supervisor::main;
 
 use rustix::process::Signal;

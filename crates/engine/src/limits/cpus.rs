@@ -5,6 +5,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use words::{format_cpus, parse_cpus};
 
 use crate::SetupError;
+use crate::guard::cpu_set;
 
 /// Checks that all of them can be used by a process of assay's.
 ///
@@ -64,17 +65,6 @@ pub(super) fn check(cpus: &[u32]) -> Result<(), SetupError> {
     }
 }
 
-/// The set of these processors.
-pub(crate) fn set(cpus: &[u32]) -> CpuSet {
-    let mut set = CpuSet::new();
-    for &cpu in cpus {
-        if (cpu as usize) < CpuSet::MAX_CPU {
-            set.set(cpu as usize);
-        }
-    }
-    set
-}
-
 fn members(set: &CpuSet) -> Vec<u32> {
     (0..CpuSet::MAX_CPU as u32)
         .filter(|cpu| set.is_set(*cpu as usize))
@@ -85,7 +75,7 @@ fn members(set: &CpuSet) -> Vec<u32> {
 /// itself was started on others.
 fn granted(cpus: &[u32]) -> std::io::Result<Vec<u32>> {
     let ask = || -> std::io::Result<Vec<u32>> {
-        sched_setaffinity(None, &set(cpus))?;
+        sched_setaffinity(None, &cpu_set(cpus))?;
         Ok(members(&sched_getaffinity(None)?))
     };
     // A thread of its own, which is gone afterwards.

@@ -4,19 +4,15 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 use fs_err as fs;
 
 use super::hierarchy::{Own, Version};
-use crate::guard::{ControlGroup, Deadline, descendants, is_alive};
+use crate::guard::{ControlGroup, descendants, is_alive, remove_group};
 
 /// A group that assay made is called `assay-PID-NUMBER`, by assay's process; the one that assay goes into itself ends
 /// in this instead.
 const OWN_LEAF: &str = "self";
-
-/// How long the kernel may take until a group whose processes have ended is empty.
-const EMPTYING: Duration = Duration::from_secs(2);
 
 /// A group with a limit. Dropping it removes it.
 #[derive(Debug)]
@@ -162,18 +158,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        remove(&self.directory);
-    }
-}
-
-/// Removes a group once its processes have gone. One that can't be removed is left to the next run.
-pub(crate) fn remove(directory: &Path) {
-    let limit = Deadline::after(EMPTYING);
-    while let Err(error) = fs::remove_dir(directory) {
-        if error.kind() != ErrorKind::ResourceBusy || limit.has_passed() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(5));
+        remove_group(&self.directory);
     }
 }
 
@@ -261,7 +246,7 @@ fn with_memory(own: &Path) -> Result<(PathBuf, PathBuf), String> {
         Err(error) => {
             // Back to where it was, as far as that goes.
             let _ = move_all(&leaf, own);
-            remove(&leaf);
+            remove_group(&leaf);
             Err(denied(Version::Two, &error))
         }
     }

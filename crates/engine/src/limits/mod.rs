@@ -8,15 +8,13 @@
 //! A limit that makes no sense is an error. One that this machine does not let assay set is not: the server runs
 //! without it, and [`Applied`] says so.
 
-pub(crate) mod cpus;
+mod cpus;
 mod group;
 mod hierarchy;
 
 use crate::SetupError;
 use crate::guard::{Confinement, is_alive};
 use group::Group;
-
-pub(crate) use group::remove as remove_group;
 
 /// Below this no server that assay knows starts and does its work.
 pub const MEMORY_BYTES_LEAST: u64 = 64 << 20;

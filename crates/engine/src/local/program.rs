@@ -93,11 +93,7 @@ impl Programs<'_> {
         fs::OpenOptions::new()
             .create(true)
             .append(true)
-            .open(self.log)
-            .map_err(|source| SetupError::Io {
-                action: format!("write log `{}`", self.log.display()),
-                source,
-            })?;
+            .open(self.log)?;
         let spawn = Spawn {
             guard_exe: self.guard_exe,
             program,

@@ -56,20 +56,16 @@ impl<V: std::fmt::Display> Search<V> {
             return Err(missing(format!("there is no directory `{build}`")));
         }
         let found = self.directories.iter().find_map(|below| {
-            let program = self.program_in(&directory.join(below))?;
-            Some((directory.join(below), program))
+            let bin_dir = directory.join(below);
+            let program = self.program_in(&bin_dir)?;
+            Some(fs::canonicalize(bin_dir).map(|bin_dir| bin_dir.join(program)))
         });
-        let Some((bin_dir, program)) = found else {
-            return Err(missing(format!(
+        Ok(found.ok_or_else(|| {
+            missing(format!(
                 "no `{}` in `{build}` or `{build}/bin`",
                 self.programs.join("` or `")
-            )));
-        };
-        let resolved = fs::canonicalize(&bin_dir).map_err(|source| SetupError::Io {
-            action: format!("resolve directory `{}`", bin_dir.display()),
-            source,
-        })?;
-        Ok(resolved.join(program))
+            ))
+        })??)
     }
 
     /// Returns the name of the server's program in a directory. Where its old name is a link to the new one, the new one.

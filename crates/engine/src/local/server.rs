@@ -1,7 +1,6 @@
 //! A server that assay starts on this host, from what it is started with to its end: what is the same for all kinds.
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -82,7 +81,7 @@ pub(crate) struct Place {
     pub(crate) user: Option<SystemUser>,
     enforced: Enforced,
     guard_exe: PathBuf,
-    log: PathBuf,
+    pub(crate) log: PathBuf,
     timeout: Duration,
 }
 
@@ -103,19 +102,18 @@ impl Place {
         options: &StartOptions<'_>,
         bin_dir: &Path,
     ) -> Result<Self, SetupError> {
-        let absolute = |path: &Path| {
-            std::path::absolute(path).map_err(|source| SetupError::Io {
-                action: format!("resolve `{}`", path.display()),
-                source,
-            })
-        };
-        let (log, guard_exe) = (absolute(options.log)?, absolute(options.guard_exe)?);
+        let log = std::path::absolute(options.log)?;
+        let guard_exe = std::path::absolute(options.guard_exe)?;
         let user = user::server_user(kind.name, options.user, kind.user, options.data_dir)?;
         let data_dir = DataDir::create(options.data_dir, kind.user)?;
         refuse_live_server(kind, &data_dir.path().join(kind.data))?;
         remove_left_sockets(&data_dir, user.as_ref());
         data_dir.wipe()?;
-        note_sockets(&data_dir, socket_dir.path())?;
+        // Until the server's guard has to remove the sockets, they are left when assay is killed.
+        fs::write(
+            data_dir.path().join(SOCKETS_NOTE),
+            socket_dir.path().as_os_str().as_bytes(),
+        )?;
         if let Some(user) = &user {
             user.check_access(bin_dir, options.build, data_dir.path())?;
             user.own(data_dir.path())?;
@@ -145,29 +143,17 @@ impl Place {
 
     /// Makes a directory that belongs to the server's user.
     pub(crate) fn make_directory(&self, path: &Path) -> Result<(), SetupError> {
-        fs::create_dir(path).map_err(|source| SetupError::Io {
-            action: format!("make directory `{}`", path.display()),
-            source,
-        })?;
+        fs::create_dir(path)?;
         self.user.as_ref().map_or(Ok(()), |user| user.own(path))
     }
 
     /// Writes a file that the server's user can read.
     pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf, SetupError> {
         let path = self.data_dir.path().join(name);
-        let write = || -> std::io::Result<()> {
-            let mut file = fs::File::create(&path)?;
-            file.write_all(text.as_bytes())?;
-            // One that everybody may write MySQL would ignore.
-            fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644))
-        };
-        match write() {
-            Ok(()) => Ok(path),
-            Err(source) => Err(SetupError::Io {
-                action: format!("write `{}`", path.display()),
-                source,
-            }),
-        }
+        fs::write(&path, text)?;
+        // One that everybody may write MySQL would ignore.
+        fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644))?;
+        Ok(path)
     }
 
     /// How the build's programs are run here.
@@ -185,12 +171,13 @@ impl Place {
     }
 
     /// The server that was started here.
-    pub(crate) fn taken<A, I>(self, guarded: Guarded, found: Found<A, I>) -> Server<A, I> {
+    pub(crate) fn taken(self, guarded: Guarded, config_text: String, notes: Vec<String>) -> Server {
         Server {
             limits: self.enforced.applied(guarded.pid()),
             guarded,
             place: self,
-            found,
+            config_text,
+            notes,
         }
     }
 }
@@ -210,19 +197,15 @@ impl Trial {
         options: &StartOptions<'_>,
         bin_dir: &Path,
     ) -> Result<Self, SetupError> {
-        let io = |action: &str| {
-            let action = action.to_string();
-            |source| SetupError::Io { action, source }
-        };
-        let data_dir = std::path::absolute(options.data_dir).map_err(io("resolve a path"))?;
+        let data_dir = std::path::absolute(options.data_dir)?;
         let user = user::server_user(kind.name, options.user, kind.user, &data_dir)?;
         if let Some(user) = &user {
             user.check_access(bin_dir, options.build, &data_dir.join(kind.user))?;
         }
         let directory = trial::Directory::make()?;
         let mode = std::fs::Permissions::from_mode(0o711);
-        fs::set_permissions(directory.path(), mode).map_err(io("open a directory to others"))?;
-        let sockets = tempfile::tempdir_in(directory.path()).map_err(io("make a directory"))?;
+        fs::set_permissions(directory.path(), mode)?;
+        let sockets = tempfile::tempdir_in(directory.path())?;
         let options = StartOptions {
             data_dir: directory.path(),
             user: user.as_ref().map(|user| user.name.as_str()),
@@ -242,16 +225,6 @@ impl Trial {
         let text = String::from_utf8_lossy(&bytes);
         text.lines().map(str::to_string).collect()
     }
-}
-
-/// Says in the data directory where the sockets are: until the server's guard has to remove them, they are left when
-/// assay is killed.
-fn note_sockets(data_dir: &DataDir, sockets: &Path) -> Result<(), SetupError> {
-    let note = data_dir.path().join(SOCKETS_NOTE);
-    fs::write(&note, sockets.as_os_str().as_bytes()).map_err(|source| SetupError::Io {
-        action: format!("write `{}`", note.display()),
-        source,
-    })
 }
 
 /// Removes the directory of sockets that a killed assay left. The note may have been changed by the server's user, so
@@ -310,74 +283,28 @@ pub(crate) fn lives_in(pid: u32, data: &Path, programs: &[&str]) -> bool {
     is_program && is_alive(pid) && is_here()
 }
 
-/// What is known of a server that has answered.
-pub(crate) struct Found<A, I> {
-    /// The build.
-    pub(crate) installation: I,
-    /// Where it is reached.
-    pub(crate) address: A,
+/// A server that assay started. Dropping it ends the server at once, without care for its data.
+pub struct Server {
+    guarded: Guarded,
+    /// After what it limits, which has to be gone when it goes.
+    pub(crate) place: Place,
+    /// What came of the limits.
+    pub(crate) limits: Vec<Applied>,
     /// The text of its configuration file.
     pub(crate) config_text: String,
     /// What a reader of the results should know.
     pub(crate) notes: Vec<String>,
 }
 
-/// A server that assay started. Dropping it ends the server at once, without care for its data.
-pub(crate) struct Server<A, I> {
-    guarded: Guarded,
-    /// After what it limits, which has to be gone when it goes.
-    place: Place,
-    /// What came of the limits.
-    limits: Vec<Applied>,
-    found: Found<A, I>,
-}
-
-impl<A, I> Server<A, I> {
-    pub(crate) fn address(&self) -> &A {
-        &self.found.address
-    }
-
+impl Server {
     pub(crate) fn process_id(&self) -> u32 {
         self.guarded.pid()
-    }
-
-    pub(crate) fn user(&self) -> Option<&str> {
-        self.place.user.as_ref().map(|user| user.name.as_str())
-    }
-
-    pub(crate) fn installation(&self) -> &I {
-        &self.found.installation
-    }
-
-    pub(crate) fn data_dir(&self) -> &DataDir {
-        &self.place.data_dir
-    }
-
-    /// Where its data is.
-    pub(crate) fn data(&self) -> PathBuf {
-        self.place.data()
-    }
-
-    pub(crate) fn config_text(&self) -> &str {
-        &self.found.config_text
-    }
-
-    pub(crate) fn notes(&self) -> &[String] {
-        &self.found.notes
-    }
-
-    pub(crate) fn limits(&self) -> &[Applied] {
-        &self.limits
     }
 
     pub(crate) fn killed_for_memory(&self) -> Option<String> {
         self.place
             .enforced
             .server_killed_for_memory(self.guarded.pid())
-    }
-
-    pub(crate) fn log(&self) -> &Path {
-        &self.place.log
     }
 
     /// Stops it in good order; then, with errors, by force.

@@ -20,10 +20,7 @@ pub(crate) fn socket_directory(name: &str) -> Result<tempfile::TempDir, SetupErr
         {
             Ok(directory) => directory,
             Err(source) => {
-                last = Some(SetupError::Io {
-                    action: format!("make a directory for the socket in `{}`", parent.display()),
-                    source,
-                });
+                last = Some(source.into());
                 continue;
             }
         };

@@ -146,12 +146,11 @@ impl SystemUser {
 
     /// Gives `path` to it.
     pub(crate) fn own(&self, path: &Path) -> Result<(), SetupError> {
-        std::os::unix::fs::chown(path, Some(self.uid), Some(self.gid)).map_err(|source| {
-            SetupError::Io {
-                action: format!("give `{}` to user `{}`", path.display(), self.name),
-                source,
-            }
-        })
+        Ok(fs::os::unix::fs::chown(
+            path,
+            Some(self.uid),
+            Some(self.gid),
+        )?)
     }
 
     /// The first directory on the way to `path`, it included, that the user can't enter. Only owner, group and mode

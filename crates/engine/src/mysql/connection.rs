@@ -86,7 +86,7 @@ pub(super) struct Reply {
 
 /// A connection that has logged in.
 pub(super) struct Connection {
-    wire: Wire,
+    pub(super) wire: Wire,
     /// What is written outside of the measured path, its header included.
     output: Vec<u8>,
     /// The number of the next packet in an exchange; only login needs it.
@@ -248,12 +248,7 @@ impl Connection {
         self.begin();
         push_login(&mut self.output, capabilities | capability::SSL, extended);
         self.send_begun()?;
-        self.wire.stream.encrypt(config, host).map_err(|error| {
-            Error::new(
-                ErrorClass::Refused,
-                format!("cannot agree on TLS with the server: {error}"),
-            )
-        })?;
+        self.wire.stream.encrypt(config, host)?;
         Ok(capability::SSL)
     }
 
@@ -547,15 +542,6 @@ impl Connection {
     /// The version, as the server greeted with it.
     pub(super) fn server_version(&self) -> &str {
         &self.server_version
-    }
-
-    pub(super) fn is_on_this_host(&self) -> bool {
-        self.wire.stream.is_on_this_host()
-    }
-
-    /// The process that listens, where the connection is by unix socket.
-    pub(super) fn listener_pid(&self) -> Option<u32> {
-        self.wire.stream.listener_pid()
     }
 }
 

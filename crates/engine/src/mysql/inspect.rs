@@ -1,38 +1,13 @@
-//! What a table holds, counted by way of the table and of each of its indexes.
+//! What a table holds, counted by way of one of its indexes.
 
 use super::MysqlSession;
-use super::dialect::{MysqlDialect, count_by_index};
-use crate::{Dialect, Error, Index, IndexRows, Session, Table, TableFacts, index_on};
+use super::dialect::{self, MysqlDialect};
+use crate::{Error, Index, IndexRows, Session, Table, index_on};
 
 /// The server's answer for an index that is not there, or that it does not use.
 const NO_SUCH_INDEX: &str = "1176";
 
-pub(super) fn inspect(
-    session: &mut MysqlSession,
-    dialect: &MysqlDialect,
-    table: &Table,
-    indexes: bool,
-) -> Result<TableFacts, Error> {
-    let key_min = session.query_i64(&dialect.min_key(table))?;
-    let key_max = session.query_i64(&dialect.max_key(table))?;
-    let mut rows = 0;
-    for sql in dialect.count_rows(table, None) {
-        rows = session.query_i64(&sql)?.unwrap_or(0);
-    }
-    let mut index_rows = Vec::new();
-    for index in table.indexes.iter().filter(|_| indexes) {
-        let rows = by_index(session, dialect, table, index)?;
-        index_rows.push((index.name.to_string(), rows));
-    }
-    Ok(TableFacts {
-        rows: rows.cast_unsigned(),
-        key_min,
-        key_max,
-        index_rows,
-    })
-}
-
-fn by_index(
+pub(super) fn count_by_index(
     session: &mut MysqlSession,
     dialect: &MysqlDialect,
     table: &Table,
@@ -41,7 +16,7 @@ fn by_index(
     let Some(name) = index_on(session, dialect, table, &index.columns)? else {
         return Ok(IndexRows::NoIndex);
     };
-    let sql = count_by_index(table, index, &name);
+    let sql = dialect::count_by_index(table, index, &name);
     match reads_index(session, &sql, &name) {
         Ok(true) => {
             let rows = session.query_i64(&sql)?.unwrap_or(0);

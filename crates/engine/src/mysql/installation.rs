@@ -196,10 +196,7 @@ fn version(program: &Path) -> Result<Version, SetupError> {
 }
 
 fn examined(build: &str, program: &Path) -> Result<Installation, SetupError> {
-    let program = fs::canonicalize(program).map_err(|source| SetupError::Io {
-        action: format!("resolve `{}`", program.display()),
-        source,
-    })?;
+    let program = fs::canonicalize(program)?;
     let version = version(&program)?;
     if let Some(refusal) = version.refusal(build) {
         return Err(refusal);

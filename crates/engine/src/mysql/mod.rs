@@ -11,8 +11,10 @@ mod dialect;
 mod failure;
 mod inspect;
 mod installation;
+mod notation;
 mod observer;
 mod obstacles;
+mod option_file;
 mod packet;
 mod server;
 mod session;
@@ -25,16 +27,17 @@ pub use crate::net::address::{Address, Host, SslMode};
 pub use address::parse_url;
 pub use dialect::{MysqlDialect, StorageEngine};
 pub use installation::{Flavor, Installation, Version, locate};
+pub use notation::MysqlNotation;
 pub use session::MysqlSession;
 
-use crate::limits::Applied;
 use crate::{
-    Capabilities, Dialect, Engine, Error, Needs, Observer, Obstacle, ServerEngine, Session,
-    Setting, SettleLimits, Settled, SetupError, SqlEngine, StartOptions, Storage, Table,
-    TableFacts,
+    Capabilities, Dialect, Engine, Error, Index, IndexRows, Needs, Observer, Obstacle,
+    ServerEngine, Session, Setting, SettleLimits, Settled, SetupError, SqlEngine, StartOptions,
+    Storage, Table,
 };
 
-use server::{Places, Server};
+use crate::local::server::Server;
+use server::Places;
 
 /// A MySQL or MariaDB server that is up: started by assay, or attached to.
 pub struct Mysql {
@@ -47,8 +50,9 @@ pub struct Mysql {
     is_local: bool,
     /// Where they are, if so.
     places: Option<Places>,
-    /// The server that assay started; `None` for one that it attached to.
+    /// The server that assay started, and its build; `None` for one that it attached to.
     server: Option<Server>,
+    installation: Option<Installation>,
 }
 
 impl Mysql {
@@ -57,12 +61,13 @@ impl Mysql {
     /// # Errors
     /// Each says what is wrong with the build, the directory or the config, and the way out. Nothing is left running.
     pub fn start(options: &StartOptions<'_>) -> Result<Self, SetupError> {
-        let server = server::start(options)?;
-        let (version, address) = (&server.installation().version, server.address());
-        let mut mysql = Self::reached(address.clone(), &format!("{version} at `{address}`"))?;
+        let (server, installation, address) = server::start(options)?;
+        let name = format!("{} at `{address}`", installation.version);
+        let mut mysql = Self::reached(address, &name)?;
         mysql.process_id = Some(server.process_id());
         mysql.is_local = true;
         mysql.server = Some(server);
+        mysql.installation = Some(installation);
         mysql.find_places();
         Ok(mysql)
     }
@@ -125,12 +130,13 @@ impl Mysql {
             is_local: false,
             places: None,
             server: None,
+            installation: None,
         })
     }
 
     /// The build that was started; `None` for a server that assay did not start.
     pub fn installation(&self) -> Option<&Installation> {
-        self.server.as_ref().map(Server::installation)
+        self.installation.as_ref()
     }
 
     /// Where it is reached, without a password.
@@ -148,7 +154,7 @@ impl Mysql {
         let Ok(mut session) = MysqlSession::connect(&self.address) else {
             return;
         };
-        if !session.is_on_this_host() {
+        if !session.stream().is_on_this_host() {
             self.is_on_other_host = true;
             return;
         }
@@ -160,7 +166,7 @@ impl Mysql {
             .zip(pid_file)
             .and_then(|(data, pid_file)| server::live_server(&data.join(pid_file), &data));
         self.is_local = by_directory.is_some();
-        self.process_id = by_directory.or_else(|| session.listener_pid());
+        self.process_id = by_directory.or_else(|| session.stream().listener_pid());
     }
 
     /// Notes where its files are: a server that has them elsewhere than on this host has none to be seen.
@@ -196,12 +202,8 @@ impl Engine for Mysql {
         self.is_on_other_host
     }
 
-    fn limits(&self) -> &[Applied] {
-        self.server.as_ref().map_or(&[], Server::limits)
-    }
-
-    fn killed_for_memory(&self) -> Option<String> {
-        self.server.as_ref()?.killed_for_memory()
+    fn server(&self) -> Option<&Server> {
+        self.server.as_ref()
     }
 
     fn storage(&self) -> Storage {
@@ -214,24 +216,12 @@ impl Engine for Mysql {
         let rows = self.connect()?.query("show global variables")?;
         let setting = |row: Vec<Option<String>>| {
             let mut values = row.into_iter();
-            Some(Setting {
-                name: values.next()??,
-                value: values.next()?.unwrap_or_default(),
-                source: None,
-            })
+            let name = values.next()??;
+            Some(Setting::new(name, values.next()?.unwrap_or_default()))
         };
         let mut settings: Vec<Setting> = rows.into_iter().filter_map(setting).collect();
         settings.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(settings)
-    }
-
-    fn log_tail(&self, lines: usize) -> Vec<String> {
-        self.log_path()
-            .map_or_else(Vec::new, |log| crate::local::log::tail(&log, lines))
-    }
-
-    fn log_path(&self) -> Option<PathBuf> {
-        Some(self.server.as_ref()?.log().to_path_buf())
     }
 
     fn stop(self) -> Result<(), SetupError> {
@@ -263,29 +253,18 @@ impl SqlEngine for Mysql {
         settle::settle(self, tables, limits, stop)
     }
 
-    fn inspect(&self, table: &Table, indexes: bool) -> Result<TableFacts, Error> {
-        inspect::inspect(&mut self.connect()?, &self.dialect, table, indexes)
+    fn count_by_index(
+        &self,
+        session: &mut MysqlSession,
+        table: &Table,
+        index: &Index,
+    ) -> Result<Option<IndexRows>, Error> {
+        inspect::count_by_index(session, &self.dialect, table, index).map(Some)
     }
 }
 
 impl ServerEngine for Mysql {
-    fn server_user(&self) -> Option<&str> {
-        self.server.as_ref()?.user()
-    }
-
-    fn config_text(&self) -> Option<&str> {
-        self.server.as_ref().map(Server::config_text)
-    }
-
-    fn data_dir(&self) -> Option<&crate::DataDir> {
-        self.server.as_ref().map(Server::data_dir)
-    }
-
     fn obstacles(&self, needs: Needs) -> Result<Vec<Obstacle>, Error> {
         obstacles::find(&mut self.connect()?, &self.address.database, needs)
-    }
-
-    fn notes(&self) -> &[String] {
-        self.server.as_ref().map_or(&[], Server::notes)
     }
 }

@@ -11,7 +11,7 @@ use super::installation::{Installation, locate};
 use super::{Address, MysqlSession};
 use crate::guard::{Ending, Guarded};
 use crate::local::program::{Programs, Readiness};
-use crate::local::server::{self as local, Found, Kind, Place, StartOptions, Trial};
+use crate::local::server::{self as local, Kind, Place, Server, StartOptions, Trial};
 use crate::{Error, Session, SetupError, Storage};
 
 /// The account that every way of making system tables makes, here without a password, and the database that assay
@@ -58,11 +58,10 @@ const SYSTEM_TABLES: [&[&str]; 5] = [
 /// Files that every version has among these.
 const SYSTEM_TABLES_REQUIRED: [usize; 2] = [0, 2];
 
-/// A server that assay started.
-pub(super) type Server = local::Server<Address, Installation>;
-
 /// Makes system tables with a build's server and starts it on them.
-pub(super) fn start(options: &StartOptions<'_>) -> Result<Server, SetupError> {
+pub(super) fn start(
+    options: &StartOptions<'_>,
+) -> Result<(Server, Installation, Address), SetupError> {
     let installation = locate(options.build)?;
     let bin_dir = installation.program.parent().unwrap_or(Path::new("/"));
     let place = Place::make(&KIND, options, bin_dir)?;
@@ -82,18 +81,12 @@ pub(super) fn start(options: &StartOptions<'_>) -> Result<Server, SetupError> {
         .into_iter()
         .chain(installation.version.note())
         .collect();
-    Ok(place.taken(
-        guarded,
-        Found {
-            installation,
-            address: Address {
-                database: DATABASE.into(),
-                ..address
-            },
-            config_text: config.text,
-            notes,
-        },
-    ))
+    let address = Address {
+        database: DATABASE.into(),
+        ..address
+    };
+    let server = place.taken(guarded, config.text, notes);
+    Ok((server, installation, address))
 }
 
 /// Has the build read its options, without system tables.
@@ -229,11 +222,7 @@ impl Build<'_> {
                 }
                 continue;
             };
-            let part = fs::read(&path).map_err(|source| SetupError::Io {
-                action: format!("read `{}`", path.display()),
-                source,
-            })?;
-            text.push_str(&String::from_utf8_lossy(&part));
+            text.push_str(&String::from_utf8_lossy(&fs::read(&path)?));
             text.push('\n');
         }
         Ok(text)

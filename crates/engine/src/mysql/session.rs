@@ -8,6 +8,7 @@
 use super::Address;
 use super::connection::Connection;
 use super::packet::{self, Done, HEADER_BYTES, kind};
+use crate::net::stream::Stream;
 use crate::{Error, ErrorClass, Interrupt, Outcome, ParamType, Rows, Session, Statement, Table};
 
 /// A statement that the server has prepared.
@@ -67,12 +68,8 @@ impl MysqlSession {
         self.connection.server_version()
     }
 
-    pub(super) fn is_on_this_host(&self) -> bool {
-        self.connection.is_on_this_host()
-    }
-
-    pub(super) fn listener_pid(&self) -> Option<u32> {
-        self.connection.listener_pid()
+    pub(super) fn stream(&self) -> &Stream {
+        &self.connection.wire.stream
     }
 
     /// The value of a system variable; `None` where the server has no such, or it is NULL.

@@ -325,13 +325,9 @@ impl Changed {
 
 /// The tables that exist, by name, in their order.
 fn existing(session: &mut MysqlSession, tables: &[Table]) -> Result<Vec<String>, Error> {
-    let rows = session.query(
+    let there = session.query_column(
         "select table_name from information_schema.tables where table_schema = database()",
     )?;
-    let there: Vec<String> = rows
-        .into_iter()
-        .filter_map(|row| row.into_iter().next().flatten())
-        .collect();
     Ok(tables
         .iter()
         .map(|table| table.name.clone())

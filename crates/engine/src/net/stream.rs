@@ -11,6 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
 use super::tls::in_words;
+use crate::{Error, ErrorClass};
 
 /// Returns whether a connection between two addresses stays on one host. To an address of any of its own interfaces the
 /// kernel connects from that very address.
@@ -55,7 +56,14 @@ impl Stream {
     }
 
     /// Encrypts a TCP stream; the server has agreed. Any other stays as it is.
-    pub(crate) fn encrypt(&mut self, config: Arc<ClientConfig>, host: &str) -> io::Result<()> {
+    pub(crate) fn encrypt(&mut self, config: Arc<ClientConfig>, host: &str) -> Result<(), Error> {
+        self.try_encrypt(config, host).map_err(|error| {
+            let what = format!("cannot agree on TLS with the server: {error}");
+            Error::new(ErrorClass::Refused, what)
+        })
+    }
+
+    fn try_encrypt(&mut self, config: Arc<ClientConfig>, host: &str) -> io::Result<()> {
         let Self::Tcp(tcp) = self else {
             return Ok(());
         };

@@ -3,13 +3,12 @@
 //! Every statement succeeds at once with the number of rows that a database would have answered, so that all of the
 //! harness runs: schedule, clock, histograms, record. It keeps no data, so nothing of it is checked.
 
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use crate::{
     Capabilities, ColumnType, Comparison, Dialect, Engine, Error, Index, Interrupt, Observer,
-    Outcome, ParamType, RangeScan, Rows, Session, Setting, SettleLimits, Settled, SetupError,
-    SqlEngine, Statement, Storage, Table,
+    Outcome, ParamType, RangeScan, Rows, Session, Setting, SettleLimits, Settled, SqlEngine,
+    Statement, Table,
 };
 
 /// The engine that does nothing.
@@ -31,28 +30,8 @@ impl Engine for Null {
         env!("CARGO_PKG_VERSION")
     }
 
-    fn process_id(&self) -> Option<u32> {
-        None
-    }
-
-    fn storage(&self) -> Storage {
-        Storage::default()
-    }
-
     fn settings(&self) -> Result<Vec<Setting>, Error> {
         Ok(Vec::new())
-    }
-
-    fn log_tail(&self, _: usize) -> Vec<String> {
-        Vec::new()
-    }
-
-    fn log_path(&self) -> Option<PathBuf> {
-        None
-    }
-
-    fn stop(self) -> Result<(), SetupError> {
-        Ok(())
     }
 }
 
@@ -146,6 +125,15 @@ impl Session for NullSession {
 
     fn interrupt(&self) -> Result<Interrupt, Error> {
         Ok(Box::new(|| {}))
+    }
+}
+
+/// The notation of an engine without settings.
+pub struct NullNotation;
+
+impl crate::notation::Notation for NullNotation {
+    fn canonical(&self, _: &str, value: &str) -> String {
+        value.trim().to_owned()
     }
 }
 

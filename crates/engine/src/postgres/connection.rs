@@ -23,7 +23,7 @@ const HEADER_BYTES: usize = 5;
 
 /// A connection that has logged in.
 pub(super) struct Connection {
-    wire: Wire,
+    pub(super) wire: Wire,
     /// What is written outside of the measured path.
     output: BytesMut,
     process_id: i32,
@@ -63,37 +63,7 @@ impl Connection {
             .set_timeout(Some(address.connect_timeout))
             .map_err(io("set a time limit"))?;
         if let (Some(mode), Host::Tcp(host)) = (mode, &address.host) {
-            let mut request = BytesMut::new();
-            frontend::ssl_request(&mut request);
-            stream.write_all(&request).map_err(io("ask for TLS"))?;
-            // One byte and no more: what follows must be TLS's.
-            let mut answer = [0];
-            match stream.read(&mut answer).map_err(io("ask for TLS"))? {
-                0 => return Err(failure::closed()),
-                _ => match answer[0] {
-                    b'S' => {
-                        let config = client_config(mode, address)?;
-                        stream.encrypt(config, host).map_err(|error| {
-                            Error::new(
-                                ErrorClass::Refused,
-                                format!("cannot agree on TLS with the server: {error}"),
-                            )
-                        })?;
-                    }
-                    b'N' if matches!(mode, SslMode::Prefer) => {}
-                    b'N' => {
-                        return Err(Error::new(
-                            ErrorClass::Refused,
-                            "the server does not do TLS, which `sslmode` requires",
-                        ));
-                    }
-                    _ => {
-                        return Err(failure::protocol(
-                            "the peer's answer to a TLS request is not PostgreSQL's",
-                        ));
-                    }
-                },
-            }
+            encrypt(&mut stream, mode, host, address)?;
         }
         let mut connection = Self {
             wire: Wire::new(stream),
@@ -363,15 +333,6 @@ impl Connection {
             let _ = cancel(&address, is_tls, process_id, secret_key);
         })
     }
-
-    pub(super) fn is_on_this_host(&self) -> bool {
-        self.wire.stream.is_on_this_host()
-    }
-
-    /// The process that listens, where the connection is by unix socket.
-    pub(super) fn listener_pid(&self) -> Option<u32> {
-        self.wire.stream.listener_pid()
-    }
 }
 
 impl Drop for Connection {
@@ -383,32 +344,44 @@ impl Drop for Connection {
 }
 
 /// Asks the server, on a connection of its own, to cancel what another connection runs.
-fn cancel(
-    address: &Address,
-    is_tls: bool,
-    process_id: i32,
-    secret_key: i32,
-) -> std::io::Result<()> {
+fn cancel(address: &Address, is_tls: bool, process_id: i32, secret_key: i32) -> Result<(), Error> {
+    let io = |error| failure::from_io("cancel a statement", &error);
     let address = Address {
         connect_timeout: std::time::Duration::from_secs(1),
         ..address.clone()
     };
-    let mut stream = connect(&address)?;
-    stream.set_timeout(Some(address.connect_timeout))?;
-    let mut message = BytesMut::new();
+    let mut stream = connect(&address).map_err(io)?;
+    stream
+        .set_timeout(Some(address.connect_timeout))
+        .map_err(io)?;
     if let (true, Host::Tcp(host)) = (is_tls, &address.host) {
-        frontend::ssl_request(&mut message);
-        stream.write_all(&message)?;
-        message.clear();
-        let mut answer = [0];
-        if stream.read(&mut answer)? == 1 && answer[0] == b'S' {
-            let config =
-                client_config(address.ssl_mode, &address).map_err(std::io::Error::other)?;
-            stream.encrypt(config, host)?;
-        }
+        encrypt(&mut stream, address.ssl_mode, host, &address)?;
     }
+    let mut message = BytesMut::new();
     frontend::cancel_request(process_id, secret_key, &mut message);
-    stream.write_all(&message)
+    stream.write_all(&message).map_err(io)
+}
+
+/// Asks the server for TLS, and encrypts the stream where it does that; it has to unless `mode` only prefers it.
+fn encrypt(stream: &mut Stream, mode: SslMode, host: &str, address: &Address) -> Result<(), Error> {
+    let io = |error| failure::from_io("ask for TLS", &error);
+    let mut request = BytesMut::new();
+    frontend::ssl_request(&mut request);
+    stream.write_all(&request).map_err(io)?;
+    // One byte and no more: what follows must be TLS's.
+    let mut answer = [0];
+    match (stream.read(&mut answer).map_err(io)?, answer[0]) {
+        (0, _) => Err(failure::closed()),
+        (_, b'S') => stream.encrypt(client_config(mode, address)?, host),
+        (_, b'N') if mode == SslMode::Prefer => Ok(()),
+        (_, b'N') => Err(Error::new(
+            ErrorClass::Refused,
+            "the server does not do TLS, which `sslmode` requires",
+        )),
+        _ => Err(failure::protocol(
+            "the peer's answer to a TLS request is not PostgreSQL's",
+        )),
+    }
 }
 
 /// Connects, without encryption.

@@ -122,6 +122,7 @@ impl Dialect for PostgresDialect {
         let set = |name: &str, value: &str| format!("set enable_{name} = {value}");
         match index {
             None => vec![
+                "set statement_timeout = 0".into(),
                 set("seqscan", "on"),
                 set("indexscan", "off"),
                 set("indexonlyscan", "off"),

@@ -1,35 +1,12 @@
-//! What a table holds, counted by way of the table and of each of its indexes.
+//! What a table holds, counted by way of one of its indexes.
 
 use std::collections::BTreeSet;
 
 use super::PostgresSession;
-use super::dialect::{PostgresDialect, count_by_index};
-use crate::{Dialect, Error, Index, IndexRows, Session, Table, TableFacts, index_on};
+use super::dialect::PostgresDialect;
+use crate::{Dialect, Error, Index, IndexRows, Session, Table, index_on};
 
-pub(super) fn inspect(
-    session: &mut PostgresSession,
-    table: &Table,
-    indexes: bool,
-) -> Result<TableFacts, Error> {
-    let dialect = PostgresDialect;
-    session.query("set statement_timeout = 0")?;
-    let key_min = session.query_i64(&dialect.min_key(table))?;
-    let key_max = session.query_i64(&dialect.max_key(table))?;
-    let rows = run(session, &dialect.count_rows(table, None))?;
-    let mut index_rows = Vec::new();
-    for index in table.indexes.iter().filter(|_| indexes) {
-        let rows = by_index(session, table, index)?;
-        index_rows.push((index.name.to_string(), rows));
-    }
-    Ok(TableFacts {
-        rows,
-        key_min,
-        key_max,
-        index_rows,
-    })
-}
-
-fn by_index(
+pub(super) fn count_by_index(
     session: &mut PostgresSession,
     table: &Table,
     index: &Index,
@@ -46,27 +23,15 @@ fn by_index(
         session.query(sql)?;
     }
     let parts = parts(session, &name)?;
-    let plan = session.query(&format!("explain {}", count_by_index(table, index)))?;
-    let lines: Vec<String> = plan
-        .into_iter()
-        .filter_map(|row| row.into_iter().next().flatten())
-        .collect();
+    let plan = session.query_column(&format!("explain {count}"))?;
     // A count by another way would say nothing about this index.
-    if !reads_only(&lines, &parts) {
+    if !reads_only(&plan, &parts) {
         return Ok(IndexRows::NotCounted(format!(
             "the server does not count by way of `{name}` alone"
         )));
     }
     let rows = session.query_i64(count)?.unwrap_or(0);
     Ok(IndexRows::Counted(rows as u64))
-}
-
-fn run(session: &mut PostgresSession, statements: &[String]) -> Result<u64, Error> {
-    let mut rows = 0;
-    for sql in statements {
-        rows = session.query_i64(sql)?.unwrap_or(0);
-    }
-    Ok(rows as u64)
 }
 
 /// The index, and on a partitioned table those of its partitions, as a plan names them.
@@ -76,11 +41,7 @@ fn parts(session: &mut PostgresSession, index: &str) -> Result<BTreeSet<String>,
         "select c.oid::regclass from pg_class c where c.oid = to_regclass('{index}') \
          union select p.relid::regclass from pg_partition_tree(to_regclass('{index}')) p"
     );
-    Ok(session
-        .query(&sql)?
-        .into_iter()
-        .filter_map(|row| row.into_iter().next().flatten())
-        .collect())
+    Ok(session.query_column(&sql)?.into_iter().collect())
 }
 
 /// Whether every scan in the plan is of one of `indexes`, and there is one.

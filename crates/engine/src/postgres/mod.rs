@@ -11,6 +11,7 @@ mod dialect;
 mod failure;
 mod inspect;
 mod installation;
+mod notation;
 mod observer;
 mod obstacles;
 mod server;
@@ -24,16 +25,16 @@ pub use crate::net::address::{Address, Host, SslMode};
 pub use address::parse_url;
 pub use dialect::PostgresDialect;
 pub use installation::{Installation, OLDEST_MAJOR, Version, locate};
+pub use notation::PostgresNotation;
 pub use session::PostgresSession;
 
-use crate::limits::Applied;
 use crate::{
-    Capabilities, Dialect, Engine, Error, Needs, Observer, Obstacle, ServerEngine, Session,
-    Setting, SettleLimits, Settled, SetupError, SqlEngine, StartOptions, Storage, Table,
-    TableFacts,
+    Capabilities, Dialect, Engine, Error, Index, IndexRows, Needs, Observer, Obstacle,
+    ServerEngine, Session, Setting, SettleLimits, Settled, SetupError, SqlEngine, StartOptions,
+    Storage, Table,
 };
 
-use server::Server;
+use crate::local::server::Server;
 
 /// The path of the socket in `directory`.
 fn socket_path(directory: &Path, port: u16) -> PathBuf {
@@ -49,8 +50,9 @@ pub struct Postgres {
     process_id: Option<u32>,
     is_on_other_host: bool,
     storage: Storage,
-    /// The server that assay started; `None` for one that it attached to.
+    /// The server that assay started, and its build; `None` for one that it attached to.
     server: Option<Server>,
+    installation: Option<Installation>,
 }
 
 impl Postgres {
@@ -59,13 +61,13 @@ impl Postgres {
     /// # Errors
     /// Each says what is wrong with the build, the directory or the config, and the way out. Nothing is left running.
     pub fn start(options: &StartOptions<'_>) -> Result<Self, SetupError> {
-        let server = server::start(options)?;
-        let (version, address) = (&server.installation().version.text, server.address());
-        let name = format!("PostgreSQL {version} at `{address}`");
-        let mut postgres = Self::reached(address.clone(), &name)?;
+        let (server, installation, address) = server::start(options)?;
+        let name = format!("PostgreSQL {} at `{address}`", installation.version);
+        let mut postgres = Self::reached(address, &name)?;
         postgres.process_id = Some(server.process_id());
-        postgres.storage = server::storage(&server);
+        postgres.storage = server::storage(server.place.data());
         postgres.server = Some(server);
+        postgres.installation = Some(installation);
         Ok(postgres)
     }
 
@@ -118,46 +120,41 @@ impl Postgres {
             is_on_other_host: false,
             storage: Storage::default(),
             server: None,
+            installation: None,
         })
     }
 
     /// The build that was started; `None` for a server that assay did not start.
     pub fn installation(&self) -> Option<&Installation> {
-        self.server.as_ref().map(Server::installation)
+        self.installation.as_ref()
     }
 
     /// Where it is reached, without a password.
     pub fn address(&self) -> &Address {
         &self.address
     }
-}
 
-impl Postgres {
     /// Finds out, for a server that assay did not start, which processes and files on this host are its.
     fn look_at_host(&mut self) {
         let Ok(mut session) = PostgresSession::connect(&self.address) else {
             return;
         };
-        if !session.is_on_this_host() {
+        if !session.stream().is_on_this_host() {
             self.is_on_other_host = true;
             return;
         }
         // A user without the right to see it gets NULL, or an error.
         let directory = session
-            .query("select setting from pg_settings where name = 'data_directory'")
-            .ok();
-        let directory = directory
-            .and_then(|rows| rows.into_iter().next()?.into_iter().next()?)
+            .query_column("select setting from pg_settings where name = 'data_directory'")
+            .ok()
+            .and_then(|values| values.into_iter().next())
             .map(PathBuf::from);
         // A forwarded port may lead to another machine, where the same path means something else: the directory is
         // believed only when a server of this host lives in it.
         let by_directory = directory.as_deref().and_then(server::live_server);
-        self.process_id = by_directory.or_else(|| session.listener_pid());
+        self.process_id = by_directory.or_else(|| session.stream().listener_pid());
         if let (Some(directory), Some(_)) = (directory, by_directory) {
-            self.storage = Storage {
-                logs: vec![directory.join("pg_wal")],
-                data: vec![directory],
-            };
+            self.storage = server::storage(directory);
         }
     }
 }
@@ -185,12 +182,8 @@ impl Engine for Postgres {
         self.is_on_other_host
     }
 
-    fn limits(&self) -> &[Applied] {
-        self.server.as_ref().map_or(&[], Server::limits)
-    }
-
-    fn killed_for_memory(&self) -> Option<String> {
-        self.server.as_ref()?.killed_for_memory()
+    fn server(&self) -> Option<&Server> {
+        self.server.as_ref()
     }
 
     fn storage(&self) -> Storage {
@@ -203,25 +196,14 @@ impl Engine for Postgres {
         let rows = self.connect()?.query(sql)?;
         let setting = |row: Vec<Option<String>>| {
             let mut values = row.into_iter();
+            let name = values.next()??;
+            let value = values.next()?.unwrap_or_default();
             Some(Setting {
-                name: values.next()??,
-                value: values.next()?.unwrap_or_default(),
                 source: values.next()?,
+                ..Setting::new(name, value)
             })
         };
         Ok(rows.into_iter().filter_map(setting).collect())
-    }
-
-    fn log_tail(&self, lines: usize) -> Vec<String> {
-        self.server.as_ref().map_or_else(Vec::new, |server| {
-            crate::local::log::tail(server.log(), lines)
-        })
-    }
-
-    fn log_path(&self) -> Option<PathBuf> {
-        self.server
-            .as_ref()
-            .map(|server: &Server| Path::to_path_buf(server.log()))
     }
 
     fn stop(self) -> Result<(), SetupError> {
@@ -253,29 +235,18 @@ impl SqlEngine for Postgres {
         settle::settle(self, tables, limits, stop)
     }
 
-    fn inspect(&self, table: &Table, indexes: bool) -> Result<TableFacts, Error> {
-        inspect::inspect(&mut self.connect()?, table, indexes)
+    fn count_by_index(
+        &self,
+        session: &mut PostgresSession,
+        table: &Table,
+        index: &Index,
+    ) -> Result<Option<IndexRows>, Error> {
+        inspect::count_by_index(session, table, index).map(Some)
     }
 }
 
 impl ServerEngine for Postgres {
-    fn server_user(&self) -> Option<&str> {
-        self.server.as_ref()?.user()
-    }
-
-    fn config_text(&self) -> Option<&str> {
-        self.server.as_ref().map(Server::config_text)
-    }
-
-    fn data_dir(&self) -> Option<&crate::DataDir> {
-        self.server.as_ref().map(Server::data_dir)
-    }
-
     fn obstacles(&self, needs: Needs) -> Result<Vec<Obstacle>, Error> {
         obstacles::find(&mut self.connect()?, needs)
-    }
-
-    fn notes(&self) -> &[String] {
-        self.server.as_ref().map_or(&[], Server::notes)
     }
 }

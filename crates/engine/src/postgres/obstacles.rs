@@ -8,8 +8,7 @@ pub(super) fn find(session: &mut PostgresSession, needs: Needs) -> Result<Vec<Ob
     let mut obstacles = Vec::new();
     let mut add = |what: String, help: String| obstacles.push(Obstacle { what, help });
     let mut value = |sql: &str| -> Result<Option<String>, Error> {
-        let rows = session.query(sql)?;
-        Ok(rows.into_iter().flatten().next().flatten())
+        Ok(session.query_column(sql)?.into_iter().next())
     };
     let is_true = |value: Option<String>| value.as_deref() == Some("t");
     let role = value("select quote_ident(current_user)")?.unwrap_or_default();

@@ -1,7 +1,7 @@
 //! The life of a server that assay started: cluster, configuration, start, stop.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fs_err as fs;
 
@@ -11,7 +11,7 @@ use super::installation::{Installation, locate};
 use super::{Address, PostgresSession};
 use crate::guard::{Ending, Guarded};
 use crate::local::program::{Programs, Readiness};
-use crate::local::server::{self as local, Found, Kind, Place, StartOptions, Trial};
+use crate::local::server::{self as local, Kind, Place, Server, StartOptions, Trial};
 use crate::{Error, Session, SetupError, Storage};
 
 /// The role and the database that assay makes; the database's name is the Insert Benchmark's.
@@ -48,11 +48,10 @@ const KIND: Kind = Kind {
     live: live_server,
 };
 
-/// A server that assay started.
-pub(super) type Server = local::Server<Address, Installation>;
-
 /// Makes a cluster and starts a server on it.
-pub(super) fn start(options: &StartOptions<'_>) -> Result<Server, SetupError> {
+pub(super) fn start(
+    options: &StartOptions<'_>,
+) -> Result<(Server, Installation, Address), SetupError> {
     let installation = locate(options.build)?;
     let place = Place::make(&KIND, options, &installation.bin_dir)?;
     let cluster = place.data();
@@ -72,18 +71,12 @@ pub(super) fn start(options: &StartOptions<'_>) -> Result<Server, SetupError> {
         .into_iter()
         .chain(installation.note())
         .collect();
-    Ok(place.taken(
-        guarded,
-        Found {
-            installation,
-            address: Address {
-                database: DATABASE.into(),
-                ..address
-            },
-            config_text: config.text,
-            notes,
-        },
-    ))
+    let address = Address {
+        database: DATABASE.into(),
+        ..address
+    };
+    let server = place.taken(guarded, config.text, notes);
+    Ok((server, installation, address))
 }
 
 /// Has the build read its configuration. It does so before it looks at a cluster, of which there is none.
@@ -135,9 +128,8 @@ fn server_args(place: &Place, config_file: &Path) -> Vec<OsString> {
     vec!["-D".into(), place.data().into(), "-c".into(), config_option]
 }
 
-/// Where the server's files are.
-pub(super) fn storage(server: &Server) -> Storage {
-    let cluster = server.data();
+/// Where the files of a server are whose data is in `cluster`.
+pub(super) fn storage(cluster: PathBuf) -> Storage {
     Storage {
         logs: vec![cluster.join("pg_wal")],
         data: vec![cluster],

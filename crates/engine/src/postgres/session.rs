@@ -8,6 +8,7 @@ use postgres_protocol::message::frontend;
 
 use super::Address;
 use super::connection::Connection;
+use crate::net::stream::Stream;
 use crate::{Error, ErrorClass, Interrupt, Outcome, ParamType, Rows, Session, Statement, Table};
 
 /// Microseconds from 1970-01-01, from which assay counts, to 2000-01-01, from which PostgreSQL does.
@@ -90,13 +91,8 @@ impl PostgresSession {
     }
 
     fn setting(&mut self, name: &str) -> Result<String, Error> {
-        let rows = self.query(&format!("show {name}"))?;
-        let value = rows
-            .into_iter()
-            .next()
-            .and_then(|row| row.into_iter().next())
-            .flatten();
-        value.ok_or_else(|| {
+        let values = self.query_column(&format!("show {name}"))?;
+        values.into_iter().next().ok_or_else(|| {
             Error::new(
                 ErrorClass::Protocol,
                 format!("the server does not say its `{name}`"),
@@ -104,12 +100,8 @@ impl PostgresSession {
         })
     }
 
-    pub(super) fn is_on_this_host(&self) -> bool {
-        self.connection.is_on_this_host()
-    }
-
-    pub(super) fn listener_pid(&self) -> Option<u32> {
-        self.connection.listener_pid()
+    pub(super) fn stream(&self) -> &Stream {
+        &self.connection.wire.stream
     }
 
     fn described(&mut self, name: &str, params: &[ParamType]) -> Result<FirstColumn, Error> {

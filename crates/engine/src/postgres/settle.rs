@@ -98,11 +98,7 @@ fn existing(session: &mut PostgresSession, tables: &[Table]) -> Result<VecDeque<
         "select r.oid::regclass from {} order by t.n, r.oid",
         relations(&names(tables))
     );
-    Ok(session
-        .query(&sql)?
-        .into_iter()
-        .filter_map(|row| row.into_iter().next().flatten())
-        .collect())
+    Ok(session.query_column(&sql)?.into())
 }
 
 /// Vacuums all `relations`, several at a time; those not begun when `stop` is set or the limit has passed are left

@@ -100,10 +100,7 @@ impl Library {
     /// Makes an empty database and reads what the library wrote about itself.
     fn identify(path: PathBuf, api: &'static Api) -> Result<Self, SetupError> {
         let build = path.display().to_string();
-        let place = tempfile::tempdir().map_err(|source| SetupError::Io {
-            action: format!("make a temporary directory to try `{build}` in"),
-            source,
-        })?;
+        let place = tempfile::tempdir()?;
         let database = place.path().join("empty");
         let mut settings = Options::new(api);
         settings.set_create(true);

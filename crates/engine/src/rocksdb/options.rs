@@ -1,14 +1,14 @@
 //! Options in RocksDB's own notation: as entries of a config, as text for the library, as the files that it writes.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use fs_err as fs;
 
 use super::version::Version;
-use crate::SetupError;
 
 /// What tables' options stand under where they are given as text.
-const TABLE: &str = "block_based_table_factory";
+pub(super) const TABLE: &str = "block_based_table_factory";
 /// What their section is called in a file.
 const TABLE_SECTION: &str = "TableOptions/BlockBasedTable";
 /// Options of tables that no version writes into its file.
@@ -398,14 +398,10 @@ pub(super) fn join(entries: &[Entry]) -> String {
 ///
 /// # Errors
 /// A directory or file that can't be read.
-pub(super) fn newest_file(database: &Path) -> Result<Option<PathBuf>, SetupError> {
-    let io = |source| SetupError::Io {
-        action: format!("read directory `{}`", database.display()),
-        source,
-    };
+pub(super) fn newest_file(database: &Path) -> io::Result<Option<PathBuf>> {
     let mut newest: Option<(u64, PathBuf)> = None;
-    for entry in fs::read_dir(database).map_err(io)? {
-        let entry = entry.map_err(io)?;
+    for entry in fs::read_dir(database)? {
+        let entry = entry?;
         let number = entry
             .file_name()
             .to_str()
@@ -423,7 +419,7 @@ pub(super) fn newest_file(database: &Path) -> Result<Option<PathBuf>, SetupError
 ///
 /// # Errors
 /// A directory or file that can't be read.
-pub(super) fn read_newest(database: &Path) -> Result<Option<OptionsFile>, SetupError> {
+pub(super) fn read_newest(database: &Path) -> io::Result<Option<OptionsFile>> {
     // An open database replaces its file and removes older ones: that may be between the two steps here.
     for attempt in 0.. {
         let Some(path) = newest_file(database)? else {
@@ -431,13 +427,8 @@ pub(super) fn read_newest(database: &Path) -> Result<Option<OptionsFile>, SetupE
         };
         match fs::read_to_string(&path) {
             Ok(text) => return Ok(Some(OptionsFile::parse(&text))),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && attempt < 10 => {}
-            Err(source) => {
-                return Err(SetupError::Io {
-                    action: format!("read options file `{}`", path.display()),
-                    source,
-                });
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound && attempt < 10 => {}
+            Err(error) => return Err(error),
         }
     }
     Ok(None)
