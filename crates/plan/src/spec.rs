@@ -427,18 +427,6 @@ pub struct Sysbench {
     pub secondary_index: bool,
     /// Whether `id` is the primary key; otherwise it has a secondary index.
     pub primary_key: bool,
-    /// How random ids and values of `k` are drawn.
-    pub distribution: Distribution,
-    /// Whether statements are prepared, where they don't say themselves.
-    pub prepared: bool,
-    /// How long each test runs before it is measured.
-    pub warmup: Duration,
-    /// The length of each test that reads.
-    pub read_time: Duration,
-    /// The length of each test that writes.
-    pub write_time: Duration,
-    /// Events per second and client; `None`: as fast as they go.
-    pub rate: Option<f64>,
     /// How steps are checked, fail and settle.
     pub terms: Terms,
 }
