@@ -32,7 +32,7 @@ pub fn read(args: &PlanArgs) -> anyhow::Result<PlanFile> {
         None => plan::DEFAULT_PLAN.to_owned(),
         Some(path) => read_text(path)?,
     };
-    understand(args.plan.clone(), text, args.sets.clone(), None)
+    understand(args.plan.clone(), text, args.sets.clone(), None, |_| true)
 }
 
 /// The text of a plan.
@@ -83,45 +83,23 @@ pub fn recorded(
     sets: Vec<String>,
 ) -> anyhow::Result<PlanFile> {
     let path = recorded.path.as_ref().map(PathBuf::from);
-    understand(path, text, sets, Some(recorded.files.clone()))
+    understand(path, text, sets, Some(recorded.files.clone()), |_| true)
 }
 
 /// The same without a word: what there is to be warned of has been said when the run began. Passwords are not in it.
 pub fn recorded_in_silence(recorded: &record::Plan) -> anyhow::Result<PlanFile> {
     let path = recorded.path.as_ref().map(PathBuf::from);
-    let name = path_name(path.as_deref());
-    let (plan, _) = plan::parse(&name, &recorded.text, &recorded.sets)
-        .map_err(|_| anyhow::anyhow!("the plan that the run recorded is not understood"))?;
-    Ok(PlanFile {
-        plan,
-        path,
-        text: recorded.text.clone(),
-        sets: recorded.sets.clone(),
-        files: Some(recorded.files.clone()),
-    })
+    let (text, sets) = (recorded.text.clone(), recorded.sets.clone());
+    understand(path, text, sets, Some(recorded.files.clone()), |_| false)
+        .map_err(|_| anyhow::anyhow!("the plan that the run recorded is not understood"))
 }
 
 /// The plan of `file` with more `--set` arguments after its own. Of warnings, which were shown when it was read, nothing is
 /// said.
 pub fn with_sets(file: &PlanFile, more: Vec<String>) -> anyhow::Result<PlanFile> {
-    let mut sets = file.sets.clone();
-    sets.extend(more);
-    match plan::parse(&path_name(file.path.as_deref()), &file.text, &sets) {
-        Ok((plan, _)) => Ok(PlanFile {
-            plan,
-            path: file.path.clone(),
-            text: file.text.clone(),
-            sets,
-            files: file.files.clone(),
-        }),
-        // What is wrong is said.
-        Err(_) => understand(
-            file.path.clone(),
-            file.text.clone(),
-            sets,
-            file.files.clone(),
-        ),
-    }
+    let (path, text, files) = (file.path.clone(), file.text.clone(), file.files.clone());
+    let sets = [file.sets.clone(), more].concat();
+    understand(path, text, sets, files, |is_refused| is_refused)
 }
 
 fn path_name(path: Option<&Path>) -> String {
@@ -170,28 +148,29 @@ fn show(diagnostics: &[Diagnostic], name: &str, text: &str, sets: &[String]) {
     }
 }
 
+/// Understands a plan; `is_told` says of one that is refused, or is not, whether its errors or warnings go to stderr.
 fn understand(
     path: Option<PathBuf>,
     text: String,
     sets: Vec<String>,
     files: Option<Vec<record::PlanFile>>,
+    is_told: fn(bool) -> bool,
 ) -> anyhow::Result<PlanFile> {
     let name = path_name(path.as_deref());
-    match plan::parse(&name, &text, &sets) {
-        Ok((plan, warnings)) => {
-            show(&warnings, &name, &text, &sets);
-            Ok(PlanFile {
-                plan,
-                path,
-                text,
-                sets,
-                files,
-            })
-        }
-        Err(diagnostics) => {
-            show(&diagnostics, &name, &text, &sets);
-            Err(PlanRefused.into())
-        }
+    let parsed = plan::parse(&name, &text, &sets);
+    let (Ok((_, diagnostics)) | Err(diagnostics)) = &parsed;
+    if is_told(parsed.is_err()) {
+        show(diagnostics, &name, &text, &sets);
+    }
+    match parsed {
+        Ok((plan, _)) => Ok(PlanFile {
+            plan,
+            path,
+            text,
+            sets,
+            files,
+        }),
+        Err(_) => Err(PlanRefused.into()),
     }
 }
 

@@ -10,7 +10,6 @@ mod matrix;
 mod only;
 mod pace;
 mod resume;
-mod sampling;
 mod step;
 mod stop;
 mod subject;
