@@ -46,9 +46,9 @@ pub struct Begun {
     /// Which cell of it.
     #[serde(flatten)]
     pub cell: CellKey,
-    /// The invocation of the run, from 1; 0 in records that don't say.
+    /// The invocation of the run, from 1.
     pub invocation: u32,
-    /// When it began, in nanoseconds since 1970 UTC; 0 in records that don't say.
+    /// When it began, in nanoseconds since 1970 UTC.
     pub started_unix_ns: u64,
 }
 

@@ -246,12 +246,12 @@ fn target_differences<'a>(
 /// Returns what a target's config comes to: its settings, their order, limits, and the texts of its files by their places.
 fn config_facts(run: &Run, target: &Target) -> Facts {
     let mut facts = Facts::new();
-    for (name, value) in &target.declared {
+    for (name, value) in &target.set {
         let known = facts.entry(name.clone()).or_default();
         *known = [known.as_str(), value].join(if known.is_empty() { "" } else { ", " });
     }
     facts.extend(measuring::declared(run, target));
-    let names = target.declared.iter().map(|(name, _)| name.as_str());
+    let names = target.set.iter().map(|(name, _)| name.as_str());
     facts.insert(ORDER.to_owned(), names.collect::<Vec<_>>().join(", "));
     for (place, name) in target.files.iter().enumerate() {
         let mut files = run.plan.files.iter();
