@@ -130,6 +130,7 @@ pub struct Row {
 impl Row {
     /// Returns a metric; `None`: not applicable.
     pub fn metric(&self, name: &str) -> Option<f64> {
+        debug_assert!(words::Metric::named(name).is_some(), "{name} is no metric");
         self.metrics.get(name).copied().flatten()
     }
 }

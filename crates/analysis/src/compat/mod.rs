@@ -201,7 +201,7 @@ fn refuse_other_work(runs: &[Recorded]) -> Result<(), Incomparable> {
 fn refuse_other_targets(runs: &[Recorded]) -> Result<(), Incomparable> {
     for (index, Recorded { run, .. }) in runs.iter().enumerate() {
         for (before, Recorded { run: first, .. }) in runs[..index].iter().enumerate() {
-            for (name, differences) in target_differences(first, run) {
+            if let Some((name, differences)) = target_differences(first, run).next() {
                 return Err(Incomparable {
                     message: format!(
                         "target `{name}` is not the same in runs {} and {}: {}",
