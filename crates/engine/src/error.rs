@@ -105,6 +105,16 @@ impl Error {
             message: message.into(),
         }
     }
+
+    /// Returns an error of no class of its own.
+    pub(crate) fn other(message: impl Into<String>) -> Self {
+        Self::new(ErrorClass::Other, message)
+    }
+
+    /// Returns the error of a connection that is not made because one of its ends does not accept the other.
+    pub(crate) fn refused(message: impl Into<String>) -> Self {
+        Self::new(ErrorClass::Refused, message)
+    }
 }
 
 /// A target that could not be brought up, set up or taken down. Each says what is wrong, where, and the way out.

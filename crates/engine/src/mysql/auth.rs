@@ -7,7 +7,7 @@ use rsa::pkcs8::DecodePublicKey;
 use rsa::{Oaep, RsaPublicKey};
 
 use super::failure;
-use crate::{Error, ErrorClass};
+use crate::Error;
 
 /// Who can read what is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Plugin {
     /// The plugin of that name.
     ///
     /// # Errors
-    /// [`ErrorClass::Refused`] for one that is not known here.
+    /// [`crate::ErrorClass::Refused`] for one that is not known here.
     pub(super) fn named(name: &[u8]) -> Result<Self, Error> {
         Ok(match name {
             // Before plugins had names it was the only one.
@@ -52,14 +52,11 @@ impl Plugin {
             b"auth_socket" | b"unix_socket" => Self::Socket,
             b"mysql_clear_password" => Self::Clear,
             _ => {
-                return Err(Error::new(
-                    ErrorClass::Refused,
-                    format!(
-                        "the server asks for authentication by `{}`; assay does mysql_native_password, \
+                return Err(Error::refused(format!(
+                    "the server asks for authentication by `{}`; assay does mysql_native_password, \
                          caching_sha2_password, sha256_password, client_ed25519, auth_socket and mysql_clear_password",
-                        String::from_utf8_lossy(name)
-                    ),
-                ));
+                    String::from_utf8_lossy(name)
+                )));
             }
         })
     }
@@ -88,7 +85,7 @@ impl Plugin {
     /// The first answer to the server's `nonce`.
     ///
     /// # Errors
-    /// [`ErrorClass::Refused`] where the password would have to be sent in clear for others to read.
+    /// [`crate::ErrorClass::Refused`] where the password would have to be sent in clear for others to read.
     pub(super) fn answer(self, password: &[u8], nonce: &[u8], way: Way) -> Result<Vec<u8>, Error> {
         Ok(match self {
             Self::Socket => Vec::new(),
@@ -99,8 +96,7 @@ impl Plugin {
             // One byte asks for the server's key: a unix socket is not private enough for it.
             Self::Sha256 if way != Way::Encrypted && !password.is_empty() => vec![1],
             Self::Clear if way == Way::Open => {
-                return Err(Error::new(
-                    ErrorClass::Refused,
+                return Err(Error::refused(
                     "the server asks for the password in clear, over a connection without TLS",
                 ));
             }
@@ -151,7 +147,7 @@ fn ed25519(password: &[u8], nonce: &[u8]) -> [u8; 64] {
 /// The password for the owner of the key in `pem` alone to read.
 ///
 /// # Errors
-/// [`ErrorClass::Protocol`] when that is no key.
+/// [`crate::ErrorClass::Protocol`] when that is no key.
 pub(super) fn encrypted(password: &[u8], nonce: &[u8], pem: &[u8]) -> Result<Vec<u8>, Error> {
     let not_a_key = |why: String| failure::protocol(format!("the server's public key: {why}"));
     let pem = std::str::from_utf8(pem).map_err(|error| not_a_key(error.to_string()))?;
@@ -241,7 +237,7 @@ mod tests {
             encrypted(b"secret", NONCE, b"-----BEGIN PUBLIC KEY-----\nx\n")
                 .unwrap_err()
                 .class,
-            ErrorClass::Protocol
+            crate::ErrorClass::Protocol
         );
     }
 }

@@ -27,9 +27,8 @@ pub use installation::{Installation, OLDEST_MAJOR, Version, locate};
 pub use session::PostgresSession;
 
 use crate::{
-    Capabilities, Dialect, Engine, Error, Index, IndexRows, Needs, Observer, Obstacle,
-    ServerEngine, Session, Setting, SettleLimits, Settled, SetupError, SqlEngine, StartOptions,
-    Storage, Table,
+    Dialect, Engine, Error, Index, IndexRows, Needs, Observer, Obstacle, ServerEngine, Session,
+    Setting, SettleLimits, Settled, SetupError, SqlEngine, StartOptions, Storage, Table,
 };
 
 use crate::local::server::Server;
@@ -158,16 +157,6 @@ impl Postgres {
 }
 
 impl Engine for Postgres {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            partitions: true,
-            long_transactions: true,
-            embedded: false,
-            concurrent_writers: true,
-            stores_data: true,
-        }
-    }
-
     fn version(&self) -> &str {
         &self.version
     }

@@ -10,7 +10,7 @@ use super::session::PostgresSession;
 use super::{Address, Postgres};
 use crate::guard::Deadline;
 use crate::waiting::{self, POLL, Ran, rest};
-use crate::{Action, Counter, Error, ErrorClass, Session, SettleLimits, Settled, Table};
+use crate::{Counter, Error, Session, SettleLimits, Settled, Table};
 
 /// Tables that are vacuumed at the same time.
 const CONNECTIONS_MAX: usize = 4;
@@ -68,10 +68,7 @@ pub(super) fn settle(
             }
             std::thread::sleep(POLL);
         }
-        settled.actions.push(Action {
-            what: "wait for autovacuum".into(),
-            took: waited.elapsed(),
-        });
+        settled.did("wait for autovacuum", waited.elapsed());
     }
     settled.actions.extend(rest(&began, limits.at_least, stop));
     settled.pending_after = pending(postgres, &mut session, tables)?;
@@ -137,12 +134,8 @@ fn vacuum(
         workers
             .into_iter()
             .map(|worker| {
-                worker.join().unwrap_or_else(|_| {
-                    Err(Error::new(
-                        ErrorClass::Other,
-                        "a thread that vacuums has panicked",
-                    ))
-                })
+                let panicked = |_| Err(Error::other("a thread that vacuums has panicked"));
+                worker.join().unwrap_or_else(panicked)
             })
             .collect()
     });
