@@ -99,6 +99,12 @@ impl Settled {
         let what = what.into();
         self.actions.push(Action { what, took });
     }
+
+    /// Adds what was done besides.
+    pub(crate) fn and(&mut self, other: Self) {
+        self.actions.extend(other.actions);
+        self.unfinished.extend(other.unfinished);
+    }
 }
 
 /// What a table holds, as the engine counts it.

@@ -195,12 +195,17 @@ impl Sampler {
             .proc
             .optional("proc/vmstat", &mut self.buffer, parse_vmstat)?
         {
-            row.set(Place::PageIn, paging.page_in_bytes);
-            row.set(Place::PageOut, paging.page_out_bytes);
-            row.set(Place::SwapIn, paging.swap_in_page_count);
-            row.set(Place::SwapOut, paging.swap_out_page_count);
-            row.set(Place::Fault, paging.fault_count);
-            row.set(Place::MajorFault, paging.major_fault_count);
+            let places = [
+                Place::PageIn,
+                Place::PageOut,
+                Place::SwapIn,
+                Place::SwapOut,
+                Place::Fault,
+                Place::MajorFault,
+            ];
+            for (place, value) in places.into_iter().zip(paging) {
+                row.set(place, value);
+            }
         }
         Ok(())
     }

@@ -37,39 +37,38 @@ pub(super) enum Plugin {
     Clear,
 }
 
+/// The plugins by name; the first name of each is the one to tell.
+const PLUGINS: [(&str, Plugin); 8] = [
+    ("mysql_native_password", Plugin::Native),
+    // Before plugins had names it was the only one.
+    ("", Plugin::Native),
+    ("caching_sha2_password", Plugin::CachingSha2),
+    ("sha256_password", Plugin::Sha256),
+    ("client_ed25519", Plugin::Ed25519),
+    ("auth_socket", Plugin::Socket),
+    ("unix_socket", Plugin::Socket),
+    ("mysql_clear_password", Plugin::Clear),
+];
+
 impl Plugin {
     /// The plugin of that name.
     ///
     /// # Errors
     /// [`crate::ErrorClass::Refused`] for one that is not known here.
     pub(super) fn named(name: &[u8]) -> Result<Self, Error> {
-        Ok(match name {
-            // Before plugins had names it was the only one.
-            b"mysql_native_password" | b"" => Self::Native,
-            b"caching_sha2_password" => Self::CachingSha2,
-            b"sha256_password" => Self::Sha256,
-            b"client_ed25519" => Self::Ed25519,
-            b"auth_socket" | b"unix_socket" => Self::Socket,
-            b"mysql_clear_password" => Self::Clear,
-            _ => {
-                return Err(Error::refused(format!(
-                    "the server asks for authentication by `{}`; assay does mysql_native_password, \
-                         caching_sha2_password, sha256_password, client_ed25519, auth_socket and mysql_clear_password",
-                    String::from_utf8_lossy(name)
-                )));
-            }
+        let known = PLUGINS.iter().find(|(known, _)| known.as_bytes() == name);
+        known.map(|(_, plugin)| *plugin).ok_or_else(|| {
+            Error::refused(format!(
+                "the server asks for authentication by `{}`; assay does mysql_native_password, \
+                 caching_sha2_password, sha256_password, client_ed25519, auth_socket and mysql_clear_password",
+                String::from_utf8_lossy(name)
+            ))
         })
     }
 
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Native => "mysql_native_password",
-            Self::CachingSha2 => "caching_sha2_password",
-            Self::Sha256 => "sha256_password",
-            Self::Ed25519 => "client_ed25519",
-            Self::Socket => "auth_socket",
-            Self::Clear => "mysql_clear_password",
-        }
+        let known = PLUGINS.iter().find(|(_, plugin)| *plugin == self);
+        known.map_or("", |(name, _)| name)
     }
 
     /// The nonce in what the server sent with the plugin's name: most plugins put a zero after theirs, and the random

@@ -103,9 +103,8 @@ impl Work<'_> {
             return Ok(());
         }
         let mut session = MysqlSession::connect(&self.mysql.address)?;
-        let ran = waiting::run(&mut session, sql, &DENIED, &self.limit, self.stop)?;
-        self.settled.actions.push(ran.action);
-        self.settled.unfinished.extend(ran.unfinished);
+        let (ran, _) = waiting::run(&mut session, sql, &DENIED, &self.limit, self.stop)?;
+        self.settled.and(ran);
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use super::observer::{names, relations, wait_for_closing, wait_for_collector};
 use super::session::PostgresSession;
 use super::{Address, Postgres};
 use crate::guard::Deadline;
-use crate::waiting::{self, POLL, Ran, rest};
+use crate::waiting::{self, POLL, rest};
 use crate::{Counter, Error, Session, SettleLimits, Settled, Table};
 
 /// Tables that are vacuumed at the same time.
@@ -44,10 +44,9 @@ pub(super) fn settle(
     vacuum(postgres, relations, &limit, stop, &mut settled)?;
     // CHECKPOINT is for superusers, from 15 on for members of pg_checkpoint; elsewhere it is left undone.
     if !is_stopped() && !limit.has_passed() {
-        let ran = waiting::run(&mut session, "CHECKPOINT", &DENIED, &limit, stop)?;
-        settled.actions.push(ran.action);
-        settled.unfinished.extend(ran.unfinished);
-        if ran.ends_session {
+        let (ran, ends_session) = waiting::run(&mut session, "CHECKPOINT", &DENIED, &limit, stop)?;
+        settled.and(ran);
+        if ends_session {
             session = connect(postgres)?;
         }
     } else {
@@ -109,7 +108,7 @@ fn vacuum(
 ) -> Result<(), Error> {
     let connections = relations.len().min(CONNECTIONS_MAX);
     let work = Mutex::new(relations);
-    let done: Mutex<Vec<Ran>> = Mutex::default();
+    let done = Mutex::new(settled);
     let next = || work.lock().ok().and_then(|mut work| work.pop_front());
     let is_over = || stop.load(Ordering::Relaxed) || limit.has_passed();
     let results: Vec<Result<(), Error>> = std::thread::scope(|scope| {
@@ -122,9 +121,9 @@ fn vacuum(
                     {
                         // Indexes are cleaned also where few rows are dead: what is put off is debt.
                         let sql = format!("VACUUM (ANALYZE, INDEX_CLEANUP ON) {relation}");
-                        let ran = waiting::run(&mut session, &sql, &DENIED, limit, stop)?;
+                        let (ran, _) = waiting::run(&mut session, &sql, &DENIED, limit, stop)?;
                         if let Ok(mut done) = done.lock() {
-                            done.push(ran);
+                            done.and(ran);
                         }
                     }
                     Ok(())
@@ -140,15 +139,12 @@ fn vacuum(
             .collect()
     });
     results.into_iter().collect::<Result<(), Error>>()?;
-    for ran in done.into_inner().unwrap_or_default() {
-        settled.actions.push(ran.action);
-        settled.unfinished.extend(ran.unfinished);
-    }
     let left = Vec::from(work.into_inner().unwrap_or_default());
-    if !left.is_empty() {
-        settled
-            .unfinished
-            .push(format!("not vacuumed: {}", left.join(", ")));
+    if let Ok(settled) = done.into_inner()
+        && !left.is_empty()
+    {
+        let left = format!("not vacuumed: {}", left.join(", "));
+        settled.unfinished.push(left);
     }
     Ok(())
 }

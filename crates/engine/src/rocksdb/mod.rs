@@ -12,7 +12,6 @@ mod options;
 mod settle;
 mod statistics;
 mod trial;
-mod version;
 
 use std::ffi::CStr;
 use std::path::{Path, PathBuf};
@@ -21,9 +20,9 @@ use std::sync::atomic::AtomicBool;
 
 pub use ffi::RocksSession;
 pub use library::{Library, LibraryCapabilities, Product};
+pub use semver::Version;
 pub(crate) use statistics::add_stall_totals;
 pub use trial::try_config;
-pub use version::Version;
 
 use crate::{
     Capabilities, Direction, Engine, Error, ErrorClass, KeyFacts, KeyValueSession, Observer, Scan,
@@ -371,7 +370,7 @@ pub fn log_path(directory: &Path) -> PathBuf {
 fn refuse_newer(library: &Library, database: &Path) -> Result<(), SetupError> {
     let written = options::read_newest(database)?.and_then(|file| file.version());
     match written {
-        Some(written) if written > library.version() => Err(SetupError::Directory {
+        Some(written) if written > *library.version() => Err(SetupError::Directory {
             path: database.to_path_buf(),
             what: format!(
                 "was written by version {written}, which is newer than {}",
