@@ -19,7 +19,7 @@ pub use pressure::{Pressure, parse_pressure};
 pub use process::{
     ProcessIo, ProcessMemory, ProcessStat, parse_process_io, parse_process_stat, parse_statm,
 };
-pub use system::{CpuTicks, System, parse_stat};
+pub use system::{System, parse_stat};
 
 use crate::Malformed;
 
