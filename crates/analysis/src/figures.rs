@@ -46,9 +46,9 @@ pub struct Begun {
     /// Which cell of it.
     #[serde(flatten)]
     pub cell: CellKey,
-    /// The invocation of the run, from 1; 0 in records that don't say.
+    /// The invocation of the run, from 1.
     pub invocation: u32,
-    /// When it began, in nanoseconds since 1970 UTC; 0 in records that don't say.
+    /// When it began, in nanoseconds since 1970 UTC.
     pub started_unix_ns: u64,
 }
 
@@ -130,6 +130,7 @@ pub struct Row {
 impl Row {
     /// Returns a metric; `None`: not applicable.
     pub fn metric(&self, name: &str) -> Option<f64> {
+        debug_assert!(words::Metric::named(name).is_some(), "{name} is no metric");
         self.metrics.get(name).copied().flatten()
     }
 }

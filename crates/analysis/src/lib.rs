@@ -40,8 +40,8 @@ pub use remarks::Remark;
 pub use rows::{each_row, figures, figures_and};
 pub use series::{per_second, rate_exceeded_in};
 pub use settings::{
-    Comparison, Declared, Difference, Fate, Ignored, Mark, OneSided, PlanTarget, RunSettings,
-    Settings, TargetSettings, Varying, declared, declared_differences,
+    Comparison, Difference, Ignored, Mark, OneSided, PlanTarget, RunSettings, Settings,
+    TargetSettings, Varying, declared_differences,
 };
 pub use shade::{Shade, relative, shade_max, shade_share, shade_summary};
 pub use sla::{SLA_SHARE, sla};

@@ -390,11 +390,10 @@ fn of_server(cell: &Cell, mut host: HostSeries) -> HostSeries {
 fn fsync_us(run: &Run, cell: &Cell) -> Option<f64> {
     let mut builds = run.builds.iter();
     let is_elsewhere = builds.any(|build| build.name == cell.build && build.source.contains("://"));
-    let fsync = match cell.invocation.checked_sub(1) {
-        Some(invocation) => run.invocations.get(invocation as usize)?.fsync.as_ref(),
-        // Of a record that knows no invocations.
-        None => run.host.fsync.as_ref(),
-    };
+    let invocation = run
+        .invocations
+        .get(cell.invocation.checked_sub(1)? as usize)?;
+    let fsync = invocation.fsync.as_ref();
     fsync
         .filter(|_| !is_elsewhere)
         .map(|fsync| fsync.p50_ns as f64 / 1e3)
@@ -509,6 +508,7 @@ mod tests {
                     build: name.into(),
                     config: String::new(),
                     engine: "null".into(),
+                    set: Vec::new(),
                     declared: Vec::new(),
                     files: Vec::new(),
                 })
@@ -548,13 +548,11 @@ mod tests {
             ..Invocation::default()
         };
         let mut run = Run::default();
-        run.host.fsync = fsync(100_000);
         let cell = |invocation| Cell {
             build: "pg".to_owned(),
             invocation,
             ..Cell::default()
         };
-        assert_eq!(fsync_us(&run, &cell(0)), Some(100.0));
         run.invocations = vec![invocation(100_000), invocation(2_500_000)];
         assert_eq!(fsync_us(&run, &cell(2)), Some(2500.0));
         assert_eq!(fsync_us(&run, &cell(3)), None);

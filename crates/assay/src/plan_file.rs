@@ -4,7 +4,9 @@ use std::io::{IsTerminal, Read as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use engine::notation::{self, declared_limit};
 use plan::{Config, Diagnostic, Place, Plan, Resolved};
+use record::Declared;
 
 use crate::cli::PlanArgs;
 use crate::outcome::{PlanRefused, UsageError, help_of};
@@ -30,7 +32,7 @@ pub fn read(args: &PlanArgs) -> anyhow::Result<PlanFile> {
         None => plan::DEFAULT_PLAN.to_owned(),
         Some(path) => read_text(path)?,
     };
-    understand(args.plan.clone(), text, args.sets.clone(), None)
+    understand(args.plan.clone(), text, args.sets.clone(), None, |_| true)
 }
 
 /// The text of a plan.
@@ -81,45 +83,23 @@ pub fn recorded(
     sets: Vec<String>,
 ) -> anyhow::Result<PlanFile> {
     let path = recorded.path.as_ref().map(PathBuf::from);
-    understand(path, text, sets, Some(recorded.files.clone()))
+    understand(path, text, sets, Some(recorded.files.clone()), |_| true)
 }
 
 /// The same without a word: what there is to be warned of has been said when the run began. Passwords are not in it.
 pub fn recorded_in_silence(recorded: &record::Plan) -> anyhow::Result<PlanFile> {
     let path = recorded.path.as_ref().map(PathBuf::from);
-    let name = path_name(path.as_deref());
-    let (plan, _) = plan::parse(&name, &recorded.text, &recorded.sets)
-        .map_err(|_| anyhow::anyhow!("the plan that the run recorded is not understood"))?;
-    Ok(PlanFile {
-        plan,
-        path,
-        text: recorded.text.clone(),
-        sets: recorded.sets.clone(),
-        files: Some(recorded.files.clone()),
-    })
+    let (text, sets) = (recorded.text.clone(), recorded.sets.clone());
+    understand(path, text, sets, Some(recorded.files.clone()), |_| false)
+        .map_err(|_| anyhow::anyhow!("the plan that the run recorded is not understood"))
 }
 
 /// The plan of `file` with more `--set` arguments after its own. Of warnings, which were shown when it was read, nothing is
 /// said.
 pub fn with_sets(file: &PlanFile, more: Vec<String>) -> anyhow::Result<PlanFile> {
-    let mut sets = file.sets.clone();
-    sets.extend(more);
-    match plan::parse(&path_name(file.path.as_deref()), &file.text, &sets) {
-        Ok((plan, _)) => Ok(PlanFile {
-            plan,
-            path: file.path.clone(),
-            text: file.text.clone(),
-            sets,
-            files: file.files.clone(),
-        }),
-        // What is wrong is said.
-        Err(_) => understand(
-            file.path.clone(),
-            file.text.clone(),
-            sets,
-            file.files.clone(),
-        ),
-    }
+    let (path, text, files) = (file.path.clone(), file.text.clone(), file.files.clone());
+    let sets = [file.sets.clone(), more].concat();
+    understand(path, text, sets, files, |is_refused| is_refused)
 }
 
 fn path_name(path: Option<&Path>) -> String {
@@ -168,28 +148,29 @@ fn show(diagnostics: &[Diagnostic], name: &str, text: &str, sets: &[String]) {
     }
 }
 
+/// Understands a plan; `is_told` says of one that is refused, or is not, whether its errors or warnings go to stderr.
 fn understand(
     path: Option<PathBuf>,
     text: String,
     sets: Vec<String>,
     files: Option<Vec<record::PlanFile>>,
+    is_told: fn(bool) -> bool,
 ) -> anyhow::Result<PlanFile> {
     let name = path_name(path.as_deref());
-    match plan::parse(&name, &text, &sets) {
-        Ok((plan, warnings)) => {
-            show(&warnings, &name, &text, &sets);
-            Ok(PlanFile {
-                plan,
-                path,
-                text,
-                sets,
-                files,
-            })
-        }
-        Err(diagnostics) => {
-            show(&diagnostics, &name, &text, &sets);
-            Err(PlanRefused.into())
-        }
+    let parsed = plan::parse(&name, &text, &sets);
+    let (Ok((_, diagnostics)) | Err(diagnostics)) = &parsed;
+    if is_told(parsed.is_err()) {
+        show(diagnostics, &name, &text, &sets);
+    }
+    match parsed {
+        Ok((plan, _)) => Ok(PlanFile {
+            plan,
+            path,
+            text,
+            sets,
+            files,
+        }),
+        Err(_) => Err(PlanRefused.into()),
     }
 }
 
@@ -311,6 +292,23 @@ impl PlanFile {
                     .with_context(|| format!("config `{}`", config.name))
             })
             .collect()
+    }
+
+    /// Returns all that a config declares: the options of its files and its own, and its limits.
+    pub fn declared(&self, config: &Config) -> anyhow::Result<Vec<Declared>> {
+        let files = self.config_texts(config)?;
+        let files = files.iter().map(String::as_str);
+        let notation = engine::notation_of(config.engine.name());
+        let mut declared = notation::declared(notation, files, &config.declared());
+        let limits = &config.limits;
+        let memory = limits.memory_bytes.map(|bytes| bytes.to_string());
+        declared.extend(memory.map(|bytes| declared_limit("memory", &bytes)));
+        let cpus = limits.cpus.as_ref().map(|cpus| {
+            let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
+            cpus.join(",")
+        });
+        declared.extend(cpus.map(|cpus| declared_limit("cpus", &cpus)));
+        Ok(declared)
     }
 
     /// Reads all files of the targets' configs, once for all: one that is edited while the run lasts changes nothing.

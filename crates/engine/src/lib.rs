@@ -9,6 +9,7 @@
 pub mod guard;
 pub mod limits;
 pub mod mysql;
+pub mod notation;
 pub mod null;
 pub mod postgres;
 pub mod rocksdb;
@@ -40,10 +41,52 @@ pub use key_order::KeyOrder;
 pub use key_value::{Direction, Durability, KeyFacts, KeyValueSession, Scan, Scanned, View};
 pub use local::log::tail as log_tail;
 pub use local::server::{Server, StartOptions};
+use notation::Notation;
 pub use running::{
-    Action, Capabilities, Engine, IndexRows, Needs, Observer, Obstacle, ServerEngine, Setting,
-    SettleLimits, Settled, SqlEngine, Storage, TableFacts,
+    Action, Capabilities, Engine, IndexRows, Needs, Observer, Obstacle, ServerEngine, SettleLimits,
+    Settled, SqlEngine, Storage, TableFacts,
 };
 pub use schema::{Column, ColumnType, Comparison, Index, Partitions, Table};
 pub use session::{Interrupt, Outcome, ParamType, Rows, Session, Statement};
-pub use words::{Counter, CounterKind, IndexStatements, Role};
+pub use words::{
+    Counter, CounterKind, Declared, IndexStatements, NotHad, OptionStatus, Role, Setting,
+    SettingRole,
+};
+
+/// What is known of an engine before one runs.
+pub struct EngineKind {
+    /// Its name in plans and records.
+    pub name: &'static str,
+    /// How it writes options and settings.
+    pub notation: &'static dyn Notation,
+}
+
+/// All engines: each has a folder here.
+pub const ENGINES: [EngineKind; 5] = [
+    EngineKind {
+        name: "sqlite",
+        notation: &sqlite::SqliteNotation,
+    },
+    EngineKind {
+        name: "postgres",
+        notation: &postgres::PostgresNotation,
+    },
+    EngineKind {
+        name: "mysql",
+        notation: &mysql::MysqlNotation,
+    },
+    EngineKind {
+        name: "rocksdb",
+        notation: &rocksdb::RocksdbNotation,
+    },
+    EngineKind {
+        name: "null",
+        notation: &null::NullNotation,
+    },
+];
+
+/// Returns how an engine writes options and settings, by its name.
+pub fn notation_of(engine: &str) -> &'static dyn Notation {
+    let kind = ENGINES.iter().find(|kind| kind.name == engine);
+    kind.map_or(&null::NullNotation, |kind| kind.notation)
+}

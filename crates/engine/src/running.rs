@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use words::Counter;
+use words::{Counter, Setting};
 
 use crate::limits::Applied;
 use crate::local::log::tail;
@@ -33,17 +33,6 @@ pub struct Storage {
     /// Directories and files that hold redo, undo or write-ahead logs. They may lie within those of `data`: their
     /// size is then not part of the data's.
     pub logs: Vec<PathBuf>,
-}
-
-/// One effective setting, as the engine itself reports it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setting {
-    /// Its name.
-    pub name: String,
-    /// Its value in the engine's own notation, with its unit where the engine gives one apart.
-    pub value: String,
-    /// Where the engine says it came from: `default`, `configuration file`, ...
-    pub source: Option<String>,
 }
 
 /// Reads an engine's counters on a connection of its own, so that it can run beside the load.

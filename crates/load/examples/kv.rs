@@ -27,18 +27,11 @@ use engine::{
 use hdrhistogram::Histogram;
 use load::{Ended, IntervalRow, Limits, Sink, SystemClock, Time};
 use workload::kv::Kv;
-use workload::plan::{self, Checks, KvRead, KvStep, KvStepKind, Terms};
+use workload::plan::{self, KvStep, KvStepKind, Workload};
 use workload::{Next, Schedule, Task};
 
 const KEY_SIZE: usize = 20;
 const VALUE_SIZE: usize = 400;
-/// The entries of a scan.
-const SCAN_LENGTH: u32 = 10;
-const MULTIGET_KEYS: u32 = 10;
-
-/// The load's number, and that of the step which follows it.
-const LOAD: u32 = 0;
-const MEASURED: u32 = 1;
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -46,14 +39,16 @@ fn main() -> anyhow::Result<()> {
     match arguments.as_slice() {
         ["nothing", step, keys, clients, seconds] => {
             let (keys, clients) = (number(keys)?, number(clients)? as u32);
-            on_nothing(keys, clients, kind(step, 0)?, number(seconds)?)
+            let kv = sequence(keys, clients, step, "2MiB/s")?;
+            on_nothing(kv, number(seconds)?)
         }
         [library, directory, options, cache, "fillseq", keys] => {
             let database = Place::new(library, directory, options, cache)?;
-            on_rocksdb(&database, number(keys)?, 1, KvStepKind::FillSeq, None, true)
+            let kv = sequence(number(keys)?, 1, "fillseq", "2MiB/s")?;
+            on_rocksdb(&database, kv, None)
         }
         [library, directory, options, cache, "warm", keys] => {
-            fill(&mut sequence(number(keys)?, 1), false)?;
+            fill(&mut sequence(number(keys)?, 1, "fillseq", "2MiB/s")?, false)?;
             Place::new(library, directory, options, cache)?
                 .open()?
                 .inspect()?;
@@ -71,20 +66,11 @@ fn main() -> anyhow::Result<()> {
             write_rate,
         ] => {
             let database = Place::new(library, directory, options, cache)?;
-            let write_rate: f64 = write_rate
-                .parse()
-                .with_context(|| format!("`{write_rate}` is no rate"))?;
-            let kind = kind(step, write_rate as u64)?;
             let seconds = Duration::from_secs(number(seconds)?);
             let clients = u32::try_from(number(clients)?)?;
-            on_rocksdb(
-                &database,
-                number(keys)?,
-                clients,
-                kind,
-                Some(seconds),
-                false,
-            )
+            let write_rate = format!("{write_rate}B/s");
+            let kv = sequence(number(keys)?, clients, step, &write_rate)?;
+            on_rocksdb(&database, kv, Some(seconds))
         }
         _ => bail!("the arguments are in the program's head"),
     }
@@ -95,56 +81,31 @@ fn number(text: &str) -> anyhow::Result<u64> {
         .with_context(|| format!("`{text}` is no number"))
 }
 
-fn kind(step: &str, write_bytes_per_s: u64) -> anyhow::Result<KvStepKind> {
-    let time = Duration::ZERO;
-    let read = |read| KvStepKind::Read { read, time };
-    Ok(match step {
-        "fillseq" => KvStepKind::FillSeq,
-        "overwrite" => KvStepKind::Overwrite { time },
-        "readrandom" => read(KvRead::Get),
-        "multireadrandom" => read(KvRead::MultiGet),
-        "fwdrange" => read(KvRead::Forward),
-        "revrange" => read(KvRead::Reverse),
-        "readwhilewriting" => KvStepKind::ReadWhileWriting {
-            read: KvRead::Get,
-            write_bytes_per_s,
-            time,
-        },
-        _ => bail!("no step is called `{step}`"),
-    })
-}
-
-fn step(number: u32, kind: KvStepKind) -> KvStep {
-    KvStep {
-        number,
-        name: String::new(),
-        kind,
+/// A sequence of the load and a step that follows it.
+fn sequence(keys: u64, clients: u32, step: &str, write_rate: &str) -> anyhow::Result<Kv> {
+    let steps = match step {
+        "fillseq" => vec![step],
+        _ => vec!["fillseq", step],
+    };
+    let text = format!(
+        "[workload.kv]\nkeys = {keys}\nkey-size = {KEY_SIZE}\nvalue-size = {VALUE_SIZE}\n\
+         write-rate = \"{write_rate}\"\nsteps = {steps:?}\n\
+         [build.any]\nrocksdb = \"any\"\n[config.rocksdb.any]\n"
+    );
+    let (plan, _) = plan::parse("kv", &text, &[]).map_err(|diagnostics| {
+        let messages: Vec<String> = diagnostics.into_iter().map(|it| it.message).collect();
+        anyhow::Error::msg(messages.join("; "))
+    })?;
+    match &plan.variants[0].workload {
+        Workload::Kv(kv) => Ok(Kv::new(kv, clients, 1)),
+        _ => bail!("the plan has another workload"),
     }
 }
 
-fn sequence(keys: u64, clients: u32) -> Kv {
-    let plan = plan::Kv {
-        steps: Vec::new(),
-        keys,
-        key_size: KEY_SIZE as u32,
-        value_size: VALUE_SIZE as u32,
-        compression_ratio: 0.5,
-        write_bytes_per_s: 0,
-        read_time: Duration::ZERO,
-        read_write_time: Duration::ZERO,
-        scan_length: SCAN_LENGTH,
-        multiget_keys: MULTIGET_KEYS,
-        // As plans have it unless they say otherwise.
-        verify_share: 0.01,
-        terms: Terms {
-            checks: Checks::Off,
-            error_limit: 0,
-            attempts: 1,
-            settle_at_least: Duration::ZERO,
-            settle_at_most: Duration::ZERO,
-        },
-    };
-    Kv::new(&plan, clients, 1)
+/// The step that is measured.
+fn measured(kv: &Kv) -> KvStep {
+    let steps = &kv.plan().steps;
+    steps[steps.len() - 1].clone()
 }
 
 /// A library, a directory, and what it is opened with.
@@ -181,28 +142,20 @@ impl Place {
 }
 
 /// Runs a step on a database, that is loaded by it or was by another call.
-fn on_rocksdb(
-    place: &Place,
-    keys: u64,
-    clients: u32,
-    kind: KvStepKind,
-    time: Option<Duration>,
-    create: bool,
-) -> anyhow::Result<()> {
-    let mut kv = sequence(keys, clients);
-    let (database, step) = if create {
-        let step = step(LOAD, kind);
-        (place.create()?, step)
+fn on_rocksdb(place: &Place, mut kv: Kv, time: Option<Duration>) -> anyhow::Result<()> {
+    let step = measured(&kv);
+    let creates = step.kind == KvStepKind::FillSeq;
+    let database = if creates {
+        place.create()?
     } else {
         // What the load wrote is known by doing it again, on nothing.
         fill(&mut kv, false)?;
         let database = place.open()?;
         database.inspect()?;
-        let number = MEASURED;
-        (database, step(number, kind))
+        database
     };
     run(&mut kv, &step, time, || database.connect())?;
-    if create {
+    if creates {
         // By its end all is in files, as it is with db_bench's `flush`.
         let limits = engine::SettleLimits {
             at_least: Duration::ZERO,
@@ -215,22 +168,20 @@ fn on_rocksdb(
 }
 
 /// Runs a step on nothing: what is left is the load, the programs and their data.
-fn on_nothing(keys: u64, clients: u32, kind: KvStepKind, seconds: u64) -> anyhow::Result<()> {
-    let mut kv = sequence(keys, clients);
-    if kind == KvStepKind::FillSeq {
-        let step = step(LOAD, kind);
+fn on_nothing(mut kv: Kv, seconds: u64) -> anyhow::Result<()> {
+    let step = measured(&kv);
+    if step.kind == KvStepKind::FillSeq {
         return run(&mut kv, &step, None, || Nothing::new(&Arc::default()));
     }
     let table = Arc::new(fill(&mut kv, true)?);
-    let number = MEASURED;
     let time = Some(Duration::from_secs(seconds));
-    run(&mut kv, &step(number, kind), time, || Nothing::new(&table))
+    run(&mut kv, &step, time, || Nothing::new(&table))
 }
 
 /// Lets the sequence know that it is loaded; the entries in their order, if they are wanted.
 fn fill(kv: &mut Kv, keep: bool) -> anyhow::Result<Table> {
     let kept = Arc::new(Mutex::new(Table::default()));
-    let step = step(LOAD, KvStepKind::FillSeq);
+    let step = kv.plan().steps[0].clone();
     let mut works = kv.tasks(&step, || Nothing {
         kept: keep.then(|| Arc::clone(&kept)),
         ..Nothing::new(&Arc::default())

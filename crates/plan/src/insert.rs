@@ -325,52 +325,20 @@ fn step(
 
 /// Reports steps that come before what they need.
 fn check_order(cx: &mut Context<'_>, names: &StepNames<Sort>) {
-    let steps = &names.value;
-    let shown = |step: &StepName<Sort>| code(&step.name);
     let order =
         |place: Place, message: String| Diagnostic::error("plan::step-order", place, message);
-    let load = steps.iter().find(|(step, _)| step.sort == Sort::Load);
-    let index_at = steps.iter().position(|(step, _)| step.sort == Sort::Index);
-
-    match load {
-        None => cx.report(
+    if !step::check_load(cx, names, Sort::Load, "tables") {
+        cx.report(
             order(names.place, "no step loads the tables".to_owned())
                 .label("`l.i0` is missing")
                 .help("begin with `l.i0`: it makes the tables and loads the first rows"),
-        ),
-        Some((load, load_place)) if steps[0].0 != *load => cx.report(
-            order(
-                steps[0].1,
-                format!(
-                    "step {} comes before the tables are loaded",
-                    shown(&steps[0].0)
-                ),
-            )
-            .label("there are no tables yet")
-            .also(*load_place, "makes the tables")
-            .help(format!("begin with {}", shown(load))),
-        ),
-        Some(_) => {}
+        );
     }
-    for (sort, done) in [
-        (Sort::Load, "the tables are loaded"),
-        (Sort::Index, "the indexes are made"),
-    ] {
-        let mut those = steps.iter().filter(|(step, _)| step.sort == sort);
-        let first = those.next();
-        for (step, place) in those {
-            let mut diagnostic = order(
-                *place,
-                format!("step {} comes when {done} already", shown(step)),
-            )
-            .label("can only be done once")
-            .help("take it out");
-            if let Some((_, first)) = first {
-                diagnostic = diagnostic.also(*first, "done here");
-            }
-            cx.report(diagnostic);
-        }
-    }
+    step::check_once(cx, names, Sort::Load, "the tables are loaded");
+    step::check_once(cx, names, Sort::Index, "the indexes are made");
+    let steps = &names.value;
+    let index_at = steps.iter().position(|(step, _)| step.sort == Sort::Index);
+    let shown = |step: &StepName<Sort>| code(&step.name);
     let before_index = &steps[..index_at.unwrap_or(steps.len())];
     let scans = before_index.iter().find(|(step, _)| {
         matches!(

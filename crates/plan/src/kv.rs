@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::diagnostic::{Diagnostic, Place};
+use crate::diagnostic::Diagnostic;
 use crate::quantity::Quantity;
 use crate::reader::{Context, Field, Section};
 use crate::spec::{Kv, KvRead, KvStep, KvStepKind, Workload};
@@ -11,7 +11,6 @@ use crate::step::{self, StepNames, StepSort};
 use crate::terms;
 use crate::tree::Node;
 use crate::variants::Reader;
-use crate::wording::code;
 
 const PATH: &str = "workload.kv";
 
@@ -224,43 +223,15 @@ fn step(
 
 /// Reports steps that come before there are keys, and a load after there are.
 fn check_order(cx: &mut Context<'_>, names: &StepNames<Sort>) {
-    let steps = &names.value;
-    let order =
-        |place: Place, message: String| Diagnostic::error("plan::step-order", place, message);
-    let mut loads = steps.iter().filter(|(step, _)| step.sort == Sort::FillSeq);
-    let Some((load, load_place)) = loads.next() else {
+    if !step::check_load(cx, names, Sort::FillSeq, "keys") {
+        let message = "no step loads the keys".to_owned();
         cx.report(
-            order(names.place, "no step loads the keys".to_owned())
+            Diagnostic::error("plan::step-order", names.place, message)
                 .label("`fillseq` is missing")
                 .help("begin with `fillseq`: it writes all keys in their order"),
         );
-        return;
-    };
-    for (step, place) in steps.iter().take_while(|(step, _)| step != load) {
-        cx.report(
-            order(
-                *place,
-                format!("step {} comes before the keys are loaded", code(&step.name)),
-            )
-            .label("there are no keys yet")
-            .also(*load_place, "loads the keys")
-            .help(format!("begin with {}", code(&load.name))),
-        );
     }
-    for (step, place) in loads {
-        cx.report(
-            order(
-                *place,
-                format!(
-                    "step {} comes when the keys are loaded already",
-                    code(&step.name)
-                ),
-            )
-            .label("can only be done once")
-            .also(*load_place, "done here")
-            .help("take it out; `overwrite` writes keys that are there"),
-        );
-    }
+    step::check_once(cx, names, Sort::FillSeq, "the keys are loaded");
 }
 
 #[cfg(test)]

@@ -6,13 +6,13 @@
 //! with its origin. Unless the text is not TOML, nothing stops at the first error.
 
 mod builds;
+mod cells;
 mod configs;
 mod diagnostic;
 mod document;
 mod insert;
 mod kinds;
 mod kv;
-mod order;
 mod overrides;
 mod quantity;
 mod reader;
@@ -26,6 +26,7 @@ mod tree;
 mod variants;
 mod wording;
 
+pub use cells::{Cell, NotApplicable, Order};
 pub use diagnostic::{Diagnostic, Place, Severity, Span};
 pub use render::render;
 pub use spec::*;

@@ -111,7 +111,7 @@ impl<'a> Context<'a> {
     pub(crate) fn within(&self, node: &Node, start: usize, end: usize) -> Place {
         let (text, place) = (node.text().unwrap_or_default(), node.place);
         let lead = match place {
-            Place::File(span) => self.text[span.start..span.end].find(text),
+            Place::File(span) => (self.text.get(span.start..span.end)).and_then(|it| it.find(text)),
             Place::Set { span, .. } if span.end - span.start == text.len() => Some(0),
             Place::Set { .. } | Place::Nowhere => None,
         };

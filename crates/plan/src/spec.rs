@@ -5,8 +5,8 @@ use std::time::Duration;
 pub use words::IndexStatements;
 use words::{Secret, named};
 
+use crate::cells::Order;
 use crate::diagnostic::Place;
-use crate::order;
 use crate::sysbench::Test;
 
 /// Everything that a run needs to know, from one plan file, `--set` and defaults.
@@ -44,17 +44,6 @@ pub struct Plan {
     pub targets: Vec<Target>,
     /// Every value with its origin, in the order in which `check` shows them.
     pub resolved: Vec<Resolved>,
-}
-
-named! {
-    /// The order in which cells are run.
-    pub enum Order {
-        /// Repeats are the outer loop. In each the targets are in a random order, which the next one mirrors: `ab ba`, or
-        /// `ba ab`. Neither drift nor a rhythm of the machine then favors a target.
-        Interleaved = "interleaved",
-        /// a a b b ...
-        Grouped = "grouped",
-    }
 }
 
 /// One way in which the workload is run.
@@ -438,18 +427,6 @@ pub struct Sysbench {
     pub secondary_index: bool,
     /// Whether `id` is the primary key; otherwise it has a secondary index.
     pub primary_key: bool,
-    /// How random ids and values of `k` are drawn.
-    pub distribution: Distribution,
-    /// Whether statements are prepared, where they don't say themselves.
-    pub prepared: bool,
-    /// How long each test runs before it is measured.
-    pub warmup: Duration,
-    /// The length of each test that reads.
-    pub read_time: Duration,
-    /// The length of each test that writes.
-    pub write_time: Duration,
-    /// Events per second and client; `None`: as fast as they go.
-    pub rate: Option<f64>,
     /// How steps are checked, fail and settle.
     pub terms: Terms,
 }
@@ -626,19 +603,6 @@ pub struct Target {
     pub config: usize,
 }
 
-/// One target with one variant of the workload at one number of clients, once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cell {
-    /// Index in the plan's targets.
-    pub target: usize,
-    /// Index in the plan's variants.
-    pub variant: usize,
-    /// Clients.
-    pub clients: u32,
-    /// Which repeat, from 1.
-    pub repeat: u32,
-}
-
 /// One value of the plan, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
@@ -688,65 +652,5 @@ impl Workload {
             ),
             _ => None,
         }
-    }
-}
-
-/// A target with a variant of the workload that its engine can't run: it has no cells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NotApplicable {
-    /// Index in the plan's targets.
-    pub target: usize,
-    /// Index in the plan's variants.
-    pub variant: usize,
-    /// Why.
-    pub why: &'static str,
-}
-
-impl Plan {
-    /// What of the matrix has no cells.
-    pub fn not_applicable(&self) -> Vec<NotApplicable> {
-        let mut pairs = Vec::new();
-        for variant in 0..self.variants.len() {
-            for target in 0..self.targets.len() {
-                let of = |why| NotApplicable {
-                    target,
-                    variant,
-                    why,
-                };
-                pairs.extend(self.why_not_applicable(target, variant).map(of));
-            }
-        }
-        pairs
-    }
-
-    fn why_not_applicable(&self, target: usize, variant: usize) -> Option<&'static str> {
-        let engine = self.builds[self.targets[target].build].engine;
-        self.variants[variant].workload.not_applicable_to(engine)
-    }
-
-    /// Returns the cells in the order in which they are run.
-    pub fn cells(&self) -> Vec<Cell> {
-        let mut cells = Vec::new();
-        for repeat in 1..=self.repeats {
-            for variant in 0..self.variants.len() {
-                for &clients in &self.clients {
-                    let seed = [self.seed, variant as u64, clients.into()];
-                    let round = order::round(self.targets.len(), seed, repeat).into_iter();
-                    let measured =
-                        round.filter(|target| self.why_not_applicable(*target, variant).is_none());
-                    cells.extend(measured.map(|target| Cell {
-                        target,
-                        variant,
-                        clients,
-                        repeat,
-                    }));
-                }
-            }
-        }
-        if self.order == Order::Grouped {
-            let nth = |clients| self.clients.iter().position(|it| *it == clients);
-            cells.sort_by_key(|it| (it.target, it.variant, nth(it.clients), it.repeat));
-        }
-        cells
     }
 }

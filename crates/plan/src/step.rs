@@ -128,6 +128,55 @@ pub(crate) fn names<S: StepSort>(
     cx.field(section, "steps", &kind, default)
 }
 
+/// Reports a first step that is not the one which makes `what`; `false` where no step does.
+pub(crate) fn check_load<S: StepSort + PartialEq>(
+    cx: &mut Context<'_>,
+    names: &StepNames<S>,
+    load: S,
+    what: &str,
+) -> bool {
+    let mut steps = names.value.iter();
+    let Some((load, load_place)) = steps.find(|(step, _)| step.sort == load) else {
+        return false;
+    };
+    let (first, place) = &names.value[0];
+    if first != load {
+        let message = format!(
+            "step {} comes before the {what} are loaded",
+            code(&first.name)
+        );
+        cx.report(
+            Diagnostic::error("plan::step-order", *place, message)
+                .label(format!("there are no {what} yet"))
+                .also(*load_place, format!("makes the {what}"))
+                .help(format!("begin with {}", code(&load.name))),
+        );
+    }
+    true
+}
+
+/// Reports all steps of a sort but the first, which has `done` it.
+pub(crate) fn check_once<S: StepSort + PartialEq>(
+    cx: &mut Context<'_>,
+    names: &StepNames<S>,
+    sort: S,
+    done: &str,
+) {
+    let mut those = names.value.iter().filter(|(step, _)| step.sort == sort);
+    let Some((_, first)) = those.next() else {
+        return;
+    };
+    for (step, place) in those {
+        let message = format!("step {} comes when {done} already", code(&step.name));
+        cx.report(
+            Diagnostic::error("plan::step-order", *place, message)
+                .label("can only be done once")
+                .also(*first, "done here")
+                .help("take it out"),
+        );
+    }
+}
+
 /// Reads the steps with `read`, each from its table. Tables of steps that are not run are reported.
 pub(crate) fn steps<S: StepSort, T>(
     cx: &mut Context<'_>,

@@ -22,7 +22,10 @@ pub use step_reader::{
     CounterRow, CounterSample, HostColumnSeries, HostSeries, IntervalRow, StepReader, StepState,
 };
 pub use step_writer::{HostColumn, StepWriter};
-pub use words::{ConnectionState, Counter, Role};
+pub use table::{ColumnSpec, ColumnType, TableWriter, Value};
+pub use words::{
+    ConnectionState, Counter, Declared, NotHad, OptionStatus, Role, Setting, SettingRole,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -45,9 +48,4 @@ impl std::fmt::Display for FormatVersion {
 /// earlier minor versions read; fields that a reader does not know are skipped.
 ///
 /// - 1.0: the first.
-/// - 1.1: what going on with a run needs: its invocations, and the texts of the files that its plan names; the limits of
-///   servers.
-/// - 1.2: key-value steps and the trees that they began with, events of sysbench's tests, how a run measures beside its
-///   plan, the processors' frequency.
-/// - 1.3: which build of assay measured, the steps of each workload, where servers are.
-pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 3 };
+pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 0 };

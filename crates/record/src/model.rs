@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use words::{ConnectionState, Counter};
+use words::{ConnectionState, Counter, Declared, NotHad, Setting};
 
 use crate::CellKey;
 
@@ -49,7 +49,6 @@ pub struct Run {
     /// The format of the whole directory: see [`crate::FORMAT`].
     pub format: crate::FormatVersion,
     /// The assay that began it.
-    #[serde(default)]
     pub assay: Assay,
     /// How far it got.
     pub status: Status,
@@ -76,12 +75,10 @@ pub struct Run {
     /// The cells in the order in which they are run.
     pub cells: Vec<CellRef>,
     /// The steps of each workload and variant of the plan.
-    #[serde(default)]
     pub workloads: Vec<WorkloadSteps>,
     /// What should be known about all results of this run.
     pub warnings: Vec<Warning>,
     /// Each run of assay that worked at it: the first began the run, the others resumed it.
-    #[serde(default)]
     pub invocations: Vec<Invocation>,
 }
 
@@ -99,7 +96,7 @@ pub struct WorkloadSteps {
 /// A build of assay.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assay {
-    /// The version; empty in records that don't say.
+    /// The version.
     pub version: String,
     /// The commit that it was built from; `None`: it was not built in a checkout.
     pub git_hash: Option<String>,
@@ -139,7 +136,6 @@ pub struct Invocation {
     /// How it ended: complete when every cell that it was to measure is.
     pub status: Status,
     /// The assay that worked at it.
-    #[serde(default)]
     pub assay: Assay,
     /// The command line.
     pub command: Vec<String>,
@@ -178,10 +174,8 @@ pub struct Plan {
     /// Every value with its origin.
     pub resolved: Vec<ResolvedValue>,
     /// A password was taken out of the text or of a `--set` argument: without it the run can't go on.
-    #[serde(default)]
     pub password_removed: bool,
     /// The files that configs name, as they were when the run began. All of the run uses these texts.
-    #[serde(default)]
     pub files: Vec<PlanFile>,
 }
 
@@ -216,11 +210,11 @@ pub struct Target {
     pub config: String,
     /// The engine's name.
     pub engine: String,
-    /// The settings that the plan declares, in the engine's notation: those of its files, which come first, not among
-    /// them.
-    pub declared: Vec<(String, String)>,
+    /// The options that the plan sets, in the engine's notation: those of its files, which come first, not among them.
+    pub set: Vec<(String, String)>,
+    /// All that its config declares, of its files and by itself, with its limits.
+    pub declared: Vec<Declared>,
     /// The names of its config's files, in the order in which they hold: the texts are in [`Plan::files`].
-    #[serde(default)]
     pub files: Vec<String>,
 }
 
@@ -315,21 +309,19 @@ pub struct Cell {
     /// The engine works in assay's own process.
     pub embedded: bool,
     /// Where the engine works: what was sampled of the host says nothing of a server on another one.
-    #[serde(default)]
     pub server_host: ServerHost,
     /// The user that the server ran as, where that is not assay's own.
     pub server_user: Option<String>,
-    /// The invocation of the run in which it was measured, from 1; 0 in records that don't say.
-    #[serde(default)]
+    /// The invocation of the run in which it was measured, from 1.
     pub invocation: u32,
     /// Tables that the cell made in a server that assay did not start, and that are there still.
-    #[serde(default)]
     pub tables_left: Vec<String>,
     /// The limits that the config sets on the server, and what came of them.
-    #[serde(default)]
     pub limits: Vec<Limit>,
     /// The effective settings, sorted by name.
     pub settings: Vec<Setting>,
+    /// What its config declares and the engine does not have, or may not have.
+    pub not_had: Vec<NotHad>,
     /// The steps that the cell is made of, in order: their directories are `steps/NN-NAME`.
     pub steps: Vec<String>,
 }
@@ -338,7 +330,7 @@ pub struct Cell {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerHost {
-    /// On the host that assay runs on; also in records that don't say.
+    /// On the host that assay runs on.
     #[default]
     Local,
     /// On another one.
@@ -356,17 +348,6 @@ pub struct Limit {
     pub effective: Option<String>,
     /// Why it was not limited, or not as was asked.
     pub reason: Option<String>,
-}
-
-/// One effective setting.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Setting {
-    /// Its name.
-    pub name: String,
-    /// Its value, as the engine reports it.
-    pub value: String,
-    /// Where the engine says it came from.
-    pub source: Option<String>,
 }
 
 /// What sort of step it is: decides which figure is its throughput.
@@ -391,31 +372,24 @@ pub struct Step {
     pub name: String,
     /// What sort it is.
     pub kind: StepKind,
-    /// The kind of operation whose rate is its throughput: `put`, `get`. `None` in records that don't say: see
+    /// The kind of operation whose rate is its throughput: `put`, `get`. `None`: see
     /// [`Step::main_operation`].
-    #[serde(default)]
     pub main_op: Option<String>,
     /// Queries that one operation of that kind stands for, where its benchmark counts these: the step's throughput is
     /// operations per second times this. `None`: operations are what is counted.
-    #[serde(default)]
     pub queries_per_event: Option<f64>,
     /// Commits that one operation of that kind stands for, of those that have something to make durable. `None`: it is
     /// not told, and each write is one.
-    #[serde(default)]
     pub commits_per_event: Option<f64>,
     /// Rows that one operation of that kind deletes if all that it looks for are there, where it does nothing else. `None`:
     /// it does something else, or is not told.
-    #[serde(default)]
     pub deletes_per_event: Option<f64>,
     /// Rows of the table that one operation of that kind goes through from end to end, where that is what it is about.
-    #[serde(default)]
     pub scanned_rows_per_event: Option<u64>,
     /// Which of its benchmark's groups it belongs to: `point`, `range-1`, `range-2`, `write`. Steps of one group are
     /// shown together; `None`: there are no groups.
-    #[serde(default)]
     pub group: Option<String>,
     /// It is not among the results that tables show: a warm-up, or a run before those that count.
-    #[serde(default)]
     pub unreported: bool,
     /// How far it got.
     pub status: Status,
@@ -431,7 +405,6 @@ pub struct Step {
     pub elapsed_ns: u64,
     /// The time that it was given; `None` when it ends with its work. It lasts longer than that while a reply to what
     /// was sent within it is still to come.
-    #[serde(default)]
     pub time_given_ns: Option<u64>,
     /// Clients.
     pub clients: u32,
@@ -440,13 +413,10 @@ pub struct Step {
     /// Rows per commit of inserts and deletes.
     pub rows_per_commit: Option<u32>,
     /// What the values of a row take in bytes, on average over the rows that the step inserts; of keys and values both
-    /// together, also where they are read. Nothing that an engine adds is in it, and no index. `None` in records that
-    /// don't say.
-    #[serde(default)]
+    /// together, also where they are read. Nothing that an engine adds is in it, and no index. `None` where that is not known.
     pub row_bytes_mean: Option<f64>,
     /// Bytes of user data that the engine should hold when the step has ended: keys and values as they were given, no
     /// overhead and no older versions. `None` where that is not known.
-    #[serde(default)]
     pub data_bytes: Option<u64>,
     /// The rate of writes that is asked for, over all clients, in rows inserted or keys put; `None` without a rate.
     pub insert_rate_target_rows_per_s: Option<f64>,
@@ -455,10 +425,8 @@ pub struct Step {
     /// Totals of each kind of operation, over all connections.
     pub ops: BTreeMap<String, Ops>,
     /// The same of the warm-up that ran before, which no figure has in it; empty without one.
-    #[serde(default)]
     pub warm_up_ops: BTreeMap<String, Ops>,
     /// When the whole process of the load stood still.
-    #[serde(default)]
     pub held_up: Vec<HeldUp>,
     /// The process times of the step.
     pub cpu: Cpu,
@@ -466,9 +434,7 @@ pub struct Step {
     pub counters_before: Vec<Counter>,
     /// Counters of the engine when the step had ended.
     pub counters_after: Vec<Counter>,
-    /// The same when what follows a measured step was over too: its check and its settling. Empty in settle steps, and
-    /// in records that don't say.
-    #[serde(default)]
+    /// The same when what follows a measured step was over too: its check and its settling. Empty in settle steps.
     pub counters_end: Vec<Counter>,
     /// Sizes when the step had ended; `None` where assay can't reach the files.
     pub storage: Option<StorageSize>,
@@ -485,7 +451,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// The kind of operation whose rate is the step's throughput: what the record says, else `insert` in steps that
+    /// The kind of operation whose rate is the step's throughput: what the step is said to be about, else `insert` in steps that
     /// load or index, and `query` in those that query. A step that only settles has none.
     pub fn main_operation(&self) -> Option<&str> {
         self.main_op.as_deref().or(match self.kind {
@@ -533,16 +499,12 @@ pub struct Connection {
     /// CPU time of its thread in the kernel.
     pub cpu_system_ns: u64,
     /// Time that its thread was runnable and waited for a processor; `None` where the kernel does not say.
-    #[serde(default)]
     pub cpu_wait_ns: Option<u64>,
     /// Instructions of its thread in user mode; `None` where the processor's counters can't be read.
-    #[serde(default)]
     pub instructions: Option<u64>,
     /// The server's thread, in the same time; `None` where there is none of its own on this host, or it is not known.
-    #[serde(default)]
     pub server_thread: Option<ServerThread>,
     /// Samples of its state, taken at random moments; empty where none could be taken.
-    #[serde(default)]
     pub states: BTreeMap<ConnectionState, u64>,
     /// Rows that it inserted, changed, deleted or read.
     pub rows: u64,

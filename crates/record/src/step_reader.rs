@@ -204,15 +204,15 @@ impl StepReader {
         while let Some((count, batch)) = table.next_batch()? {
             let Ok(
                 [
-                    Values::Int32(second),
-                    Values::Int32(client),
+                    Values::Integer(second),
+                    Values::Integer(client),
                     Values::Text(kind),
-                    Values::Int64(ok),
-                    Values::Int64(failed),
-                    Values::Int64(retried),
-                    Values::Int64(rows),
-                    Values::Int64(service),
-                    Values::Int64(response),
+                    Values::Integer(ok),
+                    Values::Integer(failed),
+                    Values::Integer(retried),
+                    Values::Integer(rows),
+                    Values::Integer(service),
+                    Values::Integer(response),
                 ],
             ) = <[Values; 9]>::try_from(batch)
             else {
@@ -248,10 +248,10 @@ impl StepReader {
         while let Some((count, batch)) = table.next_batch()? {
             let Ok(
                 [
-                    Values::Int32(second),
-                    Values::Int64(at_ns),
+                    Values::Integer(second),
+                    Values::Integer(at_ns),
                     Values::Text(name),
-                    Values::Double(value),
+                    Values::Number(value),
                     Values::Boolean(cumulative),
                 ],
             ) = <[Values; 5]>::try_from(batch)
@@ -293,7 +293,7 @@ impl StepReader {
         let columns: Vec<_> = table
             .columns()
             .into_iter()
-            .filter(|column| column.holds == ColumnType::OptionalInt64)
+            .filter(|column| column.optional && column.holds == ColumnType::Integer)
             .collect();
         table.select(
             &sample_columns()
@@ -312,14 +312,14 @@ impl StepReader {
         while let Some((_, batch)) = table.next_batch()? {
             let mut batch = batch.into_iter();
             match (batch.next(), batch.next()) {
-                (Some(Values::Int32(seconds)), Some(Values::Int64(at_ns))) => {
+                (Some(Values::Integer(seconds)), Some(Values::Integer(at_ns))) => {
                     series.seconds.extend(seconds.into_iter().map(unsigned32));
                     series.at_ns.extend(at_ns);
                 }
                 _ => unreachable!("a batch has the columns that were selected"),
             }
             for (column, values) in series.columns.iter_mut().zip(batch) {
-                let Values::OptionalInt64(values, defined) = values else {
+                let Values::OptionalInteger(values, defined) = values else {
                     unreachable!("a batch has the columns that were selected")
                 };
                 let mut values = values.into_iter();
@@ -465,7 +465,7 @@ fn text<'a>(path: &Path, bytes: &'a parquet::data_type::ByteArray) -> Result<&'a
 }
 
 /// The writer writes nothing negative.
-fn unsigned32(value: i32) -> u32 {
+fn unsigned32(value: i64) -> u32 {
     u32::try_from(value).unwrap_or(0)
 }
 

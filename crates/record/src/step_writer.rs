@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
+use crate::checksum::SummedFile;
 use crate::latency_log::LatencyLogWriter;
 use crate::table::{ColumnSpec, ColumnType, TableWriter, Value};
-use crate::{Counter, Interval, RecordError, Step, json, latency_histogram};
+use crate::{Counter, Interval, RecordError, Step, StepFile, json, latency_histogram};
 
 /// What a directory's name ends with until its step is finished.
 pub(crate) const PARTIAL: &str = ".partial";
@@ -37,9 +38,9 @@ pub struct StepWriter {
     partial: PathBuf,
     finished: PathBuf,
     host_columns: usize,
-    intervals: TableWriter,
-    host: TableWriter,
-    counters: TableWriter,
+    intervals: TableWriter<SummedFile>,
+    host: TableWriter<SummedFile>,
+    counters: TableWriter<SummedFile>,
     latency: LatencyLogWriter,
     latency_total: LatencyLogWriter,
     totals: BTreeMap<String, Histogram<u64>>,
@@ -59,6 +60,11 @@ impl StepWriter {
             let path = partial.join(name);
             fs_err::File::create_new(&path).map_err(RecordError::io("create", &path))
         };
+        let table = |name: &str, columns: &[ColumnSpec], notes: &[(String, String)]| {
+            let sink = SummedFile::new(file(name)?);
+            TableWriter::new(sink, columns, notes)
+                .map_err(RecordError::io("write", &partial.join(name)))
+        };
         let cumulative: Vec<&str> = host_columns
             .iter()
             .filter(|column| column.cumulative)
@@ -70,13 +76,17 @@ impl StepWriter {
             .chain(
                 host_columns
                     .iter()
-                    .map(|column| ColumnSpec::new(column.name, ColumnType::OptionalInt64)),
+                    .map(|column| ColumnSpec::optional(column.name, ColumnType::Integer)),
             )
             .collect();
         Ok(Self {
-            intervals: TableWriter::new(file(INTERVALS_FILE)?, &interval_columns(), &[])?,
-            host: TableWriter::new(file(HOST_FILE)?, &host_specs, &[(CUMULATIVE_NOTE, note)])?,
-            counters: TableWriter::new(file(COUNTERS_FILE)?, &counter_columns(), &[])?,
+            intervals: table(INTERVALS_FILE, &interval_columns(), &[])?,
+            host: table(
+                HOST_FILE,
+                &host_specs,
+                &[(CUMULATIVE_NOTE.to_owned(), note)],
+            )?,
+            counters: table(COUNTERS_FILE, &counter_columns(), &[])?,
             latency: LatencyLogWriter::new(file(LATENCY_FILE)?, started_unix_ns),
             latency_total: LatencyLogWriter::new(file(LATENCY_TOTAL_FILE)?, started_unix_ns),
             totals: BTreeMap::new(),
@@ -104,17 +114,19 @@ impl StepWriter {
     /// The file can't be written.
     pub fn intervals(&mut self, rows: &[Interval]) -> Result<(), RecordError> {
         for row in rows {
-            self.intervals.push([
-                Value::Int32(int32(row.second)),
-                Value::Int32(int32(row.client)),
-                Value::Text(&row.kind),
-                Value::Int64(int64(row.ok)),
-                Value::Int64(int64(row.failed)),
-                Value::Int64(int64(row.retried)),
-                Value::Int64(int64(row.rows)),
-                Value::Int64(int64(row.service_ns_max)),
-                Value::Int64(int64(row.response_ns_max)),
-            ])?;
+            self.intervals
+                .push([
+                    Value::Integer(row.second.into()),
+                    Value::Integer(row.client.into()),
+                    Value::Text(&row.kind),
+                    integer(row.ok),
+                    integer(row.failed),
+                    integer(row.retried),
+                    integer(row.rows),
+                    integer(row.service_ns_max),
+                    integer(row.response_ns_max),
+                ])
+                .map_err(RecordError::io("write", &self.partial.join(INTERVALS_FILE)))?;
         }
         Ok(())
     }
@@ -168,12 +180,13 @@ impl StepWriter {
                 path: self.partial.join(HOST_FILE),
             });
         }
-        let sample = [Value::Int32(int32(second)), Value::Int64(at_ns)];
-        self.host.push(
-            sample
-                .into_iter()
-                .chain(values.iter().map(|&value| Value::OptionalInt64(value))),
-        )
+        let sample = [Value::Integer(second.into()), Value::Integer(at_ns)];
+        let values = values
+            .iter()
+            .map(|value| value.map_or(Value::Absent, Value::Integer));
+        self.host
+            .push(sample.into_iter().chain(values))
+            .map_err(RecordError::io("write", &self.partial.join(HOST_FILE)))
     }
 
     /// Adds the engine's counters of one moment to `counters.parquet`; `at_ns` is on the step's clock.
@@ -187,13 +200,15 @@ impl StepWriter {
         counters: &[Counter],
     ) -> Result<(), RecordError> {
         for counter in counters {
-            self.counters.push([
-                Value::Int32(int32(second)),
-                Value::Int64(at_ns),
-                Value::Text(&counter.name),
-                Value::Double(counter.value),
-                Value::Boolean(counter.cumulative),
-            ])?;
+            self.counters
+                .push([
+                    Value::Integer(second.into()),
+                    Value::Integer(at_ns),
+                    Value::Text(&counter.name),
+                    Value::Number(counter.value),
+                    Value::Boolean(counter.cumulative),
+                ])
+                .map_err(RecordError::io("write", &self.partial.join(COUNTERS_FILE)))?;
         }
         Ok(())
     }
@@ -209,9 +224,9 @@ impl StepWriter {
                 .write(0, Duration::from_nanos(step.elapsed_ns), tag, total)?;
         }
         let files = vec![
-            self.intervals.finish()?,
-            self.host.finish()?,
-            self.counters.finish()?,
+            finish(self.intervals, &self.partial.join(INTERVALS_FILE))?,
+            finish(self.host, &self.partial.join(HOST_FILE))?,
+            finish(self.counters, &self.partial.join(COUNTERS_FILE))?,
             self.latency.finish()?,
             self.latency_total.finish()?,
         ];
@@ -229,44 +244,45 @@ impl StepWriter {
     }
 }
 
+/// Writes what is left of a table and makes the file last.
+fn finish(table: TableWriter<SummedFile>, path: &Path) -> Result<StepFile, RecordError> {
+    let file = table.finish().map_err(RecordError::io("write", path))?;
+    file.finish()
+}
+
 /// What every sample begins with.
 pub(crate) fn sample_columns() -> [ColumnSpec; 2] {
     [
-        ColumnSpec::new("second", ColumnType::Int32),
-        ColumnSpec::new("at_ns", ColumnType::Int64),
+        ColumnSpec::new("second", ColumnType::Integer),
+        ColumnSpec::new("at_ns", ColumnType::Integer),
     ]
 }
 
 pub(crate) fn interval_columns() -> [ColumnSpec; 9] {
     [
-        ColumnSpec::new("second", ColumnType::Int32),
-        ColumnSpec::new("client", ColumnType::Int32),
+        ColumnSpec::new("second", ColumnType::Integer),
+        ColumnSpec::new("client", ColumnType::Integer),
         ColumnSpec::new("kind", ColumnType::Text),
-        ColumnSpec::new("ok", ColumnType::Int64),
-        ColumnSpec::new("failed", ColumnType::Int64),
-        ColumnSpec::new("retried", ColumnType::Int64),
-        ColumnSpec::new("rows", ColumnType::Int64),
-        ColumnSpec::new("service_ns_max", ColumnType::Int64),
-        ColumnSpec::new("response_ns_max", ColumnType::Int64),
+        ColumnSpec::new("ok", ColumnType::Integer),
+        ColumnSpec::new("failed", ColumnType::Integer),
+        ColumnSpec::new("retried", ColumnType::Integer),
+        ColumnSpec::new("rows", ColumnType::Integer),
+        ColumnSpec::new("service_ns_max", ColumnType::Integer),
+        ColumnSpec::new("response_ns_max", ColumnType::Integer),
     ]
 }
 
 pub(crate) fn counter_columns() -> [ColumnSpec; 5] {
     [
-        ColumnSpec::new("second", ColumnType::Int32),
-        ColumnSpec::new("at_ns", ColumnType::Int64),
+        ColumnSpec::new("second", ColumnType::Integer),
+        ColumnSpec::new("at_ns", ColumnType::Integer),
         ColumnSpec::new("name", ColumnType::Text),
-        ColumnSpec::new("value", ColumnType::Double),
+        ColumnSpec::new("value", ColumnType::Number),
         ColumnSpec::new("cumulative", ColumnType::Boolean),
     ]
 }
 
-/// No step has 2^31 seconds or clients.
-fn int32(value: u32) -> i32 {
-    i32::try_from(value).unwrap_or(i32::MAX)
-}
-
 /// No count or time reaches 2^63.
-fn int64(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
+fn integer(value: u64) -> Value<'static> {
+    Value::Integer(i64::try_from(value).unwrap_or(i64::MAX))
 }

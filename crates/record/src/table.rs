@@ -1,22 +1,20 @@
 //! Parquet files of plain columns, written and read in batches: memory does not grow with their length.
 
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::data_type::{
-    BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type,
-};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::file::writer::SerializedFileWriter;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type};
 
-use crate::checksum::SummedFile;
-use crate::{RecordError, StepFile};
+use crate::RecordError;
 
 /// Values that are kept in memory before they are written.
 const VALUES_PER_GROUP: usize = 1 << 18;
@@ -25,77 +23,107 @@ const ROWS_PER_BATCH: usize = 4096;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ColumnType {
-    Int32,
-    Int64,
-    OptionalInt64,
-    Double,
+pub enum ColumnType {
+    /// 64 bits with a sign.
+    Integer,
+    /// A double.
+    Number,
+    /// True or false.
     Boolean,
+    /// UTF-8.
     Text,
 }
 
 /// A column and its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ColumnSpec {
+pub struct ColumnSpec {
+    /// Its name, with its unit.
     pub name: String,
+    /// What it holds.
     pub holds: ColumnType,
+    /// Its values may be absent.
+    pub optional: bool,
 }
 
 impl ColumnSpec {
-    pub(crate) fn new(name: &str, holds: ColumnType) -> Self {
+    /// A column that has a value in each row.
+    pub fn new(name: impl Into<String>, holds: ColumnType) -> Self {
         Self {
-            name: name.to_owned(),
+            name: name.into(),
             holds,
+            optional: false,
+        }
+    }
+
+    /// A column whose values may be absent.
+    pub fn optional(name: impl Into<String>, holds: ColumnType) -> Self {
+        Self {
+            optional: true,
+            ..Self::new(name, holds)
         }
     }
 }
 
 /// One value of a row.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Value<'a> {
-    Int32(i32),
-    Int64(i64),
-    OptionalInt64(Option<i64>),
-    Double(f64),
+pub enum Value<'a> {
+    /// There is none.
+    Absent,
+    /// Of a column of integers.
+    Integer(i64),
+    /// Of a column of numbers.
+    Number(f64),
+    /// Of a column of booleans.
     Boolean(bool),
+    /// Of a column of texts.
     Text(&'a str),
 }
 
 /// Some rows of one column.
 #[derive(Clone, Debug)]
 pub(crate) enum Values {
-    Int32(Vec<i32>),
-    Int64(Vec<i64>),
+    Integer(Vec<i64>),
     /// The values that are there, and for each row whether one is (Parquet's definition level).
-    OptionalInt64(Vec<i64>, Vec<i16>),
-    Double(Vec<f64>),
+    OptionalInteger(Vec<i64>, Vec<i16>),
+    Number(Vec<f64>),
     Boolean(Vec<bool>),
     Text(Vec<ByteArray>),
 }
 
-impl Values {
-    fn new(holds: ColumnType) -> Self {
-        match holds {
-            ColumnType::Int32 => Self::Int32(Vec::new()),
-            ColumnType::Int64 => Self::Int64(Vec::new()),
-            ColumnType::OptionalInt64 => Self::OptionalInt64(Vec::new(), Vec::new()),
-            ColumnType::Double => Self::Double(Vec::new()),
-            ColumnType::Boolean => Self::Boolean(Vec::new()),
-            ColumnType::Text => Self::Text(Vec::new()),
+/// Rows of one column that are to be written.
+struct Kept {
+    /// The values that are there.
+    values: Values,
+    /// For each row whether one is; `None`: in each.
+    defined: Option<Vec<i16>>,
+}
+
+impl Kept {
+    fn new(column: &ColumnSpec) -> Self {
+        Self {
+            values: match column.holds {
+                ColumnType::Integer => Values::Integer(Vec::new()),
+                ColumnType::Number => Values::Number(Vec::new()),
+                ColumnType::Boolean => Values::Boolean(Vec::new()),
+                ColumnType::Text => Values::Text(Vec::new()),
+            },
+            defined: column.optional.then(Vec::new),
         }
     }
 
     fn push(&mut self, value: Value<'_>) {
-        match (self, value) {
-            (Self::Int32(values), Value::Int32(value)) => values.push(value),
-            (Self::Int64(values), Value::Int64(value)) => values.push(value),
-            (Self::OptionalInt64(values, defined), Value::OptionalInt64(value)) => {
-                defined.push(i16::from(value.is_some()));
-                values.extend(value);
+        let is_there = !matches!(value, Value::Absent);
+        if let Some(defined) = &mut self.defined {
+            defined.push(i16::from(is_there));
+            if !is_there {
+                return;
             }
-            (Self::Double(values), Value::Double(value)) => values.push(value),
-            (Self::Boolean(values), Value::Boolean(value)) => values.push(value),
-            (Self::Text(values), Value::Text(value)) => {
+        }
+        match (&mut self.values, value) {
+            (Values::Integer(values), Value::Integer(value)) => values.push(value),
+            (Values::Number(values), Value::Number(value)) => values.push(value),
+            (Values::Boolean(values), Value::Boolean(value)) => values.push(value),
+            (Values::Text(values), Value::Text(value)) => {
                 // Neighbours are often equal: then they share their bytes.
                 let last = values
                     .last()
@@ -103,98 +131,74 @@ impl Values {
                     .cloned();
                 values.push(last.unwrap_or_else(|| ByteArray::from(value)));
             }
-            (column, value) => unreachable!("the writer of a table gave {value:?} to {column:?}"),
+            (_, value) => unreachable!("a table gave {value:?} to a column of another type"),
+        }
+    }
+
+    fn write(&self, column: &mut SerializedColumnWriter<'_>) -> Result<usize, ParquetError> {
+        let defined = self.defined.as_deref();
+        match &self.values {
+            Values::Integer(values) | Values::OptionalInteger(values, _) => {
+                let writer = column.typed::<Int64Type>();
+                writer.write_batch(values, defined, None)
+            }
+            Values::Number(values) => {
+                let writer = column.typed::<DoubleType>();
+                writer.write_batch(values, defined, None)
+            }
+            Values::Boolean(values) => {
+                let writer = column.typed::<BoolType>();
+                writer.write_batch(values, defined, None)
+            }
+            Values::Text(values) => {
+                let writer = column.typed::<ByteArrayType>();
+                writer.write_batch(values, defined, None)
+            }
         }
     }
 
     fn clear(&mut self) {
-        match self {
-            Self::Int32(values) => values.clear(),
-            Self::Int64(values) => values.clear(),
-            Self::OptionalInt64(values, defined) => {
-                values.clear();
-                defined.clear();
-            }
-            Self::Double(values) => values.clear(),
-            Self::Boolean(values) => values.clear(),
-            Self::Text(values) => values.clear(),
+        if let Some(defined) = &mut self.defined {
+            defined.clear();
+        }
+        match &mut self.values {
+            Values::Integer(values) | Values::OptionalInteger(values, _) => values.clear(),
+            Values::Number(values) => values.clear(),
+            Values::Boolean(values) => values.clear(),
+            Values::Text(values) => values.clear(),
         }
     }
 }
 
-/// Writes a table row by row.
-pub(crate) struct TableWriter {
-    path: PathBuf,
-    file: SerializedFileWriter<SummedFile>,
-    columns: Vec<Values>,
+/// Writes a table row by row. Parquet's own writer fills a buffer, whatever the table goes to.
+pub struct TableWriter<W> {
+    sink: W,
+    encoder: SerializedFileWriter<Vec<u8>>,
+    columns: Vec<Kept>,
     rows: usize,
     rows_per_group: usize,
 }
 
-impl TableWriter {
-    /// Begins a table in an empty file.
-    pub(crate) fn new(
-        file: fs_err::File,
-        columns: &[ColumnSpec],
-        notes: &[(&str, String)],
-    ) -> Result<Self, RecordError> {
-        let path = file.path().to_owned();
-        let error = |error| write_error(&path, error);
-        let fields = columns
-            .iter()
-            .map(field)
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(error)?;
-        let schema = Type::group_type_builder("assay")
-            .with_fields(fields)
-            .build()
-            .map_err(error)?;
-        let notes = notes
-            .iter()
-            .map(|(key, value)| KeyValue::new((*key).to_owned(), value.clone()))
-            .collect();
-        let mut properties = WriterProperties::builder()
-            .set_writer_version(WriterVersion::PARQUET_1_0)
-            .set_compression(Compression::SNAPPY)
-            .set_dictionary_enabled(false)
-            // What indexes and statistics would say of each page is kept in memory until the file ends.
-            .set_statistics_enabled(EnabledStatistics::None)
-            .set_offset_index_disabled(true)
-            .set_key_value_metadata(Some(notes));
-        for column in columns {
-            let name = ColumnPath::from(column.name.clone());
-            properties = match column.holds {
-                // Differences of neighbours are small: most columns grow steadily, or hardly change.
-                ColumnType::Int32 | ColumnType::Int64 | ColumnType::OptionalInt64 => {
-                    properties.set_column_encoding(name, Encoding::DELTA_BINARY_PACKED)
-                }
-                ColumnType::Text => properties.set_column_dictionary_enabled(name, true),
-                ColumnType::Double | ColumnType::Boolean => properties,
-            };
-        }
-        let file = SerializedFileWriter::new(
-            SummedFile::new(file),
-            Arc::new(schema),
-            Arc::new(properties.build()),
-        )
-        .map_err(error)?;
+impl<W: Write> TableWriter<W> {
+    /// Begins a table; the notes are the file's metadata.
+    ///
+    /// # Errors
+    /// What can't be a table.
+    pub fn new(sink: W, columns: &[ColumnSpec], notes: &[(String, String)]) -> io::Result<Self> {
         Ok(Self {
-            file,
-            columns: columns
-                .iter()
-                .map(|column| Values::new(column.holds))
-                .collect(),
+            sink,
+            encoder: encoder(columns, notes).map_err(io_error)?,
+            columns: columns.iter().map(Kept::new).collect(),
             rows: 0,
             rows_per_group: VALUES_PER_GROUP / columns.len().max(1),
-            path,
         })
     }
 
     /// Adds a row: one value for each column, in their order.
-    pub(crate) fn push<'a>(
-        &mut self,
-        row: impl IntoIterator<Item = Value<'a>>,
-    ) -> Result<(), RecordError> {
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn push<'a>(&mut self, row: impl IntoIterator<Item = Value<'a>>) -> io::Result<()> {
         let mut row = row.into_iter();
         for column in &mut self.columns {
             match row.next() {
@@ -203,46 +207,78 @@ impl TableWriter {
             }
         }
         self.rows += 1;
-        if self.rows >= self.rows_per_group {
-            self.write_group()
-        } else {
-            Ok(())
+        if self.rows < self.rows_per_group {
+            return Ok(());
         }
+        self.write_group()
     }
 
-    fn write_group(&mut self) -> Result<(), RecordError> {
+    fn write_group(&mut self) -> io::Result<()> {
         if self.rows == 0 {
             return Ok(());
         }
         self.rows = 0;
-        write_columns(&mut self.file, &self.columns)
-            .map_err(|error| write_error(&self.path, error))?;
-        self.columns.iter_mut().for_each(Values::clear);
-        Ok(())
+        encode(&mut self.encoder, &mut self.columns).map_err(io_error)?;
+        self.sink
+            .write_all(&std::mem::take(self.encoder.inner_mut()))
     }
 
-    /// Writes what is left and makes the file last.
-    pub(crate) fn finish(mut self) -> Result<StepFile, RecordError> {
+    /// Writes what is left, and returns what it was written into.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn finish(mut self) -> io::Result<W> {
         self.write_group()?;
-        self.file
-            .into_inner()
-            .map_err(|error| write_error(&self.path, error))?
-            .finish()
+        let rest = self.encoder.into_inner().map_err(io_error)?;
+        self.sink.write_all(&rest)?;
+        Ok(self.sink)
     }
 }
 
+fn encoder(
+    columns: &[ColumnSpec],
+    notes: &[(String, String)],
+) -> Result<SerializedFileWriter<Vec<u8>>, ParquetError> {
+    let fields = columns.iter().map(field).collect::<Result<Vec<_>, _>>()?;
+    let schema = Type::group_type_builder("assay")
+        .with_fields(fields)
+        .build()?;
+    let notes = notes
+        .iter()
+        .map(|(key, value)| KeyValue::new(key.clone(), value.clone()))
+        .collect();
+    let mut properties = WriterProperties::builder()
+        .set_writer_version(WriterVersion::PARQUET_1_0)
+        .set_compression(Compression::SNAPPY)
+        .set_dictionary_enabled(false)
+        // What indexes and statistics would say of each page is kept in memory until the file ends.
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_offset_index_disabled(true)
+        .set_key_value_metadata(Some(notes));
+    for column in columns {
+        let name = ColumnPath::from(column.name.clone());
+        properties = match column.holds {
+            // Differences of neighbours are small: most columns grow steadily, or hardly change.
+            ColumnType::Integer => {
+                properties.set_column_encoding(name, Encoding::DELTA_BINARY_PACKED)
+            }
+            ColumnType::Text => properties.set_column_dictionary_enabled(name, true),
+            ColumnType::Number | ColumnType::Boolean => properties,
+        };
+    }
+    SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties.build()))
+}
+
 fn field(column: &ColumnSpec) -> Result<Arc<Type>, ParquetError> {
-    let (physical, repetition, logical) = match column.holds {
-        ColumnType::Int32 => (Physical::INT32, Repetition::REQUIRED, None),
-        ColumnType::Int64 => (Physical::INT64, Repetition::REQUIRED, None),
-        ColumnType::OptionalInt64 => (Physical::INT64, Repetition::OPTIONAL, None),
-        ColumnType::Double => (Physical::DOUBLE, Repetition::REQUIRED, None),
-        ColumnType::Boolean => (Physical::BOOLEAN, Repetition::REQUIRED, None),
-        ColumnType::Text => (
-            Physical::BYTE_ARRAY,
-            Repetition::REQUIRED,
-            Some(LogicalType::String),
-        ),
+    let (physical, logical) = match column.holds {
+        ColumnType::Integer => (Physical::INT64, None),
+        ColumnType::Number => (Physical::DOUBLE, None),
+        ColumnType::Boolean => (Physical::BOOLEAN, None),
+        ColumnType::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+    };
+    let repetition = match column.optional {
+        true => Repetition::OPTIONAL,
+        false => Repetition::REQUIRED,
     };
     let field = Type::primitive_type_builder(&column.name, physical)
         .with_repetition(repetition)
@@ -251,62 +287,35 @@ fn field(column: &ColumnSpec) -> Result<Arc<Type>, ParquetError> {
     Ok(Arc::new(field))
 }
 
-fn write_columns(
-    file: &mut SerializedFileWriter<SummedFile>,
-    columns: &[Values],
+fn encode(
+    encoder: &mut SerializedFileWriter<Vec<u8>>,
+    columns: &mut [Kept],
 ) -> Result<(), ParquetError> {
-    let mut group = file.next_row_group()?;
-    for values in columns {
+    let mut group = encoder.next_row_group()?;
+    for kept in columns {
         let Some(mut column) = group.next_column()? else {
             return Err(ParquetError::General(
                 "fewer columns than the schema has".into(),
             ));
         };
-        match values {
-            Values::Int32(values) => column
-                .typed::<Int32Type>()
-                .write_batch(values, None, None)?,
-            Values::Int64(values) => column
-                .typed::<Int64Type>()
-                .write_batch(values, None, None)?,
-            Values::OptionalInt64(values, defined) => {
-                column
-                    .typed::<Int64Type>()
-                    .write_batch(values, Some(defined), None)?
-            }
-            Values::Double(values) => column
-                .typed::<DoubleType>()
-                .write_batch(values, None, None)?,
-            Values::Boolean(values) => {
-                column.typed::<BoolType>().write_batch(values, None, None)?
-            }
-            Values::Text(values) => column
-                .typed::<ByteArrayType>()
-                .write_batch(values, None, None)?,
-        };
+        kept.write(&mut column)?;
         column.close()?;
+        kept.clear();
     }
     group.close()?;
     Ok(())
 }
 
-fn write_error(path: &Path, error: ParquetError) -> RecordError {
-    let source = match error {
-        ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
-            Ok(io) => *io,
-            Err(other) => std::io::Error::other(other),
-        },
-        other => std::io::Error::other(other),
-    };
-    RecordError::io("write", path)(source)
+fn io_error(error: ParquetError) -> io::Error {
+    io::Error::other(error)
 }
 
 /// Reads some columns of a table, batch by batch.
 pub(crate) struct TableReader {
     path: PathBuf,
     file: SerializedFileReader<std::fs::File>,
-    /// Positions in the file, and types, of what is read.
-    wanted: Vec<(usize, ColumnType)>,
+    /// What is read, with its positions in the file.
+    wanted: Vec<(usize, ColumnSpec)>,
     group: usize,
     rows_left: usize,
     readers: Vec<ColumnReader>,
@@ -337,18 +346,17 @@ impl TableReader {
             .iter()
             .filter_map(|column| {
                 let optional = column.self_type().is_optional();
-                let holds = match (column.physical_type(), optional) {
-                    (Physical::INT32, false) => ColumnType::Int32,
-                    (Physical::INT64, false) => ColumnType::Int64,
-                    (Physical::INT64, true) => ColumnType::OptionalInt64,
-                    (Physical::DOUBLE, false) => ColumnType::Double,
-                    (Physical::BOOLEAN, false) => ColumnType::Boolean,
-                    (Physical::BYTE_ARRAY, false) => ColumnType::Text,
+                let holds = match column.physical_type() {
+                    Physical::INT64 => ColumnType::Integer,
+                    Physical::DOUBLE if !optional => ColumnType::Number,
+                    Physical::BOOLEAN if !optional => ColumnType::Boolean,
+                    Physical::BYTE_ARRAY if !optional => ColumnType::Text,
                     _ => return None,
                 };
                 Some(ColumnSpec {
                     name: column.name().to_owned(),
                     holds,
+                    optional,
                 })
             })
             .collect()
@@ -372,7 +380,7 @@ impl TableReader {
                 .position(|candidate| candidate.name() == column.name);
             match position {
                 Some(position) if there.contains(column) => {
-                    self.wanted.push((position, column.holds))
+                    self.wanted.push((position, column.clone()))
                 }
                 _ => {
                     let what = format!("it has no column `{}` of the right type", column.name);
@@ -401,18 +409,18 @@ impl TableReader {
             self.group += 1;
             self.rows_left = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
             self.readers.clear();
-            for &(position, _) in &self.wanted {
+            for (position, _) in &self.wanted {
                 let reader = group
-                    .get_column_reader(position)
+                    .get_column_reader(*position)
                     .map_err(|error| read_error(&self.path, error))?;
                 self.readers.push(reader);
             }
         }
         let rows = self.rows_left.min(ROWS_PER_BATCH);
         let mut batch = Vec::with_capacity(self.wanted.len());
-        for (reader, &(_, holds)) in self.readers.iter_mut().zip(&self.wanted) {
+        for (reader, (_, column)) in self.readers.iter_mut().zip(&self.wanted) {
             let values =
-                read_rows(reader, holds, rows).map_err(|error| read_error(&self.path, error))?;
+                read_rows(reader, column, rows).map_err(|error| read_error(&self.path, error))?;
             batch.push(values);
         }
         self.rows_left -= rows;
@@ -436,18 +444,15 @@ fn guarded<T>(
 
 fn read_rows(
     reader: &mut ColumnReader,
-    holds: ColumnType,
+    column: &ColumnSpec,
     rows: usize,
 ) -> Result<Values, ParquetError> {
-    match (reader, holds) {
-        (ColumnReader::Int32ColumnReader(reader), ColumnType::Int32) => {
-            required(reader, rows).map(Values::Int32)
+    match (reader, column.holds) {
+        (ColumnReader::Int64ColumnReader(reader), ColumnType::Integer) if !column.optional => {
+            required(reader, rows).map(Values::Integer)
         }
-        (ColumnReader::Int64ColumnReader(reader), ColumnType::Int64) => {
-            required(reader, rows).map(Values::Int64)
-        }
-        (ColumnReader::DoubleColumnReader(reader), ColumnType::Double) => {
-            required(reader, rows).map(Values::Double)
+        (ColumnReader::DoubleColumnReader(reader), ColumnType::Number) => {
+            required(reader, rows).map(Values::Number)
         }
         (ColumnReader::BoolColumnReader(reader), ColumnType::Boolean) => {
             required(reader, rows).map(Values::Boolean)
@@ -455,7 +460,7 @@ fn read_rows(
         (ColumnReader::ByteArrayColumnReader(reader), ColumnType::Text) => {
             required(reader, rows).map(Values::Text)
         }
-        (ColumnReader::Int64ColumnReader(reader), ColumnType::OptionalInt64) => {
+        (ColumnReader::Int64ColumnReader(reader), ColumnType::Integer) => {
             let (mut values, mut defined) = (Vec::new(), Vec::new());
             while defined.len() < rows {
                 let (read, _, _) = reader.read_records(
@@ -472,7 +477,7 @@ fn read_rows(
                     "a column with more or fewer values than rows".into(),
                 ));
             }
-            Ok(Values::OptionalInt64(values, defined))
+            Ok(Values::OptionalInteger(values, defined))
         }
         _ => Err(ParquetError::General(
             "a column of another type than the schema says".into(),
@@ -526,29 +531,27 @@ mod tests {
         assert!(error.help().unwrap().contains("make space"));
     }
 
+    fn table(holds: ColumnType) -> TableWriter<fs_err::File> {
+        TableWriter::new(full_disk(), &[ColumnSpec::new("second", holds)], &[]).unwrap()
+    }
+
+    fn named(error: io::Error) -> RecordError {
+        RecordError::io("write", Path::new("/dev/full"))(error)
+    }
+
     #[test]
     fn a_full_disk_fails_the_table_and_names_the_file() {
-        let mut table = TableWriter::new(
-            full_disk(),
-            &[ColumnSpec::new("second", ColumnType::Int32)],
-            &[],
-        )
-        .unwrap();
-        table.push([Value::Int32(1)]).unwrap();
-        check_full(&table.finish().unwrap_err());
+        let mut table = table(ColumnType::Integer);
+        table.push([Value::Integer(1)]).unwrap();
+        check_full(&named(table.finish().unwrap_err()));
     }
 
     #[test]
     fn a_full_disk_is_noticed_while_rows_are_written() {
-        let mut table = TableWriter::new(
-            full_disk(),
-            &[ColumnSpec::new("second", ColumnType::Double)],
-            &[],
-        )
-        .unwrap();
-        let error = (0..10 * VALUES_PER_GROUP)
-            .find_map(|row| table.push([Value::Double(row as f64)]).err());
-        check_full(&error.unwrap());
+        let mut table = table(ColumnType::Number);
+        let error =
+            (0..2 * VALUES_PER_GROUP).find_map(|row| table.push([Value::Number(row as f64)]).err());
+        check_full(&named(error.unwrap()));
     }
 
     #[test]

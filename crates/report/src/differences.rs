@@ -1,6 +1,7 @@
 //! What differs between targets, in words: one line a setting.
 
-use analysis::{Comparison, Difference, Fate, Ignored, Mark, OneSided, Settings, TargetSettings};
+use analysis::{Comparison, Difference, Ignored, Mark, OneSided, Settings, TargetSettings};
+use record::OptionStatus;
 
 /// Settings beyond which those that nobody declares are counted.
 const UNDECLARED_MAX: usize = 20;
@@ -312,8 +313,8 @@ fn ignored_lines(all: &[&Ignored]) -> Vec<String> {
     let mut shared: Vec<(&Ignored, Vec<&str>)> = Vec::new();
     for &one in all {
         let is_same = |known: &Ignored| {
-            (&known.name, &known.declared, &known.effective, known.mark)
-                == (&one.name, &one.declared, &one.effective, one.mark)
+            (&known.name, &known.declared, &known.effective, known.status)
+                == (&one.name, &one.declared, &one.effective, one.status)
         };
         match shared.iter_mut().find(|(known, _)| is_same(known)) {
             Some((_, targets)) if targets.contains(&one.target.as_str()) => {}
@@ -329,16 +330,16 @@ fn ignored_lines(all: &[&Ignored]) -> Vec<String> {
 
 /// `work_mem = 1001kB: the server has 1000kB`
 pub(crate) fn not_had(one: &Ignored) -> String {
-    let fate = match (one.mark, &one.effective) {
-        (Fate::Changed, Some(effective)) => {
+    let became = match (one.status, &one.effective) {
+        (OptionStatus::Changed, Some(effective)) => {
             let effective = readable(&one.name, effective);
             format!("the server has {}", shown(&effective, false))
         }
-        (Fate::Unknown, _) => "the server does not know it".to_owned(),
+        (OptionStatus::Unknown, _) => "the server does not know it".to_owned(),
         _ => "the server does not report it".to_owned(),
     };
     let declared = readable(&one.name, &one.declared);
-    format!("{} = {}: {fate}", one.name, shown(&declared, false))
+    format!("{} = {}: {became}", one.name, shown(&declared, false))
 }
 
 fn counted(names: &[&str]) -> String {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use analysis::{Fate, Figures, Row, Unfinished, counted};
-use record::{Run, Status};
+use analysis::{Figures, Row, Unfinished, counted};
+use record::{OptionStatus, Run, Status};
 
 use crate::differences::not_had;
 use crate::matrix::Matrix;
@@ -78,7 +78,7 @@ pub(crate) fn problems(runs: &[&Run], figures: &Figures, matrix: &Matrix<'_>) ->
     let targets = figures.settings.targets.iter();
     for ignored in targets.flat_map(|target| &target.ignored) {
         // Of what a server does not report nobody knows whether it has it.
-        if ignored.mark != Fate::Unreported {
+        if ignored.status != OptionStatus::Unreported {
             let place = Some(ignored.target.clone());
             warn("settings::not-had", &not_had(ignored), place);
         }
@@ -223,7 +223,7 @@ pub(crate) fn targets(run: &Run) -> Vec<(String, String)> {
     };
     let shared = |engine: &str, setting: &(String, String)| {
         let mut of_engine = run.targets.iter().filter(|target| target.engine == engine);
-        of_engine.all(|target| target.declared.contains(setting))
+        of_engine.all(|target| target.set.contains(setting))
     };
     for target in &run.targets {
         let build = run.builds.iter().find(|build| build.name == target.build);
@@ -232,7 +232,7 @@ pub(crate) fn targets(run: &Run) -> Vec<(String, String)> {
             |build| format!("{} {}", build.engine, build.version),
         );
         let own = target
-            .declared
+            .set
             .iter()
             .filter(|setting| !shared(&target.engine, setting));
         let limits = ["memory", "cpus"].into_iter().filter_map(|what| {
@@ -254,10 +254,7 @@ pub(crate) fn targets(run: &Run) -> Vec<(String, String)> {
         let Some(target) = run.targets.iter().find(|target| target.engine == engine) else {
             continue;
         };
-        let all = target
-            .declared
-            .iter()
-            .filter(|setting| shared(engine, setting));
+        let all = target.set.iter().filter(|setting| shared(engine, setting));
         let all = written(all.collect());
         if !all.is_empty() {
             lines.push((format!("all of {engine}"), all));

@@ -9,6 +9,7 @@ pub mod metric;
 mod named;
 mod random;
 mod secret;
+mod setting;
 
 pub use connection::ConnectionState;
 pub use counter::{Counter, CounterKind, Role, unit_of};
@@ -17,6 +18,7 @@ pub use metric::{Better, Decimals, METRICS, Metric};
 pub use named::IndexStatements;
 pub use random::Random;
 pub use secret::{Secret, mask, redact};
+pub use setting::{Declared, NotHad, OptionStatus, Setting, SettingRole};
 
 /// Counts things: `1 step`, `3 steps`.
 pub fn counted(count: usize, noun: &str) -> String {

@@ -12,6 +12,8 @@ mod check;
 mod memory;
 mod program;
 mod schedule;
+#[cfg(test)]
+mod tests;
 
 pub use check::Check;
 /// The types of a plan, which say what is to be done.

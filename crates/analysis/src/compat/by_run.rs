@@ -163,6 +163,7 @@ mod tests {
             build: "pg".into(),
             config: "base".into(),
             engine: "postgres".into(),
+            set: Vec::new(),
             declared: Vec::new(),
             files: vec!["my.conf".into()],
         };

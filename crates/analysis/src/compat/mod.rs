@@ -201,7 +201,7 @@ fn refuse_other_work(runs: &[Recorded]) -> Result<(), Incomparable> {
 fn refuse_other_targets(runs: &[Recorded]) -> Result<(), Incomparable> {
     for (index, Recorded { run, .. }) in runs.iter().enumerate() {
         for (before, Recorded { run: first, .. }) in runs[..index].iter().enumerate() {
-            for (name, differences) in target_differences(first, run) {
+            if let Some((name, differences)) = target_differences(first, run).next() {
                 return Err(Incomparable {
                     message: format!(
                         "target `{name}` is not the same in runs {} and {}: {}",
@@ -246,12 +246,12 @@ fn target_differences<'a>(
 /// Returns what a target's config comes to: its settings, their order, limits, and the texts of its files by their places.
 fn config_facts(run: &Run, target: &Target) -> Facts {
     let mut facts = Facts::new();
-    for (name, value) in &target.declared {
+    for (name, value) in &target.set {
         let known = facts.entry(name.clone()).or_default();
         *known = [known.as_str(), value].join(if known.is_empty() { "" } else { ", " });
     }
     facts.extend(measuring::declared(run, target));
-    let names = target.declared.iter().map(|(name, _)| name.as_str());
+    let names = target.set.iter().map(|(name, _)| name.as_str());
     facts.insert(ORDER.to_owned(), names.collect::<Vec<_>>().join(", "));
     for (place, name) in target.files.iter().enumerate() {
         let mut files = run.plan.files.iter();

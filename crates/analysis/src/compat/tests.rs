@@ -37,7 +37,8 @@ fn run(rows: &str, origin: &str, version: &str, cache: &str) -> Run {
             build: "pg".into(),
             config: "base".into(),
             engine: "postgres".into(),
-            declared: vec![("cache".into(), cache.into())],
+            set: vec![("cache".into(), cache.into())],
+            declared: Vec::new(),
             files: Vec::new(),
         }],
         ..Run::default()
@@ -95,10 +96,10 @@ fn between_runs_it_is_told_which_targets_have_changed() {
     let mut second = first.clone();
     second.builds[0].version = "17.3".into();
     let mut third = first.clone();
-    third.targets[1].declared.clear();
+    third.targets[1].set.clear();
     for setting in ["a", "b", "c", "d", "e", "f"] {
         let setting = (setting.to_owned(), "1".to_owned());
-        third.targets[0].declared.push(setting);
+        third.targets[0].set.push(setting);
     }
     // What one of them has not is not compared.
     let mut fourth = second.clone();
@@ -123,9 +124,8 @@ fn another_way_of_measuring_is_told_apart_from_the_machine() {
     let mut known = first.clone();
     known.host.facts = vec![(measuring::CLOCK.into(), "tsc".into())];
     let setting = record::Setting {
-        name: "perf_level".into(),
-        value: "disable".into(),
         source: Some("assay".into()),
+        ..record::Setting::new("perf_level", "disable")
     };
     let of_other = Cell {
         settings: vec![setting],
@@ -209,9 +209,8 @@ fn only_what_lasts_is_compared() {
 
 fn cell(engine: &str, settings: &[(&str, &str, Option<&str>)]) -> Cell {
     let settings = settings.iter().map(|(name, value, source)| Setting {
-        name: (*name).to_owned(),
-        value: (*value).to_owned(),
         source: source.map(str::to_owned),
+        ..Setting::new(*name, *value)
     });
     Cell {
         engine: engine.to_owned(),
@@ -275,6 +274,7 @@ fn a_config_has_what_those_have_that_it_extends() {
         build: "rocks".into(),
         config: "small".into(),
         engine: "rocksdb".into(),
+        set: Vec::new(),
         declared: Vec::new(),
         files: Vec::new(),
     };

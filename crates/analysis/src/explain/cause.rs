@@ -1,5 +1,7 @@
 //! The cause of the change of a step's throughput; the rules are in `docs/findings.md`.
 
+use record::SettingRole;
+
 use super::FindingKind;
 use super::accounting::{Accounting, ChangedPart, Undivided, share_in_words};
 use super::case::{Case, Pair, Side};
@@ -23,7 +25,7 @@ pub(super) struct Cause {
 
 /// Returns what explains a change that a verdict shows.
 pub(super) fn diagnose(case: &Case<'_>, difference: &TargetDifference) -> Cause {
-    let accounting = Accounting::of(case, difference.limits_processors());
+    let accounting = Accounting::of(case, difference.declares(SettingRole::Processors).is_some());
     let divided = accounting.as_ref().ok();
     durability(case, divided, difference)
         .or_else(|| cache(case, divided?, difference))
@@ -33,23 +35,6 @@ pub(super) fn diagnose(case: &Case<'_>, difference: &TargetDifference) -> Cause 
         .or_else(|| level_shift(case))
         .unwrap_or_else(|| unexplained(case, &accounting))
 }
-
-/// Settings that decide whether a commit waits for an fsync.
-const DURABILITY: [&str; 13] = [
-    "disable_wal",
-    "fsync",
-    "innodb_flush_log_at_trx_commit",
-    "innodb_flush_method",
-    "journal_mode",
-    "log_bin",
-    "rocksdb_flush_log_at_trx_commit",
-    "sync",
-    "sync_binlog",
-    "synchronous",
-    "synchronous_commit",
-    "wal_sync",
-    "wal_sync_method",
-];
 
 /// The fsyncs that engines count themselves, the sum first.
 pub(super) const FSYNCS: [(&str, &str); 4] = [
@@ -69,7 +54,7 @@ fn durability(
     if only_reads(case) {
         return None;
     }
-    let setting = difference.declares(&DURABILITY)?;
+    let setting = difference.declares(SettingRole::Durability)?;
     let waited = accounting.and_then(|it| Some((it, it.part(FindingKind::Fsyncs)?)));
     // A kind of fsync that is few among all of them, such as those of data files, is not what commits wait for.
     let sum = case.metric(FSYNCS[0].0).map_or(0.0, Pair::max);
@@ -117,22 +102,10 @@ fn durability(
     })
 }
 
-/// Settings that decide how much of the data is in memory.
-const CACHES: [&str; 8] = [
-    "block_based_table_factory.block_cache",
-    "cache_size",
-    "innodb_buffer_pool_size",
-    "key_buffer_size",
-    "limit.memory",
-    "mmap_size",
-    "rocksdb_block_cache_size",
-    "shared_buffers",
-];
-
 /// Explains a change by reads from storage that begin or cease, as expected from the size of a cache. The CPU that they
 /// take follows from them.
 fn cache(case: &Case<'_>, accounting: &Accounting, difference: &TargetDifference) -> Option<Cause> {
-    let setting = difference.declares(&CACHES)?;
+    let setting = difference.declares(SettingRole::CacheSize)?;
     let part = accounting.part(FindingKind::Reads)?;
     let kb = moved(case, "own_read_kb_per_op")?;
     moved(case, "op_read_us")?;
@@ -202,7 +175,7 @@ fn part_of_time(
         true => String::new(),
         false => format!("; also changed: {}", list(&others)),
     };
-    let is_limited = difference.limits_processors();
+    let is_limited = difference.declares(SettingRole::Processors).is_some();
     let kind = match first.part.kind {
         FindingKind::ProcessorWait if !is_limited => FindingKind::HostBusy,
         FindingKind::Locks if waits_for_shared_fsyncs(case, difference) => FindingKind::Fsyncs,
@@ -225,7 +198,7 @@ fn waits_for_shared_fsyncs(case: &Case<'_>, difference: &TargetDifference) -> bo
         pair.is_some_and(|pair| (pair.grown() > 0.0) == case.is_slower())
     };
     !only_reads(case)
-        && difference.declares(&DURABILITY).is_some()
+        && difference.declares(SettingRole::Durability).is_some()
         && FSYNCS.iter().any(moves_along)
 }
 

@@ -1,5 +1,7 @@
 //! Differences between two targets, as far as their settings and versions say.
 
+use record::SettingRole;
+
 use super::words::{counted, list};
 use crate::{Comparison, Figures, Mark, Row};
 
@@ -79,6 +81,7 @@ pub(super) struct Setting {
     pub name: String,
     pub base: Option<String>,
     pub target: Option<String>,
+    pub role: Option<SettingRole>,
     /// Others that differ beside it without being declared.
     pub derived: usize,
 }
@@ -152,12 +155,13 @@ impl TargetDifference {
         if comparison.identical {
             return Self::Nothing;
         }
-        let setting = |name: &str, a: Option<&String>, b: Option<&String>| {
+        let setting = |name: &str, role, a: Option<&String>, b: Option<&String>| {
             let (base, target) = if turned { (b, a) } else { (a, b) };
             Setting {
                 name: name.to_owned(),
                 base: base.cloned(),
                 target: target.cloned(),
+                role,
                 derived: 0,
             }
         };
@@ -167,20 +171,20 @@ impl TargetDifference {
         for difference in &comparison.settings {
             let (a, b) = (difference.a.as_ref(), difference.b.as_ref());
             match is_declared(difference.mark) {
-                true => declared.push(setting(&difference.name, a, b)),
+                true => declared.push(setting(&difference.name, difference.role, a, b)),
                 false => undeclared += 1,
             }
         }
         let (mut only_a, mut only_b) = (0, 0);
         for only in &comparison.only_a {
             match is_declared(only.mark) {
-                true => declared.push(setting(&only.name, Some(&only.value), None)),
+                true => declared.push(setting(&only.name, only.role, Some(&only.value), None)),
                 false => only_a += 1,
             }
         }
         for only in &comparison.only_b {
             match is_declared(only.mark) {
-                true => declared.push(setting(&only.name, None, Some(&only.value))),
+                true => declared.push(setting(&only.name, only.role, None, Some(&only.value))),
                 false => only_b += 1,
             }
         }
@@ -213,27 +217,10 @@ impl TargetDifference {
         }
     }
 
-    /// Returns the first setting of these names that differs and that the plan declares.
-    pub(super) fn declares(&self, names: &[&str]) -> Option<&Setting> {
-        let is_one = |setting: &&Setting| {
-            let mut names = names.iter();
-            names.any(|name| name.eq_ignore_ascii_case(&setting.name))
-        };
-        self.declared().iter().find(is_one)
-    }
-
-    /// Returns true where a setting that differs decides how many processors or threads there are.
-    pub(super) fn limits_processors(&self) -> bool {
-        const WORDS: [&str; 6] = ["cpu", "thread", "worker", "parallel", "jobs", "concurrency"];
-        let mut names = self
-            .declared()
-            .iter()
-            .map(|setting| setting.name.to_ascii_lowercase());
-        // A planner's costs and the size of a cache of threads limit nothing.
-        names.any(|name| {
-            let limits = WORDS.iter().any(|word| name.contains(word));
-            limits && !name.ends_with("_cost") && !name.ends_with("_cache_size")
-        })
+    /// Returns the first setting of a role that differs and that the plan declares.
+    pub(super) fn declares(&self, role: SettingRole) -> Option<&Setting> {
+        let mut declared = self.declared().iter();
+        declared.find(|setting| setting.role == Some(role))
     }
 
     /// Lists the settings that the plan declares, or else the versions: `synchronous (2 -> 1)`.

@@ -8,7 +8,7 @@ mod noise;
 
 use std::collections::BTreeMap;
 
-use record::{Status, StepKind};
+use record::{SettingRole, Status, StepKind};
 
 use super::*;
 use crate::{CompareOptions, Comparison, Difference, Mark, OpFigures, Row, compare};
@@ -170,7 +170,16 @@ fn differing(
     other: (&str, &str),
     settings: &[(&str, &str, &str)],
 ) -> Comparison {
+    let role = |name: &str| match name {
+        "sync" | "sync_binlog" | "synchronous" | "synchronous_commit" => {
+            Some(SettingRole::Durability)
+        }
+        "innodb_buffer_pool_size" => Some(SettingRole::CacheSize),
+        "limit.cpus" => Some(SettingRole::Processors),
+        _ => None,
+    };
     let difference = |&(name, a, b): &(&str, &str, &str)| Difference {
+        role: role(name),
         name: name.to_owned(),
         a: Some(a.to_owned()),
         b: Some(b.to_owned()),

@@ -1,20 +1,10 @@
 //! What differs between targets: the settings that their engines report, against each other and against what the plan
 //! declares. What differs between any two servers, such as where they have their files, is left out.
 
-mod declared;
-mod names;
-mod nested;
-mod value;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use record::{Cell, RecordError, Run, RunDir, Setting};
+use record::{Cell, Declared, OptionStatus, RecordError, Run, RunDir, Setting, SettingRole};
 use serde::Serialize;
-
-pub use declared::{Declared, declared};
-use names::{Notation, is_noise, key};
-use nested::{part, parts};
-use value::{holds, same};
 
 /// What is to be said of the settings of a run's targets.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -94,6 +84,9 @@ pub struct Difference {
     pub b: Option<String>,
     /// Why.
     pub mark: Mark,
+    /// What it does, where that is of use.
+    #[serde(skip)]
+    pub role: Option<SettingRole>,
 }
 
 /// A setting that one of two targets has.
@@ -105,18 +98,9 @@ pub struct OneSided {
     pub value: String,
     /// [`Mark::Declared`], or [`Mark::Undeclared`].
     pub mark: Mark,
-}
-
-/// What became of an option that a target does not have as declared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Fate {
-    /// The engine reports another value.
-    Changed,
-    /// The engine does not know it, and was told to go on then.
-    Unknown,
-    /// The engine does not report it, so that nobody can tell.
-    Unreported,
+    /// What it does, where that is of use.
+    #[serde(skip)]
+    pub role: Option<SettingRole>,
 }
 
 /// An option that a target declares and does not have, or may not have.
@@ -131,7 +115,7 @@ pub struct Ignored {
     /// What the engine reports.
     pub effective: Option<String>,
     /// What became of it.
-    pub mark: Fate,
+    pub status: OptionStatus,
 }
 
 /// What is to be said of one target.
@@ -230,13 +214,6 @@ impl RunSettings {
     }
 
     fn side<'a>(&'a self, target: &'a record::Target) -> Side<'a> {
-        let notation = Notation::of(&target.engine);
-        let text = |name: &String| {
-            let mut files = self.run.plan.files.iter();
-            files
-                .find(|file| file.name == *name)
-                .map(|file| file.text.as_str())
-        };
         let cells: Vec<&Cell> = self
             .cells
             .iter()
@@ -252,62 +229,29 @@ impl RunSettings {
             .map(|cell| cell.engine_version.as_str())
             .find(|version| !version.is_empty())
             .or_else(|| build.map(|build| build.version.as_str()));
-        let files = target.files.iter().filter_map(text);
-        let mut declared = declared(&target.engine, files, &target.declared);
-        if let Some(cell) = cells.first() {
-            let limits = cell.limits.iter();
-            declared.extend(limits.map(|limit| Declared::limit(&limit.what, &limit.asked)));
-        }
         Side {
-            notation,
             target: &target.name,
             build: &target.build,
             engine: &target.engine,
             version: version.unwrap_or_default(),
-            declared,
+            declared: &target.declared,
             came_up: cells.iter().any(|cell| came_up(cell)),
             cells: cells
                 .into_iter()
                 .filter(|cell| !cell.settings.is_empty())
-                .map(|cell| (cell, effective(notation, cell)))
+                .map(|cell| (cell, effective(cell)))
                 .collect(),
         }
     }
 }
 
-/// What a config may let its server use of the machine: settings like any other.
-const LIMITS: [&str; 2] = ["limit.cpus", "limit.memory"];
-const UNLIMITED: &str = "none";
+/// The settings of an engine by the keys that they are compared as. Of two names of one setting the first is as good as
+/// the second.
+type Effective<'a> = BTreeMap<&'a str, &'a Setting>;
 
-/// The settings of an engine by the keys that they are compared as, without those that differ by construction; each
-/// with the name that the engine gives it and its value.
-type Effective<'a> = BTreeMap<String, (&'a str, &'a str)>;
-
-fn effective(notation: Notation, cell: &Cell) -> Effective<'_> {
-    let mut effective = Effective::new();
-    for Setting { name, value, .. } in &cell.settings {
-        let key = key(notation, name);
-        if !is_noise(notation, &key) {
-            // Of two names of one setting the first is as good as the second.
-            effective.entry(key).or_insert((name, value));
-        }
-    }
-    if matches!(notation, Notation::Postgres | Notation::Mysql) {
-        for name in LIMITS {
-            let of_cell = cell
-                .limits
-                .iter()
-                .find(|limit| name.strip_prefix("limit.") == Some(&limit.what));
-            let value = match of_cell {
-                None => UNLIMITED,
-                // What was asked for holds; the kernel may have rounded it.
-                Some(limit) if limit.reason.is_none() => &limit.asked,
-                Some(limit) => limit.effective.as_deref().unwrap_or(UNLIMITED),
-            };
-            effective.insert(name.to_owned(), (name, value));
-        }
-    }
-    effective
+fn effective(cell: &Cell) -> Effective<'_> {
+    let settings = cell.settings.iter().rev();
+    settings.map(|setting| (setting.key(), setting)).collect()
 }
 
 /// Whether a cell's engine told of itself.
@@ -317,12 +261,11 @@ fn came_up(cell: &Cell) -> bool {
 
 /// One target.
 struct Side<'a> {
-    notation: Notation,
     target: &'a str,
     build: &'a str,
     engine: &'a str,
     version: &'a str,
-    declared: Vec<Declared>,
+    declared: &'a [Declared],
     /// The engine of one of its cells told of itself, if only its version.
     came_up: bool,
     /// The cells that report settings, in the order of the plan.
@@ -335,106 +278,60 @@ impl<'a> Side<'a> {
         self.cells.first().map(|(_, effective)| effective)
     }
 
-    fn declares(&self, key: &str) -> Option<&Declared> {
+    fn declares(&self, key: &str) -> Option<&'a Declared> {
         self.declared.iter().find(|option| option.key == key)
     }
 
-    /// What it declares, of what is not assay's to decide.
-    fn options(&self) -> impl Iterator<Item = &Declared> {
-        self.declared
-            .iter()
-            .filter(|option| !is_noise(self.notation, &option.key))
-    }
-
     fn ignored(&self) -> Vec<Ignored> {
-        let Some(effective) = self.effective() else {
-            return Vec::new();
-        };
-        let mut ignored = Vec::new();
-        for option in self.options() {
-            let mut add = |path: &str, declared: &str, effective: Option<&str>, mark: Fate| {
-                ignored.push(Ignored {
-                    target: self.target.to_owned(),
-                    name: format!("{}{path}", option.name),
-                    declared: declared.to_owned(),
-                    effective: effective.map(str::to_owned),
-                    mark,
-                });
-            };
-            let Some((_, effective)) = effective.get(&option.key) else {
-                let is_loose = option.is_loose;
-                let mark = if is_loose {
-                    Fate::Unknown
-                } else {
-                    Fate::Unreported
-                };
-                add("", &option.value, None, mark);
-                continue;
-            };
-            let values = parts(self.notation, Some(&option.value), Some(effective));
-            for (path, declared, effective) in values {
-                match (declared, effective) {
-                    (Some(declared), Some(effective)) => {
-                        if !holds(self.notation, &option.key, declared, effective) {
-                            add(&path, declared, Some(effective), Fate::Changed);
-                        }
-                    }
-                    (Some(declared), None) => add(&path, declared, None, Fate::Unreported),
-                    // Left to the engine.
-                    (None, _) => {}
-                }
-            }
-        }
-        ignored
+        let not_had = self.cells.first().map(|(cell, _)| cell.not_had.iter());
+        let ignored = not_had.into_iter().flatten().map(|option| Ignored {
+            target: self.target.to_owned(),
+            name: option.name.clone(),
+            declared: option.declared.clone(),
+            effective: option.effective.clone(),
+            status: option.status,
+        });
+        ignored.collect()
     }
 
     fn varying(&self) -> Vec<Varying> {
-        let keys: BTreeSet<&String> = self
-            .cells
-            .iter()
-            .flat_map(|(_, effective)| effective.keys())
-            .collect();
+        let of_cells = self.cells.iter();
+        let keys: BTreeSet<&str> = of_cells.flat_map(|(_, all)| all.keys().copied()).collect();
         let mut varying = Vec::new();
         for key in keys {
-            let values: Vec<Option<&(&str, &str)>> = self
-                .cells
-                .iter()
-                .map(|(_, effective)| effective.get(key))
-                .collect();
-            let Some((name, _)) = values.iter().flatten().next() else {
+            let of_cells = self.cells.iter();
+            let values: Vec<Option<&Setting>> =
+                of_cells.map(|(_, all)| all.get(key).copied()).collect();
+            let Some(first) = values.iter().flatten().next() else {
                 continue;
             };
-            let is_first = |value: &Option<&(&str, &str)>| match (values[0], value) {
-                (Some((_, a)), Some((_, b))) => {
-                    same(self.notation, key, a, b) || self.is_place(key, a, b)
-                }
+            let is_first = |value: &Option<&Setting>| match (values[0], value) {
+                (Some(a), Some(b)) => !differ(a, b),
                 (a, b) => a.is_none() && b.is_none(),
             };
             if values.iter().all(is_first) {
                 continue;
             }
-            let of_cell =
-                |((cell, _), value): (&(&Cell, Effective<'_>), &Option<&(&str, &str)>)| {
-                    let variant = cell.key.variant.iter().map(|variant| format!("{variant} "));
-                    let label = variant.collect::<String>();
-                    (
-                        format!("{label}c{} r{}", cell.key.clients, cell.key.repeat),
-                        value.map(|(_, value)| (*value).to_owned()),
-                    )
-                };
+            let of_cell = |((cell, _), value): (&(&Cell, Effective<'_>), &Option<&Setting>)| {
+                let variant = cell.key.variant.iter().map(|variant| format!("{variant} "));
+                let label = variant.collect::<String>();
+                (
+                    format!("{label}c{} r{}", cell.key.clients, cell.key.repeat),
+                    value.map(|setting| setting.value.clone()),
+                )
+            };
             varying.push(Varying {
-                name: (*name).to_owned(),
+                name: first.name.clone(),
                 values: self.cells.iter().zip(&values).map(of_cell).collect(),
             });
         }
         varying
     }
+}
 
-    /// Two directories that nobody declares: where builds, databases and logs happen to be.
-    fn is_place(&self, key: &str, a: &str, b: &str) -> bool {
-        let is_path = |value: &str| value.trim_matches(['\'', '"']).starts_with('/');
-        self.declares(key).is_none() && is_path(a) && is_path(b)
-    }
+/// Whether two targets differ in a setting beyond what differs by nature.
+fn differ(a: &Setting, b: &Setting) -> bool {
+    a.canonical() != b.canonical() && !(a.volatile && b.volatile)
 }
 
 /// What is to be said of each target; those of which nothing is are left out.
@@ -488,7 +385,7 @@ fn compare(run: usize, a: &Side<'_>, b: &Side<'_>) -> Comparison {
     };
     if a.engine != b.engine {
         // Their settings mean different things; what the plan says of each is told.
-        let all = |side: &Side<'_>| side.options().map(one_sided).collect();
+        let all = |side: &Side<'_>| side.declared.iter().map(one_sided).collect();
         (comparison.only_a, comparison.only_b) = (all(a), all(b));
         return comparison;
     }
@@ -500,46 +397,38 @@ fn compare(run: usize, a: &Side<'_>, b: &Side<'_>) -> Comparison {
             (&nothing, &nothing)
         }
     };
-    let keys: BTreeSet<&String> = of_a.keys().chain(of_b.keys()).collect();
+    let keys: BTreeSet<&str> = of_a.keys().chain(of_b.keys()).copied().collect();
     for key in keys {
-        let mark = |path: &str| match declared_alike(a, b, key, path) {
+        let declared = [a, b].map(|side| side.declares(key).map(|option| &option.canonical));
+        let mark = match declared[0] == declared[1] {
             true => Mark::Undeclared,
             false => Mark::Declared,
         };
-        let alone = |name: &str, path: &str, value: &str| OneSided {
-            name: format!("{name}{path}"),
-            value: value.to_owned(),
-            mark: mark(path),
+        let alone = |setting: &Setting| OneSided {
+            name: setting.name.clone(),
+            value: setting.value.clone(),
+            mark,
+            role: setting.role,
         };
-        let (of_a, of_b) = (of_a.get(key), of_b.get(key));
-        let Some((name, _)) = of_a.or(of_b) else {
-            continue;
-        };
-        let (of_a, of_b) = (of_a.map(|of| of.1), of_b.map(|of| of.1));
-        for (path, of_a, of_b) in parts(a.notation, of_a, of_b) {
-            match (of_a, of_b) {
-                (Some(of_a), Some(of_b)) => {
-                    let mark = mark(&path);
-                    let is_place = mark == Mark::Undeclared && a.is_place(key, of_a, of_b);
-                    if !same(a.notation, key, of_a, of_b) && !is_place {
-                        comparison.settings.push(Difference {
-                            name: format!("{name}{path}"),
-                            a: Some(of_a.to_owned()),
-                            b: Some(of_b.to_owned()),
-                            mark,
-                        });
-                    }
-                }
-                (Some(of_a), None) => comparison.only_a.push(alone(name, &path, of_a)),
-                (None, Some(of_b)) => comparison.only_b.push(alone(name, &path, of_b)),
-                (None, None) => {}
+        match (of_a.get(key), of_b.get(key)) {
+            (Some(of_a), Some(of_b)) if differ(of_a, of_b) => {
+                comparison.settings.push(Difference {
+                    name: of_a.name.clone(),
+                    a: Some(of_a.value.clone()),
+                    b: Some(of_b.value.clone()),
+                    mark,
+                    role: of_a.role,
+                })
             }
+            (Some(of_a), None) if !of_a.volatile => comparison.only_a.push(alone(of_a)),
+            (None, Some(of_b)) if !of_b.volatile => comparison.only_b.push(alone(of_b)),
+            _ => {}
         }
     }
     // What is declared differently and can't be seen.
-    for difference in differing(a.notation, &a.declared, &b.declared) {
-        if !of_a.contains_key(&difference.key) && !of_b.contains_key(&difference.key) {
-            comparison.settings.push(difference.told(Mark::Unverified));
+    for (key, difference) in differing(a.declared, b.declared) {
+        if !of_a.contains_key(key) && !of_b.contains_key(key) {
+            comparison.settings.push(difference);
         }
     }
     comparison.settings.sort_by(|a, b| a.name.cmp(&b.name));
@@ -555,80 +444,34 @@ fn one_sided(option: &Declared) -> OneSided {
         name: option.name.clone(),
         value: option.value.clone(),
         mark: Mark::Declared,
+        role: option.role,
     }
 }
 
-/// Whether two targets declare a part of an option with the same meaning, or neither does.
-fn declared_alike(a: &Side<'_>, b: &Side<'_>, key: &str, path: &str) -> bool {
-    fn declared<'s>(side: &'s Side<'_>, key: &str, path: &str) -> Option<&'s str> {
-        part(side.notation, &side.declares(key)?.value, path)
-    }
-    match (declared(a, key, path), declared(b, key, path)) {
-        (None, None) => true,
-        (Some(of_a), Some(of_b)) => same(a.notation, key, of_a, of_b),
-        _ => false,
-    }
-}
-
-/// An option that two configs declare differently.
-struct Declaration<'a> {
-    key: String,
-    name: String,
-    a: Option<&'a str>,
-    b: Option<&'a str>,
-}
-
-impl Declaration<'_> {
-    fn told(self, mark: Mark) -> Difference {
-        Difference {
-            name: self.name,
-            a: self.a.map(str::to_owned),
-            b: self.b.map(str::to_owned),
-            mark,
-        }
-    }
-}
-
-fn differing<'a>(notation: Notation, a: &'a [Declared], b: &'a [Declared]) -> Vec<Declaration<'a>> {
+/// The options that two configs declare differently, with their keys.
+fn differing<'a>(a: &'a [Declared], b: &'a [Declared]) -> Vec<(&'a str, Difference)> {
     let find = |side: &'a [Declared], key: &str| side.iter().find(|option| option.key == key);
-    let mut keys: Vec<&str> = Vec::new();
-    for option in a.iter().chain(b) {
-        if !keys.contains(&option.key.as_str()) && !is_noise(notation, &option.key) {
-            keys.push(&option.key);
-        }
-    }
-    let mut differing = Vec::new();
-    for key in keys {
-        let (of_a, of_b) = (find(a, key), find(b, key));
-        let Some(either) = of_a.or(of_b) else {
-            continue;
-        };
-        // Two spellings of one name: the one that both are compared as, where the values are not those of the words.
-        let is_plain = of_a
+    let only_b = b.iter().filter(|option| find(a, &option.key).is_none());
+    let all = a.iter().chain(only_b);
+    let difference = |option: &'a Declared| {
+        let (of_a, of_b) = (find(a, &option.key), find(b, &option.key));
+        let is_same = of_a
             .zip(of_b)
-            .is_none_or(|(of_a, of_b)| of_a.name == of_b.name);
-        let is_itself = names::switch(notation, &names::key(notation, &either.name)).is_none();
-        let name = if is_plain && is_itself {
-            &either.name
-        } else {
-            &either.key
+            .is_some_and(|(of_a, of_b)| of_a.canonical == of_b.canonical);
+        // Of two spellings of one name the one that both are compared as is shown.
+        let is_plain = of_a.zip(of_b).is_none_or(|(a, b)| a.name == b.name);
+        let name = if is_plain { &option.name } else { &option.key };
+        let value = |of: Option<&Declared>| of.map(|option| option.value.clone());
+        let difference = Difference {
+            name: name.clone(),
+            a: value(of_a),
+            b: value(of_b),
+            mark: Mark::Unverified,
+            role: option.role,
         };
-        let value = |of: Option<&'a Declared>| of.map(|option| option.value.as_str());
-        for (path, of_a, of_b) in parts(notation, value(of_a), value(of_b)) {
-            let is_same = of_a
-                .zip(of_b)
-                .is_some_and(|(of_a, of_b)| same(notation, key, of_a, of_b));
-            if !is_same {
-                differing.push(Declaration {
-                    key: key.to_owned(),
-                    name: format!("{name}{path}"),
-                    a: of_a,
-                    b: of_b,
-                });
-            }
-        }
-    }
-    differing
+        (!is_same).then_some((option.key.as_str(), difference))
+    };
+    all.filter_map(difference).collect()
 }
 
 /// A target of a plan, before anything has run.
@@ -649,12 +492,11 @@ pub struct PlanTarget {
 impl PlanTarget {
     fn side(&self) -> Side<'_> {
         Side {
-            notation: Notation::of(&self.engine),
             target: &self.name,
             build: &self.build,
             engine: &self.engine,
             version: &self.version,
-            declared: self.declared.clone(),
+            declared: &self.declared,
             came_up: false,
             cells: Vec::new(),
         }

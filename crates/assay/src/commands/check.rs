@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use analysis::{Declared, PlanTarget, Settings, declared, declared_differences};
-use plan::Config;
+use analysis::{PlanTarget, Settings, declared_differences};
 
 use crate::cli::CheckArgs;
 use crate::locate::{self, Located};
@@ -127,32 +126,13 @@ fn plan_targets(file: &PlanFile, located: &[record::Build]) -> anyhow::Result<Ve
             .iter()
             .find(|located| located.name == build.name)
             .map(|located| located.version.clone());
-        let files = file.config_texts(config)?;
-        let mut declared = declared(engine, files.iter().map(String::as_str), &config.declared());
-        declared.extend(limits(config));
         Ok(PlanTarget {
             name: target.name.clone(),
             build: build.name.clone(),
             engine: engine.to_owned(),
             version: version.unwrap_or_default(),
-            declared,
+            declared: file.declared(config)?,
         })
     });
     targets.collect()
-}
-
-/// What a config lets its server use of the machine, as options.
-fn limits(config: &Config) -> impl Iterator<Item = Declared> {
-    let limits = &config.limits;
-    let memory = limits
-        .memory_bytes
-        .map(|bytes| ("memory", bytes.to_string()));
-    let cpus = limits.cpus.as_ref().map(|cpus| {
-        let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
-        ("cpus", cpus.join(","))
-    });
-    memory
-        .into_iter()
-        .chain(cpus)
-        .map(|(what, asked)| Declared::limit(what, &asked))
 }

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use anyhow::Context;
 use engine::limits::Applied;
+use engine::notation;
 use engine::{DataDir, Engine, ServerEngine, SqlEngine, Table};
 use plan::Workload;
 use record::{Cell, CellDir, CellRef, Failure, RecordError, ServerHost, Setting, Status, Warning};
@@ -236,20 +237,30 @@ impl Running<'_> {
             true => ServerHost::Remote,
             false => ServerHost::Local,
         };
-        self.record.settings = engine
-            .settings()?
-            .into_iter()
-            .map(|setting| Setting {
-                name: setting.name,
-                value: setting.value,
-                source: setting.source,
-            })
-            .collect();
+        self.record.settings = engine.settings()?;
         if is_first {
             record_limits(self.record, engine.limits());
             self.note_limits(&limits(self.record));
         }
+        self.record.settings.extend(limit_settings(self.record));
+        self.describe_settings()?;
         self.directory.write(self.record)?;
+        Ok(())
+    }
+
+    /// Records what settings mean, and which of the declared ones the engine does not have.
+    fn describe_settings(&mut self) -> anyhow::Result<()> {
+        let file = self.conductor.file;
+        let mut configs = file.plan.configs.iter();
+        let config = configs.find(|config| {
+            config.name == self.record.config && config.engine.name() == self.record.engine
+        });
+        let declared = match config {
+            Some(config) => file.declared(config)?,
+            None => Vec::new(),
+        };
+        let of_engine = engine::notation_of(&self.record.engine);
+        self.record.not_had = notation::describe(of_engine, &mut self.record.settings, &declared);
         Ok(())
     }
 
@@ -413,6 +424,22 @@ impl Running<'_> {
 pub fn step_names(workload: &Workload) -> Vec<String> {
     let steps = workload.steps();
     steps.iter().map(|step| step.name.to_owned()).collect()
+}
+
+/// The limits of a server as settings: what was asked for where that holds, for the kernel may have rounded it.
+fn limit_settings(record: &Cell) -> Vec<Setting> {
+    let setting = |what| {
+        let limit = record.limits.iter().find(|limit| limit.what == what);
+        let value = limit.and_then(|limit| match limit.reason {
+            None => Some(limit.asked.as_str()),
+            Some(_) => limit.effective.as_deref(),
+        });
+        notation::limit_setting(what, value)
+    };
+    match record.embedded && record.limits.is_empty() {
+        true => Vec::new(),
+        false => ["cpus", "memory"].map(setting).into(),
+    }
 }
 
 /// Records what came of the limits of a target.

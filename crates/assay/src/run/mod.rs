@@ -10,7 +10,6 @@ mod matrix;
 mod only;
 mod pace;
 mod resume;
-mod sampling;
 mod step;
 mod stop;
 mod subject;
@@ -104,7 +103,7 @@ fn begin(args: &RunArgs) -> anyhow::Result<Exit> {
     for text in preflight::not_applicable(&file.plan, |cell| only.matches(cell)) {
         place.warn("target::not-applicable", text);
     }
-    let mut run = describe(&file, located, cells, started_unix_ns);
+    let mut run = describe(&file, located, cells, started_unix_ns)?;
     run.host = place.host.clone();
     run.warnings.clone_from(&place.warnings);
     run.invocations
@@ -493,9 +492,22 @@ fn describe(
     builds: Vec<record::Build>,
     cells: Vec<CellRef>,
     started_unix_ns: u64,
-) -> Run {
+) -> anyhow::Result<Run> {
     let plan = &file.plan;
-    Run {
+    let targets = plan.targets.iter().map(|target| {
+        let (build, config) = (&plan.builds[target.build], &plan.configs[target.config]);
+        Ok(Target {
+            name: target.name.clone(),
+            build: build.name.clone(),
+            config: config.name.clone(),
+            engine: build.engine.name().into(),
+            set: config.declared(),
+            declared: file.declared(config)?,
+            files: config.files.clone(),
+        })
+    });
+    let targets = targets.collect::<anyhow::Result<_>>()?;
+    Ok(Run {
         assay: crate::version::ASSAY.clone(),
         name: plan.name.clone(),
         started_unix_ns,
@@ -503,18 +515,7 @@ fn describe(
         plan: file.to_record(),
         seed: plan.seed,
         builds,
-        targets: plan
-            .targets
-            .iter()
-            .map(|target| Target {
-                name: target.name.clone(),
-                build: plan.builds[target.build].name.clone(),
-                config: plan.configs[target.config].name.clone(),
-                engine: plan.builds[target.build].engine.name().into(),
-                declared: plan.configs[target.config].declared(),
-                files: plan.configs[target.config].files.clone(),
-            })
-            .collect(),
+        targets,
         base: plan.targets[plan.base].name.clone(),
         cells,
         workloads: plan
@@ -527,7 +528,7 @@ fn describe(
             })
             .collect(),
         ..Run::default()
-    }
+    })
 }
 
 /// Nanoseconds since 1970 UTC.

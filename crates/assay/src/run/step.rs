@@ -1,27 +1,27 @@
 //! One step: connections, load, probes, checks, and their record.
 
+mod sampling;
+mod sink;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::Context;
 use engine::{Observer, SettleLimits};
-use load::{
-    Clock as _, ConnectionThreads, Ended, IntervalRow, KindTotals, Limits, Progress, Sink,
-    SystemClock, Time,
-};
+use load::{Clock as _, Ended, KindTotals, Limits};
 use plan::{Checks, StepRun, Terms};
-use probe::{ColumnKind, Sample, Sampler, StateCounts, Targets, ThreadStates, WatchedConnection};
+use probe::{ColumnKind, Sample, Sampler, Targets};
 use record::{
-    CellDir, Check, Connection, ConnectionState, Counter, Cpu, Failure, HeldUp, HostColumn,
-    Interval, Ops, Settle, Status, Step, StepKind, StepWriter, StorageSize, Warning,
+    CellDir, Check, Connection, ConnectionState, Counter, Failure, HostColumn, Ops, Settle, Status,
+    Step, StepKind, StepWriter, StorageSize, Warning,
 };
-
 use workload::{Accounts, Task};
 
-use super::display::{Goal, Shown};
-use super::sampling::{Reading, Sampling, remark_held_up};
+use super::display::Goal;
 use super::subject::{StepEngine, WorkloadRunner, keep_server_threads, recorded};
 use super::{Conductor, unix_now_ns};
+use sampling::remark_held_up;
+use sink::StepSink;
 
 /// Connections that still wait for a reply so long after they are to end are cut off.
 const GRACE: Duration = Duration::from_secs(300);
@@ -195,18 +195,7 @@ impl<'a> Bench<'a> {
         }
         let accounts = accounts(&mut outcome)?;
         self.runner.apply(number, &accounts, &outcome.totals);
-        record.status = match outcome.ended {
-            Ended::Complete => return Ok(true),
-            Ended::Interrupted => Status::Interrupted,
-            Ended::Failed(causes) => {
-                record.failure = Some(Failure {
-                    causes,
-                    ..Failure::default()
-                });
-                Status::Failed
-            }
-        };
-        Ok(false)
+        Ok(is_complete(record, &outcome.ended))
     }
 
     fn limits(&self, time: Option<Duration>) -> Limits {
@@ -282,82 +271,32 @@ impl<'a> Bench<'a> {
             None => self.engine.observer(self.runner.tables())?,
         };
         let conductor = self.conductor;
-        let mut sink = StepSink {
-            shown: conductor.display.begin_step(record).towards(goal),
-            clock: &conductor.clock,
-            writer,
-            started_unix_ns: record.started_unix_ns,
-            instruments: Some((sampler, observer)),
-            sampling: None,
-            error: None,
-            held_up: Vec::new(),
-            first: None,
-            last: None,
-        };
-        let mut outcome = load::run(tasks, limits, &conductor.clock, &conductor.stop, &mut sink);
-        let mut states = Vec::new();
-        if let Some(sampling) = sink.sampling.take() {
-            let sampled = sampling.end();
-            (self.sampler, self.second_observer) = (sampled.sampler, sampled.observer);
-            for reading in sampled.readings {
-                sink.take(reading);
-            }
-            let counts = sampled.states.iter().flat_map(|states| states.counts());
-            states.extend(counts.map(seen_states));
-        }
-        record.started_unix_ns = sink.started_unix_ns;
-        let (first, last, sampling_error) = (sink.first, sink.last, sink.error);
-        record.held_up = sink.held_up;
+        let (clock, stop) = (&conductor.clock, &conductor.stop);
+        let shown = conductor.display.begin_step(record).towards(goal);
+        let mut sink = StepSink::new(writer, shown, clock, (sampler, observer));
+        let mut outcome = load::run(tasks, limits, clock, stop, &mut sink);
+        let read = sink.end();
+        (self.sampler, self.second_observer) = (read.sampler, read.observer);
+        record.started_unix_ns = read.started_unix_ns;
+        record.held_up = read.held_up;
         record.elapsed_ns = outcome.elapsed_ns;
         remark_held_up(record);
-        record.cpu = cpu(first.as_ref(), last.as_ref());
+        record.cpu = read.cpu;
         for (kind, totals) in &outcome.totals {
             record.ops.insert((*kind).into(), ops(totals));
         }
-        let mut states = states.into_iter();
+        let mut states = read.states.into_iter();
         for worked in &outcome.worked {
             record.cpu.client_user_ns += worked.cpu_user_ns;
             record.cpu.client_system_ns += worked.cpu_system_ns;
-            record.connections.push(Connection {
-                client: worked.client,
-                role: worked.role.into(),
-                started_ns: worked.started_ns,
-                ended_ns: worked.ended_ns,
-                cpu_user_ns: worked.cpu_user_ns,
-                cpu_system_ns: worked.cpu_system_ns,
-                cpu_wait_ns: worked.client_use.map(|used| used.cpu_wait_ns),
-                instructions: worked.client_use.and_then(|used| used.instructions),
-                server_thread: worked.server_use.map(|used| record::ServerThread {
-                    cpu_ns: used.cpu_ns,
-                    cpu_wait_ns: used.cpu_wait_ns,
-                    instructions: used.instructions,
-                }),
-                states: states.next().unwrap_or_default(),
-                rows: worked.rows,
-                ok: worked.ok,
-            });
+            let states = states.next().unwrap_or_default();
+            record.connections.push(connection(worked, states));
         }
         self.remark(record, &outcome);
-        if let Some(reason) = sampling_error {
-            record.failure = Some(Failure {
-                causes: vec![reason],
-                ..Failure::default()
-            });
-            record.status = Status::Failed;
-            return Ok(());
+        if let Some(reason) = read.error {
+            outcome.ended = Ended::Failed(vec![reason]);
         }
-        record.status = match &outcome.ended {
-            Ended::Complete => Status::Complete,
-            Ended::Interrupted => Status::Interrupted,
-            Ended::Failed(reasons) => {
-                record.failure = Some(Failure {
-                    causes: reasons.clone(),
-                    ..Failure::default()
-                });
-                Status::Failed
-            }
-        };
-        if record.status != Status::Complete {
+        if !is_complete(record, &outcome.ended) {
             return Ok(());
         }
         let accounts = accounts(&mut outcome)?;
@@ -475,6 +414,44 @@ impl<'a> Bench<'a> {
     }
 }
 
+/// Records how the load ended; returns whether it did all of its work.
+fn is_complete(record: &mut Step, ended: &Ended) -> bool {
+    record.status = match ended {
+        Ended::Complete => Status::Complete,
+        Ended::Interrupted => Status::Interrupted,
+        Ended::Failed(causes) => {
+            record.failure = Some(Failure {
+                causes: causes.clone(),
+                ..Failure::default()
+            });
+            Status::Failed
+        }
+    };
+    record.status == Status::Complete
+}
+
+/// Returns what a connection did, and what it was seen to wait for.
+fn connection(worked: &load::Worked, states: BTreeMap<ConnectionState, u64>) -> Connection {
+    Connection {
+        client: worked.client,
+        role: worked.role.into(),
+        started_ns: worked.started_ns,
+        ended_ns: worked.ended_ns,
+        cpu_user_ns: worked.cpu_user_ns,
+        cpu_system_ns: worked.cpu_system_ns,
+        cpu_wait_ns: worked.client_use.map(|used| used.cpu_wait_ns),
+        instructions: worked.client_use.and_then(|used| used.instructions),
+        server_thread: worked.server_use.map(|used| record::ServerThread {
+            cpu_ns: used.cpu_ns,
+            cpu_wait_ns: used.cpu_wait_ns,
+            instructions: used.instructions,
+        }),
+        states,
+        rows: worked.rows,
+        ok: worked.ok,
+    }
+}
+
 /// Asks each connection what it did.
 fn accounts(outcome: &mut load::Outcome) -> anyhow::Result<Accounts> {
     let account = |worked: &mut load::Worked| {
@@ -484,124 +461,6 @@ fn accounts(outcome: &mut load::Outcome) -> anyhow::Result<Accounts> {
     let accounts: Result<Accounts, engine::Error> =
         outcome.worked.iter_mut().map(account).collect();
     accounts.context("the keys that were given can't be asked for")
-}
-
-fn watched(threads: &ConnectionThreads) -> WatchedConnection {
-    WatchedConnection {
-        client: threads.client,
-        server: threads.server,
-    }
-}
-
-/// Returns the states that were seen.
-fn seen_states(counts: &StateCounts) -> BTreeMap<ConnectionState, u64> {
-    let all = ConnectionState::ALL.into_iter().zip(counts.iter().copied());
-    all.filter(|(_, count)| *count > 0).collect()
-}
-
-/// Writes what the load and the probes give.
-struct StepSink<'a> {
-    writer: &'a mut StepWriter,
-    shown: Shown<'a>,
-    clock: &'a SystemClock,
-    /// When the step began.
-    started_unix_ns: u64,
-    /// What is read beside the load, until that begins.
-    instruments: Option<(Sampler, Box<dyn Observer>)>,
-    sampling: Option<Sampling>,
-    /// Why a sample could not be taken or written.
-    error: Option<String>,
-    held_up: Vec<HeldUp>,
-    first: Option<Sample>,
-    last: Option<Sample>,
-}
-
-impl StepSink<'_> {
-    fn take(&mut self, reading: Reading) {
-        let result = match reading {
-            Reading::Host(at_ns, Ok(sample)) => {
-                let values: Vec<Option<i64>> =
-                    sample.values.iter().map(|(_, value)| *value).collect();
-                let result =
-                    self.writer
-                        .host((at_ns / 1_000_000_000) as u32, at_ns as i64, &values);
-                self.first.get_or_insert_with(|| sample.clone());
-                self.last = Some(sample);
-                result.map_err(error_text)
-            }
-            Reading::HeldUp(held_up) => {
-                self.held_up.push(held_up);
-                Ok(())
-            }
-            Reading::Host(_, Err(error)) => Err(format!("the host can't be sampled: {error}")),
-            Reading::Engine(at_ns, sample) => self
-                .writer
-                .counters((at_ns / 1_000_000_000) as u32, at_ns as i64, &sample)
-                .map_err(error_text),
-        };
-        if let Err(error) = result {
-            self.error.get_or_insert(error);
-        }
-    }
-}
-
-impl Sink for StepSink<'_> {
-    fn begin(&mut self, start_at: u64, connections: &[ConnectionThreads]) {
-        self.started_unix_ns = unix_now_ns() + start_at.saturating_sub(self.clock.now());
-        if let Some((sampler, observer)) = self.instruments.take() {
-            let watched: Vec<_> = connections.iter().map(watched).collect();
-            let states = ThreadStates::new(&watched);
-            let sampling = Sampling::begin(self.clock, start_at, sampler, Some(observer), states);
-            self.sampling = Some(sampling);
-        }
-    }
-
-    fn intervals(&mut self, rows: &[IntervalRow]) -> Result<(), String> {
-        let rows: Vec<Interval> = rows
-            .iter()
-            .map(|row| Interval {
-                second: row.second,
-                client: row.client,
-                kind: row.kind.into(),
-                ok: row.ok,
-                failed: row.failed,
-                retried: row.retried,
-                rows: row.rows,
-                service_ns_max: row.service_ns_max,
-                response_ns_max: row.response_ns_max,
-            })
-            .collect();
-        self.writer.intervals(&rows).map_err(error_text)
-    }
-
-    fn latencies(
-        &mut self,
-        second: u32,
-        kind: &str,
-        time: Time,
-        histogram: &hdrhistogram::Histogram<u64>,
-    ) -> Result<(), String> {
-        self.writer
-            .latency(second, &format!("{kind}.{}", time.name()), histogram)
-            .map_err(error_text)
-    }
-
-    fn progress(&mut self, progress: &Progress) -> Result<(), String> {
-        let readings: Vec<Reading> = self.sampling.iter().flat_map(Sampling::drain).collect();
-        for reading in readings {
-            self.take(reading);
-        }
-        self.shown.progress(progress);
-        match self.error.take() {
-            None => Ok(()),
-            Some(error) => Err(error),
-        }
-    }
-}
-
-/// An error and its causes in one line.
-fn error_text(error: record::RecordError) -> String {
-    crate::outcome::causes_of(&error.into()).join(": ")
 }
 
 fn ops(totals: &KindTotals) -> Ops {
@@ -624,31 +483,5 @@ fn ops(totals: &KindTotals) -> Ops {
             .map(|(class, text)| (class.name().into(), text.clone()))
             .collect(),
         rate_target_ops_per_s: totals.rate_target_ops_per_s,
-    }
-}
-
-/// What assay, the server and the host used between two samples.
-fn cpu(first: Option<&Sample>, last: Option<&Sample>) -> Cpu {
-    let difference = |names: &[&str]| -> Option<u64> {
-        let (first, last) = (first?, last?);
-        let mut sum = 0;
-        for name in names {
-            sum += last.get(name)?.saturating_sub(first.get(name)?).max(0) as u64;
-        }
-        Some(sum)
-    };
-    Cpu {
-        client_user_ns: 0,
-        client_system_ns: 0,
-        assay_ns: difference(&["assay_cpu_ns"]).unwrap_or(0),
-        server_ns: difference(&["server_cpu_user_ns", "server_cpu_system_ns"]),
-        host_ns: difference(&[
-            "cpu_user_ns",
-            "cpu_nice_ns",
-            "cpu_system_ns",
-            "cpu_irq_ns",
-            "cpu_softirq_ns",
-        ])
-        .unwrap_or(0),
     }
 }

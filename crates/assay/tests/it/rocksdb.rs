@@ -201,6 +201,19 @@ fn the_insert_benchmark_runs_on_a_library_and_is_checked() {
 }
 
 #[test]
+fn clients_share_a_table_on_each_library_and_it_is_checked() {
+    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+        return;
+    };
+    let more = "tables = \"shared\"\nsteps = [\"l.i0\", \"l.x\", \"l.i1\", \"qr100\", \"qp100\"]";
+    let plan =
+        "clients = [2]\n".to_owned() + &workload(4_000, 2_000, "1s", more) + &builds(&libraries);
+    let place = Place::new();
+    let ended = place.run(&plan, &[]).expect_code(0);
+    Shown::read(&place, &ended.run_directory()).assert_all_valid();
+}
+
+#[test]
 fn the_load_has_options_of_its_own_and_the_database_is_opened_anew_after_it() {
     let Some(libraries) = rocksdb_or_test_is_skipped() else {
         return;

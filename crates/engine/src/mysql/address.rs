@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use fs_err as fs;
 
+use super::option_file::{self, Line};
 use crate::net::address::{Address, Host, Parts, Scheme, SslMode};
 use crate::{Error, SetupError};
 
@@ -82,35 +83,27 @@ impl OptionFile {
             return;
         }
         let text = fs::read_to_string(path).unwrap_or_default();
-        let mut is_ours = false;
-        for line in text.lines().map(str::trim) {
-            if let Some(directory) = line.strip_prefix("!includedir") {
-                let Ok(entries) = fs::read_dir(directory.trim()) else {
-                    continue;
-                };
-                let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-                files.retain(|file| file.extension().is_some_and(|it| it == "cnf"));
-                files.sort();
-                files.iter().for_each(|file| self.read(file, depth + 1));
-            } else if let Some(file) = line.strip_prefix("!include") {
-                self.read(Path::new(file.trim()), depth + 1);
-            } else if let Some(group) = line.strip_prefix('[') {
-                is_ours = GROUPS.contains(&group.trim_end_matches(']'));
-            } else if is_ours && !line.starts_with(['#', ';']) {
-                let (name, value) = line.split_once('=').unwrap_or((line, ""));
-                let name = name.trim().replace('_', "-");
-                self.options
-                    .push((name, unquoted(value.trim()).to_string()));
+        for line in option_file::lines(&text) {
+            match line {
+                Line::IncludeDirectory(directory) => {
+                    let Ok(entries) = fs::read_dir(directory) else {
+                        continue;
+                    };
+                    let mut files: Vec<PathBuf> =
+                        entries.flatten().map(|entry| entry.path()).collect();
+                    files.retain(|file| file.extension().is_some_and(|it| it == "cnf"));
+                    files.sort();
+                    files.iter().for_each(|file| self.read(file, depth + 1));
+                }
+                Line::Include(file) => self.read(Path::new(file), depth + 1),
+                Line::Option { group, name, value } if GROUPS.contains(&group) => {
+                    let name = name.replace('_', "-");
+                    self.options.push((name, value.unwrap_or_default()));
+                }
+                Line::Option { .. } => {}
             }
         }
     }
-}
-
-fn unquoted(value: &str) -> &str {
-    ['"', '\'']
-        .iter()
-        .find_map(|&quote| value.strip_prefix(quote)?.strip_suffix(quote))
-        .unwrap_or(value)
 }
 
 /// Parses a URL; what it leaves out comes from the environment, the option files (`~/.my.cnf` the last) and the usual

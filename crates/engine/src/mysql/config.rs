@@ -4,6 +4,8 @@ use std::path::Path;
 
 use super::dialect::StorageEngine;
 use super::installation::{Installation, ROCKSDB_PLUGIN};
+use super::notation::plain;
+use super::option_file;
 use crate::SetupError;
 
 /// What assay decides, whatever the plan says: where the server listens and logs, where its files are, and as whom it
@@ -87,10 +89,11 @@ pub(super) struct Parts<'a> {
 /// # Errors
 /// [`SetupError::Config`] for an option whose name can't be one, or a storage engine that the build does not have.
 pub(super) fn compose(parts: &Parts<'_>) -> Result<ConfigText, SetupError> {
-    let given: Vec<(String, Option<&str>)> = parts
+    let given: Vec<(String, Option<String>)> = parts
         .files
         .iter()
-        .flat_map(|file| server_options(file))
+        .flat_map(|file| option_file::of_server(file))
+        .map(|(name, value)| (plain(name), value))
         .collect();
     let places = places(parts);
     let mut text = format!("# Where this build and its files are.\n[mysqld]\n{places}");
@@ -131,7 +134,7 @@ pub(super) fn compose(parts: &Parts<'_>) -> Result<ConfigText, SetupError> {
         .iter()
         .filter(|(name, _)| INITIAL.contains(&name.as_str()))
         .map(|(name, value)| match value {
-            Some(value) => format!("{name}={value}\n"),
+            Some(value) => format!("{name}={}\n", quoted(value)),
             None => format!("{name}\n"),
         })
         .chain(
@@ -245,13 +248,13 @@ fn is_storage_engine(plain: &str) -> bool {
 /// The file of MyRocks, where the config asks for that and does not load it itself.
 fn rocksdb_plugin(
     parts: &Parts<'_>,
-    given: &[(String, Option<&str>)],
+    given: &[(String, Option<String>)],
     set: &[(String, String)],
 ) -> Result<Option<&'static str>, SetupError> {
     let of_files = given
         .iter()
         .filter(|(name, _)| is_storage_engine(name))
-        .filter_map(|(_, value)| *value);
+        .filter_map(|(_, value)| value.as_deref());
     let of_set = set
         .iter()
         .filter(|(name, _)| is_storage_engine(name))
@@ -262,7 +265,7 @@ fn rocksdb_plugin(
     };
     let is_loaded = given
         .iter()
-        .any(|(name, value)| is_loaded(name, value.unwrap_or("")))
+        .any(|(name, value)| is_loaded(name, value.as_deref().unwrap_or("")))
         || set.iter().any(|(name, line)| is_loaded(name, line));
     if asked != Some(StorageEngine::RocksDb) || is_loaded {
         return Ok(None);
@@ -285,35 +288,6 @@ fn rocksdb_plugin(
         help: "use a build that has it (Debian: `apt-get install mariadb-plugin-rocksdb`), or set `plugin_load_add` and `plugin_dir`"
             .into(),
     })
-}
-
-/// An option's name as it is compared: words may be joined by `-` or `_`.
-fn plain(name: &str) -> String {
-    let name = name.trim().to_ascii_lowercase().replace('-', "_");
-    name.strip_prefix("loose_")
-        .map_or_else(|| name.clone(), str::to_string)
-}
-
-/// The options that a file gives to a server, in their order. Lines before the first group are a server's.
-fn server_options(file: &str) -> Vec<(String, Option<&str>)> {
-    let mut is_servers = true;
-    let mut options = Vec::new();
-    for line in file.lines().map(str::trim) {
-        if let Some(group) = line.strip_prefix('[') {
-            let group = group.split(']').next().unwrap_or_default();
-            is_servers = ["mysqld", "server", "mariadb"]
-                .iter()
-                .any(|known| group.starts_with(known))
-                && group != "mysqld_safe";
-        } else if is_servers && !line.is_empty() && !line.starts_with(['#', ';', '!']) {
-            let (name, value) = match line.split_once('=') {
-                Some((name, value)) => (name, Some(value.trim())),
-                None => (line, None),
-            };
-            options.push((plain(name), value));
-        }
-    }
-    options
 }
 
 /// A value as option files have it: `#` begins a comment, and `\` an escape.

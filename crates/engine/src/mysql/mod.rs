@@ -11,8 +11,10 @@ mod dialect;
 mod failure;
 mod inspect;
 mod installation;
+mod notation;
 mod observer;
 mod obstacles;
+mod option_file;
 mod packet;
 mod server;
 mod session;
@@ -25,6 +27,7 @@ pub use crate::net::address::{Address, Host, SslMode};
 pub use address::parse_url;
 pub use dialect::{MysqlDialect, StorageEngine};
 pub use installation::{Flavor, Installation, Version, locate};
+pub use notation::MysqlNotation;
 pub use session::MysqlSession;
 
 use crate::{
@@ -201,11 +204,8 @@ impl Engine for Mysql {
         let rows = self.connect()?.query("show global variables")?;
         let setting = |row: Vec<Option<String>>| {
             let mut values = row.into_iter();
-            Some(Setting {
-                name: values.next()??,
-                value: values.next()?.unwrap_or_default(),
-                source: None,
-            })
+            let name = values.next()??;
+            Some(Setting::new(name, values.next()?.unwrap_or_default()))
         };
         let mut settings: Vec<Setting> = rows.into_iter().filter_map(setting).collect();
         settings.sort_by(|a, b| a.name.cmp(&b.name));

@@ -128,6 +128,15 @@ impl Session for NullSession {
     }
 }
 
+/// The notation of an engine without settings.
+pub struct NullNotation;
+
+impl crate::notation::Notation for NullNotation {
+    fn canonical(&self, _: &str, value: &str) -> String {
+        value.trim().to_owned()
+    }
+}
+
 /// Statements that are the number of rows to answer with.
 #[derive(Debug)]
 pub struct NullDialect;

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
+use super::notation::{PostgresNotation, is_name_char};
 use crate::SetupError;
+use crate::notation::Notation as _;
 
 /// What assay decides, whatever the plan says: where the server listens and logs, and where its files are. A
 /// distribution's file names those of the system's own cluster, which must not be touched.
@@ -79,7 +81,8 @@ pub(super) fn compose(parts: &Parts<'_>) -> Result<ConfigText, SetupError> {
         if !file.ends_with('\n') {
             text.push('\n');
         }
-        overridden.extend(file.lines().filter_map(name_in_line));
+        let options = PostgresNotation.options(file).into_iter();
+        overridden.extend(options.map(|(name, _)| name.to_ascii_lowercase()));
     }
     if !parts.set.is_empty() {
         text.push_str(&format!("\n{SET_HEADER}\n"));
@@ -129,19 +132,6 @@ pub(super) fn compose(parts: &Parts<'_>) -> Result<ConfigText, SetupError> {
         .map(|name| format!("option `{name}` of the config is not used: assay decides where its servers listen and log, and where their files are"))
         .collect();
     Ok(ConfigText { text, notes })
-}
-
-/// The option that a line of a configuration file sets, in lower case.
-fn name_in_line(line: &str) -> Option<String> {
-    let line = line.trim_start();
-    let end = line
-        .find(|char: char| !is_name_char(char))
-        .unwrap_or(line.len());
-    (end > 0).then(|| line[..end].to_ascii_lowercase())
-}
-
-fn is_name_char(char: char) -> bool {
-    char.is_ascii_alphanumeric() || char == '_' || char == '.'
 }
 
 fn is_name(name: &str) -> bool {

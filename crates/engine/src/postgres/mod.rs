@@ -11,6 +11,7 @@ mod dialect;
 mod failure;
 mod inspect;
 mod installation;
+mod notation;
 mod observer;
 mod obstacles;
 mod server;
@@ -24,6 +25,7 @@ pub use crate::net::address::{Address, Host, SslMode};
 pub use address::parse_url;
 pub use dialect::PostgresDialect;
 pub use installation::{Installation, OLDEST_MAJOR, Version, locate};
+pub use notation::PostgresNotation;
 pub use session::PostgresSession;
 
 use crate::{
@@ -183,10 +185,11 @@ impl Engine for Postgres {
         let rows = self.connect()?.query(sql)?;
         let setting = |row: Vec<Option<String>>| {
             let mut values = row.into_iter();
+            let name = values.next()??;
+            let value = values.next()?.unwrap_or_default();
             Some(Setting {
-                name: values.next()??,
-                value: values.next()?.unwrap_or_default(),
                 source: values.next()?,
+                ..Setting::new(name, value)
             })
         };
         Ok(rows.into_iter().filter_map(setting).collect())

@@ -7,6 +7,7 @@
 mod failure;
 mod ffi;
 mod library;
+mod notation;
 mod observer;
 mod options;
 mod settle;
@@ -20,6 +21,7 @@ use std::sync::atomic::AtomicBool;
 
 pub use ffi::RocksSession;
 pub use library::{Library, LibraryCapabilities, Product};
+pub use notation::RocksdbNotation;
 pub use semver::Version;
 pub(crate) use statistics::add_stall_totals;
 pub use trial::try_config;
@@ -289,9 +291,8 @@ impl Engine for RocksDb {
                     .iter()
                     .any(|entry| entry.is_table == is_table && entry.name == *name);
                 settings.push(Setting {
-                    name: format!("[{}] {name}", section.name),
-                    value: value.clone(),
                     source: Some(if is_set { "config" } else { "default" }.into()),
+                    ..Setting::new(format!("[{}] {name}", section.name), value)
                 });
             }
         }
@@ -304,23 +305,18 @@ impl Engine for RocksDb {
                 _ => continue,
             };
             settings.push(Setting {
-                name: format!("[{section}] {}", entry.name),
-                value: entry.value.clone(),
                 source: Some("config".into()),
+                ..Setting::new(format!("[{section}] {}", entry.name), &entry.value)
             });
         }
         if let Some(capacity) = capacity {
-            settings.push(Setting {
-                name: "block_cache_capacity_bytes".into(),
-                value: capacity.to_string(),
-                source: None,
-            });
+            let capacity = capacity.to_string();
+            settings.push(Setting::new("block_cache_capacity_bytes", capacity));
         }
         // No option of the library's: how assay's own connections use it.
         settings.push(Setting {
-            name: PERF_LEVEL.into(),
-            value: "disable".into(),
             source: Some("assay".into()),
+            ..Setting::new(PERF_LEVEL, "disable")
         });
         settings.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(settings)

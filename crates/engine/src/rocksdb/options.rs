@@ -8,7 +8,7 @@ use fs_err as fs;
 use semver::Version;
 
 /// What tables' options stand under where they are given as text.
-const TABLE: &str = "block_based_table_factory";
+pub(super) const TABLE: &str = "block_based_table_factory";
 /// What their section is called in a file.
 const TABLE_SECTION: &str = "TableOptions/BlockBasedTable";
 /// Options of tables that no version writes into its file.

@@ -5,6 +5,7 @@
 //! the one here polls at most every half millisecond and counts its waits.
 
 mod dialect;
+mod notation;
 mod observer;
 mod session;
 
@@ -15,6 +16,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ffi};
 
 pub use dialect::SqliteDialect;
+pub use notation::SqliteNotation;
 pub use session::SqliteSession;
 
 use crate::guard::Deadline;
@@ -224,9 +226,8 @@ impl Engine for Sqlite {
                 let value = pragma(&connection, name)?;
                 let set = self.pragmas.iter().any(|(pragma, _)| pragma == name);
                 Some(Setting {
-                    name: name.into(),
-                    value,
                     source: Some(if set { "config" } else { "default" }.into()),
+                    ..Setting::new(name, value)
                 })
             })
             .collect();
@@ -235,9 +236,8 @@ impl Engine for Sqlite {
             .and_then(|mut statement| statement.query_map([], |row| row.get(0))?.collect())
             .map_err(|error| session::error(&error))?;
         settings.push(Setting {
-            name: "compile_options".into(),
-            value: options.join(" "),
             source: Some("build".into()),
+            ..Setting::new("compile_options", options.join(" "))
         });
         settings.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(settings)

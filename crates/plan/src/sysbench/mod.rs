@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use words::named;
 
-use crate::diagnostic::{Diagnostic, Place};
+use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::kinds::{Choice, Flag, Optional, bad_name};
 use crate::quantity::Quantity;
 use crate::reader::{Context, Fault, Field, Kind, Section, text_of, wrong_type};
@@ -220,16 +220,16 @@ impl Reader for SysbenchReader {
 
 fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<Sysbench> {
     let section = &mut Section::of(cx, PATH, node)?;
-    let tables = cx.field(section, "tables", &Quantity::count(TABLES), 1);
-    let rows = cx.field(section, "rows", &Quantity::count(ROWS), 100_000);
+    let tables = cx.value(section, "tables", &Quantity::count(TABLES), 1);
+    let rows = cx.value(section, "rows", &Quantity::count(ROWS), 100_000);
     let load_connections = Quantity::count(LOAD_CONNECTIONS);
-    let load_connections = cx.field(section, "load-connections", &load_connections, 4);
-    let load_batch = cx.field(section, "load-batch", &Quantity::count(LOAD_BATCH), 1_000);
+    let load_connections = cx.value(section, "load-connections", &load_connections, 4);
+    let load_batch = cx.value(section, "load-batch", &Quantity::count(LOAD_BATCH), 1_000);
     let secondary_index = cx.field(section, "secondary-index", &Flag, true);
-    let primary_key = cx.field(section, "primary-key", &Flag, true);
+    let primary_key = cx.value(section, "primary-key", &Flag, true);
     let distribution = &DistributionKind;
     let distribution = cx.field(section, "distribution", distribution, Distribution::Uniform);
-    let prepared = cx.field(section, "prepared", &Flag, true);
+    let prepared = cx.value(section, "prepared", &Flag, true);
     let warmup = Quantity::time(Duration::ZERO..=TIME_MOST);
     let warmup = cx.field(section, "warmup", &warmup, Duration::from_secs(5));
     let time = Quantity::time(step::TIME_LEAST..=TIME_MOST);
@@ -240,10 +240,10 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<S
     let order = cx.field(section, "order", &Choice(OrderOf::NAMED), OrderOf::Short);
 
     let setting = Setting {
-        rows: rows.value,
-        tables: tables.value,
+        rows,
+        tables,
         clients: clients_most.unwrap_or(1),
-        prepared: prepared.value,
+        prepared,
     };
     let (own, places) = own_tests(cx, section, &setting);
     let known = Known {
@@ -292,18 +292,12 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<S
     }
     Some(Sysbench {
         steps,
-        tables: tables.value,
-        rows: rows.value,
-        load_connections: load_connections.value,
-        load_batch: load_batch.value,
+        tables,
+        rows,
+        load_connections,
+        load_batch,
         secondary_index: secondary_index.value,
-        primary_key: primary_key.value,
-        distribution: defaults.distribution.value,
-        prepared: prepared.value,
-        warmup: defaults.warmup.value,
-        read_time: defaults.read_time.value,
-        write_time: defaults.write_time.value,
-        rate: defaults.rate.value,
+        primary_key,
         terms,
     })
 }
@@ -388,9 +382,11 @@ fn step(
     let here = place.or(name_place);
     let setting = &defaults.setting;
     // What is wrong with the test itself was said.
-    let (understood, wrong) = test.quietly_with(cx, &values, setting);
-    let wrong = wrong.filter(|_| test.trusted);
-    cx.diagnostics.extend(wrong.map(|wrong| Diagnostic {
+    let mut said = Context::new("");
+    let understood = test.with(&mut said, &values, setting);
+    let wrong = said.diagnostics.into_iter();
+    let mut wrong = wrong.filter(|it| test.trusted && it.severity == Severity::Error);
+    cx.diagnostics.extend(wrong.next().map(|wrong| Diagnostic {
         place: here,
         help: vec![format!("this is step {}", code(&name.name))],
         ..wrong
@@ -550,50 +546,13 @@ fn check_order(
     known: &Known,
     secondary_index: &Field<bool>,
 ) {
+    // Otherwise they are there already, in a server that assay does not start, and so are their indexes.
+    if !step::check_load(cx, names, Sort::Load, "tables") {
+        return;
+    }
+    step::check_once(cx, names, Sort::Load, "the tables are loaded");
+    step::check_once(cx, names, Sort::Index, "the indexes are made");
     let steps = &names.value;
-    let order =
-        |place: Place, message: String| Diagnostic::error("plan::step-order", place, message);
-    let load = steps.iter().find(|(step, _)| step.sort == Sort::Load);
-    match load {
-        // They are there already, in a server that assay does not start, and so are their indexes.
-        None => return,
-        Some((load, load_place)) if steps[0].0 != *load => {
-            let (first, place) = &steps[0];
-            cx.report(
-                order(
-                    *place,
-                    format!(
-                        "step {} comes before the tables are loaded",
-                        code(&first.name)
-                    ),
-                )
-                .label("there are no tables yet")
-                .also(*load_place, "makes the tables")
-                .help(format!("begin with {}", code(&load.name))),
-            );
-        }
-        Some(_) => {}
-    }
-    for (sort, done) in [
-        (Sort::Load, "the tables are loaded"),
-        (Sort::Index, "the indexes are made"),
-    ] {
-        let mut those = steps.iter().filter(|(step, _)| step.sort == sort);
-        let Some((_, first)) = those.next() else {
-            continue;
-        };
-        for (step, place) in those {
-            cx.report(
-                order(
-                    *place,
-                    format!("step {} comes when {done} already", code(&step.name)),
-                )
-                .label("can only be done once")
-                .also(*first, "done here")
-                .help("take it out"),
-            );
-        }
-    }
     let index = steps.iter().position(|(step, _)| step.sort == Sort::Index);
     if let Some(at) = index
         && secondary_index.trusted

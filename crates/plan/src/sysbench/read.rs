@@ -9,7 +9,7 @@ use super::placeholder::{Part, parts};
 use super::test::{
     Block, Draw, Effect, Group, Piece, RightRows, Slot, TableChoice, Test, TestStatement,
 };
-use crate::diagnostic::{Diagnostic, Place, Severity};
+use crate::diagnostic::{Diagnostic, Place};
 use crate::kinds::{Choice, Flag, Optional};
 use crate::reader::{Context, Fault, Kind, Section, table_of, tables_of, text_of, wrong_type};
 use crate::tree::{Entry, Node, Value};
@@ -84,8 +84,6 @@ pub(crate) struct TestText {
     place: Place,
     /// All but the arguments.
     node: Node,
-    /// Its text, where it is not a part of the plan's.
-    pub(crate) source: Option<&'static str>,
 }
 
 /// A test, and what else its text says.
@@ -143,7 +141,6 @@ impl TestText {
                 value: Value::Table(table),
                 place: node_place,
             },
-            source: None,
         })
     }
 
@@ -151,30 +148,6 @@ impl TestText {
     pub(crate) fn read(&mut self, cx: &mut Context<'_>, setting: &Setting) {
         let values: Vec<i64> = self.arguments.iter().map(|it| it.value).collect();
         self.trusted &= self.with(cx, &values, setting).is_some();
-    }
-
-    /// Reads it with arguments, and returns the first error instead of reporting it.
-    pub(crate) fn quietly_with(
-        &self,
-        cx: &mut Context<'_>,
-        values: &[i64],
-        setting: &Setting,
-    ) -> (Option<Understood>, Option<Diagnostic>) {
-        let mut said;
-        let understood = if let Some(text) = self.source {
-            let mut cx = Context::new(text);
-            let understood = self.with(&mut cx, values, setting);
-            said = cx.diagnostics;
-            understood
-        } else {
-            let (diagnostics, resolved) = (cx.diagnostics.len(), cx.resolved.len());
-            let understood = self.with(cx, values, setting);
-            said = cx.diagnostics.split_off(diagnostics);
-            cx.resolved.truncate(resolved);
-            understood
-        };
-        said.retain(|it| it.severity == Severity::Error);
-        (understood, said.into_iter().next())
     }
 
     /// Reads it with arguments in the order of its own; `None` where it can't be.

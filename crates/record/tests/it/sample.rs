@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use record::{
-    Assay, Build, Cell, CellDir, CellRef, Check, Connection, ConnectionState, Counter, Cpu, FORMAT,
-    FactDifference, Failure, FileHash, FsyncLatency, HeldUp, Host, HostColumn, Interval,
-    Invocation, Limit, Ops, Plan, PlanFile, ResolvedValue, Role, Run, RunDir, ServerHost, Setting,
-    Settle, Status, Step, StepKind, StorageSize, Target, Warning, WorkloadSteps, latency_histogram,
+    Assay, Build, Cell, CellDir, CellRef, Check, Connection, ConnectionState, Counter, Cpu,
+    Declared, FORMAT, FactDifference, Failure, FileHash, FsyncLatency, HeldUp, Host, HostColumn,
+    Interval, Invocation, Limit, NotHad, Ops, OptionStatus, Plan, PlanFile, ResolvedValue, Role,
+    Run, RunDir, ServerHost, Setting, SettingRole, Settle, Status, Step, StepKind, StorageSize,
+    Target, Warning, WorkloadSteps, latency_histogram,
 };
 
 pub const HOST_COLUMNS: [HostColumn<'static>; 2] = [
@@ -89,7 +90,15 @@ pub fn run() -> Run {
             build: "bundled".into(),
             config: "base".into(),
             engine: "sqlite".into(),
-            declared: vec![("synchronous".into(), "normal".into())],
+            set: vec![("synchronous".into(), "normal".into())],
+            declared: vec![Declared {
+                name: "synchronous".into(),
+                value: "normal".into(),
+                key: "synchronous".into(),
+                canonical: "1".into(),
+                optional: true,
+                role: Some(SettingRole::Durability),
+            }],
             files: vec!["base.conf".into()],
         }],
         base: "bundled.base".into(),
@@ -152,8 +161,18 @@ pub fn cell() -> Cell {
         }],
         settings: vec![Setting {
             name: "page_size".into(),
-            value: "4096".into(),
+            value: "4K".into(),
             source: Some("default".into()),
+            key: Some("block_size".into()),
+            canonical: Some("4096".into()),
+            volatile: true,
+            role: Some(SettingRole::CacheSize),
+        }],
+        not_had: vec![NotHad {
+            name: "synchronous".into(),
+            declared: "normal".into(),
+            effective: Some("2".into()),
+            status: OptionStatus::Changed,
         }],
         steps: vec!["l.i1".into()],
     }

@@ -5,7 +5,7 @@ use record::Status;
 
 use super::Comparison;
 use super::board::mean;
-use crate::export::{Column, Form, Holds, Sheet, Value};
+use crate::export::{ColumnType, Form, Sheet, Value, column};
 use crate::metrics::unit;
 
 /// One line per comparison. Units of base and target are in the column `unit`; ratios have none; what is not applicable is
@@ -41,7 +41,7 @@ pub fn compared_csv(comparison: &Comparison<'_>) -> String {
         "target_values",
         "reasons",
     ];
-    let columns = head.map(|name| Column::new(name, Holds::Text));
+    let columns = head.map(|name| column(name, ColumnType::Text));
     let written = || {
         let mut sheet = Sheet::new(Form::Csv, &columns, &[], Vec::new())?;
         for row in &compared.rows {

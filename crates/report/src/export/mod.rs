@@ -6,14 +6,14 @@
 
 mod benchmarks;
 mod histogram_log;
-mod parquet;
 mod seconds;
 mod sheet;
 mod steps;
 
 pub use benchmarks::{Benchmarks, benchmarks};
 pub use histogram_log::HistogramLog;
+pub(crate) use record::ColumnType;
 pub use seconds::SecondTable;
 pub use sheet::{About, ExportedRun, Form};
-pub(crate) use sheet::{Column, Holds, Sheet, Value};
+pub(crate) use sheet::{Sheet, Value, column};
 pub use steps::{csv, step_table};

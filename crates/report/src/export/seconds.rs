@@ -4,20 +4,22 @@ use std::io::{self, Write};
 
 use analysis::Row;
 
-use super::sheet::{About, Column, Form, Holds, Sheet, Value};
+use record::{ColumnSpec, ColumnType};
+
+use super::sheet::{About, Form, Sheet, Value, column};
 use super::steps::{WHICH, WORTH, which, worth};
 
 /// The columns of a second: names with their units, and what they hold.
-const OF_SECOND: [(&str, Holds); 9] = [
-    ("op", Holds::Text),
-    ("second", Holds::Integer),
-    ("length_s", Holds::Number),
-    ("unix_s", Holds::Number),
-    ("ok_count", Holds::Integer),
-    ("failed_count", Holds::Integer),
-    ("row_count", Holds::Integer),
-    ("service_us_max", Holds::Number),
-    ("response_us_max", Holds::Number),
+const OF_SECOND: [(&str, ColumnType); 9] = [
+    ("op", ColumnType::Text),
+    ("second", ColumnType::Integer),
+    ("length_s", ColumnType::Number),
+    ("unix_s", ColumnType::Number),
+    ("ok_count", ColumnType::Integer),
+    ("failed_count", ColumnType::Integer),
+    ("row_count", ColumnType::Integer),
+    ("service_us_max", ColumnType::Number),
+    ("response_us_max", ColumnType::Number),
 ];
 
 /// A table of seconds that is being written, step by step.
@@ -32,13 +34,13 @@ impl<'a, W: Write + Send> SecondTable<'a, W> {
     /// # Errors
     /// The sink can't be written.
     pub fn new(form: Form, about: About<'a>, sink: W) -> io::Result<Self> {
-        let run = [("run", Holds::Integer), ("run_name", Holds::Text)];
-        let columns: Vec<Column> = run
+        let run = [("run", ColumnType::Integer), ("run_name", ColumnType::Text)];
+        let columns: Vec<ColumnSpec> = run
             .into_iter()
             .chain(WHICH)
             .chain(WORTH)
             .chain(OF_SECOND)
-            .map(|(name, holds)| Column::new(name, holds))
+            .map(|(name, holds)| column(name, holds))
             .collect();
         let sheet = Sheet::new(form, &columns, &about.notes("seconds"), sink)?;
         Ok(Self { sheet, about })

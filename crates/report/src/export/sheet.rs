@@ -3,9 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use record::Run;
-
-use super::parquet::ParquetSheet;
+use record::{ColumnSpec, ColumnType, Run, TableWriter};
 
 /// What a table is written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,32 +67,6 @@ impl About<'_> {
     }
 }
 
-/// What a column holds. Each value of any column may be absent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Holds {
-    Text,
-    Integer,
-    Number,
-    Boolean,
-}
-
-/// A column.
-#[derive(Clone, Debug)]
-pub(crate) struct Column {
-    /// Its name, with its unit.
-    pub name: String,
-    pub holds: Holds,
-}
-
-impl Column {
-    pub(crate) fn new(name: impl Into<String>, holds: Holds) -> Self {
-        Self {
-            name: name.into(),
-            holds,
-        }
-    }
-}
-
 /// One value of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
@@ -123,6 +95,18 @@ impl Value {
             .map_or(Self::Absent, Self::Number)
     }
 
+    fn recorded(&self) -> record::Value<'_> {
+        match self {
+            Self::Text(text) => record::Value::Text(text),
+            Self::Integer(value) => {
+                record::Value::Integer(i64::try_from(*value).unwrap_or(i64::MAX))
+            }
+            Self::Number(value) => record::Value::Number(*value),
+            Self::Boolean(value) => record::Value::Boolean(*value),
+            Self::Absent => record::Value::Absent,
+        }
+    }
+
     /// Every digit that a number has: rounding is for people.
     fn written(&self) -> Cow<'_, str> {
         match self {
@@ -135,17 +119,22 @@ impl Value {
     }
 }
 
-/// A table that is being written.
-pub(crate) enum Sheet<W: Write + Send> {
-    Csv(Box<csv::Writer<W>>),
-    Parquet(Box<ParquetSheet<W>>),
+/// A column, of which each value may be absent.
+pub(crate) fn column(name: impl Into<String>, holds: ColumnType) -> ColumnSpec {
+    ColumnSpec::optional(name, holds)
 }
 
-impl<W: Write + Send> Sheet<W> {
+/// A table that is being written.
+pub(crate) enum Sheet<W: Write> {
+    Csv(Box<csv::Writer<W>>),
+    Parquet(Box<TableWriter<W>>),
+}
+
+impl<W: Write> Sheet<W> {
     /// Begins a table with these columns; a text has no place for the notes.
     pub(crate) fn new(
         form: Form,
-        columns: &[Column],
+        columns: &[ColumnSpec],
         notes: &[(String, String)],
         sink: W,
     ) -> io::Result<Self> {
@@ -158,7 +147,7 @@ impl<W: Write + Send> Sheet<W> {
                 Ok(Self::Csv(Box::new(writer)))
             }
             Form::Parquet => {
-                let sheet = ParquetSheet::new(columns, notes, sink)?;
+                let sheet = TableWriter::new(sink, columns, notes)?;
                 Ok(Self::Parquet(Box::new(sheet)))
             }
         }
@@ -174,7 +163,7 @@ impl<W: Write + Send> Sheet<W> {
                 }
                 writer.write_record(None::<&str>).map_err(csv_error)
             }
-            Self::Parquet(sheet) => sheet.push(line),
+            Self::Parquet(sheet) => sheet.push(line.iter().map(Value::recorded)),
         }
     }
 
@@ -224,8 +213,8 @@ mod tests {
             }
         }
         for form in [Form::Csv, Form::Parquet] {
-            let column = [Column::new("a", Holds::Integer)];
-            let written = Sheet::new(form, &column, &[], Gone).and_then(|mut sheet| {
+            let columns = [column("a", ColumnType::Integer)];
+            let written = Sheet::new(form, &columns, &[], Gone).and_then(|mut sheet| {
                 for value in 0..1_000_000 {
                     sheet.push(&[Value::Integer(value)])?;
                 }

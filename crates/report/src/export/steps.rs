@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use analysis::{Figures, OpFigures, Percentiles, Row};
-use record::{Status, StepKind};
+use record::{ColumnSpec, ColumnType, Status, StepKind};
 use words::{METRICS, Metric};
 
-use super::sheet::{About, Column, Form, Holds, Sheet, Value};
+use super::sheet::{About, Form, Sheet, Value, column};
 
 /// The table as CSV, as `assay show` prints it: without the runs' names.
 pub fn csv(figures: &Figures) -> String {
@@ -49,18 +49,18 @@ pub fn step_table<'a, W: Write + Send>(
 }
 
 /// The columns that say which step of which cell a line is about.
-pub(super) const WHICH: [(&str, Holds); 11] = [
-    ("target", Holds::Text),
-    ("build", Holds::Text),
-    ("config", Holds::Text),
-    ("engine", Holds::Text),
-    ("engine_version", Holds::Text),
-    ("workload", Holds::Text),
-    ("variant", Holds::Text),
-    ("clients", Holds::Integer),
-    ("repeat", Holds::Integer),
-    ("step", Holds::Text),
-    ("kind", Holds::Text),
+pub(super) const WHICH: [(&str, ColumnType); 11] = [
+    ("target", ColumnType::Text),
+    ("build", ColumnType::Text),
+    ("config", ColumnType::Text),
+    ("engine", ColumnType::Text),
+    ("engine_version", ColumnType::Text),
+    ("workload", ColumnType::Text),
+    ("variant", ColumnType::Text),
+    ("clients", ColumnType::Integer),
+    ("repeat", ColumnType::Integer),
+    ("step", ColumnType::Text),
+    ("kind", ColumnType::Text),
 ];
 
 /// What stands in them.
@@ -81,11 +81,11 @@ pub(super) fn which(row: &Row) -> [Value; 11] {
 }
 
 /// The columns that say what a step's figures are worth.
-pub(super) const WORTH: [(&str, Holds); 4] = [
-    ("reported", Holds::Boolean),
-    ("status", Holds::Text),
-    ("valid", Holds::Boolean),
-    ("reasons", Holds::Text),
+pub(super) const WORTH: [(&str, ColumnType); 4] = [
+    ("reported", ColumnType::Boolean),
+    ("status", ColumnType::Text),
+    ("valid", ColumnType::Boolean),
+    ("reasons", ColumnType::Text),
 ];
 
 /// What stands in them.
@@ -149,11 +149,11 @@ impl<'a> Parts<'a> {
         }
     }
 
-    fn columns(&self, has_names: bool) -> Vec<Column> {
-        use Holds::{Boolean, Integer, Number, Text};
-        let mut columns = vec![Column::new("run", Integer)];
-        columns.extend(has_names.then(|| Column::new("run_name", Text)));
-        let named = |(name, holds)| Column::new(name, holds);
+    fn columns(&self, has_names: bool) -> Vec<ColumnSpec> {
+        use ColumnType::{Boolean, Integer, Number, Text};
+        let mut columns = vec![column("run", Integer)];
+        columns.extend(has_names.then(|| column("run_name", Text)));
+        let named = |(name, holds)| column(name, holds);
         columns.extend(WHICH.map(named));
         let about = [
             ("main_op", Text),
@@ -176,17 +176,17 @@ impl<'a> Parts<'a> {
         let metrics = self.metrics.iter().map(|metric| metric.column.to_owned());
         let stalls = self.stalls.iter();
         let stalls = stalls.map(|reason| format!("write_stall_{reason}_count"));
-        columns.extend(metrics.chain(stalls).map(|name| Column::new(name, Number)));
+        columns.extend(metrics.chain(stalls).map(|name| column(name, Number)));
         for kind in &self.kinds {
             for count in ["offered", "skipped", "ok", "failed", "retried", "row"] {
-                columns.push(Column::new(format!("{kind}_{count}_count"), Integer));
+                columns.push(column(format!("{kind}_{count}_count"), Integer));
             }
             for rate in ["per_s", "rows_per_s"] {
-                columns.push(Column::new(format!("{kind}_{rate}"), Number));
+                columns.push(column(format!("{kind}_{rate}"), Number));
             }
             for time in ["service", "response"] {
                 for name in PERCENTILES {
-                    columns.push(Column::new(format!("{kind}_{time}_us_{name}"), Number));
+                    columns.push(column(format!("{kind}_{time}_us_{name}"), Number));
                 }
             }
         }

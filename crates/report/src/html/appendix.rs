@@ -132,14 +132,14 @@ fn builds(run: &Run) -> Markup {
                 } }
             }
         }
-        @if run.targets.iter().any(|target| !target.declared.is_empty()) {
+        @if run.targets.iter().any(|target| !target.set.is_empty()) {
             div.block { h4 { "Settings that the plan declares" } div.scroll tabindex="0" { table {
                 tbody {
                     @for target in &run.targets {
                         tr {
                             th scope="row" { (clean(&target.name)) }
                             td {
-                                @for (index, (name, value)) in target.declared.iter().enumerate() {
+                                @for (index, (name, value)) in target.set.iter().enumerate() {
                                     @if index > 0 { br; }
                                     code { (clean(name)) " = " (clean(value)) }
                                 }

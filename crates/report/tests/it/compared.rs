@@ -87,6 +87,7 @@ fn run() -> Run {
             build: build.into(),
             config: config.into(),
             engine: "postgres".into(),
+            set: Vec::new(),
             declared: Vec::new(),
             files: Vec::new(),
         }

@@ -292,6 +292,7 @@ fn run() -> Run {
                 build: name.split('.').next().unwrap().to_string(),
                 config: "leveled".to_string(),
                 engine: "rocksdb".to_string(),
+                set: Vec::new(),
                 declared: Vec::new(),
                 files: Vec::new(),
             })

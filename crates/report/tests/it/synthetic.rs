@@ -554,7 +554,8 @@ pub fn source(size: Size) -> Source {
                 build: build.to_string(),
                 config: config.to_string(),
                 engine: "postgres".to_string(),
-                declared: vec![("shared_buffers".to_string(), "4GB".to_string())],
+                set: vec![("shared_buffers".to_string(), "4GB".to_string())],
+                declared: Vec::new(),
                 files: Vec::new(),
             }
         })
@@ -628,9 +629,8 @@ pub fn source(size: Size) -> Source {
 
 fn cell(target: &Target, size: Size) -> CellRecord {
     let setting = |name: &str, value: &str| Setting {
-        name: name.to_string(),
-        value: value.to_string(),
         source: Some("configuration file".to_string()),
+        ..Setting::new(name, value)
     };
     let broken = target.name == "pg99.broken";
     CellRecord {

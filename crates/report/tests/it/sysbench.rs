@@ -125,6 +125,7 @@ fn run() -> Run {
         build: build.to_string(),
         config: "z11a".to_string(),
         engine: "mysql".to_string(),
+        set: Vec::new(),
         declared: Vec::new(),
         files: Vec::new(),
     };

@@ -1,6 +1,7 @@
 use analysis::{
-    Comparison, Difference, Fate, Ignored, Mark, OneSided, Settings, TargetSettings, Varying,
+    Comparison, Difference, Ignored, Mark, OneSided, Settings, TargetSettings, Varying,
 };
+use record::OptionStatus;
 use report::{TableStyle, csv, differences, html, tables, tables_brief, terminal_text};
 
 use crate::synthetic::{ALL_STEPS, SMALL, Size, figures, matrix_of, source};
@@ -133,11 +134,13 @@ fn settings() -> Settings {
         a,
         b,
         mark,
+        role: None,
     };
     let one_sided = |name: String, value: &str, mark| OneSided {
         name,
         value: value.to_string(),
         mark,
+        role: None,
     };
     let switches = |mrr: &str| text(&format!("index_merge=on,mrr={mrr},a=on,b=off,c=on"));
     let mut changed = vec![
@@ -166,14 +169,14 @@ fn settings() -> Settings {
         name: name.to_string(),
         declared: "99".to_string(),
         effective,
-        mark,
+        status: mark,
     };
     let of_target = |target: &str| TargetSettings {
         run: 0,
         target: target.to_string(),
         ignored: vec![
-            ignored(target, "purge_threads", text("32"), Fate::Changed),
-            ignored(target, "loose_x", None, Fate::Unknown),
+            ignored(target, "purge_threads", text("32"), OptionStatus::Changed),
+            ignored(target, "loose_x", None, OptionStatus::Unknown),
         ],
         varying: Vec::new(),
     };
@@ -249,6 +252,7 @@ fn of_what_was_not_measured_nothing_is_claimed() {
         a: text("4MB"),
         b: text("8MB"),
         mark: Mark::Unverified,
+        role: None,
     };
     let differs = told(Comparison {
         identical: false,

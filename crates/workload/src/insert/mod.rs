@@ -369,34 +369,15 @@ impl Insert {
 #[cfg(test)]
 mod tests {
     use std::any::Any;
-    use std::time::Duration;
-
-    use plan::{Checks, IndexSet, IndexStatements, Terms};
 
     use super::*;
+    use crate::tests::planned;
 
     /// Two clients with a table each.
     pub(super) fn plan() -> plan::Insert {
-        plan::Insert {
-            steps: Vec::new(),
-            initial_rows: 0,
-            write_rows: 0,
-            read_write_time: Duration::ZERO,
-            delete_per_insert: true,
-            index_statements: IndexStatements::Usual,
-            bulk_load: false,
-            tables: Tables::PerClient,
-            partitions: 0,
-            long_transaction: None,
-            indexes: IndexSet::Current,
-            data_length: (10, 20),
-            terms: Terms {
-                checks: Checks::Full,
-                error_limit: 0,
-                attempts: 1,
-                settle_at_least: Duration::ZERO,
-                settle_at_most: Duration::ZERO,
-            },
+        match planned("sqlite", "[workload.insert]") {
+            plan::Workload::Insert(insert) => insert,
+            other => panic!("{other:?}"),
         }
     }
 

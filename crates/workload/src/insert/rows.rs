@@ -179,115 +179,70 @@ pub(super) fn scale(bits: u32, bound: u32) -> u32 {
 mod tests {
     use std::collections::HashSet;
 
-    use engine::{Error, Interrupt, Outcome, Rows, Statement, Table};
-
     use super::*;
 
-    /// Notes what is pushed.
-    #[derive(Default)]
-    struct Notes {
-        values: Vec<i64>,
-        texts: Vec<String>,
-    }
-
-    impl Session for Notes {
-        fn prepare(&mut self, _: &str, _: &[ParamType]) -> Result<Statement, Error> {
-            unreachable!()
-        }
-        fn start(&mut self, _: Statement) {}
-        fn start_text(&mut self, _: &str) {
-            unreachable!()
-        }
-        fn int4(&mut self, value: i32) {
-            self.values.push(value.into());
-        }
-        fn int8(&mut self, value: i64) {
-            self.values.push(value);
-        }
-        fn timestamp(&mut self, unix_us: i64) {
-            self.values.push(unix_us);
-        }
-        fn text(&mut self, value: &str) {
-            self.texts.push(value.into());
-        }
-        fn execute(&mut self) -> Result<Outcome, Error> {
-            unreachable!()
-        }
-        fn query(&mut self, _: &str) -> Result<Rows, Error> {
-            unreachable!()
-        }
-        fn last_key(&mut self, _: &Table) -> Result<Option<i64>, Error> {
-            unreachable!()
-        }
-        fn interrupt(&self) -> Result<Interrupt, Error> {
-            unreachable!()
-        }
-    }
-
-    fn rows(source: &mut RowSource, indexes: impl IntoIterator<Item = u64>) -> Notes {
-        let mut notes = Notes::default();
-        for index in indexes {
-            source.push(index, &mut notes);
-        }
-        notes
+    fn rows(
+        (seed, table): (u64, u32),
+        indexes: impl IntoIterator<Item = u64>,
+    ) -> Vec<(Columns, String)> {
+        let mut source = RowSource::new(seed, table, 10, 20);
+        let mut row = |index| {
+            let (columns, data) = source.row(index);
+            (columns, data.to_owned())
+        };
+        indexes.into_iter().map(&mut row).collect()
     }
 
     #[test]
     fn a_row_is_the_same_whatever_came_before_it() {
-        let mut source = RowSource::new(42, 0, 10, 20);
-        let forward = rows(&mut source, 0..100);
-        let mut backward = rows(&mut RowSource::new(42, 0, 10, 20), (0..100).rev());
-        backward.texts.reverse();
-        assert_eq!(forward.texts, backward.texts);
-        let backward: Vec<i64> = backward.values.chunks(5).rev().flatten().copied().collect();
-        assert_eq!(forward.values, backward);
+        let mut backward = rows((42, 0), (0..100).rev());
+        backward.reverse();
+        assert_eq!(rows((42, 0), 0..100), backward);
     }
 
     #[test]
     fn the_mean_size_of_a_row_is_that_of_its_values() {
-        const ROWS: u64 = 50_000;
-        let notes = rows(&mut RowSource::new(1, 0, 10, 20), 0..ROWS);
-        // The key is the server's; the date is the first value pushed, and the integers follow.
-        let values = notes.values.len() as u64 / ROWS;
-        let texts: usize = notes.texts.iter().map(String::len).sum();
-        let mean = 8.0 + 8.0 + 4.0 * (values - 1) as f64 + texts as f64 / ROWS as f64;
+        let rows = rows((1, 0), 0..50_000);
+        let texts: usize = rows.iter().map(|(_, text)| text.len()).sum();
+        // The key and the date, and four integers.
+        let mean = 8.0 + 8.0 + 4.0 * 4.0 + texts as f64 / rows.len() as f64;
         assert_eq!(bytes_mean((10, 20)), 47.0);
         assert!((mean - 47.0).abs() < 0.05, "{mean}");
     }
 
     #[test]
     fn tables_and_seeds_differ() {
-        let texts = |seed, table| rows(&mut RowSource::new(seed, table, 10, 20), 0..20).texts;
-        assert_ne!(texts(1, 0), texts(1, 1));
-        assert_ne!(texts(1, 0), texts(2, 0));
+        assert_ne!(rows((1, 0), 0..20), rows((1, 1), 0..20));
+        assert_ne!(rows((1, 0), 0..20), rows((2, 0), 0..20));
     }
 
     #[test]
     fn values_cover_their_domains_and_no_more() {
-        let notes = rows(&mut RowSource::new(1, 0, 10, 20), 0..50_000);
-        let domains = [CASH_REGISTERS, CUSTOMERS, PRODUCTS, PRICES];
-        for (column, domain) in domains.into_iter().enumerate() {
-            let values: HashSet<i64> = notes.values.chunks(5).map(|row| row[column + 1]).collect();
+        let rows = rows((1, 0), 0..50_000);
+        let columns: [(u32, fn(&Columns) -> i32); 4] = [
+            (CASH_REGISTERS, |row| row.cash_register),
+            (CUSTOMERS, |row| row.customer),
+            (PRODUCTS, |row| row.product),
+            (PRICES, |row| row.price),
+        ];
+        for (domain, of) in columns {
+            let values: HashSet<i32> = rows.iter().map(|(row, _)| of(row)).collect();
             assert!(
                 values
                     .iter()
-                    .all(|&value| (0..i64::from(domain)).contains(&value))
+                    .all(|value| (0..domain as i32).contains(value))
             );
             let expected = f64::from(domain) * (1.0 - (-50_000.0 / f64::from(domain)).exp());
             assert!(
                 (values.len() as f64 - expected).abs() < expected * 0.02,
-                "column {column}: {}",
+                "{domain}: {}",
                 values.len()
             );
         }
-        let lengths: HashSet<usize> = notes.texts.iter().map(String::len).collect();
+        let lengths: HashSet<usize> = rows.iter().map(|(_, text)| text.len()).collect();
         assert_eq!(lengths, (10..=20).collect());
-        assert!(
-            notes
-                .texts
-                .iter()
-                .all(|text| text.ends_with(&"a".repeat(text.len() / 2)))
-        );
-        assert!(notes.values.chunks(5).map(|row| row[0]).is_sorted());
+        let is_filled = |text: &String| text.ends_with(&"a".repeat(text.len() / 2));
+        assert!(rows.iter().all(|(_, text)| is_filled(text)));
+        assert!(rows.iter().map(|(row, _)| row.date_us).is_sorted());
     }
 }

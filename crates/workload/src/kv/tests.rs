@@ -1,31 +1,15 @@
 //! The sequence on a map in memory, whole and with its data spoilt.
 
-use plan::{Checks, Terms};
-
 use super::*;
 use crate::Next;
 use crate::memory::Memory;
+use crate::tests::planned;
 
 fn plan() -> plan::Kv {
-    plan::Kv {
-        steps: Vec::new(),
-        keys: 1000,
-        key_size: 20,
-        value_size: 50,
-        compression_ratio: 0.5,
-        write_bytes_per_s: 0,
-        read_time: Duration::ZERO,
-        read_write_time: Duration::ZERO,
-        scan_length: 10,
-        multiget_keys: 7,
-        verify_share: 1.0,
-        terms: Terms {
-            checks: Checks::Full,
-            error_limit: 0,
-            attempts: 1,
-            settle_at_least: Duration::ZERO,
-            settle_at_most: Duration::ZERO,
-        },
+    let text = "[workload.kv]\nkeys = 1000\nvalue-size = 50\nmultiget-keys = 7\nverify-share = 1.0";
+    match planned("rocksdb", text) {
+        plan::Workload::Kv(kv) => kv,
+        other => panic!("{other:?}"),
     }
 }
 

@@ -36,6 +36,7 @@ fn undeclared(name: &str) -> OneSided {
         name: name.to_owned(),
         value: "3".to_owned(),
         mark: Mark::Undeclared,
+        role: None,
     }
 }
 

@@ -223,7 +223,7 @@ fn what_a_step_leaves_to_compaction_is_told_beside_what_it_did() {
         "c_wsecs_settled",
         "c_csecs_settled",
     ];
-    // Records that don't say.
+    // Nothing was read when what followed was over.
     check(&step, &names.map(|name| (name, None)));
     assert!(!lsm(&step).unwrap().settled);
     step.settle = Some(record::Settle::default());

@@ -94,7 +94,7 @@ impl Running<'_> {
         self.note_left_out(&database);
         let of_load = std::mem::take(&mut self.record.settings);
         self.measure(database, |this, database| {
-            this.tell_of_load(of_load, cell);
+            this.tell_of_load(of_load, cell)?;
             this.directory.write(this.record)?;
             this.keyed(database, &mut keyed, Part::Rest, cell)
         })
@@ -134,7 +134,7 @@ impl Running<'_> {
     }
 
     /// Adds to the settings those of the load that were others, and those that the config has for it.
-    fn tell_of_load(&mut self, of_load: Vec<Setting>, cell: plan::Cell) {
+    fn tell_of_load(&mut self, of_load: Vec<Setting>, cell: plan::Cell) -> anyhow::Result<()> {
         let plan = self.conductor.plan();
         let declared = plan.configs[plan.targets[cell.target].config].declared();
         let later = &self.record.settings;
@@ -155,6 +155,7 @@ impl Running<'_> {
             .collect();
         self.record.settings.extend(told);
         self.record.settings.sort_by(|a, b| a.name.cmp(&b.name));
+        self.describe_settings()
     }
 
     /// Says which options of the config this version of RocksDB does not have.

@@ -36,6 +36,7 @@ pub(super) fn write(results: &Path, repeats: u32) -> PathBuf {
         build: name.replace(".tuned", ""),
         config: "tuned".to_owned(),
         engine: "some".to_owned(),
+        set: Vec::new(),
         declared: Vec::new(),
         files: Vec::new(),
     };

@@ -60,6 +60,7 @@ impl Published {
             build: name.to_owned(),
             config: "as".to_owned(),
             engine: "some".to_owned(),
+            set: Vec::new(),
             declared: Vec::new(),
             files: Vec::new(),
         };

@@ -72,12 +72,13 @@ const STATES_EVERY_NS: u64 = 10_000_000;
 pub struct Sampling {
     done: Arc<AtomicBool>,
     readings: Receiver<Reading>,
-    host: Option<JoinHandle<Sampler>>,
-    engine: Option<JoinHandle<Box<dyn Observer>>>,
-    states: Option<JoinHandle<ThreadStates>>,
+    host: JoinHandle<Sampler>,
+    engine: JoinHandle<Box<dyn Observer>>,
+    states: JoinHandle<ThreadStates>,
 }
 
 /// The last readings, and what a further step goes on with.
+#[derive(Default)]
 pub struct Sampled {
     /// Those that nobody has drained, up to the moment of the end.
     pub readings: Vec<Reading>,
@@ -93,7 +94,7 @@ impl Sampling {
         clock: &SystemClock,
         start_at: u64,
         sampler: Sampler,
-        observer: Option<Box<dyn Observer>>,
+        observer: Box<dyn Observer>,
         states: ThreadStates,
     ) -> Self {
         let done = Arc::new(AtomicBool::new(false));
@@ -117,14 +118,13 @@ impl Sampling {
             let seconds = seconds.clone();
             std::thread::spawn(move || sample_states(seconds, states))
         };
-        let engine = observer
-            .map(|observer| std::thread::spawn(move || read_engine(seconds, observer, &sender)));
+        let engine = std::thread::spawn(move || read_engine(seconds, observer, &sender));
         Self {
             done,
             readings,
-            host: Some(host),
+            host,
             engine,
-            states: Some(states),
+            states,
         }
     }
 
@@ -135,31 +135,26 @@ impl Sampling {
 
     /// Takes the last readings, of the moment of the call, and ends all threads. An engine that doesn't answer keeps
     /// its observer.
-    pub fn end(mut self) -> Sampled {
+    pub fn end(self) -> Sampled {
         self.done.store(true, Ordering::Release);
-        let host = self.host.as_ref().map(JoinHandle::thread);
-        let engine = self.engine.as_ref().map(JoinHandle::thread);
-        let states = self.states.as_ref().map(JoinHandle::thread);
-        let all = host.into_iter().chain(engine).chain(states);
-        all.for_each(Thread::unpark);
-        let sampler = self.host.take().and_then(|host| host.join().ok());
-        let observer = self.engine.take().and_then(|engine| {
-            let mut waited = Duration::ZERO;
-            while !engine.is_finished() && waited < PATIENCE {
-                std::thread::sleep(Duration::from_millis(5));
-                waited += Duration::from_millis(5);
-            }
-            if engine.is_finished() {
-                engine.join().ok()
-            } else {
-                None
-            }
-        });
+        let threads = [
+            self.host.thread(),
+            self.engine.thread(),
+            self.states.thread(),
+        ];
+        threads.into_iter().for_each(Thread::unpark);
+        let sampler = self.host.join().ok();
+        let mut waited = Duration::ZERO;
+        while !self.engine.is_finished() && waited < PATIENCE {
+            std::thread::sleep(Duration::from_millis(5));
+            waited += Duration::from_millis(5);
+        }
+        let is_finished = self.engine.is_finished();
         Sampled {
-            readings: self.readings.try_iter().collect(),
             sampler,
-            observer,
-            states: self.states.take().and_then(|states| states.join().ok()),
+            observer: is_finished.then(|| self.engine.join().ok()).flatten(),
+            readings: self.readings.try_iter().collect(),
+            states: self.states.join().ok(),
         }
     }
 }

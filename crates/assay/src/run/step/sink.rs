@@ -1,0 +1,210 @@
+//! Writes and shows what a step does while it runs, with what is read beside the load.
+
+use std::collections::BTreeMap;
+
+use engine::Observer;
+use load::{Clock as _, ConnectionThreads, IntervalRow, Progress, Sink, SystemClock, Time};
+use probe::{Sample, Sampler, StateCounts, ThreadStates, WatchedConnection};
+use record::{ConnectionState, Cpu, HeldUp, Interval, StepWriter};
+
+use super::sampling::{Reading, Sampling};
+use crate::run::display::Shown;
+use crate::run::unix_now_ns;
+
+/// Returns the states that were seen.
+fn seen_states(counts: &StateCounts) -> BTreeMap<ConnectionState, u64> {
+    let all = ConnectionState::ALL.into_iter().zip(counts.iter().copied());
+    all.filter(|(_, count)| *count > 0).collect()
+}
+
+/// Writes what the load and the probes give.
+pub struct StepSink<'a> {
+    writer: &'a mut StepWriter,
+    shown: Shown<'a>,
+    clock: &'a SystemClock,
+    /// When the step began.
+    started_unix_ns: u64,
+    /// What is read beside the load, until that begins.
+    instruments: Option<(Sampler, Box<dyn Observer>)>,
+    sampling: Option<Sampling>,
+    /// Why a sample could not be taken or written.
+    error: Option<String>,
+    held_up: Vec<HeldUp>,
+    first: Option<Sample>,
+    last: Option<Sample>,
+}
+
+/// What was read beside the load.
+pub struct ReadBeside {
+    /// Goes on with a further step.
+    pub sampler: Option<Sampler>,
+    /// The same; `None` where the engine did not answer.
+    pub observer: Option<Box<dyn Observer>>,
+    /// When the step began.
+    pub started_unix_ns: u64,
+    /// What each connection was seen to wait for.
+    pub states: Vec<BTreeMap<ConnectionState, u64>>,
+    /// Why a sample could not be taken or written.
+    pub error: Option<String>,
+    /// When the process stood still.
+    pub held_up: Vec<HeldUp>,
+    /// What assay, the server and the host used.
+    pub cpu: Cpu,
+}
+
+impl<'a> StepSink<'a> {
+    /// Writes to `writer` and shows what a step does that is to begin.
+    pub fn new(
+        writer: &'a mut StepWriter,
+        shown: Shown<'a>,
+        clock: &'a SystemClock,
+        instruments: (Sampler, Box<dyn Observer>),
+    ) -> Self {
+        Self {
+            writer,
+            shown,
+            clock,
+            started_unix_ns: unix_now_ns(),
+            instruments: Some(instruments),
+            sampling: None,
+            error: None,
+            held_up: Vec::new(),
+            first: None,
+            last: None,
+        }
+    }
+
+    /// Takes the last readings.
+    pub fn end(mut self) -> ReadBeside {
+        let sampled = self.sampling.take().map(Sampling::end).unwrap_or_default();
+        sampled
+            .readings
+            .into_iter()
+            .for_each(|reading| self.take(reading));
+        let states = sampled.states.iter().flat_map(|states| states.counts());
+        ReadBeside {
+            sampler: sampled.sampler,
+            observer: sampled.observer,
+            started_unix_ns: self.started_unix_ns,
+            states: states.map(seen_states).collect(),
+            error: self.error,
+            held_up: self.held_up,
+            cpu: cpu(self.first.as_ref(), self.last.as_ref()),
+        }
+    }
+
+    fn take(&mut self, reading: Reading) {
+        let result = match reading {
+            Reading::Host(at_ns, Ok(sample)) => {
+                let values: Vec<Option<i64>> =
+                    sample.values.iter().map(|(_, value)| *value).collect();
+                let result =
+                    self.writer
+                        .host((at_ns / 1_000_000_000) as u32, at_ns as i64, &values);
+                self.first.get_or_insert_with(|| sample.clone());
+                self.last = Some(sample);
+                result.map_err(error_text)
+            }
+            Reading::HeldUp(held_up) => {
+                self.held_up.push(held_up);
+                Ok(())
+            }
+            Reading::Host(_, Err(error)) => Err(format!("the host can't be sampled: {error}")),
+            Reading::Engine(at_ns, sample) => self
+                .writer
+                .counters((at_ns / 1_000_000_000) as u32, at_ns as i64, &sample)
+                .map_err(error_text),
+        };
+        if let Err(error) = result {
+            self.error.get_or_insert(error);
+        }
+    }
+}
+
+impl Sink for StepSink<'_> {
+    fn begin(&mut self, start_at: u64, connections: &[ConnectionThreads]) {
+        self.started_unix_ns = unix_now_ns() + start_at.saturating_sub(self.clock.now());
+        self.writer.started(self.started_unix_ns);
+        if let Some((sampler, observer)) = self.instruments.take() {
+            let watched = connections
+                .iter()
+                .map(|&ConnectionThreads { client, server }| WatchedConnection { client, server });
+            let states = ThreadStates::new(&watched.collect::<Vec<_>>());
+            let sampling = Sampling::begin(self.clock, start_at, sampler, observer, states);
+            self.sampling = Some(sampling);
+        }
+    }
+
+    fn intervals(&mut self, rows: &[IntervalRow]) -> Result<(), String> {
+        let rows: Vec<Interval> = rows
+            .iter()
+            .map(|row| Interval {
+                second: row.second,
+                client: row.client,
+                kind: row.kind.into(),
+                ok: row.ok,
+                failed: row.failed,
+                retried: row.retried,
+                rows: row.rows,
+                service_ns_max: row.service_ns_max,
+                response_ns_max: row.response_ns_max,
+            })
+            .collect();
+        self.writer.intervals(&rows).map_err(error_text)
+    }
+
+    fn latencies(
+        &mut self,
+        second: u32,
+        kind: &str,
+        time: Time,
+        histogram: &hdrhistogram::Histogram<u64>,
+    ) -> Result<(), String> {
+        self.writer
+            .latency(second, &format!("{kind}.{}", time.name()), histogram)
+            .map_err(error_text)
+    }
+
+    fn progress(&mut self, progress: &Progress) -> Result<(), String> {
+        let readings: Vec<Reading> = self.sampling.iter().flat_map(Sampling::drain).collect();
+        for reading in readings {
+            self.take(reading);
+        }
+        self.shown.progress(progress);
+        match self.error.take() {
+            None => Ok(()),
+            Some(error) => Err(error),
+        }
+    }
+}
+
+/// An error and its causes in one line.
+fn error_text(error: record::RecordError) -> String {
+    crate::outcome::causes_of(&error.into()).join(": ")
+}
+
+/// What assay, the server and the host used between two samples.
+fn cpu(first: Option<&Sample>, last: Option<&Sample>) -> Cpu {
+    let difference = |names: &[&str]| -> Option<u64> {
+        let (first, last) = (first?, last?);
+        let mut sum = 0;
+        for name in names {
+            sum += last.get(name)?.saturating_sub(first.get(name)?).max(0) as u64;
+        }
+        Some(sum)
+    };
+    Cpu {
+        client_user_ns: 0,
+        client_system_ns: 0,
+        assay_ns: difference(&["assay_cpu_ns"]).unwrap_or(0),
+        server_ns: difference(&["server_cpu_user_ns", "server_cpu_system_ns"]),
+        host_ns: difference(&[
+            "cpu_user_ns",
+            "cpu_nice_ns",
+            "cpu_system_ns",
+            "cpu_irq_ns",
+            "cpu_softirq_ns",
+        ])
+        .unwrap_or(0),
+    }
+}

@@ -1,0 +1,356 @@
+//! How MySQL and MariaDB write options: words joined by `-` or `_`, words that switch others, sizes with a letter.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use words::SettingRole;
+
+use super::option_file;
+use crate::notation::{Notation, bare, lower_words, switched, synonym, with_letter};
+
+/// The notation of MySQL and MariaDB.
+pub struct MysqlNotation;
+
+/// Variables that have two names. The second is what both are compared as.
+const ALIASES: [(&str, &str); 8] = [
+    ("storage_engine", "default_storage_engine"),
+    ("tx_isolation", "transaction_isolation"),
+    ("tx_read_only", "transaction_read_only"),
+    ("log_slow_query", "slow_query_log"),
+    ("log_slow_query_time", "long_query_time"),
+    ("log_slow_min_examined_row_limit", "min_examined_row_limit"),
+    ("log_slow_query_file", "slow_query_log_file"),
+    ("skip_slave_start", "skip_replica_start"),
+];
+
+/// Variables that are called `skip_` something. Of other options that is the way to switch something off.
+const SKIP_VARIABLES: [&str; 8] = [
+    "skip_external_locking",
+    "skip_grant_tables",
+    "skip_name_resolve",
+    "skip_networking",
+    "skip_parallel_replication",
+    "skip_replica_start",
+    "skip_replication",
+    "skip_show_database",
+];
+
+/// Words that a setting takes, and what it reports for them.
+const SYNONYMS: [(&str, &str, &str); 2] = [
+    ("default_storage_engine", "myrocks", "rocksdb"),
+    ("character_set_server", "utf8", "utf8mb3"),
+];
+
+/// Modes of SQL that stand for several.
+const COMBINED_MODES: [&str; 8] = [
+    "ansi",
+    "db2",
+    "maxdb",
+    "mssql",
+    "mysql323",
+    "oracle",
+    "postgresql",
+    "traditional",
+];
+
+/// What differs between any two servers of one machine, and versions, which are told apart. What assay decides, whatever
+/// the plan says, is here too: the conductor warns of it when it is declared.
+const VOLATILE: [&str; 54] = [
+    "admin_address",
+    "admin_port",
+    "aria_log_dir_path",
+    "basedir",
+    "bind_address",
+    "character_sets_dir",
+    "daemonize",
+    "datadir",
+    "error_count",
+    "external_user",
+    "feedback_server_uid",
+    "general_log_file",
+    "gtid_binlog_pos",
+    "gtid_binlog_state",
+    "gtid_current_pos",
+    "gtid_executed",
+    "gtid_next",
+    "gtid_owned",
+    "gtid_purged",
+    "gtid_slave_pos",
+    "hostname",
+    "identity",
+    "innodb_version",
+    "insert_id",
+    "last_gtid",
+    "last_insert_id",
+    "lc_messages_dir",
+    "license",
+    "log_bin_basename",
+    "log_bin_index",
+    "log_error",
+    "mysqlx",
+    "mysqlx_port",
+    "mysqlx_socket",
+    "pid_file",
+    "plugin_dir",
+    "port",
+    "protocol_version",
+    "proxy_user",
+    "pseudo_thread_id",
+    "rand_seed1",
+    "rand_seed2",
+    "relay_log_basename",
+    "relay_log_index",
+    "replica_load_tmpdir",
+    "secure_file_priv",
+    "server_uuid",
+    "skip_networking",
+    "slow_query_log_file",
+    "socket",
+    "system_time_zone",
+    "timestamp",
+    "tmpdir",
+    "user",
+];
+/// Every variable that begins so tells what was built.
+const VOLATILE_PREFIXES: [&str; 3] = ["version", "wsrep_data_home", "wsrep_node"];
+
+impl Notation for MysqlNotation {
+    fn options(&self, file: &str) -> Vec<(String, Option<String>)> {
+        let options = option_file::of_server(file).into_iter();
+        options
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
+    }
+
+    fn key(&self, name: &str) -> String {
+        let plain = plain(name);
+        let alias = ALIASES.iter().find(|(other, _)| *other == plain);
+        let plain = alias.map_or(plain.as_str(), |(_, known)| known);
+        plain
+            .replace("slave", "replica")
+            .replace("master", "source")
+    }
+
+    fn asks_for(&self, key: String, value: Option<String>) -> (String, String) {
+        let is_off = |value: &str| switched(value) == Some("0");
+        if let Some((switched, is_on)) = switch(&key) {
+            let is_denied = value.as_deref().is_some_and(is_off);
+            let word = if is_on == is_denied { "OFF" } else { "ON" };
+            return (switched.to_owned(), word.to_owned());
+        }
+        // A word that stands alone switches on; the binary log is switched on by the name of its files.
+        let value = match value {
+            Some(value) if key != "log_bin" || is_off(&value) => value,
+            _ => "ON".to_owned(),
+        };
+        (key, value)
+    }
+
+    fn is_optional(&self, name: &str) -> bool {
+        name.to_ascii_lowercase()
+            .replace('-', "_")
+            .starts_with("loose_")
+    }
+
+    fn canonical(&self, key: &str, value: &str) -> String {
+        let value = bare(value);
+        if let Some(reported) = synonym(&SYNONYMS, key, value) {
+            return reported.to_owned();
+        }
+        if let Some(word) = switched(value) {
+            return word.to_owned();
+        }
+        if let Some(number) = with_letter(value) {
+            return number;
+        }
+        let lower = lower_words(value);
+        if key.starts_with("collation_") {
+            return lower.replacen("utf8_", "utf8mb3_", 1);
+        }
+        if !value.contains(',') {
+            return lower;
+        }
+        // Lists have no order.
+        let items: BTreeSet<String> = items(value).collect();
+        items.into_iter().collect::<Vec<_>>().join(",")
+    }
+
+    fn holds(&self, key: &str, declared: &str, effective: &str) -> bool {
+        let declared = bare(declared);
+        let is_left = declared == "-1" || key == "innodb_open_files" && declared == "0";
+        is_left
+            || self.canonical(key, declared) == self.canonical(key, effective)
+            || is_part(key, declared, bare(effective))
+    }
+
+    fn is_volatile(&self, key: &str) -> bool {
+        let mut prefixes = VOLATILE_PREFIXES.iter();
+        VOLATILE.contains(&key) || prefixes.any(|prefix| key.starts_with(prefix))
+    }
+
+    fn roles(&self) -> &'static [(SettingRole, &'static [&'static str])] {
+        &[
+            (
+                SettingRole::Durability,
+                &[
+                    "innodb_flush_log_at_trx_commit",
+                    "innodb_flush_method",
+                    "log_bin",
+                    "rocksdb_flush_log_at_trx_commit",
+                    "sync_binlog",
+                ],
+            ),
+            (
+                SettingRole::CacheSize,
+                &[
+                    "innodb_buffer_pool_size",
+                    "key_buffer_size",
+                    "rocksdb_block_cache_size",
+                ],
+            ),
+        ]
+    }
+}
+
+/// An option's name with its words joined by `_`, without the prefix of those that a server may not know.
+pub(super) fn plain(name: &str) -> String {
+    let name = name.trim().to_ascii_lowercase().replace('-', "_");
+    name.strip_prefix("loose_")
+        .map(str::to_owned)
+        .unwrap_or(name)
+}
+
+/// What a name that switches something on or off by itself is compared as, and whether that is on: `skip_log_bin` is
+/// `log_bin`, off.
+fn switch(key: &str) -> Option<(&str, bool)> {
+    if SKIP_VARIABLES.contains(&key) {
+        return None;
+    }
+    let off = key
+        .strip_prefix("skip_")
+        .or_else(|| key.strip_prefix("disable_"));
+    off.map(|name| (name, false))
+        .or_else(|| Some((key.strip_prefix("enable_")?, true)))
+}
+
+fn items(list: &str) -> impl Iterator<Item = String> + '_ {
+    list.split(',')
+        .map(|item| bare(item).to_ascii_lowercase())
+        .filter(|item| !item.is_empty())
+}
+
+/// Whether a declared list of switches, `mrr=on`, or of modes that stand for several, is part of what is effective.
+fn is_part(key: &str, declared: &str, effective: &str) -> bool {
+    let declared: Vec<String> = items(declared).collect();
+    let effective: BTreeSet<String> = items(effective).collect();
+    if declared.is_empty() {
+        return false;
+    }
+    let pair = |item: &str| {
+        let (name, value) = item.split_once('=')?;
+        Some((name.trim().to_owned(), value.trim().to_owned()))
+    };
+    let switches: Option<Vec<(String, String)>> = declared.iter().map(|item| pair(item)).collect();
+    if let Some(switches) = switches {
+        let effective: BTreeMap<String, String> =
+            effective.iter().filter_map(|item| pair(item)).collect();
+        return switches.iter().all(|(name, value)| {
+            let effective = effective.get(name);
+            effective.is_some_and(|effective| value == "default" || effective == value)
+        });
+    }
+    let is_combined = |mode: &String| COMBINED_MODES.contains(&mode.as_str());
+    key == "sql_mode"
+        && declared.iter().any(is_combined)
+        && declared.iter().all(|mode| effective.contains(mode))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::notation::declared;
+
+    #[track_caller]
+    fn check(key: &str, a: &str, b: &str, expected: bool) {
+        let of = |value| MysqlNotation.canonical(key, value);
+        assert_eq!(of(a) == of(b), expected, "{} and {}", of(a), of(b));
+    }
+
+    #[test]
+    fn values_are_compared_by_what_they_mean() {
+        for (a, b, expected) in [
+            ("64M", "67108864", true),
+            ("2k", "2048", true),
+            ("1G", "1g", true),
+            ("90", "90.000000", true),
+            // Not a unit of MySQL's.
+            ("64MB", "67108864", false),
+            ("on", "TRUE", true),
+            ("1", "ON", true),
+            ("0", "false", true),
+            ("on", "off", false),
+            ("t", "on", false),
+            ("o_direct", "O_DIRECT", true),
+            ("/a/b", "/a/b/", true),
+            ("./", ".", true),
+        ] {
+            check("x", a, b, expected);
+        }
+        check("default_storage_engine", "myrocks", "ROCKSDB", true);
+        check("collation_server", "utf8_bin", "utf8mb3_bin", true);
+        let (a, b) = (
+            "NO_ZERO_DATE,STRICT_TRANS_TABLES",
+            "strict_trans_tables, no_zero_date",
+        );
+        check("sql_mode", a, b, true);
+        check("sql_mode", "NO_ZERO_DATE", a, false);
+    }
+
+    #[test]
+    fn a_part_of_the_switches_holds_and_a_part_of_the_modes_does_not() {
+        let switches = "index_merge=on,mrr=on,mrr_cost_based=off";
+        let holds = |declared| MysqlNotation.holds("optimizer_switch", declared, switches);
+        assert!(holds("mrr=on") && holds("'mrr=ON, index_merge=default'"));
+        assert!(!holds("mrr=off") && !holds("unknown=on"));
+        let modes = "STRICT_TRANS_TABLES,NO_ZERO_DATE,TRADITIONAL";
+        let holds = |declared| MysqlNotation.holds("sql_mode", declared, modes);
+        assert!(holds("traditional") && !holds("no_zero_date"));
+        assert!(MysqlNotation.holds("thread_cache_size", "-1", "9"));
+    }
+
+    #[test]
+    fn one_option_has_one_key_however_it_is_written() {
+        let key = |name| MysqlNotation.key(name);
+        assert_eq!(key("innodb-flush-method"), "innodb_flush_method");
+        assert_eq!(key("loose-InnoDB_io-capacity"), "innodb_io_capacity");
+        assert_eq!(key("tx_isolation"), key("transaction-isolation"));
+        assert_eq!(key("log_slave_updates"), key("log_replica_updates"));
+        assert_eq!(switch("skip_log_bin"), Some(("log_bin", false)));
+        assert_eq!(switch("enable_x"), Some(("x", true)));
+        assert_eq!(switch("skip_name_resolve"), None);
+        assert!(VOLATILE.is_sorted() && SKIP_VARIABLES.is_sorted());
+    }
+
+    #[test]
+    fn a_file_is_read_as_the_server_reads_it() {
+        let file = "sync_binlog=0 # mine\n[client]\nport=1\n[mysqld]\n;x=1\n!include y\n\
+            init-connect = \"set @a = '#'\"\nslow_query_log\nlog-bin = /logs/b\nskip-name-resolve\n\
+            disable_performance_schema\n[mysqld_safe]\nnice=1\n[mariadb-10.11]\nsql_mode=''\n\
+            innodb-io-capacity=1\n";
+        let set = [("skip_log_bin", "false"), ("loose_innodb_io_capacity", "2")];
+        let set = set.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let declared = declared(&MysqlNotation, [file], &set);
+        let found: Vec<_> = declared.iter().map(|it| (&*it.key, &*it.value)).collect();
+        let expected = [
+            ("sync_binlog", "0"),
+            ("init_connect", "set @a = '#'"),
+            ("slow_query_log", "ON"),
+            ("log_bin", "ON"),
+            ("skip_name_resolve", "ON"),
+            ("performance_schema", "OFF"),
+            ("sql_mode", ""),
+            ("innodb_io_capacity", "2"),
+        ];
+        assert_eq!(found, expected);
+        assert!(declared[7].optional);
+    }
+}

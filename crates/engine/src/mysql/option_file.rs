@@ -1,0 +1,81 @@
+//! Option files of MySQL and MariaDB: `my.cnf`.
+
+/// One line that says something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Line<'a> {
+    /// The options of another file.
+    Include(&'a str),
+    /// The options of a directory's files.
+    IncludeDirectory(&'a str),
+    /// An option of a group; before any the group is empty.
+    Option {
+        group: &'a str,
+        name: &'a str,
+        /// Without quotes; `None`: the word stands alone.
+        value: Option<String>,
+    },
+}
+
+/// Reads `name`, `name = value`, `name = "a # b"`; `#` begins a comment, and so does `;` at the start of a line.
+pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
+    let mut group = "";
+    let mut lines = Vec::new();
+    for line in text.lines().map(str::trim) {
+        if let Some(directory) = line.strip_prefix("!includedir") {
+            lines.push(Line::IncludeDirectory(directory.trim()));
+        } else if let Some(file) = line.strip_prefix("!include") {
+            lines.push(Line::Include(file.trim()));
+        } else if let Some(head) = line.strip_prefix('[') {
+            group = head.split(']').next().unwrap_or_default();
+        } else if !line.starts_with(['#', ';']) {
+            let end = line.find(['=', '#']).unwrap_or(line.len());
+            let name = line[..end].trim();
+            let value = line[end..].strip_prefix('=').map(str::trim).map(|rest| {
+                match rest
+                    .chars()
+                    .next()
+                    .filter(|first| matches!(first, '\'' | '"'))
+                {
+                    Some(quote) => quoted(&rest[1..], quote),
+                    None => rest.split('#').next().unwrap_or_default().trim().to_owned(),
+                }
+            });
+            if !name.is_empty() {
+                lines.push(Line::Option { group, name, value });
+            }
+        }
+    }
+    lines
+}
+
+/// Returns the options that a file gives to a server: those of its groups, and of none.
+pub(super) fn of_server(text: &str) -> Vec<(&str, Option<String>)> {
+    const NOT_SERVERS: [&str; 3] = ["mysqld_safe", "mysqld_multi", "mariadb-client"];
+    let of_line = |line| match line {
+        Line::Option { group, name, value } => {
+            let mut known = ["mysqld", "server", "mariadb"].iter();
+            let is_servers = group.is_empty()
+                || known.any(|known| group.starts_with(known)) && !NOT_SERVERS.contains(&group);
+            is_servers.then_some((name, value))
+        }
+        Line::Include(_) | Line::IncludeDirectory(_) => None,
+    };
+    lines(text).into_iter().filter_map(of_line).collect()
+}
+
+/// What stands before the closing quote; a doubled quote or one after `\` does not close.
+fn quoted(text: &str, quote: char) -> String {
+    let mut value = String::new();
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' => value.extend(letters.next()),
+            _ if letter == quote => match letters.next_if_eq(&quote) {
+                Some(letter) => value.push(letter),
+                None => break,
+            },
+            _ => value.push(letter),
+        }
+    }
+    value
+}

@@ -1,0 +1,253 @@
+//! How PostgreSQL writes options: `name = value`, quantities with units, lists.
+
+use words::SettingRole;
+
+use crate::notation::{Notation, bare, lower_words, quantity, switched, synonym};
+
+/// The notation of PostgreSQL.
+pub struct PostgresNotation;
+
+const KIB: f64 = 1024.0;
+/// Units of bytes and of microseconds.
+const UNITS: [(&str, f64, &str); 11] = [
+    ("B", 1.0, "B"),
+    ("kB", KIB, "B"),
+    ("MB", KIB * KIB, "B"),
+    ("GB", KIB * KIB * KIB, "B"),
+    ("TB", KIB * KIB * KIB * KIB, "B"),
+    ("us", 1.0, "us"),
+    ("ms", 1e3, "us"),
+    ("s", 1e6, "us"),
+    ("min", 60e6, "us"),
+    ("h", 3600e6, "us"),
+    ("d", 86_400e6, "us"),
+];
+/// What a number without a unit may count: bytes, kB, blocks, MB; microseconds, ms, s, min.
+const BARE: [(f64, &str); 8] = [
+    (1.0, "B"),
+    (KIB, "B"),
+    (8.0 * KIB, "B"),
+    (KIB * KIB, "B"),
+    (1.0, "us"),
+    (1e3, "us"),
+    (1e6, "us"),
+    (60e6, "us"),
+];
+
+/// Words that a setting takes, and what it reports for them.
+const SYNONYMS: [(&str, &str, &str); 6] = [
+    ("wal_compression", "on", "pglz"),
+    ("wal_compression", "true", "pglz"),
+    ("wal_compression", "yes", "pglz"),
+    ("wal_compression", "1", "pglz"),
+    ("wal_level", "archive", "replica"),
+    ("wal_level", "hot_standby", "replica"),
+];
+
+/// Settings of which 0 leaves the choice to the server.
+const LEFT_BY_ZERO: [&str; 3] = [
+    "commit_timestamp_buffers",
+    "subtransaction_buffers",
+    "transaction_buffers",
+];
+
+/// What differs between any two servers of one machine, and versions, which are told apart. What assay decides, whatever
+/// the plan says, is here too: the conductor warns of it when it is declared.
+const VOLATILE: [&str; 21] = [
+    "application_name",
+    "config_file",
+    "data_directory",
+    "external_pid_file",
+    "hba_file",
+    "ident_file",
+    "krb_server_keyfile",
+    "listen_addresses",
+    "log_destination",
+    "log_directory",
+    "log_filename",
+    "logging_collector",
+    "port",
+    "promote_trigger_file",
+    "server_version",
+    "server_version_num",
+    "stats_temp_directory",
+    "transaction_read_only",
+    "trigger_file",
+    "unix_socket_directories",
+    "unix_socket_group",
+];
+
+impl Notation for PostgresNotation {
+    /// `name = value`, `name value`, `name = 'it''s'`; `#` begins a comment.
+    fn options(&self, file: &str) -> Vec<(String, Option<String>)> {
+        let option = |line: &str| {
+            let line = line.trim_start();
+            let end = line.find(|c| !is_name_char(c)).unwrap_or(line.len());
+            let (name, rest) = line.split_at(end);
+            let rest = rest.trim_start();
+            let rest = rest.strip_prefix('=').unwrap_or(rest).trim_start();
+            let value = match rest.strip_prefix('\'') {
+                Some(quoted) => unquoted(quoted),
+                None => {
+                    let mut words = rest.split(|c: char| c.is_whitespace() || c == '#');
+                    words.next().unwrap_or_default().to_owned()
+                }
+            };
+            let is_option = !name.is_empty() && !name.to_ascii_lowercase().starts_with("include");
+            is_option.then(|| (name.to_owned(), Some(value)))
+        };
+        file.lines().filter_map(option).collect()
+    }
+
+    fn canonical(&self, key: &str, value: &str) -> String {
+        let value = bare(value);
+        if let Some(reported) = synonym(&SYNONYMS, key, value) {
+            return reported.to_owned();
+        }
+        // The beginning of a word that is no other's is good, too.
+        let word = match value.to_ascii_lowercase().as_str() {
+            "t" | "tr" | "tru" | "y" | "ye" => Some("1"),
+            "f" | "fa" | "fal" | "fals" | "n" | "of" => Some("0"),
+            word => switched(word),
+        };
+        if let Some(word) = word {
+            return word.to_owned();
+        }
+        if let Some((number, unit)) = quantity(value) {
+            let known = UNITS.iter().find(|(name, ..)| *name == unit);
+            match known {
+                _ if unit.is_empty() => return number.to_string(),
+                Some(_) if number == 0.0 => return "0".to_owned(),
+                Some((_, factor, of)) => return format!("{}{of}", number * factor),
+                None => {}
+            }
+        }
+        let items = lower_words(value);
+        let items: Vec<&str> = items.split(',').map(bare).collect();
+        items.join(",")
+    }
+
+    fn holds(&self, key: &str, declared: &str, effective: &str) -> bool {
+        let (declared, effective) = (
+            self.canonical(key, declared),
+            self.canonical(key, effective),
+        );
+        let is_left = declared == "-1" || declared == "0" && LEFT_BY_ZERO.contains(&key);
+        let counted = || {
+            let count = declared.parse::<f64>().ok()?;
+            let mut units = BARE.iter();
+            units.find(|(factor, of)| format!("{}{of}", count * factor) == effective)
+        };
+        declared == effective || is_left || counted().is_some()
+    }
+
+    fn is_volatile(&self, key: &str) -> bool {
+        VOLATILE.contains(&key)
+    }
+
+    fn roles(&self) -> &'static [(SettingRole, &'static [&'static str])] {
+        &[
+            (
+                SettingRole::Durability,
+                &["fsync", "synchronous_commit", "wal_sync_method"],
+            ),
+            (SettingRole::CacheSize, &["shared_buffers"]),
+        ]
+    }
+}
+
+pub(super) fn is_name_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '.'
+}
+
+/// What stands before the closing quote; a doubled quote or one after `\` does not close.
+fn unquoted(text: &str) -> String {
+    let mut value = String::new();
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' => value.extend(letters.next()),
+            '\'' => match letters.next_if_eq(&'\'') {
+                Some(letter) => value.push(letter),
+                None => break,
+            },
+            _ => value.push(letter),
+        }
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(key: &str, a: &str, b: &str, expected: bool) {
+        let of = |value| PostgresNotation.canonical(key, value);
+        assert_eq!(of(a) == of(b), expected, "{} and {}", of(a), of(b));
+    }
+
+    #[test]
+    fn values_are_compared_by_what_they_mean() {
+        for (a, b, expected) in [
+            ("1GB", "1024MB", true),
+            ("'64MB'", "65536kB", true),
+            ("1.5GB", "1536MB", true),
+            ("1GB", "2GB", false),
+            ("1800s", "30min", true),
+            ("0.5ms", "500us", true),
+            ("1d", "24h", true),
+            ("1s", "1MB", false),
+            ("0.20", "0.2", true),
+            ("0", "0ms", true),
+            ("-1", "1", false),
+            ("on", "TRUE", true),
+            ("t", "on", true),
+            ("no", "OFF", true),
+            ("on", "off", false),
+            ("/a/B", "/a/b", false),
+            ("/a/b/", "/a/b", true),
+            ("\"$user\",public", "\"$user\", public", true),
+            ("a, b", "b, a", false),
+        ] {
+            check("x", a, b, expected);
+        }
+        check("log_line_prefix", "%p", "%P", false);
+        check("wal_compression", "true", "pglz", true);
+        check("wal_compression", "off", "pglz", false);
+    }
+
+    #[test]
+    fn a_number_without_a_unit_counts_what_the_setting_counts() {
+        let holds = |key, declared, effective| PostgresNotation.holds(key, declared, effective);
+        for (declared, effective) in [
+            ("131072", "1GB"),
+            ("1073741824", "1GB"),
+            ("4096", "4GB"),
+            ("10", "10s"),
+            ("5", "5min"),
+        ] {
+            assert!(holds("x", declared, effective), "{declared} {effective}");
+        }
+        assert!(holds("wal_buffers", "-1", "16MB") && holds("transaction_buffers", "0", "1MB"));
+        assert!(!holds("wal_buffers", "64MB", "16MB") && !holds("x", "7", "1GB"));
+    }
+
+    #[test]
+    fn a_file_is_read_as_the_server_reads_it() {
+        let file = "# shared_buffers = 1GB\n\
+            Shared_Buffers = 2GB   # mine\n\
+            \n  wal_compression='it''s \\'#\\''#c\nwork_mem 8MB\nport=5433#x\nautovacuum\t=\ton\n\
+            include 'other.conf'\ninclude_if_exists = 'x'\nmy.option = ''\n";
+        let declared = crate::notation::declared(&PostgresNotation, [file], &[]);
+        let found: Vec<_> = declared.iter().map(|it| (&*it.key, &*it.value)).collect();
+        let expected = [
+            ("shared_buffers", "2GB"),
+            ("wal_compression", "it's '#'"),
+            ("work_mem", "8MB"),
+            ("autovacuum", "on"),
+            ("my.option", ""),
+        ];
+        assert_eq!(found, expected);
+    }
+}

@@ -1,0 +1,126 @@
+//! How RocksDB writes options: by section, sizes with a letter, and options that are made of options.
+
+use words::SettingRole;
+
+use super::options::{OptionsFile, TABLE, nested};
+use crate::notation::{Notation, bare, lower_words, switched, with_letter};
+
+/// The notation of RocksDB.
+pub struct RocksdbNotation;
+
+impl Notation for RocksdbNotation {
+    /// The options of all sections but the first, which says who wrote the file.
+    fn options(&self, file: &str) -> Vec<(String, Option<String>)> {
+        let sections = OptionsFile::parse(file).sections.into_iter();
+        let sections = sections.filter(|section| section.name != "Version");
+        let entries = sections.flat_map(|section| section.entries);
+        entries.map(|(name, value)| (name, Some(value))).collect()
+    }
+
+    /// Options are reported with their section, `[CFOptions] compression`, and those of tables may be declared with the
+    /// table.
+    fn key(&self, name: &str) -> String {
+        let plain = name.trim().to_ascii_lowercase();
+        let bare = match plain.split_once("] ") {
+            Some((section, bare)) if section.starts_with('[') => bare,
+            _ => &plain,
+        };
+        let of_table = bare
+            .strip_prefix(TABLE)
+            .and_then(|rest| rest.strip_prefix('.'));
+        of_table.unwrap_or(bare).to_owned()
+    }
+
+    fn parts(&self, value: &str) -> Option<Vec<(String, String)>> {
+        nested(value.trim()).ok()
+    }
+
+    fn canonical(&self, _: &str, value: &str) -> String {
+        let value = bare(value);
+        let word = switched(value).map(str::to_owned);
+        word.or_else(|| with_letter(value))
+            .unwrap_or_else(|| lower_words(value))
+    }
+
+    fn holds(&self, key: &str, declared: &str, effective: &str) -> bool {
+        // Some versions report a filter by the name of its class.
+        let is_class = key == "filter_policy" && bare(effective).starts_with("rocksdb.");
+        is_class || self.canonical(key, declared) == self.canonical(key, effective)
+    }
+
+    fn is_volatile(&self, key: &str) -> bool {
+        // Where assay put the log.
+        key == "wal_dir"
+    }
+
+    fn roles(&self) -> &'static [(SettingRole, &'static [&'static str])] {
+        &[
+            (
+                SettingRole::Durability,
+                &["disable_wal", "sync", "wal_sync"],
+            ),
+            (SettingRole::CacheSize, &["block_cache"]),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use words::{OptionStatus, Setting};
+
+    use super::*;
+    use crate::notation::{declared, describe};
+
+    #[test]
+    fn options_are_the_same_with_and_without_their_section() {
+        let key = |name| RocksdbNotation.key(name);
+        assert_eq!(key("[CFOptions] compression"), "compression");
+        assert_eq!(
+            key("[TableOptions/BlockBasedTable] block_size"),
+            "block_size"
+        );
+        assert_eq!(key("block_based_table_factory.block_size"), "block_size");
+        assert!(RocksdbNotation.holds("filter_policy", "bloomfilter:10:false", "rocksdb.Bloom"));
+        assert!(RocksdbNotation.holds("x", "64K", "65536"));
+        assert!(!RocksdbNotation.holds("x", "kNoCompression", "kSnappyCompression"));
+    }
+
+    #[test]
+    fn options_that_an_option_is_made_of_are_options() {
+        let file = "[Version]\n  rocksdb_version=9.9.3\n\n[DBOptions]\n  max_background_jobs=4\n  # none\n\
+            [CFOptions \"default\"]\n  compaction={size_ratio=10;in={y=2};ages=;}\n";
+        let set = [("block_size".to_owned(), "8K".to_owned())];
+        let declared = declared(&RocksdbNotation, [file], &set);
+        let found: Vec<_> = declared
+            .iter()
+            .map(|it| (&*it.name, &*it.canonical))
+            .collect();
+        let expected = [
+            ("max_background_jobs", "4"),
+            ("compaction.size_ratio", "10"),
+            ("compaction.in.y", "2"),
+            ("compaction.ages", ""),
+            ("block_size", "8192"),
+        ];
+        assert_eq!(found, expected);
+        let mut settings = vec![
+            Setting::new(
+                "[CFOptions] compaction",
+                "{in={y=3;}; size_ratio=10; new=1}",
+            ),
+            Setting::new("[DBOptions] max_background_jobs", "4"),
+        ];
+        let not_had = describe(&RocksdbNotation, &mut settings, &declared);
+        let names: Vec<_> = settings.iter().map(|it| it.name.as_str()).collect();
+        let parts =
+            ["in.y", "size_ratio", "new"].map(|part| format!("[CFOptions] compaction.{part}"));
+        assert_eq!(names[..3], parts);
+        let told: Vec<_> = not_had.iter().map(|it| (&*it.name, it.status)).collect();
+        let expected = [
+            ("compaction.in.y", OptionStatus::Changed),
+            ("compaction.ages", OptionStatus::Unreported),
+            ("block_size", OptionStatus::Unreported),
+        ];
+        assert_eq!(told, expected);
+    }
+}

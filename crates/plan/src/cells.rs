@@ -1,0 +1,146 @@
+//! The matrix of a plan: its cells, in the order in which they are run.
+
+use words::{Random, named};
+
+use crate::spec::Plan;
+
+named! {
+    /// The order in which cells are run.
+    pub enum Order {
+        /// Repeats are the outer loop. In each the targets are in a random order, which the next one mirrors: `ab ba`, or
+        /// `ba ab`. Neither drift nor a rhythm of the machine then favors a target.
+        Interleaved = "interleaved",
+        /// a a b b ...
+        Grouped = "grouped",
+    }
+}
+
+/// One target with one variant of the workload at one number of clients, once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// Index in the plan's targets.
+    pub target: usize,
+    /// Index in the plan's variants.
+    pub variant: usize,
+    /// Clients.
+    pub clients: u32,
+    /// Which repeat, from 1.
+    pub repeat: u32,
+}
+
+/// A target with a variant of the workload that its engine can't run: it has no cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotApplicable {
+    /// Index in the plan's targets.
+    pub target: usize,
+    /// Index in the plan's variants.
+    pub variant: usize,
+    /// Why.
+    pub why: &'static str,
+}
+
+impl Plan {
+    /// What of the matrix has no cells.
+    pub fn not_applicable(&self) -> Vec<NotApplicable> {
+        let mut pairs = Vec::new();
+        for variant in 0..self.variants.len() {
+            for target in 0..self.targets.len() {
+                let of = |why| NotApplicable {
+                    target,
+                    variant,
+                    why,
+                };
+                pairs.extend(self.why_not_applicable(target, variant).map(of));
+            }
+        }
+        pairs
+    }
+
+    fn why_not_applicable(&self, target: usize, variant: usize) -> Option<&'static str> {
+        let engine = self.builds[self.targets[target].build].engine;
+        self.variants[variant].workload.not_applicable_to(engine)
+    }
+
+    /// Returns the cells in the order in which they are run.
+    pub fn cells(&self) -> Vec<Cell> {
+        let mut cells = Vec::new();
+        for repeat in 1..=self.repeats {
+            for variant in 0..self.variants.len() {
+                for &clients in &self.clients {
+                    let seed = [self.seed, variant as u64, clients.into()];
+                    let round = round(self.targets.len(), seed, repeat).into_iter();
+                    let measured =
+                        round.filter(|target| self.why_not_applicable(*target, variant).is_none());
+                    cells.extend(measured.map(|target| Cell {
+                        target,
+                        variant,
+                        clients,
+                        repeat,
+                    }));
+                }
+            }
+        }
+        if self.order == Order::Grouped {
+            let nth = |clients| self.clients.iter().position(|it| *it == clients);
+            cells.sort_by_key(|it| (it.target, it.variant, nth(it.clients), it.repeat));
+        }
+        cells
+    }
+}
+
+/// Returns the order of `count` targets in a repeat, counted from 1: random, so that no rhythm of the machine favors one
+/// of them, and balanced, so that none of them is always the later one. Odd repeats are shuffled by `seed`; the even repeat that
+/// follows is the mirror image. The order of a repeat does not depend on how many repeats there are.
+fn round(count: usize, seed: [u64; 3], repeat: u32) -> Vec<usize> {
+    let pair = u64::from(repeat.saturating_sub(1) / 2);
+    let mix = |state: u64| Random::new(state).next_u64();
+    let mut state = seed.iter().fold(mix(pair), |state, part| mix(state ^ part));
+    let mut order: Vec<usize> = (0..count).collect();
+    // Fisher and Yates. The modulo's bias is below 1e-15: there are few targets.
+    for last in (1..count).rev() {
+        state = mix(state);
+        order.swap(last, (state % (last as u64 + 1)) as usize);
+    }
+    if repeat.is_multiple_of(2) {
+        order.reverse();
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_even_repeat_mirrors_the_one_before() {
+        for seed in 0..50 {
+            for count in 1..6 {
+                for repeat in [1, 3, 5, 7] {
+                    let mut odd = round(count, [seed, 0, 1], repeat);
+                    odd.reverse();
+                    assert_eq!(odd, round(count, [seed, 0, 1], repeat + 1));
+                    odd.sort_unstable();
+                    assert!(odd.into_iter().eq(0..count));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_order_of_three_targets_is_equally_likely() {
+        let mut counts = std::collections::BTreeMap::<Vec<usize>, u32>::new();
+        for seed in 0..600 {
+            for pair in 0..10 {
+                *counts
+                    .entry(round(3, [seed, 1, 8], 2 * pair + 1))
+                    .or_default() += 1;
+            }
+        }
+        // 1000 expected of each; the standard deviation is 29.
+        assert_eq!(counts.len(), 6);
+        assert!(
+            counts.values().all(|count| count.abs_diff(1000) < 130),
+            "{counts:?}"
+        );
+    }
+}
