@@ -117,7 +117,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("plan", &["words"]),
     ("engine", &["probe", "words"]),
     ("workload", &["engine", "plan", "words"]),
-    ("load", &["engine", "workload"]),
+    ("load", &["engine", "words", "workload"]),
     ("probe", &["words"]),
     ("record", &["words"]),
     ("analysis", &["record", "words"]),

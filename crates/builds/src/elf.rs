@@ -19,7 +19,7 @@ pub struct Elf {
 impl Elf {
     /// Reads a file's header; `None` when it is no 64-bit little-endian ELF file, or can't be read.
     pub fn read(path: &Path) -> Option<Self> {
-        let data = ReadCache::new(std::fs::File::open(path).ok()?);
+        let data = ReadCache::new(fs_err::File::open(path).ok()?);
         let header = FileHeader64::<LittleEndian>::parse(&data).ok()?;
         let mut segments = header.program_headers(LittleEndian, &data).ok()?.iter();
         let loader = segments.find_map(|segment| segment.interpreter(LittleEndian, &data).ok()?);

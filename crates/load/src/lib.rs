@@ -17,7 +17,7 @@ mod worker;
 pub use clock::{Clock, SystemClock};
 pub use collect::{Amount, IntervalRow, KindTotals, Progress, Sink, Time};
 pub use run::{ConnectionThreads, Ended, Limits, Outcome, Worked, run};
-pub use tally::{HISTOGRAM_MAX_NS, new_histogram};
+pub use tally::new_histogram;
 pub use thread_use::{ThreadUse, own_cpu_wait_ns};
 
 /// Returns what a thread said when it panicked.

@@ -7,19 +7,23 @@ use crate::foreign_server::FreePort;
 use crate::place::{NULL, POSTGRES, Place, QUICK, SQLITE, entries, mysql, workload};
 use crate::{mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped};
 
-/// Name, arguments of assay, exit code, what stderr says.
-type Case<'a> = (&'a str, &'a [&'a str], i32, &'a [&'a str]);
-
-fn check_cases(place: &Place, cases: &[Case<'_>]) {
-    for (name, args, code, words) in cases {
-        let ended = place.assay(args);
-        assert_eq!(ended.code, Some(*code), "{name}\n{ended}");
-        for word in *words {
+/// Runs assay once for each line: a name, arguments, the exit code, and what stderr says, between bars. `{}` is the
+/// place.
+fn check_cases(place: &Place, cases: &str) {
+    let cases = cases.replace("{}", place.path().to_str().unwrap());
+    for case in cases.lines().map(str::trim).filter(|case| !case.is_empty()) {
+        let mut fields = case.split(" | ");
+        let mut field = || fields.next().unwrap();
+        let (name, args, code) = (field(), field(), field().parse().unwrap());
+        let args: Vec<&str> = args.split_whitespace().collect();
+        let ended = place.assay(&args);
+        assert_eq!(ended.code, Some(code), "{name}\n{ended}");
+        for word in fields {
             assert!(ended.stderr.contains(word), "{name}: no `{word}`\n{ended}");
         }
         assert!(!ended.stderr.contains("panicked"), "{name}\n{ended}");
         // What was refused before it began has printed no result.
-        if *code == 2 {
+        if code == 2 {
             assert!(ended.stdout.is_empty(), "{name}\n{ended}");
         }
     }
@@ -42,69 +46,20 @@ fn a_wrong_command_line_is_a_usage_error() {
     place.write("file", "no directory");
     check_cases(
         &place,
-        &[
-            ("no command", &[], 2, &["Usage: "]),
-            (
-                "unknown command",
-                &["frobnicate"],
-                2,
-                &["unrecognized subcommand 'frobnicate'"],
-            ),
-            ("almost a command", &["chek"], 2, &["'check'"]),
-            (
-                "unknown flag",
-                &["run", "--speed", "3"],
-                2,
-                &["unexpected argument '--speed'"],
-            ),
-            (
-                "unknown format",
-                &["show", "x", "--format", "xml"],
-                2,
-                &["table, json, csv"],
-            ),
-            ("no run", &["show"], 2, &["<RUN>"]),
-            (
-                "missing plan",
-                &["run", "nowhere.toml"],
-                2,
-                &["`nowhere.toml`", "No such file", "help: "],
-            ),
-            (
-                "a directory as plan",
-                &["check", "data"],
-                2,
-                &["`data`", "help: "],
-            ),
-            (
-                "set without value",
-                &["check", "--set", "seed"],
-                2,
-                &["--set seed"],
-            ),
-            (
-                "a key that is set twice",
-                &["check", "--set", "seed=1", "--set", "seed=2"],
-                2,
-                &[
-                    "`seed` is set twice",
-                    "--set seed=2",
-                    "set first: `--set seed=1`",
-                ],
-            ),
-            (
-                "set of an unknown key",
-                &["check", "--set", "sed=1"],
-                2,
-                &["`sed`", "`seed`"],
-            ),
-            (
-                "host of no directory",
-                &["host", "file"],
-                2,
-                &["`file` is not a directory", "help: "],
-            ),
-        ],
+        r#"
+        no command |  | 2 | Usage:
+        unknown command | frobnicate | 2 | unrecognized subcommand 'frobnicate'
+        almost a command | chek | 2 | 'check'
+        unknown flag | run --speed 3 | 2 | unexpected argument '--speed'
+        unknown format | show x --format xml | 2 | table, json, csv
+        no run | show | 2 | <RUN>
+        missing plan | run nowhere.toml | 2 | `nowhere.toml` | No such file | help:
+        a directory as plan | check data | 2 | `data` | help:
+        set without value | check --set seed | 2 | --set seed
+        a key that is set twice | check --set seed=1 --set seed=2 | 2 | `seed` is set twice | --set seed=2 | set first: `--set seed=1`
+        set of an unknown key | check --set sed=1 | 2 | `sed` | `seed`
+        host of no directory | host file | 2 | `file` is not a directory | help:
+        "#,
     );
     assert_eq!(entries(&place.join("results")).len(), 0);
 }
@@ -132,67 +87,21 @@ fn a_wrong_plan_is_refused_with_line_and_column() {
     );
     check_cases(
         &place,
-        &[
-            (
-                "unknown key",
-                &["run", "key.toml"],
-                2,
-                &["key.toml:6:1", "`initial-rows`"],
-            ),
-            (
-                "wrong unit",
-                &["run", "unit.toml"],
-                2,
-                &["unit.toml:6:18", "parsecs"],
-            ),
-            ("wrong type", &["run", "type.toml"], 2, &["type.toml:6:21"]),
-            (
-                "two at once",
-                &["check", "two.toml"],
-                2,
-                &["two.toml:6:14", "two.toml:7:10", "2 errors"],
-            ),
-            (
-                "not TOML",
-                &["check", "broken.toml"],
-                2,
-                &["broken.toml:1:"],
-            ),
-            (
-                "nothing in it",
-                &["check", "empty.toml"],
-                2,
-                &["empty.toml"],
-            ),
-            (
-                "wide characters",
-                &["check", "not-utf8.toml"],
-                2,
-                &["not-utf8.toml:4:8", "`bundled`"],
-            ),
-            (
-                "partitions on SQLite",
-                &["run", "lite.toml", "--set", "workload.insert.partitions=4"],
-                2,
-                &[
-                    "--set workload.insert.partitions=4",
-                    "`lite.base`",
-                    "SQLite has no partitions",
-                    "help: ",
-                ],
-            ),
-        ],
+        r#"
+        unknown key | run key.toml | 2 | key.toml:6:1 | `initial-rows`
+        wrong unit | run unit.toml | 2 | unit.toml:6:18 | parsecs
+        wrong type | run type.toml | 2 | type.toml:6:21
+        two at once | check two.toml | 2 | two.toml:6:14 | two.toml:7:10 | 2 errors
+        not TOML | check broken.toml | 2 | broken.toml:1:
+        nothing in it | check empty.toml | 2 | empty.toml
+        wide characters | check not-utf8.toml | 2 | not-utf8.toml:4:8 | `bundled`
+        partitions on SQLite | run lite.toml --set workload.insert.partitions=4 | 2 | --set workload.insert.partitions=4 | `lite.base` | SQLite has no partitions | help:
+        "#,
     );
     if postgres_is_here_or_test_is_skipped() {
-        let words: &[&str] = &[
-            "missing-file.toml:10:8",
-            "nowhere.conf",
-            "No such file",
-            "help: ",
-        ];
         check_cases(
             &place,
-            &[("missing config", &["check", "missing-file.toml"], 2, words)],
+            "missing config | check missing-file.toml | 2 | missing-file.toml:10:8 | nowhere.conf | No such file | help:",
         );
     }
     assert_eq!(entries(&place.join("results")).len(), 0);
@@ -224,60 +133,17 @@ fn a_file_that_holds_no_text_is_refused_at_its_place() {
     huge.set_len(1 << 40).unwrap();
     fs_err::write(place.join("latin"), b"work_mem = 8MB\n# caf\xe9\n").unwrap();
     fs_err::write(place.join("latin.toml"), b"name = 'a'\n# caf\xe9\n").unwrap();
-    let irregular = ".toml:10:8";
     check_cases(
         &place,
-        &[
-            (
-                "a device",
-                &["run", "0.toml"],
-                2,
-                &[
-                    irregular,
-                    "config `c`: `/dev/zero` is not a regular file",
-                    "help: ",
-                ],
-            ),
-            (
-                "a pipe",
-                &["check", "1.toml"],
-                2,
-                &[irregular, "`pipe` is not a regular file"],
-            ),
-            (
-                "a directory",
-                &["run", "2.toml"],
-                2,
-                &[irregular, "`data` is not a regular file"],
-            ),
-            (
-                "more than any configuration",
-                &["run", "3.toml"],
-                2,
-                &[irregular, "`huge` has more than 16 MiB"],
-            ),
-            (
-                "a file that is not UTF-8",
-                &["run", "4.toml"],
-                2,
-                &[irregular, "`latin` is not UTF-8: line 2, byte 6 is 0xE9"],
-            ),
-            (
-                "a plan that is not UTF-8",
-                &["check", "latin.toml"],
-                2,
-                &[
-                    "`latin.toml` is not UTF-8: line 2, byte 6 is 0xE9",
-                    "help: ",
-                ],
-            ),
-            (
-                "a plan without an end",
-                &["check", "/dev/zero"],
-                2,
-                &["`/dev/zero` has more than 16 MiB"],
-            ),
-        ],
+        r#"
+        a device | run 0.toml | 2 | .toml:10:8 | config `c`: `/dev/zero` is not a regular file | help:
+        a pipe | check 1.toml | 2 | .toml:10:8 | `pipe` is not a regular file
+        a directory | run 2.toml | 2 | .toml:10:8 | `data` is not a regular file
+        more than any configuration | run 3.toml | 2 | .toml:10:8 | `huge` has more than 16 MiB
+        a file that is not UTF-8 | run 4.toml | 2 | .toml:10:8 | `latin` is not UTF-8: line 2, byte 6 is 0xE9
+        a plan that is not UTF-8 | check latin.toml | 2 | `latin.toml` is not UTF-8: line 2, byte 6 is 0xE9 | help:
+        a plan without an end | check /dev/zero | 2 | `/dev/zero` has more than 16 MiB
+        "#,
     );
     assert_eq!(entries(&place.join("results")).len(), 0);
 }
@@ -307,9 +173,10 @@ fn a_url_that_is_wrong_is_refused_at_its_place_without_its_password() {
     {
         let name = format!("{number}.toml");
         place.write(&name, &format!("{steps}[build.theirs]\nurl = \"{url}\"\n"));
-        let at = format!("{name}:8:7");
-        let words: &[&str] = &[&at, said, "build `theirs`", "help: "];
-        check_cases(&place, &[(url, &["run", &name], 2, words)]);
+        check_cases(
+            &place,
+            &format!("{url} | run {name} | 2 | {name}:8:7 | {said} | build `theirs` | help:"),
+        );
         let ended = place.assay(&["check", &name]).expect_code(2);
         for part in ["hunter2", "hun/", "ter2", "12?"] {
             assert!(!ended.stderr.contains(part), "{part}: {ended}");
@@ -327,20 +194,11 @@ fn processors_that_are_not_there_are_refused_at_their_place() {
     let engine =
         format!("{POSTGRES}cpus = \"0-999\"\n[config.postgres.next]\nextends = \"base\"\n");
     place.write("cpus.toml", &(steps + &engine));
-    let words: &[&str] = &[
-        "cpus.toml:12:8",
-        "targets `pg.base`, `pg.next`: config: `cpus` names ",
-        "999, which are not online",
-        "help: online on this machine: 0",
-        "1 error in `cpus.toml`",
-    ];
-    check_cases(
-        &place,
-        &[
-            ("cpus", &["run", "cpus.toml"], 2, words),
-            ("cpus, checked", &["check", "cpus.toml"], 2, words),
-        ],
-    );
+    for command in ["check", "run"] {
+        let said = "cpus.toml:12:8 | targets `pg.base`, `pg.next`: config: `cpus` names | 999, which are not online \
+                    | help: online on this machine: 0 | 1 error in `cpus.toml`";
+        check_cases(&place, &format!("cpus | {command} cpus.toml | 2 | {said}"));
+    }
 }
 
 #[test]
@@ -355,47 +213,15 @@ fn a_build_that_is_none_is_refused() {
             );
         }
     }
-    let set = |build: &str| format!("build.pg.postgres={}", place.join(build).display());
-    let [nowhere, empty, old, strange] = ["nowhere", "empty", "old", "strange"].map(set);
     check_cases(
         &place,
-        &[
-            (
-                "no directory",
-                &["run", "pg.toml", "--set", &nowhere],
-                2,
-                &[
-                    "--set build.pg.postgres=",
-                    "build `pg`",
-                    "there is no directory",
-                    "help: ",
-                ],
-            ),
-            (
-                "no server in it",
-                &["run", "pg.toml", "--set", &empty],
-                2,
-                &["build `pg`", "no `postgres` in", "help: "],
-            ),
-            (
-                "too old",
-                &["run", "pg.toml", "--set", &old],
-                2,
-                &["version 11.22 is not supported", "12 to 18"],
-            ),
-            (
-                "too old, checked",
-                &["check", "pg.toml", "--set", &old],
-                2,
-                &["version 11.22 is not supported"],
-            ),
-            (
-                "no version",
-                &["run", "pg.toml", "--set", &strange],
-                1,
-                &["it prints no version of PostgreSQL", "hello"],
-            ),
-        ],
+        r#"
+        no directory | run pg.toml --set build.pg.postgres={}/nowhere | 2 | --set build.pg.postgres= | build `pg` | there is no directory | help:
+        no server in it | run pg.toml --set build.pg.postgres={}/empty | 2 | build `pg` | no `postgres` in | help:
+        too old | run pg.toml --set build.pg.postgres={}/old | 2 | version 11.22 is not supported | 12 to 18
+        too old, checked | check pg.toml --set build.pg.postgres={}/old | 2 | version 11.22 is not supported
+        no version | run pg.toml --set build.pg.postgres={}/strange | 1 | it prints no version of PostgreSQL | hello
+        "#,
     );
     assert_eq!(entries(&place.join("results")).len(), 0);
 }
@@ -413,54 +239,20 @@ fn an_option_that_an_engine_does_not_know_is_refused_at_its_place() {
     lite("value.toml", "set.journal_mode = \"wall\"");
     check_cases(
         &place,
-        &[
-            (
-                "unknown pragma",
-                &["run", "unknown.toml"],
-                2,
-                &[
-                    "unknown.toml:13:19",
-                    "target `lite.next`: config: `jurnal_mode` is not a pragma of SQLite",
-                    "help: ",
-                ],
-            ),
-            (
-                "value of a pragma, checked",
-                &["check", "value.toml"],
-                2,
-                &[
-                    "value.toml:13:20",
-                    "`journal_mode = wall` did not take effect",
-                ],
-            ),
-            (
-                "one that is extended, by `--set`",
-                &[
-                    "check",
-                    "value.toml",
-                    "--set",
-                    "config.sqlite.base.set.jurnal=1",
-                ],
-                2,
-                &[
-                    "--set config.sqlite.base.set.jurnal=1",
-                    "targets `lite.base`, `lite.next`: config: `jurnal` is not a pragma of the build",
-                    "1 error in `--set`",
-                ],
-            ),
-        ],
+        r#"
+        unknown pragma | run unknown.toml | 2 | unknown.toml:13:19 | target `lite.next`: config: `jurnal_mode` is not a pragma of SQLite | help:
+        value of a pragma, checked | check value.toml | 2 | value.toml:13:20 | `journal_mode = wall` did not take effect
+        one that is extended, by `--set` | check value.toml --set config.sqlite.base.set.jurnal=1 | 2 | --set config.sqlite.base.set.jurnal=1 | targets `lite.base`, `lite.next`: config: `jurnal` is not a pragma of the build | 1 error in `--set`
+        "#,
     );
     if let Some(build) = mysql_or_test_is_skipped("innodb") {
         let engine = mysql(&build, "innodb") + "innodb_bufer_pool_size = \"1G\"\n";
         let engine = engine.replace(" }\n", " }\n[config.mysql.next.set]\n");
         place.write("my.toml", &(steps.clone() + &engine));
-        let words: &[&str] = &[
-            "my.toml:13:26",
-            "target `my.next`: config: ",
-            "unknown variable",
-            "help: ",
-        ];
-        check_cases(&place, &[("MySQL", &["run", "my.toml"], 2, words)]);
+        check_cases(
+            &place,
+            "MySQL | run my.toml | 2 | my.toml:13:26 | target `my.next`: config: | unknown variable | help:",
+        );
     }
     if postgres_is_here_or_test_is_skipped() {
         place.write("base.conf", "work_mem = 8MB\nshared_buffers = lots\n");
@@ -468,26 +260,14 @@ fn an_option_that_an_engine_does_not_know_is_refused_at_its_place() {
             format!("{POSTGRES}shared_bufers = 3\n[config.postgres.file]\nfile = \"base.conf\"\n");
         let engine = engine.replace(" }\n", " }\n[config.postgres.next.set]\n");
         place.write("pg-options.toml", &(steps + &engine));
-        let words: &[&str] = &[
-            "pg-options.toml:13:17",
-            "unrecognized configuration parameter \"shared_bufers\"",
-            "pg-options.toml:15:8",
-            "line 2 of it",
-            "invalid value for parameter \"shared_buffers\": \"lots\"",
-            "2 errors in `pg-options.toml`; nothing was run",
-        ];
-        check_cases(
-            &place,
-            &[
-                ("PostgreSQL", &["run", "pg-options.toml"], 2, words),
-                (
-                    "PostgreSQL, checked",
-                    &["check", "pg-options.toml"],
-                    2,
-                    words,
-                ),
-            ],
-        );
+        for command in ["check", "run"] {
+            let said = "pg-options.toml:13:17 | unrecognized configuration parameter \"shared_bufers\" \
+                        | pg-options.toml:15:8 | line 2 of it \
+                        | invalid value for parameter \"shared_buffers\": \"lots\" \
+                        | 2 errors in `pg-options.toml`; nothing was run";
+            let case = format!("PostgreSQL | {command} pg-options.toml | 2 | {said}");
+            check_cases(&place, &case);
+        }
     }
     assert_eq!(entries(&place.join("results")).len(), 0);
     assert_eq!(entries(&place.join("data")).len(), 0);
@@ -525,32 +305,12 @@ fn a_server_that_can_not_be_reached_is_named_without_its_password() {
     });
     check_cases(
         &place,
-        &[
-            (
-                "closed port",
-                &["run", "closed.toml"],
-                1,
-                &["127.0.0.1", "Connection refused", "help: start the server"],
-            ),
-            (
-                "no PostgreSQL",
-                &["run", "other.toml"],
-                1,
-                &["127.0.0.1", "PostgreSQL"],
-            ),
-            (
-                "a config",
-                &["run", "config.toml"],
-                2,
-                &["config.toml:10:20", "can't be given a config", "help: "],
-            ),
-            (
-                "no URL",
-                &["check", "no-url.toml"],
-                2,
-                &["no-url.toml:8:7", "postgresql://"],
-            ),
-        ],
+        r#"
+        closed port | run closed.toml | 1 | 127.0.0.1 | Connection refused | help: start the server
+        no PostgreSQL | run other.toml | 1 | 127.0.0.1 | PostgreSQL
+        a config | run config.toml | 2 | config.toml:10:20 | can't be given a config | help:
+        no URL | check no-url.toml | 2 | no-url.toml:8:7 | postgresql://
+        "#,
     );
     other.join().unwrap();
     let ended = place.assay(&["run", "closed.toml"]);
@@ -562,43 +322,15 @@ fn a_server_that_can_not_be_reached_is_named_without_its_password() {
 fn a_place_that_can_not_be_written_is_named() {
     let place = place_with_plans();
     place.write("file", "precious");
-    let run = |results: &'static str, data: &'static str| {
-        ["run", "null.toml", "--results", results, "--data", data]
-    };
     check_cases(
         &place,
-        &[
-            (
-                "results in /proc",
-                &run("/proc/assay", "data"),
-                2,
-                &["`/proc/assay`", "help: ", "`--results`"],
-            ),
-            (
-                "results is a file",
-                &run("file", "data"),
-                2,
-                &["`file", "help: ", "`--results`"],
-            ),
-            (
-                "data in /proc",
-                &run("results", "/proc/assay"),
-                2,
-                &["`/proc/assay`", "help: ", "`--data`"],
-            ),
-            (
-                "data is a file",
-                &run("results", "file"),
-                2,
-                &["`file`", "help: ", "`--data`"],
-            ),
-            (
-                "both",
-                &["run", "null.toml", "--results", "file"],
-                2,
-                &["`file/data`", "help: ", "use `--results`"],
-            ),
-        ],
+        r#"
+        results in /proc | run null.toml --results /proc/assay --data data | 2 | `/proc/assay` | help: | `--results`
+        results is a file | run null.toml --results file --data data | 2 | `file | help: | `--results`
+        data in /proc | run null.toml --results results --data /proc/assay | 2 | `/proc/assay` | help: | `--data`
+        data is a file | run null.toml --results results --data file | 2 | `file | help: | `--data`
+        both | run null.toml --results file | 2 | `file/data` | help: | use `--results`
+        "#,
     );
     assert_eq!(
         fs_err::read_to_string(place.join("file")).unwrap(),
@@ -610,8 +342,10 @@ fn a_place_that_can_not_be_written_is_named() {
         fs_err::create_dir(&closed).unwrap();
         fs_err::set_permissions(&closed, std::os::unix::fs::PermissionsExt::from_mode(0o555))
             .unwrap();
-        let words: &[&str] = &["`closed/", "Permission denied", "help: "];
-        check_cases(&place, &[("closed", &run("closed", "data"), 2, words)]);
+        check_cases(
+            &place,
+            "closed | run null.toml --results closed --data data | 2 | `closed/ | Permission denied | help:",
+        );
     }
 }
 
@@ -627,11 +361,9 @@ fn a_database_directory_of_somebody_else_is_left_alone() {
         let precious = place.write(&format!("{directory}/precious"), "data");
         let link = place.join(&directory).join("link");
         std::os::unix::fs::symlink(&precious, &link).unwrap();
-        let words: &[&str] = &[&directory, "not assay's: it has no marker", "help: "];
-        check_cases(
-            &place,
-            &[(plan, &["run", plan, "--data", "data"], 1, words)],
-        );
+        let said = "not assay's: it has no marker | help:";
+        let case = format!("{plan} | run {plan} --data data | 1 | {directory} | {said}");
+        check_cases(&place, &case);
         assert_eq!(fs_err::read_to_string(&precious).unwrap(), "data");
         assert_eq!(entries(&place.join(&directory)), [link, precious]);
     }
@@ -642,24 +374,18 @@ fn a_directory_that_is_no_run_is_neither_shown_nor_reported() {
     let place = place_with_plans();
     fs_err::create_dir(place.join("empty")).unwrap();
     place.write("damaged/run.json", "{\"format\":{\"major\":1");
-    let not_a_run: &[&str] = &[
-        "is not a run directory",
-        "help: give the directory that `assay run` printed",
-    ];
+    for args in [
+        "show empty",
+        "show nowhere",
+        "show lite.toml",
+        "report empty",
+    ] {
+        let said = "is not a run directory | help: give the directory that `assay run` printed";
+        check_cases(&place, &format!("{args} | {args} | 1 | {said}"));
+    }
     check_cases(
         &place,
-        &[
-            ("empty", &["show", "empty"], 1, not_a_run),
-            ("missing", &["show", "nowhere"], 1, not_a_run),
-            ("a file", &["show", "lite.toml"], 1, not_a_run),
-            ("empty, reported", &["report", "empty"], 1, not_a_run),
-            (
-                "damaged",
-                &["show", "damaged"],
-                1,
-                &["`damaged/run.json`", "help: "],
-            ),
-        ],
+        "damaged | show damaged | 1 | `damaged/run.json` | help:",
     );
     assert_eq!(entries(&place.join("empty")).len(), 0);
 }
@@ -678,16 +404,10 @@ fn a_run_of_a_later_format_is_refused_with_the_version_to_use() {
     json["assay"]["version"] = "99.1.0".into();
     fs_err::write(&file, json.to_string()).unwrap();
     let run = run.to_str().unwrap();
-    let later = format!("has format {}.", major + 1);
-    let words: &[&str] = &[&later, "help: ", "99.1.0"];
-    let output = place.join("never.html");
-    let output = output.to_str().unwrap();
-    check_cases(
-        &place,
-        &[
-            ("shown", &["show", run], 1, words),
-            ("reported", &["report", run, "-o", output], 1, words),
-        ],
-    );
+    for args in [format!("show {run}"), format!("report {run} -o never.html")] {
+        let later = major + 1;
+        let said = format!("has format {later}. | help: | 99.1.0");
+        check_cases(&place, &format!("later | {args} | 1 | {said}"));
+    }
     assert!(!place.join("never.html").exists());
 }

@@ -205,12 +205,23 @@ fn clients_share_a_table_on_each_library_and_it_is_checked() {
     let Some(libraries) = rocksdb_or_test_is_skipped() else {
         return;
     };
-    let more = "tables = \"shared\"\nsteps = [\"l.i0\", \"l.x\", \"l.i1\", \"qr100\", \"qp100\"]";
+    let steps = ["l.i0", "l.x", "l.i1", "qr100", "qp100"];
+    let more = format!("tables = \"shared\"\nsteps = {steps:?}");
     let plan =
-        "clients = [2]\n".to_owned() + &workload(4_000, 2_000, "1s", more) + &builds(&libraries);
+        "clients = [2]\n".to_owned() + &workload(4_000, 2_000, QUICK, &more) + &builds(&libraries);
     let place = Place::new();
-    let ended = place.run(&plan, &[]).expect_code(0);
-    Shown::read(&place, &ended.run_directory()).assert_all_valid();
+    // Whether the machine kept up is not asked: what is there has to be right in any case.
+    let _ended = place.run(&plan, &[]);
+    for number in 0..libraries.len() {
+        let of_cell = cell(&place.only_run(), &format!("b{number}.small"));
+        for (index, step) in steps.iter().enumerate() {
+            let step = of_cell.join(format!("steps/{:02}-{step}/step.json", index + 1));
+            let checks = json(&step)["checks"].clone();
+            let checks = checks.as_array().unwrap();
+            let holds = |check: &Value| check["holds"] == true;
+            assert!(checks.len() >= 3 && checks.iter().all(holds), "{checks:?}");
+        }
+    }
 }
 
 #[test]

@@ -4,18 +4,14 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
-use engine::StartOptions;
 use engine::limits::{Applied, Limits};
-use engine::mysql::Mysql;
 use engine::postgres::Postgres;
 use engine::{Engine, ErrorClass, Session, SetupError, SqlEngine};
 use rustix::process::Signal;
 
 use crate::guard::{eventually, guard_exe, is_running, signal};
 use crate::postgres::{Place, build, is_installed};
-use crate::server::GO_ON;
 use crate::tables::class_of;
 use crate::{mysql, say_skipped};
 
@@ -29,26 +25,6 @@ fn memory(bytes: u64) -> Limits {
         memory_bytes: Some(bytes),
         cpus: None,
     }
-}
-
-fn start(place: &Place, limits: &Limits, set: &[(&str, &str)]) -> Result<Postgres, SetupError> {
-    let set: Vec<(String, String)> = set
-        .iter()
-        .map(|(name, value)| (name.to_string(), value.to_string()))
-        .collect();
-    Postgres::start(&StartOptions {
-        build: &build(),
-        data_dir: &place.path().join("data"),
-        config_files: &["fsync = off\nautovacuum = off\nshared_buffers = 16MB\n".to_string()],
-        set: &set,
-        user: None,
-        guard_exe: &guard_exe(),
-        log: &place.log(),
-        connections: 10,
-        limits,
-        timeout: Duration::from_secs(120),
-        stop: &GO_ON,
-    })
 }
 
 /// What came of the limit of memory, if it holds; says so aloud when this machine does not allow it.
@@ -66,7 +42,7 @@ fn limited(place: &Place, bytes: u64, set: &[(&str, &str)]) -> Option<Postgres> 
     if !is_installed() {
         return None;
     }
-    let postgres = start(place, &memory(bytes), set).unwrap();
+    let postgres = place.start_limited(&memory(bytes), set).unwrap();
     let memory = holding(postgres.limits())?;
     let reason = memory.reason.as_deref();
     if let Some(reason) = reason.filter(|reason| reason.starts_with("swap is not limited")) {
@@ -220,7 +196,7 @@ fn the_server_gets_the_processors_that_were_asked_for() {
         memory_bytes: None,
         cpus: Some(vec![last]),
     };
-    let postgres = start(&place, &limits, &[]).unwrap();
+    let postgres = place.start_limited(&limits, &[]).unwrap();
     let expected = Applied {
         what: "cpus".into(),
         asked: last.to_string(),
@@ -241,14 +217,14 @@ fn limits_that_make_no_sense_are_refused_and_nothing_is_left_running() {
         return;
     }
     let place = Place::new();
-    let error = start(&place, &memory(63 * MIB), &[]).err().unwrap();
+    let error = place.start_limited(&memory(63 * MIB), &[]).err().unwrap();
     assert!(matches!(error, SetupError::Config { .. }), "{error}");
     assert!(error.to_string().contains("`memory` is 63 MiB"), "{error}");
     let limits = Limits {
         memory_bytes: None,
         cpus: Some(vec![1023]),
     };
-    let error = start(&place, &limits, &[]).err().unwrap();
+    let error = place.start_limited(&limits, &[]).err().unwrap();
     assert!(error.to_string().contains("`cpus` names 1023"), "{error}");
     assert!(error.help().is_some());
 }
@@ -259,7 +235,7 @@ fn a_server_without_limits_has_none_to_tell_of() {
         return;
     }
     let place = Place::new();
-    let postgres = start(&place, &Limits::default(), &[]).unwrap();
+    let postgres = place.start_limited(&Limits::default(), &[]).unwrap();
     assert!(postgres.limits().is_empty());
     assert_eq!(postgres.killed_for_memory(), None);
     let pid = postgres.process_id().unwrap();
@@ -377,20 +353,7 @@ fn mysql_is_limited_too() {
         memory_bytes: Some(512 * MIB),
         cpus: Some(vec![first]),
     };
-    let server = Mysql::start(&engine::StartOptions {
-        build: &mysql::build(),
-        data_dir: &place.path().join("data"),
-        config_files: &["innodb_buffer_pool_size = 32M\n".to_string()],
-        set: &[],
-        user: None,
-        guard_exe: &guard_exe(),
-        log: &place.log(),
-        connections: 10,
-        limits: &limits,
-        timeout: Duration::from_secs(120),
-        stop: &GO_ON,
-    })
-    .unwrap();
+    let server = place.start_limited(&limits, &[]).unwrap();
     let Some(memory) = holding(server.limits()) else {
         return;
     };

@@ -215,7 +215,20 @@ impl<S: TestServer> Place<S> {
         set: &[(&str, &str)],
         timeout_s: u64,
     ) -> Result<S, SetupError> {
-        self.with_options(data_dir, build, set, timeout_s, S::start)
+        let timeout = Duration::from_secs(timeout_s);
+        self.with_options(data_dir, build, set, |options| {
+            S::start(&StartOptions { timeout, ..options })
+        })
+    }
+
+    pub(crate) fn start_limited(
+        &self,
+        limits: &Limits,
+        set: &[(&str, &str)],
+    ) -> Result<S, SetupError> {
+        self.with_options(&self.path().join("data"), &S::build(), set, |options| {
+            S::start(&StartOptions { limits, ..options })
+        })
     }
 
     /// Has the build read a configuration, of which nothing is left.
@@ -229,7 +242,7 @@ impl<S: TestServer> Place<S> {
         data_dir: &Path,
         set: &[(&str, &str)],
     ) -> Result<(), SetupError> {
-        let tried = self.with_options(data_dir, build, set, 120, S::try_config);
+        let tried = self.with_options(data_dir, build, set, |options| S::try_config(&options));
         assert!(!data_dir.exists() && !self.log().exists());
         tried
     }
@@ -239,14 +252,13 @@ impl<S: TestServer> Place<S> {
         data_dir: &Path,
         build: &str,
         set: &[(&str, &str)],
-        timeout_s: u64,
-        use_them: impl FnOnce(&StartOptions<'_>) -> T,
+        use_them: impl FnOnce(StartOptions<'_>) -> T,
     ) -> T {
         let set: Vec<(String, String)> = set
             .iter()
             .map(|(name, value)| (name.to_string(), value.to_string()))
             .collect();
-        use_them(&StartOptions {
+        use_them(StartOptions {
             build,
             data_dir,
             config_files: &[S::CONFIG.to_string()],
@@ -256,25 +268,17 @@ impl<S: TestServer> Place<S> {
             log: &self.log(),
             connections: 10,
             limits: &Limits::default(),
-            timeout: Duration::from_secs(timeout_s),
+            timeout: Duration::from_secs(120),
             stop: &GO_ON,
         })
     }
 
     /// Begins a start that is to stop at once: it says so, and nothing of it is left.
     pub(crate) fn start_and_stop(&self) {
-        let result = S::start(&StartOptions {
-            build: &S::build(),
-            data_dir: &self.path().join("data"),
-            config_files: &[],
-            set: &[],
-            user: None,
-            guard_exe: &self.guard_exe,
-            log: &self.log(),
-            connections: 1,
-            limits: &Limits::default(),
-            timeout: Duration::from_secs(60),
-            stop: &AtomicBool::new(true),
+        let stop = &AtomicBool::new(true);
+        let data_dir = self.path().join("data");
+        let result = self.with_options(&data_dir, &S::build(), &[], |options| {
+            S::start(&StartOptions { stop, ..options })
         });
         let error = result.err().expect("it must not start");
         assert!(error.to_string().contains("stopped"), "{error}");

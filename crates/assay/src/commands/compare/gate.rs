@@ -123,13 +123,19 @@ fn missing(compared: &Compared, lines: &[Line<'_>]) -> Vec<String> {
     missing
 }
 
+/// Says the first of some sentences, a line each, and how many more there are.
+fn tell_some(sentences: impl ExactSizeIterator<Item = String>) {
+    let more = sentences.len().saturating_sub(SHOWN_MAX);
+    for sentence in sentences.take(SHOWN_MAX) {
+        complain!("  {}", terminal_text(&sentence));
+    }
+    if more > 0 {
+        complain!("  and {more} more");
+    }
+}
+
 fn tell_missing(missing: &[String], without_rows: &[&str]) {
-    for sentence in missing.iter().take(SHOWN_MAX) {
-        complain!("  {}", terminal_text(sentence));
-    }
-    if missing.len() > SHOWN_MAX {
-        complain!("  and {} more", missing.len() - SHOWN_MAX);
-    }
+    tell_some(missing.iter().cloned());
     for metric in without_rows {
         complain!("  {metric}: has a threshold, and no step that is compared has it");
     }
@@ -152,19 +158,13 @@ fn thresholds(args: &CompareArgs) -> Thresholds {
     thresholds
 }
 
-/// Says of which comparisons it is, a line each.
+/// Says of which comparisons it is.
 fn tell(compared: &Compared, rows: &[usize], thresholds: &Thresholds) {
-    let rows: Vec<&ComparedStep> = rows
-        .iter()
-        .filter_map(|&row| compared.rows.get(row))
-        .collect();
-    for row in rows.iter().take(SHOWN_MAX) {
+    tell_some(rows.iter().map(|&row| {
+        let row = &compared.rows[row];
         let limit = thresholds.of(&row.metric).unwrap_or_default();
-        complain!("  {}", terminal_text(&sentence(row, &compared.base, limit)));
-    }
-    if rows.len() > SHOWN_MAX {
-        complain!("  and {} more", rows.len() - SHOWN_MAX);
-    }
+        sentence(row, &compared.base, limit)
+    }));
 }
 
 fn sentence(row: &ComparedStep, base: &str, limit: f64) -> String {

@@ -1,6 +1,7 @@
 //! A cell of RocksDB: the steps of its workload, on a database that is opened anew after the load where the config has
 //! options for that alone, as each test of `db_bench` opens it.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -27,15 +28,6 @@ const OF_A_NEW_DATABASE: [&str; 2] = ["create_if_missing", "error_if_exists"];
 enum Keyed {
     Sequence(Box<Kv>),
     Insert(Box<Insert>),
-}
-
-/// Steps between an opening of the database and the next.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
-    All,
-    /// The first, which loads.
-    Load,
-    Rest,
 }
 
 impl Running<'_> {
@@ -68,14 +60,15 @@ impl Running<'_> {
             }
         };
         self.note_left_out(&database);
+        let count = self.record.steps.len();
         let Some(config) = after_load else {
             return self.measure(database, |this, database| {
-                this.keyed(database, &mut keyed, Part::All, cell)
+                this.keyed(database, &mut keyed, (0..count, false), cell)
             });
         };
         let library = Arc::clone(database.library());
         let status = self.measure(database, |this, database| {
-            this.keyed(database, &mut keyed, Part::Load, cell)
+            this.keyed(database, &mut keyed, (0..1, true), cell)
         })?;
         if status != Status::Complete {
             return Ok(status);
@@ -96,27 +89,21 @@ impl Running<'_> {
         self.measure(database, |this, database| {
             this.tell_of_load(of_load, cell)?;
             this.directory.write(this.record)?;
-            this.keyed(database, &mut keyed, Part::Rest, cell)
+            this.keyed(database, &mut keyed, (1..count, false), cell)
         })
     }
 
-    /// Some steps of either workload.
+    /// Some steps of either workload, on a database that is open for the load alone or not.
     fn keyed(
         &mut self,
         database: &RocksDb,
         keyed: &mut Keyed,
-        part: Part,
+        (steps, is_loading): (Range<usize>, bool),
         cell: plan::Cell,
     ) -> anyhow::Result<Status> {
-        let count = self.record.steps.len();
-        let steps = match part {
-            Part::All => 0..count,
-            Part::Load => 0..1,
-            Part::Rest => 1..count,
-        };
         let rocks = OpenRocks {
             database,
-            is_loading: part == Part::Load,
+            is_loading,
         };
         match keyed {
             Keyed::Sequence(workload) => {
