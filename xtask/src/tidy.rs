@@ -115,7 +115,7 @@ const UNSAFE_FILES: &[&str] = &[
 const EDGES: &[(&str, &[&str])] = &[
     ("words", &[]),
     ("plan", &["words"]),
-    ("engine", &["words"]),
+    ("engine", &["probe", "words"]),
     ("workload", &["engine", "plan", "words"]),
     ("load", &["engine", "words", "workload"]),
     ("probe", &["words"]),
