@@ -115,9 +115,9 @@ const UNSAFE_FILES: &[&str] = &[
 const EDGES: &[(&str, &[&str])] = &[
     ("words", &[]),
     ("plan", &["words"]),
-    ("engine", &["words"]),
+    ("engine", &["probe", "words"]),
     ("workload", &["engine", "plan", "words"]),
-    ("load", &["engine", "workload"]),
+    ("load", &["engine", "words", "workload"]),
     ("probe", &["words"]),
     ("record", &["words"]),
     ("analysis", &["record", "words"]),

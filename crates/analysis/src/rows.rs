@@ -234,12 +234,22 @@ pub fn each_row<E: From<RecordError>>(
         let record = directory.read_run()?;
         for reference in by_round(&record) {
             let directory = directory.cell(reference)?;
-            let cell = match directory.exists() {
-                true => directory.read()?,
-                false => planned(&record, reference),
+            let read = directory.exists().then(|| directory.read()).transpose();
+            let (cell, mut steps) = match read {
+                Ok(cell) => {
+                    let cell = cell.unwrap_or_else(|| planned(&record, reference));
+                    let mut steps = directory.read_steps()?;
+                    steps.extend(directory.missing_steps(&cell.steps, &steps));
+                    (cell, steps)
+                }
+                // Without the cell nothing of its steps is known to be right.
+                Err(error) => {
+                    let cell = planned(&record, reference);
+                    let missing = directory.missing_steps(&cell.steps, &[]);
+                    let steps = missing.iter().map(|step| step.damaged(&error)).collect();
+                    (cell, steps)
+                }
             };
-            let mut steps = directory.read_steps()?;
-            steps.extend(directory.missing_steps(&cell.steps, &steps));
             steps.sort_by_key(StepReader::number);
             for step in steps {
                 let row = row_or_damage((run, &record), &cell, &step)?;

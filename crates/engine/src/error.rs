@@ -2,67 +2,37 @@
 
 use std::path::PathBuf;
 
-/// What kind of failure an [`Error`] is: decides whether the operation is tried again, and is what failures are
-/// counted by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ErrorClass {
-    /// The engine is locked by another connection and waiting for it took too long (SQLite's busy).
-    Busy,
-    /// Chosen as the victim of a deadlock.
-    Deadlock,
-    /// A row or table lock was not had in time.
-    LockTimeout,
-    /// A transaction that can't be serialised with others.
-    Serialization,
-    /// A unique key that exists already.
-    DuplicateKey,
-    /// No space on the device or in a quota.
-    DiskFull,
-    /// The engine ended the statement because assay or its operator asked it to.
-    Interrupted,
-    /// The connection is gone: the server stopped, crashed or closed it.
-    ConnectionLost,
-    /// User, password or database refused.
-    Refused,
-    /// The peer says what the protocol does not allow.
-    Protocol,
-    /// Anything else: the message says what.
-    Other,
+words::named! {
+    /// What kind of failure an [`Error`] is: decides whether the operation is tried again, and is what failures are
+    /// counted by.
+    #[derive(PartialOrd, Ord, Hash)]
+    pub enum ErrorClass {
+        /// The engine is locked by another connection and waiting for it took too long (SQLite's busy).
+        Busy = "busy",
+        /// Chosen as the victim of a deadlock.
+        Deadlock = "deadlock",
+        /// A row or table lock was not had in time.
+        LockTimeout = "lock_timeout",
+        /// A transaction that can't be serialised with others.
+        Serialization = "serialization",
+        /// A unique key that exists already.
+        DuplicateKey = "duplicate_key",
+        /// No space on the device or in a quota.
+        DiskFull = "disk_full",
+        /// The engine ended the statement because assay or its operator asked it to.
+        Interrupted = "interrupted",
+        /// The connection is gone: the server stopped, crashed or closed it.
+        ConnectionLost = "connection_lost",
+        /// User, password or database refused.
+        Refused = "refused",
+        /// The peer says what the protocol does not allow.
+        Protocol = "protocol",
+        /// Anything else: the message says what.
+        Other = "other",
+    }
 }
 
 impl ErrorClass {
-    /// All classes, in the order in which they are reported.
-    pub const ALL: [ErrorClass; 11] = [
-        Self::Busy,
-        Self::Deadlock,
-        Self::LockTimeout,
-        Self::Serialization,
-        Self::DuplicateKey,
-        Self::DiskFull,
-        Self::Interrupted,
-        Self::ConnectionLost,
-        Self::Refused,
-        Self::Protocol,
-        Self::Other,
-    ];
-
-    /// The name under which it is recorded.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Busy => "busy",
-            Self::Deadlock => "deadlock",
-            Self::LockTimeout => "lock_timeout",
-            Self::Serialization => "serialization",
-            Self::DuplicateKey => "duplicate_key",
-            Self::DiskFull => "disk_full",
-            Self::Interrupted => "interrupted",
-            Self::ConnectionLost => "connection_lost",
-            Self::Refused => "refused",
-            Self::Protocol => "protocol",
-            Self::Other => "other",
-        }
-    }
-
     /// Whether the same operation may succeed when it is tried again.
     pub fn is_transient(self) -> bool {
         matches!(
@@ -104,6 +74,16 @@ impl Error {
             code: None,
             message: message.into(),
         }
+    }
+
+    /// Returns an error of no class of its own.
+    pub(crate) fn other(message: impl Into<String>) -> Self {
+        Self::new(ErrorClass::Other, message)
+    }
+
+    /// Returns the error of a connection that is not made because one of its ends does not accept the other.
+    pub(crate) fn refused(message: impl Into<String>) -> Self {
+        Self::new(ErrorClass::Refused, message)
     }
 }
 

@@ -4,7 +4,7 @@
 //! [`rocksdb::RocksDb`] opens [`KeyValueSession`]s, which are the hot path of the load and belong to one thread each, and
 //! both an [`Observer`], which reads counters on a connection of its own. What an engine can't do it says in [`Capabilities`]; it never imitates it.
 //!
-//! Adding an engine is adding a folder here.
+//! Adding an engine is adding a folder here and a row to [`ENGINES`]; `ARCHITECTURE.md` lists what else names it.
 
 pub mod guard;
 pub mod limits;

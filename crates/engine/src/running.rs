@@ -82,6 +82,20 @@ pub struct Settled {
     pub unfinished: Vec<String>,
 }
 
+impl Settled {
+    /// Notes what was done.
+    pub(crate) fn did(&mut self, what: impl Into<String>, took: Duration) {
+        let what = what.into();
+        self.actions.push(Action { what, took });
+    }
+
+    /// Adds what was done besides.
+    pub(crate) fn and(&mut self, other: Self) {
+        self.actions.extend(other.actions);
+        self.unfinished.extend(other.unfinished);
+    }
+}
+
 /// What a table holds, as the engine counts it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableFacts {
@@ -109,8 +123,16 @@ pub enum IndexRows {
 
 /// A target that is up. Dropping it takes down what assay started.
 pub trait Engine: Send + Sync {
-    /// What it can do.
-    fn capabilities(&self) -> Capabilities;
+    /// What it can do: by default what servers can.
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            partitions: true,
+            long_transactions: true,
+            embedded: false,
+            concurrent_writers: true,
+            stores_data: true,
+        }
+    }
 
     /// The version, as the engine itself reports it.
     fn version(&self) -> &str;

@@ -4,29 +4,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::guard::Deadline;
-use crate::{Action, Error, ErrorClass, Interrupt, Session};
+use crate::{Action, Error, ErrorClass, Interrupt, Session, Settled};
 
 /// How often a stop, and the end of pending work, are looked for.
 pub(crate) const POLL: Duration = Duration::from_millis(100);
 
-/// A statement that was run.
-pub(crate) struct Ran {
-    pub(crate) action: Action,
-    /// It was cancelled.
-    pub(crate) unfinished: Option<String>,
-    /// The session is of no further use: also where the statement was over when it was to be cancelled.
-    pub(crate) ends_session: bool,
-}
-
 /// Runs `sql`, and cancels it when `stop` is set or the limit has passed: that is then said. `denied` are the engine's
-/// codes for what this user may not do: said, not hidden.
+/// codes for what this user may not do: said, not hidden. Returns what was done, and whether the session is of no further
+/// use: also where the statement was over when it was to be cancelled.
 pub(crate) fn run(
     session: &mut impl Session,
     sql: &str,
     denied: &[&str],
     limit: &Deadline,
     stop: &AtomicBool,
-) -> Result<Ran, Error> {
+) -> Result<(Settled, bool), Error> {
     let interrupt = session.interrupt()?;
     let took = Deadline::after(Duration::MAX);
     let is_done = AtomicBool::new(false);
@@ -37,11 +29,12 @@ pub(crate) fn run(
         watcher.thread().unpark();
         (result, watcher.join().unwrap_or(true))
     });
-    let mut unfinished = None;
+    let mut settled = Settled::default();
     let what = match result {
         Ok(_) => sql.to_string(),
         Err(error) if error.class == ErrorClass::Interrupted => {
-            unfinished = Some(format!("`{sql}` was cancelled before its end"));
+            let what = format!("`{sql}` was cancelled before its end");
+            settled.unfinished.push(what);
             format!("{sql}: cancelled")
         }
         Err(error)
@@ -54,15 +47,8 @@ pub(crate) fn run(
         }
         Err(error) => return Err(error),
     };
-    let action = Action {
-        what,
-        took: took.elapsed(),
-    };
-    Ok(Ran {
-        action,
-        unfinished,
-        ends_session,
-    })
+    settled.did(what, took.elapsed());
+    Ok((settled, ends_session))
 }
 
 /// Says whether it interrupted.
@@ -148,11 +134,12 @@ mod tests {
     #[test]
     fn a_statement_that_was_over_when_it_was_to_be_cancelled_ends_its_session_all_the_same() {
         let (over, stop) = (Deadline::after(Duration::ZERO), AtomicBool::new(false));
-        let ran = run(&mut Late::default(), "CHECKPOINT", &[], &over, &stop).unwrap();
-        assert_eq!((ran.unfinished, ran.ends_session), (None, true));
+        let (ran, ends_session) =
+            run(&mut Late::default(), "CHECKPOINT", &[], &over, &stop).unwrap();
+        assert!(ran.unfinished.is_empty() && ends_session);
         let long = Deadline::after(Duration::MAX);
         let mut at_once = Late(Arc::new(AtomicBool::new(true)));
-        let ran = run(&mut at_once, "CHECKPOINT", &[], &long, &stop).unwrap();
-        assert_eq!((ran.unfinished, ran.ends_session), (None, false));
+        let (ran, ends_session) = run(&mut at_once, "CHECKPOINT", &[], &long, &stop).unwrap();
+        assert!(ran.unfinished.is_empty() && !ends_session);
     }
 }

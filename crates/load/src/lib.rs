@@ -19,7 +19,7 @@ pub use clock::{Clock, SystemClock};
 pub use collect::{Amount, ConnectionThreads, IntervalRow, KindTotals, Progress, Sink, Time};
 pub use run::run;
 pub use step::{Ended, Limits, Outcome, Worked};
-pub use tally::{HISTOGRAM_MAX_NS, new_histogram};
+pub use tally::new_histogram;
 pub use thread_use::{ThreadUse, own_cpu_wait_ns};
 
 /// Returns what a thread said when it panicked.

@@ -4,18 +4,16 @@
 //! a third of the library's `record`; the collector turns them into real histograms outside of the measured path.
 
 use hdrhistogram::Histogram;
-
-/// The largest latency that is told apart: one hour. Longer ones are counted as this; their exact maximum is kept.
-pub const HISTOGRAM_MAX_NS: u64 = 3_600_000_000_000;
+use words::LATENCY_NS_MAX;
 
 /// Values below this are each their own bucket: 2048 makes three significant digits.
 const LINEAR: u64 = 2048;
 const HALF_BITS: u32 = 10;
-const BUCKETS: usize = index_of(HISTOGRAM_MAX_NS) + 1;
+const BUCKETS: usize = index_of(LATENCY_NS_MAX) + 1;
 
-/// A histogram of nanoseconds, up to [`HISTOGRAM_MAX_NS`] with three significant digits.
+/// A histogram of nanoseconds, up to [`LATENCY_NS_MAX`] with three significant digits. Of longer ones the exact maximum is kept.
 pub fn new_histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, HISTOGRAM_MAX_NS, 3)
+    Histogram::new_with_bounds(1, LATENCY_NS_MAX, 3)
         .expect("the bounds are constants that the library allows")
 }
 
@@ -51,13 +49,13 @@ impl Latencies {
 
     #[inline(always)]
     pub(crate) fn record(&mut self, ns: u64) {
-        self.counts[index_of(ns.min(HISTOGRAM_MAX_NS))] += 1;
+        self.counts[index_of(ns.min(LATENCY_NS_MAX))] += 1;
         self.ns_max = self.ns_max.max(ns);
     }
 
     /// Returns the buckets that are in use: the largest value says how far they are, and those below are a few thousand.
     fn used(&self) -> std::ops::RangeInclusive<usize> {
-        0..=index_of(self.ns_max.min(HISTOGRAM_MAX_NS))
+        0..=index_of(self.ns_max.min(LATENCY_NS_MAX))
     }
 
     /// Adds what was recorded to `histogram`.
@@ -169,8 +167,8 @@ mod tests {
     #[test]
     fn longer_than_the_longest_is_counted_and_its_maximum_is_exact() {
         let mut latencies = Latencies::new();
-        latencies.record(2 * HISTOGRAM_MAX_NS);
-        assert_eq!(latencies.ns_max, 2 * HISTOGRAM_MAX_NS);
+        latencies.record(2 * LATENCY_NS_MAX);
+        assert_eq!(latencies.ns_max, 2 * LATENCY_NS_MAX);
         let mut histogram = new_histogram();
         latencies.add_to(&mut histogram);
         assert_eq!(histogram.len(), 1);

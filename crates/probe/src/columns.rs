@@ -118,6 +118,12 @@ impl Sample {
             .map(|value| i64::try_from(value).unwrap_or(i64::MAX));
     }
 
+    /// Adds to a value, which is 0 as long as it is not known.
+    pub(crate) fn add(&mut self, place: Place, value: u64) {
+        let known = self.values[place as usize].1.unwrap_or(0);
+        self.set(place, known.unsigned_abs().saturating_add(value));
+    }
+
     /// A value by its column's name; `None` if it is not applicable, or no such column exists.
     pub fn get(&self, name: &str) -> Option<i64> {
         self.values

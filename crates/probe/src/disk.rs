@@ -295,27 +295,39 @@ impl Disks {
                 .find(|line| line.major == device.major && line.minor == device.minor)
         };
 
-        let mut sums = Sums::default();
-        for (device, times) in &mut self.devices {
-            // A device that is not listed (a container may hide it) makes the sum unknown, not small.
-            let Some(line) = line_of(*device) else {
-                return Ok(());
-            };
-            sums.add(line, times);
+        // A device that is not listed (a container may hide it) makes the sum unknown, not small.
+        if self
+            .devices
+            .iter()
+            .any(|(device, _)| line_of(*device).is_none())
+        {
+            return Ok(());
         }
-        row.set(Place::DiskReadCount, sums.read_count);
-        row.set(Place::DiskReadBytes, sums.read_bytes);
-        row.set(Place::DiskReadNs, sums.read_ns);
-        row.set(Place::DiskWriteCount, sums.write_count);
-        row.set(Place::DiskWriteBytes, sums.write_bytes);
-        row.set(Place::DiskWriteNs, sums.write_ns);
-        row.set(Place::DiskIoNs, sums.io_ns);
-        row.set(Place::DiskQueueNs, sums.queue_ns);
-        row.set(Place::DiskInflight, sums.inflight_count);
-        if !sums.without_discard {
-            row.set(Place::DiskDiscardCount, sums.discard_count);
-            row.set(Place::DiskDiscardBytes, sums.discard_bytes);
-            row.set(Place::DiskDiscardNs, sums.discard_ns);
+        let mut discards = true;
+        for (device, times) in &mut self.devices {
+            let Some(line) = line_of(*device) else {
+                continue;
+            };
+            row.add(Place::DiskReadCount, line.read_count);
+            row.add(Place::DiskReadBytes, line.read_bytes);
+            row.add(Place::DiskReadNs, times.read.ns(line.read_ms));
+            row.add(Place::DiskWriteCount, line.write_count);
+            row.add(Place::DiskWriteBytes, line.write_bytes);
+            row.add(Place::DiskWriteNs, times.write.ns(line.write_ms));
+            row.add(Place::DiskIoNs, times.io.ns(line.io_ms));
+            row.add(Place::DiskQueueNs, times.queue.ns(line.queue_ms));
+            row.add(Place::DiskInflight, line.inflight_count);
+            if let Some(discard) = line.discard {
+                row.add(Place::DiskDiscardCount, discard.count);
+                row.add(Place::DiskDiscardBytes, discard.bytes);
+                row.add(Place::DiskDiscardNs, times.discard.ns(discard.ms));
+            }
+            discards &= line.discard.is_some();
+        }
+        if !discards {
+            row.set(Place::DiskDiscardCount, None);
+            row.set(Place::DiskDiscardBytes, None);
+            row.set(Place::DiskDiscardNs, None);
         }
 
         let mut flush_count = 0;
@@ -330,46 +342,6 @@ impl Disks {
         row.set(Place::DiskFlushCount, flush_count);
         row.set(Place::DiskFlushNs, flush_ns);
         Ok(())
-    }
-}
-
-/// Counters summed over devices.
-#[derive(Default)]
-struct Sums {
-    read_count: u64,
-    read_bytes: u64,
-    read_ns: u64,
-    write_count: u64,
-    write_bytes: u64,
-    write_ns: u64,
-    discard_count: u64,
-    discard_bytes: u64,
-    discard_ns: u64,
-    without_discard: bool,
-    io_ns: u64,
-    queue_ns: u64,
-    inflight_count: u64,
-}
-
-impl Sums {
-    fn add(&mut self, line: &DiskLine, times: &mut Times) {
-        self.read_count += line.read_count;
-        self.read_bytes += line.read_bytes;
-        self.read_ns += times.read.ns(line.read_ms);
-        self.write_count += line.write_count;
-        self.write_bytes += line.write_bytes;
-        self.write_ns += times.write.ns(line.write_ms);
-        self.io_ns += times.io.ns(line.io_ms);
-        self.queue_ns += times.queue.ns(line.queue_ms);
-        self.inflight_count += line.inflight_count;
-        match line.discard {
-            Some(discard) => {
-                self.discard_count += discard.count;
-                self.discard_bytes += discard.bytes;
-                self.discard_ns += times.discard.ns(discard.ms);
-            }
-            None => self.without_discard = true,
-        }
     }
 }
 

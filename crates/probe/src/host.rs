@@ -161,23 +161,9 @@ fn add_cpu(facts: &mut HostFacts, proc: &Proc) {
     let node_count = nodes.iter().filter(is_node).count();
     facts.add_known("numa_node_count", (node_count > 0).then_some(node_count));
     if let Some(system) = system {
-        let cpu = system.cpu;
-        let all = [
-            cpu.user,
-            cpu.nice,
-            cpu.system,
-            cpu.idle,
-            cpu.iowait,
-            cpu.irq,
-            cpu.softirq,
-            cpu.steal,
-        ];
-        let total = all.into_iter().fold(0, u64::saturating_add);
-        let percent = if total > 0 {
-            cpu.steal as f64 * 100.0 / total as f64
-        } else {
-            0.0
-        };
+        let [.., steal] = system.cpu_ticks;
+        let total = system.cpu_ticks.into_iter().fold(0, u64::saturating_add);
+        let percent = steal as f64 * 100.0 / total.max(1) as f64;
         facts.add("cpu_steal_since_boot_percent", format!("{percent:.2}"));
     }
 }

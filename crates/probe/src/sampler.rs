@@ -160,20 +160,20 @@ impl Sampler {
         let system = self
             .proc
             .required("proc/stat", &mut self.buffer, parse_stat)?;
-        let ticks = system.cpu;
         // Some kernels' figure of stolen time is near 2^64 after a machine has moved to another host.
         let ns = |ticks: u64| ticks.saturating_mul(self.tick_ns);
+        let [user, nice, kernel, idle, iowait, irq, softirq, steal] = system.cpu_ticks.map(ns);
         // The kernel's documentation says of these two that they may fall.
-        self.idle_ns = self.idle_ns.max(ns(ticks.idle));
-        self.iowait_ns = self.iowait_ns.max(ns(ticks.iowait));
-        row.set(Place::CpuUser, ns(ticks.user));
-        row.set(Place::CpuNice, ns(ticks.nice));
-        row.set(Place::CpuSystem, ns(ticks.system));
+        self.idle_ns = self.idle_ns.max(idle);
+        self.iowait_ns = self.iowait_ns.max(iowait);
+        row.set(Place::CpuUser, user);
+        row.set(Place::CpuNice, nice);
+        row.set(Place::CpuSystem, kernel);
         row.set(Place::CpuIdle, self.idle_ns);
         row.set(Place::CpuIowait, self.iowait_ns);
-        row.set(Place::CpuIrq, ns(ticks.irq));
-        row.set(Place::CpuSoftirq, ns(ticks.softirq));
-        row.set(Place::CpuSteal, ns(ticks.steal));
+        row.set(Place::CpuIrq, irq);
+        row.set(Place::CpuSoftirq, softirq);
+        row.set(Place::CpuSteal, steal);
         row.set(Place::ContextSwitch, system.context_switch_count);
         row.set(Place::Created, system.created_count);
         row.set(Place::Runnable, system.runnable_count);
@@ -195,12 +195,17 @@ impl Sampler {
             .proc
             .optional("proc/vmstat", &mut self.buffer, parse_vmstat)?
         {
-            row.set(Place::PageIn, paging.page_in_bytes);
-            row.set(Place::PageOut, paging.page_out_bytes);
-            row.set(Place::SwapIn, paging.swap_in_page_count);
-            row.set(Place::SwapOut, paging.swap_out_page_count);
-            row.set(Place::Fault, paging.fault_count);
-            row.set(Place::MajorFault, paging.major_fault_count);
+            let places = [
+                Place::PageIn,
+                Place::PageOut,
+                Place::SwapIn,
+                Place::SwapOut,
+                Place::Fault,
+                Place::MajorFault,
+            ];
+            for (place, value) in places.into_iter().zip(paging) {
+                row.set(place, value);
+            }
         }
         Ok(())
     }

@@ -107,7 +107,16 @@ impl Proc {
             path: self.path(name),
             source: errno.into(),
         })?;
-        parse(&text).map_err(|source| ProbeError::Malformed {
+        self.parsed(name, parse(&text))
+    }
+
+    /// Names the file whose text was malformed.
+    pub(crate) fn parsed<T>(
+        &self,
+        name: &str,
+        result: Result<T, Malformed>,
+    ) -> Result<T, ProbeError> {
+        result.map_err(|source| ProbeError::Malformed {
             path: self.path(name),
             source,
         })
@@ -121,12 +130,7 @@ impl Proc {
         parse: impl FnOnce(&str) -> Result<T, Malformed>,
     ) -> Result<Option<T>, ProbeError> {
         match self.read(name, buffer) {
-            Ok(text) => parse(&text)
-                .map(Some)
-                .map_err(|source| ProbeError::Malformed {
-                    path: self.path(name),
-                    source,
-                }),
+            Ok(text) => self.parsed(name, parse(&text)).map(Some),
             Err(_) => Ok(None),
         }
     }

@@ -312,11 +312,7 @@ impl Tree {
                     // What can't be read of a process that ends right now stays as it was.
                     let name = format!("proc/{}/io", member.pid);
                     if let Ok(text) = proc.read_piece(&name, &mut member.io_file, keep, buffer) {
-                        let io = parse_process_io(&text);
-                        member.io = Some(io.map_err(|source| ProbeError::Malformed {
-                            path: proc.path(&name),
-                            source,
-                        })?);
+                        member.io = Some(proc.parsed(&name, parse_process_io(&text))?);
                     }
                     kept.push(member);
                 }
@@ -341,11 +337,7 @@ impl Tree {
             self.shared_next += 1;
             let name = format!("proc/{}/statm", member.pid);
             if let Ok(text) = proc.read_piece(&name, &mut None, false, buffer) {
-                let memory = parse_statm(&text).map_err(|source| ProbeError::Malformed {
-                    path: proc.path(&name),
-                    source,
-                })?;
-                member.shared_pages = memory.shared_pages;
+                member.shared_pages = proc.parsed(&name, parse_statm(&text))?.shared_pages;
             }
         }
         Ok(())
@@ -426,12 +418,7 @@ fn read_stat(
 ) -> Result<Option<ProcessStat>, ProbeError> {
     let name = format!("proc/{pid}/stat");
     match proc.read_piece(&name, kept, keep, buffer) {
-        Ok(text) => parse_process_stat(&text)
-            .map(Some)
-            .map_err(|source| ProbeError::Malformed {
-                path: proc.path(&name),
-                source,
-            }),
+        Ok(text) => proc.parsed(&name, parse_process_stat(&text)).map(Some),
         Err(Errno::NOENT | Errno::SRCH) => Ok(None),
         Err(errno) => Err(ProbeError::Read {
             path: proc.path(&name),

@@ -15,16 +15,15 @@ use hdrhistogram::serialization::interval_log::{
 };
 use hdrhistogram::serialization::{Deserializer, V2DeflateSerializer};
 
+use words::LATENCY_NS_MAX;
+
 use crate::checksum::SummedFile;
 use crate::{RecordError, StepFile};
 
-/// The largest latency that a histogram holds: one hour. Longer ones are counted as that.
-pub const LATENCY_NS_LIMIT: u64 = 3_600_000_000_000;
-
 /// An empty histogram of nanoseconds, with the bounds that all histograms of a record have: 1 ns to
-/// [`LATENCY_NS_LIMIT`], three significant digits.
+/// [`LATENCY_NS_MAX`], three significant digits.
 pub fn latency_histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, LATENCY_NS_LIMIT, 3).expect("the bounds are constants and valid")
+    Histogram::new_with_bounds(1, LATENCY_NS_MAX, 3).expect("the bounds are constants and valid")
 }
 
 /// Writes the log.

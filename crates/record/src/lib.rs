@@ -16,7 +16,7 @@ mod table;
 pub use cell_key::CellKey;
 pub use directory::{CellDir, RunDir};
 pub use error::RecordError;
-pub use latency_log::{LATENCY_NS_LIMIT, Latencies, LatencyLine, LatencySecond, latency_histogram};
+pub use latency_log::{Latencies, LatencyLine, LatencySecond, latency_histogram};
 pub use model::*;
 pub use step_reader::{
     CounterRow, CounterSample, HostColumnSeries, HostSeries, IntervalRow, StepReader, StepState,

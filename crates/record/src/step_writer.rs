@@ -137,7 +137,7 @@ impl StepWriter {
     ///
     /// # Errors
     /// The file can't be written, the tag has a comma, a space or a line end, or a value is above
-    /// [`LATENCY_NS_LIMIT`](crate::LATENCY_NS_LIMIT).
+    /// [`LATENCY_NS_MAX`](words::LATENCY_NS_MAX).
     pub fn latency(
         &mut self,
         second: u32,

@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The largest latency that histograms tell apart: one hour, with three significant digits. Longer ones are counted as
+/// that.
+pub const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
+
 /// How a counter behaves over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CounterKind {

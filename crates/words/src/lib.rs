@@ -12,7 +12,7 @@ mod secret;
 mod setting;
 
 pub use connection::ConnectionState;
-pub use counter::{Counter, CounterKind, Role, unit_of};
+pub use counter::{Counter, CounterKind, LATENCY_NS_MAX, Role, unit_of};
 pub use cpus::{format_cpus, parse_cpus};
 pub use metric::{Better, Decimals, METRICS, Metric};
 pub use named::IndexStatements;

@@ -115,6 +115,7 @@ pub struct Ignored {
     /// What the engine reports.
     pub effective: Option<String>,
     /// What became of it.
+    #[serde(rename = "mark")]
     pub status: OptionStatus,
 }
 

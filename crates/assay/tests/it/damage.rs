@@ -144,6 +144,10 @@ fn steps_of_cells_that_are_gone_count_as_well() {
     let says = format!("0 of {all} steps valid, {all} missing, 2 cells not finished");
     assert!(none.stdout.contains(&says), "{none}");
     let path = run.to_str().unwrap();
+    place
+        .assay(&["export", path, "--format", "csv"])
+        .expect_code(1)
+        .expect_in_stderr(&["cell.json"]);
     place.assay(&["run", "--resume", path]).expect_code(0);
     let whole = shown(&place, &run, "table").expect_code(0);
     let says = format!("all {all} steps are valid");

@@ -69,30 +69,21 @@ pub struct Spawn<'a> {
     pub remove_directory: Option<&'a Path>,
 }
 
-/// How a guarded program is asked to end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// SIGTERM
-    Terminate,
-    /// SIGINT
-    Interrupt,
-    /// SIGQUIT
-    Quit,
-    /// SIGKILL, to it and all its descendants.
-    Kill,
+words::named! {
+    /// How a guarded program is asked to end: by a signal.
+    pub enum Ending {
+        /// Asks it to end.
+        Terminate = "SIGTERM",
+        /// Asks it to end as the terminal does.
+        Interrupt = "SIGINT",
+        /// Asks it to end at once.
+        Quit = "SIGQUIT",
+        /// Ends it, and all its descendants.
+        Kill = "SIGKILL",
+    }
 }
 
 impl Ending {
-    /// The signal's name.
-    pub fn signal_name(self) -> &'static str {
-        match self {
-            Self::Terminate => "SIGTERM",
-            Self::Interrupt => "SIGINT",
-            Self::Quit => "SIGQUIT",
-            Self::Kill => "SIGKILL",
-        }
-    }
-
     fn signal(self) -> Signal {
         match self {
             Self::Terminate => Signal::TERM,
@@ -104,9 +95,8 @@ impl Ending {
 
     /// Returns the way whose signal has this `name`.
     fn named(name: &str) -> Option<Self> {
-        [Self::Terminate, Self::Interrupt, Self::Quit, Self::Kill]
-            .into_iter()
-            .find(|it| it.signal_name() == name)
+        let mut all = Self::NAMED.iter();
+        all.find(|(known, _)| *known == name).map(|(_, it)| *it)
     }
 }
 
@@ -148,7 +138,7 @@ impl Guarded {
         if let Some((uid, gid)) = spawn.user {
             guard.arg("--user").arg(format!("{uid}:{gid}"));
         }
-        guard.arg("--orphaned").arg(spawn.orphaned.signal_name());
+        guard.arg("--orphaned").arg(spawn.orphaned.name());
         if let Some(directory) = spawn.remove_directory {
             guard.arg("--remove-directory").arg(directory);
         }
@@ -249,7 +239,7 @@ impl Guarded {
     pub fn signal(&mut self, ending: Ending) {
         if let Some(stdin) = &mut self.stdin {
             // A guard that is gone has no program to end.
-            let _ = writeln!(stdin, "{}", ending.signal_name());
+            let _ = writeln!(stdin, "{}", ending.name());
         }
     }
 

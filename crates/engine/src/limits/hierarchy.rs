@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use fs_err as fs;
+use probe::parse::{Membership, parse_cgroup, parse_mountinfo};
 
 /// The version of control groups. A machine may have both; the memory controller is then in one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,25 +35,26 @@ impl Own {
 
     /// The same, from the texts of `/proc/self/cgroup` and `/proc/self/mountinfo`.
     fn of(memberships: &str, mounts: &str) -> Result<Self, String> {
-        let group = |is_it: &dyn Fn(&str) -> bool| {
-            memberships.lines().find_map(|line| {
-                let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
-                is_it(controllers).then_some(path)
-            })
-        };
+        let groups = parse_cgroup(memberships);
         let has_memory = |list: &str| list.split(',').any(|name| name == "memory");
-        let (version, path) = match group(&has_memory) {
-            Some(path) => (Version::One, path),
+        let is_of_memory =
+            |group: &&Membership| group.controllers.iter().any(|name| name == "memory");
+        let (version, group) = match groups.iter().find(is_of_memory) {
+            Some(group) => (Version::One, group),
             None => (
                 Version::Two,
-                group(&str::is_empty).ok_or("this kernel has no control groups of memory")?,
+                groups
+                    .iter()
+                    .find(|group| group.controllers.is_empty())
+                    .ok_or("this kernel has no control groups of memory")?,
             ),
         };
-        let mounts: Vec<Mount> = mounts.lines().filter_map(Mount::parse).collect();
+        let path = &group.path;
+        let mounts = parse_mountinfo(mounts).map_err(|error| error.to_string())?;
         let mut hierarchy = mounts
             .iter()
             .filter(|mount| match version {
-                Version::One => mount.fs_type == "cgroup" && has_memory(mount.options),
+                Version::One => mount.fs_type == "cgroup" && has_memory(&mount.fs_options),
                 Version::Two => mount.fs_type == "cgroup2",
             })
             .peekable();
@@ -73,51 +75,6 @@ impl Own {
             format!("assay's own control group, `{path}`, is not among those that are mounted")
         })
     }
-}
-
-/// A line of `/proc/self/mountinfo`, as far as it is needed.
-struct Mount<'t> {
-    root: PathBuf,
-    point: PathBuf,
-    fs_type: &'t str,
-    /// Of the file system, not of the mount.
-    options: &'t str,
-}
-
-impl<'t> Mount<'t> {
-    fn parse(line: &'t str) -> Option<Self> {
-        let (mount, file_system) = line.split_once(" - ")?;
-        let mut mount = mount.split(' ').skip(3);
-        let mut file_system = file_system.split(' ');
-        Some(Self {
-            root: plain(mount.next()?),
-            point: plain(mount.next()?),
-            fs_type: file_system.next()?,
-            options: file_system.nth(1)?,
-        })
-    }
-}
-
-/// A path without the kernel's escapes: a backslash and three octal digits for blanks, line ends and backslashes.
-fn plain(text: &str) -> PathBuf {
-    let mut parts = text.split('\\');
-    let mut path = parts.next().unwrap_or_default().to_string();
-    for part in parts {
-        let code = part
-            .get(..3)
-            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        match code {
-            Some(code) if code.is_ascii() => {
-                path.push(char::from(code));
-                path.push_str(&part[3..]);
-            }
-            _ => {
-                path.push('\\');
-                path.push_str(part);
-            }
-        }
-    }
-    path.into()
 }
 
 #[cfg(test)]

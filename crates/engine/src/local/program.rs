@@ -244,7 +244,7 @@ pub(crate) fn stop(
         false => not_clean(format!(
             "it did not stop within {} s and was ended by {}",
             timeout.as_secs(),
-            ending.signal_name()
+            ending.name()
         )),
     }
 }

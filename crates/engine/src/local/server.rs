@@ -253,7 +253,7 @@ fn refuse_live_server(kind: &Kind, data: &Path) -> Result<(), SetupError> {
             what: format!("a {} server runs in it, process {pid}", kind.name),
             help: format!(
                 "stop it (`kill -{} {pid}`), or choose another data directory",
-                kind.ending.signal_name().trim_start_matches("SIG")
+                kind.ending.name().trim_start_matches("SIG")
             ),
         }),
         None => Ok(()),

@@ -7,7 +7,7 @@ use rsa::pkcs8::DecodePublicKey;
 use rsa::{Oaep, RsaPublicKey};
 
 use super::failure;
-use crate::{Error, ErrorClass};
+use crate::Error;
 
 /// Who can read what is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,42 +37,38 @@ pub(super) enum Plugin {
     Clear,
 }
 
+/// The plugins by name; the first name of each is the one to tell.
+const PLUGINS: [(&str, Plugin); 8] = [
+    ("mysql_native_password", Plugin::Native),
+    // Before plugins had names it was the only one.
+    ("", Plugin::Native),
+    ("caching_sha2_password", Plugin::CachingSha2),
+    ("sha256_password", Plugin::Sha256),
+    ("client_ed25519", Plugin::Ed25519),
+    ("auth_socket", Plugin::Socket),
+    ("unix_socket", Plugin::Socket),
+    ("mysql_clear_password", Plugin::Clear),
+];
+
 impl Plugin {
     /// The plugin of that name.
     ///
     /// # Errors
-    /// [`ErrorClass::Refused`] for one that is not known here.
+    /// [`crate::ErrorClass::Refused`] for one that is not known here.
     pub(super) fn named(name: &[u8]) -> Result<Self, Error> {
-        Ok(match name {
-            // Before plugins had names it was the only one.
-            b"mysql_native_password" | b"" => Self::Native,
-            b"caching_sha2_password" => Self::CachingSha2,
-            b"sha256_password" => Self::Sha256,
-            b"client_ed25519" => Self::Ed25519,
-            b"auth_socket" | b"unix_socket" => Self::Socket,
-            b"mysql_clear_password" => Self::Clear,
-            _ => {
-                return Err(Error::new(
-                    ErrorClass::Refused,
-                    format!(
-                        "the server asks for authentication by `{}`; assay does mysql_native_password, \
-                         caching_sha2_password, sha256_password, client_ed25519, auth_socket and mysql_clear_password",
-                        String::from_utf8_lossy(name)
-                    ),
-                ));
-            }
+        let known = PLUGINS.iter().find(|(known, _)| known.as_bytes() == name);
+        known.map(|(_, plugin)| *plugin).ok_or_else(|| {
+            Error::refused(format!(
+                "the server asks for authentication by `{}`; assay does mysql_native_password, \
+                 caching_sha2_password, sha256_password, client_ed25519, auth_socket and mysql_clear_password",
+                String::from_utf8_lossy(name)
+            ))
         })
     }
 
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Native => "mysql_native_password",
-            Self::CachingSha2 => "caching_sha2_password",
-            Self::Sha256 => "sha256_password",
-            Self::Ed25519 => "client_ed25519",
-            Self::Socket => "auth_socket",
-            Self::Clear => "mysql_clear_password",
-        }
+        let known = PLUGINS.iter().find(|(_, plugin)| *plugin == self);
+        known.map_or("", |(name, _)| name)
     }
 
     /// The nonce in what the server sent with the plugin's name: most plugins put a zero after theirs, and the random
@@ -88,7 +84,7 @@ impl Plugin {
     /// The first answer to the server's `nonce`.
     ///
     /// # Errors
-    /// [`ErrorClass::Refused`] where the password would have to be sent in clear for others to read.
+    /// [`crate::ErrorClass::Refused`] where the password would have to be sent in clear for others to read.
     pub(super) fn answer(self, password: &[u8], nonce: &[u8], way: Way) -> Result<Vec<u8>, Error> {
         Ok(match self {
             Self::Socket => Vec::new(),
@@ -99,8 +95,7 @@ impl Plugin {
             // One byte asks for the server's key: a unix socket is not private enough for it.
             Self::Sha256 if way != Way::Encrypted && !password.is_empty() => vec![1],
             Self::Clear if way == Way::Open => {
-                return Err(Error::new(
-                    ErrorClass::Refused,
+                return Err(Error::refused(
                     "the server asks for the password in clear, over a connection without TLS",
                 ));
             }
@@ -151,7 +146,7 @@ fn ed25519(password: &[u8], nonce: &[u8]) -> [u8; 64] {
 /// The password for the owner of the key in `pem` alone to read.
 ///
 /// # Errors
-/// [`ErrorClass::Protocol`] when that is no key.
+/// [`crate::ErrorClass::Protocol`] when that is no key.
 pub(super) fn encrypted(password: &[u8], nonce: &[u8], pem: &[u8]) -> Result<Vec<u8>, Error> {
     let not_a_key = |why: String| failure::protocol(format!("the server's public key: {why}"));
     let pem = std::str::from_utf8(pem).map_err(|error| not_a_key(error.to_string()))?;
@@ -241,7 +236,7 @@ mod tests {
             encrypted(b"secret", NONCE, b"-----BEGIN PUBLIC KEY-----\nx\n")
                 .unwrap_err()
                 .class,
-            ErrorClass::Protocol
+            crate::ErrorClass::Protocol
         );
     }
 }

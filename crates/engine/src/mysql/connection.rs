@@ -78,12 +78,6 @@ impl Greeting {
     }
 }
 
-/// What a statement as text returned.
-pub(super) struct Reply {
-    pub(super) rows: Rows,
-    pub(super) done: Option<Done>,
-}
-
 /// A connection that has logged in.
 pub(super) struct Connection {
     pub(super) wire: Wire,
@@ -198,8 +192,7 @@ impl Connection {
                 [packet::OK, ..] => return Ok(()),
                 [packet::ERR, ..] => return Err(self.refused_login(&bytes, password)),
                 [packet::EOF] => {
-                    return Err(Error::new(
-                        ErrorClass::Refused,
+                    return Err(Error::refused(
                         "the server asks for a password of the time before MySQL 4.1",
                     ));
                 }
@@ -238,8 +231,7 @@ impl Connection {
         if offered & capability::SSL == 0 {
             return match mode {
                 SslMode::Prefer => Ok(0),
-                _ => Err(Error::new(
-                    ErrorClass::Refused,
+                _ => Err(Error::refused(
                     "the server does not do TLS, which `ssl-mode` requires",
                 )),
             };
@@ -485,20 +477,30 @@ impl Connection {
         self.end_of_definitions()
     }
 
-    /// Runs `sql` as text.
-    pub(super) fn query(&mut self, sql: &str) -> Result<Reply, Error> {
+    /// Runs `sql` as text: its rows, and what was done where it returns none.
+    pub(super) fn query(&mut self, sql: &str) -> Result<(Rows, Option<Done>), Error> {
         self.send_command(packet::COM_QUERY, sql.as_bytes())?;
+        let mut rows = Rows::new();
+        let done = self.read_text(|row, columns| {
+            rows.push(packet::text_row(row, columns)?);
+            Some(())
+        })?;
+        Ok((rows, done))
+    }
+
+    /// Reads what the server answers to text: what was done, or rows. `visit` is given each of them with the number of its
+    /// columns, and returns `None` for one that is malformed.
+    pub(super) fn read_text(
+        &mut self,
+        mut visit: impl FnMut(&[u8], u64) -> Option<()>,
+    ) -> Result<Option<Done>, Error> {
         let body = self.packet()?;
         match self.bytes(body.clone()) {
             [packet::OK, ..] => {
                 let done = Done::read(self.bytes(body));
-                return match done {
-                    Some(_) => Ok(Reply {
-                        rows: Rows::new(),
-                        done,
-                    }),
-                    None => Err(self.broken("a reply that is cut short")),
-                };
+                return done
+                    .map(Some)
+                    .ok_or_else(|| self.broken("a reply that is cut short"));
             }
             [packet::ERR, ..] => return Err(self.refusal(body)),
             [packet::LOCAL_INFILE, ..] => {
@@ -510,19 +512,20 @@ impl Connection {
         let Some((columns, true)) = self.columns(body) else {
             return Err(self.broken("a reply of an unknown kind"));
         };
-        self.skip_definitions(columns)?;
-        let mut rows = Rows::new();
+        for _ in 0..columns {
+            self.packet()?;
+        }
+        self.end_of_definitions()?;
         loop {
             let body = self.packet()?;
             if self.is_end(&body) {
-                return Ok(Reply { rows, done: None });
+                return Ok(None);
             }
             if let [packet::ERR, ..] = self.bytes(body.clone()) {
                 return Err(self.refusal(body));
             }
-            match packet::text_row(self.bytes(body), columns) {
-                Some(row) => rows.push(row),
-                None => return Err(self.broken("a row whose values don't fit in its packet")),
+            if visit(self.bytes(body), columns).is_none() {
+                return Err(self.broken("a row whose values don't fit in its packet"));
             }
         }
     }

@@ -31,9 +31,8 @@ pub use notation::MysqlNotation;
 pub use session::MysqlSession;
 
 use crate::{
-    Capabilities, Dialect, Engine, Error, Index, IndexRows, Needs, Observer, Obstacle,
-    ServerEngine, Session, Setting, SettleLimits, Settled, SetupError, SqlEngine, StartOptions,
-    Storage, Table,
+    Dialect, Engine, Error, Index, IndexRows, Needs, Observer, Obstacle, ServerEngine, Session,
+    Setting, SettleLimits, Settled, SetupError, SqlEngine, StartOptions, Storage, Table,
 };
 
 use crate::local::server::Server;
@@ -113,10 +112,9 @@ impl Mysql {
         let said = session.variable("version").map_err(failed)?;
         let said = said.unwrap_or_else(|| session.server_version().to_string());
         let version = Version::parse(&said).ok_or_else(|| {
-            failed(Error::new(
-                crate::ErrorClass::Protocol,
-                format!("the server's version `{said}` is not one"),
-            ))
+            failed(failure::protocol(format!(
+                "the server's version `{said}` is not one"
+            )))
         })?;
         let engine = session.variable("default_storage_engine").map_err(failed)?;
         Ok(Self {
@@ -180,16 +178,6 @@ impl Mysql {
 }
 
 impl Engine for Mysql {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            partitions: true,
-            long_transactions: true,
-            embedded: false,
-            concurrent_writers: true,
-            stores_data: true,
-        }
-    }
-
     fn version(&self) -> &str {
         &self.version.text
     }

@@ -9,7 +9,7 @@ use super::Address;
 use super::connection::Connection;
 use super::packet::{self, Done, HEADER_BYTES, kind};
 use crate::net::stream::Stream;
-use crate::{Error, ErrorClass, Interrupt, Outcome, ParamType, Rows, Session, Statement, Table};
+use crate::{Error, Interrupt, Outcome, ParamType, Rows, Session, Statement, Table};
 
 /// A statement that the server has prepared.
 struct Prepared {
@@ -47,7 +47,7 @@ impl MysqlSession {
     /// Connects and logs in.
     ///
     /// # Errors
-    /// Of class [`ErrorClass::ConnectionLost`] when the server can't be reached, [`ErrorClass::Refused`] when it does
+    /// Of class [`crate::ErrorClass::ConnectionLost`] when the server can't be reached, [`crate::ErrorClass::Refused`] when it does
     /// not let us in.
     pub fn connect(address: &Address) -> Result<Self, Error> {
         Ok(Self {
@@ -121,45 +121,6 @@ impl MysqlSession {
         Ok(first_column)
     }
 
-    /// Reads what the server answers to text: how many rows.
-    fn read_text_result(&mut self) -> Result<Outcome, Error> {
-        let body = self.connection.packet()?;
-        match self.connection.bytes(body.clone()) {
-            [packet::OK, ..] => {
-                let Some(done) = Done::read(self.connection.bytes(body)) else {
-                    return Err(self.connection.broken("a reply that is cut short"));
-                };
-                return Ok(Outcome {
-                    rows: done.rows,
-                    value: None,
-                });
-            }
-            [packet::ERR, ..] => return Err(self.connection.refusal(body)),
-            [packet::LOCAL_INFILE, ..] => {
-                return Err(self
-                    .connection
-                    .broken("a request for a file of the client's"));
-            }
-            _ => {}
-        }
-        // Only prepared statements have results without them.
-        let Some((columns, true)) = self.connection.columns(body) else {
-            return Err(self.connection.broken("a reply of an unknown kind"));
-        };
-        self.connection.skip_definitions(columns)?;
-        let mut outcome = Outcome::default();
-        loop {
-            let body = self.connection.packet()?;
-            if self.connection.is_end(&body) {
-                return Ok(outcome);
-            }
-            if let [packet::ERR, ..] = self.connection.bytes(body.clone()) {
-                return Err(self.connection.refusal(body));
-            }
-            outcome.rows += 1;
-        }
-    }
-
     /// Reads rows to their end: how many, and the first value of the first.
     #[inline]
     fn read_rows(&mut self, columns: u64, follow: bool) -> Result<Outcome, Error> {
@@ -191,12 +152,7 @@ impl MysqlSession {
 
 impl Session for MysqlSession {
     fn prepare(&mut self, sql: &str, params: &[ParamType]) -> Result<Statement, Error> {
-        let too_many = || {
-            Error::new(
-                ErrorClass::Other,
-                "more statements or parameters than 65535",
-            )
-        };
+        let too_many = || Error::other("more statements or parameters than 65535");
         let number = u16::try_from(self.statements.len()).map_err(|_| too_many())?;
         let param_count = u16::try_from(params.len()).map_err(|_| too_many())?;
         if self.key_step.is_none() {
@@ -225,10 +181,9 @@ impl Session for MysqlSession {
             _ => self.read_definitions(columns.into())?,
         };
         if counted != u32::from(param_count) {
-            return Err(Error::new(
-                ErrorClass::Other,
-                format!("the statement has {counted} parameters, {param_count} are declared"),
-            ));
+            return Err(Error::other(format!(
+                "the statement has {counted} parameters, {param_count} are declared"
+            )));
         }
         let mut header = vec![0; HEADER_BYTES];
         header.push(packet::COM_STMT_EXECUTE);
@@ -328,7 +283,15 @@ impl Session for MysqlSession {
         );
         self.connection.send(&mut self.message)?;
         if self.is_text {
-            return self.read_text_result();
+            let mut rows = 0;
+            let done = self.connection.read_text(|_, _| {
+                rows += 1;
+                Some(())
+            })?;
+            return Ok(Outcome {
+                rows: done.map_or(rows, |done| done.rows),
+                value: None,
+            });
         }
         let body = self.connection.packet()?;
         let outcome = match self.connection.bytes(body.clone()) {
@@ -354,12 +317,12 @@ impl Session for MysqlSession {
     }
 
     fn query(&mut self, sql: &str) -> Result<Rows, Error> {
-        let reply = self.connection.query(sql)?;
-        if let Some(done) = reply.done {
+        let (rows, done) = self.connection.query(sql)?;
+        if let Some(done) = done {
             let place = self.insert_place(sql);
             self.note_keys(place, done);
         }
-        Ok(reply.rows)
+        Ok(rows)
     }
 
     fn last_key(&mut self, table: &Table) -> Result<Option<i64>, Error> {

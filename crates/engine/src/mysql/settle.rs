@@ -12,7 +12,7 @@ use super::session::MysqlSession;
 use super::{Mysql, StorageEngine};
 use crate::guard::Deadline;
 use crate::waiting::{self, POLL, rest};
-use crate::{Action, Counter, Error, ErrorClass, Session, SettleLimits, Settled, Table};
+use crate::{Action, Counter, Error, Session, SettleLimits, Settled, Table};
 
 /// What this user may not do.
 const DENIED: [&str; 3] = ["1142", "1227", "1290"];
@@ -36,8 +36,7 @@ struct Work<'a> {
     mysql: &'a Mysql,
     limit: Deadline,
     stop: &'a AtomicBool,
-    actions: Vec<Action>,
-    unfinished: Vec<String>,
+    settled: Settled,
 }
 
 pub(super) fn settle(
@@ -47,13 +46,14 @@ pub(super) fn settle(
     stop: &AtomicBool,
 ) -> Result<Settled, Error> {
     let began = Deadline::after(limits.at_least);
-    let pending_before = pending(mysql)?;
     let mut work = Work {
         mysql,
         limit: Deadline::after(limits.at_most),
         stop,
-        actions: Vec::new(),
-        unfinished: Vec::new(),
+        settled: Settled {
+            pending_before: pending(mysql)?,
+            ..Settled::default()
+        },
     };
     match mysql.dialect.storage_engine {
         StorageEngine::RocksDb => {
@@ -66,18 +66,10 @@ pub(super) fn settle(
         }
         StorageEngine::Other(_) => work.analyze(tables)?,
     }
-    let Work {
-        mut actions,
-        unfinished,
-        ..
-    } = work;
-    actions.extend(rest(&began, limits.at_least, stop));
-    Ok(Settled {
-        actions,
-        pending_before,
-        pending_after: pending(mysql)?,
-        unfinished,
-    })
+    let mut settled = work.settled;
+    settled.actions.extend(rest(&began, limits.at_least, stop));
+    settled.pending_after = pending(mysql)?;
+    Ok(settled)
 }
 
 /// What is still to be waited for.
@@ -105,13 +97,14 @@ impl Work<'_> {
     /// Runs one statement on a session of its own: a cancelled one takes its session with it.
     fn run(&mut self, sql: &str) -> Result<(), Error> {
         if self.is_over() {
-            self.unfinished.push(format!("`{sql}` was not begun"));
+            self.settled
+                .unfinished
+                .push(format!("`{sql}` was not begun"));
             return Ok(());
         }
         let mut session = MysqlSession::connect(&self.mysql.address)?;
-        let ran = waiting::run(&mut session, sql, &DENIED, &self.limit, self.stop)?;
-        self.actions.push(ran.action);
-        self.unfinished.extend(ran.unfinished);
+        let (ran, _) = waiting::run(&mut session, sql, &DENIED, &self.limit, self.stop)?;
+        self.settled.and(ran);
         Ok(())
     }
 
@@ -122,7 +115,7 @@ impl Work<'_> {
         mut left: impl FnMut() -> Result<Left, Error>,
     ) -> Result<(), Error> {
         if self.is_over() {
-            self.unfinished.push(format!("{what}: not begun"));
+            self.settled.unfinished.push(format!("{what}: not begun"));
             return Ok(());
         }
         let waited = Deadline::after(Duration::MAX);
@@ -134,12 +127,10 @@ impl Work<'_> {
                 Left::Some(_) => std::thread::sleep(POLL),
             }
         };
-        self.unfinished
+        self.settled
+            .unfinished
             .extend(unfinished.map(|left| format!("{what}: not over, {left}")));
-        self.actions.push(Action {
-            what: what.into(),
-            took: waited.elapsed(),
-        });
+        self.settled.did(what, waited.elapsed());
         Ok(())
     }
 
@@ -152,21 +143,22 @@ impl Work<'_> {
 
     fn settle_innodb(&mut self) -> Result<(), Error> {
         if self.is_over() {
-            self.unfinished
+            self.settled
+                .unfinished
                 .push("write-back of dirty pages and purge: not begun".into());
             return Ok(());
         }
         let mut session = MysqlSession::connect(&self.mysql.address)?;
         let changed = Changed::apply(&mut session)?;
-        self.actions.extend(changed.as_ref().map(Changed::action));
+        self.settled
+            .actions
+            .extend(changed.as_ref().map(Changed::action));
         let waited = match changed {
             Some(_) => self.wait_for_innodb(&mut session),
             // Without the right to change settings it writes back as it does by itself: that is not waited for.
             None => {
-                self.actions.push(Action {
-                    what: "write back dirty pages: not allowed".into(),
-                    took: Duration::ZERO,
-                });
+                let what = "write back dirty pages: not allowed";
+                self.settled.did(what, Duration::ZERO);
                 Ok(())
             }
         };
@@ -176,7 +168,7 @@ impl Work<'_> {
             None => return waited,
         };
         waited?;
-        self.actions.push(restored?);
+        self.settled.actions.push(restored?);
         Ok(())
     }
 
@@ -215,10 +207,8 @@ impl Work<'_> {
         if session.variable(COMPACT_L0)?.is_some() {
             self.run(&format!("set global {COMPACT_L0} = 1"))?;
         } else if !self.is_over() {
-            self.actions.push(Action {
-                what: format!("L0 not compacted: the server has no {COMPACT_L0}"),
-                took: Duration::ZERO,
-            });
+            let what = format!("L0 not compacted: the server has no {COMPACT_L0}");
+            self.settled.did(what, Duration::ZERO);
         }
         self.wait_for_compaction()
     }
@@ -302,13 +292,10 @@ impl Changed {
         for (name, before, _) in &self.0 {
             let now = session.variable(name)?;
             if now.as_ref() != Some(before) {
-                return Err(Error::new(
-                    ErrorClass::Other,
-                    format!(
-                        "`{name}` is `{}` after settling, it was `{before}`",
-                        now.as_deref().unwrap_or("")
-                    ),
-                ));
+                return Err(Error::other(format!(
+                    "`{name}` is `{}` after settling, it was `{before}`",
+                    now.as_deref().unwrap_or("")
+                )));
             }
         }
         let settings: Vec<String> = self

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
 use super::tls::in_words;
-use crate::{Error, ErrorClass};
+use crate::Error;
 
 /// Returns whether a connection between two addresses stays on one host. To an address of any of its own interfaces the
 /// kernel connects from that very address.
@@ -59,7 +59,7 @@ impl Stream {
     pub(crate) fn encrypt(&mut self, config: Arc<ClientConfig>, host: &str) -> Result<(), Error> {
         self.try_encrypt(config, host).map_err(|error| {
             let what = format!("cannot agree on TLS with the server: {error}");
-            Error::new(ErrorClass::Refused, what)
+            Error::refused(what)
         })
     }
 

@@ -14,7 +14,7 @@ use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
 };
 
-use crate::{Error, ErrorClass};
+use crate::Error;
 
 /// Whose certificate is good enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,7 +124,7 @@ fn spaced(text: &str) -> String {
 }
 
 fn refused(message: String) -> Error {
-    Error::new(ErrorClass::Refused, message)
+    Error::refused(message)
 }
 
 fn root_certificates(root: Option<&Path>) -> Result<Vec<CertificateDer<'static>>, Error> {

@@ -77,7 +77,7 @@ impl Session for NullSession {
     fn prepare(&mut self, sql: &str, _: &[ParamType]) -> Result<Statement, Error> {
         let number = u16::try_from(self.statements.len()).map_err(|_| {
             let what = "more statements than 65535";
-            Error::new(crate::ErrorClass::Other, what)
+            Error::other(what)
         })?;
         self.statements.push(sql.parse().unwrap_or(0));
         Ok(Statement(number))

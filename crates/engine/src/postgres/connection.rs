@@ -145,8 +145,7 @@ impl Connection {
         let not_started = || failure::protocol("SCRAM authentication goes on without a start");
         match kind {
             0 => Ok(()),
-            3 if !self.wire.stream.is_private() => Err(Error::new(
-                ErrorClass::Refused,
+            3 if !self.wire.stream.is_private() => Err(Error::refused(
                 "the server asks for the password in clear, over a connection without TLS",
             )),
             3 => {
@@ -202,12 +201,7 @@ impl Connection {
         let mut output = std::mem::take(&mut self.output);
         output.clear();
         let result = encode(&mut output)
-            .map_err(|error| {
-                Error::new(
-                    ErrorClass::Other,
-                    format!("cannot encode the message: {error}"),
-                )
-            })
+            .map_err(|error| Error::other(format!("cannot encode the message: {error}")))
             .and_then(|()| self.send(&output));
         self.output = output;
         result
@@ -374,8 +368,7 @@ fn encrypt(stream: &mut Stream, mode: SslMode, host: &str, address: &Address) ->
         (0, _) => Err(failure::closed()),
         (_, b'S') => stream.encrypt(client_config(mode, address)?, host),
         (_, b'N') if mode == SslMode::Prefer => Ok(()),
-        (_, b'N') => Err(Error::new(
-            ErrorClass::Refused,
+        (_, b'N') => Err(Error::refused(
             "the server does not do TLS, which `sslmode` requires",
         )),
         _ => Err(failure::protocol(

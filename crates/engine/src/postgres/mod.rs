@@ -29,9 +29,8 @@ pub use notation::PostgresNotation;
 pub use session::PostgresSession;
 
 use crate::{
-    Capabilities, Dialect, Engine, Error, Index, IndexRows, Needs, Observer, Obstacle,
-    ServerEngine, Session, Setting, SettleLimits, Settled, SetupError, SqlEngine, StartOptions,
-    Storage, Table,
+    Dialect, Engine, Error, Index, IndexRows, Needs, Observer, Obstacle, ServerEngine, Session,
+    Setting, SettleLimits, Settled, SetupError, SqlEngine, StartOptions, Storage, Table,
 };
 
 use crate::local::server::Server;
@@ -160,16 +159,6 @@ impl Postgres {
 }
 
 impl Engine for Postgres {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            partitions: true,
-            long_transactions: true,
-            embedded: false,
-            concurrent_writers: true,
-            stores_data: true,
-        }
-    }
-
     fn version(&self) -> &str {
         &self.version
     }

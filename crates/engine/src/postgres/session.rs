@@ -8,8 +8,9 @@ use postgres_protocol::message::frontend;
 
 use super::Address;
 use super::connection::Connection;
+use super::failure;
 use crate::net::stream::Stream;
-use crate::{Error, ErrorClass, Interrupt, Outcome, ParamType, Rows, Session, Statement, Table};
+use crate::{Error, Interrupt, Outcome, ParamType, Rows, Session, Statement, Table};
 
 /// Microseconds from 1970-01-01, from which assay counts, to 2000-01-01, from which PostgreSQL does.
 const EPOCH_OFFSET_US: i64 = 946_684_800_000_000;
@@ -61,7 +62,7 @@ impl PostgresSession {
     /// Connects and logs in.
     ///
     /// # Errors
-    /// Of class [`ErrorClass::ConnectionLost`] when the server can't be reached, [`ErrorClass::Refused`] when it does
+    /// Of class [`crate::ErrorClass::ConnectionLost`] when the server can't be reached, [`crate::ErrorClass::Refused`] when it does
     /// not let us in.
     pub fn connect(address: &Address) -> Result<Self, Error> {
         Ok(Self {
@@ -81,23 +82,18 @@ impl PostgresSession {
     pub(super) fn server_version(&mut self) -> Result<(String, u32), Error> {
         let text = self.setting("server_version")?;
         let number = self.setting("server_version_num")?;
-        let number = number.parse().map_err(|_| {
-            Error::new(
-                ErrorClass::Protocol,
-                format!("server version `{number}` is not a number"),
-            )
-        })?;
+        let number = number
+            .parse()
+            .map_err(|_| failure::protocol(format!("server version `{number}` is not a number")))?;
         Ok((text, number))
     }
 
     fn setting(&mut self, name: &str) -> Result<String, Error> {
         let values = self.query_column(&format!("show {name}"))?;
-        values.into_iter().next().ok_or_else(|| {
-            Error::new(
-                ErrorClass::Protocol,
-                format!("the server does not say its `{name}`"),
-            )
-        })
+        values
+            .into_iter()
+            .next()
+            .ok_or_else(|| failure::protocol(format!("the server does not say its `{name}`")))
     }
 
     pub(super) fn stream(&self) -> &Stream {
@@ -121,13 +117,10 @@ impl PostgresSession {
                     };
                     if usize::from(count) != params.len() {
                         self.finish()?;
-                        return Err(Error::new(
-                            ErrorClass::Other,
-                            format!(
-                                "statement {name} has {count} parameters, {} are declared",
-                                params.len()
-                            ),
-                        ));
+                        return Err(Error::other(format!(
+                            "statement {name} has {count} parameters, {} are declared",
+                            params.len()
+                        )));
                     }
                 }
                 b'T' => match first_type(self.connection.bytes(body)) {
@@ -187,12 +180,7 @@ impl PostgresSession {
 
 impl Session for PostgresSession {
     fn prepare(&mut self, sql: &str, params: &[ParamType]) -> Result<Statement, Error> {
-        let too_many = || {
-            Error::new(
-                ErrorClass::Other,
-                "more statements or parameters than 65535",
-            )
-        };
+        let too_many = || Error::other("more statements or parameters than 65535");
         let number = u16::try_from(self.statements.len()).map_err(|_| too_many())?;
         let param_count = u16::try_from(params.len()).map_err(|_| too_many())?;
         let name = format!("s{}", self.name_count);

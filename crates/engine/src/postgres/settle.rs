@@ -9,8 +9,8 @@ use super::observer::{names, relations, wait_for_closing, wait_for_collector};
 use super::session::PostgresSession;
 use super::{Address, Postgres};
 use crate::guard::Deadline;
-use crate::waiting::{self, POLL, Ran, rest};
-use crate::{Action, Counter, Error, ErrorClass, Session, SettleLimits, Settled, Table};
+use crate::waiting::{self, POLL, rest};
+use crate::{Counter, Error, Session, SettleLimits, Settled, Table};
 
 /// Tables that are vacuumed at the same time.
 const CONNECTIONS_MAX: usize = 4;
@@ -44,10 +44,9 @@ pub(super) fn settle(
     vacuum(postgres, relations, &limit, stop, &mut settled)?;
     // CHECKPOINT is for superusers, from 15 on for members of pg_checkpoint; elsewhere it is left undone.
     if !is_stopped() && !limit.has_passed() {
-        let ran = waiting::run(&mut session, "CHECKPOINT", &DENIED, &limit, stop)?;
-        settled.actions.push(ran.action);
-        settled.unfinished.extend(ran.unfinished);
-        if ran.ends_session {
+        let (ran, ends_session) = waiting::run(&mut session, "CHECKPOINT", &DENIED, &limit, stop)?;
+        settled.and(ran);
+        if ends_session {
             session = connect(postgres)?;
         }
     } else {
@@ -68,10 +67,7 @@ pub(super) fn settle(
             }
             std::thread::sleep(POLL);
         }
-        settled.actions.push(Action {
-            what: "wait for autovacuum".into(),
-            took: waited.elapsed(),
-        });
+        settled.did("wait for autovacuum", waited.elapsed());
     }
     settled.actions.extend(rest(&began, limits.at_least, stop));
     settled.pending_after = pending(postgres, &mut session, tables)?;
@@ -112,7 +108,7 @@ fn vacuum(
 ) -> Result<(), Error> {
     let connections = relations.len().min(CONNECTIONS_MAX);
     let work = Mutex::new(relations);
-    let done: Mutex<Vec<Ran>> = Mutex::default();
+    let done = Mutex::new(settled);
     let next = || work.lock().ok().and_then(|mut work| work.pop_front());
     let is_over = || stop.load(Ordering::Relaxed) || limit.has_passed();
     let results: Vec<Result<(), Error>> = std::thread::scope(|scope| {
@@ -125,9 +121,9 @@ fn vacuum(
                     {
                         // Indexes are cleaned also where few rows are dead: what is put off is debt.
                         let sql = format!("VACUUM (ANALYZE, INDEX_CLEANUP ON) {relation}");
-                        let ran = waiting::run(&mut session, &sql, &DENIED, limit, stop)?;
+                        let (ran, _) = waiting::run(&mut session, &sql, &DENIED, limit, stop)?;
                         if let Ok(mut done) = done.lock() {
-                            done.push(ran);
+                            done.and(ran);
                         }
                     }
                     Ok(())
@@ -137,25 +133,18 @@ fn vacuum(
         workers
             .into_iter()
             .map(|worker| {
-                worker.join().unwrap_or_else(|_| {
-                    Err(Error::new(
-                        ErrorClass::Other,
-                        "a thread that vacuums has panicked",
-                    ))
-                })
+                let panicked = |_| Err(Error::other("a thread that vacuums has panicked"));
+                worker.join().unwrap_or_else(panicked)
             })
             .collect()
     });
     results.into_iter().collect::<Result<(), Error>>()?;
-    for ran in done.into_inner().unwrap_or_default() {
-        settled.actions.push(ran.action);
-        settled.unfinished.extend(ran.unfinished);
-    }
     let left = Vec::from(work.into_inner().unwrap_or_default());
-    if !left.is_empty() {
-        settled
-            .unfinished
-            .push(format!("not vacuumed: {}", left.join(", ")));
+    if let Ok(settled) = done.into_inner()
+        && !left.is_empty()
+    {
+        let left = format!("not vacuumed: {}", left.join(", "));
+        settled.unfinished.push(left);
     }
     Ok(())
 }

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fs_err as fs;
+use semver::Version;
 
 use super::ffi::{self, Api, Database, Options};
 use super::options::{self, OptionsFile};
-use super::version::Version;
 use crate::SetupError;
 
 /// The product that a library is.
@@ -144,8 +144,8 @@ impl Library {
     }
 
     /// The version of RocksDB that it is, or is made from.
-    pub fn version(&self) -> Version {
-        self.version
+    pub fn version(&self) -> &Version {
+        &self.version
     }
 
     /// Product and version: `RocksDB 9.9.3`, `Speedb 2.8.0 (RocksDB 8.6.7)`.
@@ -165,11 +165,7 @@ impl Library {
 }
 
 /// The first version in which an entry charge of zero means a cache that adapts.
-const FIRST_AUTO_CLOCK: Version = Version {
-    major: 8,
-    minor: 6,
-    patch: 0,
-};
+const FIRST_AUTO_CLOCK: Version = Version::new(8, 6, 0);
 
 /// What the first lines of a log say: `Speedb version: 2.8.0-? (8.6.7)`.
 fn product(log: &str) -> Product {

@@ -10,23 +10,21 @@ mod library;
 mod notation;
 mod observer;
 mod options;
-mod session;
 mod settle;
 mod statistics;
 mod trial;
-mod version;
 
 use std::ffi::CStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+pub use ffi::RocksSession;
 pub use library::{Library, LibraryCapabilities, Product};
 pub use notation::RocksdbNotation;
-pub use session::RocksSession;
+pub use semver::Version;
 pub(crate) use statistics::add_stall_totals;
 pub use trial::try_config;
-pub use version::Version;
 
 use crate::{
     Capabilities, Direction, Engine, Error, ErrorClass, KeyFacts, KeyValueSession, Observer, Scan,
@@ -275,7 +273,7 @@ impl Engine for RocksDb {
 
     /// From the file that the library wrote: `[DBOptions] max_background_jobs`.
     fn settings(&self) -> Result<Vec<Setting>, Error> {
-        let unreadable = |what: String| Error::new(ErrorClass::Other, what);
+        let unreadable = |what: String| Error::other(what);
         let file = options::read_newest(&self.directory)
             .map_err(|error| unreadable(error.to_string()))?
             .ok_or_else(|| {
@@ -368,7 +366,7 @@ pub fn log_path(directory: &Path) -> PathBuf {
 fn refuse_newer(library: &Library, database: &Path) -> Result<(), SetupError> {
     let written = options::read_newest(database)?.and_then(|file| file.version());
     match written {
-        Some(written) if written > library.version() => Err(SetupError::Directory {
+        Some(written) if written > *library.version() => Err(SetupError::Directory {
             path: database.to_path_buf(),
             what: format!(
                 "was written by version {written}, which is newer than {}",
@@ -488,41 +486,7 @@ fn prepare(
     *entries = given;
     let mut answer = base.with(&options::join(&text));
     if answer.is_err() {
-        // The library names one culprit, and not always the right one: each is tried alone.
-        let mut unknown = Vec::new();
-        let mut not_taken = Vec::new();
-        for entry in &text {
-            if let Err(error) = base.with(&entry.text()) {
-                if library.defaults.knows(entry) {
-                    not_taken.push(format!(
-                        "`{} = {}`: {}",
-                        entry.full_name(),
-                        entry.value,
-                        error.message
-                    ));
-                } else {
-                    unknown.push(entry.clone());
-                }
-            }
-        }
-        if !not_taken.is_empty() {
-            wrong.push(format!(
-                "{} does not take {}",
-                library.version_text(),
-                not_taken.join("; ")
-            ));
-        }
-        if !unknown.is_empty() && config.unknown == UnknownOption::Refuse {
-            let names: Vec<String> = unknown
-                .iter()
-                .map(|entry| format!("`{}`", entry.full_name()))
-                .collect();
-            wrong.push(format!(
-                "{} does not know the option {}",
-                library.version_text(),
-                names.join(", ")
-            ));
-        }
+        let unknown = try_each(library, &base, &text, config.unknown, &mut wrong);
         if wrong.is_empty() && !unknown.is_empty() {
             not_applicable.extend(unknown.iter().map(Entry::full_name));
             text.retain(|entry| !unknown.contains(entry));
@@ -541,6 +505,43 @@ fn prepare(
             error.message
         ))),
     }
+}
+
+/// Returns the entries that the library doesn't know, and adds to `wrong` what it refuses. It names one culprit of many, and
+/// not always the right one: each is tried alone.
+fn try_each(
+    library: &Library,
+    base: &Options,
+    entries: &[Entry],
+    unknown_option: UnknownOption,
+    wrong: &mut Vec<String>,
+) -> Vec<Entry> {
+    let version = library.version_text();
+    let (mut unknown, mut not_taken) = (Vec::new(), Vec::new());
+    for entry in entries {
+        let (name, value) = (entry.full_name(), &entry.value);
+        match base.with(&entry.text()) {
+            Ok(_) => {}
+            Err(error) if library.defaults.knows(entry) => {
+                not_taken.push(format!("`{name} = {value}`: {}", error.message));
+            }
+            Err(_) => unknown.push(entry.clone()),
+        }
+    }
+    if !not_taken.is_empty() {
+        wrong.push(format!("{version} does not take {}", not_taken.join("; ")));
+    }
+    if !unknown.is_empty() && unknown_option == UnknownOption::Refuse {
+        let names: Vec<String> = unknown
+            .iter()
+            .map(|entry| format!("`{}`", entry.full_name()))
+            .collect();
+        wrong.push(format!(
+            "{version} does not know the option {}",
+            names.join(", ")
+        ));
+    }
+    unknown
 }
 
 /// The cache without locks that an entry asks for; `None` where it asks for something else.

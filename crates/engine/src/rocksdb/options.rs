@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use fs_err as fs;
 
-use super::version::Version;
+use semver::Version;
 
 /// What tables' options stand under where they are given as text.
 pub(super) const TABLE: &str = "block_based_table_factory";

@@ -9,7 +9,7 @@ use super::observer::{self, Backlog};
 use super::options;
 use crate::guard::Deadline;
 use crate::waiting::rest;
-use crate::{Action, Error, ErrorClass, SettleLimits, Settled};
+use crate::{Error, SettleLimits, Settled};
 
 /// So many looks in a row must find nothing to do: between a flush and the compaction that it calls for lies a moment.
 const QUIET_LOOKS: u32 = 3;
@@ -67,7 +67,9 @@ impl Settling<'_> {
             pending_before: observer::pending(self.database),
             ..Settled::default()
         };
-        settled.actions.push(self.flush()?);
+        let took = Deadline::after(Duration::MAX);
+        self.database.flush()?;
+        settled.did("flush", took.elapsed());
         let mut end = self.wait_in(&mut settled, &limit);
         if first_level {
             end = self.empty_first_level(end, &limit, &mut settled)?;
@@ -78,15 +80,6 @@ impl Settling<'_> {
         settled.unfinished.extend(self.left(end));
         settled.pending_after = observer::pending(self.database);
         Ok(settled)
-    }
-
-    fn flush(&self) -> Result<Action, Error> {
-        let took = Deadline::after(Duration::MAX);
-        self.database.flush()?;
-        Ok(Action {
-            what: "flush".into(),
-            took: took.elapsed(),
-        })
     }
 
     /// Waits until nothing is left to compact; the properties that this goes by are in all versions.
@@ -133,10 +126,7 @@ impl Settling<'_> {
     fn wait_in(&self, settled: &mut Settled, limit: &Deadline) -> End {
         let took = Deadline::after(Duration::MAX);
         let end = self.wait(limit);
-        settled.actions.push(Action {
-            what: end.what().into(),
-            took: took.elapsed(),
-        });
+        settled.did(end.what(), took.elapsed());
         end
     }
 
@@ -195,7 +185,7 @@ impl Settling<'_> {
         settled: &mut Settled,
     ) -> Result<End, Error> {
         let effective = options::read_newest(self.directory)
-            .map_err(|error| Error::new(ErrorClass::Other, error.to_string()))?
+            .map_err(|error| Error::other(error.to_string()))?
             .unwrap_or_default();
         let get = |name| effective.get("CFOptions", name).unwrap_or_default();
         let reason = if get("compaction_style") != "kCompactionStyleLevel" {
@@ -211,10 +201,7 @@ impl Settling<'_> {
             None
         };
         if let Some(reason) = reason {
-            settled.actions.push(Action {
-                what: format!("compact L0: {reason}"),
-                took: Duration::ZERO,
-            });
+            settled.did(format!("compact L0: {reason}"), Duration::ZERO);
             return Ok(end);
         }
         let trigger = get(L0_TRIGGER).to_string();
@@ -228,10 +215,8 @@ impl Settling<'_> {
             self.tell_of_first_level(settled);
             ": not empty yet"
         };
-        settled.actions.push(Action {
-            what: format!("compact L0, {}{outcome}", emptied.what()),
-            took: took.elapsed(),
-        });
+        let what = format!("compact L0, {}{outcome}", emptied.what());
+        settled.did(what, took.elapsed());
         // With the trigger back, levels may have to be made even.
         Ok(self.wait_in(settled, limit))
     }

@@ -21,8 +21,8 @@ pub use session::SqliteSession;
 
 use crate::guard::Deadline;
 use crate::{
-    Action, Capabilities, Dialect, Engine, Error, ErrorClass, Observer, Setting, SettleLimits,
-    Settled, SetupError, SqlEngine, Storage, Table, trial, waiting,
+    Capabilities, Dialect, Engine, Error, ErrorClass, Observer, Setting, SettleLimits, Settled,
+    SetupError, SqlEngine, Storage, Table, trial, waiting,
 };
 use observer::SqliteObserver;
 
@@ -273,7 +273,7 @@ impl SqlEngine for Sqlite {
         let connection = self.open()?;
         let mut observer = SqliteObserver::new(self.open()?, self.wal());
         let mut settled = Settled {
-            pending_before: observer.pending()?,
+            pending_before: observer.sample()?,
             ..Settled::default()
         };
         let is_over = || began.has_passed() || stop.load(std::sync::atomic::Ordering::Relaxed);
@@ -286,14 +286,10 @@ impl SqlEngine for Sqlite {
                     error => Err(session::error(&error)),
                 })
         };
-        let act = |what: String, from: Duration| Action {
-            what,
-            took: spent().saturating_sub(from),
-        };
         for table in tables {
             let (what, from) = (format!("analyze {}", table.name), spent());
             run(&what)?;
-            settled.actions.push(act(what, from));
+            settled.did(what, spent().saturating_sub(from));
         }
         // What holds the log is waited for here: the handler would do so for longer than settling may take.
         connection
@@ -310,16 +306,10 @@ impl SqlEngine for Sqlite {
             }
             std::thread::sleep(Duration::from_millis(100));
         }
-        settled.actions.push(act(what.into(), from));
+        settled.did(what, spent().saturating_sub(from));
         let _ = waiting::rest(&began, limits.at_least, stop);
-        settled.pending_after = observer.pending()?;
+        settled.pending_after = observer.sample()?;
         Ok(settled)
-    }
-}
-
-impl SqliteObserver {
-    fn pending(&mut self) -> Result<Vec<crate::Counter>, Error> {
-        self.sample()
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rusqlite::types::ValueRef;
 use rusqlite::{CachedStatement, Connection, ErrorCode, ToSql};
 
-use crate::{Error, ErrorClass, Interrupt, Outcome, ParamType, Rows, Session, Statement, Table};
+use crate::{Error, Interrupt, Outcome, ParamType, Rows, Session, Statement, Table};
 
 /// Waits for a lock, of all connections of this process: the handler is a plain function.
 pub(super) static LOCK_WAIT_COUNT: AtomicU64 = AtomicU64::new(0);
@@ -115,18 +115,15 @@ impl Session for SqliteSession {
     fn prepare(&mut self, sql: &str, params: &[ParamType]) -> Result<Statement, Error> {
         let statement = with_the_schema_as_it_is(|| self.connection.prepare_cached(sql))?;
         if statement.parameter_count() != params.len() {
-            return Err(Error::new(
-                ErrorClass::Other,
-                format!(
-                    "the statement has {} parameters, {} were declared",
-                    statement.parameter_count(),
-                    params.len()
-                ),
-            ));
+            return Err(Error::other(format!(
+                "the statement has {} parameters, {} were declared",
+                statement.parameter_count(),
+                params.len()
+            )));
         }
         drop(statement);
         let number = u16::try_from(self.statements.len())
-            .map_err(|_| Error::new(ErrorClass::Other, "more statements than 65535"))?;
+            .map_err(|_| Error::other("more statements than 65535"))?;
         self.statements.push(sql.to_string());
         // One that falls out of the cache would be prepared again each time.
         let capacity = CACHED_LEAST.max(2 * self.statements.len());
@@ -242,6 +239,6 @@ pub(super) fn error(failure: &rusqlite::Error) -> Error {
             code: Some(format!("sqlite {}", sqlite.extended_code)),
             message: failure.to_string(),
         },
-        None => Error::new(ErrorClass::Other, failure.to_string()),
+        None => Error::other(failure.to_string()),
     }
 }

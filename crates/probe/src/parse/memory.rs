@@ -83,43 +83,29 @@ pub fn parse_meminfo(text: &str) -> Result<Memory, Malformed> {
     })
 }
 
-/// Paging since boot.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Paging {
-    /// Read from block devices, by the page cache and by direct I/O.
-    pub page_in_bytes: Option<u64>,
-    /// Written to block devices.
-    pub page_out_bytes: Option<u64>,
-    /// Pages read from swap.
-    pub swap_in_page_count: Option<u64>,
-    /// Pages written to swap.
-    pub swap_out_page_count: Option<u64>,
-    /// Faults that needed no I/O and those that did.
-    pub fault_count: Option<u64>,
-    /// Faults that needed I/O.
-    pub major_fault_count: Option<u64>,
-}
+/// The lines of `/proc/vmstat` that are wanted, and by what their numbers are multiplied: `pgpgin` and `pgpgout` count KiB,
+/// not pages, whatever their names say.
+const PAGING: [(&str, u64); 6] = [
+    ("pgpgin", 1024),
+    ("pgpgout", 1024),
+    ("pswpin", 1),
+    ("pswpout", 1),
+    ("pgfault", 1),
+    ("pgmajfault", 1),
+];
 
-/// Parses `/proc/vmstat`. `pgpgin` and `pgpgout` count KiB, not pages, whatever their names say.
+/// Parses `/proc/vmstat`: bytes read from block devices and written to them, by the page cache and by direct I/O; pages read
+/// from swap and written to it; faults, and those of them that needed I/O. All since boot.
 ///
 /// # Errors
 /// When a number is not one.
-pub fn parse_vmstat(text: &str) -> Result<Paging, Malformed> {
-    let mut paging = Paging::default();
-    for line in text.lines() {
-        let Some((key, value)) = line.split_once(' ') else {
-            continue;
-        };
-        let (slot, factor) = match key {
-            "pgpgin" => (&mut paging.page_in_bytes, 1024),
-            "pgpgout" => (&mut paging.page_out_bytes, 1024),
-            "pswpin" => (&mut paging.swap_in_page_count, 1),
-            "pswpout" => (&mut paging.swap_out_page_count, 1),
-            "pgfault" => (&mut paging.fault_count, 1),
-            "pgmajfault" => (&mut paging.major_fault_count, 1),
-            _ => continue,
-        };
-        *slot = Some(number(&format!("`{key}` of /proc/vmstat"), Some(value.trim()))? * factor);
+pub fn parse_vmstat(text: &str) -> Result<[Option<u64>; 6], Malformed> {
+    let mut paging = [None; 6];
+    for (key, value) in text.lines().filter_map(|line| line.split_once(' ')) {
+        if let Some(at) = PAGING.iter().position(|(known, _)| *known == key) {
+            let what = format!("`{key}` of /proc/vmstat");
+            paging[at] = Some(number(&what, Some(value.trim()))? * PAGING[at].1);
+        }
     }
     Ok(paging)
 }

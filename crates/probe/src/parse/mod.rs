@@ -13,13 +13,13 @@ mod system;
 pub use cgroup::{Membership, parse_cgroup, parse_cpu_max, parse_group_cache, parse_memory_limit};
 pub use cpu::{CpuInfo, parse_cpuinfo, parse_frequency_khz};
 pub use disk::{Discard, DiskLine, Flush, parse_diskstats};
-pub use memory::{Memory, Paging, parse_meminfo, parse_vmstat};
+pub use memory::{Memory, parse_meminfo, parse_vmstat};
 pub use mount::{Mount, mount_of, parse_mountinfo};
 pub use pressure::{Pressure, parse_pressure};
 pub use process::{
     ProcessIo, ProcessMemory, ProcessStat, parse_process_io, parse_process_stat, parse_statm,
 };
-pub use system::{CpuTicks, System, parse_stat};
+pub use system::{System, parse_stat};
 
 use crate::Malformed;
 

@@ -3,33 +3,14 @@
 use super::number;
 use crate::Malformed;
 
-/// CPU time of all processors since boot, in ticks of `sysconf(_SC_CLK_TCK)`. What an old kernel lacks is 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CpuTicks {
-    /// User mode, guests included: the kernel adds a guest's time here as well as to its own column, which is
-    /// therefore not read.
-    pub user: u64,
-    /// User mode at low priority, guests included.
-    pub nice: u64,
-    /// Kernel mode.
-    pub system: u64,
-    /// Idle, with no I/O outstanding.
-    pub idle: u64,
-    /// Idle, with I/O outstanding.
-    pub iowait: u64,
-    /// Interrupts.
-    pub irq: u64,
-    /// Deferred work of interrupts.
-    pub softirq: u64,
-    /// Time that the hypervisor gave to others.
-    pub steal: u64,
-}
-
 /// What `/proc/stat` says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct System {
-    /// CPU time of all processors.
-    pub cpu: CpuTicks,
+    /// CPU time of all processors since boot, in ticks of `sysconf(_SC_CLK_TCK)`: user mode, user mode at low priority, kernel
+    /// mode, idle, idle with I/O outstanding, interrupts, deferred work of interrupts, and what the hypervisor gave to others.
+    /// What an old kernel lacks is 0. The kernel adds a guest's time to the first two as well as to its own columns, which are
+    /// therefore not read.
+    pub cpu_ticks: [u64; 8],
     /// Processors with a line of their own.
     pub cpu_count: u32,
     /// Context switches since boot.
@@ -47,68 +28,37 @@ pub struct System {
 /// # Errors
 /// When the line of all processors or one of the counts is missing or not a number.
 pub fn parse_stat(text: &str) -> Result<System, Malformed> {
-    let mut system = System::default();
-    let mut missing = ["cpu", "ctxt", "processes", "procs_running", "procs_blocked"].map(Some);
-    for line in text.lines() {
-        let mut fields = line.split_ascii_whitespace();
-        let Some(key) = fields.next() else { continue };
-        match key {
-            "cpu" => {
-                let mut ticks = [0u64; 8];
-                let mut count = 0;
-                for (tick, field) in ticks.iter_mut().zip(&mut fields) {
-                    *tick = number("`cpu` of /proc/stat", Some(field))?;
-                    count += 1;
-                }
-                if count < 4 {
-                    return Err(Malformed::new(
-                        "`cpu` of /proc/stat",
-                        line,
-                        "four columns or more",
-                    ));
-                }
-                let [user, nice, cpu_system, idle, iowait, irq, softirq, steal] = ticks;
-                system.cpu = CpuTicks {
-                    user,
-                    nice,
-                    system: cpu_system,
-                    idle,
-                    iowait,
-                    irq,
-                    softirq,
-                    steal,
-                };
-            }
-            "ctxt" => system.context_switch_count = number("`ctxt` of /proc/stat", fields.next())?,
-            "processes" => {
-                system.created_count = number("`processes` of /proc/stat", fields.next())?
-            }
-            "procs_running" => {
-                system.runnable_count = number("`procs_running` of /proc/stat", fields.next())?
-            }
-            "procs_blocked" => {
-                system.blocked_count = number("`procs_blocked` of /proc/stat", fields.next())?
-            }
-            _ => {
-                if key
-                    .strip_prefix("cpu")
-                    .is_some_and(|index| index.parse::<u32>().is_ok())
-                {
-                    system.cpu_count += 1;
-                }
-                continue;
-            }
-        }
-        for slot in missing.iter_mut().filter(|slot| **slot == Some(key)) {
-            *slot = None;
-        }
+    let line = |key: &str| {
+        let mut lines = text.lines();
+        let found = lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(' '));
+        let what = || format!("`{key}` of /proc/stat");
+        found.ok_or_else(|| Malformed::new(what(), "", "a line with that name"))
+    };
+    let count = |key: &str| {
+        let what = format!("`{key}` of /proc/stat");
+        number(&what, line(key)?.split_ascii_whitespace().next())
+    };
+    let cpu = line("cpu")?;
+    let mut cpu_ticks = [0; 8];
+    let mut columns = 0;
+    for (ticks, field) in cpu_ticks.iter_mut().zip(cpu.split_ascii_whitespace()) {
+        *ticks = number("`cpu` of /proc/stat", Some(field))?;
+        columns += 1;
     }
-    match missing.into_iter().flatten().next() {
-        Some(key) => Err(Malformed::new(
-            format!("`{key}` of /proc/stat"),
-            "",
-            "a line with that name",
-        )),
-        None => Ok(system),
+    if columns < 4 {
+        let what = "`cpu` of /proc/stat";
+        return Err(Malformed::new(what, cpu, "four columns or more"));
     }
+    let is_processor = |line: &&str| {
+        let number = line.strip_prefix("cpu");
+        number.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
+    };
+    Ok(System {
+        cpu_ticks,
+        cpu_count: text.lines().filter(is_processor).count() as u32,
+        context_switch_count: count("ctxt")?,
+        created_count: count("processes")?,
+        runnable_count: count("procs_running")?,
+        blocked_count: count("procs_blocked")?,
+    })
 }

@@ -18,17 +18,8 @@ fn device(kernel: &str, name: &str) -> DiskLine {
 fn guests_are_not_added_to_user_time() {
     let system = parse_stat(&fixture("4.14-bare-metal/proc/stat")).unwrap();
     assert_eq!(
-        system.cpu,
-        CpuTicks {
-            user: 1_084_500,
-            nice: 2300,
-            system: 402_100,
-            idle: 90_210_050,
-            iowait: 31_200,
-            irq: 0,
-            softirq: 9020,
-            steal: 0
-        }
+        system.cpu_ticks,
+        [1_084_500, 2300, 402_100, 90_210_050, 31_200, 0, 9020, 0]
     );
     assert_eq!(
         (
@@ -44,8 +35,10 @@ fn guests_are_not_added_to_user_time() {
 #[test]
 fn the_first_kernels_cpu_line_has_four_columns() {
     let text = "cpu  1 2 3 4\nctxt 5\nprocesses 6\nprocs_running 7\nprocs_blocked 8\n";
-    let cpu = parse_stat(text).unwrap().cpu;
-    assert_eq!((cpu.user, cpu.idle, cpu.iowait, cpu.steal), (1, 4, 0, 0));
+    assert_eq!(
+        parse_stat(text).unwrap().cpu_ticks,
+        [1, 2, 3, 4, 0, 0, 0, 0]
+    );
     let error = parse_stat(&text.replace("ctxt 5\n", "")).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -160,17 +153,11 @@ fn memory_is_in_bytes_and_swap_used_is_a_difference() {
 #[test]
 fn paging_is_in_kib_and_swapping_in_pages() {
     let paging = parse_vmstat(&fixture("4.14-bare-metal/proc/vmstat")).unwrap();
-    assert_eq!(paging.page_in_bytes, Some(45_106_672 * 1024));
-    assert_eq!(paging.page_out_bytes, Some(356_116_720 * 1024));
-    assert_eq!(
-        (paging.swap_in_page_count, paging.swap_out_page_count),
-        (Some(1201), Some(65_536))
-    );
-    assert_eq!(
-        (paging.fault_count, paging.major_fault_count),
-        (Some(912_334_012), Some(40_123))
-    );
-    assert_eq!(parse_vmstat("").unwrap(), Paging::default());
+    let bytes = [45_106_672 * 1024, 356_116_720 * 1024];
+    let counts = [1201, 65_536, 912_334_012, 40_123];
+    let expected: Vec<_> = bytes.into_iter().chain(counts).map(Some).collect();
+    assert_eq!(paging[..], expected);
+    assert_eq!(parse_vmstat("").unwrap(), [None; 6]);
 }
 
 #[test]

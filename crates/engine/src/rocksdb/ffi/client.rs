@@ -11,7 +11,9 @@ use std::sync::Arc;
 
 use super::api::{Api, Opaque};
 use super::database::{Database, bytes, check};
-use crate::{Direction, Durability, Error, ErrorClass, KeyOrder, Scan, Scanned, View};
+use crate::{
+    Direction, Durability, Error, ErrorClass, KeyOrder, KeyValueSession, Scan, Scanned, View,
+};
 
 /// The library's name for it is `rocksdb_disable`.
 const PERF_LEVEL_DISABLE: c_int = 1;
@@ -29,9 +31,9 @@ struct Many {
     copied_sizes: Vec<usize>,
 }
 
-/// One thread's objects: options, a batch, an iterator, and the values that were read last.
+/// One thread's session with an open database: options, a batch, an iterator, and the values that were read last.
 #[derive(Debug)]
-pub(in crate::rocksdb) struct Client {
+pub struct RocksSession {
     api: &'static Api,
     raw: Opaque,
     read: Opaque,
@@ -48,10 +50,10 @@ pub(in crate::rocksdb) struct Client {
     database: Arc<Database>,
 }
 
-// SAFETY: all pointers are to objects that are this client's alone, but for the database, which any thread may use.
-unsafe impl Send for Client {}
+// SAFETY: all pointers are to objects that are this session's alone, but for the database, which any thread may use.
+unsafe impl Send for RocksSession {}
 
-impl Drop for Client {
+impl Drop for RocksSession {
     fn drop(&mut self) {
         self.release();
         // SAFETY: each was made in `new` and is destroyed once; the database is still held.
@@ -77,7 +79,7 @@ impl Drop for Passing<'_> {
     }
 }
 
-impl Client {
+impl RocksSession {
     pub(in crate::rocksdb) fn new(database: Arc<Database>) -> Self {
         let api = database.api;
         // SAFETY: no arguments; what is returned is ours.
@@ -102,221 +104,6 @@ impl Client {
             order: KeyOrder::default(),
             database,
         }
-    }
-
-    /// The calling thread's work is not counted for it, as it is by default: that took 15 % of a reader's time.
-    pub(in crate::rocksdb) fn stop_counting(&self) {
-        // SAFETY: sets a variable of the thread.
-        unsafe { (self.api.set_perf_level)(PERF_LEVEL_DISABLE) }
-    }
-
-    pub(in crate::rocksdb) fn set_durability(&mut self, durability: Durability) {
-        // SAFETY: the options are this client's and live.
-        unsafe {
-            // Both at once are refused when something is written: the order doesn't matter.
-            (self.api.writeoptions_disable_WAL)(
-                self.write,
-                (durability == Durability::NoLog).into(),
-            );
-            (self.api.writeoptions_set_sync)(
-                self.write,
-                (durability == Durability::LogSynced).into(),
-            );
-        }
-    }
-
-    #[inline]
-    pub(in crate::rocksdb) fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
-        let mut failure = null_mut();
-        // SAFETY: the database is held open; the batch is this client's and copies key and value.
-        unsafe {
-            (self.api.writebatch_clear)(self.single);
-            (self.api.writebatch_put)(
-                self.single,
-                key.as_ptr().cast(),
-                key.len(),
-                value.as_ptr().cast(),
-                value.len(),
-            );
-            (self.api.write)(self.raw, self.write, self.single, &mut failure);
-        }
-        check(self.api, failure)
-    }
-
-    #[inline]
-    pub(in crate::rocksdb) fn delete(&mut self, key: &[u8]) -> Result<(), Error> {
-        let mut failure = null_mut();
-        // SAFETY: the database is held open; the key is borrowed for the call.
-        unsafe {
-            (self.api.delete)(
-                self.raw,
-                self.write,
-                key.as_ptr().cast(),
-                key.len(),
-                &mut failure,
-            );
-        }
-        check(self.api, failure)
-    }
-
-    #[inline]
-    pub(in crate::rocksdb) fn batch_put(&mut self, key: &[u8], value: &[u8]) {
-        // SAFETY: the batch is this client's; it copies key and value.
-        unsafe {
-            (self.api.writebatch_put)(
-                self.batch,
-                key.as_ptr().cast(),
-                key.len(),
-                value.as_ptr().cast(),
-                value.len(),
-            );
-        }
-    }
-
-    #[inline]
-    pub(in crate::rocksdb) fn batch_delete(&mut self, key: &[u8]) {
-        // SAFETY: the batch is this client's; it copies the key.
-        unsafe { (self.api.writebatch_delete)(self.batch, key.as_ptr().cast(), key.len()) }
-    }
-
-    pub(in crate::rocksdb) fn batch_len(&self) -> u64 {
-        // SAFETY: the batch is this client's.
-        unsafe { (self.api.writebatch_count)(self.batch) }
-            .try_into()
-            .unwrap_or(0)
-    }
-
-    pub(in crate::rocksdb) fn clear_batch(&mut self) {
-        // SAFETY: the batch is this client's.
-        unsafe { (self.api.writebatch_clear)(self.batch) }
-    }
-
-    #[inline]
-    pub(in crate::rocksdb) fn write_batch(&mut self) -> Result<(), Error> {
-        let mut failure = null_mut();
-        // SAFETY: the database is held open; the batch is this client's and not emptied by the call.
-        unsafe { (self.api.write)(self.raw, self.write, self.batch, &mut failure) };
-        check(self.api, failure)?;
-        self.clear_batch();
-        Ok(())
-    }
-
-    #[inline]
-    pub(in crate::rocksdb) fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>, Error> {
-        self.release_value();
-        let mut failure = null_mut();
-        // SAFETY: the database is held open; the key is borrowed for the call; what is returned is ours.
-        let value = unsafe {
-            (self.api.get_pinned)(
-                self.raw,
-                self.read,
-                key.as_ptr().cast(),
-                key.len(),
-                &mut failure,
-            )
-        };
-        check(self.api, failure)?;
-        if value.is_null() {
-            return Ok(None);
-        }
-        self.pinned = value;
-        // SAFETY: the value is pinned until it is released, for which this client has to be borrowed mutably: not
-        // while what is returned lives.
-        Ok(Some(unsafe { pinned_bytes(self.api, value) }))
-    }
-
-    #[inline]
-    pub(in crate::rocksdb) fn multi_get<'k>(
-        &mut self,
-        keys: impl IntoIterator<Item = &'k [u8]>,
-    ) -> Result<u64, Error> {
-        self.release_many();
-        let many = &mut self.many;
-        many.keys.clear();
-        many.key_sizes.clear();
-        for key in keys {
-            many.keys.push(key.as_ptr().cast());
-            many.key_sizes.push(key.len());
-        }
-        let count = many.keys.len();
-        many.failures.resize(count, null_mut());
-        if let Some(batched) = self.api.batched_multi_get_cf {
-            many.pinned.resize(count, null_mut());
-            // SAFETY: each array has `count` places; the keys live as long as `'k`, which ends after the call at the
-            // earliest; what is left in the places is ours.
-            unsafe {
-                batched(
-                    self.raw,
-                    self.read,
-                    self.database.family,
-                    count,
-                    many.keys.as_ptr(),
-                    many.key_sizes.as_ptr(),
-                    many.pinned.as_mut_ptr(),
-                    many.failures.as_mut_ptr(),
-                    0,
-                );
-            }
-        } else {
-            many.copied.resize(count, null_mut());
-            many.copied_sizes.resize(count, 0);
-            // SAFETY: as above.
-            unsafe {
-                (self.api.multi_get)(
-                    self.raw,
-                    self.read,
-                    count,
-                    many.keys.as_ptr(),
-                    many.key_sizes.as_ptr(),
-                    many.copied.as_mut_ptr(),
-                    many.copied_sizes.as_mut_ptr(),
-                    many.failures.as_mut_ptr(),
-                );
-            }
-        }
-        let mut first = Ok(());
-        for failure in many.failures.drain(..) {
-            // Each has to be given back, the first is told.
-            first = first.and(check(self.api, failure));
-        }
-        first?;
-        let there = many.pinned.iter().filter(|value| !value.is_null()).count()
-            + many.copied.iter().filter(|value| !value.is_null()).count();
-        Ok(there as u64)
-    }
-
-    #[inline]
-    pub(in crate::rocksdb) fn found(&self, index: usize) -> Option<&[u8]> {
-        let many = &self.many;
-        if let Some(&value) = many.pinned.get(index).filter(|value| !value.is_null()) {
-            // SAFETY: pinned until it is released, for which this client has to be borrowed mutably.
-            return Some(unsafe { pinned_bytes(self.api, value) });
-        }
-        let &value = many.copied.get(index).filter(|value| !value.is_null())?;
-        // SAFETY: a copy of that size, ours until it is released, for which this client has to be borrowed mutably.
-        Some(unsafe { bytes(value, many.copied_sizes[index]) })
-    }
-
-    #[inline]
-    pub(in crate::rocksdb) fn scan(
-        &mut self,
-        scan: Scan<'_>,
-        visit: impl FnMut(&[u8], &[u8]),
-    ) -> Result<Scanned, Error> {
-        if scan.view == View::Kept && !self.iterator.is_null() {
-            return self.walk(self.iterator, scan, visit);
-        }
-        // SAFETY: the database is held open; the iterator is ours. It is destroyed before the database is let go.
-        let iterator = unsafe { (self.api.create_iterator)(self.raw, self.read) };
-        if scan.view == View::Kept {
-            self.iterator = iterator;
-            return self.walk(iterator, scan, visit);
-        }
-        let passing = Passing {
-            api: self.api,
-            raw: iterator,
-        };
-        self.walk(passing.raw, scan, visit)
     }
 
     #[inline]
@@ -375,16 +162,6 @@ impl Client {
         Ok(scanned)
     }
 
-    pub(in crate::rocksdb) fn release(&mut self) {
-        self.release_value();
-        self.release_many();
-        if !self.iterator.is_null() {
-            // SAFETY: made by this client, destroyed once: it is forgotten here.
-            unsafe { (self.api.iter_destroy)(self.iterator) };
-            self.iterator = null_mut();
-        }
-    }
-
     #[inline]
     fn release_value(&mut self) {
         if !self.pinned.is_null() {
@@ -403,6 +180,228 @@ impl Client {
         for value in self.many.copied.drain(..).filter(|value| !value.is_null()) {
             // SAFETY: as above.
             unsafe { (self.api.free)(value.cast::<c_void>()) };
+        }
+    }
+}
+
+impl KeyValueSession for RocksSession {
+    /// Without the library's counts of each thread's own work, which nobody reads here and `db_bench` does without too: they
+    /// took 15 % of a reader's time.
+    fn enter_thread(&mut self) {
+        // SAFETY: sets a variable of the thread.
+        unsafe { (self.api.set_perf_level)(PERF_LEVEL_DISABLE) }
+    }
+
+    fn set_durability(&mut self, durability: Durability) {
+        // SAFETY: the options are this session's and live.
+        unsafe {
+            // Both at once are refused when something is written: the order doesn't matter.
+            (self.api.writeoptions_disable_WAL)(
+                self.write,
+                (durability == Durability::NoLog).into(),
+            );
+            (self.api.writeoptions_set_sync)(
+                self.write,
+                (durability == Durability::LogSynced).into(),
+            );
+        }
+    }
+
+    #[inline]
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        let mut failure = null_mut();
+        // SAFETY: the database is held open; the batch is this session's and copies key and value.
+        unsafe {
+            (self.api.writebatch_clear)(self.single);
+            (self.api.writebatch_put)(
+                self.single,
+                key.as_ptr().cast(),
+                key.len(),
+                value.as_ptr().cast(),
+                value.len(),
+            );
+            (self.api.write)(self.raw, self.write, self.single, &mut failure);
+        }
+        check(self.api, failure)
+    }
+
+    /// The library doesn't look whether the key is there.
+    #[inline]
+    fn delete(&mut self, key: &[u8]) -> Result<(), Error> {
+        let mut failure = null_mut();
+        // SAFETY: the database is held open; the key is borrowed for the call.
+        unsafe {
+            (self.api.delete)(
+                self.raw,
+                self.write,
+                key.as_ptr().cast(),
+                key.len(),
+                &mut failure,
+            );
+        }
+        check(self.api, failure)
+    }
+
+    #[inline]
+    fn batch_put(&mut self, key: &[u8], value: &[u8]) {
+        // SAFETY: the batch is this session's; it copies key and value.
+        unsafe {
+            (self.api.writebatch_put)(
+                self.batch,
+                key.as_ptr().cast(),
+                key.len(),
+                value.as_ptr().cast(),
+                value.len(),
+            );
+        }
+    }
+
+    #[inline]
+    fn batch_delete(&mut self, key: &[u8]) {
+        // SAFETY: the batch is this session's; it copies the key.
+        unsafe { (self.api.writebatch_delete)(self.batch, key.as_ptr().cast(), key.len()) }
+    }
+
+    fn batch_len(&self) -> u64 {
+        // SAFETY: the batch is this session's.
+        unsafe { (self.api.writebatch_count)(self.batch) }
+            .try_into()
+            .unwrap_or(0)
+    }
+
+    fn clear_batch(&mut self) {
+        // SAFETY: the batch is this session's.
+        unsafe { (self.api.writebatch_clear)(self.batch) }
+    }
+
+    #[inline]
+    fn write_batch(&mut self) -> Result<(), Error> {
+        let mut failure = null_mut();
+        // SAFETY: the database is held open; the batch is this session's and not emptied by the call.
+        unsafe { (self.api.write)(self.raw, self.write, self.batch, &mut failure) };
+        check(self.api, failure)?;
+        self.clear_batch();
+        Ok(())
+    }
+
+    #[inline]
+    fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>, Error> {
+        self.release_value();
+        let mut failure = null_mut();
+        // SAFETY: the database is held open; the key is borrowed for the call; what is returned is ours.
+        let value = unsafe {
+            (self.api.get_pinned)(
+                self.raw,
+                self.read,
+                key.as_ptr().cast(),
+                key.len(),
+                &mut failure,
+            )
+        };
+        check(self.api, failure)?;
+        if value.is_null() {
+            return Ok(None);
+        }
+        self.pinned = value;
+        // SAFETY: the value is pinned until it is released, for which this session has to be borrowed mutably: not
+        // while what is returned lives.
+        Ok(Some(unsafe { pinned_bytes(self.api, value) }))
+    }
+
+    #[inline]
+    fn multi_get<'k>(&mut self, keys: impl IntoIterator<Item = &'k [u8]>) -> Result<u64, Error> {
+        self.release_many();
+        let many = &mut self.many;
+        many.keys.clear();
+        many.key_sizes.clear();
+        for key in keys {
+            many.keys.push(key.as_ptr().cast());
+            many.key_sizes.push(key.len());
+        }
+        let count = many.keys.len();
+        many.failures.resize(count, null_mut());
+        if let Some(batched) = self.api.batched_multi_get_cf {
+            many.pinned.resize(count, null_mut());
+            // SAFETY: each array has `count` places; the keys live as long as `'k`, which ends after the call at the
+            // earliest; what is left in the places is ours.
+            unsafe {
+                batched(
+                    self.raw,
+                    self.read,
+                    self.database.family,
+                    count,
+                    many.keys.as_ptr(),
+                    many.key_sizes.as_ptr(),
+                    many.pinned.as_mut_ptr(),
+                    many.failures.as_mut_ptr(),
+                    0,
+                );
+            }
+        } else {
+            many.copied.resize(count, null_mut());
+            many.copied_sizes.resize(count, 0);
+            // SAFETY: as above.
+            unsafe {
+                (self.api.multi_get)(
+                    self.raw,
+                    self.read,
+                    count,
+                    many.keys.as_ptr(),
+                    many.key_sizes.as_ptr(),
+                    many.copied.as_mut_ptr(),
+                    many.copied_sizes.as_mut_ptr(),
+                    many.failures.as_mut_ptr(),
+                );
+            }
+        }
+        let mut first = Ok(());
+        for failure in many.failures.drain(..) {
+            // Each has to be given back, the first is told.
+            first = first.and(check(self.api, failure));
+        }
+        first?;
+        let there = many.pinned.iter().filter(|value| !value.is_null()).count()
+            + many.copied.iter().filter(|value| !value.is_null()).count();
+        Ok(there as u64)
+    }
+
+    #[inline]
+    fn found(&self, index: usize) -> Option<&[u8]> {
+        let many = &self.many;
+        if let Some(&value) = many.pinned.get(index).filter(|value| !value.is_null()) {
+            // SAFETY: pinned until it is released, for which this session has to be borrowed mutably.
+            return Some(unsafe { pinned_bytes(self.api, value) });
+        }
+        let &value = many.copied.get(index).filter(|value| !value.is_null())?;
+        // SAFETY: a copy of that size, ours until it is released, for which this session has to be borrowed mutably.
+        Some(unsafe { bytes(value, many.copied_sizes[index]) })
+    }
+
+    #[inline]
+    fn scan(&mut self, scan: Scan<'_>, visit: impl FnMut(&[u8], &[u8])) -> Result<Scanned, Error> {
+        if scan.view == View::Kept && !self.iterator.is_null() {
+            return self.walk(self.iterator, scan, visit);
+        }
+        // SAFETY: the database is held open; the iterator is ours. It is destroyed before the database is let go.
+        let iterator = unsafe { (self.api.create_iterator)(self.raw, self.read) };
+        if scan.view == View::Kept {
+            self.iterator = iterator;
+            return self.walk(iterator, scan, visit);
+        }
+        let passing = Passing {
+            api: self.api,
+            raw: iterator,
+        };
+        self.walk(passing.raw, scan, visit)
+    }
+
+    fn release(&mut self) {
+        self.release_value();
+        self.release_many();
+        if !self.iterator.is_null() {
+            // SAFETY: made by this session, destroyed once: it is forgotten here.
+            unsafe { (self.api.iter_destroy)(self.iterator) };
+            self.iterator = null_mut();
         }
     }
 }

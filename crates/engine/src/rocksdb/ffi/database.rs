@@ -35,8 +35,7 @@ fn take(api: &Api, text: *mut c_char) -> Option<String> {
 }
 
 fn text(text: &str) -> Result<CString, Error> {
-    CString::new(text)
-        .map_err(|_| Error::new(crate::ErrorClass::Other, format!("`{text:?}` holds a zero")))
+    CString::new(text).map_err(|_| Error::other(format!("`{text:?}` holds a zero")))
 }
 
 /// A cache without locks, which no version takes as text.

@@ -8,5 +8,5 @@ mod client;
 mod database;
 
 pub(super) use api::{Api, load};
-pub(super) use client::Client;
+pub use client::RocksSession;
 pub(super) use database::{ClockCache, Database, Options};

@@ -318,7 +318,7 @@ fn a_database_goes_to_newer_libraries_and_not_back() {
                 let opened = RocksDb::open(&library, shared, &config(&SMALL));
                 assert_eq!(
                     opened.is_ok(),
-                    written <= library.version(),
+                    written <= *library.version(),
                     "{written}: {opened:?}"
                 );
                 if opened.is_err() {
