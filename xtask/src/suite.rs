@@ -110,8 +110,10 @@ fn jobs<'a>(
     let other_postgres = variables
         .iter()
         .find(|(name, _)| *name == ASSAY_TEST_OTHER_POSTGRES);
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let (mut shared, mut alone) = (Vec::new(), Vec::new());
     for binary in binaries {
+        let waits = WAITING.contains(&binary.name.as_str());
         let job = |name: String, arguments: &[&str]| {
             let more = all.then_some("--include-ignored");
             Job {
@@ -124,10 +126,17 @@ fn jobs<'a>(
                     .map(str::to_owned)
                     .collect(),
                 variables: variables.to_vec(),
-                is_nice: !WAITING.contains(&binary.name.as_str()),
+                is_nice: !waits,
             }
         };
-        shared.push(job(binary.name.clone(), &["--skip", ALONE]));
+        let mut beside = job(binary.name.clone(), &["--skip", ALONE]);
+        if waits {
+            // Half of them wait.
+            beside
+                .arguments
+                .push(format!("--test-threads={}", 2 * processors));
+        }
+        shared.push(beside);
         if binary.name == WAITING[0] {
             let name = format!("{}, alone", binary.name);
             alone.push(job(name, &[ALONE, "--test-threads=1"]));
@@ -136,13 +145,12 @@ fn jobs<'a>(
             && let Some((_, build)) = other_postgres
         {
             // A statement may mean something else to another version; a server's life is the same.
-            let tests = if all {
-                "postgres::"
-            } else {
-                "statements::postgres::"
+            let tests: &[&str] = match all {
+                true => &["postgres::"],
+                false => &["statements::postgres::", "postgres::statements::"],
             };
             let name = format!("{}, other PostgreSQL", binary.name);
-            let mut other = job(name, &[tests]);
+            let mut other = job(name, tests);
             other.variables.push((TEST_POSTGRES, build.clone()));
             shared.push(other);
         }
@@ -227,7 +235,8 @@ mod tests {
                 "load"
             ]
         );
-        assert_eq!(shared[0].arguments, ["--skip", "alone::"]);
+        assert_eq!(shared[0].arguments[..2], ["--skip", "alone::"]);
+        assert!(shared[0].arguments[2].starts_with("--test-threads="));
         assert!(!shared[2].is_nice && shared[3].is_nice);
         assert_eq!(alone.len(), 1);
         let (shared, _) = jobs(&binaries, &variables, true);

@@ -257,7 +257,7 @@ fn an_option_that_an_engine_does_not_know_is_refused_at_its_place() {
     if postgres_is_here_or_test_is_skipped() {
         place.write("base.conf", "work_mem = 8MB\nshared_buffers = lots\n");
         let engine =
-            format!("{POSTGRES}shared_bufers = 3\n[config.postgres.file]\nfile = \"base.conf\"\n");
+            format!("{POSTGRES}shared_bufers = 3\n[config.postgres.filed]\nfile = \"base.conf\"\n");
         let engine = engine.replace(" }\n", " }\n[config.postgres.next.set]\n");
         place.write("pg-options.toml", &(steps + &engine));
         for command in ["check", "run"] {

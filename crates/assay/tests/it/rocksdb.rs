@@ -490,7 +490,7 @@ fn configs_that_a_library_does_not_take_are_refused_all_at_once_before_the_run()
     let plan = sequence(500, &["fillseq"], "")
         + &builds(&libraries)
         + "write_bufer_size = 1\n[config.rocksdb.packed]\nextends = \"small\"\nunknown-options = \"skip\"\n\
-           set.compression = \"kLZ5Compression\"\n[config.rocksdb.loads]\nextends = \"small\"\n\
+           set.compression = \"kLZ5Compression\"\n[config.rocksdb.loading]\nextends = \"small\"\n\
            unknown-options = \"skip\"\nload.no_such_size = 1\nload.max_background_jobs = \"many\"\n";
     place.write("plan.toml", &plan);
     let is_many = |line: &str| line.contains("max_background_jobs = \"many\"");
@@ -506,7 +506,7 @@ fn configs_that_a_library_does_not_take_are_refused_all_at_once_before_the_run()
             "does not know the option `write_bufer_size`",
             "`b0.packed`",
             "kLZ5Compression",
-            "`b0.loads`",
+            "`b0.loading`",
             "`max_background_jobs = many`",
             &place_of_many,
             "load.max_background_jobs = \"many\"",

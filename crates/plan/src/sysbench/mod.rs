@@ -475,67 +475,56 @@ fn arguments(
 
 /// Reports tests that no step runs.
 fn report_unused(cx: &mut Context<'_>, known: &Known, names: &StepNames<Sort>, places: &[Place]) {
+    let is_of = |sort: Sort, index| matches!(sort, Sort::Run { test, .. } if test == index);
     for (index, (test, place)) in (builtin::TESTS.len()..).zip(known.own.iter().zip(places)) {
-        let is_run = names
-            .value
-            .iter()
-            .any(|(name, _)| matches!(name.sort, Sort::Run { test, .. } if test == index));
-        if !is_run {
-            cx.report(
-                Diagnostic::warning(
-                    "plan::unused-test",
-                    *place,
-                    format!("test {} is in no step", code(&test.name)),
-                )
+        if names.value.iter().any(|(name, _)| is_of(name.sort, index)) {
+            continue;
+        }
+        let message = format!("test {} is in no step", code(&test.name));
+        cx.report(
+            Diagnostic::warning("plan::unused-test", *place, message)
                 .label("not run")
                 .also(names.place, "the steps")
                 .help(format!("add it to `{PATH}.steps`, or take it out here")),
-            );
-        }
+        );
     }
 }
 
 /// Reports suffixes that look as if they were to set an argument.
 fn report_suffixes(cx: &mut Context<'_>, known: &Known, names: &StepNames<Sort>) {
     for (name, place) in &names.value {
-        let (
-            Sort::Run {
-                test,
-                argument: None,
-            },
-            Some((_, suffix)),
-        ) = (name.sort, name.name.rsplit_once('.'))
+        let Sort::Run {
+            test,
+            argument: None,
+        } = name.sort
         else {
             continue;
         };
+        let suffix = name.name.rsplit_once('.').map_or("", |(_, suffix)| suffix);
         let word = suffix.trim_end_matches(|c: char| c.is_ascii_digit());
-        let has_number = word.len() < suffix.len() && !word.is_empty();
         let own = known.test(test).map_or(&[][..], |test| &test.arguments);
         let own: Vec<&str> = own.iter().map(|it| it.name.as_str()).collect();
         let meant = nearest(word, &own).or_else(|| nearest(word, &["range"]));
-        if let Some(meant) = meant.filter(|_| has_number) {
-            let help = if own.contains(&word) {
-                "write its value in decimal digits, from 1 on and without zeros before it"
-                    .to_owned()
-            } else if own.contains(&meant) {
-                format!("did you mean {}?", code(&suffix.replacen(word, meant, 1)))
-            } else {
-                "the test has no such argument; use another suffix".to_owned()
-            };
-            cx.report(
-                Diagnostic::warning(
-                    "plan::unknown-argument",
-                    *place,
-                    format!(
-                        "{} of step {} sets no argument",
-                        code(suffix),
-                        code(&name.name)
-                    ),
-                )
+        if meant.is_none() || word.is_empty() || word == suffix {
+            continue;
+        }
+        let help = match own.as_slice() {
+            [] => "the test has no arguments; use another suffix".to_owned(),
+            own => format!(
+                "arguments of the test: {}; a value is in decimal digits, from 1 on and without zeros before it",
+                list(own)
+            ),
+        };
+        let message = format!(
+            "{} of step {} sets no argument",
+            code(suffix),
+            code(&name.name)
+        );
+        cx.report(
+            Diagnostic::warning("plan::unknown-argument", *place, message)
                 .label("only a name for another run of the same test")
                 .help(help),
-            );
-        }
+        );
     }
 }
 

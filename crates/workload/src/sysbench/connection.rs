@@ -11,18 +11,6 @@ use super::data::Rows;
 use super::event::{Drawn, Event, Streams};
 use crate::{Kind, Next, Program};
 
-/// The names of the kinds of operation, as they are recorded.
-pub mod kinds {
-    use crate::Kind;
-
-    /// A statement that loads rows and commits.
-    pub const INSERT: Kind = Kind("insert");
-    /// A statement that creates an index.
-    pub const CREATE_INDEX: Kind = Kind("create_index");
-    /// All statements of one event of a test.
-    pub const EVENT: Kind = Kind("event");
-}
-
 /// What was done to the number of rows, by the number of the table: what a program gives account of.
 pub(super) type ByTable = Vec<(u32, Changes)>;
 
@@ -79,7 +67,7 @@ pub struct Loader<S> {
 
 impl<S: Session> Program for Loader<S> {
     fn kinds(&self) -> &'static [Kind] {
-        &[kinds::INSERT]
+        &[Kind("insert")]
     }
 
     fn prepare(&mut self) -> Next {
@@ -141,7 +129,7 @@ pub struct Indexer<S> {
 
 impl<S: Session> Program for Indexer<S> {
     fn kinds(&self) -> &'static [Kind] {
-        &[kinds::CREATE_INDEX]
+        &[Kind("create_index")]
     }
 
     fn prepare(&mut self) -> Next {
@@ -413,7 +401,7 @@ impl<S: Session> Runner<S> {
 
 impl<S: Session> Program for Runner<S> {
     fn kinds(&self) -> &'static [Kind] {
-        &[kinds::EVENT]
+        &[Kind("event")]
     }
 
     fn prepare(&mut self) -> Next {

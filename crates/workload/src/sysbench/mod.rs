@@ -3,8 +3,7 @@
 //! What a plan says of tests is what they run by ([`plan::sysbench`]). What is known before a step is worked out when its
 //! connections are opened; what remains is drawing numbers and sending them.
 
-pub mod connection;
-
+mod connection;
 mod data;
 mod distribution;
 mod event;
