@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::elf::Elf;
 use crate::error::Error;
-use crate::spec::numbers;
+use crate::version::numbers;
 
 /// A build in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]

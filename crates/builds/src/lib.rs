@@ -10,6 +10,7 @@ mod manifest;
 mod sources;
 mod spec;
 mod store;
+mod version;
 
 pub use error::Error;
 pub use fetch::fetch;

@@ -129,21 +129,10 @@ pub fn check_name(name: &str) -> Result<(), Error> {
 /// The folder of the store that is no build.
 pub const DOWNLOADS: &str = "downloads";
 
-/// Whether `version` is the one that `asked` means: the same, or one that goes on after a point.
-pub fn is_version(version: &str, asked: &str) -> bool {
-    version
-        .strip_prefix(asked)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-}
-
-/// A version's numbers, for putting versions in order; `None` for one that is not all numbers, such as a beta.
-pub fn numbers(version: &str) -> Option<Vec<u64>> {
-    version.split('.').map(|part| part.parse().ok()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::version::is_version;
 
     #[test]
     fn each_form_is_read() {

@@ -14,7 +14,8 @@ use anyhow::Context;
 use crate::error::Error;
 use crate::hash;
 use crate::manifest::{FILE, Manifest};
-use crate::spec::{DOWNLOADS, Spec, check_name, is_version, numbers};
+use crate::spec::{DOWNLOADS, Spec, check_name};
+use crate::version::{is_version, numbers};
 
 /// The SHA-256 of every file of a build, as `sha256sum` writes them.
 const FILES: &str = "files.sha256";

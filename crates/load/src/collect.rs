@@ -7,7 +7,6 @@ use hdrhistogram::Histogram;
 use workload::{Kind, Schedule};
 
 use crate::new_histogram;
-use crate::run::ConnectionThreads;
 use crate::tally::{Lap, Latencies, Tally};
 
 /// From when a latency is counted.
@@ -82,6 +81,15 @@ impl Amount {
         self.ok += tally.ok;
         self.rows += tally.rows;
     }
+}
+
+/// The threads that do the work of one connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionThreads {
+    /// The load's own.
+    pub client: u32,
+    /// The server's; see [`workload::Task::server_thread`].
+    pub server: Option<u32>,
 }
 
 /// Takes what a step measured, as it comes. Called from the thread that called [`crate::run`].

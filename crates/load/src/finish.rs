@@ -1,7 +1,7 @@
 //! The end of a step: puts together what its connections did.
 
-use crate::run::{Ended, Outcome, Worked};
 use crate::start::Finished;
+use crate::step::{Ended, Outcome, Worked};
 use crate::supervise::Supervisor;
 
 /// Returns what a step came to whose connections have all ended.

@@ -9,14 +9,16 @@ mod collect;
 mod finish;
 mod run;
 mod start;
+mod step;
 mod supervise;
 mod tally;
 mod thread_use;
 mod worker;
 
 pub use clock::{Clock, SystemClock};
-pub use collect::{Amount, IntervalRow, KindTotals, Progress, Sink, Time};
-pub use run::{ConnectionThreads, Ended, Limits, Outcome, Worked, run};
+pub use collect::{Amount, ConnectionThreads, IntervalRow, KindTotals, Progress, Sink, Time};
+pub use run::run;
+pub use step::{Ended, Limits, Outcome, Worked};
 pub use tally::new_histogram;
 pub use thread_use::{ThreadUse, own_cpu_wait_ns};
 

@@ -8,8 +8,9 @@ use std::thread::{Scope, ScopedJoinHandle, Thread};
 use engine::Interrupt;
 use workload::{Schedule, Task};
 
+use crate::collect::ConnectionThreads;
 use crate::collect::{Collector, Origin};
-use crate::run::{ConnectionThreads, Limits};
+use crate::step::Limits;
 use crate::tally::Lap;
 use crate::thread_use::{ThreadCpu, ThreadMeter, ThreadUse};
 use crate::worker::{Ending, Message, Shared, Worker};

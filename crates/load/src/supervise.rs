@@ -5,8 +5,8 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
 use crate::collect::Collector;
-use crate::run::Limits;
 use crate::start::Connection;
+use crate::step::Limits;
 use crate::worker::{Message, Shared};
 
 /// Messages are looked for so often, unless this thread is woken.

@@ -157,21 +157,27 @@ mod tests {
 
     use super::*;
 
-    fn run(names: &[&str], version: &str, text: &str) -> Run {
+    fn run(names: &[&str], version: &str, jit: &str) -> Run {
         let target = |name: &&str| Target {
             name: (*name).into(),
             build: "pg".into(),
             config: "base".into(),
             engine: "postgres".into(),
             set: Vec::new(),
-            declared: Vec::new(),
+            declared: vec![words::Declared {
+                name: "jit".into(),
+                value: jit.into(),
+                key: "jit".into(),
+                canonical: jit.into(),
+                ..words::Declared::default()
+            }],
             files: vec!["my.conf".into()],
         };
         Run {
             plan: record::Plan {
                 files: vec![PlanFile {
                     name: "my.conf".into(),
-                    text: text.into(),
+                    text: format!("jit = {jit}"),
                 }],
                 ..record::Plan::default()
             },
@@ -194,9 +200,9 @@ mod tests {
     #[test]
     fn each_run_has_its_own_build_and_its_own_files() {
         let runs = [
-            run(&["pg.a", "pg.b"], "17.2", "jit = on"),
-            run(&["pg.b"], "17.2", "jit = off"),
-            run(&["pg.a"], "17.3", "jit = on"),
+            run(&["pg.a", "pg.b"], "17.2", "on"),
+            run(&["pg.b"], "17.2", "off"),
+            run(&["pg.a"], "17.3", "on"),
         ];
         let runs = runs.map(|run| Recorded {
             run,

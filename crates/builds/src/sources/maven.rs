@@ -6,7 +6,7 @@ use std::process::Command;
 use super::client::{self, Reason, Said};
 use super::unpack;
 use crate::error::Error;
-use crate::spec::{is_version, numbers};
+use crate::version::{is_version, numbers};
 
 /// The plugin that fetches a single artifact.
 const GET: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:get";

@@ -219,7 +219,8 @@ mod tests {
     #[test]
     fn values_cover_their_domains_and_no_more() {
         let rows = rows((1, 0), 0..50_000);
-        let columns: [(u32, fn(&Columns) -> i32); 4] = [
+        type Column = (u32, fn(&Columns) -> i32);
+        let columns: [Column; 4] = [
             (CASH_REGISTERS, |row| row.cash_register),
             (CUSTOMERS, |row| row.customer),
             (PRODUCTS, |row| row.product),
