@@ -395,7 +395,7 @@ fn a_real_run_comes_out_whole() {
     let count = |kind: &str| &shown.row("null.default", "qr100")["ops"][kind]["count"];
     let log = entries(&place.join("logs")).remove(0);
     for kind in ["insert", "query"] {
-        let text = processed(&jar, &log, &["-tag", &format!("qr100.{kind}.response")]);
+        let text = processed(&jar, &log, &["-tag", &format!("qr100.{kind}.service")]);
         let expected = format!("Total count    = {:>12}]", count(kind).as_u64().unwrap());
         assert!(text.contains(&expected), "{expected} in {text}");
     }
