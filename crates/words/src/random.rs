@@ -59,6 +59,7 @@ impl Random {
     }
 
     /// Returns a number in `0.0..1.0`.
+    #[inline(always)]
     pub fn fraction(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
