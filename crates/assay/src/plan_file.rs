@@ -109,7 +109,6 @@ fn path_name(path: Option<&Path>) -> String {
     )
 }
 
-/// The plan of a text, which has to be right.
 /// Returns a diagnostic with the help that is known.
 pub fn refusal(
     code: &'static str,
@@ -303,10 +302,7 @@ impl PlanFile {
         let limits = &config.limits;
         let memory = limits.memory_bytes.map(|bytes| bytes.to_string());
         declared.extend(memory.map(|bytes| declared_limit("memory", &bytes)));
-        let cpus = limits.cpus.as_ref().map(|cpus| {
-            let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
-            cpus.join(",")
-        });
+        let cpus = limits.cpus.as_deref().map(words::format_cpus);
         declared.extend(cpus.map(|cpus| declared_limit("cpus", &cpus)));
         Ok(declared)
     }

@@ -139,6 +139,13 @@ fn server_version(place: &Place) -> anyhow::Result<Version> {
         "postgres" => (&["--version"], "(PostgreSQL) "),
         _ => (&["--no-defaults", "--version"], "Ver "),
     };
+    if let Some(missing) = place.programs.iter().find(|program| !program.is_file()) {
+        return Err(Error::new(
+            format!("`{}` is missing", missing.display()),
+            "use a whole build of the server",
+        )
+        .into());
+    }
     let failed = |what: &str| {
         Error::new(
             format!("`{}` does not run here: {what}", program.display()),

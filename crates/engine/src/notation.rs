@@ -108,7 +108,7 @@ pub fn describe(
             let is_path = canonical.starts_with('/');
             Setting {
                 volatile: notation.is_volatile(&key) || is_path && !is_declared,
-                role: role(notation, &key),
+                role: setting.role.or_else(|| role(notation, &key)),
                 key: (key != name).then_some(key),
                 canonical: (canonical != value).then_some(canonical),
                 name,

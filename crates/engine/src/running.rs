@@ -243,12 +243,20 @@ pub trait SqlEngine: Engine {
         Ok(rows.map(|rows| IndexRows::Counted(rows as u64)))
     }
 
+    /// Opens a session whose queries may take as long as they need.
+    ///
+    /// # Errors
+    /// The engine's own.
+    fn connect_to_inspect(&self) -> Result<Self::Session, Error> {
+        self.connect()
+    }
+
     /// Counts what `table` holds; `indexes` says whether its indexes exist and are to be counted too.
     ///
     /// # Errors
     /// The engine's own.
     fn inspect(&self, table: &Table, indexes: bool) -> Result<TableFacts, Error> {
-        let mut session = self.connect()?;
+        let mut session = self.connect_to_inspect()?;
         let dialect = self.dialect();
         let key_min = session.query_i64(&dialect.min_key(table))?;
         let key_max = session.query_i64(&dialect.max_key(table))?;

@@ -25,7 +25,8 @@ pub(crate) fn finish(supervisor: Supervisor<'_, '_>, finished: Vec<Finished>) ->
         recording = collector.finish(elapsed_ns.div_ceil(1_000_000_000) as u32);
     }
     if let Err(reason) = recording {
-        reasons.push(format!("the record could not be written: {reason}"));
+        // First: what else went wrong may follow from it.
+        reasons.insert(0, format!("the record could not be written: {reason}"));
     }
     let mut totals = collector.totals;
     let mut handover_wait_ns_max = 0;

@@ -47,5 +47,5 @@ impl std::fmt::Display for FormatVersion {
 /// The version that this assay writes. A field that a minor version adds has a serde default, so that records of
 /// earlier minor versions read; fields that a reader does not know are skipped.
 ///
-/// - 1.0: the first.
+/// - 1.0: the first. Records that were made before it, whatever they call themselves, are of no released version.
 pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 0 };

@@ -160,7 +160,6 @@ mod tests {
         ComparedStep {
             cell: record::CellKey::new("new.base", None, 1, 0),
             workload: "sysbench".into(),
-
             step: "scan".into(),
             group: None,
             metric: metric.into(),

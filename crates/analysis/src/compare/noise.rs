@@ -32,6 +32,7 @@ pub struct StepNoise {
     /// Its row in [`Compared::rows`].
     pub row: usize,
     /// The cells that were compared with themselves, in all repeats.
+    #[serde(flatten)]
     pub cell: CellKey,
     /// The step.
     pub step: String,

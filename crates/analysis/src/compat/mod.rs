@@ -259,7 +259,7 @@ fn config_facts(run: &Run, target: &Target) -> Facts {
             .find(|file| file.name == *name)
             .map(|file| file.text.clone());
         let text = text.unwrap_or_default() + "\n";
-        facts.insert(format!("file {}", place + 1), text);
+        facts.insert(format!("config file {}", place + 1), text);
     }
     facts
 }

@@ -11,6 +11,7 @@ use super::words::distinct;
 fn least(name: &str) -> f64 {
     match unit_of(name) {
         "bytes" | "us" => 1.0,
+        "seconds" => 1e-6,
         _ => 0.001,
     }
 }

@@ -96,7 +96,6 @@ fn row(cost: &Cost<'_>, repeat: u32) -> Row {
         cell: record::CellKey::new(cost.target, None, cost.clients, repeat),
         engine: "mysql".to_owned(),
         workload: "insert".to_owned(),
-
         step: cost.step.to_owned(),
         kind,
         main_op: Some(main_op.to_owned()),

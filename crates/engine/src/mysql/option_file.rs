@@ -69,7 +69,14 @@ fn quoted(text: &str, quote: char) -> String {
     let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {
         match letter {
-            '\\' => value.extend(letters.next()),
+            '\\' => value.extend(letters.next().map(|letter| match letter {
+                's' => ' ',
+                't' => '\t',
+                'n' => '\n',
+                'r' => '\r',
+                'b' => '\u{8}',
+                other => other,
+            })),
             _ if letter == quote => match letters.next_if_eq(&quote) {
                 Some(letter) => value.push(letter),
                 None => break,

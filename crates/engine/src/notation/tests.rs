@@ -239,7 +239,14 @@ fn limits_are_settings_too() {
     let declared = [declared_limit("memory", "1073741824")];
     let of = |value| {
         let mut settings = vec![limit_setting("cpus", None), limit_setting("memory", value)];
-        describe(&PostgresNotation, &mut settings, &declared)
+        let not_had = describe(&PostgresNotation, &mut settings, &declared);
+        // Less memory is a smaller cache.
+        let roles: Vec<_> = settings.iter().map(|it| it.role).collect();
+        assert_eq!(
+            roles,
+            [Some(SettingRole::Processors), Some(SettingRole::CacheSize)]
+        );
+        not_had
     };
     assert_eq!(of(Some("1073741824")), []);
     let not_had = of(None);

@@ -211,6 +211,12 @@ impl SqlEngine for Postgres {
         PostgresSession::connect(&self.address)
     }
 
+    fn connect_to_inspect(&self) -> Result<PostgresSession, Error> {
+        let mut session = self.connect()?;
+        session.query("set statement_timeout = 0")?;
+        Ok(session)
+    }
+
     fn observer(&self, tables: &[Table]) -> Result<Box<dyn Observer>, Error> {
         observer::open(self, tables)
     }

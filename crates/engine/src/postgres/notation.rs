@@ -118,7 +118,11 @@ impl Notation for PostgresNotation {
             match known {
                 _ if unit.is_empty() => return number.to_string(),
                 Some(_) if number == 0.0 => return "0".to_owned(),
-                Some((_, factor, of)) => return format!("{}{of}", number * factor),
+                Some((_, factor, of)) => {
+                    // `1.005s` and `1005ms` are one value, whatever their products are rounded to.
+                    let product = (number * factor * 1e6).round() / 1e6;
+                    return format!("{product}{of}");
+                }
                 None => {}
             }
         }

@@ -126,7 +126,7 @@ impl Budget {
                 .map(|chart| budget.size(chart))
                 .sum::<usize>()
         };
-        while size(budget) > BYTES_MAX && budget.0 > POINTS_MIN {
+        while size(budget) > BYTES_MAX && budget.0 / 2 >= POINTS_MIN {
             budget.0 /= 2;
         }
         budget

@@ -7,8 +7,8 @@ use crate::html::curve::Curve;
 /// Significant digits of a point. A chart is a few hundred pixels high.
 const DIGITS: i32 = 4;
 
-/// About what a point takes, in bytes: [`DIGITS`], a decimal point, a comma.
-const POINT_BYTES: usize = 6;
+/// About what a point takes, in bytes: [`DIGITS`], a decimal point, a comma, and more where large values differ by little.
+const POINT_BYTES: usize = 7;
 
 /// Returns about how many bytes a curve takes in buckets of so many seconds.
 pub(crate) fn size(curve: &Curve, bucket: usize) -> usize {

@@ -67,7 +67,6 @@ pub(super) mod tests {
         Row {
             cell: record::CellKey::new("a.b", None, 1, 1),
             workload: "insert".into(),
-
             step: "l.i0".into(),
             kind: record::StepKind::Load,
             main_op: Some("insert".into()),

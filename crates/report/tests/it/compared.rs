@@ -588,6 +588,7 @@ fn the_noise_of_a_target_against_itself() {
     assert!(text.contains("Noise of this machine"), "{text}");
     let json = shown(&run, &figures, &of, &[], compared_json);
     assert_eq!(json["noise_floor"]["shown"], 1);
+    assert!(json["noise_floor"]["steps"][0]["target"].is_string());
 }
 
 #[test]

@@ -128,7 +128,12 @@ impl Running<'_> {
         let is_told = |setting: &Setting| {
             let name = bare(&setting.name);
             let own = format!("{LOAD_OPTION}{name}");
-            let is_declared = || declared.iter().any(|(option, _)| *option == own);
+            let is_declared = || {
+                declared.iter().any(|(option, _)| {
+                    let part = own.strip_prefix(option.as_str());
+                    part.is_some_and(|part| part.is_empty() || part.starts_with('.'))
+                })
+            };
             let is_same = |it: &Setting| (&it.name, &it.value) == (&setting.name, &setting.value);
             !OF_A_NEW_DATABASE.contains(&name) && (is_declared() || !later.iter().any(is_same))
         };

@@ -126,15 +126,17 @@ fn what_keeps_a_run_from_a_server_is_found() {
     };
     let found = |user: &str, connections: u32, makes_tables: bool| {
         let others = "select count(*) from information_schema.processlist where user = 'weak'";
+        let url = format!("mysql://{user}@localhost/ib?socket={}", socket.display());
+        let attached = Mysql::attach(&url).unwrap();
+        // The server takes a moment to forget those that looked at it.
         eventually("its sessions have ended", || {
             mysql.connect().unwrap().query_i64(others).unwrap() == Some(0)
         });
-        let url = format!("mysql://{user}@localhost/ib?socket={}", socket.display());
         let needs = Needs {
             connections,
             makes_tables,
         };
-        let obstacles = Mysql::attach(&url).unwrap().obstacles(needs).unwrap();
+        let obstacles = attached.obstacles(needs).unwrap();
         let told = obstacles
             .into_iter()
             .map(|it| format!("{} ({})", it.what, it.help));
