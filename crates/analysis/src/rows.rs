@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use hdrhistogram::Histogram;
 use record::{
     Cell, CellRef, Counter, HostSeries, RecordError, Role, Run, RunDir, ServerHost, Status,
     StepReader, StepState, Warning,
@@ -306,42 +307,9 @@ fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
         });
     }
     let seconds = step.elapsed_ns as f64 / 1e9;
-    let per_second = |count: u64| {
-        if seconds > 0.0 {
-            count as f64 / seconds
-        } else {
-            0.0
-        }
-    };
     let ops = step.ops.iter().map(|(kind, ops)| {
-        let service = histograms.get(&format!("{kind}.service"));
-        // What nobody does by a schedule has its service time as response time.
-        let response = histograms.get(&format!("{kind}.response")).or(service);
         let of_kind = series.ops.get(kind);
-        let longest = |of: fn(&OpSeries) -> &Vec<f64>| {
-            let seconds = of_kind.into_iter().flat_map(of);
-            seconds.copied().fold(0.0, f64::max)
-        };
-        let service_max = longest(|ops| &ops.service_us_max);
-        let response_max = longest(|ops| &ops.response_us_max);
-        let figures = OpFigures {
-            count: ops.ok,
-            rows: ops.rows,
-            failed: ops.failed,
-            skipped: ops.skipped,
-            retried: ops.retried,
-            offered: ops.offered,
-            per_second: per_second(ops.ok),
-            rows_per_second: per_second(ops.rows),
-            scheduled: ops.rate_target_ops_per_s.is_some(),
-            errors: ops.errors.clone(),
-            service_us: percentiles(service, service_max),
-            response_us: percentiles(response, response_max),
-            service_buckets: buckets(service, service_max),
-            response_buckets: buckets(response, response_max),
-            service_curve: curve(service),
-            response_curve: curve(response),
-        };
+        let figures = op_figures(kind, ops, of_kind, &histograms, seconds);
         (kind.clone(), figures)
     });
     let metrics = metrics::metrics(step, &host, &series.ops, &series.engine, cell.embedded);
@@ -384,6 +352,47 @@ fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
         series,
         warnings,
     })
+}
+
+/// Returns the figures of one kind of operation in a step of so many seconds.
+fn op_figures(
+    kind: &str,
+    ops: &record::Ops,
+    series: Option<&OpSeries>,
+    histograms: &BTreeMap<String, Histogram<u64>>,
+    seconds: f64,
+) -> OpFigures {
+    let per_second = |count: u64| match seconds > 0.0 {
+        true => count as f64 / seconds,
+        false => 0.0,
+    };
+    let service = histograms.get(&format!("{kind}.service"));
+    // What nobody does by a schedule has its service time as response time.
+    let response = histograms.get(&format!("{kind}.response")).or(service);
+    let longest = |of: fn(&OpSeries) -> &Vec<f64>| {
+        let seconds = series.into_iter().flat_map(of);
+        seconds.copied().fold(0.0, f64::max)
+    };
+    let service_max = longest(|ops| &ops.service_us_max);
+    let response_max = longest(|ops| &ops.response_us_max);
+    OpFigures {
+        count: ops.ok,
+        rows: ops.rows,
+        failed: ops.failed,
+        skipped: ops.skipped,
+        retried: ops.retried,
+        offered: ops.offered,
+        per_second: per_second(ops.ok),
+        rows_per_second: per_second(ops.rows),
+        scheduled: ops.rate_target_ops_per_s.is_some(),
+        errors: ops.errors.clone(),
+        service_us: percentiles(service, service_max),
+        response_us: percentiles(response, response_max),
+        service_buckets: buckets(service, service_max),
+        response_buckets: buckets(response, response_max),
+        service_curve: curve(service),
+        response_curve: curve(response),
+    }
 }
 
 /// What was sampled of the host that the engine works on: of another host than assay's own nothing, and every figure that

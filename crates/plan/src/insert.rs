@@ -196,26 +196,7 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<I
     if names.trusted {
         check_order(cx, &names);
     }
-    if partitions.trusted
-        && initial_rows.trusted
-        && write_rows.trusted
-        && u64::from(partitions.value) > initial_rows.value + write_rows.value
-    {
-        let all = initial_rows.value + write_rows.value;
-        cx.report(
-            Diagnostic::error(
-                "plan::conflict",
-                partitions.place,
-                format!(
-                    "`{PATH}.partitions` asks for {} partitions of {all} rows",
-                    partitions.value
-                ),
-            )
-            .label("more partitions than rows")
-            .also(initial_rows.place, "rows loaded")
-            .also(write_rows.place, "rows written"),
-        );
-    }
+    check_partitions(cx, &partitions, &initial_rows, &write_rows);
     if delete_per_insert.value && names.trusted {
         let tables_shared_by = match tables.value {
             _ if !tables.trusted => None,
@@ -232,6 +213,30 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<I
         step.number = number as u32;
     }
     Some(insert)
+}
+
+/// Refuses more partitions than there are rows.
+fn check_partitions(
+    cx: &mut Context<'_>,
+    partitions: &Field<u32>,
+    initial_rows: &Field<u64>,
+    write_rows: &Field<u64>,
+) {
+    let all = initial_rows.value + write_rows.value;
+    let are_trusted = partitions.trusted && initial_rows.trusted && write_rows.trusted;
+    if !are_trusted || u64::from(partitions.value) <= all {
+        return;
+    }
+    let message = format!(
+        "`{PATH}.partitions` asks for {} partitions of {all} rows",
+        partitions.value
+    );
+    cx.report(
+        Diagnostic::error("plan::conflict", partitions.place, message)
+            .label("more partitions than rows")
+            .also(initial_rows.place, "rows loaded")
+            .also(write_rows.place, "rows written"),
+    );
 }
 
 /// What a step takes from the workload when it says nothing itself.

@@ -120,6 +120,7 @@ fn expected(major: u32) -> Vec<(&'static str, bool)> {
             ("buffer_backend_sync_count", false),
             ("buffer_backend_write_count", true),
             ("buffer_evict_count", true),
+            ("fsync_count", true),
             ("relation_sync_count", true),
         ]);
     }
