@@ -91,6 +91,15 @@ impl Expression {
             }
         }
     }
+
+    /// Returns whether its value is known before anything is drawn: only the number of the thread is in it.
+    pub fn is_fixed(&self) -> bool {
+        match self {
+            Self::Integer(_) => true,
+            Self::Drawn(slot, _) => *slot == Slot::Event(0),
+            Self::Binary(_, sides) => sides.0.is_fixed() && sides.1.is_fixed(),
+        }
+    }
 }
 
 /// The least and the most that an integer may be.
@@ -269,7 +278,7 @@ fn known(
     }
 }
 
-/// What lies from the least of the one to the most of the other; `None` where that is nothing.
+/// Returns what lies from the least of the one to the most of the other; `None` where that is nothing.
 pub(crate) fn between(least: Bounds, most: Bounds) -> Option<Bounds> {
     (least.least <= most.most).then(|| Bounds::new(least.least, most.most.max(least.most)))
 }

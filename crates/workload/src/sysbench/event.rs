@@ -76,10 +76,12 @@ struct Ready {
     fixed: Option<String>,
 }
 
-fn samplers(block: &Block) -> Vec<Option<Sampler>> {
+/// Makes the samplers of draws whose ends are known before the step, the number of the thread with them.
+fn samplers(block: &Block, thread: u32) -> Vec<Option<Sampler>> {
+    let value = |end: &Expression| end.value(&[thread.into()], 0);
     let sampler = |(_, draw): &(usize, Draw)| match draw {
-        Draw::Between(Expression::Integer(least), Expression::Integer(most), distribution) => {
-            Some(Sampler::new(*distribution, *least, *most))
+        Draw::Between(least, most, distribution) if least.is_fixed() && most.is_fixed() => {
+            Some(Sampler::new(*distribution, value(least), value(most)))
         }
         _ => None,
     };
@@ -99,7 +101,7 @@ impl Event {
             let fixed = target.dialect.statement(String::new(), answered);
             statements.push(Ready {
                 base,
-                samplers: samplers(&statement.own),
+                samplers: samplers(&statement.own, target.thread),
                 fixed: Some(fixed).filter(|text| !text.is_empty() && !statement.prepared),
             });
             let times = (statement.repeat * statement.count) as usize;
@@ -111,7 +113,7 @@ impl Event {
         let weights = test.statements.iter().filter_map(|it| it.weight);
         let mut event = Self {
             keys: target.keys,
-            samplers: samplers(&test.shared),
+            samplers: samplers(&test.shared, target.thread),
             statements,
             weights: weights.map(u64::from).sum(),
             forgives: false,
@@ -441,7 +443,7 @@ impl Event {
 }
 
 impl Ready {
-    /// Where its values begin that are drawn at that time, counted from 0.
+    /// Returns where its values begin that are drawn at that time, counted from 0.
     #[inline]
     fn base(&self, statement: &TestStatement, time: u32) -> Base {
         Base {
