@@ -8,8 +8,7 @@ use std::thread::{Scope, ScopedJoinHandle, Thread};
 use engine::Interrupt;
 use workload::{Schedule, Task};
 
-use crate::collect::ConnectionThreads;
-use crate::collect::{Collector, Origin};
+use crate::collect::{Collector, ConnectionThreads, Origin};
 use crate::step::Limits;
 use crate::tally::Lap;
 use crate::thread_use::{ThreadCpu, ThreadMeter, ThreadUse};
@@ -176,7 +175,7 @@ impl<'a, C: Clock> Start<'a, C> {
         at
     }
 
-    /// What the thread of a connection does.
+    /// Works as the thread of a connection, from before the start to the end of the step.
     fn work(
         &self,
         seat: Seat,

@@ -21,7 +21,8 @@ pub struct Task {
     pub program: Box<dyn Program>,
     /// Ends what it waits for.
     pub interrupt: Option<Interrupt>,
-    /// The thread of the server that serves it, as the server numbers it, where that is known.
+    /// The thread of the server that serves it, where that is known and on this host: who opens the step finds it, by
+    /// [`Program::server_thread`].
     pub server_thread: Option<u32>,
 }
 
@@ -42,7 +43,7 @@ impl Task {
             schedule,
             background: false,
             interrupt: program.interrupt()?,
-            server_thread: program.server_thread(),
+            server_thread: None,
             program,
         })
     }
@@ -105,7 +106,7 @@ pub trait Program: Send {
         Ok(None)
     }
 
-    /// Returns the server's thread; see [`engine::Session::server_thread`]. Asked once, before the step.
+    /// Returns the server's thread; see [`engine::Session::server_thread`]. Asked at most once, before the step.
     fn server_thread(&mut self) -> Option<u32> {
         None
     }

@@ -18,7 +18,7 @@ use record::{
 use workload::{Accounts, Task};
 
 use super::display::Goal;
-use super::subject::{StepEngine, WorkloadRunner, keep_server_threads, recorded};
+use super::subject::{StepEngine, WorkloadRunner, find_server_threads, recorded};
 use super::{Conductor, unix_now_ns};
 use sampling::remark_held_up;
 use sink::StepSink;
@@ -209,7 +209,7 @@ impl<'a> Bench<'a> {
 
     fn tasks(&mut self, number: usize, is_warm_up: bool) -> anyhow::Result<Vec<Task>> {
         let mut tasks = self.runner.tasks(number, is_warm_up)?;
-        keep_server_threads(self.engine.engine(), &mut tasks);
+        find_server_threads(self.engine.engine(), &mut tasks);
         Ok(tasks)
     }
 

@@ -115,7 +115,7 @@ pub trait WorkloadRunner {
     /// Says in the record what a step is.
     fn describe(&self, step: usize, record: &mut Step);
 
-    /// How many rows a step writes that is given no time.
+    /// Returns how many rows a step writes that is given no time.
     fn goal(&self, step: usize) -> u64;
 
     /// Opens the connections of a step, or of its warm-up.
@@ -129,18 +129,20 @@ pub trait WorkloadRunner {
     fn check(&self) -> anyhow::Result<Vec<Check>>;
 }
 
-/// Whether no operation of that kind failed.
+/// Returns whether no operation of that kind failed.
 fn none_failed(totals: &Totals, kind: &str) -> bool {
     totals.get(kind).is_none_or(|totals| totals.failed == 0)
 }
 
-/// Forgets the server threads of tasks that are not a thread or a child of the server's process on this host. In a
+/// Finds the server threads of tasks, where each is a thread or a child of the server's process on this host. In a
 /// container, or behind a proxy, the server names a number that means something else here.
-pub fn keep_server_threads(engine: &dyn Engine, tasks: &mut [Task]) {
-    let server = engine.process_id();
+pub fn find_server_threads(engine: &dyn Engine, tasks: &mut [Task]) {
+    let Some(server) = engine.process_id() else {
+        return;
+    };
     for task in tasks {
-        let is_servers = |tid: &u32| server.is_some_and(|server| is_thread_of(server, *tid));
-        task.server_thread = task.server_thread.filter(is_servers);
+        let tid = task.program.server_thread();
+        task.server_thread = tid.filter(|tid| is_thread_of(server, *tid));
     }
 }
 
