@@ -101,7 +101,7 @@ pub fn run(workspace: &Workspace, all: bool) -> Result<bool> {
     Ok(total.failed == 0)
 }
 
-/// What is run side by side, the longest first, and what is run after it, one after the other.
+/// Returns what is run side by side, the longest first, and what is run after it, one after the other.
 fn jobs<'a>(
     binaries: &'a [Binary],
     variables: &[(&'static str, String)],

@@ -305,7 +305,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether a project of this one file passes a check.
+    /// Returns whether a project of this one file passes a check.
     fn passes(name: &str, path: &str, text: &str) -> bool {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join(path);

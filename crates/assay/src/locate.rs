@@ -283,7 +283,7 @@ impl Trials {
     }
 }
 
-/// What a config lets its target use.
+/// Returns what a config lets its target use.
 pub fn limits_of(config: &plan::Config) -> Limits {
     Limits {
         memory_bytes: config.limits.memory_bytes,

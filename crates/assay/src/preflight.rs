@@ -335,7 +335,7 @@ pub fn refuse_what_cannot_run(file: &PlanFile) -> anyhow::Result<()> {
     Ok(file.refuse(&refused)?)
 }
 
-/// What of a plan's matrix has no cells, and why, in words; of what `is_wanted` would have had some.
+/// Returns what of a plan's matrix has no cells, and why, in words; of what `is_wanted` would have had some.
 pub fn not_applicable(plan: &Plan, is_wanted: impl Fn(&CellRef) -> bool) -> Vec<String> {
     let mut said = Vec::new();
     for pair in plan.not_applicable() {

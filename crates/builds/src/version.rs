@@ -1,6 +1,6 @@
 //! Versions as they are asked for and put in order.
 
-/// Whether `version` is the one that `asked` means: the same, or one that goes on after a point.
+/// Returns whether `version` is the one that `asked` means: the same, or one that goes on after a point.
 pub fn is_version(version: &str, asked: &str) -> bool {
     version
         .strip_prefix(asked)

@@ -123,7 +123,7 @@ pub enum IndexRows {
 
 /// A target that is up. Dropping it takes down what assay started.
 pub trait Engine: Send + Sync {
-    /// What it can do: by default what servers can.
+    /// Returns what it can do: by default what servers can.
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             partitions: true,

@@ -40,7 +40,7 @@ pub struct NotApplicable {
 }
 
 impl Plan {
-    /// What of the matrix has no cells.
+    /// Returns what of the matrix has no cells.
     pub fn not_applicable(&self) -> Vec<NotApplicable> {
         let mut pairs = Vec::new();
         for variant in 0..self.variants.len() {

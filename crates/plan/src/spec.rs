@@ -285,7 +285,7 @@ pub enum InsertStepKind {
 }
 
 impl InsertStepKind {
-    /// Whether it loads the tables.
+    /// Returns whether it loads the tables.
     pub fn is_load(&self) -> bool {
         matches!(self, Self::Load { .. })
     }

@@ -42,7 +42,7 @@ impl Check {
         Self::new(what, expected, found, holds)
     }
 
-    /// What could not be compared, and why.
+    /// Returns what could not be compared, and why.
     pub(crate) fn left_out(what: String, why: impl Into<String>) -> Self {
         Self {
             left_out: Some(why.into()),

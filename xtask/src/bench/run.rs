@@ -43,7 +43,7 @@ impl Run {
         })
     }
 
-    /// What a subcommand of assay says of the run.
+    /// Returns what a subcommand of assay says of the run.
     pub fn json(&self, subcommand: &str) -> Result<Value> {
         let mut command = Command::new(&self.assay);
         command.args([subcommand, &self.directory, "--format", "json"]);

@@ -116,7 +116,7 @@ impl Server {
         })
     }
 
-    /// Whether the build has MyRocks.
+    /// Returns whether the build has MyRocks.
     pub fn has_myrocks(&self) -> bool {
         let plugins = ["lib/mysql/plugin", "lib/plugin", "lib64/mysql/plugin"];
         let build = Path::new(&self.build);
@@ -183,7 +183,7 @@ impl Drop for Server {
     }
 }
 
-/// What sysbench did, in events, by its own account, without the time that connecting took.
+/// Returns what sysbench did, in events, by its own account, without the time that connecting took.
 pub fn sysbench_sample(finished: &Finished) -> Result<Sample> {
     let op_count = finished.number("total number of events:")?;
     ensure!(op_count > 0.0, "sysbench did nothing");

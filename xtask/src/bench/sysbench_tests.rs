@@ -150,7 +150,7 @@ fn drop_table(server: &Server) -> Result<()> {
     Ok(())
 }
 
-/// What sysbench did, in statements as it counts them itself.
+/// Returns what sysbench did, in statements as it counts them itself.
 fn statement_sample(statements: u64, finished: &Finished) -> Result<Sample> {
     let events = sysbench_sample(finished)?;
     let op_count = events.op_count * statements;

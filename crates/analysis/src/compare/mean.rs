@@ -20,7 +20,7 @@ impl Mean {
         }
     }
 
-    /// How many standard errors it is from no change.
+    /// Returns how many standard errors it is from no change.
     pub fn t(self) -> f64 {
         (self.centre / self.error).abs()
     }

@@ -16,7 +16,7 @@ const SOURCE: &str = "assay";
 /// What a config may have beside the settings of its engine, and the value that is as good as none.
 const OF_CONFIGS: [(&str, &str); 3] = [("statistics", "false"), ("memory", ""), ("cpus", "")];
 
-/// What of it a target has by its config, in the plan's notation: what the library counts, and limits.
+/// Returns what of it a target has by its config, in the plan's notation: what the library counts, and limits.
 pub fn declared(run: &Run, target: &Target) -> Facts {
     let value = |config: &str, key: &str| {
         let key = format!("config.{}.{config}.{key}", target.engine);

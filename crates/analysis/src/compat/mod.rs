@@ -326,7 +326,7 @@ fn changes(runs: &[Recorded]) -> Vec<String> {
     notes
 }
 
-/// What should be known of runs that are compared all the same.
+/// Returns what should be known of runs that are compared all the same.
 fn notes(runs: &[Recorded]) -> Vec<String> {
     let mut notes = Vec::new();
     for (index, recorded) in runs.iter().enumerate().skip(1) {

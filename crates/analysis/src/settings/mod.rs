@@ -330,7 +330,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Whether two targets differ in a setting beyond what differs by nature.
+/// Returns whether two targets differ in a setting beyond what differs by nature.
 fn differ(a: &Setting, b: &Setting) -> bool {
     a.canonical() != b.canonical() && !(a.volatile && b.volatile)
 }

@@ -399,7 +399,7 @@ impl Unfinished {
     }
 }
 
-/// What a run of a target against itself says of the machine.
+/// Returns what a run of a target against itself says of the machine.
 pub fn noise(run: &Run, figures: &Figures) -> String {
     let options = CompareOptions {
         base: run.base.clone(),
@@ -410,7 +410,7 @@ pub fn noise(run: &Run, figures: &Figures) -> String {
     format!("\n{}", report::noise_floor(&compared, style()))
 }
 
-/// How good the results of a run are, as an exit code.
+/// Returns how good the results of a run are, as an exit code.
 pub fn exit_of(run: &Run, figures: &Figures) -> Exit {
     match run.status {
         Status::Interrupted => Exit::Interrupted,

@@ -205,7 +205,7 @@ pub fn refuse_other_builds(recorded: &[Build], found: &[Build]) -> Result<(), Us
     Ok(())
 }
 
-/// What of the machine has changed since the run began, in words; `last` is the invocation before `invocation`.
+/// Returns what of the machine has changed since the run began, in words; `last` is the invocation before `invocation`.
 pub fn other_machine(last: Option<&Invocation>, invocation: &Invocation) -> Option<String> {
     let differences = &invocation.host_differences;
     let mut parts: Vec<String> = (!differences.is_empty())

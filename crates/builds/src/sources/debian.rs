@@ -134,7 +134,7 @@ impl<'a> Debian<'a> {
         self.downloads.join("apt.log")
     }
 
-    /// Where the packages are downloaded to.
+    /// Returns where the packages are downloaded to.
     pub fn archives(&self) -> PathBuf {
         self.home.join("cache/archives")
     }

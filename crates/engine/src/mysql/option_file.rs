@@ -63,7 +63,7 @@ pub(super) fn of_server(text: &str) -> Vec<(&str, Option<String>)> {
     lines(text).into_iter().filter_map(of_line).collect()
 }
 
-/// What stands before the closing quote; a doubled quote or one after `\` does not close.
+/// Returns what stands before the closing quote; a doubled quote or one after `\` does not close.
 fn quoted(text: &str, quote: char) -> String {
     let mut value = String::new();
     let mut letters = text.chars().peekable();

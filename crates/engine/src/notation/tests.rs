@@ -92,7 +92,7 @@ fn dump(name: &str) -> Vec<Setting> {
     text.lines().map(setting).collect()
 }
 
-/// What a target reports that declares a file and options, and what of these it does not have.
+/// Returns what a target reports that declares a file and options, and what of these it does not have.
 fn described(
     notation: &dyn Notation,
     file: &str,

@@ -164,7 +164,7 @@ pub(super) fn is_name_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '.'
 }
 
-/// What stands before the closing quote; a doubled quote or one after `\` does not close.
+/// Returns what stands before the closing quote; a doubled quote or one after `\` does not close.
 fn unquoted(text: &str) -> String {
     let mut value = String::new();
     let mut letters = text.chars().peekable();

@@ -223,7 +223,7 @@ const fn at_ends(
     }
 }
 
-/// What `pg_stat_io` tells of relations, from 16 on.
+/// Returns what `pg_stat_io` tells of relations, from 16 on.
 fn relation_io(major: u32) -> [(&'static str, String); 7] {
     // From 18 on one read or write may be of several blocks.
     let blocks = |what: &str| match what {

@@ -128,7 +128,7 @@ fn server_args(place: &Place, config_file: &Path) -> Vec<OsString> {
     vec!["-D".into(), place.data().into(), "-c".into(), config_option]
 }
 
-/// Where the files of a server are whose data is in `cluster`.
+/// Returns where the files of a server are whose data is in `cluster`.
 pub(super) fn storage(cluster: PathBuf) -> Storage {
     Storage {
         logs: vec![cluster.join("pg_wal")],

@@ -33,7 +33,7 @@ pub(crate) trait TestServer: ServerEngine + Sized + 'static {
     /// What its life is told by.
     const LIFE: Life;
 
-    /// Whether a build is here.
+    /// Returns whether a build is here.
     fn find(build: &str) -> Result<(), SetupError>;
 
     /// Starts it.
@@ -71,7 +71,7 @@ pub(crate) trait TestServer: ServerEngine + Sized + 'static {
         std::env::var(Self::VARIABLE).unwrap_or_else(|_| "distribution".into())
     }
 
-    /// Whether it is here; says so aloud when it is not.
+    /// Returns whether it is here; says so aloud when it is not.
     fn is_installed() -> bool {
         is_there(Self::find(&Self::build()), Self::VARIABLE, Self::NAME).is_some()
     }
@@ -361,7 +361,7 @@ pub(crate) fn is_there<T>(found: Result<T, SetupError>, variable: &str, engine: 
     None
 }
 
-/// Whether the tests of an engine must not be skipped.
+/// Returns whether the tests of an engine must not be skipped.
 pub(crate) fn is_required(engine: &str) -> bool {
     let required = std::env::var("ASSAY_REQUIRE_ENGINES").unwrap_or_default();
     required.split(',').any(|required| required == engine)

@@ -700,7 +700,7 @@ impl Block {
 }
 
 impl Piece {
-    /// How many values are bound to it, in a statement with so many rows.
+    /// Returns how many values are bound to it, in a statement with so many rows.
     fn bound(&self, rows: u32) -> i64 {
         match self {
             Self::Text(_) | Self::Table => 0,

@@ -233,7 +233,7 @@ impl Test {
         all.then(|| self.mean(|statement| statement.repeat))
     }
 
-    /// What the statements of an event add up to, on average over which of those with a weight it runs.
+    /// Returns what the statements of an event add up to, on average over which of those with a weight it runs.
     fn mean(&self, of: impl Fn(&TestStatement) -> u32) -> f64 {
         let (mut always, mut weighted, mut weights) = (0.0, 0.0, 0.0);
         for statement in &self.statements {

@@ -25,7 +25,7 @@ pub(super) fn is_drawn(role: Option<Role>) -> bool {
     )
 }
 
-/// What the tree did, second by second.
+/// Returns what the tree did, second by second.
 pub(super) fn of_row(row: &Row) -> Vec<Drawn> {
     let drawn = DRAWN
         .iter()

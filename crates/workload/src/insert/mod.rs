@@ -82,7 +82,7 @@ trait Open {
     /// Returns what holds long transactions; `None` where there are none.
     fn holder(&self, part: &Part<'_>) -> Result<Option<Box<dyn Program>>, Error>;
 
-    /// Whether the server gives new rows their keys, and not the client.
+    /// Returns whether the server gives new rows their keys, and not the client.
     fn server_assigns_keys(&self) -> bool;
 }
 
@@ -98,7 +98,7 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// Which of how many connections inserts into its table.
+    /// Returns which of how many connections inserts into its table.
     fn position(&self) -> (u64, u64) {
         match self.insert.is_shared() {
             true => (self.client.into(), self.insert.clients.into()),

@@ -455,7 +455,7 @@ fn event(test: &Test) -> Event {
     Event::new(test, &target)
 }
 
-/// What a connection asks for so many events.
+/// Returns what a connection asks for so many events.
 fn events(test: &Test, seed: u64, count: usize) -> Vec<Asked> {
     let mut connection = connection(test, seed, Notes::default());
     for _ in 0..count {

@@ -183,7 +183,7 @@ fn error_text(error: record::RecordError) -> String {
     crate::outcome::causes_of(&error.into()).join(": ")
 }
 
-/// What assay, the server and the host used between two samples.
+/// Returns what assay, the server and the host used between two samples.
 fn cpu(first: Option<&Sample>, last: Option<&Sample>) -> Cpu {
     let difference = |names: &[&str]| -> Option<u64> {
         let (first, last) = (first?, last?);
