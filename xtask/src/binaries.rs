@@ -1,7 +1,6 @@
 //! The binaries of the tests: built by cargo, and run side by side, since most of their time is waiting.
 
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -10,7 +9,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::stages::Stopwatch;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, printed};
 
 /// A binary with tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +38,9 @@ pub struct Job<'a> {
     pub name: String,
     /// What is run.
     pub binary: &'a Binary,
-    /// Arguments of libtest: which tests, how many at a time.
+    /// Which tests: parts of their names, each of at least one that passes; none: all.
+    pub tests: &'static [&'static str],
+    /// Further arguments of libtest: how many at a time.
     pub arguments: Vec<String>,
     /// Variables of its environment.
     pub variables: Vec<(&'static str, String)>,
@@ -78,33 +79,23 @@ pub struct Timed {
     pub seconds: f64,
 }
 
-/// What came of all jobs.
+/// What came of jobs.
 #[derive(Default)]
 pub struct Outcome {
     /// Their tests.
     pub counts: Counts,
-    /// The times of all tests.
+    /// The times of tests that passed.
     pub times: Vec<Timed>,
+    /// What they said beside lines of tests that passed.
+    said: String,
 }
 
 /// Builds all tests, and the programs that they run; `None` where they do not compile, which cargo has said.
 pub fn build(workspace: &Workspace) -> Result<Option<Vec<Binary>>> {
-    let mut command = workspace.cargo();
-    command.args([
-        "test",
-        "--workspace",
-        "--no-run",
-        "--message-format=json-render-diagnostics",
-    ]);
-    let built = command
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
-        .context("cannot run `cargo test`")?;
-    if !built.status.success() {
+    let arguments = "test --workspace --no-run --message-format=json-render-diagnostics";
+    let Some(messages) = printed(&mut workspace.cargo(arguments))? else {
         return Ok(None);
-    }
-    let messages = String::from_utf8(built.stdout).context("cargo's messages are not UTF-8")?;
+    };
     messages
         .lines()
         .filter_map(|line| binary(line).transpose())
@@ -123,11 +114,8 @@ fn binary(message: &str) -> Result<Option<Binary>> {
     let folder = Path::new(manifest)
         .parent()
         .context("a crate has no folder")?;
-    let mut name = folder
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
+    let name = folder.file_name().unwrap_or_default();
+    let mut name = name.to_string_lossy().into_owned();
     if message["target"]["kind"][0] == "test" {
         let target = message["target"]["name"].as_str().unwrap_or_default();
         name = format!("{name} {target}");
@@ -152,16 +140,12 @@ pub fn run(jobs: Vec<Job<'_>>, at_a_time: usize) -> Result<Outcome> {
             let mut ran = run_one(&job)?;
             let seconds = stopwatch.seconds();
             let mut outcome = lock(&outcome);
+            let Counts { passed, failed, .. } = ran.counts;
+            let end = if failed == 0 { "ok" } else { "FAILED" };
             print!("{}", ran.said);
             println!(
-                "{:<6} {:<28} {:>5} passed {seconds:>7.1} s",
-                if ran.counts.failed == 0 {
-                    "ok"
-                } else {
-                    "FAILED"
-                },
-                job.name,
-                ran.counts.passed
+                "{end:<6} {:<28} {passed:>5} passed {seconds:>7.1} s",
+                job.name
             );
             outcome.counts += ran.counts;
             outcome.times.append(&mut ran.times);
@@ -169,9 +153,9 @@ pub fn run(jobs: Vec<Job<'_>>, at_a_time: usize) -> Result<Outcome> {
     };
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..at_a_time).map(|_| scope.spawn(work)).collect();
-        let ends = workers.into_iter().map(|worker| match worker.join() {
-            Ok(end) => end,
-            Err(panic) => std::panic::resume_unwind(panic),
+        let ends = workers.into_iter().map(|worker| {
+            let end = worker.join();
+            end.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });
         ends.collect::<Result<()>>()
     })?;
@@ -182,24 +166,11 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a run of a binary said and did.
-#[derive(Default)]
-struct Ran {
-    counts: Counts,
-    times: Vec<Timed>,
-    /// What it said beside lines of tests that passed.
-    said: String,
-}
-
-fn run_one(job: &Job<'_>) -> Result<Ran> {
-    let mut command = match job.is_nice {
-        true => Command::new("nice"),
-        false => Command::new(&job.binary.program),
-    };
-    if job.is_nice {
-        command.arg(&job.binary.program);
-    }
-    let mut child = command
+fn run_one(job: &Job<'_>) -> Result<Outcome> {
+    // What is not nice is run by something that changes nothing.
+    let output = Command::new(if job.is_nice { "nice" } else { "env" })
+        .arg(&job.binary.program)
+        .args(job.tests)
         .args(&job.arguments)
         // The times of tests are told by nightly versions alone, unless a binary is told that it is one.
         .args(["-Z", "unstable-options", "--report-time"])
@@ -207,43 +178,39 @@ fn run_one(job: &Job<'_>) -> Result<Ran> {
         .envs(job.variables.iter().map(|(name, value)| (name, value)))
         .current_dir(&job.binary.folder)
         .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
+        .stderr(Stdio::inherit())
+        .output()
         .with_context(|| format!("cannot run `{}`", job.binary.program.display()))?;
-    let stdout = child.stdout.take().context("a test has no stdout")?;
-    let mut ran = read(&job.name, stdout)?;
-    let status = child.wait().context("cannot wait for a test")?;
-    if !status.success() && ran.counts.failed == 0 {
+    let mut ran = read(&job.name, &String::from_utf8_lossy(&output.stdout));
+    if !output.status.success() && ran.counts.failed == 0 {
         // A test took its whole process with it: no line says so.
-        ran.said += &format!("{} ended without a failed test - {status}\n", job.name);
+        let (name, status) = (&job.name, output.status);
+        ran.said += &format!("{name} ended without a failed test - {status}\n");
         ran.counts.failed = 1;
+    }
+    for chosen in job.tests {
+        if ran.counts.failed == 0 && !ran.times.iter().any(|test| test.name.contains(chosen)) {
+            ran.said += &format!("{} has no test that is called `{chosen}`\n", job.name);
+            ran.counts.failed = 1;
+        }
     }
     Ok(ran)
 }
 
 /// Reads what libtest prints: counts, times, and what is left for people.
-fn read(job: &str, stdout: impl Read) -> Result<Ran> {
-    let mut ran = Ran::default();
-    let mut reader = BufReader::new(stdout);
-    let mut bytes = Vec::new();
-    loop {
-        bytes.clear();
-        let length = reader
-            .read_until(b'\n', &mut bytes)
-            .context("cannot read the output of a test")?;
-        if length == 0 {
-            return Ok(ran);
-        }
-        let line = String::from_utf8_lossy(&bytes);
-        if let Some(counts) = counted(&line) {
+fn read(job: &str, printed: &str) -> Outcome {
+    let mut ran = Outcome::default();
+    for line in printed.lines() {
+        if let Some(counts) = counted(line) {
             ran.counts += counts;
-        } else if let Some((test, seconds)) = passed(&line) {
+        } else if let Some((test, seconds)) = passed(line) {
             let name = format!("{job} {test}");
             ran.times.push(Timed { name, seconds });
-        } else if !is_usual(&line) {
-            ran.said += &line;
+        } else if !is_usual(line) {
+            ran.said += &format!("{line}\n");
         }
     }
+    ran
 }
 
 /// The numbers of a line `test result: ok. 3 passed; 0 failed; 1 ignored; ...`.
@@ -297,7 +264,7 @@ test result: FAILED. 10 passed; 3 failed; 1 ignored; 0 measured; 4 filtered out;
 
     #[test]
     fn tests_are_counted_and_timed_and_what_failed_is_said() {
-        let ran = read("engine it", OUTPUT.as_bytes()).unwrap();
+        let ran = read("engine it", OUTPUT);
         let expected = Counts {
             passed: 10,
             failed: 3,
@@ -344,6 +311,7 @@ test result: FAILED. 10 passed; 3 failed; 1 ignored; 0 measured; 4 filtered out;
         let job = |script: &str| Job {
             name: "x".to_owned(),
             binary: &binary,
+            tests: &[],
             arguments: vec!["-c".to_owned(), script.to_owned()],
             variables: vec![("SAID", "8 passed; 0 failed; 2 ignored".to_owned())],
             is_nice: true,

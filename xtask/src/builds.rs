@@ -6,111 +6,85 @@
 //! alone: 150 MB once, of which 40 MB are kept, and the client is installed where it is missing and a library too.
 //! They stay from one run to the next.
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use fs_err as fs;
-use serde_json::Value;
 
 use crate::prepare;
-use crate::workspace::{Workspace, in_the_end, succeeds};
+use crate::workspace::{Workspace, in_the_end, printed};
 
 /// Names the folder of builds to assay and to its tests.
 pub const ASSAY_BUILDS: &str = "ASSAY_BUILDS";
-
-/// What is fetched: PostgreSQL of a newer Debian, which brings a C library of its own; MariaDB of the same; an old
-/// RocksDB and a new one, and Speedb, 52, 73 and 21 MB; and a PostgreSQL as Maven has it.
-const BUILDS: [&str; 6] = [
-    "debian:trixie/postgresql-17",
-    "debian:bookworm/mariadb-server,mariadb-plugin-rocksdb",
-    "rocksdb@6.29.5",
-    "rocksdb@10.2.1",
-    "speedb@2.8.0",
-    "postgres@17.2",
-];
-
+/// Names a build of MySQL or MariaDB to the tests, and to benchmarks.
+pub const ASSAY_TEST_MYSQL: &str = "ASSAY_TEST_MYSQL";
+/// Names the second PostgreSQL to the tests.
+pub const ASSAY_TEST_OTHER_POSTGRES: &str = "ASSAY_TEST_OTHER_POSTGRES";
 /// Names libraries of RocksDB to the tests, separated by colons.
 const ASSAY_TEST_ROCKSDB: &str = "ASSAY_TEST_ROCKSDB";
+
+/// MariaDB with MyRocks.
+pub const MARIADB: &str = "debian:bookworm/mariadb-server,mariadb-plugin-rocksdb";
+
+/// What is fetched, and the variable that names it to the tests: PostgreSQL of a newer Debian, which brings a C library of
+/// its own; MariaDB of the same; an old RocksDB and a new one, and Speedb, 52, 73 and 21 MB; and a PostgreSQL as Maven has
+/// it, which tests look for in the store: no variable names it.
+const BUILDS: [(&str, &str); 6] = [
+    ("debian:trixie/postgresql-17", ASSAY_TEST_OTHER_POSTGRES),
+    (MARIADB, ASSAY_TEST_MYSQL),
+    ("rocksdb@6.29.5", ASSAY_TEST_ROCKSDB),
+    ("rocksdb@10.2.1", ASSAY_TEST_ROCKSDB),
+    ("speedb@2.8.0", ASSAY_TEST_ROCKSDB),
+    ("postgres@17.2", ""),
+];
 
 /// Where builds are kept when a server's user can't reach the target directory, as below `/root`.
 const FOR_ALL: &str = "/var/tmp/assay-test-builds";
 
-/// Names a build of MySQL or MariaDB to the tests, and to benchmarks.
-pub const ASSAY_TEST_MYSQL: &str = "ASSAY_TEST_MYSQL";
-
-/// How the store calls MariaDB with MyRocks; a version's last number follows.
-const MARIADB: &str = "mariadb-10.11";
-
-/// How the store calls the PostgreSQL of a newer Debian.
-const POSTGRES: &str = "postgres-17";
-const NEWER_SUITE: &str = "-trixie";
-
-/// Names the second PostgreSQL to the tests.
-pub const ASSAY_TEST_OTHER_POSTGRES: &str = "ASSAY_TEST_OTHER_POSTGRES";
-
-/// Fetches what the tests need; the variables that name it to them. Assay must have been built.
-pub fn for_tests(workspace: &Workspace) -> Result<Vec<(&'static str, String)>> {
+/// Fetches what is missing with the assay that was built last. Returns the variables that name builds to the tests, the
+/// folder of all first, and whether all are there: what is wrong is on stderr, and the tests that need them are skipped.
+pub fn for_tests(workspace: &Workspace) -> Result<(Vec<(&'static str, String)>, bool)> {
     let folder = folder(workspace)?;
-    fetch(workspace, &folder)?;
-    let mut variables = vec![(ASSAY_BUILDS, folder.display().to_string())];
-    for (variable, build) in [
-        (ASSAY_TEST_MYSQL, stored(&folder, MARIADB, "")?),
-        (
-            ASSAY_TEST_OTHER_POSTGRES,
-            stored(&folder, POSTGRES, NEWER_SUITE)?,
-        ),
-        (ASSAY_TEST_ROCKSDB, stored_libraries(&folder)?),
-    ] {
-        if let Some(build) = build.filter(|_| std::env::var_os(variable).is_none()) {
-            variables.push((variable, build));
-        }
-    }
-    Ok(variables)
-}
-
-/// Fetches what is missing. The folder of builds, for [`ASSAY_BUILDS`]; and whether all are there: what is wrong is on
-/// stderr, and the tests that need them are skipped.
-pub fn run(workspace: &Workspace) -> Result<(PathBuf, bool)> {
-    let mut build = workspace.cargo();
-    build.args(["build", "--quiet", "--package", "assay"]);
-    anyhow::ensure!(succeeds(&mut build)?, "assay does not compile");
-    let folder = folder(workspace)?;
-    let fetched = fetch(workspace, &folder)?;
-    Ok((folder, fetched))
-}
-
-/// Fetches with the assay that was built last; whether all are there then.
-fn fetch(workspace: &Workspace, folder: &Path) -> Result<bool> {
-    fs::create_dir_all(folder)?;
+    fs::create_dir_all(&folder)?;
     // Assay itself says what is wrong where it is not there.
-    prepare::program("mvn", "maven")?;
+    prepare::has(&["maven"])?;
     let assay = workspace.target_directory()?.join("debug/assay");
+    let mut builds: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let fetched = in_the_end("fetching builds", || {
-        let mut command = workspace.command(&assay);
-        command.arg("fetch").args(BUILDS).env(ASSAY_BUILDS, folder);
-        // Its list of builds is of no interest here.
-        succeeds(command.stdout(Stdio::null()))
+        builds.clear();
+        let mut is_whole = true;
+        for (spec, variable) in BUILDS {
+            let mut command = workspace.command(&assay);
+            let printed = printed(command.args(["fetch", spec]).env(ASSAY_BUILDS, &folder))?;
+            let path = printed.as_deref().and_then(path);
+            is_whole &= path.is_some();
+            builds
+                .entry(variable)
+                .or_default()
+                .extend(path.map(str::to_owned));
+        }
+        Ok(is_whole)
     })?;
     if !fetched {
         eprintln!(
             "warning: not all builds could be fetched - the tests that need them are skipped"
         );
     }
-    Ok(fetched)
+    builds.remove("");
+    let mut variables = vec![(ASSAY_BUILDS, folder.display().to_string())];
+    for (variable, paths) in builds {
+        let given = std::env::var(variable).ok();
+        let found = (!paths.is_empty()).then(|| paths.join(":"));
+        variables.extend(given.or(found).map(|value| (variable, value)));
+    }
+    Ok((variables, fetched))
 }
 
-/// The libraries of the store that the tests use, as [`ASSAY_TEST_ROCKSDB`] names them; `None` where there are none.
-fn stored_libraries(store: &Path) -> Result<Option<String>> {
-    let mut paths = Vec::new();
-    for spec in BUILDS {
-        let is_library = spec.starts_with("rocksdb@") || spec.starts_with("speedb@");
-        if is_library {
-            paths.extend(stored(store, &spec.replace('@', "-"), "")?);
-        }
-    }
-    Ok((!paths.is_empty()).then(|| paths.join(":")))
+/// Returns where the build is that `assay fetch` has printed: the last word of `NAME PRODUCT VERSION PATH`.
+pub fn path(printed: &str) -> Option<&str> {
+    Some(printed.trim_end().rsplit_once('\t')?.1)
 }
 
 /// Returns the folder of builds.
@@ -123,60 +97,7 @@ pub fn folder(workspace: &Workspace) -> Result<PathBuf> {
     })
 }
 
-/// The build that [`ASSAY_TEST_MYSQL`] names, else MariaDB with MyRocks of the store, which is fetched when it is not
-/// there; as the engine is told to locate it.
-pub fn mariadb(workspace: &Workspace) -> Result<String> {
-    if let Some(build) = std::env::var_os(ASSAY_TEST_MYSQL) {
-        return build
-            .into_string()
-            .map_err(|_| anyhow::anyhow!("`{ASSAY_TEST_MYSQL}` is not UTF-8"));
-    }
-    let folder = folder(workspace)?;
-    let mut found = stored(&folder, MARIADB, "")?;
-    if found.is_none() {
-        run(workspace)?;
-        found = stored(&folder, MARIADB, "")?;
-    }
-    found.with_context(|| {
-        format!("no `{MARIADB}` among the builds - name a build by `{ASSAY_TEST_MYSQL}`")
-    })
-}
-
-/// Where the newest build of the store whose name begins and ends so has its programs.
-fn stored(store: &Path, begin: &str, end: &str) -> Result<Option<String>> {
-    let mut builds: Vec<PathBuf> = fs::read_dir(store)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter(|entry| {
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            name.starts_with(begin) && name.ends_with(end)
-        })
-        .map(|entry| entry.path())
-        .filter(|build| build.join("build.json").is_file())
-        .collect();
-    builds.sort_by_cached_key(|build| numbers(build));
-    let Some(build) = builds.pop() else {
-        return Ok(None);
-    };
-    let manifest: Value = serde_json::from_str(&fs::read_to_string(build.join("build.json"))?)
-        .with_context(|| format!("cannot read the manifest of `{}`", build.display()))?;
-    match manifest["path"].as_str() {
-        Some(path) => Ok(Some(build.join(path).display().to_string())),
-        None => bail!("the manifest of `{}` names no path", build.display()),
-    }
-}
-
-/// The numbers in the name of a build, by which versions are in order: 10.11.9 comes before 10.11.18.
-fn numbers(build: &Path) -> Vec<u64> {
-    let name = build.file_name().unwrap_or_default().to_string_lossy();
-    name.split(|c: char| !c.is_ascii_digit())
-        .filter_map(|digits| digits.parse().ok())
-        .collect()
-}
-
-/// Whether every user may enter `folder` and all above it.
+/// Returns whether every user may enter `folder` and all above it.
 fn all_may_enter(folder: &Path) -> bool {
     folder
         .ancestors()
@@ -188,44 +109,6 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-
-    #[test]
-    fn the_newest_build_that_is_whole_is_taken() {
-        let store = tempfile::tempdir().unwrap();
-        assert_eq!(stored(store.path(), MARIADB, "").unwrap(), None);
-        for (name, manifest) in [
-            ("mariadb-10.11.9-bookworm", Some(r#"{"path": "root/old"}"#)),
-            ("mariadb-10.11.17-bookworm", Some(r#"{"path": "root/old"}"#)),
-            ("mariadb-10.11.18-bookworm", Some(r#"{"path": "root/usr"}"#)),
-            ("mariadb-10.11.19-bookworm", None),
-            ("postgres-17.2", Some("{}")),
-        ] {
-            let build = store.path().join(name);
-            fs::create_dir(&build).unwrap();
-            if let Some(manifest) = manifest {
-                fs::write(build.join("build.json"), manifest).unwrap();
-            }
-        }
-        let found = stored(store.path(), MARIADB, "").unwrap().unwrap();
-        assert!(found.ends_with("mariadb-10.11.18-bookworm/root/usr"));
-        assert_eq!(stored(store.path(), POSTGRES, NEWER_SUITE).unwrap(), None);
-    }
-
-    #[test]
-    fn the_libraries_that_are_there_are_named_in_their_order() {
-        let store = tempfile::tempdir().unwrap();
-        assert_eq!(stored_libraries(store.path()).unwrap(), None);
-        for name in ["speedb-2.8.0", "rocksdb-6.29.5", "rocksdb-9.9.3"] {
-            let build = store.path().join(name);
-            fs::create_dir(&build).unwrap();
-            fs::write(build.join("build.json"), r#"{"path": "root/it.so"}"#).unwrap();
-        }
-        let at = |name: &str| format!("{}/{name}/root/it.so", store.path().display());
-        assert_eq!(
-            stored_libraries(store.path()).unwrap(),
-            Some([at("rocksdb-6.29.5"), at("speedb-2.8.0")].join(":"))
-        );
-    }
 
     #[test]
     fn a_closed_folder_on_the_way_is_seen() {

@@ -20,16 +20,16 @@ mod workspace;
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 
-use workspace::Workspace;
+use workspace::{Workspace, succeeds};
 
 const USAGE: &str = "\
 usage: cargo xtask test [--all]         install what the tests need, then tidy and the tests; with
                                         `--all` each fault and version on each engine too
        cargo xtask tidy [CHECK]...      all checks, or those named; `--list` names them
        cargo xtask builds               fetch the builds that tests use beside the system's own
-       cargo xtask readers              fetch the tools that tests read exports with
+       cargo xtask readers              fetch the tools that tests read assay's output with
        cargo xtask bench [NAME]...      all benchmarks, or those named; `--list` names them
                          [--rounds N]   how often each side of a pair runs, default 5
                          [--seconds N]  how long a run of sysbench's tests lasts, default 5";
@@ -59,24 +59,23 @@ fn dispatch(arguments: &[String]) -> Result<bool> {
         Some(("test", [])) => suite::run(&workspace, false),
         Some(("test", [all])) if all == "--all" => suite::run(&workspace, true),
         Some(("test", [extra, ..])) => bail!("`test` takes only `--all`, got `{extra}`\n{USAGE}"),
-        Some(("tidy", [list])) if list == "--list" => {
-            for check in tidy::CHECKS {
-                println!("{:<10} {}", check.name, check.about);
-            }
-            Ok(true)
-        }
+        Some(("tidy", [list])) if list == "--list" => Ok(tidy::CHECKS.print()),
         Some(("tidy", names)) => tidy::run(&workspace, names).map(|tally| tally.failed == 0),
         Some(("builds", [])) => {
-            let (folder, fetched) = builds::run(&workspace)?;
-            println!("{}", folder.display());
+            ensure!(
+                succeeds(&mut workspace.cargo("build --quiet --package assay"))?,
+                "assay does not compile"
+            );
+            let (variables, fetched) = builds::for_tests(&workspace)?;
+            println!("{}", variables[0].1);
             Ok(fetched)
         }
         Some(("readers", [])) => {
-            let readers = readers::for_tests(&workspace)?;
-            for (variable, path) in &readers.variables {
+            let variables = readers::for_tests(&workspace, true)?;
+            for (variable, path) in &variables {
                 println!("{variable}={path}");
             }
-            Ok(readers.there.len() == readers::ALL.len())
+            Ok(variables.len() == readers::ALL.len())
         }
         Some(("bench", rest)) => bench::run(workspace, rest),
         Some(("help" | "--help" | "-h", _)) => {

@@ -1,8 +1,8 @@
-//! The tools of others that read what `assay export` writes, for its tests: benchstat, HdrHistogram's own library, and
-//! DuckDB. Each is fetched once, at a version that is named here, by the client of its language, into the target
-//! directory: 90 MB are kept. Nothing is installed but what Debian has of these clients, where it is missing.
+//! The tools of others that read what assay writes, for its tests: benchstat, HdrHistogram's own library, DuckDB and
+//! Prometheus, of which 190 MB are kept, and with `--all` ClickHouse, of which 140 MB are fetched and 600 MB are kept. Each is
+//! fetched once, at a version that is named here or that Debian has, by the client of its language, into the target
+//! directory. Nothing is installed but what Debian has of these clients, where it is missing.
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Result;
@@ -11,67 +11,132 @@ use fs_err as fs;
 use crate::prepare;
 use crate::workspace::{Workspace, answers, in_the_end, succeeds};
 
-/// The last one that the Go of Debian 12 can build.
-const BENCHSTAT: &str = "v0.0.0-20240208143119-b26761745961";
-const HDRHISTOGRAM: &str = "2.2.2";
-const DUCKDB: &str = "1.1.3";
-
-/// A plugin of Maven that fetches an artifact; named with its version, so that nothing else is asked for.
-const GET: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:get";
-
-/// What the tests are told, and which tools are there.
-#[derive(Default)]
-pub struct Readers {
-    /// Variables of their environment: the path of each tool.
-    pub variables: Vec<(&'static str, String)>,
-    /// Names of those that are there.
-    pub there: Vec<&'static str>,
+/// One tool: how tests that can't do without call it, its version, the variable of their environment that names its path,
+/// the package of Debian that fetches it, and two scripts, which are given path, version and name: the first succeeds where
+/// it is whole, the second fetches it into the folder that it runs in.
+struct Tool {
+    name: &'static str,
+    version: &'static str,
+    variable: &'static str,
+    path: &'static str,
+    package: &'static str,
+    is_whole: &'static str,
+    fetch: &'static str,
 }
 
-/// All of them, as tests that can't do without call them.
-pub const ALL: [&str; 3] = ["benchstat", "hdrhistogram", "duckdb"];
+const TOOLS: [Tool; 5] = [
+    // The last version that the Go of Debian 12 can build. Its sources can be removed again, and no newer Go is fetched.
+    Tool {
+        name: "benchstat",
+        version: "v0.0.0-20240208143119-b26761745961",
+        variable: "ASSAY_TEST_BENCHSTAT",
+        path: "benchstat-VERSION/benchstat",
+        package: "golang-go",
+        is_whole: r#"test -f "$1""#,
+        fetch: r#"
+            trap 'rm -rf go' EXIT
+            export GOBIN="${1%/*}" GOPATH="$PWD/go/path" GOCACHE="$PWD/go/cache"
+            export GOFLAGS=-modcacherw GOTOOLCHAIN=local CGO_ENABLED=0
+            go install golang.org/x/perf/cmd/benchstat@$2"#,
+    },
+    // The plugin is named with its version, so that nothing else is asked for; it asks again, although the answer was no
+    // a minute ago.
+    Tool {
+        name: "hdrhistogram",
+        version: "2.2.2",
+        variable: "ASSAY_TEST_HDRHISTOGRAM",
+        path: "HdrHistogram-VERSION.jar",
+        package: "maven",
+        is_whole: r#"test -f "$1" && java -version"#,
+        fetch: r#"
+            trap 'rm -rf maven' EXIT
+            mvn --batch-mode --no-transfer-progress --quiet --strict-checksums --update-snapshots \
+                "-Dmaven.repo.local=$PWD/maven" org.apache.maven.plugins:maven-dependency-plugin:3.6.1:get \
+                -Dartifact=org.hdrhistogram:HdrHistogram:$2 -Dtransitive=false &&
+            mv "maven/org/hdrhistogram/HdrHistogram/$2/HdrHistogram-$2.jar" "$1""#,
+    },
+    Tool {
+        name: "duckdb",
+        version: "1.1.3",
+        variable: "ASSAY_TEST_DUCKDB",
+        path: "duckdb-VERSION/bin/python",
+        package: "python3-venv",
+        is_whole: PYTHON_HAS_IT,
+        fetch: FOR_PYTHON,
+    },
+    // The package is unpacked, not installed: that would make a user and start a service.
+    Tool {
+        name: "prometheus",
+        version: "of-debian",
+        variable: "ASSAY_TEST_PROMETHEUS",
+        path: "prometheus-VERSION/usr/bin/prometheus",
+        package: "apt",
+        is_whole: r#""$1" --version"#,
+        fetch: r#"
+            trap 'rm -f prometheus_*.deb' EXIT
+            apt-get download prometheus && dpkg-deb -x prometheus_*.deb prometheus-$2"#,
+    },
+    // ClickHouse as a library: the last version that needs no other package.
+    Tool {
+        name: "chdb",
+        version: "2.1.1",
+        variable: "ASSAY_TEST_CHDB",
+        path: "chdb-VERSION/bin/python",
+        package: "python3-venv",
+        is_whole: PYTHON_HAS_IT,
+        fetch: FOR_PYTHON,
+    },
+];
 
-/// Fetches what is missing; what can't be had is told on stderr.
-pub fn for_tests(workspace: &Workspace) -> Result<Readers> {
+/// Those that are small enough for every run of the tests: the first ones.
+const SMALL: usize = 4;
+
+const PYTHON_HAS_IT: &str = r#""$1" -c "import $3; assert $3.__version__ == '$2'""#;
+/// A Python of its own has it.
+const FOR_PYTHON: &str = r#"
+    rm -rf $3-$2
+    python3 -m venv $3-$2 &&
+    "$1" -m pip install --quiet --no-deps --no-cache-dir --disable-pip-version-check --only-binary :all: $3==$2"#;
+
+/// How tests call the tools that they can't do without.
+pub const ALL: [&str; 5] = [
+    TOOLS[0].name,
+    TOOLS[1].name,
+    TOOLS[2].name,
+    TOOLS[3].name,
+    TOOLS[4].name,
+];
+
+/// Fetches what is missing, the large ones only if `all`; what can't be had is told on stderr. Returns the variables that
+/// tell the tests of those that are there, each with a path.
+pub fn for_tests(workspace: &Workspace, all: bool) -> Result<Vec<(&'static str, String)>> {
     let folder = workspace.target_directory()?.join("readers");
     fs::create_dir_all(&folder)?;
-    let tools = [
-        Tool {
-            name: ALL[0],
-            variable: "ASSAY_TEST_BENCHSTAT",
-            path: folder.join(format!("benchstat-{BENCHSTAT}/benchstat")),
-            is_whole: Path::is_file,
-            fetch: benchstat,
-        },
-        Tool {
-            name: ALL[1],
-            variable: "ASSAY_TEST_HDRHISTOGRAM",
-            path: folder.join(format!("HdrHistogram-{HDRHISTOGRAM}.jar")),
-            is_whole: can_be_run_by_java,
-            fetch: hdrhistogram,
-        },
-        Tool {
-            name: ALL[2],
-            variable: "ASSAY_TEST_DUCKDB",
-            path: folder.join(format!("duckdb-{DUCKDB}/bin/python")),
-            is_whole: has_duckdb,
-            fetch: duckdb,
-        },
-    ];
-    let mut readers = Readers::default();
-    for tool in tools {
-        if std::env::var_os(tool.variable).is_some() {
-            readers.there.push(tool.name);
+    let mut variables = Vec::new();
+    let count = if all { TOOLS.len() } else { SMALL };
+    for tool in &TOOLS[..count] {
+        if let Ok(path) = std::env::var(tool.variable) {
+            variables.push((tool.variable, path));
             continue;
         }
-        if !(tool.is_whole)(&tool.path) {
+        let path = folder.join(tool.path.replace("VERSION", tool.version));
+        let script = |text: &str| {
+            let mut command = Command::new("sh");
+            command
+                .args(["-c", text, "sh"])
+                .arg(&path)
+                .args([tool.version, tool.name]);
+            command.current_dir(&folder);
+            command
+        };
+        let is_whole = || answers(&mut script(tool.is_whole));
+        if !is_whole() && prepare::has(&[tool.package])? {
             eprintln!("note: fetching {}", tool.name);
-            (tool.fetch)(&folder, &tool.path)?;
+            let what = format!("fetching {}", tool.name);
+            in_the_end(&what, || succeeds(&mut script(tool.fetch)))?;
         }
-        if (tool.is_whole)(&tool.path) {
-            let path = tool.path.display().to_string();
-            readers.variables.push((tool.variable, path));
-            readers.there.push(tool.name);
+        if is_whole() {
+            variables.push((tool.variable, path.display().to_string()));
         } else {
             eprintln!(
                 "warning: {} can't be had, see above - the tests that need it are skipped",
@@ -79,120 +144,5 @@ pub fn for_tests(workspace: &Workspace) -> Result<Readers> {
             );
         }
     }
-    Ok(readers)
-}
-
-/// One tool: what it is called, who is told of it, where it is, and how it gets there.
-struct Tool {
-    name: &'static str,
-    variable: &'static str,
-    path: PathBuf,
-    is_whole: fn(&Path) -> bool,
-    fetch: fn(&Path, &Path) -> Result<bool>,
-}
-
-/// Builds it with Go; what Go keeps of that is removed.
-fn benchstat(folder: &Path, path: &Path) -> Result<bool> {
-    let has_go = || answers(Command::new("go").arg("version"));
-    if !has_go() {
-        prepare::install(&["golang-go"])?;
-    }
-    if !has_go() {
-        return Ok(false);
-    }
-    let home = folder.join("go");
-    let built = in_the_end("fetching benchstat", || {
-        succeeds(
-            Command::new("go")
-                .arg("install")
-                .arg(format!("golang.org/x/perf/cmd/benchstat@{BENCHSTAT}"))
-                .current_dir(folder)
-                .env("GOBIN", path.parent().unwrap_or(folder))
-                .env("GOPATH", home.join("path"))
-                .env("GOCACHE", home.join("cache"))
-                // Sources that can be removed again, and no newer Go than is here.
-                .env("GOFLAGS", "-modcacherw")
-                .env("GOTOOLCHAIN", "local")
-                .env("CGO_ENABLED", "0"),
-        )
-    });
-    remove(&home)?;
-    built
-}
-
-/// Fetches the artifact with Maven, into a repository that is removed.
-fn hdrhistogram(folder: &Path, path: &Path) -> Result<bool> {
-    if !prepare::program("mvn", "maven")? {
-        return Ok(false);
-    }
-    let repository = folder.join("maven");
-    let mut local = std::ffi::OsString::from("-Dmaven.repo.local=");
-    local.push(&repository);
-    let fetched = in_the_end("fetching HdrHistogram", || {
-        succeeds(
-            Command::new("mvn")
-                .args(["--batch-mode", "--no-transfer-progress", "--quiet"])
-                .arg("--strict-checksums")
-                // Ask again, although the answer was no a minute ago.
-                .arg("--update-snapshots")
-                .arg(&local)
-                .arg(GET)
-                .arg(format!(
-                    "-Dartifact=org.hdrhistogram:HdrHistogram:{HDRHISTOGRAM}"
-                ))
-                .arg("-Dtransitive=false")
-                .current_dir(folder),
-        )
-    })?;
-    let jar = repository.join(format!(
-        "org/hdrhistogram/HdrHistogram/{HDRHISTOGRAM}/HdrHistogram-{HDRHISTOGRAM}.jar"
-    ));
-    if fetched {
-        fs::rename(jar, path)?;
-    }
-    remove(&repository)?;
-    Ok(fetched)
-}
-
-/// Makes a Python of its own that has it.
-fn duckdb(folder: &Path, path: &Path) -> Result<bool> {
-    let can = || answers(Command::new("python3").args(["-c", "import ensurepip, venv"]));
-    if !can() {
-        prepare::install(&["python3-venv"])?;
-    }
-    let Some(home) = path.ancestors().nth(2).filter(|_| can()) else {
-        return Ok(false);
-    };
-    remove(home)?;
-    let made = succeeds(
-        Command::new("python3")
-            .args(["-m", "venv"])
-            .arg(home)
-            .current_dir(folder),
-    )?;
-    let install = || {
-        succeeds(
-            Command::new(path)
-                .args(["-m", "pip", "install", "--quiet", "--no-deps"])
-                .args(["--disable-pip-version-check", "--only-binary", ":all:"])
-                .arg(format!("duckdb=={DUCKDB}")),
-        )
-    };
-    Ok(made && in_the_end("fetching DuckDB", install)?)
-}
-
-fn can_be_run_by_java(jar: &Path) -> bool {
-    jar.is_file() && answers(Command::new("java").arg("-version"))
-}
-
-fn has_duckdb(python: &Path) -> bool {
-    let check = format!("import duckdb; assert duckdb.__version__ == '{DUCKDB}'");
-    answers(Command::new(python).args(["-c", &check]))
-}
-
-fn remove(folder: &Path) -> Result<()> {
-    if folder.exists() {
-        fs::remove_dir_all(folder)?;
-    }
-    Ok(())
+    Ok(variables)
 }

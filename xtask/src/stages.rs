@@ -55,9 +55,10 @@ pub fn beside<A: Send, B>(one: impl FnOnce() -> A + Send, other: impl FnOnce() -
     std::thread::scope(|scope| {
         let one = scope.spawn(one);
         let other = other();
-        match one.join() {
-            Ok(one) => (one, other),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
+        let one = one.join();
+        (
+            one.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            other,
+        )
     })
 }

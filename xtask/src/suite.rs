@@ -19,7 +19,7 @@ const SKIP_LOG: &str = "ASSAY_SKIP_LOG";
 /// Engines and programs, such as `chromium`, whose tests must not be skipped.
 const REQUIRE_ENGINES: &str = "ASSAY_REQUIRE_ENGINES";
 /// All of them.
-const ENGINES: [&str; 9] = [
+const ENGINES: [&str; 11] = [
     "postgres",
     "other-postgres",
     "mysql",
@@ -29,6 +29,8 @@ const ENGINES: [&str; 9] = [
     readers::ALL[0],
     readers::ALL[1],
     readers::ALL[2],
+    readers::ALL[3],
+    readers::ALL[4],
 ];
 
 /// Chooses the build that the tests of the PostgreSQL engine run on.
@@ -49,7 +51,8 @@ pub fn run(workspace: &Workspace, all: bool) -> Result<bool> {
     let mut stages = Stages::default();
     prepare::compiler(workspace)?;
     let (installed, built) = stages.run("build, packages", || {
-        beside(prepare::programs, || binaries::build(workspace))
+        let install = || prepare::has(&prepare::OF_TESTS);
+        beside(install, || binaries::build(workspace))
     });
     installed?;
     let Some(binaries) = built? else {
@@ -58,16 +61,14 @@ pub fn run(workspace: &Workspace, all: bool) -> Result<bool> {
     };
     let (fetched, tidied) = stages.run("tidy, downloads", || {
         let fetch = || -> Result<_> {
-            Ok((
-                builds::for_tests(workspace)?,
-                readers::for_tests(workspace)?,
-            ))
+            let (mut variables, _) = builds::for_tests(workspace)?;
+            variables.extend(readers::for_tests(workspace, all)?);
+            Ok(variables)
         };
         beside(fetch, || tidy::run(workspace, &[]))
     });
     let tidied = tidied?;
-    let (mut variables, readers) = fetched?;
-    variables.extend(readers.variables);
+    let mut variables = fetched?;
     if std::env::var_os("CI").is_some() && std::env::var_os(REQUIRE_ENGINES).is_none() {
         variables.push((REQUIRE_ENGINES, ENGINES.join(",")));
     }
@@ -114,22 +115,19 @@ fn jobs<'a>(
     let (mut shared, mut alone) = (Vec::new(), Vec::new());
     for binary in binaries {
         let waits = WAITING.contains(&binary.name.as_str());
-        let job = |name: String, arguments: &[&str]| {
+        let job = |name: String, tests, arguments: &[&str]| {
             let more = all.then_some("--include-ignored");
+            let arguments = arguments.iter().copied().chain(more);
             Job {
                 name,
                 binary,
-                arguments: arguments
-                    .iter()
-                    .copied()
-                    .chain(more)
-                    .map(str::to_owned)
-                    .collect(),
+                tests,
+                arguments: arguments.map(str::to_owned).collect(),
                 variables: variables.to_vec(),
                 is_nice: !waits,
             }
         };
-        let mut beside = job(binary.name.clone(), &["--skip", ALONE]);
+        let mut beside = job(binary.name.clone(), &[], &["--skip", ALONE]);
         if waits {
             // Half of them wait.
             beside
@@ -139,13 +137,13 @@ fn jobs<'a>(
         shared.push(beside);
         if binary.name == WAITING[0] {
             let name = format!("{}, alone", binary.name);
-            alone.push(job(name, &[ALONE, "--test-threads=1"]));
+            alone.push(job(name, &[ALONE], &["--test-threads=1"]));
         }
         if binary.name == WAITING[1]
             && let Some((_, build)) = other_postgres
         {
             // A statement may mean something else to another version, and counters differ; a server's life is the same.
-            let tests: &[&str] = match all {
+            let tests: &'static [&'static str] = match all {
                 true => &["postgres::"],
                 false => &[
                     "statements::postgres::",
@@ -154,7 +152,7 @@ fn jobs<'a>(
                 ],
             };
             let name = format!("{}, other PostgreSQL", binary.name);
-            let mut other = job(name, tests);
+            let mut other = job(name, tests, &[]);
             other.variables.push((TEST_POSTGRES, build.clone()));
             shared.push(other);
         }
@@ -244,6 +242,7 @@ mod tests {
         assert!(!shared[2].is_nice && shared[3].is_nice);
         assert_eq!(alone.len(), 1);
         let (shared, _) = jobs(&binaries, &variables, true);
-        assert_eq!(shared[2].arguments, ["postgres::", "--include-ignored"]);
+        assert_eq!(shared[2].tests, ["postgres::"]);
+        assert_eq!(shared[2].arguments, ["--include-ignored"]);
     }
 }

@@ -2,87 +2,47 @@
 //!
 //! What clippy can check is in `clippy.toml` and in the lints of the workspace.
 
-use std::time::Instant;
-
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::workspace::{Workspace, succeeds};
-
-/// One check.
-pub struct Check {
-    /// Its name on the command line.
-    pub name: &'static str,
-    /// What it demands.
-    pub about: &'static str,
-    /// Prints what does not hold; false when something does not.
-    run: fn(&Workspace) -> Result<bool>,
-}
+use crate::stages::Stopwatch;
+use crate::workspace::{Menu, Workspace, succeeds};
 
 /// All checks, the quick ones first.
-pub const CHECKS: &[Check] = &[
-    Check {
-        name: "names",
-        about: "no file is called after no purpose (`util`, `misc`, `helper`)",
-        run: |workspace| is_absent(workspace, &["-l"], "", &paths_called(EMPTY_NAMES)),
-    },
-    Check {
-        name: "marks",
-        about: "no mark of unfinished work",
-        run: |workspace| is_absent(workspace, &["-n", "-w"], "TO[D]O|FIX[M]E|XX[X]", &[]),
-    },
-    Check {
-        name: "paths",
-        about: "no path of one machine",
-        run: |workspace| is_absent(workspace, &["-n"], MACHINE_PATHS, &[]),
-    },
-    Check {
-        name: "unsafe",
-        about: "the lint against `unsafe` is lifted only in the listed files",
-        run: |workspace| {
-            is_absent(
-                workspace,
-                &["-n", "-w"],
-                "unsafe_code",
-                &outside_of_unsafe(),
-            )
-        },
-    },
-    Check {
-        name: "edges",
-        about: "crates use each other only in the allowed directions",
-        run: |workspace| {
-            Ok(is_empty(&forbidden_edges(
-                &workspace.metadata(&["--no-deps"])?,
-            )?))
-        },
-    },
-    Check {
-        name: "licenses",
-        about: "every license that a dependency names is an allowed one",
-        run: licenses,
-    },
-    Check {
-        name: "fmt",
-        about: "`cargo fmt --check`",
-        run: |workspace| cargo(workspace, "fmt --all --check"),
-    },
-    Check {
-        name: "clippy",
-        about: "`cargo clippy`, all targets, warnings denied",
-        run: |workspace| {
-            cargo(
-                workspace,
-                "clippy --workspace --all-targets --quiet -- --deny warnings",
-            )
-        },
-    },
-    Check {
-        name: "doc",
-        about: "`cargo doc` of the libraries, warnings denied",
-        run: |workspace| cargo(workspace, "doc --workspace --no-deps --lib --quiet"),
-    },
-];
+pub const CHECKS: Menu = Menu {
+    noun: "check",
+    text: "\
+names      no file is called after no purpose (`util`, `misc`, `helper`)
+marks      no mark of unfinished work
+paths      no path of one machine
+unsafe     the lint against `unsafe` is lifted only in the listed files
+edges      crates use each other only in the allowed directions
+licenses   every license that a dependency names is an allowed one
+fmt        `cargo fmt --check`
+clippy     `cargo clippy`, all targets, warnings denied
+doc        `cargo doc` of the libraries, warnings denied",
+};
+
+/// Makes a check, and prints what does not hold; false when something does not.
+fn check(workspace: &Workspace, name: &str) -> Result<bool> {
+    let clippy = "clippy --workspace --all-targets --quiet -- --deny warnings";
+    match name {
+        "names" => is_absent(workspace, "-l", "", &paths_called(EMPTY_NAMES)),
+        "marks" => is_absent(workspace, "-n -w", "TO[D]O|FIX[M]E|XX[X]", &[]),
+        "paths" => is_absent(workspace, "-n", MACHINE_PATHS, &[]),
+        "unsafe" => is_absent(workspace, "-n -w", "unsafe_code", &outside_of_unsafe()),
+        "edges" => forbidden_edges(&workspace.metadata("--no-deps")?).map(is_empty),
+        "licenses" => {
+            // Without a platform cargo would fetch what is only built on others.
+            let metadata = workspace.metadata("--filter-platform host-tuple")?;
+            forbidden_licenses(&metadata).map(is_empty)
+        }
+        "fmt" => cargo(workspace, "fmt --all --check"),
+        "clippy" => cargo(workspace, clippy),
+        "doc" => cargo(workspace, "doc --workspace --no-deps --lib --quiet"),
+        other => bail!("`{other}` is no check"),
+    }
+}
 
 /// Names that say nothing of a file's purpose.
 const EMPTY_NAMES: &[&str] = &[
@@ -166,35 +126,25 @@ pub struct Tally {
 
 /// Makes the checks of these names, or all; prints what they find.
 pub fn run(workspace: &Workspace, names: &[String]) -> Result<Tally> {
-    let known: Vec<&str> = CHECKS.iter().map(|check| check.name).collect();
-    if let Some(name) = names.iter().find(|name| !known.contains(&name.as_str())) {
-        bail!(
-            "unknown check `{name}` - expected one of `{}`",
-            known.join("`, `")
-        );
+    let named = names.iter().map(|name| CHECKS.entry(name));
+    let mut chosen: Vec<_> = named.collect::<Result<_>>()?;
+    if chosen.is_empty() {
+        chosen.extend(CHECKS.entries());
     }
     let mut tally = Tally::default();
-    for check in CHECKS {
-        if !names.is_empty() && !names.iter().any(|name| name == check.name) {
-            continue;
-        }
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "how long a check takes is nothing that is measured"
-        )]
-        let begun = Instant::now();
+    for (name, about) in chosen {
+        let stopwatch = Stopwatch::start();
         // A check that breaks must not hide what the others find.
-        let end = match (check.run)(workspace) {
+        let end = match check(workspace, name) {
             Ok(true) => "ok".to_owned(),
-            Ok(false) => format!("FAILED, see above: {}", check.about),
+            Ok(false) => format!("FAILED, see above: {about}"),
             Err(error) => format!("FAILED, cannot check: {error:#}"),
         };
         match end.as_str() {
             "ok" => tally.passed += 1,
             _ => tally.failed += 1,
         }
-        let seconds = begun.elapsed().as_secs_f64();
-        println!("tidy {:<9} {seconds:6.1} s  {end}", check.name);
+        println!("tidy {name:<9} {:6.1} s  {end}", stopwatch.seconds());
     }
     Ok(tally)
 }
@@ -202,13 +152,13 @@ pub fn run(workspace: &Workspace, names: &[String]) -> Result<Tally> {
 /// Searches the project's files, those that git would keep, also where there is no repository; true when nothing matches.
 fn is_absent(
     workspace: &Workspace,
-    options: &[&str],
+    options: &str,
     pattern: &str,
     pathspecs: &[String],
 ) -> Result<bool> {
     let mut grep = workspace.command("git");
     grep.args(["grep", "--no-index", "--exclude-standard", "-I", "-E"]);
-    grep.args(options).args(["-e", pattern, "--"]);
+    grep.args(options.split(' ')).args(["-e", pattern, "--"]);
     let status = grep.args(pathspecs).status().context("cannot run `git`")?;
     match status.code() {
         Some(0) => Ok(false),
@@ -232,8 +182,8 @@ fn outside_of_unsafe() -> Vec<String> {
 }
 
 /// Prints what was found; true when it is nothing.
-fn is_empty(findings: &[String]) -> bool {
-    for finding in findings {
+fn is_empty(findings: Vec<String>) -> bool {
+    for finding in &findings {
         println!("{finding}");
     }
     findings.is_empty()
@@ -270,12 +220,6 @@ fn forbidden_edges(metadata: &Value) -> Result<Vec<String>> {
     Ok(findings)
 }
 
-fn licenses(workspace: &Workspace) -> Result<bool> {
-    // Without a platform cargo would fetch what is only built on others.
-    let metadata = workspace.metadata(&["--filter-platform", "host-tuple"])?;
-    Ok(is_empty(&forbidden_licenses(&metadata)?))
-}
-
 /// The packages with a license that is not in the list, or without one.
 fn forbidden_licenses(metadata: &Value) -> Result<Vec<String>> {
     let is_allowed = |expression: &str| {
@@ -293,8 +237,7 @@ fn forbidden_licenses(metadata: &Value) -> Result<Vec<String>> {
 
 /// Runs one of Rust's own tools; true when it finds nothing.
 fn cargo(workspace: &Workspace, arguments: &str) -> Result<bool> {
-    let mut command = workspace.cargo();
-    command.args(arguments.split(' '));
+    let mut command = workspace.cargo(arguments);
     succeeds(command.env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
@@ -311,8 +254,8 @@ mod tests {
         let file = folder.path().join(path);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, text).unwrap();
-        let check = CHECKS.iter().find(|check| check.name == name).unwrap();
-        (check.run)(&Workspace::at(folder.path())).unwrap()
+        let root = folder.path().to_path_buf();
+        check(&Workspace { root }, name).unwrap()
     }
 
     #[test]

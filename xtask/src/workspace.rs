@@ -10,7 +10,8 @@ use serde_json::Value;
 
 /// A checkout of the project.
 pub struct Workspace {
-    root: PathBuf,
+    /// Its top folder.
+    pub root: PathBuf,
 }
 
 impl Workspace {
@@ -22,14 +23,6 @@ impl Workspace {
         }
     }
 
-    /// A checkout somewhere else.
-    #[cfg(test)]
-    pub fn at(root: &Path) -> Workspace {
-        Workspace {
-            root: root.to_path_buf(),
-        }
-    }
-
     /// A command that runs in the top folder.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
@@ -37,38 +30,33 @@ impl Workspace {
         command
     }
 
-    /// Cargo, the one that runs this program.
-    pub fn cargo(&self) -> Command {
+    /// Returns a command of cargo, the one that runs this program; no argument has a blank.
+    pub fn cargo(&self, arguments: &str) -> Command {
         let mut command = self.command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.args(arguments.split(' '));
         // Set by `cargo run` for this program alone: build scripts further down would take them for their own.
-        for (name, _) in std::env::vars_os() {
-            let own = name
-                .to_str()
-                .is_some_and(|name| name.starts_with("CARGO_PKG_"));
-            if own
-                || name == "CARGO_MANIFEST_DIR"
-                || name == "CARGO_MANIFEST_PATH"
+        let is_own = |name: &OsStr| {
+            let name = name.to_string_lossy();
+            name.starts_with("CARGO_PKG_")
+                || name.starts_with("CARGO_MANIFEST_")
                 || name == "CARGO_BIN_NAME"
-            {
-                command.env_remove(name);
-            }
+        };
+        for (name, _) in std::env::vars_os().filter(|(name, _)| is_own(name)) {
+            command.env_remove(name);
         }
         command
     }
 
-    /// What `cargo metadata` says, with these options.
-    pub fn metadata(&self, options: &[&str]) -> Result<Value> {
-        let mut command = self.cargo();
-        command
-            .args(["metadata", "--format-version", "1"])
-            .args(options);
+    /// Returns what `cargo metadata` says, with that option.
+    pub fn metadata(&self, option: &str) -> Result<Value> {
+        let mut command = self.cargo(&format!("metadata --format-version 1 {option}"));
         serde_json::from_str(&output(&mut command)?)
             .context("cannot read the answer of `cargo metadata`")
     }
 
-    /// Where cargo puts what it builds.
+    /// Returns where cargo puts what it builds.
     pub fn target_directory(&self) -> Result<PathBuf> {
-        let metadata = self.metadata(&["--no-deps"])?;
+        let metadata = self.metadata("--no-deps")?;
         let path = metadata["target_directory"]
             .as_str()
             .context("`cargo metadata` names no target directory")?;
@@ -76,7 +64,47 @@ impl Workspace {
     }
 }
 
-/// What a command writes to stdout; an error, with what it wrote to stderr, when it fails.
+/// What a chore has to choose from, as it is listed: in each line a name, and what it is about.
+pub struct Menu {
+    /// What one of them is called: `check`.
+    pub noun: &'static str,
+    /// The list.
+    pub text: &'static str,
+}
+
+impl Menu {
+    /// Returns the names, each with what it is about.
+    pub fn entries(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let entry = |line: &'static str| line.split_once(' ').unwrap_or((line, ""));
+        self.text
+            .lines()
+            .map(entry)
+            .map(|(name, about)| (name, about.trim_start()))
+    }
+
+    /// Prints the list; true, as a chore that went well.
+    pub fn print(&self) -> bool {
+        println!("{}", self.text);
+        true
+    }
+
+    /// Returns the entry of that name; an error names those that there are.
+    pub fn entry(&self, name: &str) -> Result<(&'static str, &'static str)> {
+        let names: Vec<&str> = self.entries().map(|(name, _)| name).collect();
+        let (noun, names) = (self.noun, names.join("`, `"));
+        let found = self.entries().find(|(known, _)| *known == name);
+        found.with_context(|| format!("unknown {noun} `{name}` - expected one of `{names}`"))
+    }
+}
+
+/// Returns a program with its arguments, which stand in a line as one would type them: none has a blank.
+pub fn typed(program: impl AsRef<OsStr>, arguments: &str) -> Command {
+    let mut command = Command::new(program);
+    command.args(arguments.split_whitespace());
+    command
+}
+
+/// Returns what a command writes to stdout; an error, with what it wrote to stderr, when it fails.
 pub fn output(command: &mut Command) -> Result<String> {
     let shown = shown(command);
     let output = command
@@ -91,14 +119,20 @@ pub fn output(command: &mut Command) -> Result<String> {
         .with_context(|| format!("`{shown}` answered in something else than UTF-8"))
 }
 
+/// Returns what a command writes to stdout; `None` when it fails. What it writes to stderr goes to the terminal.
+pub fn printed(command: &mut Command) -> Result<Option<String>> {
+    let shown = shown(command);
+    let command = command.stdin(Stdio::null()).stderr(Stdio::inherit());
+    let output = command
+        .output()
+        .with_context(|| format!("cannot run `{shown}`"))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    Ok(output.status.success().then_some(text))
+}
+
 /// Runs a command whose output goes to the terminal; false when it fails.
 pub fn succeeds(command: &mut Command) -> Result<bool> {
-    let shown = shown(command);
-    let status = command
-        .stdin(Stdio::null())
-        .status()
-        .with_context(|| format!("cannot run `{shown}`"))?;
-    Ok(status.success())
+    Ok(printed(command.stdout(Stdio::inherit()))?.is_some())
 }
 
 /// Seconds to wait before each further attempt at what needs the network, where nothing that is needed may be skipped:
@@ -131,26 +165,17 @@ fn with_pauses(
     attempt()
 }
 
-/// Whether a command can be run and succeeds; what it says is not shown.
+/// Returns whether a command can be run and succeeds; what it says is not shown.
 pub fn answers(command: &mut Command) -> bool {
-    let quiet = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    quiet.status().is_ok_and(|status| status.success())
+    output(command).is_ok()
 }
 
 /// A command as one would type it.
 pub fn shown(command: &Command) -> String {
-    let program = Path::new(command.get_program())
-        .file_name()
-        .unwrap_or(command.get_program());
-    let mut text = program.to_string_lossy().into_owned();
-    for argument in command.get_args() {
-        text.push(' ');
-        text.push_str(&argument.to_string_lossy());
-    }
-    text
+    let program = Path::new(command.get_program()).file_name();
+    let words = program.into_iter().chain(command.get_args());
+    let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
+    words.join(" ")
 }
 
 #[cfg(test)]

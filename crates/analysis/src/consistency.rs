@@ -34,27 +34,16 @@ pub(crate) fn contradictions(
         let response = histogram("response").map_or(service, Histogram::len);
         let sum = |counts: &[u64]| counts.iter().sum();
         let (intervals, latencies) = ("intervals.parquet", "latency_total.hlog");
+        let (of_service, of_response) = (
+            format!("{latencies} (service time)"),
+            format!("{latencies} (response time)"),
+        );
         for (what, total, found, place) in [
-            ("successes", ops.ok, sum(&seconds.ok), intervals.to_owned()),
-            (
-                "failures",
-                ops.failed,
-                sum(&seconds.failed),
-                intervals.to_owned(),
-            ),
-            ("rows", ops.rows, sum(&seconds.rows), intervals.to_owned()),
-            (
-                "successes",
-                ops.ok,
-                service,
-                format!("{latencies} (service time)"),
-            ),
-            (
-                "successes",
-                ops.ok,
-                response,
-                format!("{latencies} (response time)"),
-            ),
+            ("successes", ops.ok, sum(&seconds.ok), intervals),
+            ("failures", ops.failed, sum(&seconds.failed), intervals),
+            ("rows", ops.rows, sum(&seconds.rows), intervals),
+            ("successes", ops.ok, service, &of_service),
+            ("successes", ops.ok, response, &of_response),
         ] {
             if total != found {
                 reasons.push(format!(

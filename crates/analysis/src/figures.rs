@@ -114,6 +114,9 @@ pub struct Row {
     /// What an fsync took in the data directory when nothing ran there yet, in microseconds: the median of those that the
     /// invocation began with. `None`: not measured, or others started the server, whose files may be elsewhere.
     pub fsync_us: Option<f64>,
+    /// How large reads of the data's disk may be; `None`: not known. Left out of JSON.
+    #[serde(skip)]
+    pub read_limits: Option<ReadLimits>,
     /// By column of `host.parquet`: the sum of its values over all seconds. Of a cumulative one that is its growth. Left out
     /// of JSON.
     #[serde(skip)]
@@ -125,6 +128,18 @@ pub struct Row {
     pub warnings: Vec<Warning>,
     /// The same as its figures say it.
     pub remarks: Vec<Remark>,
+}
+
+/// How large reads of the data's disk may be, in KB.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReadLimits {
+    /// The largest request that the disk takes.
+    pub max_sectors_kb: f64,
+    /// What the kernel reads ahead of one who reads in sequence.
+    pub read_ahead_kb: f64,
+    /// The setting by which compaction asks the kernel to read ahead, and how much it asks for at a time; `None` where it
+    /// leaves nothing to the kernel.
+    pub compaction: Option<(String, f64)>,
 }
 
 impl Row {
@@ -243,6 +258,9 @@ pub struct Lsm {
     /// and `total-stops` are the sums of `l0-file-count-limit`, `memtable-limit` and `pending-compaction-bytes`; the
     /// others are counted within these, or by something else than the tree.
     pub stalls: BTreeMap<String, f64>,
+    /// The seconds for which writes were held up, by reason: those of each second are given to the reasons that counted in it,
+    /// delays and stops together, in proportion to their counts; `unknown` has what no reason counted in.
+    pub stall_seconds: BTreeMap<String, f64>,
     /// The levels when the step had ended, the first of them first. Those that were never used may be left out.
     pub levels: Vec<Level>,
     /// The step has a settling of its own, which pays the debt that it left.
@@ -260,6 +278,18 @@ pub struct Level {
     pub files: Option<f64>,
     /// Their bytes.
     pub bytes: Option<f64>,
+    /// How much it asks for compaction: from 1 on it does.
+    pub score: Option<f64>,
+    /// Bytes that compactions into it read in the step.
+    pub read_bytes: Option<f64>,
+    /// Bytes that flushes and compactions wrote to it in the step.
+    pub written_bytes: Option<f64>,
+    /// Of either so many may be rounding.
+    pub rounding_bytes: f64,
+    /// Time of these flushes and compactions, over all threads.
+    pub compaction_seconds: Option<f64>,
+    /// How many they were.
+    pub compaction_count: Option<f64>,
 }
 
 /// How far apart the clients of a step ended.

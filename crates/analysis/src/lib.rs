@@ -1,16 +1,20 @@
 //! The record -> figures: per operation, SLA, fairness, distributions, series. Pure: the same record always comes to
 //! the same figures. Every formula, with its source, is in `docs/metrics.md`; that of comparisons in `docs/statistics.md`.
 
+mod answer;
 mod compare;
 pub mod compat;
+mod competition;
 mod consistency;
 mod explain;
+mod factors;
 mod fairness;
 mod figures;
 mod json;
 mod latency;
 mod metrics;
 mod operation;
+mod order;
 mod quality;
 mod remarks;
 mod rows;
@@ -20,18 +24,23 @@ mod shade;
 mod sla;
 mod trees;
 
+pub use answer::{Answer, Change, TargetAnswer};
 pub use compare::{
-    CompareOptions, Compared, ComparedStep, Gate, Interval, NoiseFloor, POWER, Pairing,
-    REPEATS_CAP, Sample, Seen, StepNoise, THROUGHPUT, Thresholds, VERDICT_METRICS, Verdict,
-    compare, costs, gate, metric_label, more_is_better, noise_floor, repeats_to_judge, throughput,
+    CompareOptions, Compared, ComparedStep, Deviation, Effect, Effects, Gate, InCombination,
+    Interval, NoiseFloor, POWER, Pairing, REPEATS_CAP, Sample, Seen, StepNoise, THROUGHPUT,
+    Thresholds, VERDICT_METRICS, Verdict, compare, costs, effects, gate, metric_label,
+    more_is_better, noise_floor, repeats_to_judge, throughput,
 };
-pub use explain::{Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind, explain};
+pub use competition::{Competition, UnevenStep, competition, uneven_steps};
+pub use explain::{Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind, explain, factor, range};
+pub use factors::{Combination, Factor, Factors};
 pub use fairness::fairness;
 pub use figures::*;
 pub use json::{json, missing_json, settings_json};
 pub use latency::{BUCKET_NS_LIMITS, buckets, curve, percentiles};
-pub use metrics::metrics;
+pub use metrics::{COARSE_SHARE, metrics};
 pub use operation::{noun, throughput_unit};
+pub use order::distinct;
 pub use quality::{
     LISTED_MAX, Moved, Pending, Quality, SHIFT_SECONDS_MIN, STALL_SHARE, SettleAction, Settled,
     Shift, SlaHistory, Stall, WorstResponse,
@@ -40,8 +49,8 @@ pub use remarks::Remark;
 pub use rows::{each_row, figures, figures_and};
 pub use series::{per_second, rate_exceeded_in};
 pub use settings::{
-    Comparison, Difference, Ignored, Mark, OneSided, PlanTarget, RunSettings, Settings,
-    TargetSettings, Varying, declared_differences,
+    Comparison, Difference, Ignored, Mark, OneSided, PlanTarget, Profile, ProfileSetting,
+    RunSettings, Settings, TargetSettings, Varying, declared_differences,
 };
 pub use shade::{Shade, relative, shade_max, shade_share, shade_summary};
 pub use sla::{SLA_SHARE, sla};

@@ -16,6 +16,7 @@ use crate::series::samples;
 use crate::{CounterSeries, OpSeries, rate_exceeded_in};
 
 pub(crate) use counters::Counters;
+pub use lsm::COARSE_SHARE;
 pub(crate) use lsm::lsm;
 
 const KIB: f64 = 1024.0;
@@ -73,13 +74,16 @@ fn rates(step: &Step, ops: &BTreeMap<String, OpSeries>) -> [Figure; 9] {
 }
 
 /// Returns what all processors did.
-fn of_processors(step: &Step, host: &HostSeries, embedded: bool) -> [Figure; 9] {
+fn of_processors(step: &Step, host: &HostSeries, embedded: bool) -> [Figure; 13] {
     let rate = operation_rate(step);
     let per_op = |figure: Option<f64>| over(figure?, rate?);
     let busy_ns = busy_cpu_ns_per_second(host);
     let all_ns = all_cpu_ns_per_second(host);
     let percent = |ns: Option<f64>| over(100.0 * ns?, all_ns?);
     let switches = growth_per_second(host, "context_switch_count");
+    let others = others_ns_per_second(step, host, embedded);
+    let khz = mean_of_gauge(host, "cpu_frequency_khz");
+    let share_of = |columns: &[&str]| percent(sum_of(host, columns));
     [
         ("csps", switches),
         ("cspq", per_op(switches)),
@@ -87,32 +91,37 @@ fn of_processors(step: &Step, host: &HostSeries, embedded: bool) -> [Figure; 9] 
         ("cpups", percent(busy_ns)),
         ("cpupq", per_op(scaled(busy_ns, 1e3))),
         ("cpu/o", per_op(percent(busy_ns))),
-        ("steal%", percent(growth_per_second(host, "cpu_steal_ns"))),
-        (
-            "others%",
-            percent(others_ns_per_second(step, host, embedded)),
-        ),
-        (
-            "cpu_mhz",
-            scaled(mean_of_gauge(host, "cpu_frequency_khz"), 1e3),
-        ),
+        ("us%", share_of(&USER)),
+        ("sy%", share_of(&SYSTEM)),
+        ("id%", share_of(&["cpu_idle_ns"])),
+        ("wa%", share_of(&["cpu_iowait_ns"])),
+        ("steal%", share_of(&["cpu_steal_ns"])),
+        ("others%", percent(others)),
+        ("cpu_mhz", scaled(khz, 1e3)),
     ]
 }
 
 /// Returns what the devices read and wrote, whoever asked for it, and what the engine did.
-fn of_devices(step: &Step, host: &HostSeries, embedded: bool) -> [Figure; 13] {
+fn of_devices(step: &Step, host: &HostSeries, embedded: bool) -> [Figure; 19] {
     let (rate, insert_rate) = (operation_rate(step), insert_rate(step));
     let per_op = |figure: Option<f64>| over(figure?, rate?);
     let per_insert = |figure: Option<f64>| over(figure?, insert_rate?);
     let grown = |name: &str| growth_per_second(host, name);
     let (reads, read_bytes) = (grown("disk_read_count"), grown("disk_read_bytes"));
     let (writes, written_bytes) = (grown("disk_write_count"), grown("disk_write_bytes"));
+    let per = |figure: Option<f64>, of: Option<f64>| over(figure?, of?);
     let own_kb = |what: &str| scaled(own_bytes(host, what, embedded), KIB);
     [
         ("rps", reads),
         ("rmbps", scaled(read_bytes, MIB)),
         ("wps", writes),
         ("wmbps", scaled(written_bytes, MIB)),
+        ("rawait", per(scaled(grown("disk_read_ns"), 1e6), reads)),
+        ("wawait", per(scaled(grown("disk_write_ns"), 1e6), writes)),
+        ("rareqsz", per(scaled(read_bytes, KIB), reads)),
+        ("wareqsz", per(scaled(written_bytes, KIB), writes)),
+        ("aqu-sz", scaled(grown("disk_queue_ns"), 1e9)),
+        ("util%", scaled(grown("disk_io_ns"), 1e7)),
         ("rpq", per_op(reads)),
         ("rkbpq", per_op(scaled(read_bytes, KIB))),
         ("wpi", per_insert(writes)),
@@ -143,21 +152,15 @@ fn of_clients(step: &Step, embedded: bool) -> [Figure; 7] {
     let server_ns = step.cpu.server_ns.filter(|_| !embedded).map(|ns| ns as f64);
     let us_per =
         |role: &str, count: Option<f64>| over(connections_cpu_ns(step, role)? / 1e3, count?);
-    let rows = |kind: &str| step.ops.get(kind).map(|ops| ops.rows as f64);
-    let done = |kind: &str| step.ops.get(kind).map(|ops| ops.ok as f64);
+    let us_per_row = |kind| us_per(kind, step.ops.get(kind).map(|ops| ops.rows as f64));
+    let queries = step.ops.get(QUERY).map(|ops| ops.ok as f64);
     let of_role = |role: &str| us_per(role, Some(operations_of_role(step, role)));
     [
         ("client_cpu_us_per_op", client_ns.and_then(us_per_op)),
         ("server_cpu_us_per_op", server_ns.and_then(us_per_op)),
-        (
-            "client_cpu_us_per_row_inserted",
-            us_per(INSERT, rows(INSERT)),
-        ),
-        (
-            "client_cpu_us_per_row_deleted",
-            us_per(DELETE, rows(DELETE)),
-        ),
-        ("client_cpu_us_per_query", us_per(QUERY, done(QUERY))),
+        ("client_cpu_us_per_row_inserted", us_per_row(INSERT)),
+        ("client_cpu_us_per_row_deleted", us_per_row(DELETE)),
+        ("client_cpu_us_per_query", us_per(QUERY, queries)),
         ("client_cpu_us_per_read", of_role("read")),
         ("client_cpu_us_per_write", of_role("write")),
     ]
@@ -226,19 +229,15 @@ fn sum_of(host: &HostSeries, columns: &[&str]) -> Option<f64> {
         .sum()
 }
 
-/// Nanoseconds per second that all processors spent in user mode (at low priority too) and in the kernel (interrupts
-/// too): what vmstat calls us and sy.
+/// Time of processors in user mode, at low priority too: what vmstat calls us.
+const USER: [&str; 2] = ["cpu_user_ns", "cpu_nice_ns"];
+
+/// Time of processors in the kernel, interrupts too: what vmstat calls sy.
+const SYSTEM: [&str; 3] = ["cpu_system_ns", "cpu_irq_ns", "cpu_softirq_ns"];
+
+/// Nanoseconds per second that all processors spent in user mode and in the kernel.
 fn busy_cpu_ns_per_second(host: &HostSeries) -> Option<f64> {
-    sum_of(
-        host,
-        &[
-            "cpu_user_ns",
-            "cpu_nice_ns",
-            "cpu_system_ns",
-            "cpu_irq_ns",
-            "cpu_softirq_ns",
-        ],
-    )
+    Some(sum_of(host, &USER)? + sum_of(host, &SYSTEM)?)
 }
 
 /// The same for all that a processor can spend its time on: one second per second and processor.

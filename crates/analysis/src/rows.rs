@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hdrhistogram::Histogram;
 use record::{
-    Cell, CellRef, Counter, HostSeries, RecordError, Role, Run, RunDir, ServerHost, Status,
-    StepReader, StepState, Warning,
+    Cell, CellRef, Counter, HostSeries, RecordError, Role, Run, RunDir, ServerHost, SettingRole,
+    Status, StepReader, StepState, Warning,
 };
 
 use crate::consistency::contradictions;
 use crate::remarks::remarks;
 use crate::series::{CountersReader, OpsReader};
 use crate::{
-    Begun, Figures, OpFigures, OpSeries, Row, RunSettings, Series, Sla, Unfinished, buckets, curve,
-    fairness, metrics, percentiles, quality, series, sla,
+    Begun, Figures, OpFigures, OpSeries, ReadLimits, Row, RunSettings, Series, Sla, Unfinished,
+    buckets, curve, fairness, metrics, percentiles, quality, series, sla,
 };
 
 /// All figures of some runs, in the order of their plans.
@@ -44,53 +44,38 @@ pub fn figures_and<T: Send>(
         let mut cells = Vec::new();
         let record = directory.read_run()?;
         for reference in by_round(&record) {
-            let cell_directory = directory.cell(reference)?;
+            let read = CellRead::read(directory, &record, reference)?;
+            let cell = read.cell;
+            for step in &read.missing {
+                figures.missing.push(row((run, &record), &cell, step)?);
+            }
+            let is_whole = cell.status == Status::Complete && read.missing.is_empty();
             let mut end = Unfinished {
                 run,
                 cell: reference.key.clone(),
-                status: None,
+                status: read.is_begun.then_some(cell.status),
                 causes: Vec::new(),
             };
-            let read = cell_directory.exists().then(|| cell_directory.read());
-            let cell = match read {
-                Some(Ok(cell)) => cell,
-                other => {
-                    let planned = planned(&record, reference);
-                    let missing = cell_directory.missing_steps(&planned.steps, &[]);
-                    for step in missing {
-                        figures.missing.push(row((run, &record), &planned, &step)?);
-                    }
-                    if let Some(Err(error)) = other {
-                        end.status = Some(Status::Incomplete);
-                        end.causes = vec![error.with_causes_and_help()];
-                        figures.damages.extend(end.causes.clone());
-                    }
-                    ends.push((end, true));
-                    continue;
-                }
-            };
-            figures.begun.push(Begun {
-                run,
-                cell: cell.key.clone(),
-                invocation: cell.invocation,
-                started_unix_ns: cell.started_unix_ns,
-            });
-            let read = cell_directory.read_steps()?;
-            let missing = cell_directory.missing_steps(&cell.steps, &read);
-            for step in &missing {
-                figures.missing.push(row((run, &record), &cell, step)?);
+            if let Some(error) = read.error {
+                end.status = Some(Status::Incomplete);
+                end.causes = vec![error.with_causes_and_help()];
+                figures.damages.extend(end.causes.clone());
             }
-            let end_at = ends.len();
-            steps.extend(
-                read.into_iter()
-                    .map(|step| (run, cells.len(), end_at, step)),
-            );
-            end.status = Some(cell.status);
             if let Some(failure) = &cell.failure {
                 end.causes.clone_from(&failure.causes);
             }
-            ends.push((end, cell.status != Status::Complete || !missing.is_empty()));
-            cells.push(cell);
+            if read.is_begun {
+                figures.begun.push(Begun {
+                    run,
+                    cell: cell.key.clone(),
+                    invocation: cell.invocation,
+                    started_unix_ns: cell.started_unix_ns,
+                });
+                let of_cell = read.steps.into_iter();
+                steps.extend(of_cell.map(|step| (run, cells.len(), ends.len(), step)));
+                cells.push(cell);
+            }
+            ends.push((end, !is_whole || !read.is_begun));
         }
         runs_read.push((record, cells));
     }
@@ -129,33 +114,67 @@ fn tell_what_steps_are(figures: &mut Figures) {
             row.step.clone(),
         )
     };
-    let is_read = |row: &&Row| row.status == Status::Complete;
-    let known: BTreeMap<_, Row> = figures
-        .rows
-        .iter()
-        .filter(is_read)
-        .map(|row| {
-            let what = Row {
-                kind: row.kind,
-                main_op: row.main_op.clone(),
-                queries_per_event: row.queries_per_event,
-                group: row.group.clone(),
-                reported: row.reported,
-                ..Row::default()
-            };
-            (key(row), what)
-        })
-        .collect();
-    let unread = |row: &&mut Row| row.status == Status::Incomplete;
+    let what = |row: &Row| {
+        (
+            row.kind,
+            row.main_op.clone(),
+            row.queries_per_event,
+            row.group.clone(),
+            row.reported,
+        )
+    };
+    let read = figures.rows.iter();
+    let read = read.filter(|row| row.status == Status::Complete);
+    let known: BTreeMap<_, _> = read.map(|row| (key(row), what(row))).collect();
     let all = figures.rows.iter_mut().chain(&mut figures.missing);
-    for row in all.filter(unread) {
-        if let Some(what) = known.get(&key(row)) {
-            row.kind = what.kind;
-            row.main_op.clone_from(&what.main_op);
-            row.queries_per_event = what.queries_per_event;
-            row.group.clone_from(&what.group);
-            row.reported = what.reported;
+    for row in all.filter(|row| row.status == Status::Incomplete) {
+        if let Some(what) = known.get(&key(row)).cloned() {
+            (
+                row.kind,
+                row.main_op,
+                row.queries_per_event,
+                row.group,
+                row.reported,
+            ) = what;
         }
+    }
+}
+
+/// A cell that a plan asks for, as far as it can be read.
+struct CellRead {
+    /// The cell; that of the plan where there is no record of it.
+    cell: Cell,
+    /// There is a record of it, which can be read.
+    is_begun: bool,
+    /// Why its record can't be read. Without that nothing of its steps is known to be right.
+    error: Option<RecordError>,
+    /// The steps of which there is a record.
+    steps: Vec<StepReader>,
+    /// Those that the plan asks for and of which there is none.
+    missing: Vec<StepReader>,
+}
+
+impl CellRead {
+    fn read(directory: &RunDir, run: &Run, reference: &CellRef) -> Result<Self, RecordError> {
+        let directory = directory.cell(reference)?;
+        let read = directory.exists().then(|| directory.read()).transpose();
+        let (cell, error) = match read {
+            Ok(cell) => (cell, None),
+            Err(error) => (None, Some(error)),
+        };
+        let is_begun = cell.is_some();
+        let cell = cell.unwrap_or_else(|| planned(run, reference));
+        let steps = match is_begun {
+            true => directory.read_steps()?,
+            false => Vec::new(),
+        };
+        Ok(Self {
+            missing: directory.missing_steps(&cell.steps, &steps),
+            cell,
+            is_begun,
+            error,
+            steps,
+        })
     }
 }
 
@@ -163,10 +182,8 @@ fn tell_what_steps_are(figures: &mut Figures) {
 fn planned(run: &Run, reference: &CellRef) -> Cell {
     let mut targets = run.targets.iter();
     let target = targets.find(|target| target.name == reference.key.target);
-    let (build, config, engine) = target
-        .map(|target| (&target.build, &target.config, &target.engine))
-        .map(|(build, config, engine)| (build.clone(), config.clone(), engine.clone()))
-        .unwrap_or_default();
+    let names = target.map(|it| (it.build.clone(), it.config.clone(), it.engine.clone()));
+    let (build, config, engine) = names.unwrap_or_default();
     let mut workloads = run.workloads.iter();
     let steps = workloads
         .find(|it| (&it.workload, &it.variant) == (&reference.workload, &reference.key.variant));
@@ -234,26 +251,16 @@ pub fn each_row<E: From<RecordError>>(
     for (run, directory) in runs.iter().enumerate() {
         let record = directory.read_run()?;
         for reference in by_round(&record) {
-            let directory = directory.cell(reference)?;
-            let read = directory.exists().then(|| directory.read()).transpose();
-            let (cell, mut steps) = match read {
-                Ok(cell) => {
-                    let cell = cell.unwrap_or_else(|| planned(&record, reference));
-                    let mut steps = directory.read_steps()?;
-                    steps.extend(directory.missing_steps(&cell.steps, &steps));
-                    (cell, steps)
-                }
-                // Without the cell nothing of its steps is known to be right.
-                Err(error) => {
-                    let cell = planned(&record, reference);
-                    let missing = directory.missing_steps(&cell.steps, &[]);
-                    let steps = missing.iter().map(|step| step.damaged(&error)).collect();
-                    (cell, steps)
-                }
-            };
+            let read = CellRead::read(directory, &record, reference)?;
+            let missing = read.missing.into_iter().map(|step| match &read.error {
+                Some(error) => step.damaged(error),
+                None => step,
+            });
+            let mut steps = read.steps;
+            steps.extend(missing);
             steps.sort_by_key(StepReader::number);
             for step in steps {
-                let row = row_or_damage((run, &record), &cell, &step)?;
+                let row = row_or_damage((run, &record), &read.cell, &step)?;
                 take(&step, row)?;
             }
         }
@@ -338,7 +345,7 @@ fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
         reasons,
         damaged: reader.state() == StepState::Damaged,
         ops: ops.collect(),
-        lsm: metrics::lsm(step),
+        lsm: metrics::lsm(step, &series.engine),
         sla: sla(step).map(with_history),
         fairness: fairness(step),
         remarks: remarks(step, &metrics),
@@ -348,6 +355,7 @@ fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
         work_counters: work_counters(step),
         counters,
         fsync_us: fsync_us(record, cell),
+        read_limits: read_limits(record, cell),
         host_sums: host_sums(&series),
         series,
         warnings,
@@ -416,6 +424,39 @@ fn fsync_us(run: &Run, cell: &Cell) -> Option<f64> {
     fsync
         .filter(|_| !is_elsewhere)
         .map(|fsync| fsync.p50_ns as f64 / 1e3)
+}
+
+/// Returns how large reads of the disk with a cell's data may be. Of several disks below it the one of its own name counts:
+/// an array has limits of its own.
+fn read_limits(run: &Run, cell: &Cell) -> Option<ReadLimits> {
+    if cell.server_host == ServerHost::Remote {
+        return None;
+    }
+    let facts = &run.host.facts;
+    let fact = |name: &str| {
+        let mut facts = facts.iter();
+        let (_, value) = facts.find(|(known, _)| known == name)?;
+        Some(value.as_str())
+    };
+    let data_disk = fact("data_disk")?;
+    let disks = facts.iter().filter_map(|(name, _)| {
+        let disk = name.strip_prefix("disk.")?;
+        disk.strip_suffix(".max_sectors_kb")
+    });
+    // A partition's name begins with that of its disk.
+    let of_data = disks.filter(|disk| data_disk.starts_with(disk));
+    let disk = of_data.max_by_key(|disk| disk.len())?;
+    let kb = |what: &str| fact(&format!("disk.{disk}.{what}"))?.parse().ok();
+    let mut settings = cell.settings.iter();
+    let setting = settings.find(|it| it.role == Some(SettingRole::CompactionReadahead));
+    Some(ReadLimits {
+        max_sectors_kb: kb("max_sectors_kb")?,
+        read_ahead_kb: kb("read_ahead_kb")?,
+        compaction: setting.and_then(|it| {
+            let bytes: f64 = it.canonical().parse().ok()?;
+            Some((it.key().to_owned(), bytes / 1024.0))
+        }),
+    })
 }
 
 /// The sum of each column of the host that was sampled at all.
@@ -583,6 +624,40 @@ mod tests {
             files: Vec::new(),
         }];
         assert_eq!(fsync_us(&run, &cell(1)), None);
+    }
+
+    #[test]
+    fn reads_are_limited_by_the_disk_of_the_data() {
+        let facts = [
+            ("data_disk", "md20"),
+            ("disk.md2.max_sectors_kb", "4"),
+            ("disk.md20.max_sectors_kb", "128"),
+            ("disk.md20.read_ahead_kb", "256"),
+            ("disk.nvme0n1.max_sectors_kb", "512"),
+        ];
+        let mut run = Run::default();
+        run.host.facts = facts
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into();
+        let readahead = record::Setting {
+            key: Some("compaction_readahead_size".to_owned()),
+            role: Some(SettingRole::CompactionReadahead),
+            ..record::Setting::new("[DBOptions] compaction_readahead_size", "2097152")
+        };
+        let mut cell = Cell {
+            settings: vec![readahead],
+            ..Cell::default()
+        };
+        let limits = ReadLimits {
+            max_sectors_kb: 128.0,
+            read_ahead_kb: 256.0,
+            compaction: Some(("compaction_readahead_size".to_owned(), 2048.0)),
+        };
+        assert_eq!(read_limits(&run, &cell), Some(limits));
+        cell.server_host = ServerHost::Remote;
+        assert_eq!(read_limits(&run, &cell), None);
+        run.host.facts[0].1 = "not known: no device".to_owned();
+        assert_eq!(read_limits(&run, &Cell::default()), None);
     }
 
     #[test]

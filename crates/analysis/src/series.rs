@@ -59,19 +59,14 @@ impl CountersReader {
         let expected = self.counters.get(self.next);
         let at = match expected.filter(|counter| counter.name == row.name) {
             Some(_) => self.next,
-            None => match self.by_name.get(row.name) {
-                Some(&at) => at,
-                None => {
-                    let at = self.counters.len();
-                    self.by_name.insert(row.name.to_owned(), at);
-                    self.counters.push(CounterRead {
-                        name: row.name.to_owned(),
-                        cumulative: row.cumulative,
-                        samples: Samples::new(),
-                    });
-                    at
-                }
-            },
+            None => *self.by_name.entry(row.name.to_owned()).or_insert_with(|| {
+                self.counters.push(CounterRead {
+                    name: row.name.to_owned(),
+                    cumulative: row.cumulative,
+                    samples: Samples::new(),
+                });
+                self.counters.len() - 1
+            }),
         };
         let counter = &mut self.counters[at];
         counter.cumulative = row.cumulative;
@@ -110,18 +105,12 @@ pub(crate) fn series(
             .counters
             .into_iter()
             .map(|counter| {
-                let CounterRead {
-                    name,
-                    cumulative,
-                    samples,
-                } = counter;
-                let values = line(cumulative, &samples);
                 let series = CounterSeries {
-                    cumulative,
-                    values,
+                    cumulative: counter.cumulative,
+                    values: line(counter.cumulative, &counter.samples),
                     role: None,
                 };
-                (name, series)
+                (counter.name, series)
             })
             .collect(),
     }
@@ -140,11 +129,7 @@ fn add(series: &mut OpSeries, interval: &IntervalRow<'_>) {
     let second = interval.second as usize;
     let client = interval.client as usize;
     if series.rows.len() <= second {
-        series.rows.resize(second + 1, 0);
-        series.ok.resize(second + 1, 0);
-        series.failed.resize(second + 1, 0);
-        series.service_us_max.resize(second + 1, 0.0);
-        series.response_us_max.resize(second + 1, 0.0);
+        resize(series, second + 1);
     }
     for (by_client, count) in [
         (&mut series.ok_by_client, interval.ok),
@@ -168,12 +153,18 @@ fn add(series: &mut OpSeries, interval: &IntervalRow<'_>) {
         series.response_us_max[second].max(us(interval.response_ns_max));
 }
 
+/// Gives the sums over all clients so many seconds.
+fn resize(series: &mut OpSeries, seconds: usize) {
+    for counts in [&mut series.rows, &mut series.ok, &mut series.failed] {
+        counts.resize(seconds, 0);
+    }
+    for times in [&mut series.service_us_max, &mut series.response_us_max] {
+        times.resize(seconds, 0.0);
+    }
+}
+
 fn fill(series: &mut OpSeries, seconds: usize, clients: u32) {
-    series.rows.resize(seconds, 0);
-    series.ok.resize(seconds, 0);
-    series.failed.resize(seconds, 0);
-    series.service_us_max.resize(seconds, 0.0);
-    series.response_us_max.resize(seconds, 0.0);
+    resize(series, seconds);
     let clients = series.ok_by_client.len().max(clients as usize);
     for by_client in [&mut series.ok_by_client, &mut series.rows_by_client] {
         by_client.resize(clients, Vec::new());
@@ -250,11 +241,9 @@ mod tests {
             client,
             kind: "insert",
             ok,
-            retried: 0,
-            failed: 0,
             rows: ok * 50,
-            service_ns_max: 0,
             response_ns_max,
+            ..IntervalRow::default()
         }
     }
 
@@ -275,7 +264,6 @@ mod tests {
         {
             for &name in names {
                 counters.add(&CounterRow {
-                    second: 0,
                     at_ns: second as i64 * 1_000_000_000 + 1,
                     name,
                     value: second as f64 + f64::from(name.as_bytes()[0]),
@@ -411,10 +399,9 @@ mod tests {
         let mut rates: Vec<u64> = vec![1000; 98];
         rates.extend([10, 500]);
         let at = |share| rate_exceeded_in(share, 100_000_000_000, &rates);
-        assert_eq!(
-            (at(0.5), at(0.99), at(1.0)),
-            (Some(1000), Some(500), Some(10))
-        );
+        assert_eq!(at(0.5), Some(1000));
+        assert_eq!(at(0.99), Some(500));
+        assert_eq!(at(1.0), Some(10));
         let hundred_to_one: Vec<u64> = (1..=100).collect();
         assert_eq!(
             rate_exceeded_in(0.5, 100_000_000_000, &hundred_to_one),

@@ -183,10 +183,9 @@ mod tests {
             ..Step::default()
         };
         let had = sla(&step).unwrap();
-        assert_eq!(
-            (had.kind.as_str(), had.target, had.achieved),
-            ("event", 100.0, 94.0)
-        );
+        assert_eq!(had.kind.as_str(), "event");
+        assert_eq!(had.target, 100.0);
+        assert_eq!(had.achieved, 94.0);
         assert!(!had.met);
         if let Some(events) = step.ops.get_mut("event") {
             events.rate_target_ops_per_s = None;

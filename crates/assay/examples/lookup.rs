@@ -12,11 +12,11 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use engine::mysql::{self, MysqlSession};
 use engine::postgres::{self, PostgresSession};
-use engine::{Error, Interrupt, Outcome, ParamType, Session, Statement};
+use engine::{Error, Interrupt, ParamType, Session, Statement};
 use hdrhistogram::Histogram;
-use load::{Ended, IntervalRow, Limits, Sink, SystemClock, Time};
-use words::Random;
-use workload::{Kind, Next, Program, Schedule, Task};
+use load::{Ended, Limits, Sink, SystemClock, Time};
+use words::{IntervalRow, Random};
+use workload::{Executed, Kind, Next, Program, Schedule, Task};
 
 const LOOKUP: Kind = Kind("lookup");
 
@@ -50,12 +50,8 @@ impl<S: Session> Program for Lookup<S> {
         Next::Ready(0)
     }
 
-    fn execute(&mut self) -> Result<Outcome, Error> {
-        self.session.execute()
-    }
-
-    fn expected_rows(&self) -> (u64, u64) {
-        (1, 1)
+    fn execute(&mut self) -> Result<Executed, Error> {
+        Ok(Executed::new(self.session.execute()?.rows, (1, 1)))
     }
 
     fn interrupt(&mut self) -> Result<Option<Interrupt>, Error> {
@@ -71,7 +67,7 @@ struct Counts {
 }
 
 impl Sink for Counts {
-    fn intervals(&mut self, rows: &[IntervalRow]) -> Result<(), String> {
+    fn intervals(&mut self, rows: &[IntervalRow<'_>]) -> Result<(), String> {
         self.done += rows.iter().map(|row| row.ok).sum::<u64>();
         Ok(())
     }

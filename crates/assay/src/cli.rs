@@ -28,9 +28,13 @@ pub struct Cli {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Compares versions or configurations of an engine: fetches them, writes a plan, runs it
+    Versus(VersusArgs),
+    /// Writes a first plan for an engine, with comments
+    Init(InitArgs),
     /// Runs a plan; without one, the Insert Benchmark, small, on the bundled SQLite in two configurations
     Run(RunArgs),
-    /// Shows what a plan comes to: the matrix, every value with its origin, the time and disk it takes; runs nothing
+    /// Shows what a plan comes to: cells, time, disk, builds, and what is wrong with it; runs nothing
     Check(CheckArgs),
     /// Prints the tables of a run
     Show(ShowArgs),
@@ -55,7 +59,7 @@ pub enum Command {
 }
 
 /// A plan and changes to it.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct PlanArgs {
     /// The plan file (TOML); without one, the built-in plan
     pub plan: Option<PathBuf>,
@@ -66,7 +70,7 @@ pub struct PlanArgs {
 }
 
 /// Arguments of `run`.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct RunArgs {
     #[command(flatten)]
     pub plan: PlanArgs,
@@ -85,8 +89,20 @@ pub struct RunArgs {
     /// fewer: what differs is this machine's noise
     #[arg(long, conflicts_with = "resume")]
     pub aa: bool,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+}
+
+/// Where run directories are made, unless the command line says otherwise.
+pub const RESULTS: &str = "results";
+/// Where databases are made in that, unless the plan or the command line says otherwise.
+pub const DATA: &str = "data";
+
+/// Where a run works, and whether it says so.
+#[derive(Clone, Debug, Default, Args)]
+pub struct PlaceArgs {
     /// Where run directories are made
-    #[arg(long, value_name = "DIR", default_value = "results")]
+    #[arg(long, value_name = "DIR", default_value = RESULTS)]
     pub results: PathBuf,
     /// Where databases are made; overrides the plan's `data-dir`, or where the run made them before
     #[arg(long, value_name = "DIR")]
@@ -94,6 +110,77 @@ pub struct RunArgs {
     /// Shows no progress and no tables
     #[arg(long, short)]
     pub quiet: bool,
+    /// Serves metrics for Prometheus at `/metrics`, and at `/` a page with the charts of the running step, while the run
+    /// goes on: `127.0.0.1:9187`
+    #[arg(long, value_name = "HOST:PORT")]
+    pub listen: Option<String>,
+    /// Lets `--listen` take an address that other machines can reach; no password is asked for
+    #[arg(long, requires = "listen")]
+    pub listen_anywhere: bool,
+}
+
+/// Arguments of `versus`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Examples:
+  assay versus postgres@15.3 postgres@17.2
+  assay versus rocksdb@8.5.4 rocksdb@9.9.3 --quick
+  assay versus --config synchronous_commit=on --config synchronous_commit=off postgres
+  assay versus sqlite --config 'synchronous=full cache_size=-1000'
+  assay versus --aa postgres@17.2
+
+The first target is the base of the comparison. One `--config` on one build is compared with none. The plan is kept in the \
+directory of results, to be edited and run again by `assay run`.")]
+pub struct VersusArgs {
+    /// A version as `assay fetch` takes it (`postgres@17.2`), a build of `assay builds`, or an engine: `sqlite`,
+    /// `postgres` and `mysql` as the distribution has them, the newest `rocksdb` or `speedb` that was fetched
+    #[arg(required = true, value_name = "TARGET")]
+    pub targets: Vec<String>,
+    /// Options of the engine, with spaces between them, over those that the plan begins with; may be repeated
+    #[arg(long = "config", value_name = "OPTION=VALUE...")]
+    pub configs: Vec<String>,
+    /// What is run; by default the Insert Benchmark, on RocksDB the key-value sequence
+    #[arg(long, value_enum)]
+    pub workload: Option<WorkloadName>,
+    /// How long the run may take, as far as `assay check` can tell; as many repeats are measured as fit
+    #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub minutes: u32,
+    /// Measures 3 repeats of steps of 1 s, which show large changes alone
+    #[arg(long, conflicts_with = "minutes")]
+    pub quick: bool,
+    /// Measures the one target against itself: what differs is this machine's noise
+    #[arg(long)]
+    pub aa: bool,
+    /// Prints the plan; fetches, writes and runs nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+}
+
+/// Arguments of `init`.
+#[derive(Clone, Debug, Args)]
+pub struct InitArgs {
+    /// The engine, or a build of it, named as for `versus`
+    #[arg(value_name = "ENGINE", default_value = "sqlite")]
+    pub target: String,
+    /// What the plan runs; by default the Insert Benchmark, on RocksDB the key-value sequence
+    #[arg(long, value_enum)]
+    pub workload: Option<WorkloadName>,
+    /// The file to write, which must not be there
+    #[arg(long, short, value_name = "FILE", default_value = "plan.toml")]
+    pub output: PathBuf,
+}
+
+/// A workload on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum WorkloadName {
+    /// The Insert Benchmark
+    Insert,
+    /// The microbenchmarks of sysbench, on servers and SQLite
+    Sysbench,
+    /// The key-value sequence, on RocksDB and Speedb
+    Kv,
 }
 
 /// Arguments of `check`.
@@ -101,6 +188,12 @@ pub struct RunArgs {
 pub struct CheckArgs {
     #[command(flatten)]
     pub plan: PlanArgs,
+    /// Shows every value with its origin too, and the order of the cells
+    #[arg(long, conflicts_with = "between")]
+    pub all: bool,
+    /// Where databases would be made, as `assay run` is told
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
     /// Shows only in which options of their configs two targets differ
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     pub between: Option<Vec<String>>,
@@ -114,9 +207,15 @@ pub struct ShowArgs {
     /// How
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
+    /// Shows only the answer, with the verdicts that it rests on
+    #[arg(long, conflicts_with_all = ["format", "between", "settings"])]
+    pub summary: bool,
     /// Shows only this step; may be repeated
     #[arg(long = "step", value_name = "NAME", conflicts_with = "between")]
     pub steps: Vec<String>,
+    /// Shows only this table of each step, as `iostat`, `vmstat`, `counters` or `lsm-levels`; may be repeated
+    #[arg(long = "table", value_name = "NAME", conflicts_with = "between")]
+    pub tables: Vec<String>,
     /// Shows only in which settings two targets differ
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     pub between: Option<Vec<String>>,
@@ -151,12 +250,21 @@ pub struct CompareArgs {
     /// The run directories
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<PathBuf>,
-    /// The target that others are compared to; by default that of the first run's plan
-    #[arg(long, value_name = "TARGET", conflicts_with = "by_run")]
-    pub base: Option<String>,
+    /// The target that others are compared to, by default that of the first run's plan; once for each GROUP, an engine or
+    /// a build, whose targets are compared with its own
+    #[arg(
+        long = "base",
+        value_name = "[GROUP=]TARGET",
+        conflicts_with = "by_run"
+    )]
+    pub bases: Vec<Base>,
     /// Compares each target with that of the same name in the first run
     #[arg(long)]
     pub by_run: bool,
+    /// Shows what a factor does, all else equal: a setting that configs declare, or `build`, over all combinations of the
+    /// others; `all`: each factor; `?`: lists them; may be repeated
+    #[arg(long, value_name = "FACTOR", conflicts_with_all = ["by_run", "gate"])]
+    pub by: Vec<String>,
     /// Ends with an exit code that tells a regression from what can't be judged
     #[arg(long)]
     pub gate: bool,
@@ -165,10 +273,10 @@ pub struct CompareArgs {
     #[arg(long = "threshold", value_name = "[METRIC=]PERCENT")]
     pub thresholds: Vec<Threshold>,
     /// The least change that matters, in percent: `no change shown` means that there is none as large
-    #[arg(long, value_name = "PERCENT", default_value = "3", value_parser = percent_above_zero)]
+    #[arg(long, value_name = "PERCENT", default_value_t = EFFECT, value_parser = percent_above_zero)]
     pub effect: f64,
     /// Of what is called faster or slower, the share that may be no change, in percent
-    #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = error_percent)]
+    #[arg(long, value_name = "PERCENT", default_value_t = ERROR_RATE, value_parser = error_percent)]
     pub error_rate: f64,
     /// How
     #[arg(long, value_enum, default_value_t = Format::Table)]
@@ -176,6 +284,52 @@ pub struct CompareArgs {
     /// Compares only this step; may be repeated
     #[arg(long = "step", value_name = "NAME")]
     pub steps: Vec<String>,
+}
+
+/// The defaults of `--effect` and `--error-rate`, in percent.
+const EFFECT: f64 = 3.0;
+const ERROR_RATE: f64 = 5.0;
+
+impl CompareArgs {
+    /// Returns what compares runs in the way that needs no option, but for the steps.
+    pub fn usual(runs: Vec<PathBuf>, steps: Vec<String>) -> Self {
+        Self {
+            runs,
+            bases: Vec::new(),
+            by_run: false,
+            by: Vec::new(),
+            gate: false,
+            thresholds: Vec::new(),
+            effect: EFFECT,
+            error_rate: ERROR_RATE,
+            format: Format::Csv,
+            steps,
+        }
+    }
+}
+
+/// One `--base`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Base {
+    /// The engine or the build whose targets it is for; `None`: all.
+    pub group: Option<String>,
+    /// The target.
+    pub target: String,
+}
+
+impl std::str::FromStr for Base {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (group, target) = match text.split_once('=') {
+            Some((group, target)) => (Some(group.to_owned()), target),
+            None => (None, text),
+        };
+        Ok(Self {
+            group,
+            target: target.to_owned(),
+        })
+    }
 }
 
 /// One `--threshold`.
@@ -225,23 +379,19 @@ fn percent_of(text: &str) -> Result<f64, String> {
 }
 
 fn percent_above_zero(text: &str) -> Result<f64, String> {
-    percent_of(text).and_then(|percent| {
-        if percent > 0.0 && percent < 100.0 {
-            Ok(percent)
-        } else {
-            Err("it is above 0 and below 100".into())
-        }
-    })
+    let percent = percent_of(text)?;
+    let is_within = percent > 0.0 && percent < 100.0;
+    is_within
+        .then_some(percent)
+        .ok_or("it is above 0 and below 100".into())
 }
 
 fn error_percent(text: &str) -> Result<f64, String> {
-    percent_of(text).and_then(|percent| {
-        if (0.01..=50.0).contains(&percent) {
-            Ok(percent)
-        } else {
-            Err("it is from 0.01 to 50".into())
-        }
-    })
+    let percent = percent_of(text)?;
+    let is_within = (0.01..=50.0).contains(&percent);
+    is_within
+        .then_some(percent)
+        .ok_or("it is from 0.01 to 50".into())
 }
 
 /// Arguments of `report`.
@@ -253,6 +403,9 @@ pub struct ReportArgs {
     /// The file to write; by default `report.html` in the first run directory
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Writes the report's plots as SVG files as well, in this directory
+    #[arg(long, value_name = "DIR")]
+    pub svg: Option<PathBuf>,
 }
 
 /// Arguments of `export`.
@@ -264,9 +417,9 @@ pub struct ExportArgs {
     /// As what
     #[arg(long, value_enum)]
     pub format: ExportFormat,
-    /// One line for each second and kind of operation, instead of one for each step; of `csv` and `parquet`
-    #[arg(long)]
-    pub seconds: bool,
+    /// Which table, of `csv` and `parquet`; may be repeated. By default `steps`, with `--partition` all but `seconds`
+    #[arg(long = "table", value_name = "TABLE", value_enum)]
+    pub tables: Vec<ExportTable>,
     /// Exports only this step; may be repeated
     #[arg(long = "step", value_name = "NAME")]
     pub steps: Vec<String>,
@@ -274,14 +427,43 @@ pub struct ExportArgs {
     /// a directory
     #[arg(long, short, value_name = "FILE|DIR")]
     pub output: Option<PathBuf>,
+    /// Writes the tables of each run into files of their own, DIR/table=T/engine=E/date=D/RUN_ID.parquet, where many runs
+    /// are read together; those of a run that was written before are written anew
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "steps"])]
+    pub partition: Option<PathBuf>,
+}
+
+/// A table that `export` writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportTable {
+    /// One line for each step of each cell
+    Steps,
+    /// One line for each figure of each step
+    Metrics,
+    /// One line for each comparison with the base, as `assay compare` makes them
+    Verdicts,
+    /// One line for each second of each step and kind of operation
+    Seconds,
+}
+
+impl ExportTable {
+    /// Returns what it is called in names of files and directories.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Steps => "steps",
+            Self::Metrics => "metrics",
+            Self::Verdicts => "verdicts",
+            Self::Seconds => "seconds",
+        }
+    }
 }
 
 /// What `export` writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExportFormat {
-    /// A table with units in its head
+    /// Tables with units in their heads
     Csv,
-    /// The same table as columns
+    /// The same tables as columns
     Parquet,
     /// The format of Go's benchmarks: one line for each valid step of each repeat
     Benchstat,
@@ -333,9 +515,12 @@ pub struct CellArgs {
     /// Where databases are made
     #[arg(long, value_name = "DIR")]
     pub data: PathBuf,
-    /// Where the run is: cell, of how many, failed so far, seconds left
-    #[arg(long, value_name = "N,N,N,N")]
+    /// Where the run is in its matrix
+    #[arg(long, value_name = "JSON")]
     pub outlook: Option<String>,
+    /// The pipe that takes what happens, for who watches the run
+    #[arg(long, value_name = "PIPE")]
+    pub live: Option<PathBuf>,
     /// Shows no progress
     #[arg(long, short)]
     pub quiet: bool,

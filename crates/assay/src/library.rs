@@ -8,13 +8,16 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use anyhow::Context;
-use engine::rocksdb::{self, Library};
+use engine::SetupError;
+use engine::rocksdb::{self, Config, Library};
+use record::Failure;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::LibraryArgs;
-use crate::outcome::{Exit, UsageError, causes_of, help_of};
+use crate::outcome::{Exit, UsageError, failure_of};
 use crate::output;
+use crate::version::own_path;
 
 /// How long a library is waited for: to load, and for each config.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -28,60 +31,12 @@ pub struct Identity {
     pub path: String,
 }
 
-/// A config for a library.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Trial {
-    file: Option<String>,
-    set: Vec<(String, String)>,
-    skips_unknown: bool,
-    statistics: bool,
-}
-
-/// Why a library or a config can't be measured.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Refusal {
-    /// As [`causes_of`] gives them.
-    pub causes: Vec<String>,
-    /// What to do about it.
-    pub help: Option<String>,
-}
-
 /// What became of a config: the options that are left out, since the version doesn't have them.
-pub type Tried = Result<Vec<String>, Refusal>;
+pub type Tried = Result<Vec<String>, Failure>;
 
-impl Trial {
-    /// A config of a plan with `set`, and the text of its file.
-    pub fn new(config: &plan::Config, set: Vec<(String, String)>, file: Option<String>) -> Self {
-        Self {
-            file,
-            set,
-            skips_unknown: config.skips_unknown_options,
-            statistics: config.statistics,
-        }
-    }
-
-    /// As the engine takes it.
-    pub fn into_config(self) -> rocksdb::Config {
-        rocksdb::Config {
-            file: self.file,
-            set: self.set,
-            unknown: if self.skips_unknown {
-                rocksdb::UnknownOption::Skip
-            } else {
-                rocksdb::UnknownOption::Refuse
-            },
-            statistics: self.statistics,
-        }
-    }
-}
-
-/// Returns what an engine has against a config.
-pub fn refusal(error: impl Into<anyhow::Error>) -> Refusal {
-    let error = error.into();
-    Refusal {
-        causes: causes_of(&error),
-        help: help_of(&error),
-    }
+/// Returns what an engine has against a library or a config.
+fn refusal(error: SetupError) -> Failure {
+    failure_of(&error.into())
 }
 
 /// Loads the library and says what it is, or why it can't be measured; then, a line for each, what becomes of the configs
@@ -90,30 +45,27 @@ pub fn main(args: &LibraryArgs) -> anyhow::Result<Exit> {
     set_parent_process_death_signal(Some(Signal::KILL))
         .context("the end of the process that asks can't be watched")?;
     let say = |line: String| output::print(&(line + "\n"));
-    let library = match Library::open(&args.path) {
-        Ok(library) => library,
-        Err(error) => {
-            say(serde_json::to_string(&Err::<Identity, _>(refusal(error)))?)?;
-            return Ok(Exit::Ok);
-        }
-    };
-    let identity = Identity {
+    let library = Library::open(&args.path).map_err(refusal);
+    let identity = library.as_ref().map(|library| Identity {
         version: library.version_text().to_owned(),
         path: library.path().display().to_string(),
+    });
+    say(serde_json::to_string(&identity)?)?;
+    let Ok(library) = library else {
+        return Ok(Exit::Ok);
     };
-    say(serde_json::to_string(&Ok::<_, Refusal>(identity))?)?;
-    let trials: Vec<Trial> =
+    let trials: Vec<Config> =
         serde_json::from_reader(std::io::stdin()).context("the configs can't be read")?;
     for trial in trials {
-        let tried: Tried = rocksdb::try_config(&library, &trial.into_config()).map_err(refusal);
+        let tried: Tried = rocksdb::try_config(&library, &trial).map_err(refusal);
         say(serde_json::to_string(&tried)?)?;
     }
     Ok(Exit::Ok)
 }
 
 /// Asks another process what the library at `path` is, and what becomes of the configs with it, each in its turn.
-pub fn identify(path: &Path, trials: &[Trial]) -> anyhow::Result<(Identity, Vec<Tried>)> {
-    let executable = std::env::current_exe().context("this program's own path is not known")?;
+pub fn identify(path: &Path, trials: &[Config]) -> anyhow::Result<(Identity, Vec<Tried>)> {
+    let executable = own_path()?;
     let mut command = Command::new(&executable);
     command.arg("library").arg(path);
     let (stdout, ended) = ask(command, &serde_json::to_vec(trials)?, PATIENCE)
@@ -188,7 +140,7 @@ fn answers(
     ended: &str,
 ) -> Result<(Identity, Vec<Tried>), UsageError> {
     let mut lines = stdout.split(|&byte| byte == b'\n');
-    let identity: Result<Identity, Refusal> =
+    let identity: Result<Identity, Failure> =
         serde_json::from_slice(lines.next().unwrap_or_default()).map_err(|_| {
             let path = path.display();
             UsageError::new(
@@ -207,12 +159,13 @@ fn answers(
         .collect();
     if tried.len() < trials {
         // Those after it were not tried.
-        tried.push(Err(Refusal {
+        tried.push(Err(Failure {
             causes: vec![format!(
                 "{} ended the process that opened a database with it, by {ended}",
                 identity.version
             )],
             help: Some("options may contradict each other, or a cache be larger than this machine can give: leave some out".into()),
+            log_tail: Vec::new(),
         }));
     }
     Ok((identity, tried))
@@ -224,7 +177,7 @@ mod tests {
 
     #[test]
     fn one_that_stops_to_answer_is_ended() {
-        let _turn = crate::starting();
+        let _turn = crate::turns::starting();
         // More than a pipe holds, which nobody reads.
         let question = vec![0; 1 << 20];
         let mut seconds = 1;

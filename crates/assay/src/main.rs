@@ -9,8 +9,13 @@
 
 mod cli;
 mod commands;
+mod draft;
+mod engines;
+mod estimate;
 mod host;
+mod installed;
 mod library;
+mod live;
 mod locate;
 mod outcome;
 mod output;
@@ -18,6 +23,7 @@ mod plan_file;
 mod preflight;
 mod run;
 mod runs;
+mod trials;
 mod version;
 
 use std::process::ExitCode;
@@ -27,18 +33,6 @@ use clap::Parser;
 use cli::Command;
 use outcome::Exit;
 use runs::steadily;
-
-/// For tests that start processes, and tests of locks and of programs that were just written, which take turns: a process
-/// that is being started has all open that this one has, for a moment.
-#[cfg(test)]
-static STARTING: std::sync::Mutex<()> = std::sync::Mutex::new(());
-
-#[cfg(test)]
-fn starting() -> std::sync::MutexGuard<'static, ()> {
-    STARTING
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
-}
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
@@ -65,18 +59,35 @@ fn main() -> ExitCode {
 
 fn execute(command: Command) -> anyhow::Result<Exit> {
     match command {
+        Command::Versus(args) => commands::versus::versus(&args),
+        Command::Init(args) => commands::versus::init(&args),
         Command::Run(args) => run::run(&args),
         Command::Check(args) => commands::check::check(&args),
         Command::Show(args) => steadily(&[&args.run], || commands::show::show(&args)),
         Command::Compare(args) => steadily(&args.runs, || commands::compare::compare(&args)),
         Command::Report(args) => steadily(&args.runs, || commands::report::report(&args)),
         // Second by second, some of it is written when reading fails.
-        Command::Export(args) if args.seconds => commands::export::export(&args),
+        Command::Export(args) if args.tables.contains(&cli::ExportTable::Seconds) => {
+            commands::export::export(&args)
+        }
         Command::Export(args) => steadily(&args.runs, || commands::export::export(&args)),
         Command::Fetch(args) => commands::builds::fetch(&args),
         Command::Builds(args) => commands::builds::builds(&args),
         Command::Host(args) => commands::host::host(&args),
         Command::Cell(args) => run::isolated::main(&args),
         Command::Library(args) => library::main(&args),
+    }
+}
+
+#[cfg(test)]
+mod turns {
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
+    static STARTING: Mutex<()> = Mutex::new(());
+
+    /// Lets tests that start processes, and tests of locks and of programs that were just written, take turns: a process
+    /// that is being started has all open that this one has, for a moment.
+    pub fn starting() -> MutexGuard<'static, ()> {
+        STARTING.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use analysis::compat::Incomparable;
+use record::Failure;
 
 use crate::output::print_failure;
 
@@ -29,8 +30,15 @@ impl From<Exit> for ExitCode {
     }
 }
 
+/// Sorts what a command line could have meant by `text`: the most alike names first.
+pub fn most_alike_first<T>(items: &mut [T], text: &str, name: impl Fn(&T) -> &str) {
+    let alike = |item: &T| strsim::normalized_damerau_levenshtein(text, name(item));
+    items.sort_by(|a, b| alike(b).total_cmp(&alike(a)));
+}
+
 /// A mistake in the command line or the plan: nothing was run.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
 pub struct UsageError {
     /// What is wrong.
     pub message: String,
@@ -48,14 +56,6 @@ impl UsageError {
     }
 }
 
-impl std::fmt::Display for UsageError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for UsageError {}
-
 impl From<Incomparable> for UsageError {
     fn from(error: Incomparable) -> Self {
         Self::new(error.to_string(), Some(error.help.into()))
@@ -63,19 +63,13 @@ impl From<Incomparable> for UsageError {
 }
 
 /// Diagnostics of a plan that are printed already.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("the plan has errors")]
 pub struct PlanRefused;
 
-impl std::fmt::Display for PlanRefused {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the plan has errors")
-    }
-}
-
-impl std::error::Error for PlanRefused {}
-
 /// Several errors, each of which is told.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{} errors", .0.len())]
 pub struct Several(Vec<anyhow::Error>);
 
 impl Several {
@@ -87,14 +81,6 @@ impl Several {
         errors.pop().map_or(Ok(()), Err)
     }
 }
-
-impl std::fmt::Display for Several {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} errors", self.0.len())
-    }
-}
-
-impl std::error::Error for Several {}
 
 /// What to do about an error, where one of its causes knows.
 pub fn help_of(error: &anyhow::Error) -> Option<String> {
@@ -111,16 +97,9 @@ pub fn help_of(error: &anyhow::Error) -> Option<String> {
     })
 }
 
-/// The last lines of a server's log that an error carries, oldest first.
-pub fn log_tail_of(error: &anyhow::Error) -> Vec<String> {
-    let setup = error
-        .chain()
-        .find_map(|cause| cause.downcast_ref::<engine::SetupError>());
-    setup.map_or_else(Vec::new, |setup| setup.log_tail().to_vec())
-}
-
-/// The error and its causes, outermost first, each once.
-pub fn causes_of(error: &anyhow::Error) -> Vec<String> {
+/// Returns an error as it is recorded and shown: its causes, outermost first, each once, what to do about it, and the last
+/// lines of a server's log that it carries.
+pub fn failure_of(error: &anyhow::Error) -> Failure {
     let mut causes: Vec<String> = Vec::new();
     for cause in error.chain() {
         let text = cause.to_string();
@@ -128,7 +107,13 @@ pub fn causes_of(error: &anyhow::Error) -> Vec<String> {
             causes.push(text);
         }
     }
-    causes
+    let mut setups = error.chain().filter_map(|cause| cause.downcast_ref());
+    let log_tail = setups.next().map(engine::SetupError::log_tail);
+    Failure {
+        causes,
+        help: help_of(error),
+        log_tail: log_tail.unwrap_or_default().to_vec(),
+    }
 }
 
 /// Prints an error as people read it and says which exit code it means.
@@ -140,11 +125,7 @@ pub fn report_error(error: &anyhow::Error) -> Exit {
         let exits: Vec<Exit> = errors.iter().map(report_error).collect();
         return exits.into_iter().min().unwrap_or(Exit::Failed);
     }
-    print_failure(
-        &causes_of(error),
-        help_of(error).as_deref(),
-        &log_tail_of(error),
-    );
+    print_failure(&failure_of(error));
     if is_usage(error) {
         Exit::Usage
     } else {

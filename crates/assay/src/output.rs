@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 
 use anyhow::Context;
+use record::Failure;
 use report::{TableStyle, terminal_text};
 
 /// Writes a line to stderr, as `eprintln!` does. Where nobody reads it any more, as when a terminal was closed, that is no
@@ -32,42 +33,48 @@ pub fn json_text(value: &serde_json::Value) -> anyhow::Result<String> {
 
 /// Returns how tables look on this stdout.
 pub fn style() -> TableStyle {
-    let terminal = std::io::stdout().is_terminal();
-    let colour = terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let width = || {
-        rustix::termios::tcgetwinsize(std::io::stdout())
-            .ok()
-            .map(|size| usize::from(size.ws_col))
-    };
+    let stdout = std::io::stdout();
+    let width = stdout.is_terminal().then(|| {
+        let size = rustix::termios::tcgetwinsize(&stdout).ok()?;
+        Some(usize::from(size.ws_col)).filter(|&width| width > 0)
+    });
     TableStyle {
-        colour,
-        width: if terminal {
-            width().filter(|&width| width > 0)
-        } else {
-            None
-        },
+        colour: has_colour(&stdout),
+        width: width.flatten(),
+        unicode: stdout.is_terminal() && is_utf8(),
         all_settings: false,
     }
 }
 
+/// Returns whether the characters of this terminal are those of Unicode: the first of these variables that is set says so.
+fn is_utf8() -> bool {
+    let set = ["LC_ALL", "LC_CTYPE", "LANG"].map(std::env::var_os);
+    let charset = set.into_iter().flatten().find(|value| !value.is_empty());
+    charset.is_some_and(|value| {
+        let value = value.to_string_lossy().to_ascii_lowercase();
+        value.contains("utf-8") || value.contains("utf8")
+    })
+}
+
+/// Returns whether what is written to `stream` may be coloured.
+pub fn has_colour(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
 /// Prints causes, the way out and the end of a log to stderr.
-pub fn print_failure(causes: &[String], help: Option<&str>, log_tail: &[String]) {
-    let (first, rest) = causes
-        .split_first()
-        .map_or(("it failed", &[][..]), |(first, rest)| {
-            (first.as_str(), rest)
-        });
+pub fn print_failure(failure: &Failure) {
+    let first = failure.causes.first().map_or("it failed", String::as_str);
     complain!("error: {}", terminal_text(first));
-    for cause in rest {
+    for cause in failure.causes.iter().skip(1) {
         complain!("  caused by: {}", terminal_text(cause));
     }
-    if !log_tail.is_empty() {
+    if !failure.log_tail.is_empty() {
         complain!("  the last lines of its log:");
-        for line in log_tail {
+        for line in &failure.log_tail {
             complain!("    {}", terminal_text(line));
         }
     }
-    if let Some(help) = help {
+    if let Some(help) = &failure.help {
         complain!("help: {}", terminal_text(help));
     }
 }

@@ -1,6 +1,6 @@
 //! Reads a plan and the files that it names.
 
-use std::io::{IsTerminal, Read as _};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -10,7 +10,7 @@ use record::Declared;
 
 use crate::cli::PlanArgs;
 use crate::outcome::{PlanRefused, UsageError, help_of};
-use crate::output::complain;
+use crate::output::{complain, has_colour};
 
 /// A plan with where it came from.
 pub struct PlanFile {
@@ -116,34 +116,17 @@ pub fn refusal(
     message: String,
     help: Option<&str>,
 ) -> Diagnostic {
-    let diagnostic = Diagnostic::error(code, place, message);
-    match help {
-        Some(help) => diagnostic.help(help),
-        None => diagnostic,
-    }
-}
-
-#[cfg(test)]
-pub fn of_text(text: &str) -> PlanFile {
-    let (plan, _) = plan::parse("plan.toml", text, &[]).unwrap();
-    PlanFile {
-        plan,
-        path: Some("plan.toml".into()),
-        text: text.into(),
-        sets: Vec::new(),
-        files: None,
-    }
+    let mut diagnostic = Diagnostic::error(code, place, message);
+    diagnostic.help(help.unwrap_or_default());
+    diagnostic
 }
 
 /// Writes diagnostics to stderr; `name`, `text` and `sets` are what they are about.
 fn show(diagnostics: &[Diagnostic], name: &str, text: &str, sets: &[String]) {
-    let colour = std::io::stderr().is_terminal()
-        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     if !diagnostics.is_empty() {
-        complain!(
-            "{}",
-            plan::render(diagnostics, name, text, sets, colour).trim_end()
-        );
+        let colour = has_colour(&std::io::stderr());
+        let text = plan::render(diagnostics, name, text, sets, colour);
+        complain!("{}", text.trim_end());
     }
 }
 
@@ -235,9 +218,13 @@ impl PlanFile {
             let is_limit = key == "memory" || key == "cpus";
             name.is_some_and(is_named) || is_limit && complaint.contains(&format!("`{key}`"))
         });
-        let error = |place| Diagnostic::error("config::refused", place, complaint);
+        let error = |place, label: &str| {
+            let mut diagnostic = Diagnostic::error("config::refused", place, complaint);
+            diagnostic.label(label);
+            diagnostic
+        };
         if let Some(option) = option {
-            return error(option.place).label("refused");
+            return error(option.place, "refused");
         }
         let texts = self.config_texts(config).unwrap_or_default();
         for (name, text) in config.files.iter().zip(&texts) {
@@ -247,13 +234,15 @@ impl PlanFile {
                 !name.is_empty() && is_named(name)
             });
             if let Some(line) = line {
-                return error(self.place_of_file(name)).label(format!("line {} of it", line + 1));
+                let label = format!("line {} of it", line + 1);
+                return error(self.place_of_file(name), &label);
             }
         }
-        error(match config.files.first() {
-            Some(name) => self.place_of_file(name),
-            None => Place::Nowhere,
-        })
+        let file = config.files.first();
+        error(
+            file.map_or(Place::Nowhere, |name| self.place_of_file(name)),
+            "",
+        )
     }
 
     /// Returns what is wrong with the files of a config.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use analysis::{Figures, Row};
+use analysis::{Figures, Row, distinct};
 use record::RunDir;
 
 use crate::outcome::{Exit, UsageError};
@@ -71,12 +71,8 @@ pub fn exit_of_reading(figures: &Figures) -> Exit {
 
 /// Leaves out all steps but those that are asked for.
 pub fn keep_steps(figures: &mut Figures, wanted: &[String]) -> anyhow::Result<()> {
-    let mut steps: Vec<&str> = Vec::new();
-    for row in figures.rows.iter().chain(&figures.missing) {
-        if !steps.contains(&row.step.as_str()) {
-            steps.push(&row.step);
-        }
-    }
+    let rows = figures.rows.iter().chain(&figures.missing);
+    let steps = distinct(rows.map(|row| row.step.as_str()));
     if let Some(unknown) = wanted.iter().find(|step| !steps.contains(&step.as_str())) {
         return Err(UsageError::new(
             format!("the run has no step `{unknown}`"),

@@ -1,7 +1,9 @@
 //! Which assay this is.
 
+use std::path::PathBuf;
 use std::sync::LazyLock;
 
+use anyhow::Context;
 use record::Assay;
 
 /// The build that runs: `build.rs` asks git.
@@ -14,3 +16,8 @@ pub static ASSAY: LazyLock<Assay> = LazyLock::new(|| Assay {
 
 /// [`ASSAY`] as `--version` prints it.
 pub static TEXT: LazyLock<String> = LazyLock::new(|| ASSAY.to_string());
+
+/// Returns this program, which guards servers when it is told to.
+pub fn own_path() -> anyhow::Result<PathBuf> {
+    std::env::current_exe().context("this program's own path is not known")
+}

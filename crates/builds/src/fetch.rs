@@ -1,5 +1,6 @@
 //! Fetches one build: finds out whether it is there, has its source bring it, and puts it into the store.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -49,7 +50,7 @@ pub fn fetch(
         ));
         return Ok(build);
     }
-    let partial = store.begin(lock, spec)?;
+    let partial = store.begin(lock)?;
     let result = install(store, lock, spec, spec_text, name, &partial, say);
     if result.is_err() {
         // What was downloaded is elsewhere, and stays.
@@ -68,11 +69,10 @@ pub fn fetch(
 }
 
 fn is_disk_full(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause
-            .downcast_ref::<std::io::Error>()
-            .is_some_and(|error| error.kind() == std::io::ErrorKind::StorageFull)
-    })
+    let mut causes = error
+        .chain()
+        .filter_map(|it| it.downcast_ref::<std::io::Error>());
+    causes.any(|error| error.kind() == std::io::ErrorKind::StorageFull)
 }
 
 /// What is put in the store, before its place in it is known.
@@ -95,13 +95,7 @@ fn install(
     partial: &Path,
     say: &dyn Fn(&str),
 ) -> anyhow::Result<Build> {
-    let Unpacked {
-        place,
-        version,
-        artifacts,
-        suffix,
-        downloads,
-    } = match spec {
+    let unpacked = match spec {
         Spec::Directory { path, .. } => registered(path)?,
         Spec::Release { product, version } => release(
             &store.downloads(),
@@ -114,10 +108,9 @@ fn install(
             packaged(&store.downloads(), packages, suite, partial, say)?
         }
     };
-    let name = name.map_or_else(
-        || format!("{}-{}{suffix}", version.product, version.number),
-        str::to_owned,
-    );
+    let (place, version) = (unpacked.place, unpacked.version);
+    let usual = || format!("{}-{}{}", version.product, version.number, unpacked.suffix);
+    let name = name.map_or_else(usual, str::to_owned);
     let canonical = fs_err::canonicalize(partial)?;
     let relative = |path: &Path| {
         let below = path
@@ -147,12 +140,12 @@ fn install(
             .duration_since(UNIX_EPOCH)
             .map_or(0, |since| since.as_secs()),
         path: relative(&place.path),
-        artifacts,
+        artifacts: unpacked.artifacts,
         programs,
         files_sha256: None,
     };
     let build = store.finish(lock, partial, manifest)?;
-    if let Some(downloads) = downloads {
+    if let Some(downloads) = unpacked.downloads {
         // They cost space, no more.
         let _ = fs_err::remove_dir_all(downloads);
     }
@@ -250,9 +243,9 @@ fn packaged(
 ) -> anyhow::Result<Unpacked> {
     let root = &partial.join("root");
     let debian = Debian::new(downloads, suite);
-    let fetched = debian.fetch(packages, say)?;
+    let artifacts = debian.fetch(packages, say)?;
     say("unpacking");
-    debian.unpack(&fetched, root)?;
+    debian.unpack(&artifacts, root)?;
     let place = inspect::find(root).ok_or_else(|| {
         Error::new(
             format!("there is no database server in {}", packages.join(", ")),
@@ -262,11 +255,10 @@ fn packaged(
     let mut program = place.programs[0].clone();
     if place.engine != "rocksdb" {
         let own = program.parent().map(Path::to_path_buf);
-        let mut bins = vec![root.join("usr/bin"), root.join("usr/sbin")];
-        bins.extend(own);
-        bins.sort();
-        bins.dedup();
-        bins.retain(|bin| bin.is_dir());
+        let bins = own
+            .into_iter()
+            .chain([root.join("usr/bin"), root.join("usr/sbin")]);
+        let bins: BTreeSet<PathBuf> = bins.filter(|bin| bin.is_dir()).collect();
         own_libc::wrap(partial, root, &bins)?;
         program = own_libc::program(&fs_err::canonicalize(&program)?);
     }
@@ -274,7 +266,7 @@ fn packaged(
     Ok(Unpacked {
         place,
         version,
-        artifacts: fetched.artifacts,
+        artifacts,
         suffix: format!("-{suite}"),
         downloads: Some(debian.archives()),
     })

@@ -64,14 +64,13 @@ fn mysql(root: &Path) -> Option<Place> {
         .iter()
         .flat_map(|bin| ["mariadbd", "mysqld"].map(|name| root.join(bin).join(name)));
     let program = programs.into_iter().find(|path| path.is_file())?;
-    let in_usr = program.starts_with(root.join("usr"));
+    let mut path = root.join("usr");
+    if !program.starts_with(&path) {
+        path = root.to_path_buf();
+    }
     Some(Place {
         engine: "mysql",
-        path: if in_usr {
-            root.join("usr")
-        } else {
-            root.to_path_buf()
-        },
+        path,
         programs: vec![program],
     })
 }
@@ -106,10 +105,8 @@ fn library(path: PathBuf) -> Place {
 }
 
 fn folder(path: &Path) -> Vec<PathBuf> {
-    fs_err::read_dir(path).map_or_else(
-        |_| Vec::new(),
-        |entries| entries.flatten().map(|entry| entry.path()).collect(),
-    )
+    let entries = fs_err::read_dir(path).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
 }
 
 /// Asks a build for its version. `program` is what is asked to be of this machine: the server, or the program behind
@@ -175,19 +172,10 @@ fn server_version(place: &Place) -> anyhow::Result<Version> {
 /// A library says nothing without being loaded: its name may.
 fn library_version(path: &Path) -> Version {
     let real = fs_err::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    let name = real
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    let number = name
-        .split_once(".so.")
-        .map_or_else(String::new, |(_, number)| first_number(number));
-    let number = if number.is_empty() {
-        "unknown".to_owned()
-    } else {
-        number
-    };
+    let name = real.file_name().unwrap_or_default().to_string_lossy();
+    let number = name.split_once(".so.").map(|(_, rest)| first_number(rest));
+    let number = number.filter(|number| !number.is_empty());
+    let number = number.unwrap_or_else(|| "unknown".to_owned());
     Version {
         product: if name.contains("speedb") {
             "speedb"

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::sources::maven::Product;
 
 /// A build as it is asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Spec {
     /// A version of a product that is packed as a Java artifact.
     Release {
@@ -41,16 +41,12 @@ impl Spec {
         let wrong =
             |what: String| Error::usage(format!("`{text}` is no spec of a build: {what}"), FORMS);
         if let Some(rest) = text.strip_prefix("dir:") {
-            let (path, name) = match rest.rsplit_once('=') {
-                Some((path, name)) => (path, Some(name)),
-                None => (rest, None),
-            };
+            let named = rest.rsplit_once('=').map(|(path, name)| (path, Some(name)));
+            let (path, name) = named.unwrap_or((rest, None));
             if path.is_empty() {
                 return Err(wrong("it names no directory".into()));
             }
-            if let Some(name) = name {
-                check_name(name)?;
-            }
+            name.map_or(Ok(()), check_name)?;
             return Ok(Self::Directory {
                 path: path.into(),
                 name: name.map(str::to_owned),
@@ -62,16 +58,9 @@ impl Spec {
             };
             let packages: Vec<String> = packages.split(',').map(str::to_owned).collect();
             // What reaches apt is a suite and names of packages, never an option or a path.
-            let is_word = |word: &str| {
-                word.starts_with(|char: char| char.is_ascii_alphanumeric())
-                    && word
-                        .chars()
-                        .all(|char| char.is_ascii_alphanumeric() || "+-.".contains(char))
-            };
-            if let Some(bad) = std::iter::once(suite)
-                .chain(packages.iter().map(String::as_str))
-                .find(|word| !is_word(word))
-            {
+            let mut words = vec![suite];
+            words.extend(packages.iter().map(String::as_str));
+            if let Some(bad) = words.iter().find(|word| !is_word(word, "+-.")) {
                 return Err(wrong(format!("`{bad}` is no name of a suite or a package")));
             }
             return Ok(Self::Debian {
@@ -85,17 +74,22 @@ impl Spec {
         let Some(product) = Product::named(product) else {
             return Err(wrong(format!("`{product}` is not known")));
         };
-        let is_version = version.starts_with(|char: char| char.is_ascii_digit())
-            && version
-                .chars()
-                .all(|char| char.is_ascii_alphanumeric() || ".-".contains(char));
-        if !is_version {
+        let is_number = version.starts_with(|char: char| char.is_ascii_digit());
+        if !is_number || !is_word(version, ".-") {
             return Err(wrong(format!("`{version}` is no version")));
         }
         Ok(Self::Release {
             product,
             version: version.into(),
         })
+    }
+
+    /// Returns the engine that it is of; `None` where that is known once it is fetched.
+    pub fn engine(&self) -> Option<&'static str> {
+        match self {
+            Self::Release { product, .. } => Some(product.engine),
+            Self::Debian { .. } | Self::Directory { .. } => None,
+        }
     }
 }
 
@@ -111,19 +105,22 @@ impl fmt::Display for Spec {
 
 /// A build's name: it is a folder's too, and stands in plans.
 pub fn check_name(name: &str) -> Result<(), Error> {
-    let is_name = name.starts_with(|char: char| char.is_ascii_alphanumeric())
-        && name
-            .chars()
-            .all(|char| char.is_ascii_alphanumeric() || "._+-".contains(char))
-        && name != DOWNLOADS
-        && name.len() <= 100;
-    if is_name {
+    if is_word(name, "._+-") && name != DOWNLOADS && name.len() <= 100 {
         return Ok(());
     }
     Err(Error::usage(
         format!("`{name}` can't be the name of a build"),
         "a name begins with a letter or digit, and goes on with letters, digits, `.`, `_`, `+` and `-`",
     ))
+}
+
+/// Returns whether a text begins with a letter or digit, and goes on with these and the characters of `others`.
+fn is_word(text: &str, others: &str) -> bool {
+    let is_plain = |char: char| char.is_ascii_alphanumeric();
+    text.starts_with(is_plain)
+        && text
+            .chars()
+            .all(|char| is_plain(char) || others.contains(char))
 }
 
 /// The folder of the store that is no build.
@@ -136,30 +133,16 @@ mod tests {
 
     #[test]
     fn each_form_is_read() {
-        assert_eq!(
-            Spec::parse("postgres@17.2").unwrap(),
-            Spec::Release {
-                product: Product::named("postgres").unwrap(),
-                version: "17.2".into()
-            }
-        );
-        let debian = "debian:bookworm/mariadb-server,mariadb-plugin-rocksdb";
-        let spec = Spec::parse(debian).unwrap();
-        assert_eq!(
-            spec,
-            Spec::Debian {
-                suite: "bookworm".into(),
-                packages: vec!["mariadb-server".into(), "mariadb-plugin-rocksdb".into()]
-            }
-        );
-        assert_eq!(spec.to_string(), debian);
-        assert_eq!(
-            Spec::parse("dir:/opt/a=b=mine").unwrap(),
-            Spec::Directory {
-                path: "/opt/a=b".into(),
-                name: Some("mine".into())
-            }
-        );
+        for text in [
+            "postgres@17.2",
+            "debian:bookworm/mariadb-server,mariadb-plugin-rocksdb",
+        ] {
+            assert_eq!(Spec::parse(text).unwrap().to_string(), text);
+        }
+        let Ok(Spec::Directory { path, name }) = Spec::parse("dir:/opt/a=b=mine") else {
+            panic!("it names a directory");
+        };
+        assert_eq!((path, name), ("/opt/a=b".into(), Some("mine".into())));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use anyhow::Context;
 use crate::error::Error;
 use crate::hash;
 use crate::manifest::{FILE, Manifest};
-use crate::spec::{DOWNLOADS, Spec, check_name};
+use crate::spec::{DOWNLOADS, check_name};
 use crate::version::{is_version, numbers};
 
 /// The SHA-256 of every file of a build, as `sha256sum` writes them.
@@ -96,6 +96,11 @@ impl Build {
             };
             Error::new(format!("the build `{name}` is not what was fetched: {what}"), again)
         })
+    }
+
+    /// The numbers of its version, if it is all numbers.
+    fn numbers(&self) -> Option<Vec<u64>> {
+        numbers(&self.manifest.version)
     }
 
     /// Bytes on disk, of what is the store's.
@@ -185,12 +190,9 @@ impl Store {
         };
         let mut builds = BTreeMap::new();
         for entry in entries {
-            let folder = entry?.path();
-            let name = folder
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
+            let entry = entry?;
+            let (folder, name) = (entry.path(), entry.file_name());
+            let name = name.to_string_lossy().into_owned();
             if name.starts_with('.') || name == DOWNLOADS {
                 continue;
             }
@@ -204,11 +206,8 @@ impl Store {
 
     /// The builds that can be read.
     fn readable(&self) -> anyhow::Result<Vec<Build>> {
-        Ok(self
-            .list()?
-            .into_iter()
-            .filter_map(|(_, build)| build.ok())
-            .collect())
+        let builds = self.list()?.into_iter();
+        Ok(builds.filter_map(|(_, build)| build.ok()).collect())
     }
 
     /// The build of that name.
@@ -224,6 +223,13 @@ impl Store {
     pub fn of_spec(&self, spec: &str) -> anyhow::Result<Option<Build>> {
         let builds = self.readable()?;
         Ok(builds.into_iter().find(|build| build.manifest.spec == spec))
+    }
+
+    /// Returns the newest build of a product.
+    pub fn newest(&self, product: &str) -> anyhow::Result<Option<Build>> {
+        let mut builds = self.readable()?;
+        builds.retain(|build| build.manifest.product == product);
+        Ok(builds.into_iter().max_by_key(Build::numbers))
     }
 
     /// The build that a plan means by `text`, for `engine`: by name, spec or version, in this order.
@@ -246,26 +252,20 @@ impl Store {
         if let Some(build) = builds.iter().find(|build| build.manifest.spec == text) {
             return Ok(Some(build.clone()));
         }
-        let (product, version) = match text.split_once('@') {
-            Some((product, version)) => (Some(product), version),
-            None => (None, text),
-        };
+        let named = text.split_once('@');
+        let named = named.map(|(product, version)| (Some(product), version));
+        let (product, version) = named.unwrap_or((None, text));
         builds.retain(|build| {
             is_version(&build.manifest.version, version)
                 && product.is_none_or(|product| build.manifest.product == product)
         });
-        let newest = builds
-            .iter()
-            .map(|build| numbers(&build.manifest.version))
-            .max();
-        builds.retain(|build| Some(numbers(&build.manifest.version)) == newest);
+        let newest = builds.iter().map(Build::numbers).max();
+        builds.retain(|build| Some(build.numbers()) == newest);
         if builds.len() > 1 {
-            let names: Vec<String> = builds
-                .iter()
-                .map(|build| format!("`{}`", build.manifest.name))
-                .collect();
+            let names = builds.iter().map(|build| build.manifest.name.as_str());
+            let names = names.collect::<Vec<_>>().join("`, `");
             return Err(Error::usage(
-                format!("`{text}` may be any of the builds {}", names.join(", ")),
+                format!("`{text}` may be any of the builds `{names}`"),
                 "name one of them",
             )
             .into());
@@ -273,21 +273,9 @@ impl Store {
         Ok(builds.pop())
     }
 
-    /// A folder in which a build is made.
-    pub fn begin(&self, _lock: &Lock, spec: &Spec) -> anyhow::Result<PathBuf> {
-        let word: String = spec
-            .to_string()
-            .chars()
-            .map(|char| {
-                if char.is_ascii_alphanumeric() {
-                    char
-                } else {
-                    '-'
-                }
-            })
-            .take(60)
-            .collect();
-        let folder = self.root.join(format!("{PARTIAL}{word}"));
+    /// A folder in which a build is made: one at a time.
+    pub fn begin(&self, _lock: &Lock) -> anyhow::Result<PathBuf> {
+        let folder = self.root.join(format!("{PARTIAL}fetched"));
         fs_err::create_dir(&folder)?;
         // Whatever the user's own mask: servers run as other users.
         fs_err::set_permissions(&folder, PermissionsExt::from_mode(0o755))?;
@@ -521,11 +509,10 @@ mod tests {
     fn what_an_interrupted_fetch_left_is_cleared() {
         let (_directory, store) = store();
         let lock = store.lock(&|_| {}).unwrap();
-        let spec = Spec::parse("postgres@17").unwrap();
-        let left = store.begin(&lock, &spec).unwrap();
+        let left = store.begin(&lock).unwrap();
         drop(lock);
         let lock = store.lock(&|_| {}).unwrap();
         assert!(!left.exists());
-        store.begin(&lock, &spec).unwrap();
+        store.begin(&lock).unwrap();
     }
 }

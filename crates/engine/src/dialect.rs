@@ -62,11 +62,6 @@ pub trait Dialect: Sync {
         String::new()
     }
 
-    /// Whether the server assigns keys only where they are the primary key.
-    fn assigned_keys_are_primary(&self) -> bool {
-        false
-    }
-
     /// Creates all secondary indexes.
     fn create_indexes(&self, table: &Table, _statements: IndexStatements) -> Vec<String> {
         let create = |index: &Index| {
@@ -103,7 +98,7 @@ pub trait Dialect: Sync {
         Vec::new()
     }
 
-    /// A statement of a workload's own, in the engine's notation, of which so many rows are expected.
+    /// Returns a statement as the engine is given it; so many rows are expected of it.
     fn statement(&self, sql: String, _rows: u64) -> String {
         sql
     }
@@ -120,13 +115,14 @@ pub trait Dialect: Sync {
             Comparison::AtLeast => ">=",
             Comparison::Above => ">",
         };
-        format!(
+        let sql = format!(
             "select {columns} from {}{} where {} {comparison} {} order by {columns} limit {limit}",
             table.name,
             self.index_hint(table, index),
             index.columns[0],
             self.parameter(1)
-        )
+        );
+        self.statement(sql, limit.into())
     }
 
     /// Reads the key and `columns` of `keys` rows by key; the keys are the parameters.
@@ -134,22 +130,25 @@ pub trait Dialect: Sync {
         let key = table.key();
         let mut selected = vec![key];
         selected.extend_from_slice(columns);
-        format!(
+        let sql = format!(
             "select {} from {} where {key} in ({})",
             selected.join(", "),
             table.name,
             parameters(self, 1, keys as usize)
-        )
+        );
+        self.statement(sql, keys.into())
     }
 
     /// The smallest key, NULL in an empty table. No parameters.
     fn min_key(&self, table: &Table) -> String {
-        format!("select min({}) from {}", table.key(), table.name)
+        let sql = format!("select min({}) from {}", table.key(), table.name);
+        self.statement(sql, 1)
     }
 
     /// The largest key, NULL in an empty table. No parameters.
     fn max_key(&self, table: &Table) -> String {
-        format!("select max({}) from {}", table.key(), table.name)
+        let sql = format!("select max({}) from {}", table.key(), table.name);
+        self.statement(sql, 1)
     }
 
     /// Counts the rows by way of the table itself (`None`) or of one index: statements to run in turn on one session,
@@ -187,12 +186,13 @@ fn insert_columns(
         format!("({})", parameters(dialect, first, columns.len()))
     };
     let values: Vec<String> = (0..rows as usize).map(row).collect();
-    format!(
+    let sql = format!(
         "insert into {} ({}) values {}",
         table.name,
         columns.join(", "),
         values.join(", ")
-    )
+    );
+    dialect.statement(sql, rows.into())
 }
 
 /// So many parameters, from this number on.

@@ -4,9 +4,8 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use words::{Counter, Setting};
+use words::{Counter, Limit, Setting};
 
-use crate::limits::Applied;
 use crate::local::log::tail;
 use crate::{DataDir, Dialect, Error, Index, Server, Session, SetupError, Table};
 
@@ -153,7 +152,7 @@ pub trait Engine: Send + Sync {
     }
 
     /// What came of the limits that were asked for; none for a target without any.
-    fn limits(&self) -> &[Applied] {
+    fn limits(&self) -> &[Limit] {
         self.server().map_or(&[], |it| it.limits.as_slice())
     }
 

@@ -49,6 +49,14 @@ pub struct Partitions {
     pub rows_each: u64,
 }
 
+impl Partitions {
+    /// Returns the first key behind a partition, counted from 0; `None` for the last. Keys begin at 1.
+    pub(crate) fn end(&self, number: u32) -> Option<u64> {
+        let end = u64::from(number + 1) * self.rows_each + 1;
+        (number + 1 < self.count).then_some(end)
+    }
+}
+
 /// A table: the first column is the key, which is the primary key but where its type says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
@@ -81,4 +89,28 @@ pub enum Comparison {
     AtLeast,
     /// `>`
     Above,
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A table whose key the server assigns, with two indexes.
+    pub(crate) fn table(partitions: Option<Partitions>) -> Table {
+        let column = |name, kind| Column { name, kind };
+        let index = |name, columns| Index { name, columns };
+        Table {
+            name: "pi1".into(),
+            columns: vec![
+                column("transactionid", ColumnType::AutoKey),
+                column("price", ColumnType::Int4),
+                column("data", ColumnType::Text(40)),
+            ],
+            indexes: vec![
+                index("pdc", vec!["price", "data"]),
+                index("byprice", vec!["price"]),
+            ],
+            partitions,
+        }
+    }
 }

@@ -26,7 +26,11 @@ impl Directory {
         remove_left(&std::env::temp_dir());
         let directory = tempfile::Builder::new().prefix(PREFIX).tempdir()?;
         let mut lock = fs::File::create(directory.path().join(LOCK))?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(std::io::Error::from)?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
+            let error = std::io::Error::from(error);
+            let what = format!("cannot lock `{}`: {error}", lock.path().display());
+            std::io::Error::new(error.kind(), what)
+        })?;
         // Only now may others take it for one that was left.
         lock.write_all(b"locked\n")?;
         Ok(Self {

@@ -7,60 +7,102 @@ use crate::guard::Deadline;
 use crate::{Action, Error, ErrorClass, Interrupt, Session, Settled};
 
 /// How often a stop, and the end of pending work, are looked for.
-pub(crate) const POLL: Duration = Duration::from_millis(100);
+const POLL: Duration = Duration::from_millis(100);
 
-/// Runs `sql`, and cancels it when `stop` is set or the limit has passed: that is then said. `denied` are the engine's
-/// codes for what this user may not do: said, not hidden. Returns what was done, and whether the session is of no further
-/// use: also where the statement was over when it was to be cancelled.
-pub(crate) fn run(
-    session: &mut impl Session,
-    sql: &str,
-    denied: &[&str],
-    limit: &Deadline,
-    stop: &AtomicBool,
-) -> Result<(Settled, bool), Error> {
-    let interrupt = session.interrupt()?;
-    let took = Deadline::after(Duration::MAX);
-    let is_done = AtomicBool::new(false);
-    let (result, ends_session) = std::thread::scope(|scope| {
-        let watcher = scope.spawn(|| watch(&is_done, limit, stop, &interrupt));
-        let result = session.query(sql);
-        is_done.store(true, Ordering::Relaxed);
-        watcher.thread().unpark();
-        (result, watcher.join().unwrap_or(true))
-    });
-    let mut settled = Settled::default();
-    let what = match result {
-        Ok(_) => sql.to_string(),
-        Err(error) if error.class == ErrorClass::Interrupted => {
-            let what = format!("`{sql}` was cancelled before its end");
-            settled.unfinished.push(what);
-            format!("{sql}: cancelled")
-        }
-        Err(error)
-            if error
-                .code
-                .as_deref()
-                .is_some_and(|code| denied.contains(&code)) =>
-        {
-            format!("{sql}: not allowed")
-        }
-        Err(error) => return Err(error),
-    };
-    settled.did(what, took.elapsed());
-    Ok((settled, ends_session))
+/// What brings an engine to rest, until it is to stop or its time is up.
+pub(crate) struct Work<'a> {
+    /// When its time is up.
+    pub(crate) limit: Deadline,
+    pub(crate) stop: &'a AtomicBool,
+    /// The engine's codes for what this user may not do.
+    pub(crate) denied: &'a [&'a str],
 }
 
-/// Says whether it interrupted.
-fn watch(is_done: &AtomicBool, limit: &Deadline, stop: &AtomicBool, interrupt: &Interrupt) -> bool {
-    while !is_done.load(Ordering::Relaxed) {
-        if stop.load(Ordering::Relaxed) || limit.has_passed() {
-            interrupt();
-            return true;
-        }
-        std::thread::park_timeout(POLL);
+/// What is still to be waited for.
+pub(crate) enum Left {
+    Nothing,
+    Some(String),
+    /// It does not become less.
+    Stuck(String),
+}
+
+impl Work<'_> {
+    pub(crate) fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.limit.has_passed()
     }
-    false
+
+    /// Runs `sql`, and cancels it when the work is over: the session is then of no further use. What is not begun, not
+    /// ended or not allowed is said.
+    pub(crate) fn run(&self, session: &mut impl Session, sql: &str) -> Result<Settled, Error> {
+        let mut settled = Settled::default();
+        if self.is_over() {
+            settled.unfinished.push(format!("`{sql}` was not begun"));
+            return Ok(settled);
+        }
+        let interrupt = session.interrupt()?;
+        let took = Deadline::after(Duration::MAX);
+        let is_done = AtomicBool::new(false);
+        let result = std::thread::scope(|scope| {
+            let watcher = scope.spawn(|| self.watch(&is_done, &interrupt));
+            let result = session.query(sql);
+            is_done.store(true, Ordering::Relaxed);
+            watcher.thread().unpark();
+            result
+        });
+        let is_denied = |error: &Error| {
+            error
+                .code
+                .as_deref()
+                .is_some_and(|it| self.denied.contains(&it))
+        };
+        let what = match result {
+            Ok(_) => sql.to_string(),
+            Err(error) if error.class == ErrorClass::Interrupted => {
+                let what = format!("`{sql}` was cancelled before its end");
+                settled.unfinished.push(what);
+                format!("{sql}: cancelled")
+            }
+            Err(error) if is_denied(&error) => format!("{sql}: not allowed"),
+            Err(error) => return Err(error),
+        };
+        settled.did(what, took.elapsed());
+        Ok(settled)
+    }
+
+    fn watch(&self, is_done: &AtomicBool, interrupt: &Interrupt) {
+        while !is_done.load(Ordering::Relaxed) {
+            if self.is_over() {
+                return interrupt();
+            }
+            std::thread::park_timeout(POLL);
+        }
+    }
+
+    /// Waits, and says so, until nothing is `left`, or no more of it is to be waited for.
+    pub(crate) fn wait(
+        &self,
+        what: &str,
+        mut left: impl FnMut() -> Result<Left, Error>,
+    ) -> Result<Settled, Error> {
+        let mut settled = Settled::default();
+        if self.is_over() {
+            settled.unfinished.push(format!("{what}: not begun"));
+            return Ok(settled);
+        }
+        let waited = Deadline::after(Duration::MAX);
+        let unfinished = loop {
+            match left()? {
+                Left::Nothing => break None,
+                Left::Stuck(what) => break Some(what),
+                Left::Some(what) if self.is_over() => break Some(what),
+                Left::Some(_) => std::thread::sleep(POLL),
+            }
+        };
+        let unfinished = unfinished.map(|left| format!("{what}: not over, {left}"));
+        settled.unfinished.extend(unfinished);
+        settled.did(what, waited.elapsed());
+        Ok(settled)
+    }
 }
 
 /// What is done while waiting for `at_least` to be over, in small pieces, so that a stop is seen; `None` when it is over
@@ -78,68 +120,4 @@ pub(crate) fn rest(began: &Deadline, at_least: Duration, stop: &AtomicBool) -> O
         what: "rest".into(),
         took: rested.elapsed(),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::*;
-    use crate::{Outcome, ParamType, Rows, Statement, Table};
-
-    /// A session whose reply has come when it is interrupted.
-    #[derive(Default)]
-    struct Late(Arc<AtomicBool>);
-
-    impl Session for Late {
-        fn prepare(&mut self, _: &str, _: &[ParamType]) -> Result<Statement, Error> {
-            unreachable!()
-        }
-
-        fn start(&mut self, _: Statement) {}
-
-        fn start_text(&mut self, _: &str) {}
-
-        fn int4(&mut self, _: i32) {}
-
-        fn int8(&mut self, _: i64) {}
-
-        fn timestamp(&mut self, _: i64) {}
-
-        fn text(&mut self, _: &str) {}
-
-        fn execute(&mut self) -> Result<Outcome, Error> {
-            unreachable!()
-        }
-
-        fn query(&mut self, _: &str) -> Result<Rows, Error> {
-            while !self.0.load(Ordering::Relaxed) {
-                std::thread::yield_now();
-            }
-            Ok(Rows::new())
-        }
-
-        fn last_key(&mut self, _: &Table) -> Result<Option<i64>, Error> {
-            unreachable!()
-        }
-
-        fn interrupt(&self) -> Result<Interrupt, Error> {
-            let is_interrupted = Arc::clone(&self.0);
-            Ok(Box::new(move || {
-                is_interrupted.store(true, Ordering::Relaxed)
-            }))
-        }
-    }
-
-    #[test]
-    fn a_statement_that_was_over_when_it_was_to_be_cancelled_ends_its_session_all_the_same() {
-        let (over, stop) = (Deadline::after(Duration::ZERO), AtomicBool::new(false));
-        let (ran, ends_session) =
-            run(&mut Late::default(), "CHECKPOINT", &[], &over, &stop).unwrap();
-        assert!(ran.unfinished.is_empty() && ends_session);
-        let long = Deadline::after(Duration::MAX);
-        let mut at_once = Late(Arc::new(AtomicBool::new(true)));
-        let (ran, ends_session) = run(&mut at_once, "CHECKPOINT", &[], &long, &stop).unwrap();
-        assert!(ran.unfinished.is_empty() && !ends_session);
-    }
 }

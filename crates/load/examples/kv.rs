@@ -25,7 +25,8 @@ use engine::{
     Direction, Durability, Engine as _, Error, ErrorClass, KeyOrder, KeyValueSession, Scan, Scanned,
 };
 use hdrhistogram::Histogram;
-use load::{Ended, IntervalRow, Limits, Sink, SystemClock, Time};
+use load::{Ended, Limits, Sink, SystemClock, Time};
+use words::IntervalRow;
 use workload::kv::Kv;
 use workload::plan::{self, KvStep, KvStepKind, Workload};
 use workload::{Next, Schedule, Task};
@@ -206,7 +207,7 @@ struct Counts {
 }
 
 impl Sink for Counts {
-    fn intervals(&mut self, rows: &[IntervalRow]) -> Result<(), String> {
+    fn intervals(&mut self, rows: &[IntervalRow<'_>]) -> Result<(), String> {
         self.done += rows.iter().map(|row| row.ok).sum::<u64>();
         Ok(())
     }
@@ -266,12 +267,16 @@ fn run<S: KeyValueSession>(
             "{done} operations, of which {recorded} have a latency and {unexpected} found what was not written"
         );
     }
-    let main_work = || outcome.worked.iter().filter(|worked| worked.role == main);
+    let all_work = || outcome.worked.iter().map(|worked| &worked.connection);
+    let main_work = || all_work().filter(|work| work.role == main);
     let operations: u64 = main_work().map(|it| it.ok).sum();
     let cpu_ns: u64 = main_work()
         .map(|it| it.cpu_user_ns + it.cpu_system_ns)
         .sum();
-    let account = |it: &mut load::Worked| Ok((it.client, it.program.account(it.rows)?));
+    let account = |it: &mut load::Worked| {
+        let account = it.program.account(it.connection.rows)?;
+        Ok((it.connection.client, account))
+    };
     let accounts: Result<_, Error> = outcome.worked.iter_mut().map(account).collect();
     let checks = kv.apply(step, &accounts?, true);
     if let Some(check) = checks.iter().find(|check| !check.holds) {

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::ErrorClass;
 use hdrhistogram::Histogram;
+use words::{IntervalRow, Ops};
 use workload::{Kind, Schedule};
 
 use crate::new_histogram;
@@ -30,29 +30,6 @@ impl Time {
             Self::Failed => "failed",
         }
     }
-}
-
-/// One second of one client and one kind of operation.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct IntervalRow {
-    /// Which second of the step, from 0.
-    pub second: u32,
-    /// The client, from 0.
-    pub client: u32,
-    /// The kind of operation.
-    pub kind: &'static str,
-    /// Operations that succeeded.
-    pub ok: u64,
-    /// Operations that failed for good.
-    pub failed: u64,
-    /// Attempts beyond the first.
-    pub retried: u64,
-    /// Rows inserted, changed, deleted or read.
-    pub rows: u64,
-    /// The longest service time that ended in it; 0 without one.
-    pub service_ns_max: u64,
-    /// The longest response time that ended in it; 0 without one.
-    pub response_ns_max: u64,
 }
 
 /// How a step is doing, for a display.
@@ -104,7 +81,7 @@ pub trait Sink {
     ///
     /// # Errors
     /// What keeps it from being recorded: the step then fails.
-    fn intervals(&mut self, rows: &[IntervalRow]) -> Result<(), String> {
+    fn intervals(&mut self, rows: &[IntervalRow<'static>]) -> Result<(), String> {
         let _ = rows;
         Ok(())
     }
@@ -137,31 +114,6 @@ pub trait Sink {
 
 /// Keeps nothing.
 impl Sink for () {}
-
-/// Totals of one kind of operation over all connections: `offered = skipped + ok + failed`.
-#[derive(Clone, Debug, Default)]
-pub struct KindTotals {
-    /// What the schedules, or without a rate the clients, asked for.
-    pub offered: u64,
-    /// Those that were due but not sent when the step's time was up.
-    pub skipped: u64,
-    /// Those that succeeded.
-    pub ok: u64,
-    /// Those that failed for good.
-    pub failed: u64,
-    /// Attempts beyond the first.
-    pub retried: u64,
-    /// Rows of those that succeeded.
-    pub rows: u64,
-    /// Successes whose number of rows was not what the program expected.
-    pub unexpected_rows: u64,
-    /// Failed attempts by class, those that were tried again included.
-    pub errors: BTreeMap<ErrorClass, u64>,
-    /// The first message of each class.
-    pub error_examples: BTreeMap<ErrorClass, String>,
-    /// Operations per second that the schedules asked for; `None` in a closed loop.
-    pub rate_target_ops_per_s: Option<f64>,
-}
 
 /// What the collector must know of a worker.
 pub(crate) struct Origin {
@@ -196,14 +148,14 @@ const SECONDS_KEPT: u32 = 2;
 pub(crate) struct Collector<'a> {
     sink: &'a mut dyn Sink,
     origins: Vec<Origin>,
-    pub(crate) totals: BTreeMap<&'static str, KindTotals>,
+    pub(crate) totals: BTreeMap<&'static str, Ops>,
     /// Rows and successes of each worker.
     pub(crate) done: Vec<(u64, u64)>,
     /// Kinds that some connection does by a schedule.
     scheduled: BTreeSet<&'static str>,
     seconds: BTreeMap<(u32, &'static str, Time), Histogram<u64>>,
     idle: Vec<Histogram<u64>>,
-    rows: Vec<IntervalRow>,
+    rows: Vec<IntervalRow<'static>>,
     pub(crate) progress: Progress,
     by_second: BTreeMap<(u32, &'static str), Amount>,
 }
@@ -213,8 +165,7 @@ impl<'a> Collector<'a> {
         let kinds = |origin: &Origin| origin.kinds.iter().map(|kind| kind.0);
         let all = origins.iter().flat_map(kinds);
         let scheduled = origins.iter().filter(|origin| origin.open);
-        let mut totals: BTreeMap<_, KindTotals> =
-            all.map(|kind| (kind, KindTotals::default())).collect();
+        let mut totals: BTreeMap<_, Ops> = all.map(|kind| (kind, Ops::default())).collect();
         for origin in &origins {
             if let (Some(rate), Some(kind)) = (origin.rate_ops_per_s, origin.kinds.first()) {
                 let total = totals.entry(kind.0).or_default();
@@ -240,17 +191,18 @@ impl<'a> Collector<'a> {
         self.sink.begin(start_at, connections);
     }
 
-    fn total(&mut self, kind: &'static str) -> &mut KindTotals {
+    fn total(&mut self, kind: &'static str) -> &mut Ops {
         self.totals.entry(kind).or_default()
     }
 
     pub(crate) fn error(&mut self, number: usize, kind: usize, error: &engine::Error) {
         let kind = self.origins[number].kinds[kind].0;
         let total = self.total(kind);
-        *total.errors.entry(error.class).or_default() += 1;
+        let class = error.class.name();
+        *total.errors.entry(class.into()).or_default() += 1;
         total
             .error_examples
-            .entry(error.class)
+            .entry(class.into())
             .or_insert_with(|| error.to_string());
     }
 

@@ -1,5 +1,9 @@
 //! The end of a step: puts together what its connections did.
 
+use std::collections::BTreeMap;
+
+use words::Connection;
+
 use crate::start::Finished;
 use crate::step::{Ended, Outcome, Worked};
 use crate::supervise::Supervisor;
@@ -39,18 +43,23 @@ pub(crate) fn finish(supervisor: Supervisor<'_, '_>, finished: Vec<Finished>) ->
             total.offered += ending.skipped;
             total.skipped += ending.skipped;
         }
-        worked.push(Worked {
+        let connection = Connection {
             client: task.client,
-            role: task.role,
-            program: task.program,
+            role: task.role.into(),
             started_ns: ending.started_ns,
             ended_ns: ending.ended_ns,
             cpu_user_ns: it.cpu.user_ns,
             cpu_system_ns: it.cpu.system_ns,
-            client_use: it.client_use,
-            server_use: it.server_use,
+            cpu_wait_ns: it.client_use.map(|used| used.cpu_wait_ns),
+            instructions: it.client_use.and_then(|used| used.instructions),
+            server_thread: it.server_use,
+            states: BTreeMap::new(),
             rows,
             ok,
+        };
+        worked.push(Worked {
+            program: task.program,
+            connection,
         });
     }
     for (kind, total) in &totals {

@@ -16,11 +16,11 @@ mod thread_use;
 mod worker;
 
 pub use clock::{Clock, SystemClock};
-pub use collect::{Amount, ConnectionThreads, IntervalRow, KindTotals, Progress, Sink, Time};
+pub use collect::{Amount, ConnectionThreads, Progress, Sink, Time};
 pub use run::run;
 pub use step::{Ended, Limits, Outcome, Worked};
 pub use tally::new_histogram;
-pub use thread_use::{ThreadUse, own_cpu_wait_ns};
+pub use thread_use::own_cpu_wait_ns;
 
 /// Returns what a thread said when it panicked.
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {

@@ -6,12 +6,13 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle, Thread};
 
 use engine::Interrupt;
+use words::ThreadUse;
 use workload::{Schedule, Task};
 
 use crate::collect::{Collector, ConnectionThreads, Origin};
 use crate::step::Limits;
 use crate::tally::Lap;
-use crate::thread_use::{ThreadCpu, ThreadMeter, ThreadUse};
+use crate::thread_use::{ThreadCpu, ThreadMeter};
 use crate::worker::{Ending, Message, Shared, Worker};
 use crate::{Clock, panic_text};
 

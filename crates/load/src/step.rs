@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use words::{Connection, Ops};
 use workload::Program;
-
-use crate::collect::KindTotals;
-use crate::thread_use::ThreadUse;
 
 /// What ends a step.
 #[derive(Clone, Copy, Debug)]
@@ -42,28 +40,10 @@ pub enum Ended {
 
 /// What one connection did.
 pub struct Worked {
-    /// Its client, from 0.
-    pub client: u32,
-    /// Its role.
-    pub role: &'static str,
     /// The program, with its session, as the step left them.
     pub program: Box<dyn Program>,
-    /// When its first operation was due, since the step began.
-    pub started_ns: u64,
-    /// When its last operation had ended, since the step began.
-    pub ended_ns: u64,
-    /// CPU time of its thread in user mode.
-    pub cpu_user_ns: u64,
-    /// CPU time of its thread in the kernel.
-    pub cpu_system_ns: u64,
-    /// The load's thread, as the scheduler accounts for it; `None` where the kernel does not say.
-    pub client_use: Option<ThreadUse>,
-    /// The server's thread in the same time; `None` where none is known.
-    pub server_use: Option<ThreadUse>,
-    /// Rows of its successful operations.
-    pub rows: u64,
-    /// Its successful operations.
-    pub ok: u64,
+    /// What is recorded of it; what it waited for is not known here.
+    pub connection: Connection,
 }
 
 /// What a step came to.
@@ -76,7 +56,7 @@ pub struct Outcome {
     /// those that had one.
     pub worked: Vec<Worked>,
     /// Totals by kind of operation.
-    pub totals: BTreeMap<&'static str, KindTotals>,
+    pub totals: BTreeMap<&'static str, Ops>,
     /// The longest time that one connection lost waiting for the collector: the harness' own stall.
     pub handover_wait_ns_max: u64,
 }

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use engine::{Error, ErrorClass, Outcome as Reply};
+use engine::{Error, ErrorClass};
 use hdrhistogram::Histogram;
-use workload::{Kind, Next, Program, Schedule, Task};
+use words::IntervalRow;
+use workload::{Executed, Kind, Next, Program, Schedule, Task};
 
 use crate::*;
 
@@ -97,7 +98,7 @@ impl Program for Simulated {
         Next::Ready(0)
     }
 
-    fn execute(&mut self) -> Result<Reply, Error> {
+    fn execute(&mut self) -> Result<Executed, Error> {
         self.clock.advance(self.service_ns);
         self.rows = 1;
         match self.special.get(&self.number).cloned() {
@@ -111,20 +112,13 @@ impl Program for Simulated {
             }
             Some(Special::Panic) => panic!("simulated panic"),
         }
-        Ok(Reply {
-            rows: self.rows,
-            value: None,
-        })
-    }
-
-    fn expected_rows(&self) -> (u64, u64) {
-        (1, 1)
+        Ok(Executed::new(self.rows, (1, 1)))
     }
 }
 
 #[derive(Default)]
 struct Notes {
-    rows: Vec<IntervalRow>,
+    rows: Vec<IntervalRow<'static>>,
     latencies: BTreeMap<Time, Histogram<u64>>,
     fail_after: Option<usize>,
 }
@@ -146,7 +140,7 @@ impl Notes {
 }
 
 impl Sink for Notes {
-    fn intervals(&mut self, rows: &[IntervalRow]) -> Result<(), String> {
+    fn intervals(&mut self, rows: &[IntervalRow<'static>]) -> Result<(), String> {
         self.rows.extend_from_slice(rows);
         match self.fail_after {
             Some(most) if self.rows.len() > most => Err("no space left".into()),
@@ -191,7 +185,7 @@ fn run_all(clock: &FakeClock, tasks: Vec<Task>, limits: Limits) -> (Outcome, Not
 struct LateOnce(FakeClock, bool);
 
 impl Sink for LateOnce {
-    fn intervals(&mut self, _: &[IntervalRow]) -> Result<(), String> {
+    fn intervals(&mut self, _: &[IntervalRow<'static>]) -> Result<(), String> {
         if std::mem::replace(&mut self.1, true) {
             return Ok(());
         }
@@ -312,7 +306,7 @@ fn a_transient_error_is_tried_again_within_the_operation() {
     let (outcome, notes) = run_all(&clock, vec![task(program, Schedule::Closed)], limits(None));
     let total = &outcome.totals["op"];
     assert_eq!((total.ok, total.failed, total.retried), (100, 0, 1));
-    assert_eq!(total.errors[&ErrorClass::Deadlock], 1);
+    assert_eq!(total.errors["deadlock"], 1);
     assert_eq!(notes.service_ns_max(), Some(2 * MS));
 }
 
@@ -452,7 +446,7 @@ fn the_operator_ends_a_step_and_what_was_measured_stays() {
     let mut notes = Notes::default();
     struct Stopping<'a>(&'a AtomicBool, &'a mut Notes);
     impl Sink for Stopping<'_> {
-        fn intervals(&mut self, rows: &[IntervalRow]) -> Result<(), String> {
+        fn intervals(&mut self, rows: &[IntervalRow<'static>]) -> Result<(), String> {
             self.0.store(true, SeqCst);
             self.1.intervals(rows)
         }
@@ -494,15 +488,12 @@ fn a_connection_that_hangs_is_cut_off_and_fails_the_step() {
         fn prepare(&mut self) -> Next {
             Next::Ready(0)
         }
-        fn execute(&mut self) -> Result<Reply, Error> {
+        fn execute(&mut self) -> Result<Executed, Error> {
             while !self.0.load(SeqCst) {
                 self.1.advance(MS);
                 thread::yield_now();
             }
             Err(Error::new(ErrorClass::Interrupted, "cut off"))
-        }
-        fn expected_rows(&self) -> (u64, u64) {
-            (0, 0)
         }
     }
     let clock = FakeClock::default();
@@ -535,6 +526,40 @@ fn a_connection_that_hangs_is_cut_off_and_fails_the_step() {
 }
 
 #[test]
+fn a_connection_that_waits_for_its_turn_ends_with_the_step() {
+    /// Its turn never comes.
+    struct Waiting(FakeClock);
+    impl Program for Waiting {
+        fn kinds(&self) -> &'static [Kind] {
+            &[Kind("op")]
+        }
+        fn prepare(&mut self) -> Next {
+            Next::Later
+        }
+        fn wait(&self, at_most: Duration) {
+            self.0.advance(at_most.as_nanos() as u64);
+        }
+        fn execute(&mut self) -> Result<Executed, Error> {
+            unreachable!()
+        }
+    }
+    let clock = FakeClock::default();
+    let task = Task {
+        client: 0,
+        role: "op",
+        schedule: Schedule::Closed,
+        background: false,
+        program: Box::new(Waiting(clock.clone())),
+        interrupt: None,
+        server_thread: None,
+    };
+    let (outcome, _) = run_all(&clock, vec![task], limits(Some(2)));
+    assert_eq!(outcome.ended, Ended::Complete);
+    assert_eq!(outcome.elapsed_ns, 2 * SECOND);
+    assert_eq!(outcome.totals["op"].offered, 0);
+}
+
+#[test]
 fn what_a_program_asks_on_the_way_takes_no_place_in_its_schedule() {
     struct Asking(FakeClock, u64);
     impl Program for Asking {
@@ -545,15 +570,9 @@ fn what_a_program_asks_on_the_way_takes_no_place_in_its_schedule() {
             self.1 += 1;
             Next::Ready(usize::from(self.1 % 10 == 1))
         }
-        fn execute(&mut self) -> Result<Reply, Error> {
+        fn execute(&mut self) -> Result<Executed, Error> {
             self.0.advance(MS / 10);
-            Ok(Reply {
-                rows: 1,
-                value: None,
-            })
-        }
-        fn expected_rows(&self) -> (u64, u64) {
-            (1, 1)
+            Ok(Executed::new(1, (1, 1)))
         }
     }
     let clock = FakeClock::default();
@@ -621,7 +640,7 @@ fn any_mix_of_outcomes_over_any_number_of_connections_adds_up() {
         );
         assert_eq!(outcome.ended, Ended::Complete);
         let total = &outcome.totals["op"];
-        let sum = |field: fn(&IntervalRow) -> u64| notes.rows.iter().map(field).sum::<u64>();
+        let sum = |field: fn(&IntervalRow<'_>) -> u64| notes.rows.iter().map(field).sum::<u64>();
         assert_eq!(total.offered, total.skipped + total.ok + total.failed);
         assert_eq!(
             (
@@ -638,7 +657,11 @@ fn any_mix_of_outcomes_over_any_number_of_connections_adds_up() {
         assert_eq!(count(Time::Response), responses);
         assert_eq!(count(Time::Failed), total.failed);
         assert_eq!(
-            outcome.worked.iter().map(|worked| worked.ok).sum::<u64>(),
+            outcome
+                .worked
+                .iter()
+                .map(|worked| worked.connection.ok)
+                .sum::<u64>(),
             total.ok
         );
         let seconds = outcome.elapsed_ns.div_ceil(SECOND) as usize;

@@ -5,17 +5,7 @@
 use perf_event::events::{Event, Hardware};
 use perf_event::{Builder, Counter};
 use rustix::time::{ClockId, clock_gettime};
-
-/// A thread's use of processors between two moments.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ThreadUse {
-    /// Time on a processor. Excludes time that a hypervisor took away, where the kernel knows of it.
-    pub cpu_ns: u64,
-    /// Time in a run queue: runnable, but waiting for a processor.
-    pub cpu_wait_ns: u64,
-    /// Instructions retired in user mode; `None` where the processor's counters can't be read.
-    pub instructions: Option<u64>,
-}
+use words::ThreadUse;
 
 /// Measures one thread from [`begin`](Self::begin) to [`end`](Self::end).
 pub(crate) struct ThreadMeter {

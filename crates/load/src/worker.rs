@@ -109,6 +109,10 @@ impl<C: Clock> Worker<'_, C> {
                 Next::Done => break,
                 Next::Later => {
                     program.wait(Duration::from_nanos(NAP_NS));
+                    // What it waits for may have ended with the step.
+                    if self.is_over(self.elapsed_ns()) {
+                        break;
+                    }
                     continue;
                 }
             };
@@ -148,11 +152,10 @@ impl<C: Clock> Worker<'_, C> {
             }
             let tally = &mut self.lap.tallies[kind];
             match result {
-                Ok(outcome) => {
+                Ok(executed) => {
                     tally.ok += 1;
-                    tally.rows += outcome.rows;
-                    let (least, most) = program.expected_rows();
-                    tally.unexpected_rows += u64::from(outcome.rows < least || outcome.rows > most);
+                    tally.rows += executed.rows;
+                    tally.unexpected_rows += u64::from(!executed.is_expected);
                     tally.service.record(done_ns - sent_ns);
                     if let (Some(response), Some(due_ns)) = (&mut tally.response, due_ns) {
                         response.record(done_ns - due_ns);
@@ -169,11 +172,7 @@ impl<C: Clock> Worker<'_, C> {
                     }
                 }
             }
-            if due_ns.is_none()
-                && self
-                    .deadline_ns
-                    .is_some_and(|deadline_ns| done_ns >= deadline_ns)
-            {
+            if due_ns.is_none() && self.is_over(done_ns) {
                 break;
             }
         }
@@ -182,6 +181,13 @@ impl<C: Clock> Worker<'_, C> {
         }
         self.hand_over(ending.ended_ns, &mut ending);
         ending
+    }
+
+    /// Returns whether the step's time is up.
+    #[inline(always)]
+    fn is_over(&self, now_ns: u64) -> bool {
+        self.deadline_ns
+            .is_some_and(|deadline_ns| now_ns >= deadline_ns)
     }
 
     #[inline(always)]

@@ -2,8 +2,8 @@
 
 use words::{Secret, redact};
 
-use crate::diagnostic::{Diagnostic, Place};
-use crate::kinds::{Choice, Line, bad_name};
+use crate::diagnostic::Place;
+use crate::kinds::{Choice, Line, check_name};
 use crate::reader::{Context, Kind, Section, table_of};
 use crate::spec::{Build, BuildSource, Engine};
 use crate::tree::Entry;
@@ -26,11 +26,9 @@ pub(crate) fn read(cx: &mut Context<'_>, entry: Option<Entry>) -> Vec<(Build, Pl
     });
     let entries = table.map(|table| table.entries);
     if entries.as_ref().is_some_and(Vec::is_empty) {
-        cx.report(
-            Diagnostic::error("plan::missing-key", place, "the plan has no build")
-                .label("nothing in it")
-                .help(format!("add a table `[build.NAME]`; in it {WAYS}")),
-        );
+        cx.error("plan::missing-key", place, "the plan has no build")
+            .label("nothing in it")
+            .help(format!("add a table `[build.NAME]`; in it {WAYS}"));
     }
     let mut builds = Vec::new();
     for entry in entries.unwrap_or_default() {
@@ -44,14 +42,15 @@ fn build(cx: &mut Context<'_>, entry: Entry) -> Option<Build> {
     let name = entry.key;
     let path = format!("build.{}", key_part(&name));
     let message = "a build has a name that cannot be used";
-    let name_is_bad = bad_name(message, &name, entry.key_place);
-    let is_named = name_is_bad.is_none();
-    cx.diagnostics.extend(name_is_bad);
+    let is_named = check_name(cx, message, &name, entry.key_place);
     let mut section = Section::of(cx, &path, entry.node)?;
-    let message = format!("{} does not say what it is", code(&path));
-    let missing = Diagnostic::error("plan::missing-key", section.place, message)
-        .label("nothing in it")
-        .help(WAYS);
+    let place = section.place;
+    let missing = |cx: &mut Context<'_>| {
+        let message = format!("{} does not say what it is", code(&path));
+        cx.error("plan::missing-key", place, message)
+            .label("nothing in it")
+            .help(WAYS);
+    };
     let exclusive = [
         "a build is one thing",
         "make two builds of it, or take one out",
@@ -64,25 +63,23 @@ fn build(cx: &mut Context<'_>, entry: Entry) -> Option<Build> {
     let (engine, source, shown) = match named.map(|(_, engine)| *engine) {
         Some(engine @ (Engine::Sqlite | Engine::Null)) => {
             let bundled = Choice(&[("bundled", ())]);
-            cx.read(&key, &way.node, &bundled)?;
+            bundled.read(cx, &key, &way.node)?;
             (engine, BuildSource::Bundled, bundled.show(&()))
         }
         Some(engine) => {
-            let place = cx.read(&key, &way.node, &Line)?;
+            let place = Line.read(cx, &key, &way.node)?;
             let shown = quoted(&place);
             (engine, BuildSource::Installed(place), shown)
         }
         None => {
-            let url = cx.read(&key, &way.node, &Line)?;
+            let url = Line.read(cx, &key, &way.node)?;
             let mut schemes = SCHEMES.iter();
             let is_of = |scheme: &str| url.len() > scheme.len() && url.starts_with(scheme);
             let Some((_, engine)) = schemes.find(|(scheme, _)| is_of(scheme)) else {
                 let message = format!("{} is not a URL of a server: {}", code(&key), code(&url));
-                cx.report(
-                    Diagnostic::error("plan::bad-url", way.node.place, message)
+                cx.error("plan::bad-url", way.node.place, message)
                         .label("expected `postgresql://...` or `mysql://...`")
-                        .help("a URL looks like `postgresql://USER@HOST:5432/DATABASE`, `mysql://USER@HOST:3306/DATABASE`"),
-                );
+                        .help("a URL looks like `postgresql://USER@HOST:5432/DATABASE`, `mysql://USER@HOST:3306/DATABASE`");
                 return None;
             };
             let shown = quoted(&redact(&url));

@@ -1,19 +1,8 @@
 //! The matrix of a plan: its cells, in the order in which they are run.
 
-use words::{Random, named};
+use words::Random;
 
-use crate::spec::Plan;
-
-named! {
-    /// The order in which cells are run.
-    pub enum Order {
-        /// Repeats are the outer loop. In each the targets are in a random order, which the next one mirrors: `ab ba`, or
-        /// `ba ab`. Neither drift nor a rhythm of the machine then favors a target.
-        Interleaved = "interleaved",
-        /// a a b b ...
-        Grouped = "grouped",
-    }
-}
+use crate::spec::{Order, Plan};
 
 /// One target with one variant of the workload at one number of clients, once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! `[config.ENGINE.NAME]`: named sets of options, which may extend each other.
 
 use crate::diagnostic::{Diagnostic, Place};
-use crate::kinds::{Choice, CpuList, Flag, Line, bad_name};
+use crate::kinds::{Choice, CpuList, Flag, Line, check_name};
 use crate::quantity::Quantity;
-use crate::reader::{Context, Section, table_of, wrong_type};
-use crate::spec::{Config, Engine, Limits};
+use crate::reader::{Context, Kind, Section, table_of};
+use crate::spec::{Build, Config, Engine};
 use crate::tree::{Entry, Node, Value};
 use crate::wording::{choices, code, key_part, quoted};
 
@@ -25,14 +25,10 @@ type Options = Vec<(String, String)>;
 
 /// A config as it was written.
 struct Written {
-    name: String,
-    engine: Engine,
+    /// What it says itself.
+    own: Config,
     place: Place,
     extends: Option<(String, Place)>,
-    file: Option<String>,
-    set: Options,
-    load: Options,
-    limits: Limits,
     skips_unknown_options: Option<bool>,
     statistics: Option<bool>,
 }
@@ -46,11 +42,11 @@ pub(crate) struct Declared {
     pub(crate) is_extended: bool,
 }
 
-/// Reads `[config]`. `engines` are those of the builds: each that no config is written for gets an empty one.
+/// Reads `[config]`. Each engine of the builds that no config is written for gets an empty one.
 pub(crate) fn read(
     cx: &mut Context<'_>,
     entry: Option<Entry>,
-    engines: &[Engine],
+    builds: &[(Build, Place)],
 ) -> Vec<Declared> {
     let mut written = Vec::new();
     if let Some(mut section) = entry.and_then(|entry| Section::of(cx, "config", entry.node)) {
@@ -68,8 +64,8 @@ pub(crate) fn read(
     }
     written.sort_by_key(|config| config.place);
     let mut declared = extend(cx, &written);
-    for &engine in engines {
-        if !written.iter().any(|config| config.engine == engine) {
+    for engine in builds.iter().map(|(build, _)| build.engine) {
+        if !declared.iter().any(|it| it.config.engine == engine) {
             let key = format!("config.{}.{IMPLICIT}", engine.name());
             cx.resolve(key, "{}".to_owned(), Place::Nowhere);
             declared.push(Declared {
@@ -93,48 +89,39 @@ fn config(
     if NOT_NAMES.contains(&name.as_str()) {
         let header = code(&format!("[{engine_path}.NAME]"));
         let message = format!("{} is a key of a config, not a config", code(&path));
-        cx.report(
-            Diagnostic::error("plan::bad-name", place, message)
-                .label("not a name")
-                .help(format!("name the config: {header}")),
-        );
+        cx.error("plan::bad-name", place, message)
+            .label("not a name")
+            .help(format!("name the config: {header}"));
         return None;
     }
-    let name_is_bad = bad_name("a config has a name that cannot be used", &name, place);
-    let is_named = name_is_bad.is_none();
-    cx.diagnostics.extend(name_is_bad);
+    let message = "a config has a name that cannot be used";
+    let is_named = check_name(cx, message, &name, place);
     let notes = cx.resolved.len();
     let section = &mut Section::of(cx, &path, entry.node)?;
     let extends_at = section.place_of("extends");
     let extends = cx.given(section, "extends", &Line);
-    let file = cx.given(section, "file", &Line);
+    let mut own = Config::new(&name, engine);
+    own.files.extend(cx.given(section, "file", &Line));
     let memory = Quantity::size(MEMORY_LEAST..=u64::MAX);
-    let limits = Limits {
-        memory_bytes: cx.given(section, "memory", &memory),
-        cpus: cx.given(section, "cpus", &CpuList),
-    };
-    let (mut load, mut skips_unknown_options, mut statistics) = (Options::new(), None, None);
+    own.limits.memory_bytes = cx.given(section, "memory", &memory);
+    own.limits.cpus = cx.given(section, "cpus", &CpuList);
+    let (mut skips_unknown_options, mut statistics) = (None, None);
     if engine == Engine::RocksDb {
         skips_unknown_options = cx.given(section, "unknown-options", &UNKNOWN_OPTIONS);
         statistics = cx.given(section, "statistics", &Flag);
     }
-    let set = options(cx, engine, section, "set");
+    own.set = options(cx, engine, section, "set");
     if engine == Engine::RocksDb {
-        load = options(cx, engine, section, "load");
+        own.load = options(cx, engine, section, "load");
     }
     section.finish(cx);
     if cx.resolved.len() == notes {
         cx.resolve(path, "{}".to_owned(), place);
     }
     is_named.then_some(Written {
-        name,
-        engine,
+        own,
         place,
         extends: extends.map(|name| (name, extends_at)),
-        file,
-        set,
-        load,
-        limits,
         skips_unknown_options,
         statistics,
     })
@@ -158,22 +145,18 @@ fn options(cx: &mut Context<'_>, engine: Engine, section: &mut Section, key: &st
         if !is_word {
             let (path, name) = (code(&path), code(&name));
             let message = format!("{path} has an option with a name that cannot be used: {name}");
-            cx.report(
-                Diagnostic::error("plan::bad-name", place, message)
+            cx.error("plan::bad-name", place, message)
                     .label("not the name of an option")
-                    .help("a name begins with a letter or `_` and goes on with letters, digits, `_`, `-` or `.`"),
-            );
+                    .help("a name begins with a letter or `_` and goes on with letters, digits, `_`, `-` or `.`");
             continue;
         }
         // Engines do not tell upper case from lower in these names.
         let mut others = options.iter();
         if let Some((_, _, first)) = others.find(|(other, ..)| other.eq_ignore_ascii_case(&name)) {
             let message = format!("{} is given twice", code(&name));
-            cx.report(
-                Diagnostic::error("plan::duplicate-key", place, message)
-                    .label("given again")
-                    .also(*first, "first given here"),
-            );
+            cx.error("plan::duplicate-key", place, message)
+                .label("given again")
+                .also(*first, "first given here");
             continue;
         }
         if let Some((value, shown)) = option(cx, engine, &key, &node) {
@@ -217,12 +200,12 @@ fn option(
         Value::Table(_) => "an option's name that has a dot stands in quotes: `\"a.b\" = 1`",
         Value::Datetime | Value::List(_) => "write it as a string, as the engine reads it",
         _ => {
-            let text = cx.read(key, node, &Line)?;
+            let text = Line.read(cx, key, node)?;
             let shown = quoted(&text);
             return Some((text, shown));
         }
     };
-    cx.report(wrong_type(key, node, "a value").help(help));
+    cx.wrong_type(key, node, "a value").help(help);
     None
 }
 
@@ -230,7 +213,7 @@ fn option(
 fn extend(cx: &mut Context<'_>, written: &[Written]) -> Vec<Declared> {
     let parent_of = |config: &Written| {
         let (name, _) = config.extends.as_ref()?;
-        let is_parent = |it: &Written| it.engine == config.engine && it.name == *name;
+        let is_parent = |it: &Written| it.own.engine == config.own.engine && it.own.name == *name;
         written.iter().position(is_parent)
     };
     let mut declared = Vec::new();
@@ -250,17 +233,18 @@ fn extend(cx: &mut Context<'_>, written: &[Written]) -> Vec<Declared> {
             }
             line.push(parent);
         }
-        let mut whole = Config::new(&config.name, config.engine);
-        for own in line.iter().rev().map(|&ancestor| &written[ancestor]) {
-            whole.files.extend(own.file.clone());
+        let mut whole = Config::new(&config.own.name, config.own.engine);
+        for ancestor in line.iter().rev().map(|&ancestor| &written[ancestor]) {
+            let own = &ancestor.own;
+            whole.files.extend_from_slice(&own.files);
             put_over(&mut whole.set, &own.set);
             put_over(&mut whole.load, &own.load);
             let limits = &mut whole.limits;
             limits.memory_bytes = own.limits.memory_bytes.or(limits.memory_bytes);
             limits.cpus = own.limits.cpus.clone().or(limits.cpus.take());
-            let skips = own.skips_unknown_options;
+            let skips = ancestor.skips_unknown_options;
             whole.skips_unknown_options = skips.unwrap_or(whole.skips_unknown_options);
-            whole.statistics = own.statistics.unwrap_or(whole.statistics);
+            whole.statistics = ancestor.statistics.unwrap_or(whole.statistics);
         }
         declared.push(Declared {
             config: whole,
@@ -289,47 +273,51 @@ fn report_unknown(
     name: &str,
     place: Place,
 ) {
-    let same_engine = written.iter().filter(|it| it.engine == config.engine);
-    let names: Vec<&str> = same_engine.map(|it| it.name.as_str()).collect();
-    let (own, shown) = (code(&config.name), code(name));
+    let engine = config.own.engine;
+    let same_engine = written.iter().filter(|it| it.own.engine == engine);
+    let names: Vec<&str> = same_engine.map(|it| it.own.name.as_str()).collect();
+    let (own, shown) = (code(&config.own.name), code(name));
     let message = format!("config {own} extends an unknown config: {shown}");
-    let elsewhere = written.iter().find(|other| other.name == name);
-    let engine = code(config.engine.name());
-    cx.report(
-        unknown(place, message, elsewhere.map(|it| (it.engine, it.place)))
-            .label(format!("no config of {engine} has this name"))
-            .help(choices(name, "configs here", &names)),
-    );
+    let elsewhere = written.iter().find(|other| other.own.name == name);
+    let engine = code(engine.name());
+    unknown(
+        cx,
+        place,
+        message,
+        elsewhere.map(|it| (it.own.engine, it.place)),
+    )
+    .label(format!("no config of {engine} has this name"))
+    .help(choices(name, "configs here", &names));
 }
 
-/// Returns the error that a config is unknown where it is named; `elsewhere` is one of this name of another engine.
-pub(crate) fn unknown(
+/// Reports that a config is unknown where it is named; `elsewhere` is one of this name of another engine.
+pub(crate) fn unknown<'d>(
+    cx: &'d mut Context<'_>,
     place: Place,
     message: String,
     elsewhere: Option<(Engine, Place)>,
-) -> Diagnostic {
-    let diagnostic = Diagnostic::error("plan::unknown-config", place, message);
-    match elsewhere {
-        Some((engine, place)) => {
-            let label = format!("this one is of {}", code(engine.name()));
-            diagnostic.also(place, label)
-        }
-        None => diagnostic,
+) -> &'d mut Diagnostic {
+    let diagnostic = cx.error("plan::unknown-config", place, message);
+    if let Some((engine, place)) = elsewhere {
+        diagnostic.also(place, format!("this one is of {}", code(engine.name())));
     }
+    diagnostic
 }
 
 fn report_circle(cx: &mut Context<'_>, written: &[Written], line: &[usize]) {
     let extends = |index: &usize| written[*index].extends.as_ref();
     let place_of = |index| extends(index).map_or(Place::Nowhere, |(_, place)| *place);
     let names = line.iter().chain(&line[..1]);
-    let names: Vec<&str> = names.map(|&index| written[index].name.as_str()).collect();
+    let names: Vec<&str> = names
+        .map(|&index| written[index].own.name.as_str())
+        .collect();
     let way = code(&names.join(" -> "));
     let message = format!("config {} extends itself: {way}", code(names[0]));
-    let mut diagnostic = Diagnostic::error("plan::extends-cycle", place_of(&line[0]), message)
+    let diagnostic = cx.error("plan::extends-cycle", place_of(&line[0]), message);
+    diagnostic
         .label("goes round in a circle")
         .help("take one `extends` of the circle out");
     for index in &line[1..] {
-        diagnostic = diagnostic.also(place_of(index), "and on from here");
+        diagnostic.also(place_of(index), "and on from here");
     }
-    cx.report(diagnostic);
 }

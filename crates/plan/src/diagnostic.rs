@@ -36,16 +36,11 @@ pub enum Place {
 
 impl Place {
     /// Returns the place of the bytes `start..end` of what is here.
-    pub(crate) fn part(self, start: usize, end: usize) -> Self {
-        let part = |span: Span| Span::from(span.start + start..span.start + end);
-        match self {
-            Self::File(span) => Self::File(part(span)),
-            Self::Set { index, span } => Self::Set {
-                index,
-                span: part(span),
-            },
-            Self::Nowhere => Self::Nowhere,
+    pub(crate) fn part(mut self, start: usize, end: usize) -> Self {
+        if let Self::File(span) | Self::Set { span, .. } = &mut self {
+            *span = (span.start + start..span.start + end).into();
         }
+        self
     }
 
     /// Returns the line and column, from 1, in the plan's text, the column in characters; `None` when it is not there.
@@ -113,30 +108,26 @@ impl Diagnostic {
         }
     }
 
-    pub(crate) fn warning(code: &'static str, place: Place, message: impl Into<String>) -> Self {
-        Self {
-            severity: Severity::Warning,
-            ..Self::error(code, place, message)
-        }
-    }
-
     /// Sets what is said at the place itself.
-    pub fn label(mut self, label: impl Into<String>) -> Self {
+    pub fn label(&mut self, label: impl Into<String>) -> &mut Self {
         self.label = label.into();
         self
     }
 
     /// Adds another place; one that is nowhere says nothing and is left out.
-    pub fn also(mut self, place: Place, label: impl Into<String>) -> Self {
+    pub fn also(&mut self, place: Place, label: impl Into<String>) -> &mut Self {
         if place != Place::Nowhere {
             self.secondary.push((place, label.into()));
         }
         self
     }
 
-    /// Adds a way out.
-    pub fn help(mut self, help: impl Into<String>) -> Self {
-        self.help.push(help.into());
+    /// Adds a way out; an empty one is left out.
+    pub fn help(&mut self, help: impl Into<String>) -> &mut Self {
+        let help = help.into();
+        if !help.is_empty() {
+            self.help.push(help);
+        }
         self
     }
 }

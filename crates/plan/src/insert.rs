@@ -3,18 +3,18 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::diagnostic::{Diagnostic, Place};
+use crate::diagnostic::{Place, Severity};
 use crate::kinds::{Choice, Flag, Optional};
 use crate::quantity::{COUNT, Quantity, RATE_MOST};
 use crate::reader::{Context, Field, Section};
 use crate::spec::{
-    IndexSet, IndexStatements, Insert, InsertStep, InsertStepKind, Query, Tables, Workload,
+    INDEX_NAMES, IndexSet, IndexStatements, Insert, InsertStep, InsertStepKind, Query, Tables,
+    WriteEnd,
 };
 use crate::step::{self, StepName, StepNames, StepSort};
 use crate::terms;
 use crate::tree::Node;
-use crate::variants::Reader;
-use crate::wording::code;
+use crate::wording::{code, list};
 
 const PATH: &str = "workload.insert";
 
@@ -54,15 +54,30 @@ const DEFAULTS: &[&str] = &[
     "l.i0", "l.x", "l.i1", "l.i2", "settle", "qr100", "qp100", "qr500", "qp500", "qr1000", "qp1000",
 ];
 
+impl Sort {
+    fn needs_indexes(self) -> bool {
+        match self {
+            Self::Index => true,
+            Self::Query { query, .. } => query == Query::Range,
+            _ => false,
+        }
+    }
+}
+
 impl StepSort for Sort {
-    type Known = ();
+    /// How many secondary indexes there are.
+    type Known = u32;
     const REPEATED: &'static str = "qr100.2";
 
-    fn defaults((): &()) -> Vec<&str> {
-        DEFAULTS.to_vec()
+    fn defaults(indexes: &u32) -> Vec<&str> {
+        let can_be = |name: &str| {
+            *indexes > 0 || !Self::parse(name, indexes).is_some_and(Self::needs_indexes)
+        };
+        let names = DEFAULTS.iter().copied();
+        names.filter(|name| can_be(name)).collect()
     }
 
-    fn parse(name: &str, (): &()) -> Option<Self> {
+    fn parse(name: &str, _: &u32) -> Option<Self> {
         match name {
             "l.i0" => Some(Self::Load),
             "l.x" => Some(Self::Index),
@@ -73,12 +88,18 @@ impl StepSort for Sort {
         }
     }
 
-    fn names((): &()) -> Vec<&str> {
+    fn names(_: &u32) -> Vec<&str> {
         DEFAULTS.to_vec()
     }
 
-    fn all((): &()) -> String {
-        "`l.i0`, `l.x`, `l.i1`, `l.i2`, `settle`, `qrN` and `qpN` with N rows written per second"
+    /// Tables may be loaded with their indexes.
+    fn may_precede_load(self) -> bool {
+        self == Self::Index
+    }
+
+    fn all(_: &u32) -> String {
+        "`l.i0`, `l.x`, `l.i1`, `l.i2`, `settle`, `qrN` and `qpN` with N rows written per second, \
+         or 0"
             .to_owned()
     }
 }
@@ -91,7 +112,7 @@ fn query(name: &str) -> Option<Sort> {
         _ => return None,
     };
     let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
-    if !is_number || number.starts_with('0') {
+    if !is_number || (number.starts_with('0') && number != "0") {
         return None;
     }
     let rate = number.parse().ok().filter(|rate| *rate <= RATE_MOST)?;
@@ -112,25 +133,15 @@ impl Transactions {
             (Sort::Load, Self::Small) => 10,
             (Sort::WriteMost, Self::Big) => 50,
             (Sort::WriteMost, Self::Small) | (Sort::WriteRest, _) => 5,
+            (Sort::Settle, _) | (Sort::Query { rate: 0.0, .. }, _) => 0,
             // A commit with more rows than a second may have would come less than once a second.
             (Sort::Query { rate, .. }, _) => rate.clamp(1.0, 50.0) as u32,
-            (Sort::Settle, _) => 0,
         }
     }
 }
 
-/// `[workload.insert]`
-pub(crate) struct InsertReader;
-
-impl Reader for InsertReader {
-    const PATH: &'static str = PATH;
-
-    fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<Workload> {
-        read(cx, node, clients_most).map(Workload::Insert)
-    }
-}
-
-fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<Insert> {
+/// Reads `[workload.insert]`.
+pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<Insert> {
     let section = &mut Section::of(cx, PATH, node)?;
     let rows = Quantity::count(1..=ROWS_MOST);
     let initial_rows = cx.field(section, "initial-rows", &rows, 100_000);
@@ -150,21 +161,25 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<I
     let hold = Optional(Quantity::time(Duration::from_millis(1)..=TIME_MOST), "none");
     let statements = Choice(IndexStatements::NAMED);
     let length = Quantity::count(1..=DATA_LONGEST);
+    let lengths = ["data-length-min", "data-length-max"];
+    let index_set = Choice(IndexSet::NAMED);
+    let indexes = cx.value(section, "indexes", &index_set, IndexSet::Current);
+    let most = INDEX_NAMES.len() as u32;
+    let index_count = cx.field(
+        section,
+        "secondary-indexes",
+        &Quantity::count(0..=most),
+        most,
+    );
     let mut insert = Insert {
         steps: Vec::new(),
         initial_rows: initial_rows.value,
-        write_rows: write_rows.value,
-        read_write_time: read_write_time.value,
         delete_per_insert: delete_per_insert.value,
         tables: tables.value,
         partitions: partitions.value,
         long_transaction: cx.value(section, "long-transaction", &hold, None),
-        indexes: cx.value(
-            section,
-            "indexes",
-            &Choice(IndexSet::NAMED),
-            IndexSet::Current,
-        ),
+        indexes,
+        secondary_indexes: index_count.value,
         index_statements: cx.value(
             section,
             "index-statements",
@@ -172,31 +187,31 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<I
             IndexStatements::Usual,
         ),
         bulk_load: cx.value(section, "bulk-load", &Flag, false),
-        data_length: cx.pair(
-            section,
-            ["data-length-min", "data-length-max"],
-            &length,
-            [10, 20],
-        ),
+        data_length: cx.pair(section, lengths, &length, [10, 20]),
         terms: terms::read(cx, section),
     };
 
-    let names = step::names(cx, section, &());
+    let names = step::names(cx, section, &index_count.value);
     let defaults = Defaults {
         initial_rows: initial_rows.clone(),
         write_rows: write_rows.clone(),
         read_write_time,
         transactions: transactions.value,
     };
-    let steps = step::steps(cx, section, &names, &(), |cx, name, section| {
-        step(cx, name, section, &defaults)
-    });
+    let steps = step::steps(
+        cx,
+        section,
+        &names,
+        &index_count.value,
+        |cx, name, number, section| step(cx, name, number, section, &defaults),
+    );
 
     section.finish(cx);
     if names.trusted {
-        check_order(cx, &names);
+        check_order(cx, &names, &index_count);
+        check_debt(cx, &names);
     }
-    check_partitions(cx, &partitions, &initial_rows, &write_rows);
+    check_partitions(cx, &partitions, &initial_rows, &write_rows, &steps);
     if delete_per_insert.value && names.trusted {
         let tables_shared_by = match tables.value {
             _ if !tables.trusted => None,
@@ -209,19 +224,29 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<I
     }
 
     insert.steps = steps.into_iter().map(|read| read.step).collect();
-    for (number, step) in insert.steps.iter_mut().enumerate() {
-        step.number = number as u32;
-    }
     Some(insert)
 }
 
-/// Refuses more partitions than there are rows.
+/// Refuses more partitions than there are rows, and partitions of rows that nobody knows the number of.
 fn check_partitions(
     cx: &mut Context<'_>,
     partitions: &Field<u32>,
     initial_rows: &Field<u64>,
     write_rows: &Field<u64>,
+    steps: &[StepRead],
 ) {
+    let is_timed = |read: &&StepRead| match read.step.kind {
+        InsertStepKind::Write { until } => matches!(until, WriteEnd::Time(_)),
+        _ => false,
+    };
+    let timed = steps.iter().find(is_timed).filter(|_| partitions.value > 0);
+    if let Some(StepRead { step, .. }) = timed {
+        let message = format!("the rows that {} writes are not known", code(&step.name));
+        cx.error("plan::conflict", partitions.place, message)
+            .label("partitions are ranges of as many rows each")
+            .help("give the step `rows` instead of `time`, or take the partitions out");
+        return;
+    }
     let all = initial_rows.value + write_rows.value;
     let are_trusted = partitions.trusted && initial_rows.trusted && write_rows.trusted;
     if !are_trusted || u64::from(partitions.value) <= all {
@@ -231,12 +256,10 @@ fn check_partitions(
         "`{PATH}.partitions` asks for {} partitions of {all} rows",
         partitions.value
     );
-    cx.report(
-        Diagnostic::error("plan::conflict", partitions.place, message)
-            .label("more partitions than rows")
-            .also(initial_rows.place, "rows loaded")
-            .also(write_rows.place, "rows written"),
-    );
+    cx.error("plan::conflict", partitions.place, message)
+        .label("more partitions than rows")
+        .also(initial_rows.place, "rows loaded")
+        .also(write_rows.place, "rows written");
 }
 
 /// What a step takes from the workload when it says nothing itself.
@@ -258,36 +281,59 @@ struct StepRead {
 fn step(
     cx: &mut Context<'_>,
     name: &StepName<Sort>,
+    number: u32,
     section: &mut Section,
     defaults: &Defaults,
 ) -> StepRead {
+    let times = Quantity::time(step::TIME_LEAST..=TIME_MOST);
     let per_commit = |cx: &mut Context<'_>, section: &mut Section, sort| {
         let default = defaults.transactions.rows_per_commit(sort);
         let kind = Quantity::count(ROWS_PER_COMMIT);
         cx.field(section, "rows-per-commit", &kind, default)
     };
+    let nothing = Field {
+        value: 0,
+        place: Place::Nowhere,
+        trusted: true,
+    };
     let (kind, rows, rows_per_commit) = match name.sort {
-        Sort::Settle => {
-            let none = Field {
-                value: 0,
-                place: Place::Nowhere,
-                trusted: true,
-            };
-            (InsertStepKind::Settle, None, none)
-        }
+        Sort::Settle => (InsertStepKind::Settle, None, nothing),
         Sort::Query { query, rate } => {
-            let rate = cx.field(section, "rate", &Quantity::rate(), rate).value;
-            let per_commit = per_commit(cx, section, Sort::Query { query, rate });
-            let time = Quantity::time(step::TIME_LEAST..=TIME_MOST);
+            let (rate, per_commit) = match rate {
+                0.0 => (rate, nothing),
+                _ => {
+                    let rate = cx.field(section, "rate", &Quantity::rate(), rate).value;
+                    (rate, per_commit(cx, section, Sort::Query { query, rate }))
+                }
+            };
             let from = &defaults.read_write_time;
-            let time = cx.inherited(section, "time", &time, from, from.value).value;
+            let time = cx.inherited(section, "time", &times, from, from.value);
+            let time = time.value;
             (
                 InsertStepKind::Query { query, rate, time },
                 None,
                 per_commit,
             )
         }
+        Sort::WriteMost | Sort::WriteRest if section.place_of("time") != Place::Nowhere => {
+            let rows = section.place_of("rows");
+            let time = cx.field(section, "time", &times, step::TIME_LEAST);
+            if section.take("rows").is_some() {
+                let [one, two] = ["rows", "time"].map(|key| code(&section.name_of(key)));
+                let message = format!("{one} and {two} exclude each other");
+                cx.error("plan::conflict", time.place, message)
+                    .label("ends the step after so long")
+                    .also(rows, "ends it after so many rows")
+                    .help("take one of them out");
+            }
+            let per_commit = per_commit(cx, section, name.sort);
+            let until = WriteEnd::Time(time.value);
+            (InsertStepKind::Write { until }, None, per_commit)
+        }
         Sort::Load | Sort::Index | Sort::WriteMost | Sort::WriteRest => {
+            if matches!(name.sort, Sort::WriteMost | Sort::WriteRest) {
+                section.allow("time");
+            }
             // Rows come first for people, but depend on the rows of a commit.
             let at = cx.resolved.len();
             let per_commit = per_commit(cx, section, name.sort);
@@ -311,14 +357,16 @@ fn step(
             let kind = match (name.sort, rows.value) {
                 (Sort::Load, rows) => InsertStepKind::Load { rows },
                 (Sort::Index, rows) => InsertStepKind::Index { rows },
-                (_, rows) => InsertStepKind::Write { rows },
+                (_, rows) => InsertStepKind::Write {
+                    until: WriteEnd::Rows(rows),
+                },
             };
             (kind, Some(rows), per_commit)
         }
     };
     StepRead {
         step: InsertStep {
-            number: 0,
+            number,
             name: name.name.clone(),
             kind,
             rows_per_commit: rows_per_commit.value,
@@ -329,65 +377,98 @@ fn step(
 }
 
 /// Reports steps that come before what they need.
-fn check_order(cx: &mut Context<'_>, names: &StepNames<Sort>) {
-    let order =
-        |place: Place, message: String| Diagnostic::error("plan::step-order", place, message);
+fn check_order(cx: &mut Context<'_>, names: &StepNames<Sort>, indexes: &Field<u32>) {
     if !step::check_load(cx, names, Sort::Load, "tables") {
-        cx.report(
-            order(names.place, "no step loads the tables".to_owned())
-                .label("`l.i0` is missing")
-                .help("begin with `l.i0`: it makes the tables and loads the first rows"),
-        );
+        cx.error("plan::step-order", names.place, "no step loads the tables")
+            .label("`l.i0` is missing")
+            .help("begin with `l.i0`: it makes the tables and loads the first rows");
     }
     step::check_once(cx, names, Sort::Load, "the tables are loaded");
     step::check_once(cx, names, Sort::Index, "the indexes are made");
     let steps = &names.value;
-    let index_at = steps.iter().position(|(step, _)| step.sort == Sort::Index);
-    let shown = |step: &StepName<Sort>| code(&step.name);
-    let before_index = &steps[..index_at.unwrap_or(steps.len())];
-    let scans = before_index.iter().find(|(step, _)| {
-        matches!(
-            step.sort,
-            Sort::Query {
-                query: Query::Range,
-                ..
-            }
-        )
-    });
-    if let Some((step, place)) = scans {
-        let diagnostic = order(
-            *place,
-            format!(
-                "step {} comes before the indexes that it scans",
-                shown(step)
-            ),
-        );
-        cx.report(before_indexes(diagnostic, steps, index_at));
+    if indexes.value < INDEX_NAMES.len() as u32 {
+        check_indexes(cx, steps, indexes);
     }
-    let writes = before_index
-        .iter()
-        .find(|(step, _)| matches!(step.sort, Sort::WriteMost | Sort::WriteRest));
-    if let Some((step, place)) = writes {
-        let message = format!(
-            "step {} comes before the indexes that it maintains",
-            shown(step)
-        );
-        let diagnostic = Diagnostic::warning("plan::step-order", *place, message);
-        cx.report(before_indexes(diagnostic, steps, index_at));
+    if indexes.value == 0 {
+        return;
+    }
+    let index_at = steps.iter().position(|(step, _)| step.sort == Sort::Index);
+    let (index_place, help) = match index_at {
+        Some(at) => (steps[at].1, "put `l.x` before it"),
+        None => (Place::Nowhere, "add `l.x` before it"),
+    };
+    let before = &steps[..index_at.unwrap_or(steps.len())];
+    let scans = before.iter().find(|(step, _)| match step.sort {
+        Sort::Query { query, .. } => query == Query::Range,
+        _ => false,
+    });
+    let writes = |sort| matches!(sort, Sort::WriteMost | Sort::WriteRest);
+    let writes = before.iter().find(|(step, _)| writes(step.sort));
+    for (first, severity, does) in [
+        (scans, Severity::Error, "scans"),
+        (writes, Severity::Warning, "maintains"),
+    ] {
+        let Some((step, place)) = first else {
+            continue;
+        };
+        let name = code(&step.name);
+        let message = format!("step {name} comes before the indexes that it {does}");
+        let diagnostic = cx.error("plan::step-order", *place, message);
+        diagnostic.severity = severity;
+        diagnostic
+            .label("there are no secondary indexes yet")
+            .also(index_place, "makes the indexes")
+            .help(help);
     }
 }
 
-fn before_indexes(
-    diagnostic: Diagnostic,
-    steps: &[(StepName<Sort>, Place)],
-    index_at: Option<usize>,
-) -> Diagnostic {
-    let diagnostic = diagnostic.label("there are no secondary indexes yet");
-    match index_at {
-        Some(at) => diagnostic
-            .also(steps[at].1, "makes the indexes")
-            .help("put `l.x` before it"),
-        None => diagnostic.help("add `l.x` before it"),
+/// Reports steps that need indexes which there are not, and range queries that are left out for want of theirs.
+fn check_indexes(cx: &mut Context<'_>, steps: &[(StepName<Sort>, Place)], indexes: &Field<u32>) {
+    let mut needing = steps.iter().filter(|(step, _)| step.sort.needs_indexes());
+    if indexes.value == 0 {
+        for (step, place) in needing {
+            let does = match step.sort {
+                Sort::Index => "makes",
+                _ => "scans",
+            };
+            let message = format!(
+                "step {} {does} indexes, and there are none",
+                code(&step.name)
+            );
+            cx.error("plan::conflict", *place, message)
+                .label("needs a secondary index")
+                .also(indexes.place, "none")
+                .help(format!("take it out, or raise `{PATH}.secondary-indexes`"));
+        }
+    } else if needing.any(|(step, _)| step.sort != Sort::Index) {
+        let (there, missing) = INDEX_NAMES.split_at(indexes.value as usize);
+        let message = format!("range queries scan {} alone", list(there));
+        cx.warning("plan::left-out", indexes.place, message)
+            .label(format!("those of {} are left out", list(missing)));
+    }
+}
+
+/// Reports queries without writes that would pay for what the steps before them left to purge, or to compact.
+fn check_debt(cx: &mut Context<'_>, names: &StepNames<Sort>) {
+    let mut writer: Option<&(StepName<Sort>, Place)> = None;
+    for named in &names.value {
+        let (step, place) = named;
+        match step.sort {
+            Sort::Settle => writer = None,
+            Sort::Query { rate: 0.0, .. } => {
+                let Some((before, written)) = writer.take() else {
+                    continue;
+                };
+                let (name, before) = (code(&step.name), code(&before.name));
+                let message =
+                    format!("step {name} comes before the engine caught up with {before}");
+                cx.error("plan::step-order", *place, message)
+                    .label(format!("would do what {before} left to do"))
+                    .also(*written, "writes")
+                    .help("put `settle` before it");
+            }
+            _ => writer = Some(named),
+        }
     }
 }
 
@@ -398,10 +479,8 @@ fn check_dry(
     deleters: u32,
     delete_per_insert: &Field<bool>,
 ) {
-    let loaded = steps.iter().find_map(|read| match read.step.kind {
-        InsertStepKind::Load { .. } => read.rows.as_ref(),
-        _ => None,
-    });
+    let loads = |read: &&StepRead| read.step.kind.is_load();
+    let loaded = steps.iter().find(loads).and_then(|it| it.rows.as_ref());
     let writes = |read: &&StepRead| {
         matches!(
             read.step.kind,
@@ -410,57 +489,46 @@ fn check_dry(
     };
     let largest = steps.iter().filter(writes);
     let largest = largest.max_by_key(|read| read.rows_per_commit.value);
-    let (
-        Some(loaded),
-        Some(StepRead {
-            step,
-            rows_per_commit: per_commit,
-            ..
-        }),
-    ) = (loaded, largest)
-    else {
+    let (Some(loaded), Some(largest)) = (loaded, largest) else {
         return;
     };
+    let per_commit = &largest.rows_per_commit;
     let needed = COMMITS_IN_TABLE * u64::from(per_commit.value) * u64::from(deleters);
-    if !(loaded.trusted && per_commit.trusted && delete_per_insert.trusted)
-        || loaded.value >= needed
-    {
+    let are_trusted = loaded.trusted && per_commit.trusted && delete_per_insert.trusted;
+    if !are_trusted || loaded.value >= needed {
         return;
     }
-    let places = [loaded.place, per_commit.place, delete_per_insert.place];
-    let place = places
-        .into_iter()
-        .find(|place| *place != Place::Nowhere)
-        .unwrap_or(Place::Nowhere);
+    let place = (loaded.place)
+        .or(per_commit.place)
+        .or(delete_per_insert.place);
+    let beside = |other: Place| match other == place {
+        true => Place::Nowhere,
+        false => other,
+    };
     let clients = if deleters == 1 {
         String::new()
     } else {
         format!(" by each of {deleters} clients")
     };
-    let mut diagnostic = Diagnostic::error(
-        "plan::conflict",
-        place,
-        format!(
-            "a table of {} rows runs dry when step {} deletes {} rows at once{clients}",
-            loaded.value,
-            code(&step.name),
-            per_commit.value
-        ),
-    )
-    .label(format!(
-        "at least {} rows are needed: {COMMITS_IN_TABLE} commits' worth",
-        COUNT.format(needed)
-    ))
-    .help(format!(
-        "load more rows, commit fewer at once, or set `{PATH}.delete-per-insert = false`"
-    ));
-    if per_commit.place != place {
-        diagnostic = diagnostic.also(per_commit.place, "rows per commit");
-    }
-    if delete_per_insert.place != place {
-        diagnostic = diagnostic.also(delete_per_insert.place, "each insert comes with a delete");
-    }
-    cx.report(diagnostic);
+    let message = format!(
+        "a table of {} rows runs dry when step {} deletes {} rows at once{clients}",
+        loaded.value,
+        code(&largest.step.name),
+        per_commit.value
+    );
+    cx.error("plan::conflict", place, message)
+        .label(format!(
+            "at least {} rows are needed: {COMMITS_IN_TABLE} commits' worth",
+            COUNT.format(needed)
+        ))
+        .help(format!(
+            "load more rows, commit fewer at once, or set `{PATH}.delete-per-insert = false`"
+        ))
+        .also(beside(per_commit.place), "rows per commit")
+        .also(
+            beside(delete_per_insert.place),
+            "each insert comes with a delete",
+        );
 }
 
 #[cfg(test)]
@@ -468,7 +536,7 @@ mod tests {
     use super::*;
 
     fn sort(text: &str) -> Option<Sort> {
-        StepName::parse(text, &()).map(|step| step.sort)
+        StepName::parse(text, &3).map(|step| step.sort)
     }
 
     #[test]
@@ -481,6 +549,13 @@ mod tests {
             Some(Sort::Query {
                 query: Query::Range,
                 rate: 100.0
+            })
+        );
+        assert_eq!(
+            sort("qp0"),
+            Some(Sort::Query {
+                query: Query::Point,
+                rate: 0.0
             })
         );
         assert_eq!(
@@ -503,7 +578,7 @@ mod tests {
             "l.i1.B",
             "l.i1.a.b",
             "qr",
-            "qr0",
+            "qr00",
             "qr010",
             "qr-1",
             "q100",

@@ -2,8 +2,8 @@
 
 use words::{format_cpus, parse_cpus};
 
-use crate::diagnostic::{Diagnostic, Place};
-use crate::reader::{Fault, Kind, text_of, wrong_type};
+use crate::diagnostic::Place;
+use crate::reader::{Context, Kind};
 use crate::tree::{Node, Value};
 use crate::wording::{choices, code, list, quoted};
 
@@ -13,17 +13,18 @@ pub(crate) struct CpuList;
 impl Kind for CpuList {
     type Value = Vec<u32>;
 
-    fn read(&self, name: &str, node: &Node) -> Result<Vec<u32>, Fault> {
+    fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<Vec<u32>> {
         const HELP: &str =
             "CPUs are given by number, as the kernel lists them: `\"0\"`, `\"0-3,8\"`";
-        let text = text_of(node, || wrong_type(name, node, "a list of CPUs").help(HELP))?;
-        parse_cpus(text).ok_or_else(|| {
+        let text = cx.text(name, node, "a list of CPUs", HELP)?;
+        let cpus = parse_cpus(text);
+        if cpus.is_none() {
             let message = format!("{} is not a list of CPUs: {}", code(name), code(text));
-            Diagnostic::error("plan::bad-number", node.place, message)
+            cx.error("plan::bad-number", node.place, message)
                 .label("expected numbers and ranges")
-                .help(HELP)
-                .into()
-        })
+                .help(HELP);
+        }
+        cpus
     }
 
     fn show(&self, value: &Vec<u32>) -> String {
@@ -37,15 +38,17 @@ pub(crate) struct Flag;
 impl Kind for Flag {
     type Value = bool;
 
-    fn read(&self, name: &str, node: &Node) -> Result<bool, Fault> {
-        match &node.value {
-            Value::Boolean(flag) => Ok(*flag),
-            Value::Bare(text) if text == "true" => Ok(true),
-            Value::Bare(text) if text == "false" => Ok(false),
-            _ => Err(wrong_type(name, node, "a boolean")
-                .help("write `true` or `false`")
-                .into()),
+    fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<bool> {
+        let flag = match &node.value {
+            Value::Boolean(flag) => Some(*flag),
+            Value::Bare(text) => text.parse().ok(),
+            _ => None,
+        };
+        if flag.is_none() {
+            cx.wrong_type(name, node, "a boolean")
+                .help("write `true` or `false`");
         }
+        flag
     }
 
     fn show(&self, value: &bool) -> String {
@@ -59,30 +62,23 @@ pub(crate) struct Choice<T: 'static>(pub(crate) &'static [(&'static str, T)]);
 impl<T: Copy + PartialEq> Kind for Choice<T> {
     type Value = T;
 
-    fn read(&self, name: &str, node: &Node) -> Result<T, Fault> {
+    fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<T> {
         let words: Vec<&str> = self.0.iter().map(|(word, _)| *word).collect();
-        let text = text_of(node, || {
-            wrong_type(name, node, "a string").help(format!("allowed: {}", list(&words)))
-        })?;
-        match self.0.iter().find(|(word, _)| *word == text) {
-            Some((_, value)) => Ok(*value),
-            None => {
-                let message = format!("{} has an unknown value: {}", code(name), code(text));
-                Err(
-                    Diagnostic::error("plan::unknown-value", node.place, message)
-                        .label("not one of those allowed")
-                        .help(choices(text, "allowed", &words))
-                        .into(),
-                )
-            }
+        let help = format!("allowed: {}", list(&words));
+        let text = cx.text(name, node, "a string", &help)?;
+        let found = self.0.iter().find(|(word, _)| *word == text);
+        if found.is_none() {
+            let message = format!("{} has an unknown value: {}", code(name), code(text));
+            cx.error("plan::unknown-value", node.place, message)
+                .label("not one of those allowed")
+                .help(choices(text, "allowed", &words));
         }
+        found.map(|(_, value)| *value)
     }
 
     fn show(&self, value: &T) -> String {
-        self.0
-            .iter()
-            .find(|(_, other)| other == value)
-            .map_or(String::new(), |(word, _)| quoted(word))
+        let found = self.0.iter().find(|(_, other)| other == value);
+        found.map_or(String::new(), |(word, _)| quoted(word))
     }
 }
 
@@ -92,20 +88,22 @@ pub(crate) struct Line;
 impl Kind for Line {
     type Value = String;
 
-    fn read(&self, name: &str, node: &Node) -> Result<String, Fault> {
-        let text = text_of(node, || wrong_type(name, node, "a string"))?;
-        let bad = |message: String| Diagnostic::error("plan::bad-text", node.place, message);
+    fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<String> {
+        let text = cx.text(name, node, "a string", "")?;
         if text.trim().is_empty() {
-            return Err(bad(format!("{} is empty", code(name)))
+            let message = format!("{} is empty", code(name));
+            cx.error("plan::bad-text", node.place, message)
                 .label("nothing here")
-                .help("leave the key out, or give it a value")
-                .into());
+                .help("leave the key out, or give it a value");
+            return None;
         }
         if text.chars().any(char::is_control) {
-            let what = format!("{} holds a control character: {}", code(name), code(text));
-            return Err(bad(what).label("must be one line of text").into());
+            let message = format!("{} holds a control character: {}", code(name), code(text));
+            cx.error("plan::bad-text", node.place, message)
+                .label("must be one line of text");
+            return None;
         }
-        Ok(text.to_owned())
+        Some(text.to_owned())
     }
 
     fn show(&self, value: &String) -> String {
@@ -119,8 +117,8 @@ pub(crate) struct Optional<K>(pub(crate) K, pub(crate) &'static str);
 impl<K: Kind> Kind for Optional<K> {
     type Value = Option<K::Value>;
 
-    fn read(&self, name: &str, node: &Node) -> Result<Self::Value, Fault> {
-        self.0.read(name, node).map(Some)
+    fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<Self::Value> {
+        self.0.read(cx, name, node).map(Some)
     }
 
     fn show(&self, value: &Self::Value) -> String {
@@ -136,12 +134,10 @@ pub(crate) struct Name;
 impl Kind for Name {
     type Value = String;
 
-    fn read(&self, name: &str, node: &Node) -> Result<String, Fault> {
-        let text = text_of(node, || wrong_type(name, node, "a name").help(NAME_HELP))?;
-        match bad_name(&format!("{} is not a name", code(name)), text, node.place) {
-            Some(diagnostic) => Err(diagnostic.into()),
-            None => Ok(text.to_owned()),
-        }
+    fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<String> {
+        let text = cx.text(name, node, "a name", NAME_HELP)?;
+        let message = format!("{} is not a name", code(name));
+        check_name(cx, &message, text, node.place).then(|| text.to_owned())
     }
 
     fn show(&self, value: &String) -> String {
@@ -153,33 +149,30 @@ const NAME_LONGEST: usize = 64;
 const NAME_HELP: &str =
     "a name becomes part of a directory's: 1 to 64 of `A-Z`, `a-z`, `0-9`, `_`, `-`";
 
-/// Whether text may be part of the name of a directory.
-pub(crate) fn is_name(text: &str) -> bool {
-    (1..=NAME_LONGEST).contains(&text.len())
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+fn may_be_in_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }
 
-/// What is wrong with a name, if anything is; `message` says whose it is.
-pub(crate) fn bad_name(message: &str, text: &str, place: Place) -> Option<Diagnostic> {
+/// Whether text may be part of the name of a directory.
+pub(crate) fn is_name(text: &str) -> bool {
+    (1..=NAME_LONGEST).contains(&text.len()) && text.chars().all(may_be_in_name)
+}
+
+/// Returns whether text may be a name; reports one that may not. `message` says whose it is.
+pub(crate) fn check_name(cx: &mut Context<'_>, message: &str, text: &str, place: Place) -> bool {
     if is_name(text) {
-        return None;
+        return true;
     }
-    let offending = text
-        .chars()
-        .find(|c| !c.is_ascii_alphanumeric() && *c != '_' && *c != '-');
-    let label = match offending {
+    let label = match text.chars().find(|c| !may_be_in_name(*c)) {
         Some(c) => format!("{} is not allowed in a name", code(&c.to_string())),
         None if text.is_empty() => "empty".to_owned(),
         None => format!("{} characters", text.len()),
     };
     let message = format!("{message}: {}", code(text));
-    Some(
-        Diagnostic::error("plan::bad-name", place, message)
-            .label(label)
-            .help(NAME_HELP),
-    )
+    cx.error("plan::bad-name", place, message)
+        .label(label)
+        .help(NAME_HELP);
+    false
 }
 
 /// A list of values, each with its place. A `--set` argument may give one value, or several with commas.
@@ -187,14 +180,14 @@ pub(crate) struct ListOf<K>(pub(crate) K, pub(crate) &'static str);
 
 impl<K: Kind> ListOf<K> {
     /// Returns the nodes of the list.
-    fn nodes(&self, name: &str, node: &Node) -> Result<Vec<Node>, Fault> {
+    fn nodes(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<Vec<Node>> {
         let text = match &node.value {
-            Value::List(nodes) => return Ok(nodes.clone()),
+            Value::List(nodes) => return Some(nodes.clone()),
             Value::Bare(text) => text,
             _ => {
-                return Err(wrong_type(name, node, self.1)
-                    .help("a list stands in brackets: `[a, b]`")
-                    .into());
+                cx.wrong_type(name, node, self.1)
+                    .help("a list stands in brackets: `[a, b]`");
+                return None;
             }
         };
         let mut end = 0;
@@ -206,7 +199,7 @@ impl<K: Kind> ListOf<K> {
                 place: node.place.part(start, start + part.trim().len()),
             }
         });
-        Ok(parts.collect())
+        Some(parts.collect())
     }
 }
 
@@ -216,40 +209,30 @@ where
 {
     type Value = Vec<(K::Value, Place)>;
 
-    fn read(&self, name: &str, node: &Node) -> Result<Self::Value, Fault> {
-        let nodes = self.nodes(name, node)?;
+    fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<Self::Value> {
+        let nodes = self.nodes(cx, name, node)?;
         if nodes.is_empty() {
             let message = format!("{} is empty", code(name));
-            let expected = format!("expected {} with something in it", self.1);
-            let empty = Diagnostic::error("plan::empty-list", node.place, message);
-            return Err(empty.label(expected).into());
+            cx.error("plan::empty-list", node.place, message)
+                .label(format!("expected {} with something in it", self.1));
+            return None;
         }
+        let errors = cx.errors();
         let mut values: Vec<(K::Value, Place)> = Vec::new();
-        let mut faults = Vec::new();
         for node in &nodes {
-            let value = match self.0.read(name, node) {
-                Ok(value) => value,
-                Err(Fault(more)) => {
-                    faults.extend(more);
-                    continue;
-                }
+            let Some(value) = self.0.read(cx, name, node) else {
+                continue;
             };
             if let Some((_, first)) = values.iter().find(|(other, _)| *other == value) {
                 let message = format!("{} has {} twice", code(name), code(&self.0.show(&value)));
-                let mut diagnostic =
-                    Diagnostic::error("plan::duplicate-value", node.place, message)
-                        .label("given again")
-                        .also(*first, "first given here");
-                diagnostic.help.extend(self.0.help_for_twice());
-                faults.push(diagnostic);
+                cx.error("plan::duplicate-value", node.place, message)
+                    .label("given again")
+                    .also(*first, "first given here")
+                    .help(self.0.help_for_twice());
             }
             values.push((value, node.place));
         }
-        if faults.is_empty() {
-            Ok(values)
-        } else {
-            Err(Fault(faults))
-        }
+        (cx.errors() == errors).then_some(values)
     }
 
     fn show(&self, value: &Self::Value) -> String {

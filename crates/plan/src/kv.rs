@@ -3,14 +3,12 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::diagnostic::Diagnostic;
 use crate::quantity::Quantity;
 use crate::reader::{Context, Field, Section};
-use crate::spec::{Kv, KvRead, KvStep, KvStepKind, Workload};
+use crate::spec::{Kv, KvRead, KvStep, KvStepKind};
 use crate::step::{self, StepNames, StepSort};
 use crate::terms;
 use crate::tree::Node;
-use crate::variants::Reader;
 
 const PATH: &str = "workload.kv";
 
@@ -95,18 +93,8 @@ impl StepSort for Sort {
     }
 }
 
-/// `[workload.kv]`
-pub(crate) struct KvReader;
-
-impl Reader for KvReader {
-    const PATH: &'static str = PATH;
-
-    fn read(cx: &mut Context<'_>, node: Node, _: Option<u32>) -> Option<Workload> {
-        read(cx, node).map(Workload::Kv)
-    }
-}
-
-fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
+/// Reads `[workload.kv]`.
+pub(crate) fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
     let section = &mut Section::of(cx, PATH, node)?;
     let keys = cx.field(section, "keys", &Quantity::count(1..=KEYS_MOST), 1_000_000);
     let key_size = cx.value(section, "key-size", &Quantity::count(KEY_SIZE), 20);
@@ -116,22 +104,15 @@ fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
     let time = Quantity::time(step::TIME_LEAST..=TIME_MOST);
     let read_time = cx.field(section, "read-time", &time, Duration::from_secs(5));
     let read_write_time = cx.field(section, "read-write-time", &time, Duration::from_secs(10));
+    let multiget = Quantity::count(MULTIGET_KEYS);
     let mut kv = Kv {
         steps: Vec::new(),
         keys: keys.value,
         key_size,
         value_size,
         compression_ratio,
-        write_bytes_per_s: write_rate.value,
-        read_time: read_time.value,
-        read_write_time: read_write_time.value,
         scan_length: cx.value(section, "scan-length", &Quantity::count(ENTRIES), 10),
-        multiget_keys: cx.value(
-            section,
-            "multiget-keys",
-            &Quantity::count(MULTIGET_KEYS),
-            10,
-        ),
+        multiget_keys: cx.value(section, "multiget-keys", &multiget, 10),
         verify_share: cx.value(section, "verify-share", &Quantity::share(), 0.01),
         terms: terms::read(cx, section),
     };
@@ -143,14 +124,13 @@ fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
         read_time,
         read_write_time,
     };
-    kv.steps = step::steps(cx, section, &names, &(), |cx, name, section| KvStep {
-        number: 0,
-        name: name.name.clone(),
-        kind: step(cx, name.sort, section, &defaults),
+    kv.steps = step::steps(cx, section, &names, &(), |cx, name, number, section| {
+        KvStep {
+            number,
+            name: name.name.clone(),
+            kind: step(cx, name.sort, section, &defaults),
+        }
     });
-    for (number, step) in kv.steps.iter_mut().enumerate() {
-        step.number = number as u32;
-    }
     section.finish(cx);
     if names.trusted {
         check_order(cx, &names);
@@ -187,14 +167,8 @@ fn step(
         },
         Sort::ReadWhileWriting(read) => {
             let time = time(cx, section, &defaults.read_write_time);
-            let from = &defaults.write_rate;
-            let rate = cx.inherited(
-                section,
-                "write-rate",
-                &Quantity::byte_rate(),
-                from,
-                from.value,
-            );
+            let (kind, from) = (Quantity::byte_rate(), &defaults.write_rate);
+            let rate = cx.inherited(section, "write-rate", &kind, from, from.value);
             KvStepKind::ReadWhileWriting {
                 read,
                 write_bytes_per_s: rate.value,
@@ -202,18 +176,10 @@ fn step(
             }
         }
         Sort::OverwriteSome => {
-            let keys = &defaults.keys;
+            let (kind, keys) = (Quantity::count(1..=KEYS_MOST), &defaults.keys);
             let some = (keys.value / SOME).max(1);
-            let writes = cx.inherited(
-                section,
-                "writes",
-                &Quantity::count(1..=KEYS_MOST),
-                keys,
-                some,
-            );
-            KvStepKind::OverwriteSome {
-                writes: writes.value,
-            }
+            let writes = cx.inherited(section, "writes", &kind, keys, some).value;
+            KvStepKind::OverwriteSome { writes }
         }
         Sort::Overwrite => KvStepKind::Overwrite {
             time: time(cx, section, &defaults.read_write_time),
@@ -224,12 +190,9 @@ fn step(
 /// Reports steps that come before there are keys, and a load after there are.
 fn check_order(cx: &mut Context<'_>, names: &StepNames<Sort>) {
     if !step::check_load(cx, names, Sort::FillSeq, "keys") {
-        let message = "no step loads the keys".to_owned();
-        cx.report(
-            Diagnostic::error("plan::step-order", names.place, message)
-                .label("`fillseq` is missing")
-                .help("begin with `fillseq`: it writes all keys in their order"),
-        );
+        cx.error("plan::step-order", names.place, "no step loads the keys")
+            .label("`fillseq` is missing")
+            .help("begin with `fillseq`: it writes all keys in their order");
     }
     step::check_once(cx, names, Sort::FillSeq, "the keys are loaded");
 }

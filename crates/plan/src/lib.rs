@@ -26,19 +26,20 @@ mod tree;
 mod variants;
 mod wording;
 
-pub use cells::{Cell, NotApplicable, Order};
+pub use cells::{Cell, NotApplicable};
 pub use diagnostic::{Diagnostic, Place, Severity, Span};
+pub use reader::Resolved;
 pub use render::render;
 pub use spec::*;
+pub use sysbench::Distribution;
+pub use wording::{key_part, quoted};
 
 use std::time::Duration;
 
-use insert::InsertReader;
 use kinds::{Choice, Flag, Line, ListOf, Name, Optional, is_name};
-use kv::KvReader;
 use quantity::Quantity;
 use reader::{Context, Kind, Section};
-use sysbench::SysbenchReader;
+use tree::Entry;
 use wording::code;
 
 /// The plan that is run when none is given; its path is [`DEFAULT_PLAN_PATH`].
@@ -63,9 +64,11 @@ pub fn parse(
     text: &str,
     sets: &[String],
 ) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let mut root = document::read(text)?;
     let mut cx = Context::new(text);
-    overrides::apply(&mut root, sets, &mut cx.diagnostics);
+    let Some(mut root) = document::read(&mut cx, text) else {
+        return Err(cx.diagnostics);
+    };
+    overrides::apply(&mut cx, &mut root, sets);
     let plan = read(&mut cx, path, root);
     cx.diagnostics.sort_by_key(|diagnostic| diagnostic.place);
     match plan {
@@ -101,13 +104,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     let variants = workload(cx, section, clients_most);
     let errors = cx.errors();
     let builds = builds::read(cx, section.take("build"));
-    let mut engines: Vec<Engine> = Vec::new();
-    for (build, _) in &builds {
-        if !engines.contains(&build.engine) {
-            engines.push(build.engine);
-        }
-    }
-    let configs = configs::read(cx, section.take("config"), &engines);
+    let configs = configs::read(cx, section.take("config"), &builds);
     let parts = targets::Parts {
         builds: &builds,
         configs: &configs,
@@ -185,24 +182,28 @@ fn workload(
 ) -> Option<Vec<Variant>> {
     const HELP: &str = "add a table `[workload.insert]`, the Insert Benchmark, `[workload.sysbench]`, the sysbench \
          microbenchmarks, or `[workload.kv]`, the key-value sequence; all their keys have defaults";
-    let missing = |place| {
-        Diagnostic::error("plan::missing-key", place, "the plan has no workload")
+    let missing = |cx: &mut Context<'_>, place| {
+        cx.error("plan::missing-key", place, "the plan has no workload")
             .label("nothing in it")
-            .help(HELP)
+            .help(HELP);
     };
-    let Some(entry) = section.take("workload") else {
-        cx.report(missing(Place::Nowhere));
+    let Some(Entry {
+        key_place, node, ..
+    }) = section.take("workload")
+    else {
+        missing(cx, Place::Nowhere);
         return None;
     };
-    let missing = missing(entry.key_place);
-    let mut section = Section::of(cx, "workload", entry.node)?;
+    let mut section = Section::of(cx, "workload", node)?;
     let exclusive = ["a plan has one workload", "make two plans of it"];
+    let missing = |cx: &mut Context<'_>| missing(cx, key_place);
     let entry = section.take_one(cx, &WORKLOADS, exclusive, missing)?;
-    match entry.key.as_str() {
-        "insert" => variants::read::<InsertReader>(cx, entry.node, clients_most),
-        "kv" => variants::read::<KvReader>(cx, entry.node, clients_most),
-        _ => variants::read::<SysbenchReader>(cx, entry.node, clients_most),
-    }
+    let path = section.name_of(&entry.key);
+    variants::read(cx, &path, entry.node, |cx, node| match entry.key.as_str() {
+        "insert" => insert::read(cx, node, clients_most).map(Workload::Insert),
+        "kv" => kv::read(cx, node).map(Workload::Kv),
+        _ => sysbench::read(cx, node, clients_most).map(Workload::Sysbench),
+    })
 }
 
 /// Reports builds that the workload can't run on.
@@ -226,11 +227,9 @@ fn check_engines(cx: &mut Context<'_>, variants: Option<&[Variant]>, builds: &[(
         };
         let engine = code(build.engine.name());
         let message = format!("the {workload} not run on build {}", code(&build.name));
-        cx.report(
-            Diagnostic::error("plan::conflict", *place, message)
-                .label(format!("{engine} {why}"))
-                .help(help),
-        );
+        cx.error("plan::conflict", *place, message)
+            .label(format!("{engine} {why}"))
+            .help(help);
     }
 }
 
@@ -253,11 +252,9 @@ fn measured(
     }
     if let Some((place, why)) = refused {
         const MESSAGE: &str = "no target's engine can run the workload: nothing would be measured";
-        cx.report(
-            Diagnostic::error("plan::conflict", place, MESSAGE)
-                .label(why)
-                .help("leave out what it can't do, or add a target that can"),
-        );
+        cx.error("plan::conflict", place, MESSAGE)
+            .label(why)
+            .help("leave out what it can't do, or add a target that can");
     }
     0
 }

@@ -1,9 +1,9 @@
 //! `--set key=value` arguments, put over the tree of the plan file.
 
-use toml::de::{DeTable, DeValue, Error};
+use toml::de::{DeTable, DeValue};
 
 use crate::diagnostic::{Diagnostic, Place};
-use crate::reader::Fault;
+use crate::reader::Context;
 use crate::tree::{Entry, Node, Table, Value};
 use crate::wording::code;
 
@@ -11,52 +11,69 @@ use crate::wording::code;
 type Path = Vec<(String, Place)>;
 
 /// Puts the arguments over `root`, in their order. One key is not set twice.
-pub(crate) fn apply(root: &mut Table, sets: &[String], diagnostics: &mut Vec<Diagnostic>) {
+pub(crate) fn apply(cx: &mut Context<'_>, root: &mut Table, sets: &[String]) {
     let mut given: Vec<(String, Place)> = Vec::new();
     for (index, argument) in sets.iter().enumerate() {
         let all = Place::Set {
             index,
             span: (0..argument.len()).into(),
         };
-        let done = read(argument, all).and_then(|(path, node)| {
-            let names: Vec<&str> = path.iter().map(|(name, _)| name.as_str()).collect();
-            let key = names.join(".");
-            if let Some((_, first)) = given.iter().find(|(known, _)| *known == key) {
-                let message = format!("{} is set twice", code(&key));
-                return Err(Diagnostic::error("plan::set", path[0].1, message)
-                    .label("set again")
-                    .also(*first, "set first")
-                    .help("leave one of them out")
-                    .into());
-            }
-            given.push((key, path[0].1));
-            put(root, &path, node)
-        });
-        diagnostics.extend(done.err().into_iter().flat_map(|Fault(wrong)| wrong));
+        let Some((path, node)) = read(cx, argument, all) else {
+            continue;
+        };
+        let (key, place) = (names(&path).join("."), path[0].1);
+        if let Some((_, first)) = given.iter().find(|(known, _)| *known == key) {
+            cx.error("plan::set", place, format!("{} is set twice", code(&key)))
+                .label("set again")
+                .also(*first, "set first")
+                .help("leave one of them out");
+            continue;
+        }
+        given.push((key, place));
+        put(cx, root, &path, node);
     }
 }
 
-fn wrong(place: Place, message: impl Into<String>) -> Diagnostic {
-    Diagnostic::error("plan::set", place, message)
+fn wrong<'d>(
+    cx: &'d mut Context<'_>,
+    place: Place,
+    message: impl Into<String>,
+) -> &'d mut Diagnostic {
+    cx.error("plan::set", place, message)
         .help("write `--set KEY=VALUE`: `--set clients=[1,4]`")
 }
 
 /// Parts an argument; `all` is the place of all of it.
-fn read(argument: &str, all: Place) -> Result<(Path, Node), Fault> {
+fn read(cx: &mut Context<'_>, argument: &str, all: Place) -> Option<(Path, Node)> {
     let Some((key, after)) = argument.split_once('=') else {
         let message = format!("the argument {} has no `=`", code(argument));
-        return Err(wrong(all, message).into());
+        wrong(cx, all, message);
+        return None;
     };
-    let path = path_of(key, all)?;
+    let path = path_of(cx, key, all)?;
     let start = argument.len() - after.trim_start().len();
     let raw = after.trim();
     // `{capacity=1G;num_shard_bits=6}` is RocksDB's notation of an option's value.
     let is_option = matches!(names(&path)[..], ["config", _, _, "set" | "load", _, ..]);
     let node = if raw.starts_with(['[', '"', '\'']) || raw.starts_with('{') && !is_option {
-        let value = DeValue::parse(raw).map_err(|error| not_toml(raw, all, start, &error))?;
-        Node::new(&value, &|range| {
-            all.part(start + range.start, start + range.end)
-        })
+        match DeValue::parse(raw) {
+            Ok(value) => Node::new(&value, &|range| {
+                all.part(start + range.start, start + range.end)
+            }),
+            Err(error) => {
+                let range = error.span().unwrap_or(0..raw.len());
+                let place = all.part(start + range.start, start + range.end);
+                let message = format!("the value {} is not TOML: {}", code(raw), error.message());
+                let help = match raw.starts_with('[') {
+                    true => {
+                        "strings in a list need quotes: `--set 'workload.insert.steps=[\"l.i0\",\"l.x\"]'`"
+                    }
+                    false => "",
+                };
+                wrong(cx, place, message).help(help);
+                return None;
+            }
+        }
     } else {
         Node {
             value: Value::Bare(raw.to_owned()),
@@ -64,21 +81,7 @@ fn read(argument: &str, all: Place) -> Result<(Path, Node), Fault> {
         }
     };
     let is_table = matches!(node.value, Value::Table(_));
-    Ok((join_names(path, is_table), node))
-}
-
-fn not_toml(raw: &str, all: Place, start: usize, error: &Error) -> Diagnostic {
-    let range = error.span().unwrap_or(0..raw.len());
-    let place = all.part(start + range.start, start + range.end);
-    let message = format!("the value {} is not TOML: {}", code(raw), error.message());
-    let diagnostic = wrong(place, message);
-    if raw.starts_with('[') {
-        diagnostic.help(
-            "strings in a list need quotes: `--set 'workload.insert.steps=[\"l.i0\",\"l.x\"]'`",
-        )
-    } else {
-        diagnostic
-    }
+    Some((join_names(path, is_table), node))
 }
 
 fn names(path: &Path) -> Vec<&str> {
@@ -86,23 +89,24 @@ fn names(path: &Path) -> Vec<&str> {
 }
 
 /// Parses a dotted key; a name with a dot stands in quotes.
-fn path_of(key: &str, all: Place) -> Result<Path, Fault> {
+fn path_of(cx: &mut Context<'_>, key: &str, all: Place) -> Option<Path> {
     /// No key of a plan has as many names; without a bound the tree could become too deep to be walked.
     const NAMES_MOST: usize = 16;
+    let end = key.len();
     let line = format!("{key}=0");
     let parsed = match DeTable::parse(&line) {
         Ok(parsed) if key.matches('.').count() < NAMES_MOST => parsed,
         Ok(_) => {
             let message = format!("the key {} has more than {NAMES_MOST} names", code(key));
-            return Err(wrong(all.part(0, key.len()), message).into());
+            wrong(cx, all.part(0, end), message);
+            return None;
         }
         Err(error) => {
-            let end = key.len();
-            let range = error
-                .span()
-                .map_or(0..end, |it| it.start.min(end)..it.end.min(end));
+            let range = error.span().unwrap_or(0..end);
+            let place = all.part(range.start.min(end), range.end.min(end));
             let message = format!("{} is not a key of TOML: {}", code(key), error.message());
-            return Err(wrong(all.part(range.start, range.end), message).into());
+            wrong(cx, place, message);
+            return None;
         }
     };
     let mut path = Vec::new();
@@ -112,10 +116,11 @@ fn path_of(key: &str, all: Place) -> Result<Path, Fault> {
         path.push((name.get_ref().to_string(), all.part(span.start, span.end)));
         match value.get_ref() {
             DeValue::Table(inner) => table = inner,
-            _ => return Ok(path),
+            _ => return Some(path),
         }
     }
-    Err(wrong(all, format!("the argument {} has no key", code(key))).into())
+    wrong(cx, all, format!("the argument {} has no key", code(key)));
+    None
 }
 
 /// Joins the parts of names of steps and options that hold dots: a shell takes the quotes away that say so. A step's
@@ -135,32 +140,22 @@ fn join_names(mut path: Path, is_table: bool) -> Path {
     path
 }
 
-fn put(root: &mut Table, path: &Path, node: Node) -> Result<(), Fault> {
+fn put(cx: &mut Context<'_>, root: &mut Table, path: &Path, node: Node) {
     let Some(((name, place), parents)) = path.split_last() else {
-        return Ok(());
-    };
-    let last = Entry {
-        key: name.clone(),
-        key_place: *place,
-        node,
+        return;
     };
     let mut table = root;
     for (depth, (name, place)) in parents.iter().enumerate() {
-        if table.get_mut(name).is_none() {
-            table.entries.push(Entry {
-                key: name.clone(),
-                key_place: *place,
-                node: Node {
-                    value: Value::Table(Table::default()),
-                    place: *place,
-                },
-            });
-        }
-        let Some(Entry { node, .. }) = table.get_mut(name) else {
-            return Ok(());
-        };
-        let (sort, given) = (node.sort(), node.place);
-        let Value::Table(inner) = &mut node.value else {
+        let parent = table.get_or_put(name, || Entry {
+            key: name.clone(),
+            key_place: *place,
+            node: Node {
+                value: Value::Table(Table::default()),
+                place: *place,
+            },
+        });
+        let (sort, given) = (parent.node.sort(), parent.node.place);
+        let Value::Table(inner) = &mut parent.node.value else {
             let before = names(path)[..=depth].join(".");
             let message = format!(
                 "{} is {sort}: {} cannot be set in it",
@@ -168,14 +163,17 @@ fn put(root: &mut Table, path: &Path, node: Node) -> Result<(), Fault> {
                 code(&names(path).join("."))
             );
             let all = code(&format!("--set {before}=VALUE"));
-            return Err(Diagnostic::error("plan::set", *place, message)
+            cx.error("plan::set", *place, message)
                 .label(format!("{sort}, not a table"))
                 .also(given, "given here")
-                .help(format!("set all of it: {all}"))
-                .into());
+                .help(format!("set all of it: {all}"));
+            return;
         };
         table = inner;
     }
-    table.put(last);
-    Ok(())
+    table.put(Entry {
+        key: name.clone(),
+        key_place: *place,
+        node,
+    });
 }

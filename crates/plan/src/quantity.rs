@@ -3,8 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::diagnostic::Diagnostic;
-use crate::reader::{Fault, Kind, wrong_type};
+use crate::reader::{Context, Kind};
 use crate::tree::{Node, Value};
 use crate::wording::{code, quoted};
 
@@ -289,7 +288,7 @@ impl Quantity<f64> {
 impl<T: Number> Kind for Quantity<T> {
     type Value = T;
 
-    fn read(&self, name: &str, node: &Node) -> Result<T, Fault> {
+    fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<T> {
         let Dimension {
             name: what, help, ..
         } = self.dimension;
@@ -298,26 +297,19 @@ impl<T: Number> Kind for Quantity<T> {
                 text
             }
             _ => {
-                return Err(wrong_type(name, node, &format!("a {what}"))
-                    .help(*help)
-                    .into());
+                cx.wrong_type(name, node, &format!("a {what}")).help(*help);
+                return None;
             }
         };
         let parsed = self.dimension.parse(text);
         let wrong = match parsed {
-            Ok(number) if self.range.contains(&number) => return Ok(number),
+            Ok(number) if self.range.contains(&number) => return Some(number),
             Ok(_) => Wrong::OutOfRange,
             Err(wrong) => wrong,
         };
         let (name, shown) = (code(name), code(text));
-        let error = |code, message| Diagnostic::error(code, node.place, message);
-        let not_a = || {
-            error(
-                "plan::bad-number",
-                format!("{name} is not a {what}: {shown}"),
-            )
-        };
-        let diagnostic = match wrong {
+        let not_one = format!("{name} is not a {what}: {shown}");
+        let (kind, message, label, meant) = match wrong {
             Wrong::OutOfRange => {
                 let [least, most] =
                     [self.range.start(), self.range.end()].map(|it| it.format(self.dimension));
@@ -327,29 +319,42 @@ impl<T: Number> Kind for Quantity<T> {
                     format!("allowed: {least} to {most}")
                 };
                 let message = format!("{name} is out of range: {shown}");
-                return Err(error("plan::out-of-range", message).label(allowed).into());
+                cx.error("plan::out-of-range", node.place, message)
+                    .label(allowed);
+                return None;
             }
-            Wrong::NotANumber => not_a().label("does not begin with a number"),
-            Wrong::NotWhole => not_a().label("not a whole number"),
+            Wrong::NotANumber => {
+                let label = "does not begin with a number".to_owned();
+                ("plan::bad-number", not_one, label, None)
+            }
+            Wrong::NotWhole => {
+                let label = "not a whole number".to_owned();
+                ("plan::bad-number", not_one, label, None)
+            }
             Wrong::NoUnit => {
-                let with_unit = code(&format!("\"{text}{}\"", self.dimension.usual));
-                error("plan::bad-unit", format!("{name} has no unit: {shown}"))
-                    .label("which unit?")
-                    .help(format!("did you mean {with_unit}?"))
+                let message = format!("{name} has no unit: {shown}");
+                let meant = format!("\"{text}{}\"", self.dimension.usual);
+                (
+                    "plan::bad-unit",
+                    message,
+                    "which unit?".to_owned(),
+                    Some(meant),
+                )
             }
             Wrong::Unit(unit, meant) => {
                 let message = format!("{name} has an unknown unit: {} in {shown}", code(&unit));
-                let mut diagnostic =
-                    error("plan::bad-unit", message).label(format!("not a unit of a {what}"));
                 let number = text.strip_suffix(&unit).unwrap_or_default();
-                let meant = meant.map(|meant| code(&format!("{number}{meant}")));
-                diagnostic
-                    .help
-                    .extend(meant.map(|meant| format!("did you mean {meant}?")));
-                diagnostic
+                let meant = meant.map(|meant| format!("{number}{meant}"));
+                let label = format!("not a unit of a {what}");
+                ("plan::bad-unit", message, label, meant)
             }
         };
-        Err(diagnostic.help(*help).into())
+        let meant = meant.map(|meant| format!("did you mean {}?", code(&meant)));
+        cx.error(kind, node.place, message)
+            .label(label)
+            .help(meant.unwrap_or_default())
+            .help(*help);
+        None
     }
 
     fn show(&self, value: &T) -> String {

@@ -1,9 +1,21 @@
 //! Typed access to the tree: takes values out, says what is wrong with them, notes each with its origin.
 
 use crate::diagnostic::{Diagnostic, Place, Severity};
-use crate::spec::Resolved;
 use crate::tree::{Entry, Node, Table, Value};
 use crate::wording::{choices, code};
+
+/// One value of the plan, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// Its dotted key: `workload.insert.initial-rows`.
+    pub key: String,
+    /// Its value in the plan's notation.
+    pub value: String,
+    /// Where it came from, for people: `default`, `plan:3:14`, `--set`.
+    pub origin: String,
+    /// Its place, for a [`Diagnostic`](crate::Diagnostic).
+    pub place: Place,
+}
 
 /// What is collected while a plan is read.
 pub(crate) struct Context<'a> {
@@ -22,28 +34,19 @@ pub(crate) struct Field<T> {
     pub(crate) trusted: bool,
 }
 
-/// Why a value could not be read.
-pub(crate) struct Fault(pub(crate) Vec<Diagnostic>);
-
-impl From<Diagnostic> for Fault {
-    fn from(diagnostic: Diagnostic) -> Self {
-        Self(vec![diagnostic])
-    }
-}
-
 /// A kind of value: how it is read and how it is written.
 pub(crate) trait Kind {
     type Value;
 
-    /// Reads the value of the key `name`.
-    fn read(&self, name: &str, node: &Node) -> Result<Self::Value, Fault>;
+    /// Reads the value of the key `name`; reports what is wrong with it.
+    fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<Self::Value>;
 
     /// Writes it as a plan does.
     fn show(&self, value: &Self::Value) -> String;
 
-    /// The way out for a list that has a value twice.
-    fn help_for_twice(&self) -> Option<String> {
-        None
+    /// The way out for a list that has a value twice; may be empty.
+    fn help_for_twice(&self) -> String {
+        String::new()
     }
 }
 
@@ -56,8 +59,49 @@ impl<'a> Context<'a> {
         }
     }
 
-    pub(crate) fn report(&mut self, diagnostic: Diagnostic) {
-        self.diagnostics.push(diagnostic);
+    /// Reports an error, which can then be given a label, other places and ways out.
+    pub(crate) fn error(
+        &mut self,
+        code: &'static str,
+        place: Place,
+        message: impl Into<String>,
+    ) -> &mut Diagnostic {
+        let diagnostic = Diagnostic::error(code, place, message);
+        self.diagnostics.push_mut(diagnostic)
+    }
+
+    /// Reports a warning, as [`Context::error`] does an error.
+    pub(crate) fn warning(
+        &mut self,
+        code: &'static str,
+        place: Place,
+        message: impl Into<String>,
+    ) -> &mut Diagnostic {
+        let warning = self.error(code, place, message);
+        warning.severity = Severity::Warning;
+        warning
+    }
+
+    /// Reports a value that is not what is wanted.
+    pub(crate) fn wrong_type(&mut self, name: &str, node: &Node, wanted: &str) -> &mut Diagnostic {
+        let message = format!("{} is {}, not {wanted}", code(name), node.sort());
+        self.error("plan::wrong-type", node.place, message)
+            .label(format!("expected {wanted}"))
+    }
+
+    /// Returns the text that a node is; reports one that is none.
+    pub(crate) fn text<'n>(
+        &mut self,
+        name: &str,
+        node: &'n Node,
+        wanted: &str,
+        help: &str,
+    ) -> Option<&'n str> {
+        let text = node.text();
+        if text.is_none() {
+            self.wrong_type(name, node, wanted).help(help);
+        }
+        text
     }
 
     /// Returns how many errors there are so far.
@@ -118,17 +162,6 @@ impl<'a> Context<'a> {
         lead.map_or(place, |lead| place.part(lead + start, lead + end))
     }
 
-    /// Reads a node; reports what is wrong with it.
-    pub(crate) fn read<K: Kind>(&mut self, name: &str, node: &Node, kind: &K) -> Option<K::Value> {
-        match kind.read(name, node) {
-            Ok(value) => Some(value),
-            Err(Fault(diagnostics)) => {
-                self.diagnostics.extend(diagnostics);
-                None
-            }
-        }
-    }
-
     /// Takes a table; an empty one where it is not given.
     pub(crate) fn table(&mut self, section: &mut Section, key: &str) -> Table {
         let path = section.name_of(key);
@@ -145,7 +178,7 @@ impl<'a> Context<'a> {
     ) -> Option<K::Value> {
         let node = section.take(key)?.node;
         let name = section.name_of(key);
-        let value = self.read(&name, &node, kind)?;
+        let value = kind.read(self, &name, &node)?;
         self.resolve(name, kind.show(&value), node.place);
         Some(value)
     }
@@ -160,7 +193,7 @@ impl<'a> Context<'a> {
     ) -> Field<K::Value> {
         let name = section.name_of(key);
         let given = section.take(key).map(|entry| entry.node);
-        let read = given.as_ref().map(|node| self.read(&name, node, kind));
+        let read = given.as_ref().map(|node| kind.read(self, &name, node));
         let field = Field {
             place: given.map_or(Place::Nowhere, |node| node.place),
             trusted: !matches!(read, Some(None)),
@@ -202,15 +235,17 @@ impl<'a> Context<'a> {
                 kind.show(&least.value).trim_matches('"'),
                 kind.show(&most.value).trim_matches('"')
             );
-            let place = least.place.or(most.place);
-            let diagnostic = Diagnostic::error("plan::conflict", place, message);
-            // The other one may be a default.
-            let diagnostic = match least.place {
-                Place::Nowhere => diagnostic,
-                _ => diagnostic.also(most.place, "the other"),
+            let (place, other) = match least.place {
+                // It is a default.
+                Place::Nowhere => (most.place, Place::Nowhere),
+                place => (place, most.place),
             };
-            let help = format!("give both, the least first: `{least_key}`, `{most_key}`");
-            self.report(diagnostic.label("the least is above the most").help(help));
+            self.error("plan::conflict", place, message)
+                .label("the least is above the most")
+                .also(other, "the other")
+                .help(format!(
+                    "give both, the least first: `{least_key}`, `{most_key}`"
+                ));
         }
         (least.value, most.value)
     }
@@ -262,19 +297,6 @@ impl Section {
         Some(Self::new(path, table, place))
     }
 
-    /// As [`Section::of`], for a table with these keys; reports others at once.
-    pub(crate) fn with_keys(
-        cx: &mut Context<'_>,
-        path: &str,
-        node: Node,
-        keys: &[&str],
-    ) -> Option<Self> {
-        let mut section = Self::of(cx, path, node)?;
-        keys.iter().for_each(|key| section.allow(key));
-        section.finish(cx);
-        Some(section)
-    }
-
     pub(crate) fn take(&mut self, key: &str) -> Option<Entry> {
         self.allow(key);
         self.table.take(key)
@@ -300,7 +322,7 @@ impl Section {
         cx: &mut Context<'_>,
         keys: &[&str],
         [label, help]: [&str; 2],
-        missing: Diagnostic,
+        missing: impl FnOnce(&mut Context<'_>),
     ) -> Option<Entry> {
         let mut given: Vec<Entry> = keys.iter().filter_map(|key| self.take(key)).collect();
         given.sort_by_key(|entry| entry.key_place);
@@ -308,17 +330,15 @@ impl Section {
         self.finish(cx);
         // An unknown key was probably meant to be one of them.
         if given.is_empty() && cx.errors() == errors {
-            cx.report(missing);
+            missing(cx);
         }
         for other in given.iter().skip(1) {
             let [one, two] = [&given[0], other].map(|it| code(&self.name_of(&it.key)));
             let message = format!("{one} and {two} exclude each other");
-            cx.report(
-                Diagnostic::error("plan::conflict", other.key_place, message)
-                    .label(label)
-                    .also(given[0].key_place, "the other")
-                    .help(help),
-            );
+            cx.error("plan::conflict", other.key_place, message)
+                .label(label)
+                .also(given[0].key_place, "the other")
+                .help(help);
         }
         given.pop().filter(|_| given.is_empty())
     }
@@ -343,11 +363,9 @@ impl Section {
                 [] => "there are no keys here".to_owned(),
                 keys => choices(&entry.key, "keys here", keys),
             };
-            cx.report(
-                Diagnostic::error("plan::unknown-key", entry.key_place, message)
-                    .label("not a key of this table")
-                    .help(help),
-            );
+            cx.error("plan::unknown-key", entry.key_place, message)
+                .label("not a key of this table")
+                .help(help);
         }
     }
 }
@@ -357,10 +375,8 @@ pub(crate) fn table_of(cx: &mut Context<'_>, path: &str, node: Node) -> Option<T
     match node.value {
         Value::Table(table) => Some(table),
         _ => {
-            cx.report(
-                wrong_type(path, &node, "a table")
-                    .help(format!("write {}", code(&format!("[{path}]")))),
-            );
+            cx.wrong_type(path, &node, "a table")
+                .help(format!("write {}", code(&format!("[{path}]"))));
             None
         }
     }
@@ -371,29 +387,19 @@ pub(crate) fn tables_of(
     cx: &mut Context<'_>,
     path: &str,
     node: Node,
-    missing: impl FnOnce(Place) -> Diagnostic,
+    missing: impl FnOnce(&mut Context<'_>, Place),
 ) -> Vec<Node> {
     match node.value {
-        Value::List(nodes) if nodes.is_empty() => cx.report(missing(node.place)),
-        Value::List(nodes) => return nodes,
-        _ => cx.report(
-            wrong_type(path, &node, "a list of tables")
-                .help(format!("write it with two brackets: `[[{path}]]`")),
-        ),
+        Value::List(nodes) => {
+            if nodes.is_empty() {
+                missing(cx, node.place);
+            }
+            nodes
+        }
+        _ => {
+            cx.wrong_type(path, &node, "a list of tables")
+                .help(format!("write it with two brackets: `[[{path}]]`"));
+            Vec::new()
+        }
     }
-    Vec::new()
-}
-
-/// The text that a node is; `wrong` says what is wrong with one that is none.
-pub(crate) fn text_of(node: &Node, wrong: impl FnOnce() -> Diagnostic) -> Result<&str, Fault> {
-    node.text().ok_or_else(|| wrong().into())
-}
-
-pub(crate) fn wrong_type(name: &str, node: &Node, wanted: &str) -> Diagnostic {
-    Diagnostic::error(
-        "plan::wrong-type",
-        node.place,
-        format!("{} is {}, not {wanted}", code(name), node.sort()),
-    )
-    .label(format!("expected {wanted}"))
 }

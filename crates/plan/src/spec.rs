@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-pub use words::IndexStatements;
+pub use words::{IndexStatements, Limits};
 use words::{Secret, named};
 
-use crate::cells::Order;
-use crate::diagnostic::Place;
-use crate::sysbench::Test;
+use crate::reader::Resolved;
+use crate::sysbench::test::{Distribution, Test};
 
 /// Everything that a run needs to know, from one plan file, `--set` and defaults.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +43,17 @@ pub struct Plan {
     pub targets: Vec<Target>,
     /// Every value with its origin, in the order in which `check` shows them.
     pub resolved: Vec<Resolved>,
+}
+
+named! {
+    /// The order in which cells are run.
+    pub enum Order {
+        /// Repeats are the outer loop. In each the targets are in a random order, which the next one mirrors: `ab ba`, or
+        /// `ba ab`. Neither drift nor a rhythm of the machine then favors a target.
+        Interleaved = "interleaved",
+        /// a a b b ...
+        Grouped = "grouped",
+    }
 }
 
 /// One way in which the workload is run.
@@ -109,7 +119,10 @@ impl InsertStep {
         match self.kind {
             // As MyRocks settles, on RocksDB too.
             InsertStepKind::Settle => StepRun::settling(&self.name, Settle::EmptyLevel0),
-            InsertStepKind::Query { time, .. } => StepRun::measured(&self.name, Some(time)),
+            InsertStepKind::Query { time, .. }
+            | InsertStepKind::Write {
+                until: WriteEnd::Time(time),
+            } => StepRun::measured(&self.name, Some(time)),
             _ => StepRun::measured(&self.name, None),
         }
     }
@@ -184,10 +197,6 @@ pub struct Insert {
     pub steps: Vec<InsertStep>,
     /// Rows per table loaded by `l.i0`.
     pub initial_rows: u64,
-    /// Rows per table written by `l.i1` (4/5) and `l.i2` (1/5).
-    pub write_rows: u64,
-    /// The length of each read-write step.
-    pub read_write_time: Duration,
     /// Whether every insert comes with a delete of as many of the oldest rows.
     pub delete_per_insert: bool,
     /// How `l.x` makes the indexes of a table.
@@ -202,6 +211,8 @@ pub struct Insert {
     pub long_transaction: Option<Duration>,
     /// The definition of the secondary indexes.
     pub indexes: IndexSet,
+    /// How many of [`INDEX_NAMES`] there are, the first ones.
+    pub secondary_indexes: u32,
     /// The shortest and longest value of the column `data`, in characters.
     pub data_length: (u32, u32),
     /// How steps are checked, fail and settle.
@@ -240,6 +251,9 @@ named! {
     }
 }
 
+/// The secondary indexes of the Insert Benchmark; each is scanned by a range query of its own.
+pub const INDEX_NAMES: [&str; 3] = ["marketsegment", "registersegment", "pdc"];
+
 /// One step of the Insert Benchmark.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InsertStep {
@@ -256,7 +270,7 @@ pub struct InsertStep {
 /// What a step of the Insert Benchmark does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum InsertStepKind {
-    /// `l.i0`: inserts without secondary indexes and without deletes.
+    /// `l.i0`: inserts without deletes.
     Load {
         /// Rows per table.
         rows: u64,
@@ -268,10 +282,11 @@ pub enum InsertStepKind {
     },
     /// `l.i1`, `l.i2`: inserts, and deletes if the plan has them.
     Write {
-        /// Rows per table.
-        rows: u64,
+        /// When it ends.
+        until: WriteEnd,
     },
-    /// `qrN`, `qpN`: queries as fast as they go, with N rows inserted (and deleted) each second for each client.
+    /// `qrN`, `qpN`: queries as fast as they go, with N rows inserted (and deleted) each second for each client, where N is
+    /// not 0.
     Query {
         /// Which queries.
         query: Query,
@@ -284,6 +299,15 @@ pub enum InsertStepKind {
     Settle,
 }
 
+/// When a step ends that writes as fast as it goes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum WriteEnd {
+    /// After so many rows per table.
+    Rows(u64),
+    /// After so long.
+    Time(Duration),
+}
+
 impl InsertStepKind {
     /// Returns whether it loads the tables.
     pub fn is_load(&self) -> bool {
@@ -292,7 +316,7 @@ impl InsertStepKind {
 }
 
 impl Insert {
-    /// Returns how many keys each table gets in all steps together.
+    /// Returns how many keys each table gets in all steps together, as far as the plan says it.
     pub fn rows_per_table(&self, clients: u32) -> u64 {
         let writers = match self.tables {
             Tables::Shared => f64::from(clients),
@@ -301,11 +325,13 @@ impl Insert {
         let rows = |step: &InsertStep| match step.kind {
             InsertStepKind::Load { rows }
             | InsertStepKind::Index { rows }
-            | InsertStepKind::Write { rows } => rows,
+            | InsertStepKind::Write {
+                until: WriteEnd::Rows(rows),
+            } => rows,
             InsertStepKind::Query { rate, time, .. } => {
                 (rate * time.as_secs_f64() * writers) as u64
             }
-            InsertStepKind::Settle => 0,
+            InsertStepKind::Write { .. } | InsertStepKind::Settle => 0,
         };
         self.steps.iter().map(rows).sum()
     }
@@ -333,12 +359,6 @@ pub struct Kv {
     pub value_size: u32,
     /// The share of a value that remains when it is compressed well.
     pub compression_ratio: f64,
-    /// Bytes of keys and values that the writer beside readers writes per second.
-    pub write_bytes_per_s: u64,
-    /// The length of each step that only reads.
-    pub read_time: Duration,
-    /// The length of each step that writes for a time.
-    pub read_write_time: Duration,
     /// Entries of a scan.
     pub scan_length: u32,
     /// Keys of a read of several.
@@ -445,18 +465,6 @@ impl Sysbench {
     }
 }
 
-/// How random ids and values of `k` are drawn.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Distribution {
-    /// Each as often as any other.
-    Uniform,
-    /// The n-th as often as n to the power of minus `exponent`.
-    Zipfian {
-        /// More than 0.
-        exponent: f64,
-    },
-}
-
 /// One step of the sysbench microbenchmarks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SysbenchStep {
@@ -541,7 +549,7 @@ pub struct Config {
     pub files: Vec<String>,
     /// Options, in the engine's notation; a later one wins over an earlier one of the same name.
     pub set: Vec<(String, String)>,
-    /// Options of RocksDB for the first step, which loads, over those of `set`: the database is opened anew after it.
+    /// Options of RocksDB for the load, over those of `set`: the database is opened anew after it.
     pub load: Vec<(String, String)>,
     /// What its server may use of the machine.
     pub limits: Limits,
@@ -583,15 +591,6 @@ pub const LOAD_OPTION: &str = "load.";
 /// How the names of RocksDB's options of tables may begin.
 const TABLE_OPTION: &str = "block_based_table_factory.";
 
-/// What a server may use of the machine; `None`: all of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
-    /// Memory in bytes, with what the kernel caches of its files.
-    pub memory_bytes: Option<u64>,
-    /// The CPUs, by number, ascending.
-    pub cpus: Option<Vec<u32>>,
-}
-
 /// A build with a config.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
@@ -601,19 +600,6 @@ pub struct Target {
     pub build: usize,
     /// Index in the plan's configs.
     pub config: usize,
-}
-
-/// One value of the plan, for people.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resolved {
-    /// Its dotted key: `workload.insert.initial-rows`.
-    pub key: String,
-    /// Its value in the plan's notation.
-    pub value: String,
-    /// Where it came from, for people: `default`, `plan:3:14`, `--set`.
-    pub origin: String,
-    /// Its place, for a [`Diagnostic`](crate::Diagnostic).
-    pub place: Place,
 }
 
 impl Workload {
@@ -632,6 +618,17 @@ impl Workload {
             Self::Insert(insert) => insert.steps.iter().map(InsertStep::run).collect(),
             Self::Kv(kv) => kv.steps.iter().map(KvStep::run).collect(),
             Self::Sysbench(sysbench) => sysbench.steps.iter().map(SysbenchStep::run).collect(),
+        }
+    }
+
+    /// How many of its steps there are up to the one that loads, that included.
+    pub fn steps_to_load(&self) -> usize {
+        match self {
+            Self::Insert(insert) => {
+                let mut steps = insert.steps.iter();
+                steps.position(|step| step.kind.is_load()).unwrap_or(0) + 1
+            }
+            _ => 1,
         }
     }
 

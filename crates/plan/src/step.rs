@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::diagnostic::{Diagnostic, Place};
+use crate::diagnostic::Place;
 use crate::kinds::ListOf;
-use crate::reader::{Context, Fault, Field, Kind, Section, table_of, text_of, wrong_type};
+use crate::reader::{Context, Field, Kind, Section, table_of};
 use crate::tree::{Entry, Node};
 use crate::wording::{code, did_you_mean, key_part, list, quoted};
 
@@ -27,6 +27,11 @@ pub(crate) trait StepSort: Copy {
 
     /// The names that may be meant by one that is no step's.
     fn names(known: &Self::Known) -> Vec<&str>;
+
+    /// Whether it may come before the step that loads.
+    fn may_precede_load(self) -> bool {
+        false
+    }
 
     /// All names there are, for people.
     fn all(known: &Self::Known) -> String {
@@ -80,12 +85,16 @@ fn help<S: StepSort>(known: &S::Known) -> String {
     format!("steps: {}; {}", S::all(known), suffix_help::<S>("one"))
 }
 
-fn unknown<S: StepSort>(text: &str, place: Place, within: &str, known: &S::Known) -> Diagnostic {
-    let message = format!("unknown step {} in {}", code(text), code(within));
+fn unknown_help<S: StepSort>(text: &str, known: &S::Known) -> String {
     let meant = did_you_mean(text, &S::names(known));
-    Diagnostic::error("plan::unknown-step", place, message)
+    format!("{meant}{}", help::<S>(known))
+}
+
+fn report_unknown(cx: &mut Context<'_>, text: &str, place: Place, within: &str, help: String) {
+    let message = format!("unknown step {} in {}", code(text), code(within));
+    cx.error("plan::unknown-step", place, message)
         .label("not a step")
-        .help(format!("{meant}{}", help::<S>(known)))
+        .help(help);
 }
 
 /// A step's name in a list of steps.
@@ -94,20 +103,22 @@ struct Step<'a, S: StepSort>(&'a S::Known);
 impl<S: StepSort> Kind for Step<'_, S> {
     type Value = StepName<S>;
 
-    fn read(&self, name: &str, node: &Node) -> Result<StepName<S>, Fault> {
-        let text = text_of(node, || {
-            wrong_type(name, node, "the name of a step").help(help::<S>(self.0))
-        })?;
-        StepName::parse(text, self.0)
-            .ok_or_else(|| unknown::<S>(text, node.place, name, self.0).into())
+    fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<StepName<S>> {
+        let text = cx.text(name, node, "the name of a step", &help::<S>(self.0))?;
+        let step = StepName::parse(text, self.0);
+        if step.is_none() {
+            let help = unknown_help::<S>(text, self.0);
+            report_unknown(cx, text, node.place, name, help);
+        }
+        step
     }
 
     fn show(&self, value: &StepName<S>) -> String {
         quoted(&value.name)
     }
 
-    fn help_for_twice(&self) -> Option<String> {
-        Some(suffix_help::<S>("a step"))
+    fn help_for_twice(&self) -> String {
+        suffix_help::<S>("a step")
     }
 }
 
@@ -128,7 +139,7 @@ pub(crate) fn names<S: StepSort>(
     cx.field(section, "steps", &kind, default)
 }
 
-/// Reports a first step that is not the one which makes `what`; `false` where no step does.
+/// Reports a step before the one that makes `what`, but for those that may come first; `false` where none makes it.
 pub(crate) fn check_load<S: StepSort + PartialEq>(
     cx: &mut Context<'_>,
     names: &StepNames<S>,
@@ -139,18 +150,17 @@ pub(crate) fn check_load<S: StepSort + PartialEq>(
     let Some((load, load_place)) = steps.find(|(step, _)| step.sort == load) else {
         return false;
     };
-    let (first, place) = &names.value[0];
-    if first != load {
+    let mut others = names.value.iter();
+    let first = others.find(|(step, _)| !step.sort.may_precede_load());
+    if let Some((first, place)) = first.filter(|(first, _)| first != load) {
         let message = format!(
             "step {} comes before the {what} are loaded",
             code(&first.name)
         );
-        cx.report(
-            Diagnostic::error("plan::step-order", *place, message)
-                .label(format!("there are no {what} yet"))
-                .also(*load_place, format!("makes the {what}"))
-                .help(format!("begin with {}", code(&load.name))),
-        );
+        cx.error("plan::step-order", *place, message)
+            .label(format!("there are no {what} yet"))
+            .also(*load_place, format!("makes the {what}"))
+            .help(format!("begin with {}", code(&load.name)));
     }
     true
 }
@@ -168,33 +178,31 @@ pub(crate) fn check_once<S: StepSort + PartialEq>(
     };
     for (step, place) in those {
         let message = format!("step {} comes when {done} already", code(&step.name));
-        cx.report(
-            Diagnostic::error("plan::step-order", *place, message)
-                .label("can only be done once")
-                .also(*first, "done here")
-                .help("take it out"),
-        );
+        cx.error("plan::step-order", *place, message)
+            .label("can only be done once")
+            .also(*first, "done here")
+            .help("take it out");
     }
 }
 
-/// Reads the steps with `read`, each from its table. Tables of steps that are not run are reported.
+/// Reads the steps with `read`, each from its table and with its number in the list. Tables of steps that are not run are reported.
 pub(crate) fn steps<S: StepSort, T>(
     cx: &mut Context<'_>,
     section: &mut Section,
     names: &StepNames<S>,
     known: &S::Known,
-    mut read: impl FnMut(&mut Context<'_>, &StepName<S>, &mut Section) -> T,
+    mut read: impl FnMut(&mut Context<'_>, &StepName<S>, u32, &mut Section) -> T,
 ) -> Vec<T> {
     let list = section.name_of("steps");
     let path = section.name_of("step");
     section.allow("variant");
     let table = cx.table(section, "step");
-    let mut step = |cx: &mut Context<'_>, name: &StepName<S>, entry: Option<Entry>| {
+    let mut step = |cx: &mut Context<'_>, name: &StepName<S>, number, entry: Option<Entry>| {
         let path = format!("{path}.{}", key_part(&name.name));
         let place = entry.as_ref().map_or(Place::Nowhere, |it| it.node.place);
         let table = entry.and_then(|entry| table_of(cx, &path, entry.node));
         let mut section = Section::new(&path, table.unwrap_or_default(), place);
-        let step = read(cx, name, &mut section);
+        let step = read(cx, name, number, &mut section);
         section.finish(cx);
         step
     };
@@ -202,13 +210,15 @@ pub(crate) fn steps<S: StepSort, T>(
     let mut tables = Vec::new();
     for entry in table.entries {
         let Some(name) = StepName::parse(&entry.key, known) else {
-            let mut diagnostic = unknown::<S>(&entry.key, entry.key_place, &path, known);
             let mut names = S::names(known).into_iter();
-            if let Some(dotted) = names.find(|it| it.starts_with(&format!("{}.", entry.key))) {
-                let header = format!("[{path}.{}]", quoted(dotted));
-                diagnostic.help = vec![format!("a name with a dot stands in quotes: `{header}`")];
-            }
-            cx.report(diagnostic);
+            let help = match names.find(|it| it.starts_with(&format!("{}.", entry.key))) {
+                Some(dotted) => {
+                    let header = format!("[{path}.{}]", quoted(dotted));
+                    format!("a name with a dot stands in quotes: `{header}`")
+                }
+                None => unknown_help::<S>(&entry.key, known),
+            };
+            report_unknown(cx, &entry.key, entry.key_place, &path, help);
             continue;
         };
         if names.value.iter().any(|(other, _)| *other == name) {
@@ -219,25 +229,23 @@ pub(crate) fn steps<S: StepSort, T>(
             let listed = names.value.iter().map(|(name, _)| name.name.as_str());
             let meant = did_you_mean(&entry.key, &listed.collect::<Vec<_>>());
             let message = format!("step {} is not among the steps", code(&entry.key));
-            cx.report(
-                Diagnostic::warning("plan::unused-step", entry.key_place, message)
-                    .label("has no effect")
-                    .also(names.place, "the steps")
-                    .help(format!("{meant}add it to `{list}`, or take it out here")),
-            );
+            cx.warning("plan::unused-step", entry.key_place, message)
+                .label("has no effect")
+                .also(names.place, "the steps")
+                .help(format!("{meant}add it to `{list}`, or take it out here"));
         }
         // Read all the same, for what is wrong in it.
         let resolved = cx.resolved.len();
-        step(cx, &name, Some(entry));
+        step(cx, &name, 0, Some(entry));
         cx.resolved.truncate(resolved);
     }
 
-    let names = names.value.iter();
+    let names = (0..).zip(&names.value);
     names
-        .map(|(name, _)| {
+        .map(|(number, (name, _))| {
             let at = tables.iter().position(|entry| entry.key == name.name);
             let entry = at.map(|at| tables.remove(at));
-            step(cx, name, entry)
+            step(cx, name, number, entry)
         })
         .collect()
 }

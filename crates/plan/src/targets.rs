@@ -1,12 +1,12 @@
 //! `[[target]]`: which builds are measured with which configs.
 
 use crate::configs::{Declared, unknown};
-use crate::diagnostic::{Diagnostic, Place};
+use crate::diagnostic::Place;
 use crate::kinds::{Line, ListOf};
 use crate::reader::{Context, Kind, Section, tables_of};
-use crate::spec::{Build, Target};
+use crate::spec::{Build, Engine, Target};
 use crate::tree::{Node, Table, Value};
-use crate::wording::{choices, code, list};
+use crate::wording::{choices, code, list, quoted};
 
 /// How the name of a twin ends: see [`against_itself`].
 const AGAIN: &str = "-again";
@@ -22,10 +22,10 @@ type Named = Vec<(usize, Place)>;
 
 /// Reads `[[target]]`; without one, everything is combined with everything of its engine.
 pub(crate) fn read(cx: &mut Context<'_>, node: Option<Node>, parts: &Parts<'_>) -> Vec<Target> {
-    let empty = |place| {
-        Diagnostic::error("plan::empty-list", place, "`target` is empty")
+    let empty = |cx: &mut Context<'_>, place| {
+        cx.error("plan::empty-list", place, "`target` is empty")
             .label("nothing to measure")
-            .help("leave it out to measure every build with every config of its engine")
+            .help("leave it out to measure every build with every config of its engine");
     };
     let everything = Node {
         value: Value::Table(Table::default()),
@@ -54,7 +54,7 @@ fn read_one(
     let kind = ListOf(Line, "a list of names");
     let mut names = |cx: &mut Context<'_>, key| {
         let node = section.take(key)?.node;
-        cx.read(&section.name_of(key), &node, &kind)
+        kind.read(cx, &section.name_of(key), &node)
     };
     let builds = names(cx, "builds").map(|names| parts.builds_named(cx, &names));
     // Without its builds it is not known of which engine a config should be.
@@ -79,12 +79,10 @@ fn read_one(
             let here = config_place.or(*build_place).or(place);
             if let Some((_, first)) = targets.iter().find(|(other, _)| other.name == name) {
                 let message = format!("target {} is there twice", code(&name));
-                cx.report(
-                    Diagnostic::error("plan::duplicate-target", here, message)
-                        .label("there already")
-                        .also(*first, "first here")
-                        .help("take it out: `repeats` measures a target more than once"),
-                );
+                cx.error("plan::duplicate-target", here, message)
+                    .label("there already")
+                    .also(*first, "first here")
+                    .help("take it out: `repeats` measures a target more than once");
                 continue;
             }
             let target = Target {
@@ -105,16 +103,14 @@ pub(crate) fn named(
     targets: &[Target],
     are_known: bool,
 ) -> Option<usize> {
-    let name = cx.read(key, node, &Line).filter(|_| are_known)?;
+    let name = Line.read(cx, key, node).filter(|_| are_known)?;
     let names: Vec<&str> = targets.iter().map(|it| it.name.as_str()).collect();
     let index = names.iter().position(|other| *other == name);
     if index.is_none() {
         let message = format!("{} is not a target: {}", code(key), code(&name));
-        cx.report(
-            Diagnostic::error("plan::unknown-target", node.place, message)
-                .label("not a target")
-                .help(choices(&name, "targets here", &names)),
-        );
+        cx.error("plan::unknown-target", node.place, message)
+            .label("not a target")
+            .help(choices(&name, "targets here", &names));
     }
     index
 }
@@ -132,7 +128,7 @@ pub(crate) fn against_itself(target: &Target) -> Vec<Target> {
 /// Reports builds and configs that nothing is measured with.
 pub(crate) fn report_unused(cx: &mut Context<'_>, parts: &Parts<'_>, targets: &[Target]) {
     let mut unused = |code, place, message| {
-        cx.report(Diagnostic::warning(code, place, message).label("not measured"));
+        cx.warning(code, place, message).label("not measured");
     };
     for (index, (build, place)) in parts.builds.iter().enumerate() {
         if !targets.iter().any(|target| target.build == index) {
@@ -160,12 +156,8 @@ impl Parts<'_> {
     /// Returns the configs of the engines of `builds` that are wanted.
     fn configs_of(&self, builds: &Named, is_wanted: impl Fn(&Declared) -> bool) -> Named {
         let engine_of = |&(build, _): &(usize, Place)| self.builds[build].0.engine;
-        let is_of = |it: &Declared| {
-            builds
-                .iter()
-                .map(engine_of)
-                .any(|engine| engine == it.config.engine)
-        };
+        let engines: Vec<Engine> = builds.iter().map(engine_of).collect();
+        let is_of = |it: &Declared| engines.contains(&it.config.engine);
         let configs = self.configs.iter().enumerate();
         configs
             .filter(|(_, it)| is_wanted(it) && is_of(it))
@@ -194,12 +186,10 @@ impl Parts<'_> {
                 None => {
                     let message = format!("unknown build: {}", code(name));
                     let header = code(&format!("[build.{name}]"));
-                    cx.report(
-                        Diagnostic::error("plan::unknown-build", *place, message)
-                            .label("not declared")
-                            .help(choices(name, "builds here", &declared))
-                            .help(format!("declare it with {header}")),
-                    );
+                    cx.error("plan::unknown-build", *place, message)
+                        .label("not declared")
+                        .help(choices(name, "builds here", &declared))
+                        .help(format!("declare it with {header}"));
                 }
             }
         }
@@ -223,11 +213,9 @@ impl Parts<'_> {
                 let elsewhere = self.configs.iter().find(|it| it.config.name == *name);
                 let elsewhere = elsewhere.map(|it| (it.config.engine, it.place));
                 let message = format!("unknown config: {}", code(name));
-                cx.report(
-                    unknown(*place, message, elsewhere)
-                        .label("no build of this target has a config of this name")
-                        .help(choices(name, "configs here", &self.names_of(&usable))),
-                );
+                unknown(cx, *place, message, elsewhere)
+                    .label("no build of this target has a config of this name")
+                    .help(choices(name, "configs here", &self.names_of(&usable)));
             }
             configs.extend(found.into_iter().map(|(index, _)| (index, *place)));
         }
@@ -241,43 +229,30 @@ impl Parts<'_> {
         for &(index, place) in builds {
             let (build, declared_at) = &self.builds[index];
             let is_of = |it: &Declared| it.config.engine == build.engine;
-            if configs
-                .iter()
-                .any(|(config, _)| is_of(&self.configs[*config]))
-            {
+            let mut configs = configs.iter();
+            if configs.any(|(config, _)| is_of(&self.configs[*config])) {
                 continue;
             }
             let engine = code(build.engine.name());
             let usable = self.configs_of(&vec![(index, place)], |_| true);
+            let names = list(&self.names_of(&usable));
             let message = format!("build {} has no config in this target", code(&build.name));
-            cx.report(
-                Diagnostic::error(
-                    "plan::build-without-config",
-                    place.or(*declared_at),
-                    message,
-                )
+            let place = place.or(*declared_at);
+            cx.error("plan::build-without-config", place, message)
                 .label(format!("a build of {engine}"))
-                .help(format!(
-                    "configs of {engine}: {}",
-                    list(&self.names_of(&usable))
-                ))
-                .help("targets of different engines may stand in tables `[[target]]` of their own"),
-            );
+                .help(format!("configs of {engine}: {names}"))
+                .help("targets of different engines may stand in tables `[[target]]` of their own");
         }
     }
 
     /// Returns a target's table for people.
     fn show(&self, builds: &Named, configs: &Named) -> String {
         let show = |names: Vec<&str>| {
-            let names: Vec<String> = names
-                .iter()
-                .map(|name| Line.show(&name.to_string()))
-                .collect();
+            let names: Vec<String> = names.into_iter().map(quoted).collect();
             format!("[{}]", names.join(", "))
         };
-        let builds = builds
-            .iter()
-            .map(|(build, _)| self.builds[*build].0.name.as_str());
+        let name = |(build, _): &(usize, Place)| self.builds[*build].0.name.as_str();
+        let builds = builds.iter().map(name);
         let (builds, configs) = (show(builds.collect()), show(self.names_of(configs)));
         format!("{{ builds = {builds}, configs = {configs} }}")
     }

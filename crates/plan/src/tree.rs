@@ -107,6 +107,14 @@ impl Table {
         self.entries.iter_mut().find(|entry| entry.key == key)
     }
 
+    /// Returns the entry of a key, which is put at the end where there is none.
+    pub(crate) fn get_or_put(&mut self, key: &str, new: impl FnOnce() -> Entry) -> &mut Entry {
+        match self.entries.iter().position(|entry| entry.key == key) {
+            Some(at) => &mut self.entries[at],
+            None => self.entries.push_mut(new()),
+        }
+    }
+
     /// Takes an entry out.
     pub(crate) fn take(&mut self, key: &str) -> Option<Entry> {
         let index = self.entries.iter().position(|entry| entry.key == key)?;

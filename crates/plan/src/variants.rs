@@ -2,30 +2,21 @@
 
 use std::collections::HashMap;
 
-use crate::diagnostic::Diagnostic;
-use crate::kinds::bad_name;
-use crate::reader::{Context, table_of};
-use crate::spec::{Resolved, Variant, Workload};
+use crate::kinds::check_name;
+use crate::reader::{Context, Resolved, table_of};
+use crate::spec::{Variant, Workload};
 use crate::tree::{Entry, Node, Table, Value};
 
 /// The keys of a workload whose own keys are changed one by one.
 const NESTED: [&str; 2] = ["step", "test"];
 
-/// How a workload is read from its table.
-pub(crate) trait Reader {
-    /// Its table's path, `workload.X`.
-    const PATH: &'static str;
-
-    /// Reads the table; `clients_most` is the largest number of clients that the plan has, if that is known.
-    fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<Workload>;
-}
-
-/// Reads a workload with its variants; without any there is one, without a name. What all share has to be
-/// a workload by itself.
-pub(crate) fn read<R: Reader>(
+/// Reads a workload, whose table is at `path`, with its variants, each by `read_one`; without any there is one, without a
+/// name. What all share has to be a workload by itself.
+pub(crate) fn read(
     cx: &mut Context<'_>,
+    path: &str,
     mut node: Node,
-    clients_most: Option<u32>,
+    read_one: impl Fn(&mut Context<'_>, Node) -> Option<Workload>,
 ) -> Option<Vec<Variant>> {
     let declared = match &mut node.value {
         Value::Table(table) => table.take("variant"),
@@ -33,49 +24,45 @@ pub(crate) fn read<R: Reader>(
     };
     let shared = node.clone();
     let noted = cx.resolved.len();
-    let workload = R::read(cx, node, clients_most);
+    let workload = read_one(cx, node);
     let Some(declared) = declared else {
         return Some(vec![Variant {
             name: None,
             workload: workload?,
         }]);
     };
-    let variants_path = format!("{}.variant", R::PATH);
+    let variants_path = format!("{path}.variant");
     let table = table_of(cx, &variants_path, declared.node)?;
     if table.entries.is_empty() {
         let message = format!("`{variants_path}` is empty");
         let help = format!("leave it out, or name a variant: `[{variants_path}.NAME]`");
-        cx.report(
-            Diagnostic::error("plan::empty-list", declared.key_place, message)
-                .label("nothing to measure")
-                .help(help),
-        );
+        cx.error("plan::empty-list", declared.key_place, message)
+            .label("nothing to measure")
+            .help(help);
     }
     let mut variants = Vec::new();
     for entry in table.entries {
-        let name_is_bad = bad_name(
-            "a variant has a name that cannot be used",
-            &entry.key,
-            entry.key_place,
-        );
-        cx.diagnostics.extend(name_is_bad);
-        let path = format!("{variants_path}.{}", entry.key);
+        let message = "a variant has a name that cannot be used";
+        check_name(cx, message, &entry.key, entry.key_place);
+        let variant_path = format!("{variants_path}.{}", entry.key);
         let (name, place) = (Some(entry.key), entry.key_place);
-        let Some(mut changes) = table_of(cx, &path, entry.node) else {
+        let Some(mut changes) = table_of(cx, &variant_path, entry.node) else {
             continue;
         };
         if let Some(nested) = changes.take("variant") {
-            let message = format!("unknown key `variant` in `[{path}]`");
-            cx.report(
-                Diagnostic::error("plan::unknown-key", nested.key_place, message)
-                    .label("a variant has no variants")
-                    .help(format!("put them side by side: `[{variants_path}.NAME]`")),
-            );
+            let message = format!("unknown key `variant` in `[{variant_path}]`");
+            cx.error("plan::unknown-key", nested.key_place, message)
+                .label("a variant has no variants")
+                .help(format!("put them side by side: `[{variants_path}.NAME]`"));
         }
         let before = cx.resolved.len();
-        let workload = changed::<R>(cx, &shared, changes, &path, noted, clients_most);
+        let workload = changed(cx, &shared, changes, noted, &read_one);
+        for value in &mut cx.resolved[before..] {
+            let rest = value.key.strip_prefix(path).unwrap_or("");
+            value.key = format!("{variant_path}{rest}");
+        }
         if cx.resolved.len() == before {
-            cx.resolve(path, "{}".to_owned(), place);
+            cx.resolve(variant_path, "{}".to_owned(), place);
         }
         variants.extend(workload.map(|workload| Variant { name, workload }));
     }
@@ -84,25 +71,23 @@ pub(crate) fn read<R: Reader>(
 
 /// The shared workload with a variant's changes. Of its values only those are noted that are not as in the shared one,
 /// whose notes begin at `noted`.
-fn changed<R: Reader>(
+fn changed(
     cx: &mut Context<'_>,
     shared: &Node,
     changes: Table,
-    path: &str,
     noted: usize,
-    clients_most: Option<u32>,
+    read_one: impl Fn(&mut Context<'_>, Node) -> Option<Workload>,
 ) -> Option<Workload> {
     let mut node = shared.clone();
     if let Value::Table(table) = &mut node.value {
         put_over(table, changes, 0);
     }
     let (diagnostics, resolved) = (cx.diagnostics.len(), cx.resolved.len());
-    let workload = R::read(cx, node, clients_most);
+    let workload = read_one(cx, node);
     // What is wrong with the shared values was said.
-    let news = cx.diagnostics.split_off(diagnostics);
-    for diagnostic in news {
-        if !cx.diagnostics.contains(&diagnostic) {
-            cx.report(diagnostic);
+    for news in cx.diagnostics.split_off(diagnostics) {
+        if !cx.diagnostics.contains(&news) {
+            cx.diagnostics.push(news);
         }
     }
     let mut changed = cx.resolved.split_off(resolved);
@@ -111,11 +96,7 @@ fn changed<R: Reader>(
         .map(|value| (value.key.as_str(), value))
         .collect();
     changed.retain(|value| shared.get(value.key.as_str()) != Some(&value));
-    for mut value in changed {
-        let rest = value.key.strip_prefix(R::PATH).unwrap_or("");
-        value.key = format!("{path}{rest}");
-        cx.resolved.push(value);
-    }
+    cx.resolved.extend(changed);
     workload
 }
 

@@ -59,12 +59,12 @@ pub(crate) fn choices<T: AsRef<str>>(got: &str, what: &str, names: &[T]) -> Stri
 }
 
 /// Returns text as TOML writes it.
-pub(crate) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     TomlStringBuilder::new(text).as_basic().to_toml_value()
 }
 
 /// Returns a part of a dotted key as TOML writes it.
-pub(crate) fn key_part(key: &str) -> String {
+pub fn key_part(key: &str) -> String {
     TomlKeyBuilder::new(key).as_default().to_toml_key()
 }
 

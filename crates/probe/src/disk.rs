@@ -55,10 +55,7 @@ impl Device {
     pub fn name(self, proc: &Proc) -> String {
         fs_err::canonicalize(proc.path(self.directory()))
             .ok()
-            .and_then(|path| {
-                path.file_name()
-                    .map(|name| name.to_string_lossy().into_owned())
-            })
+            .and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()))
             .unwrap_or_else(|| self.to_string())
     }
 
@@ -83,15 +80,16 @@ impl Device {
         disks
     }
 
+    /// The devices that a directory names.
+    fn listed(proc: &Proc, directory: &str) -> Vec<Self> {
+        let names = proc.names(directory).into_iter();
+        let number = |name| Self::parse(&proc.text(format!("{directory}/{name}/dev"))?);
+        names.filter_map(number).collect()
+    }
+
     fn add_disks(self, proc: &Proc, depth: u32, disks: &mut BTreeSet<Self>) {
         let whole = self.whole(proc);
-        let members: Vec<Self> = proc
-            .names(format!("{}/slaves", whole.directory()))
-            .iter()
-            .filter_map(|name| {
-                Self::parse(&proc.text(format!("{}/slaves/{name}/dev", whole.directory()))?)
-            })
-            .collect();
+        let members = Self::listed(proc, &format!("{}/slaves", whole.directory()));
         if members.is_empty() || depth == 0 {
             disks.insert(whole);
             return;
@@ -111,9 +109,8 @@ pub(crate) fn existing(path: &Path) -> Option<PathBuf> {
 
 /// The mounts that this process sees; none if that can't be read.
 pub(crate) fn mounts(proc: &Proc) -> Vec<Mount> {
-    proc.text("proc/self/mountinfo")
-        .and_then(|text| parse_mountinfo(&text).ok())
-        .unwrap_or_default()
+    let text = proc.text("proc/self/mountinfo");
+    parse_mountinfo(&text.unwrap_or_default())
 }
 
 /// The devices that the file system of `path` lies on, or why they are not known.
@@ -172,12 +169,7 @@ fn resolve(
 /// A btrfs of several devices names one of them in its mount; `/sys/fs/btrfs/UUID/devices` has them all.
 fn with_btrfs_members(proc: &Proc, devices: Vec<Device>) -> Vec<Device> {
     for file_system in proc.names("sys/fs/btrfs") {
-        let directory = format!("sys/fs/btrfs/{file_system}/devices");
-        let members: Vec<Device> = proc
-            .names(&directory)
-            .iter()
-            .filter_map(|name| Device::parse(&proc.text(format!("{directory}/{name}/dev"))?))
-            .collect();
+        let members = Device::listed(proc, &format!("sys/fs/btrfs/{file_system}/devices"));
         if devices.iter().any(|device| members.contains(device)) {
             return members;
         }
@@ -207,24 +199,76 @@ impl Unwrapped {
     }
 }
 
-/// The time columns of one device.
-#[derive(Clone, Copy, Debug, Default)]
-struct Times {
-    read: Unwrapped,
-    write: Unwrapped,
-    discard: Unwrapped,
-    flush: Unwrapped,
-    io: Unwrapped,
-    queue: Unwrapped,
+/// What a counter of `/proc/diskstats` is of.
+#[derive(Clone, Copy)]
+enum Unit {
+    Requests,
+    /// Of 512 bytes, whatever the device's own block size.
+    Sectors,
+    /// Printed as a 32-bit number.
+    Milliseconds,
+}
+
+/// Where the sum of a counter goes, its number in a line, and its unit: of the devices that file systems lie on.
+const COUNTERS: [(Place, usize, Unit); 12] = [
+    (Place::DiskReadCount, 0, Unit::Requests),
+    (Place::DiskReadBytes, 2, Unit::Sectors),
+    (Place::DiskReadNs, 3, Unit::Milliseconds),
+    (Place::DiskWriteCount, 4, Unit::Requests),
+    (Place::DiskWriteBytes, 6, Unit::Sectors),
+    (Place::DiskWriteNs, 7, Unit::Milliseconds),
+    (Place::DiskInflight, 8, Unit::Requests),
+    (Place::DiskIoNs, 9, Unit::Milliseconds),
+    (Place::DiskQueueNs, 10, Unit::Milliseconds),
+    (Place::DiskDiscardCount, 11, Unit::Requests),
+    (Place::DiskDiscardBytes, 13, Unit::Sectors),
+    (Place::DiskDiscardNs, 14, Unit::Milliseconds),
+];
+
+/// The same of the whole disks below them.
+const FLUSHES: [(Place, usize, Unit); 2] = [
+    (Place::DiskFlushCount, 15, Unit::Requests),
+    (Place::DiskFlushNs, 16, Unit::Milliseconds),
+];
+
+/// A device, and its counters of milliseconds, by their number in a line.
+#[derive(Debug)]
+struct Counted {
+    device: Device,
+    times: [Unwrapped; 17],
+}
+
+/// Sets a column to the sum of a counter over the devices. One that does not have it, or is not listed (a container may hide
+/// it), makes the sum unknown, not small.
+fn add_up(
+    (place, number, unit): (Place, usize, Unit),
+    devices: &mut [Counted],
+    lines: &[DiskLine],
+    row: &mut Sample,
+) {
+    let mut sum = Some(0);
+    for Counted { device, times } in devices {
+        let line = lines.iter().find(|line| line.device == *device);
+        let counter = line.and_then(|line| line.counters.get(number));
+        let value = counter.map(|&counter| match unit {
+            Unit::Requests => counter,
+            Unit::Sectors => counter.saturating_mul(512),
+            Unit::Milliseconds => times[number].ns(counter),
+        });
+        sum = sum
+            .zip(value)
+            .map(|(sum, value): (u64, u64)| sum.saturating_add(value));
+    }
+    row.set(place, sum);
 }
 
 /// The devices of the data, and what is needed to go on counting where a counter wraps.
 #[derive(Debug, Default)]
 pub(crate) struct Disks {
     /// The devices that file systems lie on.
-    devices: Vec<(Device, Times)>,
+    devices: Vec<Counted>,
     /// The whole disks below them.
-    whole: Vec<(Device, Times)>,
+    whole: Vec<Counted>,
     /// Why a path has no device.
     pub notes: Vec<String>,
 }
@@ -242,28 +286,30 @@ impl Disks {
                 Err(note) => notes.push(note),
             }
         }
-        let whole: BTreeSet<Device> = devices
-            .iter()
-            .flat_map(|device| device.disks(proc))
-            .collect();
-        let with_times = |set: BTreeSet<Device>| {
-            set.into_iter()
-                .map(|device| (device, Times::default()))
-                .collect()
+        Self {
+            notes,
+            ..Self::counting(proc, devices)
+        }
+    }
+
+    fn counting(proc: &Proc, devices: BTreeSet<Device>) -> Self {
+        let disks = devices.iter().flat_map(|device| device.disks(proc));
+        let whole: BTreeSet<Device> = disks.collect();
+        let counted = |device| Counted {
+            device,
+            times: Default::default(),
         };
         Self {
-            devices: with_times(devices),
-            whole: with_times(whole),
-            notes,
+            devices: devices.into_iter().map(counted).collect(),
+            whole: whole.into_iter().map(counted).collect(),
+            notes: Vec::new(),
         }
     }
 
     /// The names of the devices that are counted.
     pub fn names(&self, proc: &Proc) -> Vec<String> {
-        self.devices
-            .iter()
-            .map(|(device, _)| device.name(proc))
-            .collect()
+        let devices = self.devices.iter();
+        devices.map(|it| it.device.name(proc)).collect()
     }
 
     /// Fills the disk's columns.
@@ -276,71 +322,22 @@ impl Disks {
         if self.devices.is_empty() {
             return Ok(());
         }
-        let wanted = |major, minor| {
-            let device = Device { major, minor };
-            self.devices
-                .iter()
-                .chain(&self.whole)
-                .any(|(known, _)| *known == device)
+        let wanted = |device| {
+            let mut known = self.devices.iter().chain(&self.whole);
+            known.any(|it| it.device == device)
         };
-        let Some(lines) = proc.optional("proc/diskstats", buffer, |text| {
+        let lines = proc.optional("proc/diskstats", buffer, |text| {
             parse_diskstats(text, wanted)
-        })?
-        else {
+        })?;
+        let Some(lines) = lines else {
             return Ok(());
         };
-        let line_of = |device: Device| -> Option<&DiskLine> {
-            lines
-                .iter()
-                .find(|line| line.major == device.major && line.minor == device.minor)
-        };
-
-        // A device that is not listed (a container may hide it) makes the sum unknown, not small.
-        if self
-            .devices
-            .iter()
-            .any(|(device, _)| line_of(*device).is_none())
-        {
-            return Ok(());
+        for counter in COUNTERS {
+            add_up(counter, &mut self.devices, &lines, row);
         }
-        let mut discards = true;
-        for (device, times) in &mut self.devices {
-            let Some(line) = line_of(*device) else {
-                continue;
-            };
-            row.add(Place::DiskReadCount, line.read_count);
-            row.add(Place::DiskReadBytes, line.read_bytes);
-            row.add(Place::DiskReadNs, times.read.ns(line.read_ms));
-            row.add(Place::DiskWriteCount, line.write_count);
-            row.add(Place::DiskWriteBytes, line.write_bytes);
-            row.add(Place::DiskWriteNs, times.write.ns(line.write_ms));
-            row.add(Place::DiskIoNs, times.io.ns(line.io_ms));
-            row.add(Place::DiskQueueNs, times.queue.ns(line.queue_ms));
-            row.add(Place::DiskInflight, line.inflight_count);
-            if let Some(discard) = line.discard {
-                row.add(Place::DiskDiscardCount, discard.count);
-                row.add(Place::DiskDiscardBytes, discard.bytes);
-                row.add(Place::DiskDiscardNs, times.discard.ns(discard.ms));
-            }
-            discards &= line.discard.is_some();
+        for counter in FLUSHES {
+            add_up(counter, &mut self.whole, &lines, row);
         }
-        if !discards {
-            row.set(Place::DiskDiscardCount, None);
-            row.set(Place::DiskDiscardBytes, None);
-            row.set(Place::DiskDiscardNs, None);
-        }
-
-        let mut flush_count = 0;
-        let mut flush_ns = 0;
-        for (device, times) in &mut self.whole {
-            let Some(flush) = line_of(*device).and_then(|line| line.flush) else {
-                return Ok(());
-            };
-            flush_count += flush.count;
-            flush_ns += times.flush.ns(flush.ms);
-        }
-        row.set(Place::DiskFlushCount, flush_count);
-        row.set(Place::DiskFlushNs, flush_ns);
         Ok(())
     }
 }

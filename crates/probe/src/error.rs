@@ -5,28 +5,15 @@ use std::path::PathBuf;
 
 /// Text of `/proc` or `/sys` that is not what the kernel's documentation says.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{what}: got `{got}`, expected {expected}")]
-pub struct Malformed {
-    /// What was to be read.
-    pub what: String,
-    /// The text found, shortened.
-    pub got: String,
-    /// What is allowed there.
-    pub expected: &'static str,
-}
+#[error("{0}")]
+pub struct Malformed(String);
 
 impl Malformed {
-    /// `got` is shortened to what fits a line.
-    pub(crate) fn new(what: impl Into<String>, got: &str, expected: &'static str) -> Self {
-        let mut short: String = got.chars().take(60).collect();
-        if short.len() < got.len() {
-            short.push_str("...");
-        }
-        Self {
-            what: what.into(),
-            got: short,
-            expected,
-        }
+    /// Says what was to be read, what was found (shortened to what fits a line), and what is allowed there.
+    pub(crate) fn new(what: &str, got: &str, expected: &str) -> Self {
+        let short: String = got.chars().take(60).collect();
+        let dots = if short.len() < got.len() { "..." } else { "" };
+        Self(format!("{what}: got `{short}{dots}`, expected {expected}"))
     }
 }
 

@@ -1,11 +1,13 @@
 //! How long a flush takes in a directory: what every commit of a durable engine waits for.
 
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use fs_err::File;
+use fs_err::os::unix::fs::FileExt;
 use rustix::fs::{FlockOperation, flock};
+use words::FsyncLatency;
 
 /// What the name of the file begins with.
 const PREFIX: &str = ".assay-fsync-";
@@ -19,19 +21,6 @@ const BLOCK_COUNT: u64 = 1024;
 /// Flushes that are timed at most: the median and the 99th percentile are known by then.
 const SAMPLE_COUNT_MAX: usize = 1000;
 
-/// The latency of `fdatasync` after a write of 4 KiB.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FsyncSample {
-    /// How many were timed.
-    pub count: u64,
-    /// Median.
-    pub p50_ns: u64,
-    /// 99th percentile.
-    pub p99_ns: u64,
-    /// The slowest.
-    pub max_ns: u64,
-}
-
 /// Measures, for about `limit` (and always one flush), the latency of `fdatasync` after a write of 4 KiB, in `dir`.
 ///
 /// The file is written in full and flushed before, and then overwritten at increasing offsets: the flush has data to
@@ -41,44 +30,35 @@ pub struct FsyncSample {
 ///
 /// # Errors
 /// When the file can't be made, written or flushed: the directory is missing or read-only, the disk is full.
-pub fn measure_fsync(dir: &Path, limit: Duration) -> io::Result<FsyncSample> {
+pub fn measure_fsync(dir: &Path, limit: Duration) -> io::Result<FsyncLatency> {
     remove_left(dir);
-    let file = tempfile::Builder::new().prefix(PREFIX).tempfile_in(dir)?;
+    let (file, path) = tempfile::Builder::new()
+        .prefix(PREFIX)
+        .tempfile_in(dir)?
+        .into_parts();
     // As long as this process lives, nobody takes it for left. A file system without locks has no such file removed.
-    let _ = flock(file.as_file(), FlockOperation::NonBlockingLockExclusive);
-    let failed = |error: io::Error| {
-        io::Error::new(
-            error.kind(),
-            format!(
-                "cannot write and flush `{}`: {error}",
-                file.path().display()
-            ),
-        )
-    };
+    let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
+    let file = File::from_parts(file, &*path);
     let mut block = [0x5au8; BLOCK_BYTES];
     for index in 0..BLOCK_COUNT {
-        file.as_file()
-            .write_all_at(&block, index * BLOCK_BYTES as u64)
-            .map_err(failed)?;
+        file.write_all_at(&block, index * BLOCK_BYTES as u64)?;
     }
-    file.as_file().sync_all().map_err(failed)?;
+    file.sync_all()?;
 
     let mut samples = Vec::with_capacity(SAMPLE_COUNT_MAX);
     let start = now();
     for index in 0u64.. {
         block[..8].copy_from_slice(&index.to_le_bytes());
-        file.as_file()
-            .write_all_at(&block, index % BLOCK_COUNT * BLOCK_BYTES as u64)
-            .map_err(failed)?;
+        file.write_all_at(&block, index % BLOCK_COUNT * BLOCK_BYTES as u64)?;
         let written = now();
-        file.as_file().sync_data().map_err(failed)?;
+        file.sync_data()?;
         let after = now();
         samples.push(u64::try_from((after - written).as_nanos()).unwrap_or(u64::MAX));
         if samples.len() == SAMPLE_COUNT_MAX || after - start >= limit {
             break;
         }
     }
-    match file.close() {
+    match path.close() {
         // Another process took it for left in the moment before it was locked.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         closed => closed?,
@@ -92,7 +72,7 @@ fn remove_left(dir: &Path) {
     for entry in fs_err::read_dir(dir).into_iter().flatten().flatten() {
         let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
         if is_ours
-            && let Ok(file) = fs_err::File::open(entry.path())
+            && let Ok(file) = File::open(entry.path())
             && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
         {
             let _ = fs_err::remove_file(entry.path());
@@ -109,13 +89,13 @@ fn now() -> Instant {
 }
 
 /// Nearest-rank percentiles of at least one sample.
-fn summary(samples: &mut [u64]) -> FsyncSample {
+fn summary(samples: &mut [u64]) -> FsyncLatency {
     samples.sort_unstable();
     let rank = |per_cent: usize| {
         let rank = (samples.len() * per_cent).div_ceil(100).max(1);
         samples.get(rank - 1).copied().unwrap_or(0)
     };
-    FsyncSample {
+    FsyncLatency {
         count: samples.len() as u64,
         p50_ns: rank(50),
         p99_ns: rank(99),
@@ -130,24 +110,12 @@ mod tests {
     #[test]
     fn percentiles_are_nearest_rank() {
         let mut samples: Vec<u64> = (1..=200).rev().collect();
-        assert_eq!(
-            summary(&mut samples),
-            FsyncSample {
-                count: 200,
-                p50_ns: 100,
-                p99_ns: 198,
-                max_ns: 200
-            }
-        );
-        assert_eq!(
-            summary(&mut [7]),
-            FsyncSample {
-                count: 1,
-                p50_ns: 7,
-                p99_ns: 7,
-                max_ns: 7
-            }
-        );
+        let figures = |samples: &mut [u64]| {
+            let it = summary(samples);
+            (it.count, it.p50_ns, it.p99_ns, it.max_ns)
+        };
+        assert_eq!(figures(&mut samples), (200, 100, 198, 200));
+        assert_eq!(figures(&mut [7]), (1, 7, 7, 7));
     }
 
     #[test]

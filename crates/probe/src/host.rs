@@ -7,12 +7,10 @@ use std::path::Path;
 use rustix::process::Resource;
 
 use crate::disk::{devices_of, existing, mounts};
-use crate::group::Group;
 use crate::parse::{
-    Membership, Mount, mount_of, parse_cgroup, parse_cpu_max, parse_cpuinfo, parse_meminfo,
-    parse_memory_limit, parse_stat,
+    Mount, count_processors, mount_of, parse_cpu_max, parse_cpu_ticks, parse_cpuinfo, value,
 };
-use crate::{Malformed, Proc};
+use crate::{Group, Proc, Version};
 
 /// The machine as found. What could not be found out is absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,6 +46,14 @@ impl HostFacts {
             self.add(name, value);
         }
     }
+
+    /// Adds facts that are the text of a file each, where that is there; `name` and `directory` are what all begin with.
+    fn add_files(&mut self, proc: &Proc, name: &str, directory: &str, files: &[(&str, &str)]) {
+        for (fact, file) in files {
+            let text = proc.text(format!("{directory}/{file}"));
+            self.add_known(format!("{name}{fact}"), text);
+        }
+    }
 }
 
 /// Describes this machine, with the file system and disks of `data_dir` (or of its nearest ancestor that exists).
@@ -62,7 +68,7 @@ pub fn host_at(proc: &Proc, data_dir: &Path) -> HostFacts {
     add_system(&mut facts, proc);
     add_cpu(&mut facts, proc);
     add_memory(&mut facts, proc);
-    add_limits(&mut facts, proc, &mounts);
+    add_limits(&mut facts, proc);
     add_file_system(&mut facts, data_dir, &mounts);
     add_disks(&mut facts, proc, data_dir, &mounts);
     facts
@@ -77,32 +83,26 @@ fn add_system(facts: &mut HostFacts, proc: &Proc) {
             .find_map(|line| line.strip_prefix("PRETTY_NAME="))
     });
     facts.add_known("os_name", pretty.map(|name| name.trim_matches(['"', '\''])));
-    facts.add_known("kernel_release", proc.text("proc/sys/kernel/osrelease"));
-    facts.add_known("kernel_version", proc.text("proc/sys/kernel/version"));
+    let kernel = [("release", "osrelease"), ("version", "version")];
+    facts.add_files(proc, "kernel_", "proc/sys/kernel", &kernel);
     facts.add("architecture", std::env::consts::ARCH);
-    let maker = [
-        proc.text("sys/class/dmi/id/sys_vendor"),
-        proc.text("sys/class/dmi/id/product_name"),
-    ];
+    let maker = ["sys_vendor", "product_name"];
+    let maker = maker.map(|file| proc.text(format!("sys/class/dmi/id/{file}")));
     let maker: Vec<String> = maker.into_iter().flatten().collect();
-    facts.add_known(
-        "machine_model",
-        (!maker.is_empty()).then(|| maker.join(" ")),
-    );
+    let is_known = !maker.is_empty();
+    facts.add_known("machine_model", is_known.then(|| maker.join(" ")));
     let clock = "sys/devices/system/clocksource/clocksource0/current_clocksource";
     facts.add_known("clocksource", proc.text(clock));
     facts.add("user_id", rustix::process::geteuid().as_raw());
 }
 
 fn add_cpu(facts: &mut HostFacts, proc: &Proc) {
-    let info = proc
-        .text("proc/cpuinfo")
-        .map(|text| parse_cpuinfo(&text))
-        .unwrap_or_default();
-    let system = proc
-        .text("proc/stat")
-        .and_then(|text| parse_stat(&text).ok());
-    facts.cpu_count = system.map_or(info.processor_count, |system| system.cpu_count);
+    let info = parse_cpuinfo(&proc.text("proc/cpuinfo").unwrap_or_default());
+    let stat = proc.text("proc/stat");
+    facts.cpu_count = match &stat {
+        Some(stat) => count_processors(stat),
+        None => info.processor_count,
+    };
     facts.add_known("cpu_model", info.model);
     facts.add("cpu_count", facts.cpu_count);
     facts.add_known("cpu_socket_count", info.socket_count);
@@ -111,18 +111,14 @@ fn add_cpu(facts: &mut HostFacts, proc: &Proc) {
         facts.add("cpu_allowed_count", allowed.count());
     }
     let smt = proc.text("sys/devices/system/cpu/smt/active");
-    facts.add_known(
-        "cpu_smt",
-        smt.map(|text| if text == "1" { "active" } else { "not active" }),
-    );
-    facts.add(
-        "hypervisor",
-        if info.hypervisor {
-            "present"
-        } else {
-            "none seen"
-        },
-    );
+    let smt = smt.map(|text| if text == "1" { "active" } else { "not active" });
+    facts.add_known("cpu_smt", smt);
+    let hypervisor = if info.hypervisor {
+        "present"
+    } else {
+        "none seen"
+    };
+    facts.add("hypervisor", hypervisor);
 
     let policies: Vec<String> = proc
         .names("sys/devices/system/cpu/cpufreq")
@@ -130,22 +126,20 @@ fn add_cpu(facts: &mut HostFacts, proc: &Proc) {
         .filter(|name| name.starts_with("policy"))
         .map(|name| format!("sys/devices/system/cpu/cpufreq/{name}"))
         .collect();
-    // The same on all processors as a rule; if not, all values are named.
-    let distinct = |file: &str| -> Option<String> {
-        let values: BTreeSet<String> = policies
-            .iter()
-            .filter_map(|policy| proc.text(format!("{policy}/{file}")))
-            .collect();
-        (!values.is_empty()).then(|| values.into_iter().collect::<Vec<_>>().join(", "))
-    };
-    facts.add_known("cpu_governor", distinct("scaling_governor"));
-    facts.add_known("cpu_frequency_driver", distinct("scaling_driver"));
-    facts.add_known(
-        "cpu_energy_preference",
-        distinct("energy_performance_preference"),
-    );
-    facts.add_known("cpu_frequency_max_khz", distinct("cpuinfo_max_freq"));
-    facts.add_known("cpu_frequency_limit_khz", distinct("scaling_max_freq"));
+    for (fact, file) in [
+        ("cpu_governor", "scaling_governor"),
+        ("cpu_frequency_driver", "scaling_driver"),
+        ("cpu_energy_preference", "energy_performance_preference"),
+        ("cpu_frequency_max_khz", "cpuinfo_max_freq"),
+        ("cpu_frequency_limit_khz", "scaling_max_freq"),
+    ] {
+        // The same on all processors as a rule; if not, all values are named.
+        let read = |policy| proc.text(format!("{policy}/{file}"));
+        let values: BTreeSet<String> = policies.iter().filter_map(read).collect();
+        if !values.is_empty() {
+            facts.add(fact, Vec::from_iter(values).join(", "));
+        }
+    }
     let boost = match proc.text("sys/devices/system/cpu/intel_pstate/no_turbo") {
         Some(off) => Some(off == "0"),
         None => proc
@@ -160,27 +154,32 @@ fn add_cpu(facts: &mut HostFacts, proc: &Proc) {
     };
     let node_count = nodes.iter().filter(is_node).count();
     facts.add_known("numa_node_count", (node_count > 0).then_some(node_count));
-    if let Some(system) = system {
-        let [.., steal] = system.cpu_ticks;
-        let total = system.cpu_ticks.into_iter().fold(0, u64::saturating_add);
+    if let Some(ticks) = stat.and_then(|text| parse_cpu_ticks(&text).ok()) {
+        let [.., steal] = ticks;
+        let total = ticks.into_iter().fold(0, u64::saturating_add);
         let percent = steal as f64 * 100.0 / total.max(1) as f64;
         facts.add("cpu_steal_since_boot_percent", format!("{percent:.2}"));
     }
 }
 
 fn add_memory(facts: &mut HostFacts, proc: &Proc) {
-    if let Some(memory) = proc
-        .text("proc/meminfo")
-        .and_then(|text| parse_meminfo(&text).ok())
-    {
-        facts.memory_total_bytes = memory.total_bytes;
-        facts.add("memory_total_bytes", memory.total_bytes);
-        facts.add_known("memory_available_bytes", memory.available_bytes);
-        facts.add("swap_total_bytes", memory.swap_total_bytes);
-        facts.add("swap_used_bytes", memory.swap_used_bytes);
-        facts.add_known("huge_page_size_bytes", memory.huge_page_bytes);
-        facts.add_known("huge_page_count", memory.huge_page_count);
-        facts.add_known("huge_page_free_count", memory.huge_page_free_count);
+    let memory = proc.text("proc/meminfo").unwrap_or_default();
+    let bytes = |key| value(&memory, key).ok().flatten();
+    facts.memory_total_bytes = bytes("MemTotal").unwrap_or(0);
+    let swap = bytes("SwapTotal").zip(bytes("SwapFree"));
+    for (fact, value) in [
+        ("memory_total_bytes", bytes("MemTotal")),
+        ("memory_available_bytes", bytes("MemAvailable")),
+        ("swap_total_bytes", bytes("SwapTotal")),
+        (
+            "swap_used_bytes",
+            swap.map(|(total, free)| total.saturating_sub(free)),
+        ),
+        ("huge_page_size_bytes", bytes("Hugepagesize")),
+        ("huge_page_count", bytes("HugePages_Total")),
+        ("huge_page_free_count", bytes("HugePages_Free")),
+    ] {
+        facts.add_known(fact, value);
     }
     for (name, file) in [
         ("thp_enabled", "enabled"),
@@ -190,23 +189,19 @@ fn add_memory(facts: &mut HostFacts, proc: &Proc) {
         let choice = proc.text(format!("sys/kernel/mm/transparent_hugepage/{file}"));
         facts.add_known(name, choice.as_deref().map(chosen));
     }
-    for (name, file) in [
-        ("vm_swappiness", "swappiness"),
-        ("vm_dirty_ratio_percent", "dirty_ratio"),
-        (
-            "vm_dirty_background_ratio_percent",
-            "dirty_background_ratio",
-        ),
-        ("vm_dirty_bytes", "dirty_bytes"),
-        ("vm_dirty_background_bytes", "dirty_background_bytes"),
-        ("vm_dirty_expire_centisecs", "dirty_expire_centisecs"),
-        ("vm_dirty_writeback_centisecs", "dirty_writeback_centisecs"),
-        ("vm_overcommit_memory", "overcommit_memory"),
-        ("vm_overcommit_ratio_percent", "overcommit_ratio"),
-        ("vm_zone_reclaim_mode", "zone_reclaim_mode"),
-    ] {
-        facts.add_known(name, proc.text(format!("proc/sys/vm/{file}")));
-    }
+    let vm = [
+        ("swappiness", "swappiness"),
+        ("dirty_ratio_percent", "dirty_ratio"),
+        ("dirty_background_ratio_percent", "dirty_background_ratio"),
+        ("dirty_bytes", "dirty_bytes"),
+        ("dirty_background_bytes", "dirty_background_bytes"),
+        ("dirty_expire_centisecs", "dirty_expire_centisecs"),
+        ("dirty_writeback_centisecs", "dirty_writeback_centisecs"),
+        ("overcommit_memory", "overcommit_memory"),
+        ("overcommit_ratio_percent", "overcommit_ratio"),
+        ("zone_reclaim_mode", "zone_reclaim_mode"),
+    ];
+    facts.add_files(proc, "vm_", "proc/sys/vm", &vm);
 }
 
 /// Of `always [madvise] never` the one in brackets; a text without brackets as it is.
@@ -216,58 +211,30 @@ fn chosen(text: &str) -> &str {
         .map_or(text, |(choice, _)| choice)
 }
 
-fn add_limits(facts: &mut HostFacts, proc: &Proc, mounts: &[Mount]) {
+fn add_limits(facts: &mut HostFacts, proc: &Proc) {
     let files = rustix::process::getrlimit(Resource::Nofile);
     let text = |limit: Option<u64>| {
         limit.map_or_else(|| "unlimited".to_string(), |limit| limit.to_string())
     };
     facts.add("open_files_soft_count", text(files.current));
     facts.add("open_files_hard_count", text(files.maximum));
-    let groups = proc
-        .text("proc/self/cgroup")
-        .map(|text| parse_cgroup(&text))
-        .unwrap_or_default();
-    let cpu = group_limit(mounts, &groups, "cpu", |directory, group| {
-        let text = match group.version {
-            1 => {
-                let quota = proc.text(directory.join("cpu.cfs_quota_us"))?;
-                format!(
-                    "{quota} {}",
-                    proc.text(directory.join("cpu.cfs_period_us"))?
-                )
-            }
-            _ => proc.text(directory.join("cpu.max"))?,
+    if let Ok(group) = Group::own(proc, "cpu") {
+        let limit = |directory: &Path| {
+            let read = |file: &str| proc.text(directory.join(file));
+            parse_cpu_max(&match group.version {
+                Version::One => {
+                    let (quota, period) = ("cpu.cfs_quota_us", "cpu.cfs_period_us");
+                    format!("{} {}", read(quota)?, read(period)?)
+                }
+                Version::Two => read("cpu.max")?,
+            })
         };
-        Some(parse_cpu_max(&text))
-    });
-    facts.add_known("cgroup_cpu_limit_millicpus", cpu);
-    let memory = group_limit(mounts, &groups, "memory", |directory, group| {
-        let file = group.memory_limit_file();
-        Some(parse_memory_limit(&proc.text(directory.join(file))?))
-    });
-    facts.add_known("cgroup_memory_limit_bytes", memory);
-}
-
-/// The tightest limit of this process's group and the groups above it, as far as they can be seen. `read` is given a
-/// group's directory, from the root without its leading slash, and the group that this process is in.
-fn group_limit(
-    mounts: &[Mount],
-    groups: &[Membership],
-    controller: &str,
-    read: impl Fn(&Path, &Group) -> Option<Result<Option<u64>, Malformed>>,
-) -> Option<u64> {
-    let mut tightest: Option<u64> = None;
-    for group in groups {
-        let Some(group) = Group::of(mounts, group, controller) else {
-            continue;
-        };
-        for directory in group.with_above() {
-            if let Some(Ok(Some(limit))) = read(&directory, &group) {
-                tightest = Some(tightest.map_or(limit, |other| other.min(limit)));
-            }
-        }
+        let tightest = group.with_above().filter_map(limit).min();
+        facts.add_known("cgroup_cpu_limit_millicpus", tightest);
     }
-    tightest
+    if let Ok(group) = Group::own(proc, "memory") {
+        facts.add_known("cgroup_memory_limit_bytes", group.memory_limit(proc));
+    }
 }
 
 fn add_file_system(facts: &mut HostFacts, data_dir: &Path, mounts: &[Mount]) {
@@ -278,27 +245,15 @@ fn add_file_system(facts: &mut HostFacts, data_dir: &Path, mounts: &[Mount]) {
         facts.add("data_fs_type", &mount.fs_type);
         facts.add("data_fs_device", &mount.source);
         facts.add("data_fs_mount_point", mount.point.display());
-        let both = [mount.options.as_str(), mount.fs_options.as_str()];
-        let options: BTreeSet<&str> = both
-            .iter()
-            .flat_map(|list| list.split(','))
-            .filter(|option| !option.is_empty())
-            .collect();
-        facts.add(
-            "data_fs_options",
-            options.into_iter().collect::<Vec<_>>().join(","),
-        );
+        let both = format!("{},{}", mount.options, mount.fs_options);
+        let options: BTreeSet<&str> = both.split(',').filter(|it| !it.is_empty()).collect();
+        facts.add("data_fs_options", Vec::from_iter(options).join(","));
     }
     if let Ok(space) = rustix::fs::statvfs(&path) {
-        facts.add(
-            "data_fs_total_bytes",
-            space.f_blocks.saturating_mul(space.f_frsize),
-        );
+        let bytes = |blocks: u64| blocks.saturating_mul(space.f_frsize);
+        facts.add("data_fs_total_bytes", bytes(space.f_blocks));
         // What those without privileges may use: servers do not run as root.
-        facts.add(
-            "data_fs_free_bytes",
-            space.f_bavail.saturating_mul(space.f_frsize),
-        );
+        facts.add("data_fs_free_bytes", bytes(space.f_bavail));
     }
 }
 
@@ -319,9 +274,8 @@ fn add_disks(facts: &mut HostFacts, proc: &Proc, data_dir: &Path, mounts: &[Moun
         described.extend(device.disks(proc));
     }
     for device in described {
-        let name = device.name(proc);
         let directory = device.directory();
-        for (fact, file) in [
+        let files = [
             ("model", "device/model"),
             ("firmware", "device/firmware_rev"),
             ("raid_level", "md/level"),
@@ -334,28 +288,20 @@ fn add_disks(facts: &mut HostFacts, proc: &Proc, data_dir: &Path, mounts: &[Moun
             ("write_cache", "queue/write_cache"),
             ("logical_block_bytes", "queue/logical_block_size"),
             ("physical_block_bytes", "queue/physical_block_size"),
-        ] {
-            facts.add_known(
-                format!("disk.{name}.{fact}"),
-                proc.text(format!("{directory}/{file}")),
-            );
-        }
-        let rotational = proc.text(format!("{directory}/queue/rotational"));
+        ];
+        let name = format!("disk.{}.", device.name(proc));
+        facts.add_files(proc, &name, &directory, &files);
+        let read = |file: &str| proc.text(format!("{directory}/{file}"));
+        let rotational = read("queue/rotational");
         let rotational = rotational.map(|text| if text == "1" { "yes" } else { "no" });
-        facts.add_known(format!("disk.{name}.rotational"), rotational);
-        let scheduler = proc.text(format!("{directory}/queue/scheduler"));
-        facts.add_known(
-            format!("disk.{name}.scheduler"),
-            scheduler.as_deref().map(chosen),
-        );
+        facts.add_known(format!("{name}rotational"), rotational);
+        let scheduler = read("queue/scheduler");
+        let scheduler = scheduler.as_deref().map(chosen);
+        facts.add_known(format!("{name}scheduler"), scheduler);
         // In sectors of 512 bytes, whatever the device's own.
-        let sectors = proc
-            .text(format!("{directory}/size"))
-            .and_then(|text| text.parse::<u64>().ok());
-        facts.add_known(
-            format!("disk.{name}.size_bytes"),
-            sectors.map(|sectors| sectors * 512),
-        );
+        let sectors = read("size").and_then(|text| text.parse::<u64>().ok());
+        let bytes = sectors.map(|sectors| sectors * 512);
+        facts.add_known(format!("{name}size_bytes"), bytes);
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! [`Sampler`] reads `/proc` once a second and gives one row of [`Sample::COLUMNS`]. [`host`] describes the machine,
 //! [`measure_fsync`] its disk's flush, and [`warnings`] says what of that spoils a measurement. The parsers in
-//! [`parse`] are pure functions of text; all files are read through [`Proc`], so that other kernels' files can stand in.
+//! `parse` are pure functions of text; all files are read through [`Proc`], so that other kernels' files can stand in.
 //!
 //! Nothing here is part of the measured path: a sample costs CPU time of the thread that takes it, which is why its
 //! cost is kept small and why that CPU time is in `assay_cpu_ns`.
@@ -14,7 +14,7 @@ mod frequency;
 mod fsync;
 mod group;
 mod host;
-pub mod parse;
+mod parse;
 mod sampler;
 mod source;
 mod storage;
@@ -22,12 +22,13 @@ mod thread_states;
 mod tree;
 mod warnings;
 
-pub use columns::{Column, ColumnKind, Sample};
+pub use columns::{Column, Sample};
 pub use error::{Malformed, ProbeError};
-pub use fsync::{FsyncSample, measure_fsync};
+pub use fsync::measure_fsync;
+pub use group::{Group, Version};
 pub use host::{HostFacts, host, host_at};
 pub use sampler::{Sampler, Targets};
-pub use source::Proc;
+pub use source::{Proc, state_and_parent};
 pub use storage::storage_size;
 pub use thread_states::{StateCounts, ThreadStates, WatchedConnection};
-pub use warnings::{HostContext, HostWarning, warnings};
+pub use warnings::{HostContext, warnings};

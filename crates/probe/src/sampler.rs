@@ -9,13 +9,74 @@ use crate::columns::{Place, Sample};
 use crate::disk::Disks;
 use crate::frequency::Frequency;
 use crate::group::ServerGroup;
-use crate::parse::{parse_meminfo, parse_pressure, parse_process_io, parse_stat, parse_vmstat};
+use crate::parse::{parse_cpu_ticks, parse_pressure, parse_process_io, required_value, value};
 use crate::tree::Tree;
 use crate::{ProbeError, Proc, storage_size};
 
 /// The walk over a target's files is repeated only when this many times its own duration has passed: it takes at most
 /// 0.5% of one processor. One of 5 ms is made every second, one of 50 ms every ten.
 const WALK_SPACING: u32 = 200;
+
+/// Where the times of `/proc/stat` go, in their order.
+const TIMES: [Place; 8] = [
+    Place::CpuUser,
+    Place::CpuNice,
+    Place::CpuSystem,
+    Place::CpuIdle,
+    Place::CpuIowait,
+    Place::CpuIrq,
+    Place::CpuSoftirq,
+    Place::CpuSteal,
+];
+
+/// The lines of `/proc/stat` that each kernel has, and where they go.
+const SYSTEM: [(&str, Place); 4] = [
+    ("ctxt", Place::ContextSwitch),
+    (CREATED, Place::Created),
+    ("procs_running", Place::Runnable),
+    ("procs_blocked", Place::Blocked),
+];
+
+/// The line of `/proc/stat` that counts the processes and threads created so far.
+const CREATED: &str = "processes";
+
+/// The lines of `/proc/meminfo` that each kernel has, and where they go.
+const MEMORY: [(&str, Place); 4] = [
+    ("MemFree", Place::MemoryFree),
+    ("Cached", Place::MemoryCached),
+    ("Dirty", Place::MemoryDirty),
+    ("Writeback", Place::MemoryWriteback),
+];
+
+/// The lines of `/proc/vmstat`, by what their numbers are multiplied, and where they go. `pgpgin` and `pgpgout` count KiB, not
+/// pages, whatever their names say.
+const PAGING: [(&str, u64, Place); 6] = [
+    ("pgpgin", 1024, Place::PageIn),
+    ("pgpgout", 1024, Place::PageOut),
+    ("pswpin", 1, Place::SwapIn),
+    ("pswpout", 1, Place::SwapOut),
+    ("pgfault", 1, Place::Fault),
+    ("pgmajfault", 1, Place::MajorFault),
+];
+
+/// The files of `/proc/pressure`, their lines, and where these go.
+const PRESSURE: [(&str, &[(&str, Place)]); 3] = [
+    ("cpu", &[("some", Place::PressureCpuSome)]),
+    (
+        "io",
+        &[
+            ("some", Place::PressureIoSome),
+            ("full", Place::PressureIoFull),
+        ],
+    ),
+    (
+        "memory",
+        &[
+            ("some", Place::PressureMemorySome),
+            ("full", Place::PressureMemoryFull),
+        ],
+    ),
+];
 
 /// What a sampler looks at besides the host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,8 +102,8 @@ pub struct Sampler {
     server: Option<Tree>,
     server_group: Option<ServerGroup>,
     sizes: Sizes,
-    idle_ns: u64,
-    iowait_ns: u64,
+    /// The most that each time was that may fall.
+    idle_ns: [(Place, u64); 2],
 }
 
 /// Sizes of the target's files, and when they were last looked at.
@@ -61,22 +122,21 @@ impl Sampler {
     /// A sampler of the files below another root.
     pub fn at(proc: Proc, targets: Targets) -> Self {
         let disks = Disks::of(&proc, targets.data.iter().chain(&targets.logs));
-        Self {
+        let mut sampler = Self {
             tick_ns: 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1),
             page_bytes: rustix::param::page_size() as u64,
             buffer: Vec::new(),
-            server: targets.server_pid.map(Tree::new),
-            server_group: targets
-                .server_pid
-                .and_then(|pid| ServerGroup::of(&proc, pid)),
+            server: None,
+            server_group: None,
             sizes: Sizes::default(),
-            idle_ns: 0,
-            iowait_ns: 0,
+            idle_ns: [(Place::CpuIdle, 0), (Place::CpuIowait, 0)],
             frequency: Frequency::of(&proc),
             proc,
             targets,
             disks,
-        }
+        };
+        sampler.set_server(sampler.targets.server_pid);
+        sampler
     }
 
     /// Goes on with another server, or none. Its counters begin anew.
@@ -108,18 +168,14 @@ impl Sampler {
         let births = self.sample_system(&mut row)?;
         if let Some(server) = &mut self.server {
             let tree = server.sample(&self.proc, births, &mut self.buffer)?;
+            let bytes = |pages: u64| pages * self.page_bytes;
             row.set(Place::ServerCpuUser, tree.cpu.user * self.tick_ns);
             row.set(Place::ServerCpuSystem, tree.cpu.system * self.tick_ns);
             row.set(Place::ServerProcess, tree.process_count);
-            row.set(
-                Place::ServerRss,
-                (tree.private_pages + tree.shared_pages_max) * self.page_bytes,
-            );
-            row.set(
-                Place::ServerRssMax,
-                tree.resident_pages_max * self.page_bytes,
-            );
-            row.set(Place::ServerPrivate, tree.private_pages * self.page_bytes);
+            let resident_pages = tree.private_pages + tree.shared_pages_max;
+            row.set(Place::ServerRss, bytes(resident_pages));
+            row.set(Place::ServerRssMax, bytes(tree.resident_pages_max));
+            row.set(Place::ServerPrivate, bytes(tree.private_pages));
             row.set(Place::ServerRead, tree.io.map(|io| io.read_bytes));
             row.set(Place::ServerWrite, tree.io.map(|io| io.write_bytes));
         }
@@ -132,21 +188,16 @@ impl Sampler {
         self.sample_memory(&mut row)?;
         self.sample_pressure(&mut row)?;
         // Last, as these may take longest: the counters above then belong to one moment.
-        row.set(
-            Place::CpuFrequency,
-            self.frequency.sample(&self.proc, &mut self.buffer),
-        );
+        let khz = self.frequency.sample(&self.proc, &mut self.buffer);
+        row.set(Place::CpuFrequency, khz);
         if let Some((data_bytes, log_bytes)) = self.sizes(now()) {
             row.set(Place::Data, data_bytes);
             row.set(Place::Log, log_bytes);
         }
-        if let Some(io) = self
-            .proc
-            .optional("proc/self/io", &mut self.buffer, parse_process_io)?
-        {
-            row.set(Place::AssayRead, io.read_bytes);
-            row.set(Place::AssayWrite, io.write_bytes);
-        }
+        let (proc, buffer) = (&self.proc, &mut self.buffer);
+        let io = proc.optional("proc/self/io", buffer, parse_process_io)?;
+        row.set(Place::AssayRead, io.map(|io| io.read_bytes));
+        row.set(Place::AssayWrite, io.map(|io| io.write_bytes));
         let own = clock_gettime(ClockId::ProcessCPUTime);
         row.set(
             Place::AssayCpu,
@@ -157,81 +208,62 @@ impl Sampler {
 
     /// CPU and processes of the host. Gives the count of processes and threads created so far.
     fn sample_system(&mut self, row: &mut Sample) -> Result<u64, ProbeError> {
-        let system = self
-            .proc
-            .required("proc/stat", &mut self.buffer, parse_stat)?;
-        // Some kernels' figure of stolen time is near 2^64 after a machine has moved to another host.
-        let ns = |ticks: u64| ticks.saturating_mul(self.tick_ns);
-        let [user, nice, kernel, idle, iowait, irq, softirq, steal] = system.cpu_ticks.map(ns);
-        // The kernel's documentation says of these two that they may fall.
-        self.idle_ns = self.idle_ns.max(idle);
-        self.iowait_ns = self.iowait_ns.max(iowait);
-        row.set(Place::CpuUser, user);
-        row.set(Place::CpuNice, nice);
-        row.set(Place::CpuSystem, kernel);
-        row.set(Place::CpuIdle, self.idle_ns);
-        row.set(Place::CpuIowait, self.iowait_ns);
-        row.set(Place::CpuIrq, irq);
-        row.set(Place::CpuSoftirq, softirq);
-        row.set(Place::CpuSteal, steal);
-        row.set(Place::ContextSwitch, system.context_switch_count);
-        row.set(Place::Created, system.created_count);
-        row.set(Place::Runnable, system.runnable_count);
-        row.set(Place::Blocked, system.blocked_count);
-        Ok(system.created_count)
+        let (proc, buffer) = (&self.proc, &mut self.buffer);
+        proc.required("proc/stat", buffer, |text| {
+            let ticks = parse_cpu_ticks(text)?;
+            for (at, place) in TIMES.into_iter().enumerate() {
+                // Some kernels' figure of stolen time is near 2^64 after a machine has moved to another host.
+                let ns = ticks[at].saturating_mul(self.tick_ns);
+                // The kernel's documentation says of idle times that they may fall.
+                let ns = match self.idle_ns.iter_mut().find(|(idle, _)| *idle == place) {
+                    Some((_, most)) => {
+                        *most = ns.max(*most);
+                        *most
+                    }
+                    None => ns,
+                };
+                row.set(place, ns);
+            }
+            for (key, place) in SYSTEM {
+                row.set(place, required_value(text, key)?);
+            }
+            required_value(text, CREATED)
+        })
     }
 
     fn sample_memory(&mut self, row: &mut Sample) -> Result<(), ProbeError> {
-        let memory = self
-            .proc
-            .required("proc/meminfo", &mut self.buffer, parse_meminfo)?;
-        row.set(Place::MemoryFree, memory.free_bytes);
-        row.set(Place::MemoryAvailable, memory.available_bytes);
-        row.set(Place::MemoryCached, memory.cached_bytes);
-        row.set(Place::MemoryDirty, memory.dirty_bytes);
-        row.set(Place::MemoryWriteback, memory.writeback_bytes);
-        row.set(Place::SwapUsed, memory.swap_used_bytes);
-        if let Some(paging) = self
-            .proc
-            .optional("proc/vmstat", &mut self.buffer, parse_vmstat)?
-        {
-            let places = [
-                Place::PageIn,
-                Place::PageOut,
-                Place::SwapIn,
-                Place::SwapOut,
-                Place::Fault,
-                Place::MajorFault,
-            ];
-            for (place, value) in places.into_iter().zip(paging) {
-                row.set(place, value);
+        let (proc, buffer) = (&self.proc, &mut self.buffer);
+        proc.required("proc/meminfo", buffer, |text| {
+            for (key, place) in MEMORY {
+                row.set(place, required_value(text, key)?);
             }
-        }
+            // Kernel 3.14 and later.
+            row.set(Place::MemoryAvailable, value(text, "MemAvailable")?);
+            let swap = required_value(text, "SwapTotal")?;
+            let free = required_value(text, "SwapFree")?;
+            row.set(Place::SwapUsed, swap.saturating_sub(free));
+            Ok(())
+        })?;
+        proc.optional("proc/vmstat", buffer, |text| {
+            for (key, factor, place) in PAGING {
+                row.set(place, value(text, key)?.map(|count| count * factor));
+            }
+            Ok(())
+        })?;
         Ok(())
     }
 
     fn sample_pressure(&mut self, row: &mut Sample) -> Result<(), ProbeError> {
         // A kernel with pressure switched off has the files and refuses to read them.
-        for (file, some, full) in [
-            ("proc/pressure/cpu", Place::PressureCpuSome, None),
-            (
-                "proc/pressure/io",
-                Place::PressureIoSome,
-                Some(Place::PressureIoFull),
-            ),
-            (
-                "proc/pressure/memory",
-                Place::PressureMemorySome,
-                Some(Place::PressureMemoryFull),
-            ),
-        ] {
-            let Some(pressure) = self.proc.optional(file, &mut self.buffer, parse_pressure)? else {
-                continue;
-            };
-            row.set(some, pressure.some_us * 1000);
-            if let Some(full) = full {
-                row.set(full, pressure.full_us.map(|us| us * 1000));
-            }
+        for (file, lines) in PRESSURE {
+            let name = format!("proc/pressure/{file}");
+            self.proc.optional(&name, &mut self.buffer, |text| {
+                for (key, place) in lines {
+                    let us = parse_pressure(text, key)?;
+                    row.set(*place, us.map(|us| us * 1000));
+                }
+                Ok(())
+            })?;
         }
         Ok(())
     }

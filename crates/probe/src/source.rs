@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::parse::parse_process_stat;
 use crate::{Malformed, ProbeError};
 
 /// The directory that holds `proc` and `sys`: `/`, or a copy of another machine's files.
@@ -34,9 +35,10 @@ impl Proc {
         }
     }
 
-    /// The path of a file that is named from the root, without its leading slash: `proc/stat`.
+    /// The path of a file that is named from the root, with or without its leading slash: `proc/stat`.
     pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
-        self.root.join(name)
+        let name = name.as_ref();
+        self.root.join(name.strip_prefix("/").unwrap_or(name))
     }
 
     /// Reads a file into `buffer`, which is reused so that a sample allocates little. No `fstat` for a size: the
@@ -153,4 +155,11 @@ impl Proc {
         names.sort();
         names
     }
+}
+
+/// Returns the state of a process of this machine, a letter, and the process id of its parent; `None` where there is none.
+pub fn state_and_parent(pid: u32) -> Option<(char, u32)> {
+    let text = Proc::live().text(format!("proc/{pid}/stat"))?;
+    let stat = parse_process_stat(&text).ok()?;
+    Some((stat.state, stat.parent))
 }

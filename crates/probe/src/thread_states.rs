@@ -109,13 +109,11 @@ impl ThreadStates {
                 (client, server.activity(proc, buffer)?)
             }
         };
+        let runnable = Activity::State(ConnectionState::Runnable);
         Some(match (client, server) {
             (Activity::Message, Activity::Message) => ConnectionState::Handover,
             (Activity::Message, server) => own_state(server),
-            (
-                Activity::State(ConnectionState::Runnable),
-                Activity::State(ConnectionState::Runnable),
-            ) => ConnectionState::Overlap,
+            both if both == (runnable, runnable) => ConnectionState::Overlap,
             (client, _) => own_state(client),
         })
     }
@@ -127,6 +125,7 @@ struct Threads {
 }
 
 /// A thread and the open file that tells what it does.
+#[derive(Default)]
 struct Thread {
     tid: u32,
     file: Option<OwnedFd>,
@@ -141,10 +140,8 @@ impl Thread {
     fn new(tid: u32, keep: bool) -> Self {
         Self {
             tid,
-            file: None,
             keep,
-            is_gone: false,
-            idle_call: None,
+            ..Self::default()
         }
     }
 

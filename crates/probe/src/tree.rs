@@ -32,7 +32,9 @@ use std::os::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
-use crate::parse::{ProcessIo, ProcessStat, parse_process_io, parse_process_stat, parse_statm};
+use crate::parse::{
+    ProcessIo, ProcessStat, Ticks, parse_process_io, parse_process_stat, parse_shared_pages,
+};
 use crate::{ProbeError, Proc};
 
 /// A process id is used again only when the kernel has gone once through all of them, 32768 or more. After so many
@@ -45,52 +47,34 @@ const READINGS_MAX: u32 = 4;
 /// Members whose shared memory is looked at in one sample: in turn, so with more of them it is some seconds old.
 const SHARED_READS_MAX: usize = 16;
 
-/// CPU time in ticks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ticks {
-    pub user: u64,
-    pub system: u64,
-}
-
 impl Ticks {
-    fn plus(self, other: Self) -> Self {
+    fn both(self, other: Self, figure: fn(u64, u64) -> u64) -> Self {
         Self {
-            user: self.user + other.user,
-            system: self.system + other.system,
+            user: figure(self.user, other.user),
+            system: figure(self.system, other.system),
         }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        self.both(other, u64::saturating_add)
     }
 
     fn less(self, other: Self) -> Self {
-        Self {
-            user: self.user.saturating_sub(other.user),
-            system: self.system.saturating_sub(other.system),
-        }
-    }
-
-    fn or_more(self, other: Self) -> Self {
-        Self {
-            user: self.user.max(other.user),
-            system: self.system.max(other.system),
-        }
+        self.both(other, u64::saturating_sub)
     }
 }
 
 /// A process of the tree, as last read.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Member {
     pid: u32,
-    parent: u32,
-    started_ticks: u64,
+    stat: ProcessStat,
     /// Whether its time is on the way to its parent. What else is known of it stays as it was: the kernel says that a
     /// process in that state has no parent.
     is_dead: bool,
-    own: Ticks,
-    /// Time of children that it waited for.
-    reaped: Ticks,
-    /// The same at the last sample that was consistent; nothing before the first, as a child may have been read just
-    /// before it ended and its parent, when both were found, just after.
+    /// The time of its children at the last sample that was consistent; nothing before the first, as a child may have been
+    /// read just before it ended and its parent, when both were found, just after.
     reaped_before: Ticks,
-    resident_pages: u64,
     shared_pages: u64,
     io: Option<ProcessIo>,
     /// `/proc/PID/stat`, kept open.
@@ -103,42 +87,24 @@ impl Member {
     fn new(pid: u32, stat: ProcessStat) -> Self {
         let mut member = Self {
             pid,
-            parent: stat.parent,
-            started_ticks: stat.started_ticks,
-            is_dead: stat.is_dead,
-            own: Ticks::default(),
-            reaped: Ticks::default(),
-            reaped_before: Ticks::default(),
-            resident_pages: 0,
-            shared_pages: 0,
-            io: None,
-            stat_file: None,
-            io_file: None,
+            ..Self::default()
         };
+        member.stat.parent = stat.parent;
+        member.stat.started_ticks = stat.started_ticks;
         member.update(stat);
         member
     }
 
     fn update(&mut self, stat: ProcessStat) {
         // It may have been released between the reading of its state and that of its parent.
-        self.is_dead = stat.is_dead || (stat.parent == 0 && self.parent != 0);
-        if self.is_dead {
-            return;
+        self.is_dead = stat.state == 'X' || (stat.parent == 0 && self.stat.parent != 0);
+        if !self.is_dead {
+            self.stat = stat;
         }
-        self.parent = stat.parent;
-        self.resident_pages = stat.resident_pages;
-        self.own = Ticks {
-            user: stat.user_ticks,
-            system: stat.system_ticks,
-        };
-        self.reaped = Ticks {
-            user: stat.children_user_ticks,
-            system: stat.children_system_ticks,
-        };
     }
 
     fn total(&self) -> Ticks {
-        self.own.plus(self.reaped)
+        self.stat.own.plus(self.stat.reaped)
     }
 }
 
@@ -209,15 +175,11 @@ impl Tree {
         if self.births_listed != Some(births) {
             self.find_members(proc, births, buffer)?;
         }
-        let mut consistent = false;
         for _ in 0..READINGS_MAX {
             if self.read_members(proc, buffer)? {
-                consistent = true;
+                self.settle_gone();
                 break;
             }
-        }
-        if consistent {
-            self.settle_gone();
         }
         self.read_shared(proc, buffer)?;
         Ok(self.report())
@@ -251,12 +213,7 @@ impl Tree {
         })?;
         let present: HashSet<u32> = entries
             .flatten()
-            .filter_map(|entry| {
-                entry
-                    .file_name()
-                    .to_str()
-                    .and_then(|name| name.parse().ok())
-            })
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
             .collect();
         self.strangers.retain(|pid| present.contains(pid));
 
@@ -307,7 +264,7 @@ impl Tree {
         for mut member in std::mem::take(&mut self.members) {
             let keep = kept.len() < self.kept_count_max;
             match read_stat(proc, member.pid, &mut member.stat_file, keep, buffer)? {
-                Some(stat) if stat.started_ticks == member.started_ticks => {
+                Some(stat) if stat.started_ticks == member.stat.started_ticks => {
                     member.update(stat);
                     // What can't be read of a process that ends right now stays as it was.
                     let name = format!("proc/{}/io", member.pid);
@@ -337,7 +294,7 @@ impl Tree {
             self.shared_next += 1;
             let name = format!("proc/{}/statm", member.pid);
             if let Ok(text) = proc.read_piece(&name, &mut None, false, buffer) {
-                member.shared_pages = proc.parsed(&name, parse_statm(&text))?.shared_pages;
+                member.shared_pages = proc.parsed(&name, parse_shared_pages(&text))?;
             }
         }
         Ok(())
@@ -351,7 +308,7 @@ impl Tree {
             all.any(|member| member.pid == pid)
         };
         let left = |member| self.missing(member, self.gone.len());
-        let orphans = self.gone.iter().filter(|member| !known(member.parent));
+        let orphans = self.gone.iter().filter(|member| !known(member.stat.parent));
         let lost = orphans
             .map(|orphan| orphan.total().plus(left(orphan)))
             .chain(self.members.iter().map(left))
@@ -359,7 +316,7 @@ impl Tree {
         self.lost = lost;
         self.gone.clear();
         for member in &mut self.members {
-            member.reaped_before = member.reaped;
+            member.reaped_before = member.stat.reaped;
         }
     }
 
@@ -369,8 +326,11 @@ impl Tree {
         if levels == 0 {
             return Ticks::default();
         }
-        let received = member.reaped.less(member.reaped_before);
-        let children = self.gone.iter().filter(|gone| gone.parent == member.pid);
+        let received = member.stat.reaped.less(member.reaped_before);
+        let children = self
+            .gone
+            .iter()
+            .filter(|gone| gone.stat.parent == member.pid);
         children
             .map(|child| child.total().plus(self.missing(child, levels - 1)))
             .fold(Ticks::default(), Ticks::plus)
@@ -386,17 +346,18 @@ impl Tree {
         // Those in `gone` and the dead are left out: if the reading could not be made consistent, a parent may have
         // their time or not. That can only be too little, and is made good by the next reading.
         for member in self.members.iter().filter(|member| !member.is_dead) {
+            let (resident, shared) = (member.stat.resident_pages, member.shared_pages);
             sample.cpu = sample.cpu.plus(member.total());
-            sample.resident_pages_max = sample.resident_pages_max.max(member.resident_pages);
-            sample.shared_pages_max = sample.shared_pages_max.max(member.shared_pages);
-            sample.private_pages += member.resident_pages.saturating_sub(member.shared_pages);
+            sample.resident_pages_max = sample.resident_pages_max.max(resident);
+            sample.shared_pages_max = sample.shared_pages_max.max(shared);
+            sample.private_pages += resident.saturating_sub(shared);
             if let Some(io) = member.io {
                 let sum = sample.io.get_or_insert_default();
                 sum.read_bytes += io.read_bytes;
                 sum.write_bytes += io.write_bytes;
             }
         }
-        sample.cpu = sample.cpu.or_more(self.reported.cpu);
+        sample.cpu = sample.cpu.both(self.reported.cpu, u64::max);
         // A child's I/O moves to its parent as its time does, but into the same figure as the parent's own.
         if let Some(before) = self.reported.io {
             let io = sample.io.get_or_insert_default();

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use crate::{FsyncSample, HostFacts};
+use words::{FsyncLatency, Warning};
+
+use crate::HostFacts;
 
 /// A flush that takes less than this has not reached a medium that keeps data without power.
 const FSYNC_TOO_FAST_NS: u64 = 20_000;
@@ -27,16 +29,7 @@ pub struct HostContext<'a> {
     /// Those of them that work at a time, at most; likewise.
     pub working: u32,
     /// The flush latency in the data directory, if it was measured.
-    pub fsync: Option<FsyncSample>,
-}
-
-/// A remark on the machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HostWarning {
-    /// Its stable name: `host::swap-in-use`.
-    pub code: &'static str,
-    /// What it is, and the way out.
-    pub text: String,
+    pub fsync: Option<FsyncLatency>,
 }
 
 /// What the checks look at.
@@ -59,17 +52,16 @@ impl Subject<'_> {
 }
 
 /// Returns all that applies, in order of how much it spoils.
-pub fn warnings(facts: &HostFacts, context: HostContext<'_>) -> Vec<HostWarning> {
+pub fn warnings(facts: &HostFacts, context: HostContext<'_>) -> Vec<Warning> {
     let subject = Subject {
         facts,
         context,
         dir: context.data_dir.display(),
         fs_type: facts.get("data_fs_type").unwrap_or(""),
     };
-    let found = CHECKS.iter().filter_map(|(code, check)| {
-        let text = check(&subject)?;
-        Some(HostWarning { code, text })
-    });
+    let found = CHECKS
+        .iter()
+        .filter_map(|(code, check)| Some(Warning::new(*code, check(&subject)?)));
     found.collect()
 }
 
@@ -79,10 +71,8 @@ type Check = (&'static str, fn(&Subject<'_>) -> Option<String>);
 /// All checks, in order of how much what they look for spoils.
 const CHECKS: [Check; 17] = [
     ("host::little-disk", |at| {
-        let (needed, free) = (
-            at.context.needed_bytes?,
-            at.facts.number("data_fs_free_bytes")?,
-        );
+        let needed = at.context.needed_bytes?;
+        let free = at.facts.number("data_fs_free_bytes")?;
         (free < needed.saturating_add(needed / 100 * SPARE_PERCENT)).then(|| {
             format!(
                 "the file system of `{}` has {} free, and the run needs about {}; make room, choose another directory or \
@@ -191,7 +181,7 @@ const CHECKS: [Check; 17] = [
         let clock = at
             .facts
             .get("clocksource")
-            .filter(|clock| !is_fast_clock(clock))?;
+            .filter(|clock| !FAST_CLOCKS.contains(clock))?;
         Some(format!(
             "the clock source is `{clock}`: each reading of the clock is a system call and may take a microsecond, twice \
              per operation; choose `tsc` (or `kvm-clock`) in \
@@ -273,34 +263,22 @@ const CHECKS: [Check; 17] = [
 ];
 
 fn is_network(fs_type: &str) -> bool {
-    matches!(
-        fs_type,
-        "nfs"
-            | "nfs4"
-            | "cifs"
-            | "smb3"
-            | "9p"
-            | "virtiofs"
-            | "ceph"
-            | "lustre"
-            | "afs"
-            | "gfs2"
-            | "ocfs2"
-    ) || fs_type.starts_with("fuse")
+    const NETWORK: [&str; 11] = [
+        "nfs", "nfs4", "cifs", "smb3", "9p", "virtiofs", "ceph", "lustre", "afs", "gfs2", "ocfs2",
+    ];
+    NETWORK.contains(&fs_type) || fs_type.starts_with("fuse")
 }
 
 /// Clocks that a process reads without entering the kernel.
-fn is_fast_clock(name: &str) -> bool {
-    matches!(
-        name,
-        "tsc"
-            | "kvm-clock"
-            | "hyperv_clocksource_tsc_page"
-            | "arch_sys_counter"
-            | "timebase"
-            | "tod"
-    ) || name == "riscv_clocksource"
-}
+const FAST_CLOCKS: [&str; 7] = [
+    "tsc",
+    "kvm-clock",
+    "hyperv_clocksource_tsc_page",
+    "arch_sys_counter",
+    "timebase",
+    "tod",
+    "riscv_clocksource",
+];
 
 /// A size for a reader, in powers of 1024.
 fn bytes(count: u64) -> String {

@@ -7,7 +7,8 @@ use serde::Deserialize;
 
 use crate::step_writer::{HostColumn, PARTIAL, StepWriter};
 use crate::{
-    Cell, CellKey, CellRef, FORMAT, FormatVersion, RecordError, Run, Status, StepReader, json,
+    Cell, CellKey, CellRef, FORMAT, FormatVersion, RecordError, Run, Status, StepReader,
+    json::{self, with_ending},
 };
 
 pub(crate) const RUN_FILE: &str = "run.json";
@@ -32,11 +33,7 @@ impl RunDir {
     /// It can't be made or written.
     pub fn create(results: &Path, run: &Run) -> Result<Self, RecordError> {
         fs_err::create_dir_all(results).map_err(RecordError::io("create directory", results))?;
-        let name = format!(
-            "{}-{}",
-            compact_time(run.started_unix_ns),
-            file_name_of(&run.name)
-        );
+        let name = run_name(run);
         let mut number = 1;
         let path = loop {
             let path = results.join(if number == 1 {
@@ -168,13 +165,7 @@ impl RunDir {
                 found.push(cell);
                 continue;
             }
-            let entries = match fs_err::read_dir(&cell.path) {
-                Ok(entries) => entries,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(RecordError::io("read directory", &cell.path)(error)),
-            };
-            for entry in entries {
-                let entry = entry.map_err(RecordError::io("read directory", &cell.path))?;
+            for entry in entries(&cell.path)? {
                 let kind = entry.file_type();
                 if kind
                     .map_err(RecordError::io("look at", &entry.path()))?
@@ -209,16 +200,8 @@ impl RunDir {
     pub fn begin_cell(&self, cell: &CellRef) -> Result<CellDir, RecordError> {
         let cell = self.cell(cell)?;
         if cell.path.exists() {
-            let mut number = 1;
-            let kept = loop {
-                let mut kept = cell.path.clone().into_os_string();
-                kept.push(format!("{ASIDE}{number}"));
-                let kept = PathBuf::from(kept);
-                if !kept.exists() {
-                    break kept;
-                }
-                number += 1;
-            };
+            let mut kept = (1..).map(|number| with_ending(&cell.path, &format!("{ASIDE}{number}")));
+            let kept = kept.find(|kept| !kept.exists()).unwrap_or_default();
             fs_err::rename(&cell.path, kept).map_err(RecordError::io("move aside", &cell.path))?;
         }
         let steps = cell.path.join(STEPS);
@@ -294,10 +277,8 @@ impl CellDir {
     ) -> Result<StepWriter, RecordError> {
         let finished = self.step_path(number, self.checked_name(name)?);
         if finished.exists() {
-            return Err(RecordError::Unrecordable {
-                what: format!("the step `{name}` a second time"),
-                path: finished,
-            });
+            let what = format!("the step `{name}` a second time");
+            return Err(RecordError::unrecordable(&finished, what));
         }
         StepWriter::create(finished, unix_now_ns(), host_columns)
     }
@@ -314,38 +295,21 @@ impl CellDir {
     /// The directory can't be read.
     pub fn read_steps(&self) -> Result<Vec<StepReader>, RecordError> {
         let steps = self.path.join(STEPS);
-        let entries = match fs_err::read_dir(&steps) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(RecordError::io("read directory", &steps)(error)),
-        };
         let mut found = Vec::new();
-        for entry in entries {
-            let entry = entry.map_err(RecordError::io("read directory", &steps))?;
+        for entry in entries(&steps)? {
             let directory = entry.file_name().to_string_lossy().into_owned();
-            let name = directory.strip_suffix(PARTIAL).unwrap_or(&directory);
-            let Some((number, name)) = name.split_once('-') else {
-                continue;
+            let (name, read): (_, fn(_, _, &str) -> _) = match directory.strip_suffix(PARTIAL) {
+                Some(name) => (name, StepReader::partial),
+                None => (directory.as_str(), StepReader::open),
             };
-            let Ok(number) = number.parse::<u32>() else {
-                continue;
-            };
-            found.push((
-                number,
-                name.to_owned(),
-                directory.ends_with(PARTIAL),
-                entry.path(),
-            ));
-        }
-        found.sort();
-        let read = |(number, name, partial, path)| {
-            if partial {
-                StepReader::partial(path, number, name)
-            } else {
-                StepReader::open(path, number, name)
+            if let Some((number, name)) = name.split_once('-')
+                && let Ok(number) = number.parse()
+            {
+                found.push(read(entry.path(), number, name));
             }
-        };
-        Ok(found.into_iter().map(read).collect())
+        }
+        found.sort_by_cached_key(|step| (step.number(), step.path().to_owned()));
+        Ok(found)
     }
 
     /// Returns those of the steps that the cell is made of, `planned`, of which `found` has nothing.
@@ -379,10 +343,7 @@ impl CellDir {
         let what = format!(
             "the name `{name}` (letters, digits, `.`, `_` and `-`, not beginning with `.`)"
         );
-        Err(RecordError::Unrecordable {
-            what,
-            path: self.path.clone(),
-        })
+        Err(RecordError::unrecordable(&self.path, what))
     }
 }
 
@@ -413,6 +374,23 @@ impl CellRef {
         let below = self.path.strip_prefix(CELLS);
         below.map_or(&self.path, |name| name.trim_start_matches('/'))
     }
+}
+
+/// Returns what is in a directory; nothing, where that is not there.
+fn entries(path: &Path) -> Result<Vec<fs_err::DirEntry>, RecordError> {
+    match fs_err::read_dir(path).and_then(Iterator::collect) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        read => read.map_err(RecordError::io("read directory", path)),
+    }
+}
+
+/// Returns when a run began and its name, as a file may be called: `20261121T190211Z-round-6`.
+pub(crate) fn run_name(run: &Run) -> String {
+    format!(
+        "{}-{}",
+        compact_time(run.started_unix_ns),
+        file_name_of(&run.name)
+    )
 }
 
 /// `20261121T190211Z`

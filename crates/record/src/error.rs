@@ -134,6 +134,13 @@ impl RecordError {
         }
     }
 
+    pub(crate) fn unrecordable(path: &Path, what: impl Into<String>) -> Self {
+        Self::Unrecordable {
+            path: path.to_owned(),
+            what: what.into(),
+        }
+    }
+
     pub(crate) fn damaged(path: &Path, what: impl Into<String>) -> Self {
         Self::Damaged {
             path: path.to_owned(),

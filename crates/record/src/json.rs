@@ -13,9 +13,8 @@ pub(crate) fn write<T: Serialize + DeserializeOwned>(
     path: &Path,
     value: &T,
 ) -> Result<(), RecordError> {
-    let unrecordable = |error: serde_json::Error| RecordError::Unrecordable {
-        what: format!("a value that JSON can't hold ({error})"),
-        path: path.to_owned(),
+    let unrecordable = |error: serde_json::Error| {
+        RecordError::unrecordable(path, format!("a value that JSON can't hold ({error})"))
     };
     let mut text = serde_json::to_vec_pretty(value).map_err(unrecordable)?;
     text.push(b'\n');
@@ -32,9 +31,7 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, RecordError> {
 
 /// Writes, syncs, renames, syncs the directory.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(".tmp");
-    let temporary = PathBuf::from(temporary);
+    let temporary = with_ending(path, ".tmp");
     let error = || RecordError::io("write", path);
     let mut file = fs_err::File::create(&temporary).map_err(error())?;
     file.write_all(bytes).map_err(error())?;
@@ -44,6 +41,13 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RecordError> 
         Some(directory) => sync_directory(directory),
         None => Ok(()),
     }
+}
+
+/// Returns a path whose name goes on with `ending`.
+pub(crate) fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut path = path.as_os_str().to_owned();
+    path.push(ending);
+    path.into()
 }
 
 /// Makes the names in a directory last.

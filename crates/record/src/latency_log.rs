@@ -81,14 +81,9 @@ impl LatencyLogWriter {
         histogram: &Histogram<u64>,
     ) -> Result<(), RecordError> {
         self.write_header()?;
-        let unrecordable = |what: String| RecordError::Unrecordable {
-            what,
-            path: self.path.clone(),
-        };
         let Some(tag) = Tag::new(tag) else {
-            return Err(unrecordable(format!(
-                "the tag `{tag}` (no commas, spaces or line ends)"
-            )));
+            let what = format!("the tag `{tag}` (no commas, spaces or line ends)");
+            return Err(RecordError::unrecordable(&self.path, what));
         };
         // A builder without a header begins nothing: the log goes on where it was.
         IntervalLogWriterBuilder::new()
@@ -105,7 +100,7 @@ impl LatencyLogWriter {
                     RecordError::io("write", &self.path)(error)
                 }
                 IntervalLogWriterError::SerializeError(error) => {
-                    unrecordable(format!("a histogram ({error})"))
+                    RecordError::unrecordable(&self.path, format!("a histogram ({error})"))
                 }
             })
     }
@@ -119,17 +114,6 @@ impl LatencyLogWriter {
             .map_err(|error| RecordError::io("write", &self.path)(error.into_error()))?;
         file.finish()
     }
-}
-
-/// One line of the log.
-#[derive(Clone, Debug)]
-pub struct LatencySecond {
-    /// Which second of the step, from 0.
-    pub second: u32,
-    /// The kind of operation and of time: `insert.service`, `insert.response`.
-    pub tag: String,
-    /// Latencies of successes in nanoseconds.
-    pub histogram: Histogram<u64>,
 }
 
 /// One line of the log as it is written: its histogram is not decoded.
@@ -149,30 +133,16 @@ pub struct LatencyLine {
 
 /// Reads the log line by line.
 pub struct Latencies {
-    path: PathBuf,
+    /// `None`: there are no lines.
     file: Option<BufReader<fs_err::File>>,
-    line: Vec<u8>,
-    number: u64,
-    deserializer: Deserializer,
 }
 
 impl Latencies {
-    /// A log without lines.
-    pub(crate) fn none(path: &Path) -> Self {
-        Self {
-            path: path.to_owned(),
-            file: None,
-            line: Vec::new(),
-            number: 0,
-            deserializer: Deserializer::new(),
-        }
-    }
-
-    pub(crate) fn open(path: &Path) -> Result<Self, RecordError> {
-        let file = fs_err::File::open(path).map_err(RecordError::io("open", path))?;
+    /// Opens a log, if there is one.
+    pub(crate) fn open(path: Option<&Path>) -> Result<Self, RecordError> {
+        let open = |path| fs_err::File::open(path).map_err(RecordError::io("open", path));
         Ok(Self {
-            file: Some(BufReader::new(file)),
-            ..Self::none(path)
+            file: path.map(open).transpose()?.map(BufReader::new),
         })
     }
 
@@ -181,15 +151,15 @@ impl Latencies {
     /// # Errors
     /// A line that is damaged.
     pub fn merged(self) -> Result<BTreeMap<String, Histogram<u64>>, RecordError> {
-        let path = self.path.clone();
         let mut by_tag: BTreeMap<String, Histogram<u64>> = BTreeMap::new();
-        for second in self {
-            let LatencySecond { tag, histogram, .. } = second?;
-            let total = by_tag.entry(tag).or_insert_with(latency_histogram);
-            total
-                .add(&histogram)
-                .map_err(|error| RecordError::damaged(&path, error.to_string()))?;
-        }
+        let mut deserializer = Deserializer::new();
+        let add = |entry: &IntervalLogHistogram<'_>| {
+            let histogram = decode(entry, &mut deserializer)?;
+            let total = by_tag.entry(tag_of(entry)?);
+            let total = total.or_insert_with(latency_histogram);
+            total.add(&histogram).map_err(|error| error.to_string())
+        };
+        self.each(add, |()| Ok::<_, RecordError>(()))?;
         Ok(by_tag)
     }
 
@@ -198,55 +168,50 @@ impl Latencies {
     /// # Errors
     /// A line that is damaged, or what `take` says.
     pub fn each_line<E: From<RecordError>>(
-        mut self,
-        mut take: impl FnMut(LatencyLine) -> Result<(), E>,
+        self,
+        take: impl FnMut(LatencyLine) -> Result<(), E>,
     ) -> Result<(), E> {
-        while let Some(line) = self.next_line(|entry, _| as_written(entry))? {
-            take(line)?;
+        self.each(as_written, take)
+    }
+
+    /// Gives what `read` makes of each line with a histogram to `take`.
+    fn each<T, E: From<RecordError>>(
+        self,
+        mut read: impl FnMut(&IntervalLogHistogram<'_>) -> Result<T, String>,
+        mut take: impl FnMut(T) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Some(mut file) = self.file else {
+            return Ok(());
+        };
+        let path = file.get_ref().path().to_owned();
+        let mut line = Vec::new();
+        for number in 1.. {
+            line.clear();
+            let length = file.read_until(b'\n', &mut line);
+            if length.map_err(RecordError::io("read", &path))? == 0 {
+                break;
+            }
+            let damaged = |what| RecordError::damaged(&path, format!("line {number}: {what}"));
+            match IntervalLogIterator::new(&line).next() {
+                None | Some(Ok(LogEntry::StartTime(_) | LogEntry::BaseTime(_))) => {}
+                Some(Ok(LogEntry::Interval(entry))) => take(read(&entry).map_err(damaged)?)?,
+                Some(Err(_)) => return Err(damaged("not a line of an interval log".into()).into()),
+            }
         }
         Ok(())
     }
-
-    /// What `read` makes of the next line with a histogram.
-    fn next_line<T>(
-        &mut self,
-        read: impl FnOnce(&IntervalLogHistogram<'_>, &mut Deserializer) -> Result<T, String>,
-    ) -> Result<Option<T>, RecordError> {
-        let Some(file) = &mut self.file else {
-            return Ok(None);
-        };
-        loop {
-            self.line.clear();
-            let length = file
-                .read_until(b'\n', &mut self.line)
-                .map_err(RecordError::io("read", &self.path))?;
-            if length == 0 {
-                return Ok(None);
-            }
-            self.number += 1;
-            let damaged = |what: &str| {
-                RecordError::damaged(&self.path, format!("line {}: {what}", self.number))
-            };
-            match IntervalLogIterator::new(&self.line).next() {
-                None | Some(Ok(LogEntry::StartTime(_) | LogEntry::BaseTime(_))) => {}
-                Some(Ok(LogEntry::Interval(entry))) => {
-                    return read(&entry, &mut self.deserializer)
-                        .map(Some)
-                        .map_err(|what| damaged(&what));
-                }
-                Some(Err(_)) => return Err(damaged("not a line of an interval log")),
-            }
-        }
-    }
 }
 
-const NO_TAG: &str = "a histogram without a tag";
+fn tag_of(entry: &IntervalLogHistogram<'_>) -> Result<String, String> {
+    let tag = entry.tag().ok_or("a histogram without a tag")?;
+    Ok(tag.as_str().to_owned())
+}
 
 fn as_written(entry: &IntervalLogHistogram<'_>) -> Result<LatencyLine, String> {
     Ok(LatencyLine {
         start: entry.start_timestamp(),
         length: entry.duration(),
-        tag: entry.tag().ok_or(NO_TAG)?.as_str().to_owned(),
+        tag: tag_of(entry)?,
         largest: entry.max(),
         histogram: entry.encoded_histogram().to_owned(),
     })
@@ -255,31 +220,9 @@ fn as_written(entry: &IntervalLogHistogram<'_>) -> Result<LatencyLine, String> {
 fn decode(
     entry: &IntervalLogHistogram<'_>,
     deserializer: &mut Deserializer,
-) -> Result<LatencySecond, String> {
-    let tag = entry.tag().ok_or(NO_TAG)?;
-    let second =
-        u32::try_from(entry.start_timestamp().as_secs()).map_err(|error| error.to_string())?;
-    let bytes = STANDARD
-        .decode(entry.encoded_histogram())
-        .map_err(|error| error.to_string())?;
-    let histogram = deserializer
-        .deserialize(&mut bytes.as_slice())
-        .map_err(|error| error.to_string())?;
-    Ok(LatencySecond {
-        second,
-        tag: tag.as_str().to_owned(),
-        histogram,
-    })
-}
-
-impl Iterator for Latencies {
-    type Item = Result<LatencySecond, RecordError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let next = self.next_line(decode).transpose();
-        if matches!(next, Some(Err(_))) {
-            self.file = None;
-        }
-        next
-    }
+) -> Result<Histogram<u64>, String> {
+    let bytes = STANDARD.decode(entry.encoded_histogram());
+    let bytes = bytes.map_err(|error| error.to_string())?;
+    let histogram = deserializer.deserialize(&mut bytes.as_slice());
+    histogram.map_err(|error| error.to_string())
 }

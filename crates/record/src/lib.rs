@@ -16,15 +16,14 @@ mod table;
 pub use cell_key::CellKey;
 pub use directory::{CellDir, RunDir};
 pub use error::RecordError;
-pub use latency_log::{Latencies, LatencyLine, LatencySecond, latency_histogram};
+pub use latency_log::{Latencies, LatencyLine, latency_histogram};
 pub use model::*;
-pub use step_reader::{
-    CounterRow, CounterSample, HostColumnSeries, HostSeries, IntervalRow, StepReader, StepState,
-};
+pub use step_reader::{CounterRow, HostColumnSeries, HostSeries, StepReader, StepState};
 pub use step_writer::{HostColumn, StepWriter};
 pub use table::{ColumnSpec, ColumnType, TableWriter, Value};
 pub use words::{
-    ConnectionState, Counter, Declared, NotHad, OptionStatus, Role, Setting, SettingRole,
+    Check, Connection, ConnectionState, Counter, Declared, FsyncLatency, IntervalRow, Limit,
+    NotHad, Ops, OptionStatus, Role, Setting, SettingRole, ThreadUse, Warning,
 };
 
 use serde::{Deserialize, Serialize};
@@ -48,4 +47,5 @@ impl std::fmt::Display for FormatVersion {
 /// earlier minor versions read; fields that a reader does not know are skipped.
 ///
 /// - 1.0: the first. Records that were made before it, whatever they call themselves, are of no released version.
-pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 0 };
+/// - 1.1: a run has an `id`, and a host may have the fact `host_id`.
+pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 1 };

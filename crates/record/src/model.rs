@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use words::{ConnectionState, Counter, Declared, NotHad, Setting};
+use words::{
+    Check, Connection, Counter, Declared, FsyncLatency, Limit, NotHad, Ops, Setting, Warning,
+};
 
 use crate::CellKey;
 
@@ -34,20 +36,14 @@ pub struct Failure {
     pub log_tail: Vec<String>,
 }
 
-/// A remark that a reader of the results should know of.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Warning {
-    /// A stable name: `host::swap-in-use`.
-    pub code: String,
-    /// What it is, and what to do about it.
-    pub text: String,
-}
-
 /// `run.json`
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// The format of the whole directory: see [`crate::FORMAT`].
     pub format: crate::FormatVersion,
+    /// What tells it from all other runs, wherever they were made; empty in records that have none: see [`Run::id`].
+    #[serde(default)]
+    pub id: String,
     /// The assay that began it.
     pub assay: Assay,
     /// How far it got.
@@ -80,6 +76,16 @@ pub struct Run {
     pub warnings: Vec<Warning>,
     /// Each run of assay that worked at it: the first began the run, the others resumed it.
     pub invocations: Vec<Invocation>,
+}
+
+impl Run {
+    /// Returns what tells it from all other runs: what is recorded, or else when it began and its name.
+    pub fn id(&self) -> String {
+        match self.id.is_empty() {
+            true => crate::directory::run_name(self),
+            false => self.id.clone(),
+        }
+    }
 }
 
 /// The steps that each cell of a workload is made of.
@@ -269,17 +275,13 @@ pub struct Host {
     pub fsync: Option<FsyncLatency>,
 }
 
-/// Latency of fsync as measured.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct FsyncLatency {
-    /// How many were timed.
-    pub count: u64,
-    /// Median.
-    pub p50_ns: u64,
-    /// 99th percentile.
-    pub p99_ns: u64,
-    /// The slowest.
-    pub max_ns: u64,
+impl Host {
+    /// Returns a fact by its name.
+    pub fn fact(&self, name: &str) -> Option<&str> {
+        let mut facts = self.facts.iter();
+        let fact = facts.find(|(known, _)| known == name);
+        fact.map(|(_, value)| value.as_str())
+    }
 }
 
 /// `cell.json`
@@ -335,19 +337,6 @@ pub enum ServerHost {
     Local,
     /// On another one.
     Remote,
-}
-
-/// One limit of what a server may use.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limit {
-    /// Which: `memory`, in bytes, or `cpus`, a list of processors.
-    pub what: String,
-    /// What the config asks for: `1073741824`, `0-1`.
-    pub asked: String,
-    /// What held, as the kernel said it; `None`: the server was not limited.
-    pub effective: Option<String>,
-    /// Why it was not limited, or not as was asked.
-    pub reason: Option<String>,
 }
 
 /// What sort of step it is: decides which figure is its throughput.
@@ -483,71 +472,6 @@ pub struct StepFile {
     pub crc32: String,
 }
 
-/// What one connection did in a step.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Connection {
-    /// Its client, from 0.
-    pub client: u32,
-    /// What it does: `insert`, `delete`, `query`, `long-transaction`, `read`, `write`.
-    pub role: String,
-    /// When its first operation was due, since the step began.
-    pub started_ns: u64,
-    /// When its last operation had ended, since the step began.
-    pub ended_ns: u64,
-    /// CPU time of its thread in user mode.
-    pub cpu_user_ns: u64,
-    /// CPU time of its thread in the kernel.
-    pub cpu_system_ns: u64,
-    /// Time that its thread was runnable and waited for a processor; `None` where the kernel does not say.
-    pub cpu_wait_ns: Option<u64>,
-    /// Instructions of its thread in user mode; `None` where the processor's counters can't be read.
-    pub instructions: Option<u64>,
-    /// The server's thread, in the same time; `None` where there is none of its own on this host, or it is not known.
-    pub server_thread: Option<ServerThread>,
-    /// Samples of its state, taken at random moments; empty where none could be taken.
-    pub states: BTreeMap<ConnectionState, u64>,
-    /// Rows that it inserted, changed, deleted or read.
-    pub rows: u64,
-    /// Operations that succeeded.
-    pub ok: u64,
-}
-
-/// What the server's thread of one connection used in a step.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ServerThread {
-    /// CPU time.
-    pub cpu_ns: u64,
-    /// Time that it was runnable and waited for a processor.
-    pub cpu_wait_ns: u64,
-    /// Instructions in user mode; `None` where the processor's counters can't be read.
-    pub instructions: Option<u64>,
-}
-
-/// Totals of one kind of operation: `offered = skipped + ok + failed`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Ops {
-    /// What the schedule, or without a rate the client, asked for.
-    pub offered: u64,
-    /// Those that were due but not sent when the step's time was up.
-    pub skipped: u64,
-    /// Those that succeeded.
-    pub ok: u64,
-    /// Those that failed for good.
-    pub failed: u64,
-    /// Attempts beyond the first, whatever came of them.
-    pub retried: u64,
-    /// Rows inserted, changed, deleted or read by those that succeeded.
-    pub rows: u64,
-    /// Successes whose number of rows was not what the data says it must be.
-    pub unexpected_rows: u64,
-    /// Failures, and failed attempts that were tried again, by class.
-    pub errors: BTreeMap<String, u64>,
-    /// The first message of each class.
-    pub error_examples: BTreeMap<String, String>,
-    /// Operations per second that the schedule asked for, over all clients; `None` without a rate.
-    pub rate_target_ops_per_s: Option<f64>,
-}
-
 /// CPU time during the step, of three parties that share the host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cpu {
@@ -573,22 +497,6 @@ pub struct StorageSize {
     pub log_bytes: u64,
 }
 
-/// One comparison of what the engine holds with what the workload knows it did.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Check {
-    /// What was compared: `rows of pi1`, `rows in index pdc of pi1`.
-    pub what: String,
-    /// What the workload expects: a number, or a bound such as `>= 17`.
-    pub expected: String,
-    /// What the engine says.
-    pub found: String,
-    /// Whether they agree; also where they were not compared.
-    pub holds: bool,
-    /// Why they were not compared, where that is so: then nothing was found.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub left_out: Option<String>,
-}
-
 /// The evidence of settling.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Settle {
@@ -598,30 +506,6 @@ pub struct Settle {
     pub pending_before: Vec<Counter>,
     /// What was still pending afterwards.
     pub pending_after: Vec<Counter>,
-}
-
-/// One row of `intervals.parquet`: one second of one connection and one kind of operation. A second in which nothing
-/// was completed is a row of zeros.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Interval {
-    /// Which second of the step, from 0.
-    pub second: u32,
-    /// The client, from 0.
-    pub client: u32,
-    /// The kind of operation: `insert`.
-    pub kind: String,
-    /// Operations that succeeded in this second.
-    pub ok: u64,
-    /// Operations that failed for good in this second.
-    pub failed: u64,
-    /// Attempts beyond the first.
-    pub retried: u64,
-    /// Rows inserted, changed, deleted or read.
-    pub rows: u64,
-    /// The longest service time of a success that ended in this second; 0 without one.
-    pub service_ns_max: u64,
-    /// The longest response time of a success that ended in this second; 0 without one.
-    pub response_ns_max: u64,
 }
 
 #[cfg(test)]

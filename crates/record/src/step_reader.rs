@@ -10,8 +10,8 @@ use crate::step_writer::{
     COUNTERS_FILE, CUMULATIVE_NOTE, HOST_FILE, INTERVALS_FILE, LATENCY_FILE, LATENCY_TOTAL_FILE,
     STEP_FILE, counter_columns, interval_columns, sample_columns,
 };
-use crate::table::{ColumnType, TableReader, Values};
-use crate::{CellDir, Counter, Interval, RecordError, Step, checksum, json};
+use crate::table::{ColumnSpec, ColumnType, TableReader, Values};
+use crate::{CellDir, IntervalRow, RecordError, Step, checksum, json};
 
 /// The files of a step beside `step.json`.
 const SERIES_FILES: [&str; 5] = [
@@ -46,7 +46,7 @@ pub enum StepState {
 
 impl StepReader {
     /// Opens a step that was finished. Where its `step.json` can't be read, the step is damaged.
-    pub(crate) fn open(path: PathBuf, number: u32, name: String) -> Self {
+    pub(crate) fn open(path: PathBuf, number: u32, name: &str) -> Self {
         match json::read(&path.join(STEP_FILE)) {
             Ok(step) => Self {
                 path,
@@ -55,62 +55,54 @@ impl StepReader {
                 state: StepState::Finished,
             },
             Err(error) => {
-                let step = Step {
-                    name,
-                    ..Step::default()
-                };
-                let state = StepState::Damaged;
-                Self::without_data(path, number, step, state, error.with_causes_and_help())
+                let reason = error.with_causes_and_help();
+                Self::without_data(path, number, name, StepState::Damaged, reason)
             }
         }
     }
 
     /// A step whose writer ended before it did.
-    pub(crate) fn partial(path: PathBuf, number: u32, name: String) -> Self {
-        let step = Step {
-            name,
-            ..Step::default()
-        };
+    pub(crate) fn partial(path: PathBuf, number: u32, name: &str) -> Self {
         // Whose end it was is not known here: of a cell in a process of its own, that crashed with its engine, or assay.
         let reason = "it was never finished: the process that ran it crashed or was killed, or could not write";
-        Self::without_data(path, number, step, StepState::Unfinished, reason.to_owned())
+        Self::without_data(path, number, name, StepState::Unfinished, reason.to_owned())
     }
 
     /// Returns a step that the plan asks for and the record does not have.
     pub fn missing(cell: &CellDir, number: u32, name: &str) -> Self {
-        let step = Step {
-            name: name.to_owned(),
-            ..Step::default()
-        };
         let reason = "missing: the plan asks for it, and the record does not have it".to_owned();
         let path = cell.step_path(number, name);
-        Self::without_data(path, number, step, StepState::Missing, reason)
+        Self::without_data(path, number, name, StepState::Missing, reason)
     }
 
     /// Returns this step as one that is damaged, which `error` says: nothing of what it measured is read.
     pub fn damaged(&self, error: &RecordError) -> Self {
-        let step = Step {
-            name: self.step.name.clone(),
+        let (path, reason) = (self.path.clone(), error.with_causes_and_help());
+        let state = StepState::Damaged;
+        let mut damaged = Self::without_data(path, self.number, &self.step.name, state, reason);
+        damaged.step = Step {
             kind: self.step.kind,
             main_op: self.step.main_op.clone(),
             queries_per_event: self.step.queries_per_event,
             group: self.step.group.clone(),
             unreported: self.step.unreported,
-            ..Step::default()
+            ..damaged.step
         };
-        let reason = error.with_causes_and_help();
-        let path = self.path.clone();
-        Self::without_data(path, self.number, step, StepState::Damaged, reason)
+        damaged
     }
 
     fn without_data(
         path: PathBuf,
         number: u32,
-        mut step: Step,
+        name: &str,
         state: StepState,
         reason: String,
     ) -> Self {
-        step.reasons = vec![reason];
+        let step = Step {
+            name: name.to_owned(),
+            reasons: vec![reason],
+            ..Step::default()
+        };
         Self {
             path,
             number,
@@ -146,10 +138,15 @@ impl StepReader {
         SERIES_FILES.into_iter().all(is_there)
     }
 
-    /// Opens a table if it is what was written. `None`: there is none, since the step is not finished.
-    fn table(&self, name: &str) -> Result<Option<TableReader>, RecordError> {
-        self.verified(name)?
-            .map(|path| TableReader::open(&path))
+    /// Opens a table if it is what was written, to read these columns. `None`: there is none, since the step is not
+    /// finished.
+    fn table(
+        &self,
+        name: &str,
+        columns: &[ColumnSpec],
+    ) -> Result<Option<TableReader>, RecordError> {
+        let path = self.verified(name)?;
+        path.map(|path| TableReader::open(&path, columns))
             .transpose()
     }
 
@@ -157,37 +154,13 @@ impl StepReader {
         if self.state != StepState::Finished {
             return Ok(None);
         }
+        let Some(noted) = self.step.files.iter().find(|file| file.name == name) else {
+            let what = format!("it does not list `{name}`");
+            return Err(RecordError::damaged(&self.path.join(STEP_FILE), what));
+        };
         let path = self.path.join(name);
-        match self.step.files.iter().find(|file| file.name == name) {
-            Some(noted) => checksum::verify(&path, noted)?,
-            None => {
-                let what = format!("it does not list `{name}`");
-                return Err(RecordError::damaged(&self.path.join(STEP_FILE), what));
-            }
-        }
+        checksum::verify(&path, noted)?;
         Ok(Some(path))
-    }
-
-    /// All rows of `intervals.parquet`, as [`each_interval`](Self::each_interval) shows them.
-    ///
-    /// # Errors
-    /// The file is missing or damaged.
-    pub fn intervals(&self) -> Result<Vec<Interval>, RecordError> {
-        let mut rows = Vec::new();
-        self.each_interval(|row| {
-            rows.push(Interval {
-                second: row.second,
-                client: row.client,
-                kind: row.kind.to_owned(),
-                ok: row.ok,
-                failed: row.failed,
-                retried: row.retried,
-                rows: row.rows,
-                service_ns_max: row.service_ns_max,
-                response_ns_max: row.response_ns_max,
-            });
-        })?;
-        Ok(rows)
     }
 
     /// Shows every row of `intervals.parquet` to `each`, in the order in which they were written. It copies no text,
@@ -196,39 +169,35 @@ impl StepReader {
     /// # Errors
     /// The file is missing or damaged.
     pub fn each_interval(&self, mut each: impl FnMut(&IntervalRow<'_>)) -> Result<(), RecordError> {
-        let Some(mut table) = self.table(INTERVALS_FILE)? else {
+        let Some(mut table) = self.table(INTERVALS_FILE, &interval_columns())? else {
             return Ok(());
         };
-        let path = self.path.join(INTERVALS_FILE);
-        table.select(&interval_columns())?;
-        while let Some((count, batch)) = table.next_batch()? {
-            let Ok(
-                [
-                    Values::Integer(second),
-                    Values::Integer(client),
-                    Values::Text(kind),
-                    Values::Integer(ok),
-                    Values::Integer(failed),
-                    Values::Integer(retried),
-                    Values::Integer(rows),
-                    Values::Integer(service),
-                    Values::Integer(response),
-                ],
-            ) = <[Values; 9]>::try_from(batch)
+        while let Some(batch) = table.next_values()? {
+            let [
+                Values::Integer(second),
+                Values::Integer(client),
+                Values::Text(kind),
+                Values::Integer(ok),
+                Values::Integer(failed),
+                Values::Integer(retried),
+                Values::Integer(rows),
+                Values::Integer(service),
+                Values::Integer(response),
+            ] = batch
             else {
                 unreachable!("a batch has the columns that were selected")
             };
-            for row in 0..count {
+            for row in 0..second.len() {
                 each(&IntervalRow {
-                    second: unsigned32(second[row]),
-                    client: unsigned32(client[row]),
-                    kind: text(&path, &kind[row])?,
-                    ok: unsigned64(ok[row]),
-                    failed: unsigned64(failed[row]),
-                    retried: unsigned64(retried[row]),
-                    rows: unsigned64(rows[row]),
-                    service_ns_max: unsigned64(service[row]),
-                    response_ns_max: unsigned64(response[row]),
+                    second: unsigned(second[row]),
+                    client: unsigned(client[row]),
+                    kind: table.text(&kind[row])?,
+                    ok: unsigned(ok[row]),
+                    failed: unsigned(failed[row]),
+                    retried: unsigned(retried[row]),
+                    rows: unsigned(rows[row]),
+                    service_ns_max: unsigned(service[row]),
+                    response_ns_max: unsigned(response[row]),
                 });
             }
         }
@@ -240,29 +209,24 @@ impl StepReader {
     /// # Errors
     /// The file is missing or damaged.
     pub fn each_counter(&self, mut each: impl FnMut(&CounterRow<'_>)) -> Result<(), RecordError> {
-        let Some(mut table) = self.table(COUNTERS_FILE)? else {
+        let [_, columns @ ..] = &counter_columns();
+        let Some(mut table) = self.table(COUNTERS_FILE, columns)? else {
             return Ok(());
         };
-        let path = self.path.join(COUNTERS_FILE);
-        table.select(&counter_columns())?;
-        while let Some((count, batch)) = table.next_batch()? {
-            let Ok(
-                [
-                    Values::Integer(second),
-                    Values::Integer(at_ns),
-                    Values::Text(name),
-                    Values::Number(value),
-                    Values::Boolean(cumulative),
-                ],
-            ) = <[Values; 5]>::try_from(batch)
+        while let Some(batch) = table.next_values()? {
+            let [
+                Values::Integer(at_ns),
+                Values::Text(name),
+                Values::Number(value),
+                Values::Boolean(cumulative),
+            ] = batch
             else {
                 unreachable!("a batch has the columns that were selected")
             };
-            for row in 0..count {
+            for row in 0..at_ns.len() {
                 each(&CounterRow {
-                    second: unsigned32(second[row]),
                     at_ns: at_ns[row],
-                    name: text(&path, &name[row])?,
+                    name: table.text(&name[row])?,
                     value: value[row],
                     cumulative: cumulative[row],
                 });
@@ -277,82 +241,44 @@ impl StepReader {
     /// The file is missing or damaged.
     pub fn host(&self) -> Result<HostSeries, RecordError> {
         let mut series = HostSeries::default();
-        let Some(mut table) = self.table(HOST_FILE)? else {
+        let Some(mut table) = self.table(HOST_FILE, &[])? else {
             return Ok(series);
         };
-        let path = self.path.join(HOST_FILE);
-        let cumulative: Vec<String> = match table.note(CUMULATIVE_NOTE).map(serde_json::from_str) {
-            Some(Ok(names)) => names,
-            _ => {
-                return Err(RecordError::damaged(
-                    &path,
-                    format!("its note `{CUMULATIVE_NOTE}` is missing or no list"),
-                ));
-            }
+        let note = table.note(CUMULATIVE_NOTE).map(serde_json::from_str);
+        let Some(Ok(cumulative)) = note else {
+            let what = format!("its note `{CUMULATIVE_NOTE}` is missing or no list");
+            return Err(RecordError::damaged(&self.path.join(HOST_FILE), what));
         };
-        let columns: Vec<_> = table
-            .columns()
-            .into_iter()
-            .filter(|column| column.optional && column.holds == ColumnType::Integer)
-            .collect();
-        table.select(
-            &sample_columns()
-                .into_iter()
-                .chain(columns.iter().cloned())
-                .collect::<Vec<_>>(),
-        )?;
-        series.columns = columns
-            .into_iter()
-            .map(|column| HostColumnSeries {
-                cumulative: cumulative.contains(&column.name),
-                name: column.name,
-                values: Vec::new(),
-            })
-            .collect();
-        while let Some((_, batch)) = table.next_batch()? {
+        let cumulative: Vec<String> = cumulative;
+        let mut columns = table.columns();
+        columns.retain(|column| column.optional && column.holds == ColumnType::Integer);
+        table.select(&[&sample_columns(), columns.as_slice()].concat())?;
+        let columns = columns.into_iter().map(|column| HostColumnSeries {
+            cumulative: cumulative.contains(&column.name),
+            name: column.name,
+            values: Vec::new(),
+        });
+        series.columns = columns.collect();
+        while let Some(batch) = table.next_batch()? {
             let mut batch = batch.into_iter();
-            match (batch.next(), batch.next()) {
-                (Some(Values::Integer(seconds)), Some(Values::Integer(at_ns))) => {
-                    series.seconds.extend(seconds.into_iter().map(unsigned32));
-                    series.at_ns.extend(at_ns);
-                }
-                _ => unreachable!("a batch has the columns that were selected"),
-            }
-            for (column, values) in series.columns.iter_mut().zip(batch) {
-                let Values::OptionalInteger(values, defined) = values else {
+            let samples = [batch.next(), batch.next()].map(|rows| rows.map(|rows| rows.values));
+            let [Some(Values::Integer(seconds)), Some(Values::Integer(at_ns))] = samples else {
+                unreachable!("a batch has the columns that were selected")
+            };
+            series
+                .seconds
+                .extend(seconds.into_iter().map(unsigned::<u32>));
+            series.at_ns.extend(at_ns);
+            for (column, rows) in series.columns.iter_mut().zip(batch) {
+                let (Values::Integer(values), Some(defined)) = (rows.values, rows.defined) else {
                     unreachable!("a batch has the columns that were selected")
                 };
                 let mut values = values.into_iter();
-                column.values.extend(
-                    defined
-                        .into_iter()
-                        .map(|level| if level == 1 { values.next() } else { None }),
-                );
+                let value = |level| if level == 1 { values.next() } else { None };
+                column.values.extend(defined.into_iter().map(value));
             }
         }
         Ok(series)
-    }
-
-    /// All rows of `counters.parquet`, as [`each_counter`](Self::each_counter) shows them.
-    ///
-    /// # Errors
-    /// The file is missing or damaged.
-    pub fn counters(&self) -> Result<Vec<CounterSample>, RecordError> {
-        let mut rows = Vec::new();
-        self.each_counter(|row| {
-            rows.push(CounterSample {
-                second: row.second,
-                at_ns: row.at_ns,
-                counter: Counter {
-                    name: row.name.to_owned(),
-                    value: row.value,
-                    cumulative: row.cumulative,
-                    role: None,
-                    rounding: 0.0,
-                },
-            });
-        })?;
-        Ok(rows)
     }
 
     /// The lines of `latency.hlog`, one for each second and tag.
@@ -364,10 +290,7 @@ impl StepReader {
     }
 
     fn latency_log(&self, name: &str) -> Result<Latencies, RecordError> {
-        match self.verified(name)? {
-            Some(path) => Latencies::open(&path),
-            None => Ok(Latencies::none(&self.path.join(name))),
-        }
+        Latencies::open(self.verified(name)?.as_deref())
     }
 
     /// The latencies of the whole step in nanoseconds, by tag: `insert.service`, `insert.response`. They are read from
@@ -409,34 +332,9 @@ pub struct HostColumnSeries {
     pub values: Vec<Option<i64>>,
 }
 
-/// One row of `intervals.parquet` while it is read: the fields of [`Interval`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IntervalRow<'a> {
-    /// Which second of the step, from 0.
-    pub second: u32,
-    /// The client, from 0.
-    pub client: u32,
-    /// The kind of operation.
-    pub kind: &'a str,
-    /// Operations that succeeded.
-    pub ok: u64,
-    /// Operations that failed for good.
-    pub failed: u64,
-    /// Attempts beyond the first.
-    pub retried: u64,
-    /// Rows inserted, changed, deleted or read.
-    pub rows: u64,
-    /// The longest service time, in nanoseconds; 0 without one.
-    pub service_ns_max: u64,
-    /// The longest response time, in nanoseconds; 0 without one.
-    pub response_ns_max: u64,
-}
-
 /// One row of `counters.parquet` while it is read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CounterRow<'a> {
-    /// Which second of the step it belongs to.
-    pub second: u32,
     /// When it was read, on the step's clock.
     pub at_ns: i64,
     /// The counter's name.
@@ -447,29 +345,7 @@ pub struct CounterRow<'a> {
     pub cumulative: bool,
 }
 
-/// A counter of the engine at one moment of a step.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CounterSample {
-    /// Which second of the step it belongs to.
-    pub second: u32,
-    /// When it was read, on the step's clock.
-    pub at_ns: i64,
-    /// The counter.
-    pub counter: Counter,
-}
-
-fn text<'a>(path: &Path, bytes: &'a parquet::data_type::ByteArray) -> Result<&'a str, RecordError> {
-    bytes
-        .as_utf8()
-        .map_err(|error| RecordError::damaged(path, error.to_string()))
-}
-
 /// The writer writes nothing negative.
-fn unsigned32(value: i64) -> u32 {
-    u32::try_from(value).unwrap_or(0)
-}
-
-/// The writer writes nothing negative.
-fn unsigned64(value: i64) -> u64 {
-    u64::try_from(value).unwrap_or(0)
+fn unsigned<T: TryFrom<i64> + Default>(value: i64) -> T {
+    T::try_from(value).unwrap_or_default()
 }

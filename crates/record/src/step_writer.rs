@@ -9,7 +9,7 @@ use hdrhistogram::Histogram;
 use crate::checksum::SummedFile;
 use crate::latency_log::LatencyLogWriter;
 use crate::table::{ColumnSpec, ColumnType, TableWriter, Value};
-use crate::{Counter, Interval, RecordError, Step, StepFile, json, latency_histogram};
+use crate::{Counter, IntervalRow, RecordError, Step, StepFile, json, latency_histogram};
 
 /// What a directory's name ends with until its step is finished.
 pub(crate) const PARTIAL: &str = ".partial";
@@ -52,9 +52,7 @@ impl StepWriter {
         started_unix_ns: u64,
         host_columns: &[HostColumn<'_>],
     ) -> Result<Self, RecordError> {
-        let mut partial = finished.clone().into_os_string();
-        partial.push(PARTIAL);
-        let partial = PathBuf::from(partial);
+        let partial = json::with_ending(&finished, PARTIAL);
         fs_err::create_dir(&partial).map_err(RecordError::io("create directory", &partial))?;
         let file = |name: &str| {
             let path = partial.join(name);
@@ -65,27 +63,16 @@ impl StepWriter {
             TableWriter::new(sink, columns, notes)
                 .map_err(RecordError::io("write", &partial.join(name)))
         };
-        let cumulative: Vec<&str> = host_columns
-            .iter()
-            .filter(|column| column.cumulative)
-            .map(|column| column.name)
-            .collect();
+        let cumulative = host_columns.iter().filter(|column| column.cumulative);
+        let cumulative: Vec<&str> = cumulative.map(|column| column.name).collect();
         let note = serde_json::Value::from(cumulative).to_string();
-        let host_specs: Vec<ColumnSpec> = sample_columns()
-            .into_iter()
-            .chain(
-                host_columns
-                    .iter()
-                    .map(|column| ColumnSpec::optional(column.name, ColumnType::Integer)),
-            )
-            .collect();
+        let notes = [(CUMULATIVE_NOTE.to_owned(), note)];
+        let mut host = sample_columns().to_vec();
+        let names = host_columns.iter().map(|column| column.name);
+        host.extend(names.map(|name| ColumnSpec::optional(name, ColumnType::Integer)));
         Ok(Self {
             intervals: table(INTERVALS_FILE, &interval_columns(), &[])?,
-            host: table(
-                HOST_FILE,
-                &host_specs,
-                &[(CUMULATIVE_NOTE.to_owned(), note)],
-            )?,
+            host: table(HOST_FILE, &host, &notes)?,
             counters: table(COUNTERS_FILE, &counter_columns(), &[])?,
             latency: LatencyLogWriter::new(file(LATENCY_FILE)?, started_unix_ns),
             latency_total: LatencyLogWriter::new(file(LATENCY_TOTAL_FILE)?, started_unix_ns),
@@ -112,13 +99,13 @@ impl StepWriter {
     ///
     /// # Errors
     /// The file can't be written.
-    pub fn intervals(&mut self, rows: &[Interval]) -> Result<(), RecordError> {
+    pub fn intervals(&mut self, rows: &[IntervalRow<'_>]) -> Result<(), RecordError> {
         for row in rows {
             self.intervals
                 .push([
                     Value::Integer(row.second.into()),
                     Value::Integer(row.client.into()),
-                    Value::Text(&row.kind),
+                    Value::Text(row.kind),
                     integer(row.ok),
                     integer(row.failed),
                     integer(row.retried),
@@ -147,16 +134,17 @@ impl StepWriter {
         self.latency
             .write(second, Duration::from_secs(1), tag, histogram)?;
         // `entry` would copy the tag each time; there are few.
-        if !self.totals.contains_key(tag) {
-            self.totals.insert(tag.to_owned(), latency_histogram());
-        }
-        match self.totals.get_mut(tag).map(|total| total.add(histogram)) {
-            None | Some(Ok(())) => Ok(()),
-            Some(Err(error)) => Err(RecordError::Unrecordable {
-                what: format!("a histogram ({error})"),
-                path: self.partial.join(LATENCY_FILE),
-            }),
-        }
+        let total = match self.totals.get_mut(tag) {
+            Some(total) => total,
+            None => self
+                .totals
+                .entry(tag.to_owned())
+                .or_insert_with(latency_histogram),
+        };
+        total.add(histogram).map_err(|error| {
+            let path = self.partial.join(LATENCY_FILE);
+            RecordError::unrecordable(&path, format!("a histogram ({error})"))
+        })
     }
 
     /// Adds a row to `host.parquet`: `at_ns` on the step's clock, and one value for each column that the step was
@@ -171,14 +159,12 @@ impl StepWriter {
         values: &[Option<i64>],
     ) -> Result<(), RecordError> {
         if values.len() != self.host_columns {
-            return Err(RecordError::Unrecordable {
-                what: format!(
-                    "{} values of the host where there are {} columns",
-                    values.len(),
-                    self.host_columns
-                ),
-                path: self.partial.join(HOST_FILE),
-            });
+            let (there, columns) = (values.len(), self.host_columns);
+            let what = format!("{there} values of the host where there are {columns} columns");
+            return Err(RecordError::unrecordable(
+                &self.partial.join(HOST_FILE),
+                what,
+            ));
         }
         let sample = [Value::Integer(second.into()), Value::Integer(at_ns)];
         let values = values

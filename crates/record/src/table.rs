@@ -4,15 +4,15 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
+use parquet::basic::{Compression, Encoding, LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
-use parquet::errors::ParquetError;
+use parquet::errors::ParquetError::{self, EOF, General};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
-use parquet::schema::types::{ColumnPath, Type};
+use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type};
 
 use crate::RecordError;
 
@@ -32,6 +32,8 @@ pub enum ColumnType {
     Boolean,
     /// UTF-8.
     Text,
+    /// Microseconds since 1970 UTC, which readers show as a date with its time.
+    Time,
 }
 
 /// A column and its name.
@@ -69,7 +71,7 @@ impl ColumnSpec {
 pub enum Value<'a> {
     /// There is none.
     Absent,
-    /// Of a column of integers.
+    /// Of a column of integers, or of times.
     Integer(i64),
     /// Of a column of numbers.
     Number(f64),
@@ -79,30 +81,29 @@ pub enum Value<'a> {
     Text(&'a str),
 }
 
-/// Some rows of one column.
-#[derive(Clone, Debug)]
+/// Values of one column.
+#[derive(Debug)]
 pub(crate) enum Values {
     Integer(Vec<i64>),
-    /// The values that are there, and for each row whether one is (Parquet's definition level).
-    OptionalInteger(Vec<i64>, Vec<i16>),
     Number(Vec<f64>),
     Boolean(Vec<bool>),
     Text(Vec<ByteArray>),
 }
 
-/// Rows of one column that are to be written.
-struct Kept {
+/// Some rows of one column.
+#[derive(Debug)]
+pub(crate) struct Rows {
     /// The values that are there.
-    values: Values,
-    /// For each row whether one is; `None`: in each.
-    defined: Option<Vec<i16>>,
+    pub(crate) values: Values,
+    /// For each row whether one is (Parquet's definition level); `None`: in each.
+    pub(crate) defined: Option<Vec<i16>>,
 }
 
-impl Kept {
+impl Rows {
     fn new(column: &ColumnSpec) -> Self {
         Self {
             values: match column.holds {
-                ColumnType::Integer => Values::Integer(Vec::new()),
+                ColumnType::Integer | ColumnType::Time => Values::Integer(Vec::new()),
                 ColumnType::Number => Values::Number(Vec::new()),
                 ColumnType::Boolean => Values::Boolean(Vec::new()),
                 ColumnType::Text => Values::Text(Vec::new()),
@@ -135,46 +136,35 @@ impl Kept {
         }
     }
 
-    fn write(&self, column: &mut SerializedColumnWriter<'_>) -> Result<usize, ParquetError> {
+    /// Writes the rows, and forgets them.
+    fn write(&mut self, column: &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
         let defined = self.defined.as_deref();
-        match &self.values {
-            Values::Integer(values) | Values::OptionalInteger(values, _) => {
-                let writer = column.typed::<Int64Type>();
-                writer.write_batch(values, defined, None)
-            }
-            Values::Number(values) => {
-                let writer = column.typed::<DoubleType>();
-                writer.write_batch(values, defined, None)
-            }
-            Values::Boolean(values) => {
-                let writer = column.typed::<BoolType>();
-                writer.write_batch(values, defined, None)
-            }
-            Values::Text(values) => {
-                let writer = column.typed::<ByteArrayType>();
-                writer.write_batch(values, defined, None)
-            }
-        }
-    }
-
-    fn clear(&mut self) {
-        if let Some(defined) = &mut self.defined {
-            defined.clear();
-        }
         match &mut self.values {
-            Values::Integer(values) | Values::OptionalInteger(values, _) => values.clear(),
-            Values::Number(values) => values.clear(),
-            Values::Boolean(values) => values.clear(),
-            Values::Text(values) => values.clear(),
-        }
+            Values::Integer(values) => write::<Int64Type>(column, values, defined),
+            Values::Number(values) => write::<DoubleType>(column, values, defined),
+            Values::Boolean(values) => write::<BoolType>(column, values, defined),
+            Values::Text(values) => write::<ByteArrayType>(column, values, defined),
+        }?;
+        self.defined.iter_mut().for_each(Vec::clear);
+        Ok(())
     }
+}
+
+fn write<T: DataType>(
+    column: &mut SerializedColumnWriter<'_>,
+    values: &mut Vec<T::T>,
+    defined: Option<&[i16]>,
+) -> Result<(), ParquetError> {
+    column.typed::<T>().write_batch(values, defined, None)?;
+    values.clear();
+    Ok(())
 }
 
 /// Writes a table row by row. Parquet's own writer fills a buffer, whatever the table goes to.
 pub struct TableWriter<W> {
     sink: W,
     encoder: SerializedFileWriter<Vec<u8>>,
-    columns: Vec<Kept>,
+    columns: Vec<Rows>,
     rows: usize,
     rows_per_group: usize,
 }
@@ -188,7 +178,7 @@ impl<W: Write> TableWriter<W> {
         Ok(Self {
             sink,
             encoder: encoder(columns, notes).map_err(io_error)?,
-            columns: columns.iter().map(Kept::new).collect(),
+            columns: columns.iter().map(Rows::new).collect(),
             rows: 0,
             rows_per_group: VALUES_PER_GROUP / columns.len().max(1),
         })
@@ -259,7 +249,7 @@ fn encoder(
         let name = ColumnPath::from(column.name.clone());
         properties = match column.holds {
             // Differences of neighbours are small: most columns grow steadily, or hardly change.
-            ColumnType::Integer => {
+            ColumnType::Integer | ColumnType::Time => {
                 properties.set_column_encoding(name, Encoding::DELTA_BINARY_PACKED)
             }
             ColumnType::Text => properties.set_column_dictionary_enabled(name, true),
@@ -275,6 +265,10 @@ fn field(column: &ColumnSpec) -> Result<Arc<Type>, ParquetError> {
         ColumnType::Number => (Physical::DOUBLE, None),
         ColumnType::Boolean => (Physical::BOOLEAN, None),
         ColumnType::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        ColumnType::Time => {
+            let since_1970_utc = LogicalType::timestamp(true, TimeUnit::MICROS);
+            (Physical::INT64, Some(since_1970_utc))
+        }
     };
     let repetition = match column.optional {
         true => Repetition::OPTIONAL,
@@ -289,18 +283,15 @@ fn field(column: &ColumnSpec) -> Result<Arc<Type>, ParquetError> {
 
 fn encode(
     encoder: &mut SerializedFileWriter<Vec<u8>>,
-    columns: &mut [Kept],
+    columns: &mut [Rows],
 ) -> Result<(), ParquetError> {
     let mut group = encoder.next_row_group()?;
-    for kept in columns {
+    for rows in columns {
         let Some(mut column) = group.next_column()? else {
-            return Err(ParquetError::General(
-                "fewer columns than the schema has".into(),
-            ));
+            return Err(General("fewer columns than the schema has".into()));
         };
-        kept.write(&mut column)?;
+        rows.write(&mut column)?;
         column.close()?;
-        kept.clear();
     }
     group.close()?;
     Ok(())
@@ -314,52 +305,52 @@ fn io_error(error: ParquetError) -> io::Error {
 pub(crate) struct TableReader {
     path: PathBuf,
     file: SerializedFileReader<std::fs::File>,
-    /// What is read, with its positions in the file.
-    wanted: Vec<(usize, ColumnSpec)>,
+    /// The positions in the file of what is read, and whether its values may be absent.
+    wanted: Vec<(usize, bool)>,
     group: usize,
     rows_left: usize,
     readers: Vec<ColumnReader>,
 }
 
 impl TableReader {
-    /// Opens a table.
-    pub(crate) fn open(path: &Path) -> Result<Self, RecordError> {
+    /// Opens a table, to read these columns.
+    pub(crate) fn open(path: &Path, columns: &[ColumnSpec]) -> Result<Self, RecordError> {
         let file = fs_err::File::open(path)
             .map_err(RecordError::io("open", path))?
             .into_file();
         let file = SerializedFileReader::new(file).map_err(|error| read_error(path, error))?;
-        Ok(Self {
+        let mut table = Self {
             path: path.to_owned(),
             file,
             wanted: Vec::new(),
             group: 0,
             rows_left: 0,
             readers: Vec::new(),
-        })
+        };
+        table.select(columns)?;
+        Ok(table)
     }
 
     /// The columns that the file has and this module knows how to read.
     pub(crate) fn columns(&self) -> Vec<ColumnSpec> {
-        let schema = self.file.metadata().file_metadata().schema_descr();
-        schema
-            .columns()
-            .iter()
-            .filter_map(|column| {
-                let optional = column.self_type().is_optional();
-                let holds = match column.physical_type() {
+        let columns = self.schema().columns().iter().filter_map(|column| {
+            Some(ColumnSpec {
+                name: column.name().to_owned(),
+                holds: match column.physical_type() {
                     Physical::INT64 => ColumnType::Integer,
-                    Physical::DOUBLE if !optional => ColumnType::Number,
-                    Physical::BOOLEAN if !optional => ColumnType::Boolean,
-                    Physical::BYTE_ARRAY if !optional => ColumnType::Text,
+                    Physical::DOUBLE => ColumnType::Number,
+                    Physical::BOOLEAN => ColumnType::Boolean,
+                    Physical::BYTE_ARRAY => ColumnType::Text,
                     _ => return None,
-                };
-                Some(ColumnSpec {
-                    name: column.name().to_owned(),
-                    holds,
-                    optional,
-                })
+                },
+                optional: column.self_type().is_optional(),
             })
-            .collect()
+        });
+        columns.collect()
+    }
+
+    fn schema(&self) -> &SchemaDescriptor {
+        self.file.metadata().file_metadata().schema_descr()
     }
 
     /// A note that the writer left.
@@ -371,139 +362,109 @@ impl TableReader {
     /// Chooses what [`next_batch`](Self::next_batch) reads; the file may have more columns than these.
     pub(crate) fn select(&mut self, columns: &[ColumnSpec]) -> Result<(), RecordError> {
         let there = self.columns();
-        let schema = self.file.metadata().file_metadata().schema_descr();
         self.wanted.clear();
         for column in columns {
-            let position = schema
-                .columns()
-                .iter()
-                .position(|candidate| candidate.name() == column.name);
-            match position {
-                Some(position) if there.contains(column) => {
-                    self.wanted.push((position, column.clone()))
-                }
-                _ => {
-                    let what = format!("it has no column `{}` of the right type", column.name);
-                    return Err(RecordError::damaged(&self.path, what));
-                }
-            }
+            let mut all = self.schema().columns().iter();
+            let position = all.position(|it| it.name() == column.name);
+            let Some(position) = position.filter(|_| there.contains(column)) else {
+                let what = format!("it has no column `{}` of the right type", column.name);
+                return Err(RecordError::damaged(&self.path, what));
+            };
+            self.wanted.push((position, column.optional));
         }
         Ok(())
     }
 
-    /// The next rows, column by column in the order of the selection, and how many; `None` at the end.
-    pub(crate) fn next_batch(&mut self) -> Result<Option<(usize, Vec<Values>)>, RecordError> {
-        let path = self.path.clone();
-        guarded(&path, || self.read_batch())
+    /// The next rows, column by column in the order of the selection; `None` at the end.
+    pub(crate) fn next_batch(&mut self) -> Result<Option<Vec<Rows>>, RecordError> {
+        // The parquet library asserts some things of what it reads. A file with a right checksum that violates them was
+        // written wrong or forged, and is as damaged as any other.
+        match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.read_batch())) {
+            Ok(batch) => batch.map_err(|error| read_error(&self.path, error)),
+            Err(_) => {
+                let what = "its structure contradicts itself";
+                Err(RecordError::damaged(&self.path, what))
+            }
+        }
     }
 
-    fn read_batch(&mut self) -> Result<Option<(usize, Vec<Values>)>, RecordError> {
+    /// The next values of the selection, each of whose columns has one in each row; `None` at the end.
+    pub(crate) fn next_values<const N: usize>(
+        &mut self,
+    ) -> Result<Option<[Values; N]>, RecordError> {
+        let batch = self.next_batch()?;
+        let values = batch.map(|batch| batch.into_iter().map(|rows| rows.values).collect());
+        Ok(values.map(|values: Vec<_>| values.try_into().expect("so many were selected")))
+    }
+
+    /// A text of the table.
+    pub(crate) fn text<'a>(&self, text: &'a ByteArray) -> Result<&'a str, RecordError> {
+        text.as_utf8()
+            .map_err(|error| read_error(&self.path, error))
+    }
+
+    fn read_batch(&mut self) -> Result<Option<Vec<Rows>>, ParquetError> {
         while self.rows_left == 0 {
             if self.group >= self.file.num_row_groups() {
                 return Ok(None);
             }
-            let group = self
-                .file
-                .get_row_group(self.group)
-                .map_err(|error| read_error(&self.path, error))?;
+            let group = self.file.get_row_group(self.group)?;
             self.group += 1;
             self.rows_left = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-            self.readers.clear();
-            for (position, _) in &self.wanted {
-                let reader = group
-                    .get_column_reader(*position)
-                    .map_err(|error| read_error(&self.path, error))?;
-                self.readers.push(reader);
-            }
+            let readers = self.wanted.iter();
+            let readers = readers.map(|(position, _)| group.get_column_reader(*position));
+            self.readers = readers.collect::<Result<_, _>>()?;
         }
-        let rows = self.rows_left.min(ROWS_PER_BATCH);
-        let mut batch = Vec::with_capacity(self.wanted.len());
-        for (reader, (_, column)) in self.readers.iter_mut().zip(&self.wanted) {
-            let values =
-                read_rows(reader, column, rows).map_err(|error| read_error(&self.path, error))?;
-            batch.push(values);
-        }
-        self.rows_left -= rows;
-        Ok(Some((rows, batch)))
+        let count = self.rows_left.min(ROWS_PER_BATCH);
+        self.rows_left -= count;
+        let readers = self.readers.iter_mut().zip(&self.wanted);
+        let batch = readers.map(|(reader, (_, optional))| read_rows(reader, *optional, count));
+        batch.collect::<Result<_, _>>().map(Some)
     }
-}
-
-/// The parquet library asserts some things of what it reads. A file with a right checksum that violates them was
-/// written wrong or forged, and is as damaged as any other.
-fn guarded<T>(
-    path: &Path,
-    read: impl FnOnce() -> Result<T, RecordError>,
-) -> Result<T, RecordError> {
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).unwrap_or_else(|_| {
-        Err(RecordError::damaged(
-            path,
-            "its structure contradicts itself",
-        ))
-    })
 }
 
 fn read_rows(
     reader: &mut ColumnReader,
-    column: &ColumnSpec,
-    rows: usize,
-) -> Result<Values, ParquetError> {
-    match (reader, column.holds) {
-        (ColumnReader::Int64ColumnReader(reader), ColumnType::Integer) if !column.optional => {
-            required(reader, rows).map(Values::Integer)
-        }
-        (ColumnReader::DoubleColumnReader(reader), ColumnType::Number) => {
-            required(reader, rows).map(Values::Number)
-        }
-        (ColumnReader::BoolColumnReader(reader), ColumnType::Boolean) => {
-            required(reader, rows).map(Values::Boolean)
-        }
-        (ColumnReader::ByteArrayColumnReader(reader), ColumnType::Text) => {
-            required(reader, rows).map(Values::Text)
-        }
-        (ColumnReader::Int64ColumnReader(reader), ColumnType::Integer) => {
-            let (mut values, mut defined) = (Vec::new(), Vec::new());
-            while defined.len() < rows {
-                let (read, _, _) = reader.read_records(
-                    rows - defined.len(),
-                    Some(&mut defined),
-                    None,
-                    &mut values,
-                )?;
-                check_progress(read)?;
-            }
-            let there = defined.iter().filter(|&&level| level == 1).count();
-            if there != values.len() || defined.len() != rows {
-                return Err(ParquetError::General(
-                    "a column with more or fewer values than rows".into(),
-                ));
-            }
-            Ok(Values::OptionalInteger(values, defined))
-        }
-        _ => Err(ParquetError::General(
-            "a column of another type than the schema says".into(),
-        )),
-    }
+    optional: bool,
+    count: usize,
+) -> Result<Rows, ParquetError> {
+    let mut defined = optional.then(Vec::new);
+    let there = &mut defined;
+    let values = match reader {
+        ColumnReader::Int64ColumnReader(it) => Values::Integer(read(it, count, there)?),
+        ColumnReader::DoubleColumnReader(it) => Values::Number(read(it, count, there)?),
+        ColumnReader::BoolColumnReader(it) => Values::Boolean(read(it, count, there)?),
+        ColumnReader::ByteArrayColumnReader(it) => Values::Text(read(it, count, there)?),
+        _ => return Err(General("a column of a type that no table has".into())),
+    };
+    Ok(Rows { values, defined })
 }
 
-fn required<T: DataType>(
+fn read<T: DataType>(
     reader: &mut ColumnReaderImpl<T>,
-    rows: usize,
+    count: usize,
+    defined: &mut Option<Vec<i16>>,
 ) -> Result<Vec<T::T>, ParquetError> {
-    let mut values = Vec::with_capacity(rows);
-    while values.len() < rows {
-        let (read, _, _) = reader.read_records(rows - values.len(), None, None, &mut values)?;
-        check_progress(read)?;
+    let mut values = Vec::with_capacity(count);
+    let mut rows = 0;
+    while rows < count {
+        let (read, _, _) =
+            reader.read_records(count - rows, defined.as_mut(), None, &mut values)?;
+        if read == 0 {
+            return Err(EOF("a column with fewer values than rows".into()));
+        }
+        rows += read;
     }
-    Ok(values)
-}
-
-fn check_progress(read: usize) -> Result<(), ParquetError> {
-    if read == 0 {
-        Err(ParquetError::EOF(
-            "a column with fewer values than rows".into(),
-        ))
-    } else {
-        Ok(())
+    let there = match defined {
+        Some(levels) if levels.len() != count => None,
+        Some(levels) => Some(levels.iter().filter(|&&level| level == 1).count()),
+        None => Some(count),
+    };
+    match there == Some(values.len()) {
+        true => Ok(values),
+        false => Err(General(
+            "a column with more or fewer values than rows".into(),
+        )),
     }
 }
 

@@ -1,197 +1,51 @@
 //! The tables of the field over all steps: throughput, relative to a base, the rate of writes that was asked for and had,
 //! and how far apart clients ended. Those of one step are in `metrics`, `times` and `lsm`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use analysis::throughput;
-use analysis::{Fairness, Row, relative as ratio_to, shade_summary};
-use record::Status;
+use analysis::{Fairness, Row, Shade, Sla, shade_summary};
 use words::Decimals;
 
-use crate::grouped;
+use crate::grid::{self, LineGrid};
 use crate::matrix::{Line, Matrix, StepHead};
 use crate::number::fixed;
-use crate::operations::{counted, step_head, throughput_head, throughput_title};
-use crate::table::{Cell, FAILURES, Table, TableRow, Tone};
+use crate::operations::{count_alike, counted, step_head, throughput_head, throughput_title, unit};
+use crate::table::{Cell, FAILURES, Table, TableRow, Tone, anchor};
+use crate::worth::{Footnotes, comparable, doubted, ended, ended_early, missing_step};
 
 /// The share of operations from which failures are marked.
 const FAILED_SHARE: f64 = 0.01;
 
-/// Why figures are invalid, each reason under a letter.
-#[derive(Default)]
-pub(crate) struct Footnotes {
-    /// The reasons, and where they hold.
-    notes: Vec<(String, Vec<String>)>,
-}
-
-impl Footnotes {
-    /// The letter for the reasons of `row`: the same reasons share one.
-    pub(crate) fn letter(&mut self, matrix: &Matrix<'_>, line: &Line<'_>, row: &Row) -> String {
-        let place = format!("{} {}", matrix.label(line), row.step);
-        self.letter_of(&row.reasons, place)
-    }
-
-    /// The same for reasons that hold at `place`.
-    pub(crate) fn letter_of(&mut self, reasons: &[String], place: String) -> String {
-        let reasons = if reasons.is_empty() {
-            "no reason recorded".to_string()
-        } else {
-            reasons.join("; ")
-        };
-        let index = match self.notes.iter().position(|(text, _)| *text == reasons) {
-            Some(index) => {
-                if !self.notes[index].1.contains(&place) {
-                    self.notes[index].1.push(place);
-                }
-                index
-            }
-            None => {
-                self.notes.push((reasons, vec![place]));
-                self.notes.len() - 1
-            }
-        };
-        letters(index)
-    }
-
-    pub(crate) fn into_notes(self) -> impl Iterator<Item = String> {
-        self.notes_in(Tone::Invalid.mark(), "")
-    }
-
-    /// The notes, where letters have these before and after them.
-    pub(crate) fn notes_in(self, before: &str, after: &str) -> impl Iterator<Item = String> {
-        self.notes
-            .into_iter()
-            .enumerate()
-            .map(move |(index, (reasons, places))| {
-                let (shown, more) = places.split_at(places.len().min(4));
-                let more = if more.is_empty() {
-                    String::new()
-                } else {
-                    format!(" and {} more", more.len())
-                };
-                format!(
-                    "`{before}{}{after}` {reasons} ({}{more})",
-                    letters(index),
-                    shown.join(", ")
-                )
-            })
-    }
-}
-
-/// a b ... z aa ab ...
-fn letters(index: usize) -> String {
-    let last = char::from(b'a' + (index % 26) as u8);
-    if index < 26 {
-        last.to_string()
-    } else {
-        format!("{}{last}", letters(index / 26 - 1))
-    }
-}
-
-/// Whether a row's figures may be compared with others.
-pub(crate) fn comparable(row: &Row) -> bool {
-    row.valid && row.status == Status::Complete
-}
-
-/// What stands in the place of the figure of a step that did not end as planned.
-pub(crate) fn ended_early(status: Status) -> Option<Cell> {
-    match status {
-        Status::Complete => None,
-        Status::Failed => Some(Cell::toned("failed", Tone::Failed)),
-        Status::Interrupted => Some(Cell::toned("interrupted", Tone::Failed)),
-        Status::Incomplete => Some(Cell::toned("incomplete", Tone::Failed)),
-    }
-}
-
-/// A cell that failed between two steps shows it at the first step that it has not done.
-pub(crate) fn missing_step(matrix: &Matrix<'_>, line: &Line<'_>, step: StepHead<'_>) -> Cell {
-    let first = matrix
-        .measured()
-        .find(|candidate| line.row(candidate.name).is_none());
-    let told = line
-        .rows
-        .iter()
-        .any(|row| row.status != Status::Complete && matrix.shows(&row.step));
-    match line.unfinished.flatten().and_then(ended_early) {
-        Some(cell) if !told && first.is_some_and(|first| first.name == step.name) => cell,
-        _ if line.missing.contains(&step.name) => Cell::toned("missing", Tone::Absent),
-        _ => Cell::not_run(),
-    }
-}
-
-/// The row of a step that ended as planned, or what stands in the place of its figure.
-pub(crate) fn ended<'a>(
-    matrix: &Matrix<'a>,
-    line: &Line<'a>,
-    step: StepHead<'_>,
-) -> Result<&'a Row, Cell> {
-    let Some(row) = line.row(step.name) else {
-        return Err(missing_step(matrix, line, step));
-    };
-    ended_early(row.status).map_or(Ok(row), Err)
-}
-
-/// The rows of a step by target, in the order of the lines: those that may be compared with others.
-pub(crate) fn comparable_by_target<'a>(
-    lines: &[Line<'a>],
-    step: StepHead<'_>,
-) -> Vec<(&'a str, Vec<&'a Row>)> {
-    let rows = |lines: &[Line<'a>]| {
-        let rows = lines.iter().filter_map(|line| line.row(step.name));
-        rows.filter(|row| comparable(row)).collect()
-    };
-    lines
-        .chunk_by(|a, b| a.cell.target == b.cell.target)
-        .map(|lines| (lines[0].cell.target.as_str(), rows(lines)))
-        .collect()
-}
-
-/// One table of which the columns are steps: `cell` says what stands where there is a figure to show.
-pub(crate) fn per_step<'a>(
-    matrix: &Matrix<'a>,
-    steps: &[StepHead<'a>],
-    mut cell: impl FnMut(&Line<'a>, StepHead<'a>) -> Cell,
-) -> Table {
-    let rows = matrix.lines.iter().map(|line| TableRow {
-        lead: matrix.lead_of(line),
-        cells: steps.iter().map(|step| cell(line, *step)).collect(),
-        target: false,
-    });
-    Table {
-        lead: matrix.lead(),
-        columns: steps.iter().map(|step| step_head(step.name)).collect(),
-        rows: rows.collect(),
-        ..Table::default()
-    }
-}
-
 /// (a) Throughput: one row per line, one column per step; of steps that belong to groups a table for each group.
 pub(crate) fn summary(matrix: &Matrix<'_>) -> Vec<Table> {
-    by_group(matrix, summary_of, grouped::throughput)
-}
-
-/// A table of the steps that belong to no group, and those of each group: in the same form, or with tests as rows.
-fn by_group<'a>(
-    matrix: &Matrix<'a>,
-    of_steps: impl Fn(&Matrix<'a>, Option<&str>, &[StepHead<'a>]) -> Table,
-    of_tests: impl Fn(&Matrix<'a>, &str, &[StepHead<'a>]) -> Vec<Table>,
-) -> Vec<Table> {
-    let are_rows = grouped::are_rows(matrix);
-    let groups = matrix.measured_by_group().into_iter();
-    let tables = groups.flat_map(|(group, steps)| match group {
-        Some(group) if are_rows => of_tests(matrix, group, &steps),
-        group => vec![of_steps(matrix, group, &steps)],
+    let tables = grid::by_group(matrix).into_iter().map(|grid| {
+        let mut footnotes = Footnotes::default();
+        let mut table = grid.table("summary", |line, step| {
+            throughput_cell(matrix, line, step, &mut footnotes)
+        });
+        shade(matrix, &grid, &mut table);
+        table.title = throughput_title(matrix, grid.name.as_deref(), &grid.steps);
+        if grid.across {
+            add_units(&mut table, &grid.steps);
+            add_scanned(&mut table, &grid);
+        } else {
+            let heads = grid.steps.iter().map(|step| throughput_head(matrix, *step));
+            table.columns = heads.collect();
+        }
+        table.notes.extend(footnotes.into_notes());
+        table.explained()
     });
-    tables.collect()
+    tables.filter(is_told).collect()
 }
 
-/// The identifier of the table of a group.
-fn grouped_id(id: &str, group: Option<&str>) -> String {
-    group.map_or_else(|| id.to_string(), |group| format!("{id}-{}", anchor(group)))
+/// Of tests that nobody did there is no table.
+fn is_told(table: &Table) -> bool {
+    !table.across || table.has_figures()
 }
 
 /// The throughput of a line in a step, without its colour.
-pub(crate) fn throughput_cell(
+fn throughput_cell(
     matrix: &Matrix<'_>,
     line: &Line<'_>,
     step: StepHead<'_>,
@@ -207,39 +61,52 @@ pub(crate) fn throughput_cell(
         .filter_map(|line| throughput(line.row(step.name)?));
     let decimals = Decimals::Rate.of(all);
     match throughput(row) {
-        None => Cell::not_applicable(),
-        Some(value) if row.valid => Cell::plain(fixed(value, decimals)),
-        Some(value) => Cell {
-            text: fixed(value, decimals),
-            mark: format!("!{}", footnotes.letter(matrix, line, row)),
-            tone: Tone::Invalid,
-            share: 0,
-        },
+        Some(value) if !row.valid => {
+            let mark = format!("!{}", footnotes.letter(matrix, line, row));
+            Cell::marked(fixed(value, decimals), mark, Tone::Invalid)
+        }
+        value => Cell::number(value, decimals),
     }
 }
 
-fn summary_of<'a>(matrix: &Matrix<'a>, group: Option<&str>, steps: &[StepHead<'a>]) -> Table {
-    let mut footnotes = Footnotes::default();
-    let mut table = per_step(matrix, steps, |line, step| {
-        throughput_cell(matrix, line, step, &mut footnotes)
-    });
-    for (column, step) in steps.iter().enumerate() {
-        let mut rows = table.rows.iter_mut();
-        for lines in matrix.groups() {
-            let lines: Vec<_> = lines.iter().collect();
-            let cells = rows.by_ref().take(lines.len());
-            let cells = cells.map(|row| &mut row.cells[column]);
-            shade(cells, &lines, *step);
+/// Colours the cells of each step among lines that are compared with each other; not those of repeats, whose range is noise.
+fn shade(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>, table: &mut Table) {
+    for (number, step) in grid.steps.iter().enumerate() {
+        let mut first = 0;
+        for group in grid.lines.chunk_by(|a, b| a.line.same_group(b.line)) {
+            let rows = group.iter().map(|named| named.line.row(step.name));
+            let rows: Vec<Option<&Row>> = rows.collect();
+            let value = |row: &Option<&Row>| throughput(row.filter(|row| comparable(row))?);
+            let values: Vec<Option<f64>> = rows.iter().map(value).collect();
+            let sla_met: Vec<bool> = rows.iter().map(|row| row.is_none_or(has_met)).collect();
+            for (at, shade) in shade_summary(&values, &sla_met).into_iter().enumerate() {
+                let Some(row) = rows[at].filter(|_| values[at].is_some()) else {
+                    continue;
+                };
+                let cell = grid.cell(table, first + at, number);
+                let tone = match shade {
+                    Shade::Good | Shade::Bad if matrix.is_repeated() => match sla_met[at] {
+                        true => Tone::Plain,
+                        false => Tone::SlaMissed,
+                    },
+                    shade => shade.into(),
+                };
+                *cell = Cell::toned(std::mem::take(&mut cell.text), tone);
+                if !sla_met[at] && cell.tone != Tone::SlaMissed {
+                    cell.mark.push_str(Tone::SlaMissed.mark());
+                }
+                if has_failures(row) {
+                    cell.mark.push_str(FAILURES);
+                }
+            }
+            first += group.len();
         }
     }
-    table.id = grouped_id("summary", group);
-    table.title = throughput_title(matrix, group, steps);
-    table.columns = steps
-        .iter()
-        .map(|step| throughput_head(matrix, *step))
-        .collect();
-    table.notes.extend(footnotes.into_notes());
-    table.with_legend()
+}
+
+/// Whether a row had the rate that was asked for, if one was.
+fn has_met(row: &Row) -> bool {
+    row.sla.as_ref().is_none_or(|sla| sla.met)
 }
 
 /// Whether more of what the step is about failed than can be overlooked.
@@ -248,140 +115,73 @@ fn has_failures(row: &Row) -> bool {
     main.is_some_and(|ops| ops.failed as f64 > FAILED_SHARE * (ops.count + ops.failed) as f64)
 }
 
-/// Colours the cells of one step among lines that are compared with each other.
-pub(crate) fn shade<'c>(
-    cells: impl Iterator<Item = &'c mut Cell>,
-    lines: &[&Line<'_>],
-    step: StepHead<'_>,
-) {
-    let rows = || lines.iter().map(|line| line.row(step.name));
-    let values: Vec<Option<f64>> = rows()
-        .map(|row| row.filter(|row| comparable(row)).and_then(throughput))
-        .collect();
-    let sla_met: Vec<bool> = rows()
-        .map(|row| {
-            row.and_then(|row| row.sla.as_ref())
-                .is_none_or(|sla| sla.met)
-        })
-        .collect();
-    let has_failures: Vec<bool> = rows().map(|row| row.is_some_and(has_failures)).collect();
-    let shades = shade_summary(&values, &sla_met);
-    for (index, (cell, shade)) in cells.zip(shades).enumerate() {
-        if values[index].is_none() {
+/// Adds what each test counts, unless all count the same.
+fn add_units(table: &mut Table, tests: &[StepHead<'_>]) {
+    if count_alike(tests) {
+        return;
+    }
+    table.lead.push("counts".to_string());
+    for (row, test) in table.rows.iter_mut().zip(tests) {
+        row.lead.push(unit(*test));
+    }
+}
+
+/// Adds, under tests of which one event goes through a whole table, the rows that pass in a second: the field's figure.
+fn add_scanned(table: &mut Table, grid: &LineGrid<'_, '_>) {
+    for (at, step) in grid.steps.iter().enumerate().rev() {
+        let of = |line: &Line<'_>| {
+            let row = line.row(step.name).filter(|row| comparable(row))?;
+            row.metric("krows_sec")
+        };
+        let lines = grid.lines.iter();
+        let values: Vec<Option<f64>> = lines.map(|named| of(named.line)).collect();
+        if values.iter().all(Option::is_none) {
             continue;
         }
-        *cell = Cell::toned(std::mem::take(&mut cell.text), shade.into());
-        if !sla_met[index] && cell.tone != Tone::SlaMissed {
-            cell.mark.push_str(Tone::SlaMissed.mark());
-        }
-        if has_failures[index] {
-            cell.mark.push_str(FAILURES);
-        }
+        let decimals = Decimals::Rate.of(values.iter().copied().flatten());
+        let cells = values.iter().map(|value| match value {
+            Some(value) => Cell::plain(fixed(*value, decimals)),
+            None => Cell::not_run(),
+        });
+        let mut lead = vec![format!("{}, Krows/s", step.name)];
+        lead.resize(table.lead.len(), String::new());
+        let row = TableRow {
+            lead,
+            cells: cells.collect(),
+            target: false,
+        };
+        table.rows.insert(at + 1, row);
     }
-}
-
-/// (b) Throughput relative to the base, likewise; none when there is nothing to compare.
-pub(crate) fn relative(matrix: &Matrix<'_>) -> Vec<Table> {
-    if !has_others(matrix, &matrix.lines) {
-        return Vec::new();
-    }
-    let mut tables = by_group(matrix, relative_of, grouped::relative);
-    if let Some(table) = tables.first_mut() {
-        table.notes.push(
-            "`assay run --resume RUN --repeats 5` adds repeats, and `assay compare RUN` judges them"
-                .to_string(),
-        );
-    }
-    tables
-}
-
-/// Whether any of the lines can be compared with a base.
-pub(crate) fn has_others(matrix: &Matrix<'_>, lines: &[Line<'_>]) -> bool {
-    lines
-        .iter()
-        .any(|line| line.cell.target != matrix.base && matrix.base_of(line).is_some())
-}
-
-/// What stands where the figure of an invalid step would be compared.
-pub(crate) fn not_compared() -> Cell {
-    Cell {
-        text: String::new(),
-        mark: Tone::Invalid.mark().to_string(),
-        tone: Tone::Invalid,
-        share: 0,
-    }
-}
-
-/// The row of the base that a line's is compared to, if it can be.
-pub(crate) fn base_row<'a>(
-    matrix: &Matrix<'a>,
-    line: &Line<'_>,
-    step: StepHead<'_>,
-) -> Option<&'a Row> {
-    let row = matrix.base_of(line)?.row(step.name)?;
-    comparable(row).then_some(row)
-}
-
-/// The throughput of a line in a step relative to the base's.
-pub(crate) fn relative_cell(matrix: &Matrix<'_>, line: &Line<'_>, step: StepHead<'_>) -> Cell {
-    let Some(row) = line.row(step.name) else {
-        return Cell::not_run();
-    };
-    if let Some(cell) = ended_early(row.status) {
-        return cell;
-    }
-    if !row.valid {
-        return not_compared();
-    }
-    let base = base_row(matrix, line, step);
-    match ratio_to(throughput(row), base.and_then(throughput)) {
-        Some(ratio) => {
-            let tone = match line.cell.target == matrix.base {
-                true => Tone::Plain,
-                false => Tone::Unjudged,
-            };
-            let mut cell = Cell::toned(fixed(ratio, 2), tone);
-            if row.sla.as_ref().is_some_and(|sla| !sla.met) {
-                cell.mark.push_str(Tone::SlaMissed.mark());
-            }
-            cell
-        }
-        None if throughput(row).is_none() => Cell::not_applicable(),
-        None => Cell::toned("no base", Tone::Absent),
-    }
-}
-
-fn relative_of<'a>(matrix: &Matrix<'a>, group: Option<&str>, steps: &[StepHead<'a>]) -> Table {
-    let mut table = per_step(matrix, steps, |line, step| {
-        relative_cell(matrix, line, step)
-    });
-    table.id = grouped_id("relative", group);
-    table.title = match group {
-        Some(group) => format!("{group}: throughput relative to {}", matrix.base),
-        None => format!("Throughput relative to {}", matrix.base),
-    };
-    table.with_legend()
 }
 
 /// (c) The rate in steps that ask for one, of writes or of their own operations, and under each group of lines the rate
 /// that was asked for. Where tests are rows they are that here too.
 pub(crate) fn rates(matrix: &Matrix<'_>) -> Vec<Table> {
-    let are_rows = grouped::are_rows(matrix);
     let with_rate = |step: &StepHead<'_>| {
         let mut rows = matrix.rows_of(*step);
         rows.any(|row| row.sla.is_some())
     };
-    let (tests, steps): (Vec<_>, Vec<_>) = matrix
-        .measured()
-        .filter(with_rate)
-        .partition(|step| step.group.is_some() && are_rows);
-    let of_steps = (!steps.is_empty()).then(|| rates_of(matrix, &steps));
-    let of_tests = grouped::rates(matrix, &tests).into_iter();
-    of_steps.into_iter().chain(of_tests).collect()
+    let (tests, steps) = tests_apart(matrix, matrix.measured().filter(with_rate));
+    let of_steps = (!steps.is_empty()).then(|| rates_of(matrix, steps));
+    let of_tests = grid::of_tests(matrix, None, &tests).into_iter();
+    let of_tests = of_tests.map(|grid| rates_of_tests(matrix, &grid));
+    of_steps
+        .into_iter()
+        .chain(of_tests.filter(Table::has_figures))
+        .collect()
+}
+
+/// Splits steps in tests that are rows, and others.
+fn tests_apart<'a>(
+    matrix: &Matrix<'a>,
+    steps: impl Iterator<Item = StepHead<'a>>,
+) -> (Vec<StepHead<'a>>, Vec<StepHead<'a>>) {
+    let are_rows = grid::are_rows(matrix);
+    steps.partition(|step| are_rows && step.group.is_some())
 }
 
 /// What stands where a line has a rate asked for; `decimals` are those of the step.
-pub(crate) fn rate_cell(
+fn rate_cell(
     matrix: &Matrix<'_>,
     line: &Line<'_>,
     step: StepHead<'_>,
@@ -396,44 +196,39 @@ pub(crate) fn rate_cell(
         return Cell::not_applicable();
     };
     let text = fixed(sla.achieved, decimals);
-    let missed = if sla.met { "" } else { Tone::SlaMissed.mark() };
-    if !row.valid {
-        let mark = format!("{missed}!{}", footnotes.letter(matrix, line, row));
-        return Cell {
-            text,
-            mark,
-            tone: Tone::Invalid,
-            share: 0,
-        };
-    }
     let tone = match sla.met {
         true => Tone::Plain,
         false => Tone::SlaMissed,
     };
+    if !row.valid {
+        let letter = footnotes.letter(matrix, line, row);
+        return Cell::marked(text, format!("{}!{letter}", tone.mark()), Tone::Invalid);
+    }
     Cell::toned(text, tone)
 }
 
-/// The rate that a step asks for of the lines of a group.
-pub(crate) fn rate_asked(lines: &[&Line<'_>], step: StepHead<'_>) -> Option<f64> {
-    let mut rows = lines.iter().filter_map(|line| line.row(step.name));
-    rows.find_map(|row| Some(row.sla.as_ref()?.target))
+/// The rates asked for and had that lines tell of a step.
+fn slas<'l, 'a: 'l>(
+    lines: impl Iterator<Item = &'l Line<'a>>,
+    step: StepHead<'_>,
+) -> impl Iterator<Item = &'a Sla> {
+    lines.filter_map(move |line| line.row(step.name)?.sla.as_ref())
 }
 
-fn rates_of(matrix: &Matrix<'_>, steps: &[StepHead<'_>]) -> Table {
-    let decimals: Vec<usize> = steps
+/// Lines are rows, and so is under each group of them what was asked for.
+fn rates_of<'a>(matrix: &Matrix<'a>, steps: Vec<StepHead<'a>>) -> Table {
+    let decimals: BTreeMap<&str, usize> = steps
         .iter()
         .map(|step| {
-            let slas = matrix
-                .lines
-                .iter()
-                .filter_map(|line| line.row(step.name)?.sla.as_ref());
-            Decimals::Rate.of(slas.flat_map(|sla| [sla.target, sla.achieved]))
+            let slas = slas(matrix.lines.iter(), *step);
+            let rates = slas.flat_map(|sla| [sla.target, sla.achieved]);
+            (step.name, Decimals::Rate.of(rates))
         })
         .collect();
     let units: BTreeSet<&str> = steps
         .iter()
-        .flat_map(|step| matrix.rows_of(*step))
-        .filter_map(|row| Some(counted(&row.sla.as_ref()?.kind)))
+        .flat_map(|step| slas(matrix.lines.iter(), *step))
+        .map(|sla| counted(&sla.kind))
         .collect();
     let units: Vec<&str> = units.into_iter().collect();
     let of = match units[..] {
@@ -442,40 +237,28 @@ fn rates_of(matrix: &Matrix<'_>, steps: &[StepHead<'_>]) -> Table {
         _ => "Rate of writes",
     };
     let mut footnotes = Footnotes::default();
-    let mut table = Table {
-        id: "insert-rate".to_string(),
-        title: format!(
-            "{of} in steps that ask for one, {}/s over all clients",
-            units.join(" or ")
-        ),
-        lead: matrix.lead(),
-        columns: steps.iter().map(|step| step_head(step.name)).collect(),
-        ..Table::default()
-    };
+    let grid = grid::of_lines(matrix, None, steps);
+    let mut table = grid.table("insert-rate", |line, step| {
+        rate_cell(matrix, line, step, decimals[step.name], &mut footnotes)
+    });
+    table.title = format!(
+        "{of} in steps that ask for one, {}/s over all clients",
+        units.join(" or ")
+    );
+    let mut rows = std::mem::take(&mut table.rows).into_iter();
     for group in matrix.groups() {
-        for line in group {
-            let cells = steps
-                .iter()
-                .zip(&decimals)
-                .map(|(step, decimals)| rate_cell(matrix, line, *step, *decimals, &mut footnotes));
-            table.rows.push(TableRow {
-                lead: matrix.lead_of(line),
-                cells: cells.collect(),
-                target: false,
-            });
-        }
-        let Some(line) = group.first() else { continue };
-        let mut lead = matrix.lead_of(line);
+        table.rows.extend(rows.by_ref().take(group.len()));
+        let mut lead = matrix.lead_of(&group[0]);
         lead[0] = "target rate".to_string();
-        for (text, head) in lead.iter_mut().zip(matrix.lead()) {
+        for (text, head) in lead.iter_mut().zip(&table.lead) {
             if matches!(head.as_str(), "repeat" | "run") {
                 text.clear();
             }
         }
-        let cells = steps.iter().zip(&decimals).map(|(step, decimals)| {
-            let lines: Vec<_> = group.iter().collect();
-            rate_asked(&lines, *step).map_or_else(Cell::not_run, |target| {
-                Cell::plain(fixed(target, *decimals))
+        let cells = grid.steps.iter().map(|step| {
+            let asked = slas(group.iter(), *step).next();
+            asked.map_or_else(Cell::not_run, |sla| {
+                Cell::plain(fixed(sla.target, decimals[step.name]))
             })
         });
         table.rows.push(TableRow {
@@ -485,148 +268,137 @@ fn rates_of(matrix: &Matrix<'_>, steps: &[StepHead<'_>]) -> Table {
         });
     }
     table.notes.extend(footnotes.into_notes());
-    table.with_legend()
+    table
+}
+
+/// Tests are rows, with what was asked for beside their names.
+fn rates_of_tests(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>) -> Table {
+    let mut footnotes = Footnotes::default();
+    let asked = |step: StepHead<'_>| {
+        let lines = grid.lines.iter().map(|named| named.line);
+        slas(lines, step).next().map(|sla| sla.target)
+    };
+    let decimals = |step: StepHead<'_>| Decimals::Rate.of(asked(step));
+    let mut table = grid.table("rates-of-tests", |line, step| {
+        rate_cell(matrix, line, step, decimals(step), &mut footnotes)
+    });
+    table.lead.push("target rate".to_string());
+    for (row, step) in table.rows.iter_mut().zip(&grid.steps) {
+        let text = asked(*step).map(|rate| fixed(rate, decimals(*step)));
+        row.lead.push(text.unwrap_or_default());
+    }
+    let label = grid.name.as_ref();
+    let label = label.map_or_else(String::new, |label| format!(", {label}"));
+    table.title =
+        format!("Rate of events in tests that ask for one, events/s over all clients{label}");
+    table.notes.extend(footnotes.into_notes());
+    table
 }
 
 /// (f) How far apart the clients of a step ended.
-pub(crate) fn fairness(matrix: &Matrix<'_>) -> Option<Table> {
-    fn of<'a>(line: &Line<'a>, step: &StepHead<'_>) -> Option<(&'a Row, &'a Fairness)> {
+pub(crate) fn fairness(matrix: &Matrix<'_>) -> Table {
+    fn of<'a>(line: &Line<'a>, step: StepHead<'_>) -> Option<(&'a Row, &'a Fairness)> {
         let row = line.row(step.name)?;
         Some((row, row.fairness.as_ref()?))
     }
-    let steps: Vec<StepHead<'_>> = matrix
-        .measured()
-        .filter(|step| matrix.lines.iter().any(|line| of(line, step).is_some()))
-        .collect();
-    if steps.is_empty() {
-        return None;
-    }
-    let mut table = Table {
-        id: "fairness".to_string(),
-        title: "Fairness: how long after the first client the last had done its work, in seconds and in percent of the first's time"
-            .to_string(),
-        lead: matrix.lead(),
-        columns: steps
-            .iter()
-            .flat_map(|step| {
-                let name = step_head(step.name);
-                [format!("{name}\napart"), format!("{name}\npct")]
-            })
-            .collect(),
-        ..Table::default()
-    };
+    let is_told = |step: &StepHead<'_>| matrix.lines.iter().any(|line| of(line, *step).is_some());
+    let steps: Vec<StepHead<'_>> = matrix.measured().filter(is_told).collect();
+    let heads = steps.iter().flat_map(|step| {
+        let name = step_head(step.name);
+        [format!("{name}\napart"), format!("{name}\npct")]
+    });
+    let mut table = Table::new(
+        "fairness",
+        "Fairness: how long after the first client the last had done its work, in seconds and in percent of the first's time",
+        matrix.lead(),
+        heads,
+    );
     for line in &matrix.lines {
-        let cells = steps.iter().flat_map(|step| {
-            let Some((row, fairness)) = of(line, step) else {
-                return [Cell::not_run(), Cell::not_run()];
-            };
-            let mut cells = [
-                Cell::plain(fixed(fairness.abs_seconds, 3)),
-                Cell::plain(fixed(fairness.pct, 1)),
-            ];
-            if !comparable(row) {
-                cells.iter_mut().for_each(|cell| cell.tone = Tone::Invalid);
-                cells[1].mark = Tone::Invalid.mark().to_string();
+        let cells = steps.iter().flat_map(|step| match of(line, *step) {
+            None => vec![Cell::not_run(), Cell::not_run()],
+            Some((row, fairness)) => {
+                let apart = Cell::plain(fixed(fairness.abs_seconds, 3));
+                doubted(row, vec![apart, Cell::plain(fixed(fairness.pct, 1))], 1)
             }
-            cells
         });
         let cells: Vec<Cell> = cells.collect();
         if cells.iter().any(|cell| cell.tone != Tone::Absent) {
-            table.rows.push(TableRow {
-                lead: matrix.lead_of(line),
-                cells,
-                target: false,
-            });
+            table.push(matrix.lead_of(line), cells);
         }
     }
-    Some(table.with_legend())
+    table
 }
 
 /// What the engine's counters did in a step: one row per counter, one column per line.
-pub(crate) fn counters(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
-    let lines: Vec<_> = matrix
-        .lines
-        .iter()
-        .filter_map(|line| Some((line, line.row(step.name)?)))
-        .collect();
+pub(crate) fn counters(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
+    let lines: Vec<_> = matrix.lines_in(step).collect();
     let names: BTreeSet<&str> = lines
         .iter()
         .flat_map(|(_, row)| row.counters.keys().map(String::as_str))
         .collect();
-    if names.is_empty() {
-        return None;
+    let mut table = Table::new(
+        format!("counters-{}", anchor(step.name)),
+        "Counters of the engine: what they did in the step",
+        vec!["counter".to_string()],
+        lines.iter().map(|(line, _)| matrix.label(line)),
+    );
+    for name in names {
+        let cells = lines.iter().map(|(_, row)| {
+            let value = row.counters.get(name).copied();
+            let is_whole = value.is_some_and(|value| value.fract() == 0.0);
+            Cell::number(value, if is_whole { 0 } else { 3 })
+        });
+        table.push(vec![name.to_string()], cells.collect());
     }
-    let rows = names.into_iter().map(|name| TableRow {
-        lead: vec![name.to_string()],
-        cells: lines
-            .iter()
-            .map(|(_, row)| match row.counters.get(name) {
-                Some(value) if value.fract() == 0.0 => Cell::plain(fixed(*value, 0)),
-                Some(value) => Cell::plain(fixed(*value, 3)),
-                None => Cell::not_applicable(),
-            })
-            .collect(),
-        target: false,
-    });
-    Some(Table {
-        id: format!("counters-{}", anchor(step.name)),
-        title: "Counters of the engine: what they did in the step".to_string(),
-        lead: vec!["counter".to_string()],
-        columns: lines.iter().map(|(line, _)| matrix.label(line)).collect(),
-        rows: rows.collect(),
-        ..Table::default()
-    })
+    table
 }
 
 /// How long each step was, settle steps included; tests that are rows in a table of their own.
 pub(crate) fn lengths(matrix: &Matrix<'_>) -> Vec<Table> {
-    let are_rows = grouped::are_rows(matrix);
-    let (tests, steps): (Vec<_>, Vec<_>) = matrix
-        .steps
-        .iter()
-        .partition(|step| are_rows && step.group.is_some());
-    let mut table = per_step(matrix, &steps, |line, step| length_cell(matrix, line, step));
-    table.id = "lengths".to_string();
+    let (tests, steps) = tests_apart(matrix, matrix.steps.iter().copied());
+    let cell = |line: &&Line<'_>, step: StepHead<'_>| match line.row(step.name) {
+        None => missing_step(matrix, line, step),
+        Some(row) => ended_early(row.status).unwrap_or_else(|| Cell::plain(fixed(row.seconds, 1))),
+    };
+    let mut table = grid::of_lines(matrix, None, steps).table("lengths", cell);
     table.title = "Length of each step in seconds".to_string();
-    let (of_tests, usual) = grouped::lengths(matrix, &tests);
-    table.notes.extend(usual);
+    let grids = grid::of_tests(matrix, None, &tests).into_iter();
+    let of_tests = grids.map(|grid| {
+        let mut table = grid.table("lengths-of-tests", cell);
+        let label = grid.name;
+        let label = label.map_or_else(String::new, |label| format!(", {label}"));
+        table.title = format!("Length of tests in seconds{label}");
+        table
+    });
+    let mut of_tests = of_tests.collect();
+    table.notes.extend(without_usual(&mut of_tests));
     std::iter::once(table).chain(of_tests).collect()
 }
 
-/// How long a step of a line was.
-pub(crate) fn length_cell(matrix: &Matrix<'_>, line: &Line<'_>, step: StepHead<'_>) -> Cell {
-    match line.row(step.name) {
-        None => missing_step(matrix, line, step),
-        Some(row) => ended_early(row.status).unwrap_or_else(|| Cell::plain(fixed(row.seconds, 1))),
+/// Leaves out the tests that were all as long as most, and tells how long these were.
+fn without_usual(tables: &mut Vec<Table>) -> Option<String> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let cells = tables.iter().flat_map(Table::cells);
+    for cell in cells.filter(|cell| cell.tone == Tone::Plain) {
+        *counts.entry(&cell.text).or_default() += 1;
     }
-}
-
-/// A name as part of an identifier; names that differ stay different.
-pub(crate) fn anchor(name: &str) -> String {
-    name.chars()
-        .map(|letter| match letter {
-            'a'..='z' | 'A'..='Z' | '0'..='9' => letter.to_string(),
-            '.' => "-".to_string(),
-            other => format!("-{:x}-", u32::from(other)),
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn footnote_letters_go_on_after_z() {
-        assert_eq!(
-            [0, 25, 26, 51, 52].map(letters),
-            ["a", "z", "aa", "az", "ba"]
-        );
+    let usual = counts.into_iter().max_by_key(|(_, count)| *count);
+    let usual = usual.map(|(text, _)| text.to_string());
+    let is_usual = |row: &TableRow| {
+        let mut cells = row.cells.iter();
+        cells.all(|cell| Some(&cell.text) == usual.as_ref())
+    };
+    let mut are_left_out = false;
+    for table in &mut *tables {
+        let all = table.rows.len();
+        table.rows.retain(|row| !is_usual(row));
+        are_left_out |= table.rows.len() < all;
     }
-
-    #[test]
-    fn anchors_hold_only_what_an_identifier_may() {
-        assert_eq!(anchor("l.i0"), "l-i0");
-        assert_eq!(anchor("<b>"), "-3c-b-3e-");
-    }
+    tables.retain(Table::has_figures);
+    let which = match tables.is_empty() {
+        true => "tests",
+        false => "other tests",
+    };
+    let usual = usual.filter(|_| are_left_out)?;
+    Some(format!("{which}: {usual} each"))
 }

@@ -3,26 +3,30 @@
 
 mod board;
 mod costs;
-mod csv;
+mod effects;
 mod json;
 mod noise;
 mod relative;
+mod verdicts;
 mod words;
 
 use analysis::{Compared, Figures, Finding, Pairing};
 use record::Run;
 
+use crate::answer;
 use crate::findings;
-use crate::matrix::Matrix;
 use crate::table::Table;
 use crate::terminal::{TableStyle, Text};
-use crate::uneven;
-use board::Board;
 
-pub use csv::compared_csv;
+pub(crate) use board::{Board, Folded, mean_of};
+pub(crate) use effects::section as effects_section;
+pub use effects::{FactorEffects, effects, effects_csv, effects_json, effects_markdown, factors};
 pub use json::compared_json;
 pub use noise::noise_floor;
-pub use relative::bounds;
+pub use relative::ratio_with_bounds;
+pub(crate) use relative::{ratio_cell, tone};
+pub use verdicts::{compared_csv, verdict_table};
+pub(crate) use words::{method, percent, unfinished};
 
 /// One of the runs that are compared.
 #[derive(Clone, Debug)]
@@ -57,16 +61,45 @@ pub fn compared(comparison: &Comparison<'_>, style: TableStyle) -> String {
 
 /// The same as Markdown, for a page of GitHub.
 pub fn compared_markdown(comparison: &Comparison<'_>) -> String {
-    let mut out = Text::markdown(TableStyle::default());
+    let mut out = Text::markdown(false);
     write(&mut out, comparison);
     out.finish()
 }
 
-/// The tables of a comparison, what matters most first.
-pub(crate) fn tables(comparison: &Comparison<'_>) -> Vec<Table> {
-    let board = Board::new(comparison);
-    let mut tables = relative::tables(&board);
-    tables.extend(costs::tables(&board));
+impl<'a> Comparison<'a> {
+    /// Returns what came of the targets of one run.
+    pub(crate) fn of_run(
+        run: &'a Run,
+        figures: &'a Figures,
+        compared: &'a Compared,
+        findings: &'a [Finding],
+    ) -> Self {
+        Self {
+            run,
+            runs: &[],
+            figures,
+            compared,
+            findings,
+        }
+    }
+}
+
+/// Returns the tables of throughput relative to the base.
+pub(crate) fn verdicts(comparison: &Comparison<'_>) -> Vec<Table> {
+    with_figures(relative::throughput(&Board::new(comparison)))
+}
+
+/// Returns those of what else has verdicts of its own.
+pub(crate) fn other_verdicts(comparison: &Comparison<'_>) -> Vec<Table> {
+    with_figures(relative::others(&Board::new(comparison)))
+}
+
+/// Returns what an operation costs beside the base's.
+pub(crate) fn costs(comparison: &Comparison<'_>) -> Vec<Table> {
+    with_figures(costs::tables(&Board::new(comparison)))
+}
+
+fn with_figures(mut tables: Vec<Table>) -> Vec<Table> {
     tables.retain(Table::has_figures);
     tables
 }
@@ -77,39 +110,26 @@ pub(crate) fn is_repeated(compared: &Compared) -> bool {
     rows.any(|row| row.pairing != Pairing::Single)
 }
 
-/// Writes the tables that have verdicts, and how they were made.
-pub(crate) fn write_verdicts(out: &mut Text, comparison: &Comparison<'_>) {
-    let mut tables = relative::tables(&Board::new(comparison));
-    tables.retain(Table::has_figures);
-    out.tables(tables);
+/// Writes how a comparison was made and what its verdicts mean.
+pub(crate) fn write_method(out: &mut Text, compared: &Compared) {
     out.gap();
-    for line in unfinished(comparison).into_iter().chain(method(comparison)) {
+    for line in unfinished(compared).into_iter().chain(method(compared)) {
         out.line(&line);
     }
 }
 
-/// How a comparison was made and what its verdicts mean, a paragraph each.
-pub(crate) fn method(comparison: &Comparison<'_>) -> Vec<String> {
-    words::method(comparison.compared)
-}
-
-/// Returns the note that cells are missing, which stands above everything else; `None`: none are.
-pub(crate) fn unfinished(comparison: &Comparison<'_>) -> Option<String> {
-    words::unfinished(comparison.compared)
-}
-
+/// Writes what explains changes first and what operations cost after it; the answer last, where a terminal is read, or first.
 fn write(out: &mut Text, comparison: &Comparison<'_>) {
     out.first(&words::title(comparison.compared));
     for line in words::runs(comparison.runs) {
         out.wrapped("  ", &line);
     }
-    if let Some(busy) = uneven::busy(&Matrix::new(comparison.run, comparison.figures)) {
-        out.doubt(&format!("warning: {busy}"));
+    if out.is_markdown() {
+        answer::write(out, comparison);
     }
-    for line in unfinished(comparison).into_iter().chain(method(comparison)) {
-        out.line(&line);
-    }
-    out.tables(tables(comparison));
+    findings::write(out, comparison.findings);
+    out.tables(other_verdicts(comparison));
+    out.tables(costs(comparison));
     if comparison
         .runs
         .iter()
@@ -117,5 +137,8 @@ fn write(out: &mut Text, comparison: &Comparison<'_>) {
     {
         noise::write(out, comparison.compared);
     }
-    findings::write(out, comparison.findings);
+    write_method(out, comparison.compared);
+    if !out.is_markdown() {
+        answer::write(out, comparison);
+    }
 }

@@ -3,6 +3,8 @@
 use analysis::{Comparison, Difference, Ignored, Mark, OneSided, Settings, TargetSettings};
 use record::OptionStatus;
 
+use crate::number::listed;
+
 /// Settings beyond which those that nobody declares are counted.
 const UNDECLARED_MAX: usize = 20;
 
@@ -114,62 +116,48 @@ pub(crate) fn heading(comparison: &Comparison) -> String {
 }
 
 fn lines(comparison: &Comparison, all: bool) -> Vec<String> {
-    let mut lines = Vec::new();
     let of = |mark: Mark| {
         let settings = comparison.settings.iter();
-        settings.filter(move |setting| setting.mark == mark)
+        let settings = settings.filter(move |setting| setting.mark == mark);
+        settings.map(|setting| line(setting, all))
     };
-    let told = of(Mark::Declared).chain(of(Mark::Unverified));
-    lines.extend(told.map(|setting| line(setting, all)));
     let count = of(Mark::Undeclared).count();
-    let shown = if all || count <= UNDECLARED_MAX + 1 {
-        count
-    } else {
-        UNDECLARED_MAX
+    let shown = match all || count <= UNDECLARED_MAX + 1 {
+        true => count,
+        false => UNDECLARED_MAX,
     };
-    lines.extend(
-        of(Mark::Undeclared)
-            .take(shown)
-            .map(|setting| line(setting, all)),
-    );
+    let mut lines: Vec<String> = of(Mark::Declared)
+        .chain(of(Mark::Unverified))
+        .chain(of(Mark::Undeclared).take(shown))
+        .collect();
     if shown < count {
         lines.push(format!(
             "and {} more [undeclared], which `--settings` lists",
             count - shown
         ));
     }
-    for (target, only) in [
-        (&comparison.b, &comparison.only_b),
-        (&comparison.a, &comparison.only_a),
-    ] {
-        lines.extend(one_sided(target, only, all));
-    }
+    lines.extend(one_sided(&comparison.b, &comparison.only_b, all));
+    lines.extend(one_sided(&comparison.a, &comparison.only_a, all));
     lines
 }
 
 /// `wal_compression: off -> lz4`
 fn line(setting: &Difference, all: bool) -> String {
     let (a, b) = values(setting, all);
-    let mark = mark(setting.mark);
-    let mark = if mark.is_empty() {
-        String::new()
-    } else {
-        format!(" [{mark}]")
-    };
-    format!("{}: {a} -> {b}{mark}", setting.name)
+    format!("{}: {a} -> {b}{}", setting.name, mark(setting.mark))
 }
 
-/// The word for a mark; none for what is as it should be.
-pub(crate) fn mark(mark: Mark) -> &'static str {
+/// What follows a setting; nothing where it is as it should be.
+fn mark(mark: Mark) -> &'static str {
     match mark {
         Mark::Declared => "",
-        Mark::Undeclared => "undeclared",
-        Mark::Unverified => "unverified",
+        Mark::Undeclared => " [undeclared]",
+        Mark::Unverified => " [unverified]",
     }
 }
 
 /// The two values as they are shown: of long lists the items that only one has.
-pub(crate) fn values(setting: &Difference, all: bool) -> (String, String) {
+fn values(setting: &Difference, all: bool) -> (String, String) {
     const ABSENT: &str = "(not declared)";
     let (Some(a), Some(b)) = (&setting.a, &setting.b) else {
         let shown = |value: &Option<String>| {
@@ -234,21 +222,11 @@ fn one_sided(target: &str, only: &[OneSided], all: bool) -> Vec<String> {
     let (told, rest): (Vec<&OneSided>, Vec<&OneSided>) = only
         .iter()
         .partition(|setting| all || setting.mark == Mark::Declared);
-    let mut lines: Vec<String> = told
-        .iter()
-        .map(|setting| {
-            let undeclared = if setting.mark == Mark::Declared {
-                ""
-            } else {
-                " [undeclared]"
-            };
-            format!(
-                "only in {target}: {} = {}{undeclared}",
-                setting.name,
-                shown(&setting.value, all)
-            )
-        })
-        .collect();
+    let told = told.into_iter().map(|setting| {
+        let (name, value) = (&setting.name, shown(&setting.value, all));
+        format!("only in {target}: {name} = {value}{}", mark(setting.mark))
+    });
+    let mut lines: Vec<String> = told.collect();
     match rest.as_slice() {
         [] => {}
         [one] => lines.push(format!("only in {target}: {}", one.name)),
@@ -294,7 +272,7 @@ fn varying(targets: &[TargetSettings]) -> Vec<String> {
                     let value = value.as_deref().map_or("(not there)".to_owned(), |value| {
                         shown(&readable(&setting.name, value), false)
                     });
-                    format!("{value} ({})", counted(cells))
+                    format!("{value} ({})", listed(cells, TARGETS_MAX, ", "))
                 })
                 .collect();
             lines.push(format!(
@@ -324,7 +302,7 @@ fn ignored_lines(all: &[&Ignored]) -> Vec<String> {
     }
     shared
         .iter()
-        .map(|(one, targets)| format!("{} ({})", not_had(one), counted(targets)))
+        .map(|(one, targets)| format!("{} ({})", not_had(one), listed(targets, TARGETS_MAX, ", ")))
         .collect()
 }
 
@@ -340,16 +318,6 @@ pub(crate) fn not_had(one: &Ignored) -> String {
     };
     let declared = readable(&one.name, &one.declared);
     format!("{} = {}: {became}", one.name, shown(&declared, false))
-}
-
-fn counted(names: &[&str]) -> String {
-    let (shown, more) = names.split_at(names.len().min(TARGETS_MAX));
-    let more = if more.is_empty() {
-        String::new()
-    } else {
-        format!(" and {} more", more.len())
-    };
-    format!("{}{more}", shown.join(", "))
 }
 
 #[cfg(test)]

@@ -6,7 +6,9 @@ use analysis::{
 use maud::{Markup, html as markup};
 use record::Run;
 
-use crate::terminal::{Text, printable};
+use crate::html::clean;
+use crate::number::typeset;
+use crate::terminal::Text;
 
 /// Compares the targets of a run with its own base, by the rules of `assay compare`, and explains that.
 pub(crate) fn of(run: &Run, figures: &Figures) -> (Compared, Vec<Finding>) {
@@ -59,15 +61,9 @@ pub(crate) fn section(findings: &[Finding]) -> Markup {
     }
 }
 
-/// Writes a text with the signs that a page has for arrows and microseconds.
+/// Returns a text as a page shows it.
 fn prose(text: &str) -> String {
-    let text: String = text.chars().filter_map(printable).collect();
-    let word = |word: &str| match word.strip_prefix("us") {
-        Some(rest) if !rest.starts_with(char::is_alphanumeric) => format!("\u{b5}s{rest}"),
-        _ if word == "->" => "\u{2192}".to_string(),
-        _ => word.to_string(),
-    };
-    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+    typeset(&clean(text))
 }
 
 /// Lists the reasons to doubt a finding in one sentence.

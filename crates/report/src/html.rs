@@ -12,6 +12,7 @@ mod distributions;
 mod encode;
 mod engine;
 mod host;
+mod live;
 mod load;
 mod seconds;
 mod step;
@@ -20,26 +21,30 @@ mod tree;
 
 use std::collections::BTreeSet;
 
-use analysis::{Figures, counted};
+use analysis::{CompareOptions, Factors, Figures, counted};
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 use record::{Cell, Run, Status, Step};
 
+use crate::answer;
 use crate::classic;
-use crate::compared;
+use crate::compared::{self, Comparison};
 use crate::findings;
 use crate::grouped;
 use crate::lsm;
-use crate::matrix::Matrix;
-use crate::number::{duration, moment};
-use crate::problems::{Weight, ended, problems, targets, verdict};
+use crate::matrix::{Keys, Matrix};
+use crate::number::{listed, moment, typeset};
+use crate::plot;
+use crate::problems::{Weight, ended, problems, targets, took, verdict};
 use crate::quality;
-use crate::table::Table;
+use crate::table::{Table, anchor};
 use crate::terminal::printable;
 use charts::{Budget, Index};
 use step::StepCharts;
-use table::table;
+pub(crate) use table::table;
 
 pub use curve::Curves;
+pub use live::live_page;
+pub(crate) use step::{COLOUR_COUNT, DASHES};
 
 const STYLE: &str = include_str!("html/style.css");
 const SCRIPT: &str = include_str!("html/charts.js");
@@ -78,18 +83,6 @@ pub struct Page<'a> {
     pub notes: &'a [String],
 }
 
-/// A report of one or several runs as one HTML file, with charts of the figures' own seconds. Of many long steps the
-/// seconds take gigabytes: [`html_page`] takes curves that were made while the record was read.
-pub fn html(sources: &[Source], figures: &Figures) -> String {
-    let curves: Vec<Curves> = figures.rows.iter().map(Curves::of).collect();
-    html_page(&Page {
-        sources,
-        figures,
-        curves: &curves,
-        notes: &[],
-    })
-}
-
 /// A report as one HTML file.
 pub fn html_page(page: &Page<'_>) -> String {
     let Page {
@@ -99,13 +92,8 @@ pub fn html_page(page: &Page<'_>) -> String {
     let run = sources.first().map_or(&nothing, |source| &source.run);
     let matrix = Matrix::new(run, figures);
     let (compared, findings) = findings::of(run, figures);
-    let comparison = compared::Comparison {
-        run,
-        runs: &[],
-        figures,
-        compared: &compared,
-        findings: &findings,
-    };
+    let comparison = Comparison::of_run(run, figures, &compared, &findings);
+    let mut answer = answer::sentences(figures, &compared, &findings).into_iter();
     let index = Index::new(figures, page.curves);
     let steps: Vec<_> = matrix
         .measured()
@@ -122,25 +110,28 @@ pub fn html_page(page: &Page<'_>) -> String {
         (DOCTYPE)
         html lang="en" {
             head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta http-equiv="Content-Security-Policy"
-                    content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+                (head_start(""))
                 title { (title) " - Assay" }
-                style { (PreEscaped(UPLOT_STYLE)) (PreEscaped(STYLE)) }
+                style { (PreEscaped(UPLOT_STYLE)) (PreEscaped(STYLE)) (PreEscaped(plot::STYLE)) }
             }
             body {
                 header {
-                    h1 { (title) }
-                    (judgement(figures, &matrix))
                     @for (number, source) in sources.iter().enumerate() {
                         (head(&source.run, (sources.len() > 1).then_some(number + 1)))
                     }
+                    h1 { (clean(&answer.next().unwrap_or_default())) }
+                    @let more = answer.collect::<Vec<_>>().join(" ");
+                    @if !more.is_empty() { p.more { (marked(&more)) } }
+                    (judgement(figures))
                 }
                 main {
+                    section id="answer" aria-label="what the answer rests on" {
+                        (plot::overview(&comparison))
+                        @if compared.rows.is_empty() { (tables(classic::summary(&matrix))) }
+                        (findings::section(&findings))
+                    }
                     (contents(&matrix))
-                    (summary(&matrix, &comparison))
+                    (summary(&matrix, &comparison, sources))
                     section id="problems" {
                         h2 { "What should be known" }
                         (problem_list(page, &matrix))
@@ -162,27 +153,78 @@ pub fn html_page(page: &Page<'_>) -> String {
     .into_string()
 }
 
-/// Returns the tables over all steps, with what explains them.
-fn summary(matrix: &Matrix<'_>, comparison: &compared::Comparison<'_>) -> Markup {
-    let tables = |tables: Vec<Table>| markup! { @for each in &tables { (table(each)) } };
+fn tables(tables: Vec<Table>) -> Markup {
+    markup! { @for each in &tables { (table(each)) } }
+}
+
+/// Returns what the head of every page begins with. Its policy forbids the page to load anything but what `more` of it allows.
+fn head_start(more: &str) -> Markup {
+    let policy = format!(
+        "default-src 'none'; {more}style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+    );
+    markup! {
+        meta charset="utf-8";
+        meta name="viewport" content="width=device-width, initial-scale=1";
+        meta name="color-scheme" content="light dark";
+        meta http-equiv="Content-Security-Policy" content=(policy);
+    }
+}
+
+/// Returns what the answer is made of and what else there is over all steps, folded.
+fn summary(matrix: &Matrix<'_>, comparison: &Comparison<'_>, sources: &[Source]) -> Markup {
+    let compared = comparison.compared;
+    let has_others = !compared.rows.is_empty();
+    let each = match matrix.is_repeated() {
+        true => "throughput of each target and repeat",
+        false => "throughput of each target",
+    };
+    let folded = |what: &str, content: Markup| {
+        markup! { details { summary { (what) } (content) } }
+    };
     markup! {
         section id="results" {
             h2 { "Summary" }
-            (tables(classic::summary(matrix)))
-            @if compared::is_repeated(comparison.compared) { (compared_tables(comparison)) } @else {
-                (tables(classic::relative(matrix)))
+            (plot::sections(comparison))
+            (effects_of(comparison))
+            @if has_others {
+                (folded("throughput relative to the base", tables(compared::verdicts(comparison))))
+                (folded(each, tables(classic::summary(matrix))))
+                (folded("own CPU and other costs, relative to the base", markup! {
+                    (tables(compared::other_verdicts(comparison)))
+                    (tables(compared::costs(comparison)))
+                }))
+                (folded("how targets were compared", markup! {
+                    @for text in compared::unfinished(compared).into_iter().chain(compared::method(compared)) {
+                        p { (marked(&text)) }
+                    }
+                }))
             }
-            (findings::section(comparison.findings))
-            (tables(classic::rates(matrix)))
-            (tables(lsm::stalled(matrix).into_iter().collect()))
-            (tables(classic::fairness(matrix).into_iter().collect()))
-            (tables(grouped::costs(matrix)))
-            (tables(grouped::times(matrix)))
-            (tables(classic::lengths(matrix)))
-            (tables(quality::debt(matrix).into_iter().collect()))
+            (folded("rates, stalls, fairness, costs and times of each target", markup! {
+                (tables(classic::rates(matrix)))
+                (table(&lsm::stalled(matrix)))
+                (table(&classic::fairness(matrix)))
+                (tables(grouped::costs(matrix)))
+                (tables(grouped::times(matrix)))
+                (tables(classic::lengths(matrix)))
+                (table(&quality::debt(matrix)))
+            }))
+            (folded("targets", markup! { @for source in sources { (target_list(&source.run)) } }))
             (unreported(matrix))
         }
     }
+}
+
+/// Returns the effects of factors, where targets are a full matrix of two factors or more.
+fn effects_of(comparison: &compared::Comparison<'_>) -> Markup {
+    let compared::Comparison { run, figures, .. } = *comparison;
+    let found = Factors::find(&figures.settings.profiles, std::slice::from_ref(&run.base));
+    let (factors, options) = (found.of_full_matrices(), CompareOptions::default());
+    compared::effects_section(&compared::FactorEffects {
+        run,
+        runs: &[],
+        figures,
+        effects: &analysis::effects(figures, factors, &options),
+    })
 }
 
 fn how_to_read_charts() -> Markup {
@@ -203,41 +245,25 @@ fn how_to_read_charts() -> Markup {
 
 /// What the lines are called, for the script that draws them.
 fn labels(matrix: &Matrix<'_>) -> Markup {
-    let labels: Vec<String> = matrix
-        .lines
-        .iter()
-        .map(|line| encode::text(&clean(&matrix.label(line))))
-        .collect();
+    let lines = matrix.lines.iter();
+    let labels: Vec<String> = lines.map(|line| clean(&matrix.label(line))).collect();
     markup! {
-        script type="application/json" id="lines" { (PreEscaped(format!("[{}]", labels.join(",")))) }
+        script type="application/json" id="lines" { (PreEscaped(encode::json(labels))) }
     }
 }
 
 /// Text from outside without characters that command; line breaks and tabs stay.
-fn clean(text: &str) -> String {
-    text.chars()
-        .filter_map(|letter| {
-            if matches!(letter, '\n' | '\t') {
-                Some(letter)
-            } else {
-                printable(letter)
-            }
-        })
-        .collect()
-}
-
-/// What changed, with intervals and verdicts: repeats are one line there.
-fn compared_tables(comparison: &compared::Comparison<'_>) -> Markup {
-    markup! {
-        @if let Some(text) = compared::unfinished(comparison) { p.note { strong { (clean(&text)) } } }
-        @for table in compared::tables(comparison) { (self::table::table(&table)) }
-        @for text in compared::method(comparison) { p.note { (clean(&text)) } }
-    }
+pub(crate) fn clean(text: &str) -> String {
+    let shown = text.chars().filter_map(|letter| match letter {
+        '\n' | '\t' => Some(letter),
+        _ => printable(letter),
+    });
+    shown.collect()
 }
 
 /// Whether the results can be stood behind.
-fn judgement(figures: &Figures, matrix: &Matrix<'_>) -> Markup {
-    let (text, good) = verdict(figures, matrix);
+fn judgement(figures: &Figures) -> Markup {
+    let (text, good) = verdict(figures);
     markup! {
         @if good {
             p { span.status.good { "\u{2713} " (text) } }
@@ -249,9 +275,6 @@ fn judgement(figures: &Figures, matrix: &Matrix<'_>) -> Markup {
 
 /// What was run, when, and how it ended.
 fn head(run: &Run, number: Option<usize>) -> Markup {
-    let took = run
-        .ended_unix_ns
-        .map(|end| end.saturating_sub(run.started_unix_ns) as f64 / 1e9);
     let class = if run.status == Status::Complete {
         "status"
     } else {
@@ -266,15 +289,22 @@ fn head(run: &Run, number: Option<usize>) -> Markup {
         .max()
         .unwrap_or(0);
     markup! {
-        p {
-            @if let Some(number) = number { b { "run " (number) ", " (clean(&run.name)) } ": " }
-            span class=(class) { (ended(run)) } @if let Some(took) = took { " in " (duration(took)) }
+        p.run {
+            @if let Some(number) = number { "run " (number) ", " }
+            b { (clean(&run.name)) } ": "
+            span class=(class) { (ended(run)) } @if let Some(took) = took(run) { " in " (took) }
             ", started " (moment(run.started_unix_ns))
             " · " (counted(run.targets.len(), "target"))
             @if !clients.is_empty() { " · clients " (clients.join(", ")) }
             @if repeats > 1 { " · " (repeats) " repeats" }
             " · seed " (run.seed) " · assay " (clean(&run.assay.to_string()))
         }
+    }
+}
+
+/// What the targets of a run are.
+fn target_list(run: &Run) -> Markup {
+    markup! {
         dl.targets {
             @for (name, text) in targets(run) { div { dt { (clean(&name)) } dd { (clean(&text)) } } }
         }
@@ -296,7 +326,7 @@ fn contents(matrix: &Matrix<'_>) -> Markup {
             ul { @for (id, title) in sections { li { a href={ "#" (id) } { (title) } } } }
             ul {
                 @for step in matrix.measured() {
-                    li { a href={ "#step-" (classic::anchor(step.name)) } { (clean(step.name)) } }
+                    li { a href={ "#step-" (anchor(step.name)) } { (clean(step.name)) } }
                 }
             }
         }
@@ -318,11 +348,11 @@ fn unreported(matrix: &Matrix<'_>) -> Markup {
 }
 
 /// A sentence of which the parts in backticks are code.
-fn marked(text: &str) -> Markup {
+pub(crate) fn marked(text: &str) -> Markup {
     let text = clean(text);
     markup! {
         @for (index, part) in text.split('`').enumerate() {
-            @if index % 2 == 1 { code { (part) } } @else { (part) }
+            @if index % 2 == 1 { code { (part) } } @else { (typeset(part)) }
         }
     }
 }
@@ -350,8 +380,7 @@ fn problem_list(page: &Page<'_>, matrix: &Matrix<'_>) -> Markup {
                     }
                     @if !problem.places.is_empty() {
                         span.soft {
-                            " (" (clean(&problem.places[..problem.places.len().min(8)].join("; ")))
-                            @if problem.places.len() > 8 { " and " (problem.places.len() - 8) " more" }
+                            " (" (clean(&listed(&problem.places, 8, "; ")))
                             ")"
                         }
                     }
@@ -367,12 +396,13 @@ fn problem_list(page: &Page<'_>, matrix: &Matrix<'_>) -> Markup {
 
 /// A cell in one piece of text.
 fn cell_label(cell: &Cell) -> String {
-    let variant = cell.key.variant.iter().map(|variant| format!(" {variant}"));
-    let variant: String = variant.collect();
-    clean(&format!(
-        "{}{variant} c{} r{}",
-        cell.key.target, cell.key.clients, cell.key.repeat
-    ))
+    let keys = Keys {
+        variant: true,
+        clients: true,
+        repeat: true,
+        run: false,
+    };
+    clean(&keys.label(&cell.key, 0))
 }
 
 /// What is recorded of a failure beside its causes: what to do, and the last lines of the server's log.

@@ -1,19 +1,20 @@
 //! Tables of what a log-structured merge tree did: how long it held writes up and why, how much more it wrote and holds
 //! than it was given, its shape, and the columns of db_bench's summaries.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use analysis::Row;
+use analysis::{COARSE_SHARE, Level, Row};
 use words::metric::{
     Columns, LSM_SETTLED, LSM_STALLS, LSM_STATE, LSM_SUMMARY, LSM_WORK, LSM_WORK_IDLE,
 };
 
-use crate::classic::{anchor, comparable, ended, per_step};
+use crate::grid;
 use crate::matrix::{Matrix, StepHead};
 use crate::metrics::{Column, figure_table};
 use crate::number::fixed;
-use crate::operations::noun;
-use crate::table::{Cell, Table, TableRow, Tone};
+use crate::operations::{noun, time_of};
+use crate::table::{Cell, Table, Tone, anchor};
+use crate::worth::{doubted, ended};
 
 /// The reasons of stalls that add up to the totals, and the totals: the library's name, and what stands in a head.
 const REASONS: [(&str, &str); 4] = [
@@ -22,6 +23,9 @@ const REASONS: [(&str, &str); 4] = [
     ("pending-compaction-bytes", "pending-\ncompaction-\nbytes"),
     ("total", "\n\ntotal"),
 ];
+
+const MIB: f64 = 1_048_576.0;
+const GIB: f64 = 1024.0 * MIB;
 
 /// Whether any line's engine has such a tree.
 pub(crate) fn is_lsm(matrix: &Matrix<'_>, step: StepHead<'_>) -> bool {
@@ -63,37 +67,27 @@ fn metric(row: &Row, name: &str) -> Option<f64> {
     row.metric(name)
 }
 
-/// How much of each step writes were held up; `None` where no engine tells.
-pub(crate) fn stalled(matrix: &Matrix<'_>) -> Option<Table> {
+/// How much of each step writes were held up; empty where no engine tells.
+pub(crate) fn stalled(matrix: &Matrix<'_>) -> Table {
     const NAME: &str = "stall%";
-    let steps: Vec<_> = matrix
-        .measured()
-        .filter(|step| matrix.rows_of(*step).any(|row| metric(row, NAME).is_some()))
-        .filter(|step| !all_idle(matrix, *step))
-        .collect();
-    if steps.is_empty() {
-        return None;
-    }
-    let mut table = per_step(matrix, &steps, |line, step| {
+    let is_told = |step: &StepHead<'_>| {
+        let mut rows = matrix.rows_of(*step);
+        rows.any(|row| metric(row, NAME).is_some()) && !all_idle(matrix, *step)
+    };
+    let steps = matrix.measured().filter(is_told).collect();
+    let mut table = grid::of_lines(matrix, None, steps).table("stalled", |line, step| {
         let row = match ended(matrix, line, step) {
             Ok(row) => row,
             Err(cell) => return cell,
         };
-        match metric(row, NAME) {
-            Some(value) => {
-                let text = fixed(value, 1);
-                if comparable(row) {
-                    Cell::plain(text)
-                } else {
-                    Cell::toned(text, Tone::Invalid)
-                }
-            }
-            None => Cell::not_applicable(),
-        }
+        let Some(value) = metric(row, NAME) else {
+            return Cell::not_applicable();
+        };
+        let cell = Cell::plain(fixed(value, 1));
+        doubted(row, vec![cell], 0).remove(0)
     });
-    table.id = "stalled".to_string();
     table.title = "Write stalls: percent of each step's time".to_string();
-    Some(table.with_legend())
+    table
 }
 
 /// The tables of one step, in the order in which they are shown; none where no engine has such a tree.
@@ -108,51 +102,37 @@ pub(crate) fn tables(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
             .iter()
             .any(|name| metric(row, name).is_some())
     });
-    let work = (!is_idle || is_read).then(|| match is_idle {
-        true => named(
-            matrix,
-            step,
-            ("lsm-work", "LSM tree: amplification"),
-            &[LSM_WORK_IDLE],
-        ),
+    let named = |id: &str, title: &str, columns: &[&Columns]| {
+        let columns: Vec<Column> = columns.iter().flat_map(|it| Column::all(it)).collect();
+        figure_table(matrix, step, (id, title), &columns, metric)
+    };
+    let work = match is_idle {
+        true => is_read.then(|| named("lsm-work", "LSM tree: amplification", &[LSM_WORK_IDLE])),
         false => {
             let title = "LSM tree: amplification, and what flushes and compactions did";
-            named(matrix, step, ("lsm-work", title), &[LSM_WORK])
+            Some(named("lsm-work", title, &[LSM_WORK]))
         }
-    });
+    };
     let state = match is_idle {
         true => {
             let title = "LSM tree: pending compaction, and its shape";
-            named(matrix, step, ("lsm-state", title), &[LSM_STATE])
+            named("lsm-state", title, &[LSM_STATE])
         }
         false => {
             let title = "LSM tree: write stalls, pending compaction, and its shape";
-            named(matrix, step, ("lsm-state", title), &[LSM_STALLS, LSM_STATE])
+            named("lsm-state", title, &[LSM_STALLS, LSM_STATE])
         }
     };
-    [
-        work,
+    let others = [
         Some(state),
         stalls(matrix, step),
+        stall_seconds(matrix, step),
         levels(matrix, step),
-    ]
-    .into_iter()
-    .flatten()
-    .chain([summary(matrix, step)])
-    .collect()
-}
-
-fn named(
-    matrix: &Matrix<'_>,
-    step: StepHead<'_>,
-    (id, title): (&str, &str),
-    columns: &[&Columns],
-) -> Table {
-    let columns: Vec<Column> = columns.iter().flat_map(|it| Column::all(it)).collect();
-    let mut table = figure_table(matrix, step, &columns, metric);
-    table.id = format!("{id}-{}", anchor(step.name));
-    table.title = title.to_string();
-    table
+        Some(summary(matrix, step)),
+    ];
+    work.into_iter()
+        .chain(others.into_iter().flatten())
+        .collect()
 }
 
 /// How often writes were delayed and stopped, by reason; `None` where nobody counts, and where they never were.
@@ -179,94 +159,158 @@ fn stalls(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
         .filter(|name| !is_summed(name))
         .collect();
     let count = |row: &Row, name: &str| row.lsm.as_ref()?.stalls.get(name).copied();
-    let cell = |row: &Row, name: &str| match count(row, name) {
-        Some(count) => Cell::plain(fixed(count, 0)),
-        None => Cell::not_applicable(),
-    };
-    let mut table = rows_of(matrix, step, |row| {
-        columns.iter().map(|(name, _)| cell(row, name)).collect()
-    });
-    table.id = format!("lsm-stalls-{}", anchor(step.name));
-    table.title = "Write stalls by reason: how often writes were delayed and stopped".to_string();
-    table.columns = columns.iter().map(|(_, head)| head.clone()).collect();
+    let mut table = rows_of(
+        matrix,
+        step,
+        (
+            "lsm-stalls",
+            "Write stalls by reason: how often writes were delayed and stopped",
+        ),
+        columns.iter().map(|(_, head)| head.clone()),
+        |row| {
+            let counts = columns.iter().map(|(name, _)| count(row, name));
+            counts.map(|count| Cell::number(count, 0)).collect()
+        },
+    );
     // They are no part of the totals, and mostly nothing.
     for name in others {
-        let lines = matrix.lines.iter().filter_map(|line| {
-            let count = count(line.row(step.name)?, name).filter(|&count| count > 0.0)?;
+        let lines = matrix.lines_in(step).filter_map(|(line, row)| {
+            let count = count(row, name).filter(|&count| count > 0.0)?;
             Some(format!("{} {}", matrix.label(line), fixed(count, 0)))
         });
         let lines: Vec<String> = lines.collect();
         if !lines.is_empty() {
+            let lines = lines.join(", ");
             table
                 .notes
-                .push(format!("not in the totals, `{name}`: {}", lines.join(", ")));
+                .push(format!("not in the totals, `{name}`: {lines}"));
         }
     }
-    Some(table.with_legend())
+    Some(table)
 }
 
-/// Files and megabytes of each level when the step had ended; `None` where nobody tells.
-fn levels(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
-    let of = |row: &'_ Row| row.lsm.clone().map(|lsm| lsm.levels).unwrap_or_default();
-    let used: BTreeSet<u32> = matrix
+/// For how long each reason held writes up; `None` where nothing did, and where nobody tells.
+fn stall_seconds(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
+    fn of(row: &Row) -> Option<&BTreeMap<String, f64>> {
+        let lsm = row.lsm.as_ref()?;
+        Some(&lsm.stall_seconds).filter(|seconds| !seconds.is_empty())
+    }
+    let reasons: BTreeSet<&String> = matrix
         .rows_of(step)
-        .flat_map(of)
-        .filter(|level| level.number == 0 || level.files.is_none_or(|files| files > 0.0))
+        .filter_map(of)
+        .flat_map(BTreeMap::keys)
+        .collect();
+    if reasons.is_empty() {
+        return None;
+    }
+    let heads = reasons.iter().map(|reason| format!("{reason}\ns"));
+    let title = "Write stalls by reason: for how long writes were held up";
+    let mut table = rows_of(
+        matrix,
+        step,
+        ("lsm-stall-time", title),
+        heads.chain(["total\ns".to_string()]),
+        |row| {
+            let seconds =
+                |reason: &&String| of(row).map(|all| all.get(*reason).copied().unwrap_or(0.0));
+            let cells = reasons.iter().map(seconds).chain([metric(row, "stall_s")]);
+            cells.map(|seconds| Cell::number(seconds, 1)).collect()
+        },
+    );
+    table.notes.push(
+        "a second's time is given to the reasons that counted in it, in proportion to their counts; `unknown`: none did"
+            .to_string(),
+    );
+    Some(table)
+}
+
+/// Each level when the step had ended, and what flushes and compactions into it did; `None` where nobody tells.
+fn levels(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
+    type Figure = fn(&Level) -> Option<f64>;
+    const FIGURES: [(&str, usize, Figure); 7] = [
+        ("files", 0, |level| level.files),
+        ("size\nMB", 1, |level| Some(level.bytes? / MIB)),
+        ("score", 2, |level| level.score),
+        ("read\nGB", 1, |level| Some(level.read_bytes? / GIB)),
+        ("written\nGB", 1, |level| Some(level.written_bytes? / GIB)),
+        ("time\ns", 1, |level| level.compaction_seconds),
+        ("jobs", 0, |level| level.compaction_count),
+    ];
+    let levels = |row: &Row| row.lsm.clone().map(|lsm| lsm.levels).unwrap_or_default();
+    let is_used = |level: &Level| {
+        level.number == 0
+            || level.files.is_none_or(|files| files > 0.0)
+            || level.compaction_count.is_some_and(|count| count > 0.0)
+    };
+    let all: Vec<Level> = matrix.rows_of(step).flat_map(levels).collect();
+    let used: BTreeSet<u32> = all
+        .iter()
+        .filter(|level| is_used(level))
         .map(|level| level.number)
         .collect();
     if used.is_empty() {
         return None;
     }
-    let mut table = rows_of(matrix, step, |row| {
-        let levels = of(row);
-        let tells = row.lsm.is_some() && !levels.is_empty();
-        used.iter()
-            .flat_map(|&number| {
-                let level = levels.iter().find(|level| level.number == number);
-                let cell = |value: Option<f64>, decimals| match (value, level) {
-                    (Some(value), _) => Cell::plain(fixed(value, decimals)),
-                    // A level that was never used.
-                    (None, None) if tells => Cell::plain(fixed(0.0, decimals)),
-                    (None, _) => Cell::not_applicable(),
-                };
-                [
-                    cell(level.and_then(|level| level.files), 0),
-                    cell(level.and_then(|level| Some(level.bytes? / 1_048_576.0)), 1),
-                ]
-            })
-            .collect()
-    });
-    table.id = format!("lsm-levels-{}", anchor(step.name));
-    table.title = "LSM tree: levels when the step had ended".to_string();
-    table.columns = used
+    let shown: Vec<_> = FIGURES
         .iter()
-        .flat_map(|number| [format!("L{number}\nfiles"), format!("L{number}\nMB")])
+        .filter(|(.., of)| all.iter().any(|level| of(level).is_some()))
         .collect();
-    Some(table.with_legend())
+    let mut lead = vec!["level".to_string()];
+    lead.extend(matrix.lead());
+    let mut table = Table::new(
+        format!("lsm-levels-{}", anchor(step.name)),
+        "LSM tree: levels when the step had ended, and flushes and compactions into them",
+        lead,
+        shown.iter().map(|(head, ..)| *head),
+    );
+    for &number in &used {
+        for (line, row) in matrix.lines_in(step).filter(|(_, row)| row.lsm.is_some()) {
+            let levels = levels(row);
+            let level = levels.iter().find(|level| level.number == number);
+            // A level that is not told of among others was never used.
+            let unused = |of: Figure| levels.iter().find_map(of).map(|_| 0.0);
+            let cells = shown.iter().map(|(head, decimals, of)| {
+                let value = level.map_or_else(|| unused(*of), of);
+                let rounded = level.map_or(0.0, |level| level.rounding_bytes) / GIB;
+                match value {
+                    Some(value)
+                        if head.ends_with("GB")
+                            && value > 0.0
+                            && rounded > COARSE_SHARE * value =>
+                    {
+                        Cell::toned(fixed(value, *decimals), Tone::Coarse)
+                    }
+                    value => Cell::number(value, *decimals),
+                }
+            });
+            let mut lead = vec![format!("L{number}")];
+            lead.extend(matrix.lead_of(line));
+            table.push(lead, doubted(row, cells.collect(), 0));
+        }
+    }
+    table.names = [
+        "`score`: from 1 on it is to be compacted",
+        "`read`, `written`, `time`, `jobs`: of flushes and compactions into the level",
+    ]
+    .map(str::to_string)
+    .into();
+    Some(table)
 }
 
 /// One row for each line that did the step and whose engine has a tree.
-fn rows_of(matrix: &Matrix<'_>, step: StepHead<'_>, cells: impl Fn(&Row) -> Vec<Cell>) -> Table {
-    let rows = matrix.lines.iter().filter_map(|line| {
-        let row = line.row(step.name).filter(|row| row.lsm.is_some())?;
-        let mut cells = cells(row);
-        if !comparable(row) {
-            cells.iter_mut().for_each(|cell| cell.tone = Tone::Invalid);
-            if let Some(first) = cells.first_mut() {
-                first.mark = Tone::Invalid.mark().to_string();
-            }
-        }
-        Some(TableRow {
-            lead: matrix.lead_of(line),
-            cells,
-            target: false,
-        })
-    });
-    Table {
-        lead: matrix.lead(),
-        rows: rows.collect(),
-        ..Table::default()
+fn rows_of(
+    matrix: &Matrix<'_>,
+    step: StepHead<'_>,
+    (id, title): (&str, &str),
+    heads: impl IntoIterator<Item = String>,
+    cells: impl Fn(&Row) -> Vec<Cell>,
+) -> Table {
+    let id = format!("{id}-{}", anchor(step.name));
+    let mut table = Table::new(id, title, matrix.lead(), heads);
+    for (line, row) in matrix.lines_in(step).filter(|(_, row)| row.lsm.is_some()) {
+        table.push(matrix.lead_of(line), doubted(row, cells(row), 0));
     }
+    table
 }
 
 /// The columns of db_bench's summaries, computed right.
@@ -282,25 +326,15 @@ fn summary(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
             column.name = settled;
         }
     }
-    let value = |row: &Row, name: &str| match name.strip_prefix("service_us_") {
-        Some(of) => {
-            let op = row.ops.get(step.main_op?).filter(|op| op.count > 0)?;
-            Some(match of {
-                "p50" => op.service_us.p50,
-                "p99" => op.service_us.p99,
-                "p99_9" => op.service_us.p99_9,
-                "p99_99" => op.service_us.p99_99,
-                _ => op.service_us.max,
-            })
-        }
-        None => row.metric(name),
+    let value = |row: &Row, name: &str| match name.starts_with("service_us_") {
+        true => time_of(row.ops.get(step.main_op?)?, name),
+        false => row.metric(name),
     };
-    let mut table = figure_table(matrix, step, &columns, value);
-    table.id = format!("lsm-summary-{}", anchor(step.name));
-    table.title = format!(
+    let title = format!(
         "Summary as of db_bench: sizes in GB, times of a {} in microseconds from sending to reply, CPU in seconds",
         noun(step)
     );
+    let mut table = figure_table(matrix, step, ("lsm-summary", &title), &columns, value);
     if is_settled {
         let names: Vec<&str> = LSM_SETTLED.iter().map(|(name, _)| *name).collect();
         table.notes.push(format!(

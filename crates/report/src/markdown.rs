@@ -1,7 +1,7 @@
 //! Tables and text as GitHub's Markdown. It has no colours: marks say all of it.
 
 use crate::table::Table;
-use crate::terminal::printable;
+use crate::terminal::terminal_text;
 
 /// A heading.
 pub(crate) fn heading(level: usize, text: &str) -> String {
@@ -60,13 +60,7 @@ fn in_cell(text: &str) -> String {
 
 /// Text of which nothing is taken for Markdown but what stands in backticks, and nothing for HTML.
 fn escaped(text: &str) -> String {
-    let text: String = text
-        .chars()
-        .filter_map(|letter| match letter {
-            '\n' | '\t' => Some(' '),
-            letter => printable(letter),
-        })
-        .collect();
+    let text = terminal_text(text);
     let words: Vec<&str> = text.split_whitespace().collect();
     let parts: Vec<String> = words.join(" ").split('`').map(str::to_string).collect();
     // A backtick without its fellow is one.

@@ -1,7 +1,11 @@
 //! The rows of the figures as the field looks at them: one line per cell of the plan, one column per step.
 
+use std::collections::BTreeSet;
+
 use analysis::{Figures, Row, Unfinished, counted};
 use record::{CellKey, Run, Status, StepKind};
+
+use crate::worth::comparable;
 
 /// A step, in the order of the plan.
 #[derive(Clone, Copy, Debug)]
@@ -16,8 +20,102 @@ pub(crate) struct StepHead<'a> {
     pub reported: bool,
 }
 
+impl<'a> StepHead<'a> {
+    /// Returns what a row says of its step.
+    pub(crate) fn of(row: &'a Row) -> Self {
+        Self {
+            name: &row.step,
+            kind: row.kind,
+            main_op: row.main_op.as_deref(),
+            group: row.group.as_deref(),
+            reported: row.reported,
+        }
+    }
+}
+
 /// The groups of a benchmark in the order in which they are shown; others follow as they come.
 const GROUPS: [&str; 4] = ["point", "range-1", "range-2", "write"];
+
+/// What tells lines apart beside their target.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Keys {
+    pub variant: bool,
+    pub clients: bool,
+    pub repeat: bool,
+    pub run: bool,
+}
+
+impl Keys {
+    /// Returns those that differ among cells which stand for all repeats.
+    pub(crate) fn among<'c>(cells: impl Iterator<Item = &'c CellKey> + Clone) -> Self {
+        let variants: BTreeSet<_> = cells.clone().map(|cell| &cell.variant).collect();
+        let clients: BTreeSet<_> = cells.map(|cell| cell.clients).collect();
+        Self {
+            variant: variants.len() > 1,
+            clients: clients.len() > 1,
+            ..Self::default()
+        }
+    }
+
+    /// Returns what they are called with what they are of a cell of a run, those that are not needed left out.
+    fn of(
+        self,
+        cell: &CellKey,
+        run: usize,
+    ) -> impl Iterator<Item = (&'static str, String)> + use<> {
+        let variant = cell.variant.clone().unwrap_or_default();
+        [
+            (self.variant, "variant", variant),
+            (self.clients, "clients", cell.clients.to_string()),
+            (self.repeat, "repeat", cell.repeat.to_string()),
+            (self.run, "run", (run + 1).to_string()),
+        ]
+        .into_iter()
+        .filter(|(is_shown, ..)| *is_shown)
+        .map(|(_, name, value)| (name, value))
+    }
+
+    /// Returns the heads of the columns that tell lines apart, after one for `first`.
+    pub(crate) fn lead(self, first: &str) -> Vec<String> {
+        let keys = self.of(&CellKey::default(), 0);
+        let heads = std::iter::once(first).chain(keys.map(|(name, _)| name));
+        heads.map(str::to_string).collect()
+    }
+
+    /// Returns what stands in these columns.
+    pub(crate) fn lead_of(self, first: &str, cell: &CellKey, run: usize) -> Vec<String> {
+        let keys = self.of(cell, run).map(|(_, value)| value);
+        std::iter::once(first.to_string()).chain(keys).collect()
+    }
+
+    /// Returns a cell in one piece of text, for charts and sentences: `pg17.base cached c8 r2 #1`.
+    pub(crate) fn label(self, cell: &CellKey, run: usize) -> String {
+        cell.target.clone() + &self.suffix(cell, run)
+    }
+
+    /// Returns what follows the target there.
+    fn suffix(self, cell: &CellKey, run: usize) -> String {
+        let texts = self.of(cell, run).map(|(name, value)| match name {
+            "clients" => format!(" c{value}"),
+            "repeat" => format!(" r{value}"),
+            "run" => format!(" #{value}"),
+            _ if value.is_empty() => value,
+            _ => format!(" {value}"),
+        });
+        texts.collect()
+    }
+
+    /// Returns what cells that are compared with each other have in common, where there are several groups of them:
+    /// `cached, 8 clients`.
+    pub(crate) fn group_label(self, cell: &CellKey) -> Option<String> {
+        let variant = cell.variant.clone().filter(|_| self.variant);
+        let clients = self
+            .clients
+            .then(|| counted(cell.clients as usize, "client"));
+        let texts: Vec<String> = variant.into_iter().chain(clients).collect();
+        (!texts.is_empty()).then(|| texts.join(", "))
+    }
+}
 
 /// One cell of the plan: a target with so many clients, once.
 #[derive(Clone, Debug)]
@@ -79,8 +177,7 @@ pub(crate) struct Matrix<'a> {
     /// Those, which no table or chart has.
     pub unreported: Vec<StepHead<'a>>,
     pub lines: Vec<Line<'a>>,
-    /// Which columns beside the target tell lines apart: variant, clients, repeat, run.
-    keys: [bool; 4],
+    keys: Keys,
 }
 
 impl<'a> Matrix<'a> {
@@ -99,38 +196,27 @@ impl<'a> Matrix<'a> {
             line_of(&mut lines, cell.run, &cell.cell).unfinished = Some(cell.status);
         }
 
-        let targets: Vec<&str> = run
-            .targets
-            .iter()
-            .map(|target| target.name.as_str())
-            .collect();
         let position = |line: &Line<'_>| {
-            targets
-                .iter()
-                .position(|name| *name == line.cell.target)
-                .unwrap_or(targets.len())
+            let mut targets = run.targets.iter();
+            let position = targets.position(|target| target.name == line.cell.target);
+            position.unwrap_or(run.targets.len())
         };
         lines.sort_by_cached_key(|line| {
-            (
-                line.cell.variant.clone(),
-                line.cell.clients,
-                position(line),
-                line.cell.repeat,
-                line.run,
-            )
+            let cell = line.cell;
+            let variant = cell.variant.clone();
+            (variant, cell.clients, position(line), cell.repeat, line.run)
         });
 
-        let differ = |key: &dyn Fn(&Line<'_>) -> u64| {
-            lines
-                .iter()
-                .any(|line| lines.first().is_some_and(|first| key(first) != key(line)))
+        let differ = |are_alike: fn(&Line<'_>, &Line<'_>) -> bool| {
+            let mut pairs = lines.windows(2);
+            pairs.any(|pair| !are_alike(&pair[0], &pair[1]))
         };
-        let keys = [
-            lines.iter().any(|line| line.cell.variant.is_some()),
-            differ(&|line| u64::from(line.cell.clients)),
-            differ(&|line| u64::from(line.cell.repeat)),
-            differ(&|line| line.run as u64),
-        ];
+        let keys = Keys {
+            variant: lines.iter().any(|line| line.cell.variant.is_some()),
+            clients: differ(|a, b| a.cell.clients == b.cell.clients),
+            repeat: differ(|a, b| a.cell.repeat == b.cell.repeat),
+            run: differ(|a, b| a.run == b.run),
+        };
         // Who asks for nothing but steps that are not among the results is shown them.
         let measured = |step: &StepHead<'_>| step.reported && step.kind != StepKind::Settle;
         let steps = steps(&lines);
@@ -176,76 +262,37 @@ impl<'a> Matrix<'a> {
 
     /// Heads of the columns that tell lines apart.
     pub(crate) fn lead(&self) -> Vec<String> {
-        let names = ["variant", "clients", "repeat", "run"];
-        let keys = names
-            .iter()
-            .zip(self.keys)
-            .filter(|(_, shown)| *shown)
-            .map(|(name, _)| name.to_string());
-        std::iter::once("target".to_string()).chain(keys).collect()
+        self.keys.lead("target")
     }
 
     /// What stands in these columns.
     pub(crate) fn lead_of(&self, line: &Line<'_>) -> Vec<String> {
-        let values = [
-            line.cell.variant.clone().unwrap_or_default(),
-            line.cell.clients.to_string(),
-            line.cell.repeat.to_string(),
-            (line.run + 1).to_string(),
-        ];
-        let keys = values
-            .into_iter()
-            .zip(self.keys)
-            .filter(|(_, shown)| *shown)
-            .map(|(value, _)| value);
-        std::iter::once(line.cell.target.to_string())
-            .chain(keys)
-            .collect()
+        self.keys.lead_of(&line.cell.target, line.cell, line.run)
     }
 
     /// The line in one piece of text, for charts and sentences: `pg17.base c8 r2`.
     pub(crate) fn label(&self, line: &Line<'_>) -> String {
-        let [variant, clients, ..] = self.keys;
-        let mut label = line.cell.target.to_string();
-        if let (true, Some(variant)) = (variant, &line.cell.variant) {
-            label += &format!(" {variant}");
-        }
-        if clients {
-            label += &format!(" c{}", line.cell.clients);
-        }
-        label += &self.suffix(line);
-        label
+        self.keys.label(line.cell, line.run)
     }
 
     /// What the lines of a group have in common, where there are several groups: `cached, 8 clients`.
     pub(crate) fn group_label(&self, lines: &[Line<'_>]) -> Option<String> {
-        let line = lines.first()?;
-        let variant = line.cell.variant.clone().filter(|_| self.keys[0]);
-        let clients = self.keys[1].then(|| counted(line.cell.clients as usize, "client"));
-        let texts: Vec<String> = variant.into_iter().chain(clients).collect();
-        (!texts.is_empty()).then(|| texts.join(", "))
+        self.load_label(lines.first()?.cell)
+    }
+
+    /// The same of the lines that are compared with one cell.
+    pub(crate) fn load_label(&self, cell: &CellKey) -> Option<String> {
+        self.keys.group_label(cell)
     }
 
     /// What tells a line apart from others of its group beside its target: ` r2`.
     pub(crate) fn suffix(&self, line: &Line<'_>) -> String {
-        let [_, _, repeat, run] = self.keys;
-        let mut suffix = String::new();
-        for (shown, letter, value) in [
-            (repeat, 'r', line.cell.repeat as usize),
-            (run, '#', line.run + 1),
-        ] {
-            if shown {
-                suffix += &format!(" {letter}{value}");
-            }
-        }
-        suffix
-    }
-
-    /// The lines of a group, those of the base first.
-    pub(crate) fn base_first<'l>(&self, lines: &'l [Line<'a>]) -> Vec<&'l Line<'a>> {
-        let mut lines: Vec<_> = lines.iter().collect();
-        lines.sort_by_key(|line| line.cell.target != self.base);
-        lines
+        let keys = Keys {
+            variant: false,
+            clients: false,
+            ..self.keys
+        };
+        keys.suffix(line.cell, line.run)
     }
 
     /// The line that `line` is compared to: the base with the same clients and in the same repeat, of its own run if
@@ -258,11 +305,34 @@ impl<'a> Matrix<'a> {
             .or_else(|| bases().next())
     }
 
+    /// Whether a line is compared with one of the base.
+    pub(crate) fn is_other(&self, line: &Line<'_>) -> bool {
+        line.cell.target != self.base && self.base_of(line).is_some()
+    }
+
+    /// Whether cells were measured more than once.
+    pub(crate) fn is_repeated(&self) -> bool {
+        self.keys.repeat || self.keys.run
+    }
+
+    /// The row of the base that a line's is compared to, if it can be.
+    pub(crate) fn base_row(&self, line: &Line<'_>, step: StepHead<'_>) -> Option<&'a Row> {
+        let row = self.base_of(line)?.row(step.name)?;
+        comparable(row).then_some(row)
+    }
+
+    /// The lines that did a step, each with what it did.
+    pub(crate) fn lines_in(
+        &self,
+        step: StepHead<'_>,
+    ) -> impl Iterator<Item = (&Line<'a>, &'a Row)> {
+        let lines = self.lines.iter();
+        lines.filter_map(move |line| Some((line, line.row(step.name)?)))
+    }
+
     /// The rows of all lines that did a step.
-    pub(crate) fn rows_of(&self, step: StepHead<'a>) -> impl Iterator<Item = &'a Row> {
-        self.lines
-            .iter()
-            .filter_map(move |line| line.row(step.name))
+    pub(crate) fn rows_of(&self, step: StepHead<'_>) -> impl Iterator<Item = &'a Row> {
+        self.lines_in(step).map(|(_, row)| row)
     }
 
     /// Lines that are compared with each other, group by group.

@@ -3,15 +3,17 @@
 
 use analysis::Row;
 use record::Status;
-use words::metric::{COSTS, Columns, FIELD_COUNT, LSM_STATE, METRICS, Section, Steps};
+use words::metric::{
+    COSTS, Columns, FIELD_COUNT, IOSTAT, LSM_STATE, METRICS, Section, Steps, VMSTAT,
+};
 use words::{Decimals, Metric};
 
-use crate::classic::{Footnotes, anchor, ended_early};
 use crate::lsm;
 use crate::matrix::{Matrix, StepHead};
 use crate::number::fixed;
 use crate::operations::noun;
-use crate::table::{Cell, Table, TableRow, Tone};
+use crate::table::{Cell, Table, Tone, anchor};
+use crate::worth::{Footnotes, footnoted};
 
 /// A column of a table of figures.
 pub(crate) struct Column {
@@ -20,6 +22,20 @@ pub(crate) struct Column {
     /// What stands above it.
     pub head: String,
     pub decimals: Decimals,
+    /// What the name stands for, where it doesn't say so itself.
+    pub meaning: &'static str,
+}
+
+impl From<(&'static str, &str, Decimals)> for Column {
+    fn from((name, head, decimals): (&'static str, &str, Decimals)) -> Self {
+        let head = head.to_owned();
+        Self {
+            name,
+            head,
+            decimals,
+            meaning: "",
+        }
+    }
 }
 
 impl Column {
@@ -29,6 +45,7 @@ impl Column {
             name: metric.name,
             head,
             decimals: metric.decimals,
+            meaning: metric.meaning,
         }
     }
 
@@ -43,15 +60,11 @@ impl Column {
                     _ => head.to_owned(),
                 },
                 decimals: metric.map_or(Decimals::Microseconds, |metric| metric.decimals),
+                meaning: metric.map_or("", |metric| metric.meaning),
             }
         };
         columns.iter().map(column).collect()
     }
-}
-
-/// What a metric is called where there is little room.
-pub(crate) fn short(metric: &str) -> &str {
-    Metric::named(metric).map_or(metric, |metric| metric.head)
 }
 
 /// The unit of a metric; empty: it is a number of something.
@@ -63,27 +76,26 @@ pub(crate) fn unit(metric: &str) -> &'static str {
 pub(crate) fn metrics(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let field = METRICS[..FIELD_COUNT].iter();
     let columns = field.map(|metric| Column::new(metric, metric.headed()));
-    let mut table = metric_table(matrix, step, &columns.collect::<Vec<_>>());
-    table.id = format!("metrics-{}", anchor(step.name));
-    table.title = format!("Metrics; an operation is a {}", noun(step));
-    table
+    let title = format!("Metrics; an operation is a {}", noun(step));
+    figure_table(
+        matrix,
+        step,
+        ("metrics", &title),
+        &columns.collect::<Vec<_>>(),
+        Row::metric,
+    )
 }
 
 /// (d) Where the time of an operation goes in one step, of the connections that do it.
-/// `None` where nothing of it was measured.
-pub(crate) fn time(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
+/// Empty where nothing of it was measured.
+pub(crate) fn time(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let parts = METRICS.iter().filter(|it| it.section == Section::Time);
     let columns: Vec<Column> = parts
         .filter(|metric| applies(matrix, step, metric.name))
         .map(|metric| Column::new(metric, metric.headed()))
         .collect();
-    if columns.is_empty() {
-        return None;
-    }
-    let mut table = metric_table(matrix, step, &columns);
-    table.id = format!("time-{}", anchor(step.name));
-    table.title = format!("Where the time of a {} goes", noun(step));
-    Some(table)
+    let title = format!("Where the time of a {} goes", noun(step));
+    figure_table(matrix, step, ("time", &title), &columns, Row::metric)
 }
 
 /// (d) What an operation costs in one step, whose processor time it is, and what each sort of row costs the client.
@@ -93,15 +105,13 @@ pub(crate) fn costs(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
         let is_of_all = Metric::named(column.name).is_some_and(|it| it.steps == Steps::All);
         is_of_all || applies(matrix, step, column.name)
     });
-    let mut table = metric_table(matrix, step, &columns);
-    table.id = format!("costs-{}", anchor(step.name));
-    table.title = format!("Cost per {}; host includes client and server", noun(step));
-    table
+    let title = format!("Cost per {}; host includes client and server", noun(step));
+    figure_table(matrix, step, ("costs", &title), &columns, Row::metric)
 }
 
 /// How often commits were made durable, how much more was written than was inserted, and what work the engine had put
-/// off when the step ended; `None` where no target tells any of it.
-pub(crate) fn upkeep(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
+/// off when the step ended; empty where no target tells any of it.
+pub(crate) fn upkeep(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let of_trees = lsm::is_lsm(matrix, step);
     let is_told = |metric: &Metric| {
         // Where it stands among what else is told of the tree, it is not told twice.
@@ -122,13 +132,36 @@ pub(crate) fn upkeep(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
         .filter(|metric| sections.contains(&metric.section) && is_told(metric))
         .map(column)
         .collect();
-    if columns.is_empty() {
-        return None;
-    }
-    let mut table = metric_table(matrix, step, &columns);
-    table.id = format!("upkeep-{}", anchor(step.name));
-    table.title = "Durability, write amplification, and debt when the step ended".to_string();
-    Some(table)
+    let title = "Durability, write amplification, and debt when the step ended";
+    figure_table(matrix, step, ("upkeep", title), &columns, Row::metric)
+}
+
+/// What iostat and vmstat would print in one step: of the devices of the data, and of all processors. Empty where the host was
+/// not sampled.
+pub(crate) fn of_host(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
+    let of = [
+        (
+            IOSTAT,
+            "iostat",
+            "Input and output of the devices of the data",
+        ),
+        (
+            VMSTAT,
+            "vmstat",
+            "Context switches, and percent of all processors",
+        ),
+    ];
+    let is_told = |columns: &Columns| {
+        let mut names = columns.iter().map(|(name, _)| name);
+        names.any(|name| applies(matrix, step, name))
+    };
+    of.into_iter()
+        .filter(|(columns, ..)| is_told(columns))
+        .map(|(columns, id, title)| {
+            let columns = Column::all(columns);
+            figure_table(matrix, step, (id, title), &columns, Row::metric)
+        })
+        .collect()
 }
 
 /// Whether any line has this metric in a step.
@@ -136,76 +169,70 @@ fn applies(matrix: &Matrix<'_>, step: StepHead<'_>, name: &str) -> bool {
     matrix.rows_of(step).any(|row| row.metric(name).is_some())
 }
 
-/// Some metrics of one step, one row per line. What applies to no line is named below instead of taking a column.
-fn metric_table(matrix: &Matrix<'_>, step: StepHead<'_>, columns: &[Column]) -> Table {
-    figure_table(matrix, step, columns, Row::metric)
-}
-
-/// The same of figures that `value` takes from a row by their names.
+/// Figures of one step, which `value` takes from a row by their names, one row per line. What applies to no line is named below
+/// instead of taking a column.
 pub(crate) fn figure_table(
     matrix: &Matrix<'_>,
     step: StepHead<'_>,
+    (id, title): (&str, &str),
     columns: &[Column],
     value: impl Fn(&Row, &str) -> Option<f64>,
 ) -> Table {
-    let values = |name: &str| -> Vec<f64> {
-        matrix
-            .rows_of(step)
-            .filter_map(|row| value(row, name))
-            .collect()
+    let (lines, rows): (Vec<_>, Vec<&Row>) = matrix.lines_in(step).unzip();
+    let is_told = |column: &&Column| {
+        let mut rows = rows.iter();
+        rows.any(|row| value(row, column.name).is_some())
     };
-    let (mut shown, absent): (Vec<_>, Vec<_>) = columns
-        .iter()
-        .partition(|column| !values(column.name).is_empty());
+    let (mut shown, absent): (Vec<_>, Vec<_>) = columns.iter().partition(is_told);
     if shown.is_empty() {
         shown.extend(columns.first());
     }
-    let decimals: Vec<usize> = shown
-        .iter()
-        .map(|column| column.decimals.of(values(column.name)))
-        .collect();
+    let mut table = Table::new(
+        format!("{id}-{}", anchor(step.name)),
+        title,
+        matrix.lead(),
+        shown.iter().map(|column| &column.head),
+    );
+    let meanings = shown.iter().filter(|column| !column.meaning.is_empty());
+    let names = meanings.map(|column| {
+        let head = column.head.lines().next().unwrap_or_default();
+        let (name, _) = head.split_once(',').unwrap_or((head, ""));
+        format!("`{name}`: {}", column.meaning)
+    });
+    table.names = names.collect();
     let mut footnotes = Footnotes::default();
-    let mut table = Table {
-        lead: matrix.lead(),
-        columns: shown.iter().map(|column| column.head.clone()).collect(),
-        ..Table::default()
-    };
-    for line in &matrix.lines {
-        let Some(row) = line.row(step.name) else {
-            continue;
-        };
-        let mut cells: Vec<Cell> = shown
-            .iter()
-            .zip(&decimals)
-            .map(|(column, decimals)| match value(row, column.name) {
-                Some(value) if lsm::is_coarse(row, column.name) => {
-                    Cell::toned(fixed(value, *decimals), Tone::Coarse)
-                }
-                Some(value) => Cell::plain(fixed(value, *decimals)),
-                None => Cell::not_applicable(),
-            })
-            .collect();
-        if let Some(cell) = ended_early(row.status) {
-            cells.fill(Cell::default());
-            cells[0] = cell;
-        } else if !row.valid {
-            cells.iter_mut().for_each(|cell| cell.tone = Tone::Invalid);
-            cells[0].mark = format!("!{}", footnotes.letter(matrix, line, row));
-        }
-        table.rows.push(TableRow {
-            lead: matrix.lead_of(line),
-            cells,
-            target: false,
-        });
+    let cells = figure_cells(&rows, shown, value);
+    for ((line, row), cells) in lines.iter().zip(&rows).zip(cells) {
+        let cells = footnoted(matrix, line, row, cells, &mut footnotes);
+        table.push(matrix.lead_of(line), cells);
     }
     table.notes.extend(footnotes.into_notes());
-    if !absent.is_empty()
-        && matrix
-            .rows_of(step)
-            .any(|row| row.status == Status::Complete)
-    {
+    let mut statuses = rows.iter().map(|row| row.status);
+    if !absent.is_empty() && statuses.any(|status| status == Status::Complete) {
         let names: Vec<_> = absent.iter().map(|column| column.name).collect();
         table.notes.push(format!("n/a: {}", names.join(", ")));
     }
-    table.with_legend()
+    table
+}
+
+/// Figures of rows, with as many decimals in a column as its figures need.
+pub(crate) fn figure_cells<'c>(
+    rows: &[&Row],
+    columns: impl IntoIterator<Item = &'c Column>,
+    value: impl Fn(&Row, &str) -> Option<f64>,
+) -> Vec<Vec<Cell>> {
+    let mut cells = vec![Vec::new(); rows.len()];
+    for Column { name, decimals, .. } in columns {
+        let values: Vec<Option<f64>> = rows.iter().map(|row| value(row, name)).collect();
+        let decimals = decimals.of(values.iter().copied().flatten());
+        for ((row, value), cells) in rows.iter().zip(values).zip(&mut cells) {
+            cells.push(match value {
+                Some(value) if lsm::is_coarse(row, name) => {
+                    Cell::toned(fixed(value, decimals), Tone::Coarse)
+                }
+                value => Cell::number(value, decimals),
+            });
+        }
+    }
+    cells
 }

@@ -1,18 +1,58 @@
 //! How numbers, shares and times are printed.
 
-use words::Decimals;
+pub(crate) use words::fixed;
+use words::{Decimals, grouped};
 
-/// A rate by itself, as tables show it: `22293`, `3.41`, `0.0294`.
+/// A rate by itself, as tables show it: `22,293`, `3.41`, `0.0294`.
 pub fn rate_text(per_second: f64) -> String {
     fixed(per_second, Decimals::Rate.of([per_second]))
 }
 
-/// A number with so many decimals and without separators; a negative zero loses its sign.
-pub(crate) fn fixed(value: f64, decimals: usize) -> String {
-    let text = format!("{value:.decimals$}");
-    match text.strip_prefix('-') {
-        Some(rest) if rest.bytes().all(|byte| matches!(byte, b'0' | b'.')) => rest.to_string(),
-        _ => text,
+/// Formats a number of things.
+pub(crate) fn whole(count: u64) -> String {
+    grouped(&count.to_string())
+}
+
+/// Formats a ratio of which no interval says how many digits it deserves: with three, and no more than three decimals.
+pub(crate) fn ratio_text(ratio: f64) -> String {
+    match ratio {
+        ratio if ratio > 0.0 && ratio < 0.001 => "<0.001".to_string(),
+        ratio if ratio > 0.0 && ratio < 0.1 => fixed(ratio, 3),
+        ratio if ratio < 10.0 => fixed(ratio, 2),
+        ratio if ratio < 100.0 => fixed(ratio, 1),
+        ratio => fixed(ratio, 0),
+    }
+}
+
+/// Writes a text with the signs that Unicode has for arrows and microseconds, where these are meant: `41.2 -> 48.9 us`.
+pub(crate) fn typeset(text: &str) -> String {
+    let mut after_number = false;
+    let word = |word: &str| {
+        let shown = match word.strip_prefix("us") {
+            Some(rest) if after_number && !rest.starts_with(char::is_alphanumeric) => {
+                format!("\u{b5}s{rest}")
+            }
+            _ if word == "->" => "\u{2192}".to_string(),
+            _ => word.to_string(),
+        };
+        after_number = word.ends_with(|last: char| last.is_ascii_digit());
+        shown
+    };
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// Writes the head of a column with ASCII alone, as far as it is Assay's own.
+pub(crate) fn in_ascii(head: &str) -> String {
+    head.replace('\u{b5}', "u")
+}
+
+/// Texts, at most so many of them, and how many there are more: `a, b and 3 more`.
+pub(crate) fn listed<T: AsRef<str>>(texts: &[T], most: usize, separator: &str) -> String {
+    let shown = texts.iter().take(most).map(AsRef::as_ref);
+    let shown = shown.collect::<Vec<&str>>().join(separator);
+    match texts.len().saturating_sub(most) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
 }
 
@@ -62,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_small_rate_gets_decimals() {
-        assert_eq!(rate_text(12_345.6), "12346");
+        assert_eq!(rate_text(12_345.6), "12,346");
         assert_eq!(rate_text(9.876), "9.88");
         assert_eq!(rate_text(1.0), "1.00");
         assert_eq!(rate_text(1.0 / 34.0), "0.0294");
@@ -70,10 +110,17 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_no_separators_and_no_negative_zero() {
-        assert_eq!(fixed(1_234_567.8, 0), "1234568");
-        assert_eq!(fixed(-0.0001, 3), "0.000");
-        assert_eq!(fixed(-1.5, 1), "-1.5");
+    fn ratios_have_three_digits_and_none_is_nothing() {
+        let texts = [0.0, 0.000_4, 0.003_21, 0.123_4, 1.573_1, 11.57, 311.5].map(ratio_text);
+        let expected = ["0.00", "<0.001", "0.003", "0.12", "1.57", "11.6", "312"];
+        assert_eq!(texts, expected);
+    }
+
+    #[test]
+    fn arrows_and_microseconds_get_their_signs_and_names_stay() {
+        let text = "us.a: 41.2 -> 48.9 us, 1.19x; in us-east 3 us/op; a->b";
+        let expected = "us.a: 41.2 \u{2192} 48.9 \u{b5}s, 1.19x; in us-east 3 \u{b5}s/op; a->b";
+        assert_eq!(typeset(text), expected);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What kinds of operation are called in titles, heads and charts, and in which order they stand.
 
+use analysis::OpFigures;
 use record::StepKind;
 
 use crate::matrix::{Matrix, StepHead};
@@ -25,6 +26,11 @@ pub(crate) fn noun(step: StepHead<'_>) -> &str {
 /// The unit of a step's throughput.
 pub(crate) fn unit(step: StepHead<'_>) -> String {
     analysis::throughput_unit(step.kind, step.main_op)
+}
+
+/// Whether all of these steps count the same.
+pub(crate) fn count_alike(steps: &[StepHead<'_>]) -> bool {
+    steps.windows(2).all(|two| unit(two[0]) == unit(two[1]))
 }
 
 /// Whether a step is about something else than the rows and queries of the field.
@@ -108,6 +114,21 @@ pub(crate) fn rate_title(kind: &str) -> String {
         kind if counts_rows(kind) => format!("{kind}: rows per second"),
         kind => format!("{kind}: operations per second"),
     }
+}
+
+/// Names of percentiles in the order of [`analysis::Percentiles::values`].
+pub(crate) const PERCENTILES: [&str; 8] =
+    ["p50", "p90", "p95", "p99", "p99.9", "p99.99", "max", "mean"];
+
+/// Returns one of the times of the operations that succeeded by its name, such as `service_us_p99.9`.
+pub(crate) fn time_of(op: &OpFigures, name: &str) -> Option<f64> {
+    let (times, name) = match name.strip_prefix("service_us_") {
+        Some(name) => (&op.service_us, name),
+        None => (&op.response_us, name.strip_prefix("response_us_")?),
+    };
+    let name = name.replace('_', ".");
+    let at = PERCENTILES.iter().position(|known| *known == name)?;
+    (op.count > 0).then(|| times.values()[at])
 }
 
 /// Whether a kind is of those.

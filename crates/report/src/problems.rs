@@ -7,6 +7,7 @@ use record::{OptionStatus, Run, Status};
 
 use crate::differences::not_had;
 use crate::matrix::Matrix;
+use crate::number::duration;
 use crate::{trees, uneven};
 
 /// How much a problem weighs, the gravest first.
@@ -100,7 +101,7 @@ pub(crate) fn problems(runs: &[&Run], figures: &Figures, matrix: &Matrix<'_>) ->
         let place = format!("{} {}: {}", matrix.label(line), row.step, remark.here);
         warn(remark.code, &remark.text, Some(place));
     }
-    for place in uneven::places(matrix) {
+    for place in uneven::places(figures, matrix) {
         warn(
             "host::uneven",
             "other programs used different shares of the processors beside the targets: part of what they differ by may \
@@ -163,9 +164,9 @@ fn add(problems: &mut Vec<Problem>, weight: Weight, place: Option<String>, texts
 }
 
 /// Returns whether the figures can be stood behind, in a few words; and whether all of them can.
-pub(crate) fn verdict(figures: &Figures, matrix: &Matrix<'_>) -> (String, bool) {
+pub(crate) fn verdict(figures: &Figures) -> (String, bool) {
     let (text, are_valid) = validity(figures);
-    match uneven::busy(matrix) {
+    match uneven::busy(figures) {
         Some(busy) if are_valid => (format!("{text}, but {busy}"), false),
         Some(busy) => (format!("{text}; {busy}"), false),
         None => (text, are_valid),
@@ -290,4 +291,10 @@ pub(crate) fn ended(run: &Run) -> &'static str {
         Status::Interrupted => "interrupted: what follows is what was measured until then",
         Status::Incomplete => "incomplete: it still runs, or was ended without a word",
     }
+}
+
+/// How long a run took, if it has ended.
+pub(crate) fn took(run: &Run) -> Option<String> {
+    let ns = run.ended_unix_ns?.saturating_sub(run.started_unix_ns);
+    Some(duration(ns as f64 / 1e9))
 }

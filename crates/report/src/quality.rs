@@ -2,17 +2,18 @@
 //! the seconds in which a rate of writes was had, when each client ended, and the debt that steps left.
 
 use analysis::{
-    LISTED_MAX, Moved, Pending, Quality, Row, SHIFT_SECONDS_MIN, STALL_SHARE, Settled, counted,
+    LISTED_MAX, Moved, Pending, Quality, Row, SHIFT_SECONDS_MIN, STALL_SHARE, Settled, Shift, Sla,
+    SlaHistory, Stall, counted,
 };
 use words::Decimals;
 
-use crate::classic::{anchor, comparable};
-use crate::matrix::{Line, Matrix, StepHead};
+use crate::matrix::{Matrix, StepHead};
 use crate::metrics::{Column, figure_table};
-use crate::number::fixed;
-use crate::operations::{step_head, unit};
-use crate::table::{Cell, Table, TableRow, Tone};
+use crate::number::{fixed, rate_text};
+use crate::operations::{step_head, time_of, unit};
+use crate::table::{Cell, Table, Tone, anchor};
 use crate::times::has_schedule;
+use crate::worth::{comparable, doubted};
 
 /// Bytes in a megabyte, as the metrics count them.
 const MIB: f64 = 1_048_576.0;
@@ -23,20 +24,63 @@ const LISTED_TOGETHER: usize = 24;
 /// Clients beyond which their ends are not told one by one.
 const CLIENTS_MAX: usize = 16;
 
-/// The spread of the seconds: the figure, its head and its decimals.
-const SPREAD: [(&str, &str, Decimals); 11] = [
-    ("median", "median\n/s", Decimals::Rate),
-    ("worst_second", "worst\nsecond\n/s", Decimals::Rate),
-    ("p1_of_median%", "p1 of\nmedian\n%", Decimals::One),
-    ("thickness%", "thickness\n%", Decimals::One),
-    ("cv%", "cv\n%", Decimals::One),
-    ("zero_s", "zero\ns", Decimals::Whole),
-    ("below_half_s", "below\nhalf\ns", Decimals::Whole),
-    ("stalls", "stalls", Decimals::Whole),
-    ("stalled_s", "stalled\ns", Decimals::Whole),
-    ("longest_stall_s", "longest\nstall\ns", Decimals::Whole),
-    ("shifts", "shifts", Decimals::Whole),
-];
+/// A figure of how even a step was: its name, its head, its decimals, and what it is.
+type Figure = (
+    &'static str,
+    &'static str,
+    Decimals,
+    fn(&Quality) -> Option<f64>,
+);
+
+/// The spread of the seconds.
+const SPREAD: [Figure; 11] = {
+    use Decimals::{One, Rate, Whole};
+    [
+        ("median", "median\n/s", Rate, |it| Some(it.median)),
+        ("worst_second", "worst\nsecond\n/s", Rate, |it| {
+            Some(it.worst_second)
+        }),
+        ("p1_of_median%", "p1 of\nmedian\n%", One, |it| {
+            percent(it.p1_of_median)
+        }),
+        ("thickness%", "thickness\n%", One, |it| {
+            percent(it.thickness)
+        }),
+        ("cv%", "cv\n%", One, |it| percent(it.cv)),
+        ("zero_s", "zero\ns", Whole, |it| count(it.zero_seconds)),
+        ("below_half_s", "below\nhalf\ns", Whole, |it| {
+            count(it.below_half_median_seconds)
+        }),
+        ("stalls", "stalls", Whole, |it| {
+            it.longest_stall_seconds.and(count(it.stall_count))
+        }),
+        ("stalled_s", "stalled\ns", Whole, |it| {
+            count(it.stalled_seconds?)
+        }),
+        ("longest_stall_s", "longest\nstall\ns", Whole, |it| {
+            count(it.longest_stall_seconds?)
+        }),
+        ("shifts", "shifts", Whole, |it| {
+            count(it.shift_count).filter(|_| it.seconds >= SHIFT_SECONDS_MIN)
+        }),
+    ]
+};
+
+/// What engines that tell it held up, in percent of the step.
+const HELD_UP: Figure = ("stall%", "stall%\n%", Decimals::One, |it| it.stalled_pct);
+
+/// When the longest response time was.
+const MAX_AT: Figure = ("max_at_s", "max in\nsecond", Decimals::Whole, |it| {
+    count(it.worst_response.as_ref()?.second)
+});
+
+fn percent(share: Option<f64>) -> Option<f64> {
+    share.map(|share| 100.0 * share)
+}
+
+fn count(count: usize) -> Option<f64> {
+    Some(count as f64)
+}
 
 /// The response and service times of the main operation that say how even it was, and their head.
 const TIMES: [(&str, &str, &str); 5] = [
@@ -49,116 +93,218 @@ const TIMES: [(&str, &str, &str); 5] = [
 
 /// Everything of one step, the spread first.
 pub(crate) fn tables(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
-    spread(matrix, step)
-        .into_iter()
-        .chain(details(matrix, step))
-        .collect()
+    let mut tables = details(matrix, step);
+    tables.insert(0, spread(matrix, step));
+    tables
 }
 
-/// The spread of the seconds side by side; `None` where no line has any.
-pub(crate) fn spread(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
-    if !matrix.rows_of(step).any(|row| row.quality.is_some()) {
-        return None;
-    }
-    let column = |(name, head, decimals): (&'static str, &str, Decimals)| Column {
-        name,
-        head: head.to_owned(),
-        decimals,
+/// The spread of the seconds side by side; empty where no line has any.
+pub(crate) fn spread(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
+    let qualities = || {
+        let rows = matrix.rows_of(step);
+        rows.filter_map(|row| row.quality.as_ref())
     };
+    if qualities().next().is_none() {
+        return Table::default();
+    }
+    let column = |(name, head, decimals, _): Figure| Column::from((name, head, decimals));
     let mut columns: Vec<Column> = SPREAD.map(column).into();
     // Most engines don't tell how long they held writes up.
-    let tells = |row: &Row| row.quality.as_ref()?.stalled_pct;
-    if matrix.rows_of(step).any(|row| tells(row).is_some()) {
-        columns.push(column(("stall%", "stall%\n%", Decimals::One)));
-    }
+    let is_told = qualities().any(|quality| quality.stalled_pct.is_some());
+    columns.extend(is_told.then(|| column(HELD_UP)));
     let is_scheduled = step
         .main_op
         .is_some_and(|kind| has_schedule(matrix, step, kind));
     for (response, _, head) in TIMES {
-        let head = format!("{head}\nus");
-        columns.push(column((response, &head, Decimals::Microseconds)));
+        let head = format!("{head}\n\u{b5}s");
+        columns.push(Column::from((
+            response,
+            head.as_str(),
+            Decimals::Microseconds,
+        )));
     }
-    columns.push(column(("max_at_s", "max in\nsecond", Decimals::Whole)));
+    columns.push(column(MAX_AT));
     for (_, service, head) in TIMES.iter().filter(|_| is_scheduled) {
-        let head = format!("service\n{head}\nus");
-        columns.push(column((service, &head, Decimals::Microseconds)));
+        let head = format!("service\n{head}\n\u{b5}s");
+        columns.push(Column::from((
+            *service,
+            head.as_str(),
+            Decimals::Microseconds,
+        )));
     }
-    let mut table = figure_table(matrix, step, &columns, figure);
-    table.id = format!("quality-{}", anchor(step.name));
-    table.title = format!(
-        "Quality of service: {} of each second, {}",
-        unit(step),
-        if is_scheduled {
-            "and response and service times"
-        } else {
-            "and response times"
-        }
+    let times = match is_scheduled {
+        true => "response and service times",
+        false => "response times",
+    };
+    let title = format!(
+        "Quality of service: {} of each second, and {times}",
+        unit(step)
     );
-    Some(table)
+    figure_table(matrix, step, ("quality", &title), &columns, figure)
 }
 
 /// What is told of single seconds, of clients, and of the rate of writes.
 pub(crate) fn details(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
-    [
-        stalls(matrix, step),
-        shifts(matrix, step),
+    let stalls = Events {
+        id: "stalls",
+        title: format!(
+            "Stalls: consecutive seconds with less than {}% of the usual rate",
+            fixed(100.0 * STALL_SHARE, 0)
+        ),
+        columns: &STALLS,
+        of: |quality| (&quality.stalls, quality.stall_count),
+        size: |stall| stall.seconds as f64,
+        begin: |stall| (stall.from_second, &stall.beside),
+        largest: "longest",
+        noun: "stall",
+    };
+    let shifts = Events {
+        id: "shifts",
+        title: format!("Shifts: seconds at which the level changed, {}", unit(step)),
+        columns: &SHIFTS,
+        of: |quality| (&quality.shifts, quality.shift_count),
+        size: |shift| (shift.after - shift.before).abs(),
+        begin: |shift| (shift.second, &shift.beside),
+        largest: "largest",
+        noun: "shift",
+    };
+    vec![
+        stalls.table(matrix, step),
+        shifts.table(matrix, step),
         history(matrix, step),
         ends(matrix, step),
     ]
-    .into_iter()
-    .flatten()
-    .collect()
 }
 
 /// A figure of the table of spread by its name.
 fn figure(row: &Row, name: &str) -> Option<f64> {
     let quality = row.quality.as_ref()?;
-    let percent = |share: Option<f64>| share.map(|share| 100.0 * share);
-    let count = |count: usize| Some(count as f64);
-    let of_times = || {
-        let op = row.ops.get(&quality.kind).filter(|op| op.count > 0)?;
-        let (times, which) = match name.strip_prefix("service_us_") {
-            Some(which) => (&op.service_us, which),
-            None => (&op.response_us, name.strip_prefix("response_us_")?),
-        };
-        Some(match which {
-            "p50" => times.p50,
-            "p99" => times.p99,
-            "p99.9" => times.p99_9,
-            "p99.99" => times.p99_99,
-            _ => times.max,
-        })
-    };
-    match name {
-        "median" => Some(quality.median),
-        "worst_second" => Some(quality.worst_second),
-        "p1_of_median%" => percent(quality.p1_of_median),
-        "thickness%" => percent(quality.thickness),
-        "cv%" => percent(quality.cv),
-        "zero_s" => count(quality.zero_seconds),
-        "below_half_s" => count(quality.below_half_median_seconds),
-        "stalls" => quality
-            .longest_stall_seconds
-            .and(count(quality.stall_count)),
-        "stalled_s" => count(quality.stalled_seconds?),
-        "longest_stall_s" => count(quality.longest_stall_seconds?),
-        "shifts" if quality.seconds >= SHIFT_SECONDS_MIN => count(quality.shift_count),
-        "shifts" => None,
-        "stall%" => quality.stalled_pct,
-        "max_at_s" => count(quality.worst_response.as_ref()?.second),
-        _ => of_times(),
+    let mut figures = SPREAD.iter().chain([&HELD_UP, &MAX_AT]);
+    match figures.find(|(known, ..)| *known == name) {
+        Some((.., of)) => of(quality),
+        None => time_of(row.ops.get(&quality.kind)?, name),
     }
 }
 
-/// The lines that did a step and were looked at second by second.
-fn qualities<'m, 'a>(
-    matrix: &'m Matrix<'a>,
-    step: StepHead<'a>,
-) -> impl Iterator<Item = (&'m Line<'a>, &'a Row, &'a Quality)> {
-    matrix.lines.iter().filter_map(move |line| {
-        let row = line.row(step.name)?;
-        Some((line, row, row.quality.as_ref()?))
-    })
+/// A head, and what stands below it.
+type Head<T> = (&'static str, fn(&T) -> Cell);
+
+const STALLS: [Head<Stall>; 4] = [
+    ("from\nsecond", |it| Cell::plain(it.from_second.to_string())),
+    ("length\ns", |it| Cell::plain(it.seconds.to_string())),
+    ("lowest\n/s", |it| rate(it.lowest)),
+    ("longest\nresponse, s", |it| seconds_of(it.response_us_max)),
+];
+
+const SHIFTS: [Head<Shift>; 4] = [
+    ("second", |it| Cell::plain(it.second.to_string())),
+    ("before", |it| rate(it.before)),
+    ("after", |it| rate(it.after)),
+    ("after /\nbefore", |it| {
+        Cell::number((it.before > 0.0).then(|| it.after / it.before), 2)
+    }),
+];
+
+/// The same of a rate that was asked for and had.
+type RateHead = (&'static str, fn(&Sla, &SlaHistory) -> Cell);
+
+/// In which seconds the rate of writes was had.
+const HISTORY: [RateHead; 9] = [
+    ("asked\n/s", |sla, _| rate(sla.target)),
+    ("had in\n% of s", |_, it| Cell::plain(fixed(it.met_pct, 1))),
+    ("missed\ns", |_, it| {
+        Cell::plain((it.seconds - it.met_seconds).to_string())
+    }),
+    ("first\nmissed", |_, it| second(it.first_missed_second)),
+    ("longest\nmiss, s", |_, it| {
+        Cell::plain(it.longest_miss_seconds.to_string())
+    }),
+    ("from\nsecond", |_, it| second(it.longest_miss_from)),
+    ("worst\nsecond, /s", |_, it| rate(it.worst_second)),
+    ("longest\nresponse, s", |_, it| {
+        seconds_of(it.worst_response.as_ref().map(|worst| worst.us))
+    }),
+    ("in\nsecond", |_, it| {
+        second(it.worst_response.as_ref().map(|worst| worst.second))
+    }),
+];
+
+fn rate(value: f64) -> Cell {
+    Cell::plain(rate_text(value))
+}
+
+fn second(second: Option<usize>) -> Cell {
+    second.map_or_else(Cell::not_run, |second| Cell::plain(second.to_string()))
+}
+
+fn seconds_of(us: Option<f64>) -> Cell {
+    Cell::number(us.map(|us| us / 1e6), 3)
+}
+
+/// What happened in single seconds: stalls, or shifts.
+struct Events<T: 'static> {
+    id: &'static str,
+    title: String,
+    columns: &'static [Head<T>],
+    /// Those that are recorded, and how many there were.
+    of: fn(&Quality) -> (&[T], usize),
+    /// How much one matters.
+    size: fn(&T) -> f64,
+    /// When it began, and what moved beside it.
+    begin: fn(&T) -> (usize, &[Moved]),
+    largest: &'static str,
+    noun: &'static str,
+}
+
+impl<T> Events<T> {
+    /// Lists those that matter most, with what moved beside them.
+    fn table(&self, matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
+        let with = matrix.lines_in(step).filter_map(|(line, row)| {
+            let (events, count) = (self.of)(row.quality.as_ref()?);
+            (!events.is_empty()).then_some((line, row, events, count))
+        });
+        let with: Vec<_> = with.collect();
+        let most = listed_each(with.len());
+        let heads = self.columns.iter().map(|(head, _)| *head);
+        let mut table = list(matrix, step, (self.id, &self.title), heads);
+        for (line, row, events, count) in with {
+            let label = matrix.label(line);
+            let shown = worst(events, most, self.size);
+            if shown.len() < count {
+                let swings = match self.noun {
+                    "shift" if count > LISTED_MAX => {
+                        ": the rate swings rather than changes its level"
+                    }
+                    _ => "",
+                };
+                table.notes.push(format!(
+                    "{label}: the {} {} of {}{swings}",
+                    self.largest,
+                    shown.len(),
+                    counted(count, self.noun)
+                ));
+            }
+            for event in shown {
+                let cells = self.columns.iter().map(|(_, cell)| cell(event)).collect();
+                table.push(matrix.lead_of(line), doubted(row, cells, 0));
+                let (second, moved) = (self.begin)(event);
+                let place = format!("{label} second {second}");
+                table.notes.extend(beside(&place, moved));
+            }
+        }
+        table
+    }
+}
+
+/// A list without rows.
+fn list(
+    matrix: &Matrix<'_>,
+    step: StepHead<'_>,
+    (id, title): (&str, &str),
+    heads: impl IntoIterator<Item = &'static str>,
+) -> Table {
+    let id = format!("{id}-{}", anchor(step.name));
+    Table::new(id, title, matrix.lead(), heads)
 }
 
 /// How many each line may list where so many have any.
@@ -173,124 +319,6 @@ fn worst<T>(all: &[T], most: usize, badness: impl Fn(&T) -> f64) -> Vec<&T> {
     order.truncate(most);
     order.sort_unstable();
     order.into_iter().map(|index| &all[index]).collect()
-}
-
-/// A row of a list, grey where it can't be stood behind.
-fn listed(matrix: &Matrix<'_>, line: &Line<'_>, row: &Row, mut cells: Vec<Cell>) -> TableRow {
-    if !comparable(row) {
-        cells.iter_mut().for_each(|cell| cell.tone = Tone::Invalid);
-        if let Some(first) = cells.first_mut() {
-            first.mark = Tone::Invalid.mark().to_string();
-        }
-    }
-    TableRow {
-        lead: matrix.lead_of(line),
-        cells,
-        target: false,
-    }
-}
-
-fn rate(value: f64) -> Cell {
-    Cell::plain(fixed(value, Decimals::Rate.of([value])))
-}
-
-fn seconds_of(us: Option<f64>) -> Cell {
-    us.map_or_else(Cell::not_applicable, |us| Cell::plain(fixed(us / 1e6, 3)))
-}
-
-fn stalls(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
-    let with: Vec<_> = qualities(matrix, step)
-        .filter(|(_, _, quality)| !quality.stalls.is_empty())
-        .collect();
-    let most = listed_each(with.len());
-    let mut table = Table {
-        id: format!("stalls-{}", anchor(step.name)),
-        title: format!(
-            "Stalls: consecutive seconds with less than {}% of the usual rate",
-            fixed(100.0 * STALL_SHARE, 0)
-        ),
-        lead: matrix.lead(),
-        columns: [
-            "from\nsecond",
-            "length\ns",
-            "lowest\n/s",
-            "longest\nresponse, s",
-        ]
-        .map(str::to_string)
-        .to_vec(),
-        ..Table::default()
-    };
-    for (line, row, quality) in &with {
-        let label = matrix.label(line);
-        let shown = worst(&quality.stalls, most, |stall| stall.seconds as f64);
-        if shown.len() < quality.stall_count {
-            table.notes.push(format!(
-                "{label}: the longest {} of {}",
-                shown.len(),
-                counted(quality.stall_count, "stall")
-            ));
-        }
-        for stall in shown {
-            let cells = vec![
-                Cell::plain(stall.from_second.to_string()),
-                Cell::plain(stall.seconds.to_string()),
-                rate(stall.lowest),
-                seconds_of(stall.response_us_max),
-            ];
-            table.rows.push(listed(matrix, line, row, cells));
-            let place = format!("{label} second {}", stall.from_second);
-            table.notes.extend(beside(&place, &stall.beside));
-        }
-    }
-    (!table.rows.is_empty()).then(|| table.with_legend())
-}
-
-fn shifts(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
-    let with: Vec<_> = qualities(matrix, step)
-        .filter(|(_, _, quality)| !quality.shifts.is_empty())
-        .collect();
-    let most = listed_each(with.len());
-    let mut table = Table {
-        id: format!("shifts-{}", anchor(step.name)),
-        title: format!("Shifts: seconds at which the level changed, {}", unit(step)),
-        lead: matrix.lead(),
-        columns: ["second", "before", "after", "after /\nbefore"]
-            .map(str::to_string)
-            .to_vec(),
-        ..Table::default()
-    };
-    for (line, row, quality) in &with {
-        let label = matrix.label(line);
-        let change = |before: f64, after: f64| (after - before).abs();
-        let shown = worst(&quality.shifts, most, |shift| {
-            change(shift.before, shift.after)
-        });
-        if shown.len() < quality.shift_count {
-            let swings = if quality.shift_count > LISTED_MAX {
-                ": the rate swings rather than changes its level"
-            } else {
-                ""
-            };
-            table.notes.push(format!(
-                "{label}: the largest {} of {}{swings}",
-                shown.len(),
-                counted(quality.shift_count, "shift")
-            ));
-        }
-        for shift in shown {
-            let ratio = (shift.before > 0.0).then(|| shift.after / shift.before);
-            let cells = vec![
-                Cell::plain(shift.second.to_string()),
-                rate(shift.before),
-                rate(shift.after),
-                ratio.map_or_else(Cell::not_applicable, |ratio| Cell::plain(fixed(ratio, 2))),
-            ];
-            table.rows.push(listed(matrix, line, row, cells));
-            let place = format!("{label} second {}", shift.second);
-            table.notes.extend(beside(&place, &shift.beside));
-        }
-    }
-    (!table.rows.is_empty()).then(|| table.with_legend())
 }
 
 /// What moved beside a stall or a shift; `None` where nothing did.
@@ -339,85 +367,46 @@ fn amount(value: f64, unit: &str) -> String {
 }
 
 /// In which seconds the rate of writes was had.
-fn history(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
-    let mut table = Table {
-        id: format!("rate-history-{}", anchor(step.name)),
-        title: "Rate of writes, second by second: where it was had".to_string(),
-        lead: matrix.lead(),
-        columns: [
-            "asked\n/s",
-            "had in\n% of s",
-            "missed\ns",
-            "first\nmissed",
-            "longest\nmiss, s",
-            "from\nsecond",
-            "worst\nsecond, /s",
-            "longest\nresponse, s",
-            "in\nsecond",
-        ]
-        .map(str::to_string)
-        .to_vec(),
-        ..Table::default()
-    };
-    for line in &matrix.lines {
-        let Some((row, sla)) = line
-            .row(step.name)
-            .and_then(|row| Some((row, row.sla.as_ref()?)))
-        else {
-            continue;
-        };
+fn history(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
+    let title = "Rate of writes, second by second: where it was had";
+    let mut table = list(
+        matrix,
+        step,
+        ("rate-history", title),
+        HISTORY.map(|(head, _)| head),
+    );
+    for (line, row) in matrix.lines_in(step) {
+        let Some(sla) = &row.sla else { continue };
         let Some(history) = &sla.history else {
             continue;
         };
-        let second = |second: Option<usize>| {
-            second.map_or_else(Cell::not_run, |second| Cell::plain(second.to_string()))
-        };
-        let worst = history.worst_response.as_ref();
-        let cells = vec![
-            rate(sla.target),
-            Cell::plain(fixed(history.met_pct, 1)),
-            Cell::plain((history.seconds - history.met_seconds).to_string()),
-            second(history.first_missed_second),
-            Cell::plain(history.longest_miss_seconds.to_string()),
-            second(history.longest_miss_from),
-            rate(history.worst_second),
-            seconds_of(worst.map(|worst| worst.us)),
-            second(worst.map(|worst| worst.second)),
-        ];
-        table.rows.push(listed(matrix, line, row, cells));
+        let cells = HISTORY.map(|(_, cell)| cell(sla, history));
+        table.push(matrix.lead_of(line), doubted(row, cells.into(), 0));
     }
-    (!table.rows.is_empty()).then(|| table.with_legend())
+    table
 }
 
-/// When each client had done its work.
-fn ends(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
-    let of = |line: &Line<'_>| line.row(step.name)?.fairness.clone();
-    let clients = matrix.lines.iter().filter_map(of);
-    let clients = clients.map(|fairness| fairness.clients.len()).max()?;
+/// When each client had done its work; empty where that is not told.
+fn ends(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
+    let fairness = || {
+        let lines = matrix.lines_in(step);
+        lines.filter_map(|(line, row)| Some((line, row, row.fairness.as_ref()?)))
+    };
+    let clients = fairness().map(|(.., fairness)| fairness.clients.len());
+    let clients = clients.max().unwrap_or(0);
     if clients == 0 {
-        return None;
+        return Table::default();
     }
     let told = if clients <= CLIENTS_MAX { clients } else { 0 };
-    let mut table = Table {
-        id: format!("ends-{}", anchor(step.name)),
-        title: "Clients: when the first and the last had done their work, and each, in seconds"
-            .to_string(),
-        lead: matrix.lead(),
-        columns: ["first\ns", "first\nis", "last\ns", "last\nis", "apart\npct"]
-            .map(str::to_string)
-            .to_vec(),
-        ..Table::default()
-    };
-    table
-        .columns
-        .extend((0..told).map(|client| format!("client\n{client}")));
-    for line in &matrix.lines {
-        let Some(row) = line.row(step.name) else {
-            continue;
-        };
-        let Some(fairness) = &row.fairness else {
-            continue;
-        };
+    let heads = ["first\ns", "first\nis", "last\ns", "last\nis", "apart\npct"];
+    let heads = heads.map(str::to_string).into_iter();
+    let mut table = Table::new(
+        format!("ends-{}", anchor(step.name)),
+        "Clients: when the first and the last had done their work, and each, in seconds",
+        matrix.lead(),
+        heads.chain((0..told).map(|client| format!("client\n{client}"))),
+    );
+    for (line, row, fairness) in fairness() {
         let mut cells = vec![
             Cell::plain(fixed(fairness.fastest_seconds, 1)),
             Cell::plain(fairness.fastest_client.to_string()),
@@ -426,22 +415,13 @@ fn ends(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
             Cell::plain(fixed(fairness.pct, 1)),
         ];
         cells.extend((0..told).map(|client| {
-            let end = fairness
-                .clients
-                .iter()
-                .find(|end| end.client as usize == client);
+            let mut ends = fairness.clients.iter();
+            let end = ends.find(|end| end.client as usize == client);
             end.map_or_else(Cell::not_run, |end| Cell::plain(fixed(end.seconds, 1)))
         }));
-        table.rows.push(listed(matrix, line, row, cells));
+        table.push(matrix.lead_of(line), doubted(row, cells, 0));
     }
-    (!table.rows.is_empty()).then(|| table.with_legend())
-}
-
-/// What a debt is called, and where it is had.
-struct Debt {
-    name: &'static str,
-    decimals: usize,
-    of: fn(&Row) -> Option<f64>,
+    table
 }
 
 /// What was pending before settling began, of all tables.
@@ -455,120 +435,76 @@ fn pending(settled: &Settled, name: &str) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum())
 }
 
+/// What was pending before settling began of the first of these that there is, in megabytes.
+fn pending_mb(row: &Row, names: [&str; 2]) -> Option<f64> {
+    let settled = row.settled.as_ref()?;
+    let bytes = names.iter().find_map(|name| pending(settled, name))?;
+    Some(bytes / MIB)
+}
+
+/// A debt: what it is called, its decimals, and where it is had.
+type Debt = (&'static str, usize, fn(&Row) -> Option<f64>);
+
 /// The debts of [`debt`] in their order.
 const DEBTS: [Debt; 10] = [
-    Debt {
-        name: "settling, s",
-        decimals: 1,
-        of: |row| Some(row.settled.as_ref()?.seconds),
-    },
-    Debt {
-        name: "written by it, MB",
-        decimals: 1,
-        of: |row| Some(row.settled.as_ref()?.written_bytes? / MIB),
-    },
-    Debt {
-        name: "log before it, MB",
-        decimals: 1,
-        of: |row| {
-            let settled = row.settled.as_ref()?;
-            let log = pending(settled, "wal_since_checkpoint_bytes")
-                .or_else(|| pending(settled, "wal_file_bytes"))?;
-            Some(log / MIB)
-        },
-    },
-    Debt {
-        name: "memtables before it, MB",
-        decimals: 1,
-        of: |row| {
-            let settled = row.settled.as_ref()?;
-            let memtables = pending(settled, "memtable_bytes")
-                .or_else(|| pending(settled, "rocksdb_memtable_bytes"))?;
-            Some(memtables / MIB)
-        },
-    },
-    Debt {
-        name: "dirty pages before it",
-        decimals: 0,
-        of: |row| pending(row.settled.as_ref()?, "dirty_page_count"),
-    },
-    Debt {
-        name: "dead rows",
-        decimals: 0,
-        of: |row| row.metric("debt_dead_rows"),
-    },
-    Debt {
-        name: "history list",
-        decimals: 0,
-        of: |row| row.metric("debt_history_list"),
-    },
-    Debt {
-        name: "dirty, MB",
-        decimals: 1,
-        of: |row| row.metric("debt_dirty_mb"),
-    },
-    Debt {
-        name: "redo, MB",
-        decimals: 1,
-        of: |row| row.metric("debt_redo_mb"),
-    },
-    Debt {
-        name: "compaction, MB",
-        decimals: 1,
-        of: |row| row.metric("debt_compaction_mb"),
-    },
+    ("settling, s", 1, |row| Some(row.settled.as_ref()?.seconds)),
+    ("written by it, MB", 1, |row| {
+        Some(row.settled.as_ref()?.written_bytes? / MIB)
+    }),
+    ("log before it, MB", 1, |row| {
+        pending_mb(row, ["wal_since_checkpoint_bytes", "wal_file_bytes"])
+    }),
+    ("memtables before it, MB", 1, |row| {
+        pending_mb(row, ["memtable_bytes", "rocksdb_memtable_bytes"])
+    }),
+    ("dirty pages before it", 0, |row| {
+        pending(row.settled.as_ref()?, "dirty_page_count")
+    }),
+    ("dead rows", 0, |row| row.metric("debt_dead_rows")),
+    ("history list", 0, |row| row.metric("debt_history_list")),
+    ("dirty, MB", 1, |row| row.metric("debt_dirty_mb")),
+    ("redo, MB", 1, |row| row.metric("debt_redo_mb")),
+    ("compaction, MB", 1, |row| row.metric("debt_compaction_mb")),
 ];
 
-/// The debt that each step left, and what settling took, a row for each sort of it; `None` where no step was settled.
+/// The debt that each step left, and what settling took, a row for each sort of it; empty where no step was settled.
 /// Steps that belong to groups of their benchmark are left out: there are too many of them.
-pub(crate) fn debt(matrix: &Matrix<'_>) -> Option<Table> {
-    let steps: Vec<StepHead<'_>> = matrix
-        .steps
-        .iter()
-        .copied()
-        .filter(|step| step.group.is_none())
-        .collect();
+pub(crate) fn debt(matrix: &Matrix<'_>) -> Table {
+    let steps = matrix.steps.iter().copied();
+    let steps: Vec<StepHead<'_>> = steps.filter(|step| step.group.is_none()).collect();
     let rows = || steps.iter().flat_map(|step| matrix.rows_of(*step));
     if !rows().any(|row| row.settled.is_some()) {
-        return None;
+        return Table::default();
     }
-    let is_owed = |debt: &&Debt| rows().any(|row| (debt.of)(row).is_some_and(|owed| owed > 0.0));
+    let is_owed = |(.., of): &&Debt| rows().any(|row| of(row).is_some_and(|owed| owed > 0.0));
     let debts: Vec<&Debt> = DEBTS.iter().filter(is_owed).collect();
-    let mut table = Table {
-        id: "debt".to_string(),
-        title: "Debt that each step left when it had ended, and what settling took".to_string(),
-        lead: matrix.lead(),
-        columns: steps.iter().map(|step| step_head(step.name)).collect(),
-        ..Table::default()
-    };
+    let mut table = Table::new(
+        "debt",
+        "Debt that each step left when it had ended, and what settling took",
+        matrix.lead(),
+        steps.iter().map(|step| step_head(step.name)),
+    );
     table.lead.push("debt".to_string());
     for line in &matrix.lines {
-        for debt in &debts {
-            let cells: Vec<Cell> = steps
+        for (name, decimals, of) in &debts {
+            let cell = |step: &StepHead<'_>| {
+                let row = line.row(step.name)?;
+                let text = fixed(of(row)?, *decimals);
+                Some(match comparable(row) {
+                    true => Cell::plain(text),
+                    false => Cell::toned(text, Tone::Invalid),
+                })
+            };
+            let cells = steps
                 .iter()
-                .map(
-                    |step| match line.row(step.name).map(|row| (row, (debt.of)(row))) {
-                        Some((row, Some(owed))) if comparable(row) => {
-                            Cell::plain(fixed(owed, debt.decimals))
-                        }
-                        Some((_, Some(owed))) => {
-                            Cell::toned(fixed(owed, debt.decimals), Tone::Invalid)
-                        }
-                        _ => Cell::not_run(),
-                    },
-                )
-                .collect();
-            if cells.iter().all(|cell| cell.tone == Tone::Absent) {
-                continue;
+                .map(|step| cell(step).unwrap_or_else(Cell::not_run));
+            let cells: Vec<Cell> = cells.collect();
+            if cells.iter().any(|cell| cell.tone != Tone::Absent) {
+                let mut lead = matrix.lead_of(line);
+                lead.push(name.to_string());
+                table.push(lead, cells);
             }
-            let mut lead = matrix.lead_of(line);
-            lead.push(debt.name.to_string());
-            table.rows.push(TableRow {
-                lead,
-                cells,
-                target: false,
-            });
         }
     }
-    (!table.rows.is_empty()).then(|| table.with_legend())
+    table
 }

@@ -1,9 +1,14 @@
 //! A table as data, before anybody decides how it looks.
 
+use std::collections::BTreeSet;
+
 use analysis::Shade;
 
-/// What a cell's figure is worth. It is shown as a colour, and as a mark for those who see none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+use crate::number::fixed;
+
+/// What a cell's figure is worth. It is shown as a colour, and as a mark for those who see none. Legends have the marks in this
+/// order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Tone {
     /// Nothing to say.
     #[default]
@@ -12,8 +17,6 @@ pub(crate) enum Tone {
     Good,
     /// In the worst quarter of its column's range.
     Bad,
-    /// The rate that was asked for was not had.
-    SlaMissed,
     /// A ratio of one repeat, which has no interval and so no verdict.
     Unjudged,
     /// Faster than the base, as repeats show.
@@ -26,6 +29,8 @@ pub(crate) enum Tone {
     CostsLess,
     /// Repeats differ by more than what is looked for.
     Noisy,
+    /// The rate that was asked for was not had.
+    SlaMissed,
     /// Rounding may be more than a twentieth of it.
     Coarse,
     /// Not to be compared.
@@ -48,45 +53,36 @@ impl From<Shade> for Tone {
 }
 
 impl Tone {
-    /// The mark that says the same without colour.
+    /// Returns the mark that says the same without colour.
     pub(crate) fn mark(self) -> &'static str {
-        match self {
-            Self::Good => "+",
-            Self::Bad => "-",
-            Self::SlaMissed => "*",
-            Self::Faster | Self::CostsMore => "▲",
-            Self::Slower | Self::CostsLess => "▼",
-            Self::Noisy => "?",
-            Self::Coarse => "~",
-            Self::Invalid => "!",
-            Self::Plain | Self::Unjudged | Self::Failed | Self::Absent => "",
-        }
+        self.marked(false).0
     }
 
-    /// What the mark means; `across` says that figures of a row are compared, not those of a column.
-    fn meaning(self, across: bool) -> Option<&'static str> {
+    /// Returns the mark and what it means; `across` says that figures of a row are compared, not those of a column.
+    fn marked(self, across: bool) -> (&'static str, &'static str) {
         match self {
-            Self::Good if across => Some("in the best quarter of the row's range"),
-            Self::Bad if across => Some("in the worst quarter of the row's range"),
-            Self::Good => Some("in the best quarter of the column's range"),
-            Self::Bad => Some("in the worst quarter of the column's range"),
-            Self::SlaMissed => Some("had less than 95% of the rate that was asked for"),
-            Self::Faster => Some("faster: the interval is above 1"),
-            Self::Slower => Some("slower: the interval is below 1"),
-            Self::CostsMore => Some("costs more: the interval is above 1"),
-            Self::CostsLess => Some("costs less: the interval is below 1"),
-            Self::Noisy => {
-                Some("too noisy to say: the interval has 1 in it, and changes that matter")
-            }
-            Self::Coarse => Some("more than 5% of it may be the rounding of what the engine tells"),
-            Self::Invalid => Some("invalid: not to be compared"),
-            Self::Plain | Self::Unjudged | Self::Failed | Self::Absent => None,
+            Self::Good if across => ("+", "in the best quarter of the row's range"),
+            Self::Bad if across => ("-", "in the worst quarter of the row's range"),
+            Self::Good => ("+", "in the best quarter of the column's range"),
+            Self::Bad => ("-", "in the worst quarter of the column's range"),
+            Self::SlaMissed => ("*", "had less than 95% of the rate that was asked for"),
+            Self::Faster => ("▲", "faster: the interval is above 1"),
+            Self::Slower => ("▼", "slower: the interval is below 1"),
+            Self::CostsMore => ("▲", "costs more: the interval is above 1"),
+            Self::CostsLess => ("▼", "costs less: the interval is below 1"),
+            Self::Noisy => (
+                "?",
+                "too noisy to say: the interval has 1 in it, and changes that matter",
+            ),
+            Self::Coarse => (
+                "~",
+                "more than 5% of it may be the rounding of what the engine tells",
+            ),
+            Self::Invalid => ("!", "invalid: not to be compared"),
+            Self::Plain | Self::Unjudged | Self::Failed | Self::Absent => ("", ""),
         }
     }
 }
-
-/// What is said below a table with ratios of one repeat each.
-const NO_INTERVAL: &str = "one repeat: no interval";
 
 /// One figure with what is to be known about it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -112,12 +108,24 @@ impl Cell {
 
     /// A figure and what it is worth.
     pub(crate) fn toned(text: impl Into<String>, tone: Tone) -> Self {
+        Self::marked(text, tone.mark(), tone)
+    }
+
+    /// A figure and what it is worth, with a mark of its own.
+    pub(crate) fn marked(text: impl Into<String>, mark: impl Into<String>, tone: Tone) -> Self {
         Self {
             text: text.into(),
-            mark: tone.mark().to_string(),
+            mark: mark.into(),
             tone,
             ..Self::default()
         }
+    }
+
+    /// A figure, if there is one, with so many decimals; else that it is not applicable.
+    pub(crate) fn number(value: Option<f64>, decimals: usize) -> Self {
+        value.map_or_else(Self::not_applicable, |value| {
+            Self::plain(fixed(value, decimals))
+        })
     }
 
     /// A step that was not run.
@@ -169,6 +177,8 @@ pub(crate) struct Table {
     pub beside: Vec<usize>,
     /// The rows.
     pub rows: Vec<TableRow>,
+    /// What its short names stand for, those that don't say it themselves: `rps: reads of the disk`.
+    pub names: Vec<String>,
     /// What else is to be known, one remark each.
     pub notes: Vec<String>,
     /// Figures of a row are compared with each other, not those of a column.
@@ -176,25 +186,56 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// The meaning of every tone that occurs, marks first: `* had less than 95% of the rate that was asked for`.
+    /// Returns a table that has no rows yet.
+    pub(crate) fn new(
+        id: impl Into<String>,
+        title: impl Into<String>,
+        lead: Vec<String>,
+        columns: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            title: title.into(),
+            lead,
+            columns: columns.into_iter().map(Into::into).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Adds a row.
+    pub(crate) fn push(&mut self, lead: Vec<String>, cells: Vec<Cell>) {
+        self.rows.push(TableRow {
+            lead,
+            cells,
+            target: false,
+        });
+    }
+
+    /// Whether there is nothing in it to show.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty() || self.columns.is_empty()
+    }
+
+    /// Returns all cells, row by row.
+    pub(crate) fn cells(&self) -> impl Iterator<Item = &Cell> {
+        self.rows.iter().flat_map(|row| &row.cells)
+    }
+
+    /// Returns the meaning of every tone that occurs, marks first: `* had less than 95% of the rate that was asked for`.
     pub(crate) fn legend(&self) -> Vec<(Tone, &'static str)> {
-        let tones = [
-            Tone::Good,
-            Tone::Bad,
-            Tone::Faster,
-            Tone::Slower,
-            Tone::CostsMore,
-            Tone::CostsLess,
-            Tone::Noisy,
-            Tone::SlaMissed,
-            Tone::Coarse,
-            Tone::Invalid,
-        ]
-        .into_iter();
-        let cells = || self.rows.iter().flat_map(|row| &row.cells);
-        tones
-            .filter(|tone| cells().any(|cell| cell.tone == *tone || extra_sla_mark(cell, *tone)))
-            .filter_map(|tone| Some((tone, tone.meaning(self.across)?)))
+        let mut tones: BTreeSet<Tone> = self.cells().map(|cell| cell.tone).collect();
+        // A cell that is the worst of its column and also missed its rate has one colour but both marks.
+        let missed = Tone::SlaMissed.mark();
+        tones.extend(
+            self.cells()
+                .any(|cell| cell.mark.contains(missed))
+                .then_some(Tone::SlaMissed),
+        );
+        let meanings = tones
+            .into_iter()
+            .map(|tone| (tone, tone.marked(self.across).1));
+        meanings
+            .filter(|(_, meaning)| !meaning.is_empty())
             .collect()
     }
 
@@ -206,35 +247,26 @@ impl Table {
         let mut groups: Vec<(String, Self)> = Vec::new();
         for row in &self.rows {
             let name = self.group_name(row, &named);
-            let bare = TableRow {
-                lead: kept
-                    .iter()
-                    .map(|&column| row.lead[column].clone())
-                    .collect(),
+            let at = groups.iter().position(|(known, _)| *known == name);
+            let at = at.unwrap_or_else(|| {
+                let lead = kept.iter().map(|&column| self.lead[column].clone());
+                let mut group = Self::new("", "", lead.collect(), &self.columns);
+                group.beside.clone_from(&self.beside);
+                groups.push((name, group));
+                groups.len() - 1
+            });
+            let lead = kept.iter().map(|&column| row.lead[column].clone());
+            groups[at].1.rows.push(TableRow {
+                lead: lead.collect(),
                 ..row.clone()
-            };
-            match groups.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, group)) => group.rows.push(bare),
-                None => {
-                    let lead = kept.iter().map(|&column| self.lead[column].clone());
-                    let group = Self {
-                        lead: lead.collect(),
-                        columns: self.columns.clone(),
-                        beside: self.beside.clone(),
-                        rows: vec![bare],
-                        ..Self::default()
-                    };
-                    groups.push((name, group));
-                }
-            }
+            });
         }
         groups
     }
 
     /// Whether anything in it was measured, or failed.
     pub(crate) fn has_figures(&self) -> bool {
-        let mut cells = self.rows.iter().flat_map(|row| &row.cells);
-        cells.any(|cell| cell.tone != Tone::Absent)
+        self.cells().any(|cell| cell.tone != Tone::Absent)
     }
 
     fn group_name(&self, row: &TableRow, columns: &[usize]) -> String {
@@ -274,25 +306,12 @@ impl Table {
         row > 0 && of(&self.rows[row]) != of(&self.rows[row - 1])
     }
 
-    /// Adds the meaning of the marks that occur to the notes.
-    pub(crate) fn with_legend(mut self) -> Self {
-        let legend: Vec<_> = self
-            .legend()
-            .iter()
-            .map(|(tone, meaning)| format!("`{}` {meaning}", tone.mark()))
-            .collect();
-        if !legend.is_empty() {
-            self.notes.insert(0, legend.join("; "));
+    /// Adds to the notes what else its marks and its ratios without a mark mean.
+    pub(crate) fn explained(mut self) -> Self {
+        if self.cells().any(|cell| cell.tone == Tone::Unjudged) {
+            self.notes.push("one repeat: no interval".to_string());
         }
-        let has = |is_wanted: fn(&Cell) -> bool| {
-            let mut cells = self.rows.iter().flat_map(|row| &row.cells);
-            cells.any(is_wanted)
-        };
-        let has_failures = has(|cell| cell.mark.contains(FAILURES));
-        if has(|cell| cell.tone == Tone::Unjudged) {
-            self.notes.push(NO_INTERVAL.to_string());
-        }
-        if has_failures {
+        if self.cells().any(|cell| cell.mark.contains(FAILURES)) {
             self.notes.push(format!(
                 "`{FAILURES}` more than 1% of what the step is about failed"
             ));
@@ -301,7 +320,24 @@ impl Table {
     }
 }
 
-/// A cell that is the worst of its column and also missed its rate has one colour but both marks.
-fn extra_sla_mark(cell: &Cell, tone: Tone) -> bool {
-    tone == Tone::SlaMissed && cell.mark.contains(Tone::SlaMissed.mark())
+/// A name as part of an identifier; names that differ stay different.
+pub(crate) fn anchor(name: &str) -> String {
+    name.chars()
+        .map(|letter| match letter {
+            'a'..='z' | 'A'..='Z' | '0'..='9' => letter.to_string(),
+            '.' => "-".to_string(),
+            other => format!("-{:x}-", u32::from(other)),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn anchors_hold_only_what_an_identifier_may() {
+        assert_eq!(anchor("l.i0"), "l-i0");
+        assert_eq!(anchor("<b>"), "-3c-b-3e-");
+    }
 }

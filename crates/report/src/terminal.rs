@@ -1,5 +1,7 @@
 //! Tables for a terminal.
 
+use std::collections::BTreeSet;
+
 use analysis::{Figures, Settings};
 use comfy_table::{
     Attribute, Cell as Styled, CellAlignment, Color, ContentArrangement, ContentLineStyle,
@@ -8,6 +10,7 @@ use comfy_table::{
 use record::Run;
 use unicode_width::UnicodeWidthStr;
 
+use crate::answer;
 use crate::classic;
 use crate::compared::{self, Comparison};
 use crate::differences::{Block, blocks};
@@ -15,13 +18,13 @@ use crate::findings;
 use crate::grouped;
 use crate::lsm;
 use crate::markdown;
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, StepHead};
 use crate::metrics;
-use crate::number::{duration, moment};
+use crate::number::{in_ascii, listed, moment, typeset};
 use crate::operations::kinds_apart;
-use crate::problems::{Weight, ended, problems, targets, verdict};
+use crate::problems::{Weight, ended, problems, targets, took, verdict};
 use crate::quality;
-use crate::table::{Cell, Table, TableRow, Tone};
+use crate::table::{Cell, Table, Tone, anchor};
 use crate::times;
 
 /// How tables are to look.
@@ -31,6 +34,8 @@ pub struct TableStyle {
     pub colour: bool,
     /// Columns of the terminal: wider tables are split. `None`: as wide as they get.
     pub width: Option<usize>,
+    /// Arrows and microseconds have their signs; else there are none but those of ASCII.
+    pub unicode: bool,
     /// Settings that are otherwise counted are listed, and values that are otherwise cut are whole.
     pub all_settings: bool,
 }
@@ -51,6 +56,10 @@ const TESTS_EACH_MAX: usize = 12;
 const BOLD: &str = "1";
 const BOLD_AMBER: &str = "1;33";
 const AMBER: &str = "33";
+const RED: &str = "31";
+
+/// Places of a problem that are named.
+const PLACES_MAX: usize = 4;
 
 /// Blanks between two columns.
 const GAP: usize = 2;
@@ -65,15 +74,11 @@ const RULED: Lines = Lines::new()
 /// so that a server's message or a name can't move the cursor, colour the screen or hide what follows. Line breaks
 /// and tabs become blanks.
 pub fn terminal_text(text: &str) -> String {
-    text.chars()
-        .filter_map(|letter| {
-            if matches!(letter, '\n' | '\t') {
-                Some(' ')
-            } else {
-                printable(letter)
-            }
-        })
-        .collect()
+    let shown = text.chars().filter_map(|letter| match letter {
+        '\n' | '\t' => Some(' '),
+        _ => printable(letter),
+    });
+    shown.collect()
 }
 
 /// The character, unless it commands instead of showing.
@@ -91,25 +96,29 @@ pub fn tables(run: &Run, figures: &Figures, style: TableStyle) -> String {
 
 /// The same as Markdown, for a page of GitHub.
 pub fn tables_markdown(run: &Run, figures: &Figures, all_settings: bool) -> String {
-    let mut out = Text::markdown(TableStyle {
-        all_settings,
-        ..TableStyle::default()
-    });
+    let mut out = Text::markdown(all_settings);
     write_tables(&mut out, run, figures);
     out.finish()
 }
 
 fn write_tables(out: &mut Text, run: &Run, figures: &Figures) {
     let matrix = Matrix::new(run, figures);
-    out.head(run, figures, &matrix);
+    let (compared, findings) = findings::of(run, figures);
+    let comparison = Comparison::of_run(run, figures, &compared, &findings);
+    out.head(run, figures);
+    if out.is_markdown {
+        answer::write(out, &comparison);
+    }
     out.targets(run);
-    out.summary(&matrix);
-    findings::write(out, &findings::of(run, figures).1);
-    out.tables(classic::fairness(&matrix));
+    out.tables(classic::summary(&matrix));
+    out.tables(classic::rates(&matrix));
+    out.table(&lsm::stalled(&matrix));
+    findings::write(out, &findings);
+    out.table(&classic::fairness(&matrix));
     out.tables(grouped::costs(&matrix));
     out.tables(grouped::times(&matrix));
     out.tables(classic::lengths(&matrix));
-    out.tables(quality::debt(&matrix));
+    out.table(&quality::debt(&matrix));
     out.settings(&figures.settings);
     out.problems(run, figures, &matrix);
     let is_detailed =
@@ -124,62 +133,118 @@ fn write_tables(out: &mut Text, run: &Run, figures: &Figures) {
             continue;
         }
         out.heading(step.name);
-        let (kinds, _) = kinds_apart(&matrix, step);
-        out.table(&metrics::metrics(&matrix, step));
-        out.table(&metrics::costs(&matrix, step));
-        out.tables(metrics::time(&matrix, step));
-        out.tables(metrics::upkeep(&matrix, step));
-        out.tables(quality::spread(&matrix, step));
-        out.tables(lsm::tables(&matrix, step));
+        out.tables(of_step(&matrix, step));
         if is_detailed {
-            out.tables(quality::details(&matrix, step));
-            out.table(&times::accounting(&matrix, step));
-            out.table(&times::buckets(&matrix, step, &kinds));
-            out.table(&times::percentiles(&matrix, step, &kinds));
+            out.tables(details_of_step(&matrix, step));
         }
     }
     if !are_told {
-        out.text.push('\n');
+        out.gap();
         out.line(&format!(
             "What else there is of each test is left out, since there are {tests}: `--step NAME` shows that of one, \
              `--format csv` all."
         ));
     }
     if !is_detailed {
-        out.text.push('\n');
+        out.gap();
         out.line(&format!(
             "Stalls and shifts, operations, their response times by bucket and their percentiles are left out, since \
              there are {} lines: `--step NAME` shows those of one step, `--format json` all.",
             matrix.lines.len()
         ));
     }
+    if !out.is_markdown {
+        answer::write(out, &comparison);
+    }
 }
 
-/// The tables for the end of a run: throughput, insert rate, what went wrong, and what is faster or slower than the base: with
-/// repeats by verdicts, which come last, where they are seen, with what explains them.
+/// The tables of a step that stand for every line, however many there are.
+fn of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
+    let mut tables = vec![
+        metrics::metrics(matrix, step),
+        metrics::costs(matrix, step),
+        metrics::time(matrix, step),
+        metrics::upkeep(matrix, step),
+        quality::spread(matrix, step),
+    ];
+    tables.extend(lsm::tables(matrix, step));
+    tables
+}
+
+/// The longer tables of a step.
+fn details_of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
+    let (kinds, _) = kinds_apart(matrix, step);
+    let mut tables = quality::details(matrix, step);
+    tables.push(times::accounting(matrix, step));
+    tables.push(times::buckets(matrix, step, &kinds));
+    tables.push(times::percentiles(matrix, step, &kinds));
+    tables
+}
+
+/// The tables of these names of each step, also those that are shown on request alone; as Markdown without a style. Where one of
+/// the names is none, it is returned with those that there are.
+pub fn tables_named(
+    run: &Run,
+    figures: &Figures,
+    names: &[String],
+    style: Option<TableStyle>,
+) -> Result<String, (String, Vec<String>)> {
+    let mut out = style.map_or_else(|| Text::markdown(false), Text::new);
+    let matrix = Matrix::new(run, figures);
+    let mut known: Vec<String> = Vec::new();
+    for step in matrix.measured() {
+        let mut tables = of_step(&matrix, step);
+        tables.extend(details_of_step(&matrix, step));
+        tables.extend(metrics::of_host(&matrix, step));
+        tables.push(classic::counters(&matrix, step));
+        let suffix = format!("-{}", anchor(step.name));
+        let mut is_first = true;
+        for table in tables.iter().filter(|table| !table.is_empty()) {
+            let name = table.id.strip_suffix(&suffix).unwrap_or(&table.id);
+            if names.iter().any(|wanted| wanted == name) {
+                if std::mem::take(&mut is_first) {
+                    out.heading(step.name);
+                }
+                out.table(table);
+            }
+            if !known.iter().any(|it| it == name) {
+                known.push(name.to_string());
+            }
+        }
+    }
+    match names.iter().find(|name| !known.contains(name)) {
+        Some(unknown) => Err((unknown.clone(), known)),
+        None => Ok(out.finish()),
+    }
+}
+
+/// The tables for the end of a run: throughput, insert rate, what went wrong, what explains it, and last, where it is seen, what
+/// is faster or slower than the base.
 pub fn tables_brief(run: &Run, figures: &Figures, style: TableStyle) -> String {
     let matrix = Matrix::new(run, figures);
     let mut out = Text::new(style);
-    out.head(run, figures, &matrix);
+    out.head(run, figures);
     let (compared, findings) = findings::of(run, figures);
+    let comparison = Comparison::of_run(run, figures, &compared, &findings);
+    out.tables(classic::summary(&matrix));
+    out.tables(classic::rates(&matrix));
+    out.table(&lsm::stalled(&matrix));
+    out.problems(run, figures, &matrix);
+    findings::write(&mut out, &findings);
     if compared::is_repeated(&compared) {
-        out.tables(classic::summary(&matrix));
-        out.tables(classic::rates(&matrix));
-        out.tables(lsm::stalled(&matrix));
-        out.problems(run, figures, &matrix);
-        let comparison = Comparison {
-            run,
-            runs: &[],
-            figures,
-            compared: &compared,
-            findings: &findings,
-        };
-        compared::write_verdicts(&mut out, &comparison);
-        findings::write(&mut out, &findings);
-    } else {
-        out.summary(&matrix);
-        out.problems(run, figures, &matrix);
+        out.tables(compared::other_verdicts(&comparison));
+        compared::write_method(&mut out, &compared);
     }
+    answer::write(&mut out, &comparison);
+    out.finish()
+}
+
+/// The answer alone, with the verdicts that it rests on.
+pub fn tables_summary(run: &Run, figures: &Figures, style: TableStyle) -> String {
+    let mut out = Text::new(style);
+    let (compared, findings) = findings::of(run, figures);
+    let comparison = Comparison::of_run(run, figures, &compared, &findings);
+    answer::write(&mut out, &comparison);
     out.finish()
 }
 
@@ -195,6 +260,8 @@ pub(crate) struct Text {
     style: TableStyle,
     is_markdown: bool,
     text: String,
+    /// What names stand for is told once.
+    told_names: BTreeSet<String>,
 }
 
 impl Text {
@@ -204,20 +271,26 @@ impl Text {
             style,
             is_markdown: false,
             text: String::new(),
+            told_names: BTreeSet::new(),
         }
     }
 
     /// As Markdown, which has neither colours nor a width.
-    pub(crate) fn markdown(style: TableStyle) -> Self {
+    pub(crate) fn markdown(all_settings: bool) -> Self {
+        let style = TableStyle {
+            all_settings,
+            unicode: true,
+            ..TableStyle::default()
+        };
         Self {
-            style: TableStyle {
-                colour: false,
-                width: None,
-                ..style
-            },
             is_markdown: true,
-            text: String::new(),
+            ..Self::new(style)
         }
+    }
+
+    /// Whether it is Markdown.
+    pub(crate) fn is_markdown(&self) -> bool {
+        self.is_markdown
     }
 
     /// All of it.
@@ -230,14 +303,9 @@ impl Text {
     }
 
     /// What was run, when, how it ended, and whether its figures can be stood behind.
-    fn head(&mut self, run: &Run, figures: &Figures, matrix: &Matrix<'_>) {
-        let took = run
-            .ended_unix_ns
-            .map(|end| end.saturating_sub(run.started_unix_ns) as f64 / 1e9);
-        let took = took
-            .map(|seconds| format!(" in {}", duration(seconds)))
-            .unwrap_or_default();
-        let (verdict, is_good) = verdict(figures, matrix);
+    fn head(&mut self, run: &Run, figures: &Figures) {
+        let took = took(run).map_or_else(String::new, |took| format!(" in {took}"));
+        let (verdict, is_good) = verdict(figures);
         let title = format!("{}: {}{took}; {verdict}", run.name, ended(run));
         self.first_in(if is_good { BOLD } else { BOLD_AMBER }, &title);
         self.line(&format!(
@@ -269,19 +337,12 @@ impl Text {
         self.text.push_str(&format!("\n\n{line}\n"));
     }
 
-    fn summary(&mut self, matrix: &Matrix<'_>) {
-        self.tables(classic::summary(matrix));
-        self.tables(classic::relative(matrix));
-        self.tables(classic::rates(matrix));
-        self.tables(lsm::stalled(matrix));
-    }
-
     pub(crate) fn tables(&mut self, tables: impl IntoIterator<Item = Table>) {
         tables.into_iter().for_each(|table| self.table(&table));
     }
 
     pub(crate) fn table(&mut self, table: &Table) {
-        if table.rows.is_empty() || table.columns.is_empty() {
+        if table.is_empty() {
             return;
         }
         if !self.text.is_empty() {
@@ -312,7 +373,15 @@ impl Text {
             let names: Vec<&str> = empty.iter().map(|(name, _)| name.as_str()).collect();
             self.wrapped("  ", &format!("nothing of: {}", names.join("; ")));
         }
-        for note in &table.notes {
+        let legend = table.legend().into_iter();
+        let legend: Vec<String> = legend
+            .map(|(tone, meaning)| format!("`{}` {meaning}", tone.mark()))
+            .collect();
+        let legend = (!legend.is_empty()).then(|| legend.join("; "));
+        let mut names = table.names.clone();
+        names.retain(|name| self.told_names.insert(name.clone()));
+        let names = (!names.is_empty()).then(|| names.join("; "));
+        for note in names.iter().chain(&legend).chain(&table.notes) {
             self.wrapped("  ", note);
         }
     }
@@ -363,38 +432,26 @@ impl Text {
         }
         self.title("What should be known");
         for problem in problems {
-            let (shown, more) = problem.places.split_at(problem.places.len().min(4));
-            let more = if more.is_empty() {
-                String::new()
-            } else {
-                format!(" and {} more", more.len())
+            let place = match problem.places.as_slice() {
+                [] => String::new(),
+                places => format!(" ({})", listed(places, PLACES_MAX, "; ")),
             };
-            let place = if shown.is_empty() {
-                String::new()
-            } else {
-                format!(" ({}{more})", shown.join("; "))
-            };
-            let mut texts = problem.texts.iter();
-            let first = texts.next().map_or("", String::as_str);
+            let word = problem.weight.word();
             if self.is_markdown {
-                let texts: Vec<&str> = std::iter::once(first)
-                    .chain(texts.map(String::as_str))
-                    .collect();
-                let texts = texts.join("; ");
-                self.wrapped("  ", &format!("{}: {texts}{place}", problem.weight.word()));
+                let texts = problem.texts.join("; ");
+                self.wrapped("  ", &format!("{word}: {texts}{place}"));
                 continue;
             }
-            let word = self.coloured(
-                problem.weight.word(),
-                match problem.weight {
-                    Weight::Error => "31",
-                    Weight::Damaged | Weight::Missing | Weight::Invalid | Weight::Warning => "33",
-                },
-            );
+            let mut texts = problem.texts.iter();
+            let first = texts.next().map_or("", String::as_str);
+            let colour = match problem.weight {
+                Weight::Error => RED,
+                Weight::Damaged | Weight::Missing | Weight::Invalid | Weight::Warning => AMBER,
+            };
             let from = self.text.len();
-            self.wrapped("", &format!("{}: {first}{place}", problem.weight.word()));
-            let end = from + problem.weight.word().len();
-            self.text.replace_range(from..end, &word);
+            self.wrapped("", &format!("{word}: {first}{place}"));
+            let coloured = self.coloured(word, colour);
+            self.text.replace_range(from..from + word.len(), &coloured);
             for text in texts {
                 self.wrapped("  ", text);
             }
@@ -460,6 +517,10 @@ impl Text {
     /// Writes a paragraph no wider than the terminal, without backticks; lines after the first are indented by two more.
     /// In Markdown what is indented is an item of a list.
     pub(crate) fn wrapped(&mut self, indent: &str, text: &str) {
+        let text = &match self.style.unicode {
+            true => typeset(text),
+            false => text.to_string(),
+        };
         if self.is_markdown {
             let item = !indent.is_empty();
             self.text.push_str(&markdown::paragraph(text, item));
@@ -493,66 +554,43 @@ struct Width {
 }
 
 impl Width {
-    fn of(head: &str, cells: &[&Cell]) -> Self {
-        let mark = cells
-            .iter()
-            .map(|cell| cell.mark.width())
-            .max()
-            .unwrap_or(0);
-        let text = cells
-            .iter()
-            .map(|cell| terminal_text(&cell.text).width())
-            .max()
-            .unwrap_or(0);
-        let head = head
-            .lines()
-            .map(|line| terminal_text(line).width())
-            .max()
-            .unwrap_or(0);
-        Self {
-            figure: text.max(head.saturating_sub(mark)),
-            mark,
-        }
-    }
-
     fn total(&self) -> usize {
         self.figure + self.mark
     }
 }
 
+fn widest<'t>(texts: impl Iterator<Item = &'t str>) -> usize {
+    let widths = texts.map(|text| terminal_text(text).width());
+    widths.max().unwrap_or(0)
+}
+
 fn widths(table: &Table) -> Vec<Width> {
-    let column = |index: usize| -> Vec<&Cell> {
-        table
-            .rows
-            .iter()
-            .filter_map(|row| row.cells.get(index))
-            .collect()
+    let width = |(index, head): (usize, &String)| {
+        let cells = || {
+            table
+                .rows
+                .iter()
+                .filter_map(move |row| row.cells.get(index))
+        };
+        let mark = cells().map(|cell| cell.mark.width()).max().unwrap_or(0);
+        let figure = widest(cells().map(|cell| cell.text.as_str()));
+        let head = widest(head.lines());
+        Width {
+            figure: figure.max(head.saturating_sub(mark)),
+            mark,
+        }
     };
-    table
-        .columns
-        .iter()
-        .enumerate()
-        .map(|(index, head)| Width::of(head, &column(index)))
-        .collect()
+    table.columns.iter().enumerate().map(width).collect()
 }
 
 /// The columns of a table in groups that fit beside what the rows are about; at least one in each, and with it what
 /// stands beside it.
 fn split(table: &Table, width: Option<usize>) -> Vec<std::ops::Range<usize>> {
-    let lead_width = |index: usize, head: &String| {
-        let texts = table
-            .rows
-            .iter()
-            .filter_map(|row| row.lead.get(index))
-            .map(|text| terminal_text(text).width());
-        texts.chain([head.width()]).max().unwrap_or(0) + GAP
+    let lead_width = |(index, head): (usize, &String)| {
+        let texts = table.rows.iter().filter_map(|row| row.lead.get(index));
+        head.width().max(widest(texts.map(String::as_str))) + GAP
     };
-    let lead: usize = table
-        .lead
-        .iter()
-        .enumerate()
-        .map(|(index, head)| lead_width(index, head))
-        .sum();
+    let lead: usize = table.lead.iter().enumerate().map(lead_width).sum();
     let room = width.map_or(usize::MAX - GAP, |width| width.saturating_sub(lead));
     let widths = widths(table);
     let ends = (1..=widths.len()).filter(|index| !table.beside.contains(index));
@@ -582,20 +620,18 @@ fn rendered(table: &Table, columns: std::ops::Range<usize>, style: TableStyle) -
     } else {
         out.force_no_tty();
     }
-    let bold = |cell: Styled| {
-        if style.colour {
-            cell.add_attribute(Attribute::Bold)
-        } else {
-            cell
-        }
-    };
-
+    // Without styles all of these are ignored.
+    let bold = |cell: Styled| cell.add_attribute(Attribute::Bold);
     let heads = table
         .lead
         .iter()
         .map(|head| bold(Styled::new(terminal_text(head))));
     let figures = columns.clone().map(|index| {
-        let head: Vec<_> = table.columns[index].lines().map(terminal_text).collect();
+        let head = match style.unicode {
+            true => table.columns[index].clone(),
+            false => in_ascii(&table.columns[index]),
+        };
+        let head: Vec<_> = head.lines().map(terminal_text).collect();
         bold(Styled::new(head.join("\n"))).set_alignment(CellAlignment::Right)
     });
     out.set_header(heads.chain(figures).collect::<Vec<_>>());
@@ -604,11 +640,15 @@ fn rendered(table: &Table, columns: std::ops::Range<usize>, style: TableStyle) -
         let said = usize::from(table.goes_on(number));
         let lead = row.lead.iter().enumerate().map(|(index, text)| {
             let text = if index < said { "" } else { text };
-            styled_lead(row, text, style)
+            let cell = Styled::new(terminal_text(text));
+            match row.target {
+                true => cell.add_attribute(Attribute::Dim),
+                false => cell,
+            }
         });
         let cells = columns.clone().map(|index| {
             let cell = row.cells.get(index).cloned().unwrap_or_default();
-            styled(&cell, &widths[index], style)
+            styled(&cell, &widths[index])
         });
         out.add_row(lead.chain(cells).collect::<Vec<_>>());
     }
@@ -619,17 +659,8 @@ fn rendered(table: &Table, columns: std::ops::Range<usize>, style: TableStyle) -
     out.trim_fmt()
 }
 
-fn styled_lead(row: &TableRow, text: &str, style: TableStyle) -> Styled {
-    let cell = Styled::new(terminal_text(text));
-    if style.colour && row.target {
-        cell.add_attribute(Attribute::Dim)
-    } else {
-        cell
-    }
-}
-
 /// A cell with its mark after it: figures line up whether they have a mark or not.
-fn styled(cell: &Cell, width: &Width, style: TableStyle) -> Styled {
+fn styled(cell: &Cell, width: &Width) -> Styled {
     let text = format!(
         "{}{:<width$}",
         terminal_text(&cell.text),
@@ -637,9 +668,6 @@ fn styled(cell: &Cell, width: &Width, style: TableStyle) -> Styled {
         width = width.mark
     );
     let styled = Styled::new(text).set_alignment(CellAlignment::Right);
-    if !style.colour {
-        return styled;
-    }
     match cell.tone {
         Tone::Plain | Tone::Coarse => styled,
         Tone::Good => styled.fg(Color::Green),

@@ -3,18 +3,28 @@
 use analysis::{Buckets, OpFigures, Percentiles, Shade, shade_max, shade_share};
 use words::Decimals;
 
-use crate::classic::{anchor, comparable};
 use crate::matrix::{Line, Matrix, StepHead};
-use crate::number::{fixed, share};
-use crate::operations::kinds;
-use crate::table::{Cell, Table, TableRow, Tone};
+use crate::number::{fixed, rate_text, share, whole};
+use crate::operations::{PERCENTILES, kinds};
+use crate::table::{Cell, Table, anchor};
+use crate::worth::{comparable, doubted};
 
 /// Lines and kinds beyond which errors are counted.
 const ERRORS_MAX: usize = 8;
 
-/// Upper bounds of the buckets of [`analysis::Buckets`].
-const BUCKETS: [&str; 10] = [
-    "256us", "1ms", "4ms", "16ms", "64ms", "256ms", "1s", "4s", "16s", "gt",
+/// Upper bounds of the buckets of [`analysis::Buckets`], and the longest time of all.
+const BUCKETS: [&str; 11] = [
+    "256\u{b5}s",
+    "1ms",
+    "4ms",
+    "16ms",
+    "64ms",
+    "256ms",
+    "1s",
+    "4s",
+    "16s",
+    "gt",
+    "max",
 ];
 
 /// Whether a rate was asked for this kind of operation: only then do its two times differ.
@@ -24,11 +34,11 @@ pub(crate) fn has_schedule(matrix: &Matrix<'_>, step: StepHead<'_>, kind: &str) 
         .any(|row| row.ops.get(kind).is_some_and(|op| op.scheduled))
 }
 
-/// One of the two times of an operation.
+/// One of the two times of an operation. They are one where nothing is scheduled.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Time {
-    Service,
+pub(crate) enum Time {
     Response,
+    Service,
 }
 
 impl Time {
@@ -46,10 +56,18 @@ impl Time {
         }
     }
 
-    fn buckets(self, op: &OpFigures) -> &Buckets {
+    pub(crate) fn buckets(self, op: &OpFigures) -> &Buckets {
         match self {
             Self::Service => &op.service_buckets,
             Self::Response => &op.response_buckets,
+        }
+    }
+
+    /// Percentiles as a curve: how many nines, and microseconds.
+    pub(crate) fn curve(self, op: &OpFigures) -> &[(f64, f64)] {
+        match self {
+            Self::Service => &op.service_curve,
+            Self::Response => &op.response_curve,
         }
     }
 
@@ -70,38 +88,36 @@ impl Time {
 fn per_time(
     matrix: &Matrix<'_>,
     step: StepHead<'_>,
+    (id, title): (&str, &str),
     kinds: &[&str],
-    mut cells: impl FnMut(&OpFigures, Time) -> Vec<Cell>,
+    columns: &[&str],
+    cells: impl Fn(&OpFigures, Time) -> Vec<Cell>,
 ) -> Table {
     let two = kinds.iter().any(|kind| has_schedule(matrix, step, kind));
-    let mut table = Table {
-        lead: vec!["kind".to_string()],
-        ..Table::default()
+    let mut lead = vec!["kind".to_string()];
+    lead.extend(matrix.lead());
+    lead.extend(two.then(|| "time".to_string()));
+    let named = match two {
+        true => "Response and service time",
+        false => "Response time",
     };
-    table.lead.extend(matrix.lead());
-    table.lead.extend(two.then(|| "time".to_string()));
+    let mut table = Table::new(
+        format!("{id}-{}", anchor(step.name)),
+        format!("{named}: {title}"),
+        lead,
+        columns.iter().copied(),
+    );
     for kind in kinds {
         let times = Time::of(matrix, step, kind);
-        for line in &matrix.lines {
-            let Some(row) = line.row(step.name) else {
-                continue;
-            };
+        for (line, row) in matrix.lines_in(step) {
             let Some(op) = row.ops.get(*kind) else {
                 continue;
             };
             for &(time, name) in &times {
-                let mut cells = cells(op, time);
-                if !comparable(row) {
-                    cells.iter_mut().for_each(|cell| cell.tone = Tone::Invalid);
-                    if let Some(last) = cells.last_mut() {
-                        last.mark = Tone::Invalid.mark().to_string();
-                    }
-                }
-                table.rows.push(TableRow {
-                    lead: lead_of_time(matrix, line, kind, two.then_some(name)),
-                    cells,
-                    target: false,
-                });
+                let cells = cells(op, time);
+                let last = cells.len() - 1;
+                let lead = lead_of_time(matrix, line, kind, two.then_some(name));
+                table.push(lead, doubted(row, cells, last));
             }
         }
     }
@@ -120,47 +136,35 @@ fn lead_of_time(
     lead
 }
 
-/// What the rows of a table of times are, in its title.
-fn times_named(table: &Table) -> &'static str {
-    if table.lead.last().is_some_and(|head| head == "time") {
-        "Response and service time"
-    } else {
-        "Response time"
-    }
-}
-
 /// (e) Shares of response times per bucket.
 pub(crate) fn buckets(matrix: &Matrix<'_>, step: StepHead<'_>, kinds: &[&str]) -> Table {
-    let mut table = per_time(matrix, step, kinds, |op, time| {
-        let buckets = time.buckets(op);
-        let total: u64 = buckets.counts.iter().sum();
-        let max = if total == 0 {
-            Cell::default()
-        } else {
-            Cell::plain(fixed(buckets.max_seconds, 3))
-        };
-        let shares = buckets.counts.iter().map(|count| Cell {
-            share: shade_share(*count as f64 / total.max(1) as f64 * 100.0),
-            ..Cell::plain(share(*count, total))
-        });
-        shares.chain([max]).collect()
-    });
+    let title = "percent of operations in each bucket; max in seconds";
+    let mut table = per_time(
+        matrix,
+        step,
+        ("buckets", title),
+        kinds,
+        &BUCKETS,
+        |op, time| {
+            let buckets = time.buckets(op);
+            let total: u64 = buckets.counts.iter().sum();
+            let shares = buckets.counts.iter().map(|count| Cell {
+                share: shade_share(*count as f64 / total.max(1) as f64 * 100.0),
+                ..Cell::plain(share(*count, total))
+            });
+            let max = Cell::plain(match total {
+                0 => String::new(),
+                _ => fixed(buckets.max_seconds, 3),
+            });
+            shares.chain([max]).collect()
+        },
+    );
     for kind in kinds {
         for (time, name) in Time::of(matrix, step, kind) {
             shade_longest(matrix, step, kind, (time, name), &mut table);
         }
     }
-    table.id = format!("buckets-{}", anchor(step.name));
-    table.title = format!(
-        "{}: percent of operations in each bucket; max in seconds",
-        times_named(&table)
-    );
-    table.columns = BUCKETS
-        .iter()
-        .map(|bound| bound.to_string())
-        .chain(["max".to_string()])
-        .collect();
-    table.with_legend()
+    table
 }
 
 /// Colours the column of the longest times of one sort, among lines that are compared with each other.
@@ -198,103 +202,82 @@ fn shade_longest(
 /// (e) Percentiles of the same times.
 pub(crate) fn percentiles(matrix: &Matrix<'_>, step: StepHead<'_>, kinds: &[&str]) -> Table {
     let ops = || {
-        matrix
+        let ops = matrix
             .rows_of(step)
-            .flat_map(|row| kinds.iter().filter_map(|kind| row.ops.get(*kind)))
-            .filter(|op| op.count > 0)
+            .flat_map(|row| kinds.iter().filter_map(|kind| row.ops.get(*kind)));
+        ops.filter(|op| op.count > 0)
     };
-    let decimals: Vec<usize> = (0..8)
-        .map(|column| {
-            let both = ops().flat_map(|op| {
-                [
-                    op.service_us.values()[column],
-                    op.response_us.values()[column],
-                ]
-            });
-            Decimals::Microseconds.of(both)
-        })
-        .collect();
-    let mut table = per_time(matrix, step, kinds, |op, time| {
-        if op.count == 0 {
-            return vec![Cell::default(); decimals.len()];
-        }
-        time.percentiles(op)
-            .values()
-            .iter()
-            .zip(&decimals)
-            .map(|(value, decimals)| Cell::plain(fixed(*value, *decimals)))
-            .collect()
+    let decimals: [usize; PERCENTILES.len()] = std::array::from_fn(|column| {
+        let both = ops().flat_map(|op| [&op.service_us, &op.response_us]);
+        Decimals::Microseconds.of(both.map(|times| times.values()[column]))
     });
-    table.id = format!("percentiles-{}", anchor(step.name));
-    table.title = format!("{}: percentiles in microseconds", times_named(&table));
-    table.columns = ["p50", "p90", "p95", "p99", "p99.9", "p99.99", "max", "mean"]
-        .map(str::to_string)
-        .to_vec();
-    table.with_legend()
+    let id_and_title = ("percentiles", "percentiles in microseconds");
+    per_time(
+        matrix,
+        step,
+        id_and_title,
+        kinds,
+        &PERCENTILES,
+        |op, time| {
+            if op.count == 0 {
+                return vec![Cell::default(); decimals.len()];
+            }
+            let values = time.percentiles(op).values().into_iter().zip(decimals);
+            values
+                .map(|(value, decimals)| Cell::plain(fixed(value, decimals)))
+                .collect()
+        },
+    )
 }
+
+/// A head, and what stands below it.
+type Head = (&'static str, fn(&OpFigures) -> String);
+
+/// What became of the operations that were asked for.
+const ACCOUNTS: [Head; 8] = [
+    ("offered", |op| whole(op.offered)),
+    ("skipped", |op| whole(op.skipped)),
+    ("ok", |op| whole(op.count)),
+    ("failed", |op| whole(op.failed)),
+    ("retried", |op| whole(op.retried)),
+    ("rows", |op| whole(op.rows)),
+    ("per_s", |op| rate_text(op.per_second)),
+    ("rows_per_s", |op| rate_text(op.rows_per_second)),
+];
 
 /// What became of the operations that were asked for.
 pub(crate) fn accounting(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let mut lead = vec!["kind".to_string()];
     lead.extend(matrix.lead());
-    let mut table = Table {
-        id: format!("operations-{}", anchor(step.name)),
-        title: "Operations: offered = skipped + ok + failed".to_string(),
+    let mut table = Table::new(
+        format!("operations-{}", anchor(step.name)),
+        "Operations: offered = skipped + ok + failed",
         lead,
-        columns: [
-            "offered",
-            "skipped",
-            "ok",
-            "failed",
-            "retried",
-            "rows",
-            "per_s",
-            "rows_per_s",
-        ]
-        .map(str::to_string)
-        .to_vec(),
-        ..Table::default()
-    };
+        ACCOUNTS.map(|(head, _)| head),
+    );
     let mut errors = Vec::new();
     for kind in kinds(matrix, step) {
-        for line in &matrix.lines {
-            let Some(op) = line.row(step.name).and_then(|row| row.ops.get(kind)) else {
+        for (line, row) in matrix.lines_in(step) {
+            let Some(op) = row.ops.get(kind) else {
                 continue;
             };
-            let rate = |value: f64| Cell::plain(fixed(value, Decimals::Rate.of([value])));
-            let counts = [
-                op.offered, op.skipped, op.count, op.failed, op.retried, op.rows,
-            ];
-            let mut cells: Vec<Cell> = counts
-                .iter()
-                .map(|count| Cell::plain(count.to_string()))
+            let cells = ACCOUNTS.map(|(_, text)| Cell::plain(text(op)));
+            table.push(lead_of_time(matrix, line, kind, None), cells.into());
+            let classes = op.errors.iter();
+            let classes: Vec<_> = classes
+                .map(|(class, count)| format!("{count} {class}"))
                 .collect();
-            cells.extend([rate(op.per_second), rate(op.rows_per_second)]);
-            table.rows.push(TableRow {
-                lead: lead_of_time(matrix, line, kind, None),
-                cells,
-                target: false,
-            });
-            if !op.errors.is_empty() {
-                let classes: Vec<_> = op
-                    .errors
-                    .iter()
-                    .map(|(class, count)| format!("{count} {class}"))
-                    .collect();
-                errors.push(format!(
-                    "{} {kind} {}",
-                    matrix.label(line),
-                    classes.join(", ")
-                ));
+            if !classes.is_empty() {
+                let label = matrix.label(line);
+                errors.push(format!("{label} {kind} {}", classes.join(", ")));
             }
         }
     }
     if !errors.is_empty() {
         let (shown, more) = errors.split_at(errors.len().min(ERRORS_MAX));
-        let more = if more.is_empty() {
-            String::new()
-        } else {
-            format!("; and of {} more", more.len())
+        let more = match more.len() {
+            0 => String::new(),
+            count => format!("; and of {count} more"),
         };
         table.notes.push(format!(
             "errors, those of attempts that were tried again included: {}{more}",

@@ -3,8 +3,9 @@
 
 use analysis::TreeAtBegin;
 
-use crate::classic::comparable_by_target;
 use crate::matrix::{Line, Matrix, StepHead};
+use crate::number::listed;
+use crate::worth::comparable_by_target;
 
 /// Targets of a step beyond which they are counted.
 const TARGETS_MAX: usize = 4;
@@ -27,13 +28,8 @@ pub(crate) fn places(matrix: &Matrix<'_>) -> Vec<String> {
             }
             let of = matrix.group_label(lines);
             let of = of.map_or_else(String::new, |label| format!(" of {label}"));
-            let (told, more) = others.split_at(others.len().min(TARGETS_MAX));
-            let more = match more.len() {
-                0 => String::new(),
-                count => format!(" and {count} more"),
-            };
-            let (step, told) = (step.name, told.join(", "));
-            places.push(format!("{step}{of}: {first} {tree}, {told}{more}"));
+            let (step, others) = (step.name, listed(&others, TARGETS_MAX, ", "));
+            places.push(format!("{step}{of}: {first} {tree}, {others}"));
         }
     }
     places

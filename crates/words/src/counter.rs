@@ -78,6 +78,14 @@ pub enum Role {
     LevelBytes,
     /// How much a level asks for compaction; labeled by the level's number.
     LevelScore,
+    /// Bytes that compactions into a level read; labeled by the level's number.
+    LevelReadBytes,
+    /// Bytes that flushes and compactions wrote to a level; labeled by the level's number.
+    LevelWrittenBytes,
+    /// Time of threads that flush or compact into a level; labeled by the level's number.
+    LevelCompactionSeconds,
+    /// Flushes and compactions into a level; labeled by the level's number.
+    LevelCompactionCount,
     /// Files of all levels of the tree.
     FileCount,
     /// What memtables take in memory.

@@ -5,8 +5,10 @@
 mod connection;
 mod counter;
 mod cpus;
+mod measured;
 pub mod metric;
 mod named;
+mod number;
 mod random;
 mod secret;
 mod setting;
@@ -14,8 +16,12 @@ mod setting;
 pub use connection::ConnectionState;
 pub use counter::{Counter, CounterKind, LATENCY_NS_MAX, Role, unit_of};
 pub use cpus::{format_cpus, parse_cpus};
+pub use measured::{
+    Check, Connection, FsyncLatency, IntervalRow, Limit, Limits, Ops, ThreadUse, Warning,
+};
 pub use metric::{Better, Decimals, METRICS, Metric};
 pub use named::IndexStatements;
+pub use number::{fixed, grouped};
 pub use random::Random;
 pub use secret::{Secret, mask, redact};
 pub use setting::{Declared, NotHad, OptionStatus, Setting, SettingRole};
@@ -23,4 +29,11 @@ pub use setting::{Declared, NotHad, OptionStatus, Setting, SettingRole};
 /// Counts things: `1 step`, `3 steps`.
 pub fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Begins a text with a capital letter.
+pub fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(letters).collect()
 }

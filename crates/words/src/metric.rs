@@ -18,8 +18,10 @@ pub struct Metric {
     pub section: Section,
     /// The steps that it is about.
     pub steps: Steps,
-    /// Its column in exported tables, whose names end in the unit.
+    /// What it is called in exported tables: lower-case letters, digits and `_`, with the unit last.
     pub column: &'static str,
+    /// What its name stands for, where it doesn't say so itself: legends of tables have it.
+    pub meaning: &'static str,
 }
 
 /// Which values of a metric are the better ones.
@@ -135,7 +137,7 @@ impl Decimals {
 }
 
 macro_rules! metrics {
-    ($($name:literal $head:literal $unit:literal $decimals:ident $better:ident $section:ident $steps:ident $column:literal;)*) => {
+    ($($name:literal $head:literal $unit:literal $decimals:ident $better:ident $section:ident $steps:ident $column:literal $meaning:literal;)*) => {
         /// All metrics, in the order of exported columns: those of the field in its order, then what it does not have.
         pub const METRICS: &[Metric] = &[$(Metric {
             name: $name,
@@ -146,118 +148,129 @@ macro_rules! metrics {
             section: Section::$section,
             steps: Steps::$steps,
             column: $column,
+            meaning: $meaning,
         }),*];
     };
 }
 
 metrics! {
-    "ips"                            "ips"                 "rows/s"     Rate         More Throughput   All     "ips_rows_per_s";
-    "dps"                            "dps"                 "rows/s"     Rate         More Throughput   All     "dps_rows_per_s";
-    "qps"                            "qps"                 "/s"         Rate         More Throughput   All     "qps_per_s";
-    "rps"                            "rps"                 "/s"         Rate         Less InputOutput  All     "rps_per_s";
-    "rmbps"                          "rmbps"               "MB/s"       One          Less InputOutput  All     "rmbps_mib_per_s";
-    "wps"                            "wps"                 "/s"         Rate         Less InputOutput  All     "wps_per_s";
-    "wmbps"                          "wmbps"               "MB/s"       One          Less InputOutput  All     "wmbps_mib_per_s";
-    "rpq"                            "rpq"                 "/op"        PerOperation Less InputOutput  All     "rpq_per_op";
-    "rkbpq"                          "rkbpq"               "KB/op"      PerOperation Less InputOutput  All     "rkbpq_kib_per_op";
-    "wpi"                            "wpi"                 "/row"       PerOperation Less InputOutput  All     "wpi_per_insert";
-    "wkbpi"                          "wkbpi"               "KB/row"     PerOperation Less InputOutput  All     "wkbpi_kib_per_insert";
-    "csps"                           "csps"                "/s"         Rate         Less Host         All     "csps_per_s";
-    "cpups"                          "cpups"               "%"          One          Less Host         All     "cpups_pct";
-    "cspq"                           "cspq"                "/op"        PerOperation Less Host         All     "cspq_per_op";
-    "cpupq"                          "cpupq"               "us/op"      Microseconds Less Host         All     "cpupq_us_per_op";
-    "dbgb1"                          "dbgb1"               "GB"         Gigabytes    Less Sizes        All     "dbgb1_gib";
-    "dbgb2"                          "dbgb2"               "GB"         Gigabytes    Less Sizes        All     "dbgb2_gib";
-    "rss"                            "rss"                 "GB"         Gigabytes    Less Sizes        All     "rss_gib";
-    "maxop"                          "maxop"               "s"          Milliseconds Less Response     All     "maxop_s";
-    "p50"                            "p50"                 "/s"         Rate         More Throughput   All     "p50_rate_per_s";
-    "p99"                            "p99"                 "/s"         Rate         More Throughput   All     "p99_rate_per_s";
-    "cpu/o"                          "cpu/o"               ""           Microseconds Less Host         All     "cpu/o_pct_s_per_op";
-    "cs/o"                           "cs/o"                "/op"        PerOperation Less Host         All     "cs/o_per_op";
-    "r/o"                            "r/o"                 "/op"        PerOperation Less InputOutput  All     "r/o_per_op";
-    "rKB/o"                          "rKB/o"               "KB/op"      PerOperation Less InputOutput  All     "rKB/o_kib_per_op";
-    "wKB/o"                          "wKB/o"               "KB/op"      PerOperation Less InputOutput  All     "wKB/o_kib_per_op";
-    "o/s"                            "o/s"                 "/s"         Rate         More Throughput   All     "o/s_per_s";
-    "krows_sec"                      "scanned"             "Krows/s"    Rate         More Throughput   Certain "krows_sec";
-    "rows/event"                     "deleted"             "rows/event" PerOperation More Throughput   Certain "rows/event";
-    "others%"                        "others"              "% of CPUs"  One          Less ClientServer All     "others_pct";
-    "steal%"                         "steal"               "% of CPUs"  One          Less Host         All     "steal_pct";
-    "cpu_mhz"                        "clock"               "MHz"        Whole        More ClientServer Certain "cpu_mhz";
-    "client_cpu_us_per_op"           "client_cpu"          "us/op"      Microseconds Less ClientServer All     "client_cpu_us_per_op";
-    "server_cpu_us_per_op"           "server_cpu"          "us/op"      Microseconds Less ClientServer All     "server_cpu_us_per_op";
-    "op_time_us"                     "time"                "us/op"      Rate         Less Time         All     "op_time_us";
-    "op_client_cpu_us"               "client_cpu"          "us/op"      Rate         Less Time         All     "op_client_cpu_us";
-    "op_server_cpu_us"               "server_cpu"          "us/op"      Rate         Less Time         All     "op_server_cpu_us";
-    "op_cpu_wait_us"                 "cpu_wait"            "us/op"      Rate         Less Time         All     "op_cpu_wait_us";
-    "op_steal_us"                    "steal"               "us/op"      Rate         Less Time         All     "op_steal_us";
-    "op_read_us"                     "reads"               "us/op"      Rate         Less Time         All     "op_read_us";
-    "op_write_us"                    "writes"              "us/op"      Rate         Less Time         All     "op_write_us";
-    "op_fsync_us"                    "fsyncs"              "us/op"      Rate         Less Time         All     "op_fsync_us";
-    "op_lock_us"                     "locks"               "us/op"      Rate         Less Time         All     "op_lock_us";
-    "op_handover_us"                 "handover"            "us/op"      Rate         Less Time         All     "op_handover_us";
-    "op_overlap_us"                  "overlap"             "us/op"      Rate         Less Time         All     "op_overlap_us";
-    "op_rest_us"                     "unexplained"         "us/op"      Rate         Less Time         All     "op_rest_us";
-    "op_rest%"                       "unexplained"         "% of time"  One          Less Time         All     "op_rest_pct";
-    "own_cpu_us_per_op"              "own_cpu"             "us/op"      Microseconds Less ClientServer All     "own_cpu_us_per_op";
-    "background_cpu_us_per_op"       "background_cpu"      "us/op"      Microseconds Less Time         All     "background_cpu_us_per_op";
-    "instructions_per_op"            "instructions"        "/op"        Rate         Less ClientServer Certain "instructions_per_op";
-    "own_read_kb_per_op"             "own_read"            "KB/op"      Rate         Less Time         All     "own_read_kb_per_op";
-    "own_write_kb_per_op"            "own_write"           "KB/op"      Rate         Less Time         All     "own_write_kb_per_op";
-    "client_cpu_us_per_row_inserted" "client_cpu"          "us/insert"  Microseconds Less ClientServer Certain "client_cpu_us_per_row_inserted";
-    "client_cpu_us_per_row_deleted"  "client_cpu"          "us/delete"  Microseconds Less ClientServer Certain "client_cpu_us_per_row_deleted";
-    "client_cpu_us_per_query"        "client_cpu"          "us/query"   Microseconds Less ClientServer Certain "client_cpu_us_per_query";
-    "client_cpu_us_per_read"         "client_cpu"          "us/read"    Microseconds Less ClientServer Certain "client_cpu_us_per_read";
-    "client_cpu_us_per_write"        "client_cpu"          "us/write"   Microseconds Less ClientServer Certain "client_cpu_us_per_write";
-    "fsyncs_per_commit"              "fsyncs"              "/commit"    PerOperation Less Durability   All     "fsyncs_per_commit";
-    "log_fsyncs_per_commit"          "log_fsyncs"          "/commit"    PerOperation Less Durability   All     "log_fsyncs_per_commit";
-    "data_fsyncs_per_commit"         "data_fsyncs"         "/commit"    PerOperation Less Durability   All     "data_fsyncs_per_commit";
-    "binlog_syncs_per_commit"        "binlog_syncs"        "/commit"    PerOperation Less Durability   All     "binlog_syncs_per_commit";
-    "flushes_per_commit"             "disk_flushes"        "/commit"    PerOperation Less Durability   All     "flushes_per_commit";
-    "write_amplification"            "write_amp"           "B/B"        One          Less Writes       All     "write_amplification";
-    "debt_dead_rows"                 "dead_rows"           ""           Whole        Less Debt         All     "debt_dead_rows";
-    "debt_history_list"              "history_list"        ""           Whole        Less Debt         All     "debt_history_list";
-    "debt_dirty_mb"                  "dirty"               "MB"         One          Less Debt         All     "debt_dirty_mb";
-    "debt_redo_mb"                   "redo"                "MB"         One          Less Debt         All     "debt_redo_mb";
-    "debt_compaction_mb"             "compaction"          "MB"         One          Less Debt         All     "debt_compaction_mb";
-    "mb_sec"                         "mb_sec"              "MB/s"       One          More Lsm          All     "mb_sec_mib_per_s";
-    "lsm_sz"                         "lsm_sz"              "GB"         Gigabytes    Less Lsm          All     "lsm_sz_gib";
-    "blob_sz"                        "blob_sz"             "GB"         Gigabytes    Less Lsm          All     "blob_sz_gib";
-    "c_wgb"                          "c_wgb"               "GB"         Gigabytes    Less Lsm          All     "c_wgb_gib";
-    "w_amp"                          "w_amp"               "B/B"        Two          Less Lsm          All     "w_amp_bytes_per_byte";
-    "c_mbps"                         "c_mbps"              "MB/s"       One          Less Lsm          All     "c_mbps_mib_per_s";
-    "c_wsecs"                        "c_wsecs"             "s"          One          Less Lsm          All     "c_wsecs_s";
-    "c_csecs"                        "c_csecs"             "s"          One          Less Lsm          All     "c_csecs_s";
-    "b_rgb"                          "b_rgb"               "GB"         Gigabytes    Less Lsm          All     "b_rgb_gib";
-    "b_wgb"                          "b_wgb"               "GB"         Gigabytes    Less Lsm          All     "b_wgb_gib";
-    "usec_op"                        "usec_op"             "us"         Microseconds Less Lsm          All     "usec_op_us_per_op";
-    "uptime"                         "uptime"              "s"          One          Less Lsm          All     "uptime_s";
-    "stall%"                         "stall%"              "%"          One          Less Lsm          All     "stall_pct";
-    "Nstall"                         "Nstall"              ""           Whole        Less Lsm          All     "Nstall_count";
-    "u_cpu"                          "u_cpu"               "s"          One          Less Lsm          All     "u_cpu_s";
-    "s_cpu"                          "s_cpu"               "s"          One          Less Lsm          All     "s_cpu_s";
-    "stall_s"                        "stall_s"             "s"          Milliseconds Less Lsm          All     "stall_s";
-    "flush_gb"                       "flush_gb"            "GB"         Gigabytes    Less Lsm          All     "flush_gb";
-    "compaction_write_gb"            "compaction_write_gb" "GB"         Gigabytes    Less Lsm          All     "compaction_write_gb";
-    "compaction_read_gb"             "compaction_read_gb"  "GB"         Gigabytes    Less Lsm          All     "compaction_read_gb";
-    "wal_gb"                         "wal_gb"              "GB"         Gigabytes    Less Lsm          All     "wal_gb";
-    "wal_amp"                        "wal_amp"             "B/B"        Two          Less Lsm          All     "wal_amp_bytes_per_byte";
-    "r_amp"                          "r_amp"               "blocks/key" Two          Less Lsm          All     "r_amp_blocks_per_key";
-    "s_amp"                          "s_amp"               "B/B"        Two          Less Lsm          All     "s_amp_bytes_per_byte";
-    "cache_hit%"                     "cache_hit%"          "%"          One          More Lsm          All     "cache_hit_pct";
-    "pending_max_mb"                 "pending_max_mb"      "MB"         One          Less Lsm          All     "pending_max_mb";
-    "l0_files_begin"                 "l0_files_begin"      ""           Whole        Less Lsm          All     "l0_files_begin_count";
-    "l0_files"                       "l0_files"            ""           Whole        Less Lsm          All     "l0_files_count";
-    "l0_files_max"                   "l0_files_max"        ""           Whole        Less Lsm          All     "l0_files_max_count";
-    "levels_begin"                   "levels_begin"        ""           Whole        Less Lsm          All     "levels_begin_count";
-    "levels"                         "levels"              ""           Whole        Less Lsm          All     "levels_count";
-    "lsm_files"                      "lsm_files"           ""           Whole        Less Lsm          All     "lsm_files_count";
-    "memtable_max_mb"                "memtable_max_mb"     "MB"         One          Less Lsm          All     "memtable_max_mb";
-    "memtable_mb"                    "memtable_mb"         "MB"         One          Less Lsm          All     "memtable_mb";
-    "cache_mb"                       "cache_mb"            "MB"         One          Less Lsm          All     "cache_mb";
-    "c_wgb_settled"                  "c_wgb_settled"       "GB"         Gigabytes    Less Lsm          All     "c_wgb_settled_gib";
-    "w_amp_settled"                  "w_amp_settled"       "B/B"        Two          Less Lsm          All     "w_amp_settled_bytes_per_byte";
-    "c_wsecs_settled"                "c_wsecs_settled"     "s"          One          Less Lsm          All     "c_wsecs_settled_s";
-    "c_csecs_settled"                "c_csecs_settled"     "s"          One          Less Lsm          All     "c_csecs_settled_s";
+    "ips"                            "ips"                 "rows/s"     Rate         More Throughput   All     "ips_rows_per_s"                             "rows inserted";
+    "dps"                            "dps"                 "rows/s"     Rate         More Throughput   All     "dps_rows_per_s"                             "rows deleted";
+    "qps"                            "qps"                 "/s"         Rate         More Throughput   All     "qps_per_s"                                  "queries";
+    "rps"                            "rps"                 "/s"         Rate         Less InputOutput  All     "rps_per_s"                                  "reads of the disk";
+    "rmbps"                          "rmbps"               "MB/s"       One          Less InputOutput  All     "rmbps_mib_per_s"                            "MB read";
+    "wps"                            "wps"                 "/s"         Rate         Less InputOutput  All     "wps_per_s"                                  "writes of the disk";
+    "wmbps"                          "wmbps"               "MB/s"       One          Less InputOutput  All     "wmbps_mib_per_s"                            "MB written";
+    "rpq"                            "rpq"                 "/op"        PerOperation Less InputOutput  All     "rpq_per_op"                                 "reads per operation";
+    "rkbpq"                          "rkbpq"               "KB/op"      PerOperation Less InputOutput  All     "rkbpq_kib_per_op"                           "KB read per operation";
+    "wpi"                            "wpi"                 "/row"       PerOperation Less InputOutput  All     "wpi_per_insert"                             "writes per row inserted";
+    "wkbpi"                          "wkbpi"               "KB/row"     PerOperation Less InputOutput  All     "wkbpi_kib_per_insert"                       "KB written per row inserted";
+    "csps"                           "csps"                "/s"         Rate         Less Host         All     "csps_per_s"                                 "context switches";
+    "cpups"                          "cpups"               "%"          One          Less Host         All     "cpups_pct"                                  "processors busy, user and system";
+    "cspq"                           "cspq"                "/op"        PerOperation Less Host         All     "cspq_per_op"                                "context switches per operation";
+    "cpupq"                          "cpupq"               "us/op"      Microseconds Less Host         All     "cpupq_us_per_op"                            "CPU of the whole host per operation";
+    "dbgb1"                          "dbgb1"               "GB"         Gigabytes    Less Sizes        All     "dbgb1_gib"                                  "size of the data";
+    "dbgb2"                          "dbgb2"               "GB"         Gigabytes    Less Sizes        All     "dbgb2_gib"                                  "size of data and logs";
+    "rss"                            "rss"                 "GB"         Gigabytes    Less Sizes        All     "rss_gib"                                    "the server's memory at most";
+    "maxop"                          "maxop"               "s"          Milliseconds Less Response     All     "maxop_s"                                    "longest response";
+    "p50"                            "p50"                 "/s"         Rate         More Throughput   All     "p50_rate_per_s"                             "rate met in 50% of the seconds";
+    "p99"                            "p99"                 "/s"         Rate         More Throughput   All     "p99_rate_per_s"                             "rate met in 99% of the seconds";
+    "cpu/o"                          "cpu/o"               ""           Microseconds Less Host         All     "cpu_pct_s_per_op"                           "CPU of the whole host per query";
+    "cs/o"                           "cs/o"                "/op"        PerOperation Less Host         All     "cs_per_op"                                  "context switches per operation";
+    "r/o"                            "r/o"                 "/op"        PerOperation Less InputOutput  All     "r_per_op"                                   "reads of the disk per operation";
+    "rKB/o"                          "rKB/o"               "KB/op"      PerOperation Less InputOutput  All     "r_kib_per_op"                               "KB read per operation";
+    "wKB/o"                          "wKB/o"               "KB/op"      PerOperation Less InputOutput  All     "w_kib_per_op"                               "KB written per operation";
+    "o/s"                            "o/s"                 "/s"         Rate         More Throughput   All     "o_per_s"                                    "operations";
+    "krows_sec"                      "scanned"             "Krows/s"    Rate         More Throughput   Certain "krows_per_s"                                "rows that scans went through";
+    "rows/event"                     "deleted"             "rows/event" PerOperation More Throughput   Certain "rows_per_event"                             "rows that an event deleted";
+    "others%"                        "others"              "% of CPUs"  One          Less ClientServer All     "others_pct"                                 "processors' time that other programs used";
+    "steal%"                         "steal"               "% of CPUs"  One          Less Host         All     "steal_pct"                                  "taken by the hypervisor";
+    "cpu_mhz"                        "clock"               "MHz"        Whole        More ClientServer Certain "cpu_mhz"                                    "the processors' frequency";
+    "client_cpu_us_per_op"           "client_cpu"          "us/op"      Microseconds Less ClientServer All     "client_cpu_us_per_op"                       "";
+    "server_cpu_us_per_op"           "server_cpu"          "us/op"      Microseconds Less ClientServer All     "server_cpu_us_per_op"                       "";
+    "op_time_us"                     "time"                "us/op"      Rate         Less Time         All     "op_time_us"                                 "";
+    "op_client_cpu_us"               "client_cpu"          "us/op"      Rate         Less Time         All     "op_client_cpu_us"                           "";
+    "op_server_cpu_us"               "server_cpu"          "us/op"      Rate         Less Time         All     "op_server_cpu_us"                           "";
+    "op_cpu_wait_us"                 "cpu_wait"            "us/op"      Rate         Less Time         All     "op_cpu_wait_us"                             "runnable, without a processor";
+    "op_steal_us"                    "steal"               "us/op"      Rate         Less Time         All     "op_steal_us"                                "taken by the hypervisor";
+    "op_read_us"                     "reads"               "us/op"      Rate         Less Time         All     "op_read_us"                                 "";
+    "op_write_us"                    "writes"              "us/op"      Rate         Less Time         All     "op_write_us"                                "";
+    "op_fsync_us"                    "fsyncs"              "us/op"      Rate         Less Time         All     "op_fsync_us"                                "";
+    "op_lock_us"                     "locks"               "us/op"      Rate         Less Time         All     "op_lock_us"                                 "waiting for other threads";
+    "op_handover_us"                 "handover"            "us/op"      Rate         Less Time         All     "op_handover_us"                             "between client and server";
+    "op_overlap_us"                  "overlap"             "us/op"      Rate         Less Time         All     "op_overlap_us"                              "both at work, counted twice";
+    "op_rest_us"                     "unexplained"         "us/op"      Rate         Less Time         All     "op_rest_us"                                 "";
+    "op_rest%"                       "unexplained"         "% of time"  One          Less Time         All     "op_rest_pct"                                "";
+    "own_cpu_us_per_op"              "own_cpu"             "us/op"      Microseconds Less ClientServer All     "own_cpu_us_per_op"                          "client and server threads of the connections";
+    "background_cpu_us_per_op"       "background_cpu"      "us/op"      Microseconds Less Time         All     "background_cpu_us_per_op"                   "the engine's other threads";
+    "instructions_per_op"            "instructions"        "/op"        Rate         Less ClientServer Certain "instructions_per_op"                        "executed by the threads of the connections";
+    "own_read_kb_per_op"             "own_read"            "KB/op"      Rate         Less Time         All     "own_read_kb_per_op"                         "the engine's own reads of storage";
+    "own_write_kb_per_op"            "own_write"           "KB/op"      Rate         Less Time         All     "own_write_kb_per_op"                        "the engine's own writes to storage";
+    "client_cpu_us_per_row_inserted" "client_cpu"          "us/insert"  Microseconds Less ClientServer Certain "client_cpu_us_per_row_inserted"             "";
+    "client_cpu_us_per_row_deleted"  "client_cpu"          "us/delete"  Microseconds Less ClientServer Certain "client_cpu_us_per_row_deleted"              "";
+    "client_cpu_us_per_query"        "client_cpu"          "us/query"   Microseconds Less ClientServer Certain "client_cpu_us_per_query"                    "";
+    "client_cpu_us_per_read"         "client_cpu"          "us/read"    Microseconds Less ClientServer Certain "client_cpu_us_per_read"                     "";
+    "client_cpu_us_per_write"        "client_cpu"          "us/write"   Microseconds Less ClientServer Certain "client_cpu_us_per_write"                    "";
+    "fsyncs_per_commit"              "fsyncs"              "/commit"    PerOperation Less Durability   All     "fsyncs_per_commit"                          "";
+    "log_fsyncs_per_commit"          "log_fsyncs"          "/commit"    PerOperation Less Durability   All     "log_fsyncs_per_commit"                      "";
+    "data_fsyncs_per_commit"         "data_fsyncs"         "/commit"    PerOperation Less Durability   All     "data_fsyncs_per_commit"                     "";
+    "binlog_syncs_per_commit"        "binlog_syncs"        "/commit"    PerOperation Less Durability   All     "binlog_syncs_per_commit"                    "";
+    "flushes_per_commit"             "disk_flushes"        "/commit"    PerOperation Less Durability   All     "flushes_per_commit"                         "cache flushes that the disks completed";
+    "write_amplification"            "write_amp"           "B/B"        One          Less Writes       All     "write_amplification"                        "bytes written to the disk per byte of rows inserted";
+    "debt_dead_rows"                 "dead_rows"           ""           Whole        Less Debt         All     "debt_dead_rows"                             "";
+    "debt_history_list"              "history_list"        ""           Whole        Less Debt         All     "debt_history_list"                          "";
+    "debt_dirty_mb"                  "dirty"               "MB"         One          Less Debt         All     "debt_dirty_mb"                              "";
+    "debt_redo_mb"                   "redo"                "MB"         One          Less Debt         All     "debt_redo_mb"                               "";
+    "debt_compaction_mb"             "compaction"          "MB"         One          Less Debt         All     "debt_compaction_mb"                         "";
+    "mb_sec"                         "mb_sec"              "MB/s"       One          More Lsm          All     "mb_sec_mib_per_s"                           "keys and values written or read";
+    "lsm_sz"                         "lsm_sz"              "GB"         Gigabytes    Less Lsm          All     "lsm_sz_gib"                                 "size of the tree";
+    "blob_sz"                        "blob_sz"             "GB"         Gigabytes    Less Lsm          All     "blob_sz_gib"                                "size of blob files";
+    "c_wgb"                          "c_wgb"               "GB"         Gigabytes    Less Lsm          All     "c_wgb_gib"                                  "written by flushes and compactions";
+    "w_amp"                          "w_amp"               "B/B"        Two          Less Lsm          All     "w_amp_bytes_per_byte"                       "bytes that flushes and compactions wrote per byte given";
+    "c_mbps"                         "c_mbps"              "MB/s"       One          Less Lsm          All     "c_mbps_mib_per_s"                           "c_wgb per second";
+    "c_wsecs"                        "c_wsecs"             "s"          One          Less Lsm          All     "c_wsecs_s"                                  "time of flushes and compactions";
+    "c_csecs"                        "c_csecs"             "s"          One          Less Lsm          All     "c_csecs_s"                                  "CPU of flushes and compactions";
+    "b_rgb"                          "b_rgb"               "GB"         Gigabytes    Less Lsm          All     "b_rgb_gib"                                  "read from blob files";
+    "b_wgb"                          "b_wgb"               "GB"         Gigabytes    Less Lsm          All     "b_wgb_gib"                                  "written to blob files";
+    "usec_op"                        "usec_op"             "us"         Microseconds Less Lsm          All     "usec_op_us_per_op"                          "thread time per operation";
+    "uptime"                         "uptime"              "s"          One          Less Lsm          All     "uptime_s"                                   "the library's clock";
+    "stall%"                         "stall%"              "%"          One          Less Lsm          All     "stall_pct"                                  "share of time in which writes were held up";
+    "Nstall"                         "Nstall"              ""           Whole        Less Lsm          All     "nstall_count"                               "times that writes were delayed or stopped";
+    "u_cpu"                          "u_cpu"               "s"          One          Less Lsm          All     "u_cpu_s"                                    "user CPU of the process";
+    "s_cpu"                          "s_cpu"               "s"          One          Less Lsm          All     "s_cpu_s"                                    "system CPU of the process";
+    "stall_s"                        "stall_s"             "s"          Milliseconds Less Lsm          All     "stall_s"                                    "";
+    "flush_gb"                       "flush_gb"            "GB"         Gigabytes    Less Lsm          All     "flush_gb"                                   "";
+    "compaction_write_gb"            "compaction_write_gb" "GB"         Gigabytes    Less Lsm          All     "compaction_write_gb"                        "";
+    "compaction_read_gb"             "compaction_read_gb"  "GB"         Gigabytes    Less Lsm          All     "compaction_read_gb"                         "";
+    "wal_gb"                         "wal_gb"              "GB"         Gigabytes    Less Lsm          All     "wal_gb"                                     "";
+    "wal_amp"                        "wal_amp"             "B/B"        Two          Less Lsm          All     "wal_amp_bytes_per_byte"                     "log written per byte given";
+    "r_amp"                          "r_amp"               "blocks/key" Two          Less Lsm          All     "r_amp_blocks_per_key"                       "blocks looked up per key read";
+    "s_amp"                          "s_amp"               "B/B"        Two          Less Lsm          All     "s_amp_bytes_per_byte"                       "size per byte of data";
+    "cache_hit%"                     "cache_hit%"          "%"          One          More Lsm          All     "cache_hit_pct"                              "blocks found in the cache";
+    "pending_max_mb"                 "pending_max_mb"      "MB"         One          Less Lsm          All     "pending_max_mb"                             "";
+    "l0_files_begin"                 "l0_files_begin"      ""           Whole        Less Lsm          All     "l0_files_begin_count"                       "";
+    "l0_files"                       "l0_files"            ""           Whole        Less Lsm          All     "l0_files_count"                             "";
+    "l0_files_max"                   "l0_files_max"        ""           Whole        Less Lsm          All     "l0_files_max_count"                         "";
+    "levels_begin"                   "levels_begin"        ""           Whole        Less Lsm          All     "levels_begin_count"                         "";
+    "levels"                         "levels"              ""           Whole        Less Lsm          All     "levels_count"                               "";
+    "lsm_files"                      "lsm_files"           ""           Whole        Less Lsm          All     "lsm_files_count"                            "";
+    "memtable_max_mb"                "memtable_max_mb"     "MB"         One          Less Lsm          All     "memtable_max_mb"                            "";
+    "memtable_mb"                    "memtable_mb"         "MB"         One          Less Lsm          All     "memtable_mb"                                "";
+    "cache_mb"                       "cache_mb"            "MB"         One          Less Lsm          All     "cache_mb"                                   "";
+    "c_wgb_settled"                  "c_wgb_settled"       "GB"         Gigabytes    Less Lsm          All     "c_wgb_settled_gib"                          "";
+    "w_amp_settled"                  "w_amp_settled"       "B/B"        Two          Less Lsm          All     "w_amp_settled_bytes_per_byte"               "";
+    "c_wsecs_settled"                "c_wsecs_settled"     "s"          One          Less Lsm          All     "c_wsecs_settled_s"                          "";
+    "c_csecs_settled"                "c_csecs_settled"     "s"          One          Less Lsm          All     "c_csecs_settled_s"                          "";
+    "rawait"                         "rawait"              "ms"         Two          Less InputOutput  All     "rawait_ms"                                  "time of a read, its wait included";
+    "rareqsz"                        "rareqsz"             "KB"         One          Less InputOutput  All     "rareqsz_kib"                                "size of a read";
+    "wawait"                         "wawait"              "ms"         Two          Less InputOutput  All     "wawait_ms"                                  "time of a write, its wait included";
+    "wareqsz"                        "wareqsz"             "KB"         One          Less InputOutput  All     "wareqsz_kib"                                "size of a write";
+    "aqu-sz"                         "aqu-sz"              ""           Two          Less InputOutput  All     "aqu_sz"                                     "requests under way in the mean";
+    "util%"                          "util"                "%"          One          Less InputOutput  All     "util_pct"                                   "time with a request under way";
+    "us%"                            "us"                  "%"          One          Less Host         All     "us_pct"                                     "user";
+    "sy%"                            "sy"                  "%"          One          Less Host         All     "sy_pct"                                     "system";
+    "id%"                            "id"                  "%"          One          More Host         All     "id_pct"                                     "idle";
+    "wa%"                            "wa"                  "%"          One          Less Host         All     "wa_pct"                                     "idle, waiting for the disk";
 }
 
 /// How many of [`METRICS`] are the field's own: its summaries show these, in this order.
@@ -271,9 +284,11 @@ impl Metric {
 
     /// Returns the head of its column in a table: its name and unit, one above the other.
     pub fn headed(&self) -> String {
-        format!("{}\n{}", self.head, self.unit)
-            .trim_end()
-            .to_owned()
+        let unit = match self.unit.strip_prefix("us") {
+            Some(rest) => format!("\u{b5}s{rest}"),
+            None => self.unit.to_owned(),
+        };
+        format!("{}\n{unit}", self.head).trim_end().to_owned()
     }
 }
 
@@ -286,7 +301,7 @@ pub const COSTS: &Columns = &[
     ("server_cpu_us_per_op", ""),
     ("own_cpu_us_per_op", ""),
     ("instructions_per_op", ""),
-    ("cpupq", "host_cpu\nus/op"),
+    ("cpupq", "host_cpu\n\u{b5}s/op"),
     ("cs/o", ""),
     ("r/o", ""),
     ("rKB/o", ""),
@@ -305,7 +320,7 @@ pub const COSTS: &Columns = &[
 /// What a query of each test costs the host. The field's `cpu/o` is in percent of the machine, which no two hosts share:
 /// here it is in CPU time.
 pub const COSTS_OF_TESTS: &Columns = &[
-    ("cpupq", "cpu/o\nus"),
+    ("cpupq", "cpu/o\n\u{b5}s"),
     ("cs/o", "cs/o\n"),
     ("r/o", "r/o\n"),
     ("rKB/o", "rKB/o\nKB"),
@@ -344,6 +359,30 @@ pub const COMPARED: [&str; 9] = [
 pub const JUDGED: [(&str, &str); 2] = [
     ("own_cpu_us_per_op", "own CPU per operation"),
     ("instructions_per_op", "instructions per operation"),
+];
+
+/// What iostat prints of the devices of the data, under its heads.
+pub const IOSTAT: &Columns = &[
+    ("rps", ""),
+    ("rmbps", "rMBps\nMB/s"),
+    ("rawait", ""),
+    ("rareqsz", ""),
+    ("wps", ""),
+    ("wmbps", "wMBps\nMB/s"),
+    ("wawait", ""),
+    ("wareqsz", ""),
+    ("aqu-sz", ""),
+    ("util%", ""),
+];
+
+/// What vmstat prints of all processors, under its heads.
+pub const VMSTAT: &Columns = &[
+    ("csps", "cs\n/s"),
+    ("us%", ""),
+    ("sy%", ""),
+    ("id%", ""),
+    ("wa%", ""),
+    ("steal%", "st\n%"),
 ];
 
 /// What a log-structured merge tree wrote and read beside what was asked for.
@@ -486,7 +525,8 @@ mod tests {
         for (at, metric) in METRICS.iter().enumerate() {
             let mut others = METRICS[..at].iter();
             assert!(others.all(|it| it.name != metric.name && it.column != metric.column));
-            assert!(!metric.column.contains('%'), "{}", metric.column);
+            let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+            assert!(metric.column.chars().all(is_plain), "{}", metric.column);
         }
     }
 
@@ -495,6 +535,8 @@ mod tests {
         let tables = [
             COSTS,
             COSTS_OF_TESTS,
+            IOSTAT,
+            VMSTAT,
             &JUDGED,
             LSM_WORK,
             LSM_WORK_IDLE,

@@ -12,6 +12,8 @@ pub enum SettingRole {
     CacheSize,
     /// It decides how many processors or threads are used.
     Processors,
+    /// It decides how many bytes compaction asks the kernel to read ahead at a time.
+    CompactionReadahead,
     /// A role that a newer version of the format added.
     #[serde(other)]
     Unknown,

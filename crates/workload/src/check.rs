@@ -1,76 +1,46 @@
 //! Comparisons of what an engine holds with what a workload knows that it did.
 
 use engine::{IndexRows, Table};
+use words::Check;
 
-/// One comparison.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Check {
-    /// What was compared: `rows of pi1`.
-    pub what: String,
-    /// What the workload expects: a number, or a bound such as `>= 17`.
-    pub expected: String,
-    /// What the engine says.
-    pub found: String,
-    /// Whether they agree; also where they were not compared.
-    pub holds: bool,
-    /// Why they were not compared, where that is so: then nothing was found.
-    pub left_out: Option<String>,
+/// Compares the rows of `table` by way of its index `index`.
+pub(crate) fn of_index(table: &Table, index: &str, expected: u64, found: &IndexRows) -> Check {
+    let what = format!("rows in index {index} of {}", table.name);
+    match found {
+        IndexRows::Counted(rows) => Check::equal(what, expected, *rows),
+        IndexRows::NoIndex => Check::new(what, expected, "no such index", false),
+        IndexRows::NotCounted(why) => Check::left_out(what, why),
+    }
 }
 
-impl Check {
-    pub(crate) fn new(
-        what: impl Into<String>,
-        expected: impl ToString,
-        found: impl ToString,
-        holds: bool,
-    ) -> Self {
-        Self {
-            what: what.into(),
-            expected: expected.to_string(),
-            found: found.to_string(),
-            holds,
-            left_out: None,
-        }
+/// Rows, entries or values that are compared one by one.
+#[derive(Debug, Default)]
+pub(crate) struct Compared {
+    pub(crate) count: u64,
+    pub(crate) wrong: u64,
+    /// What is wrong with the first of these.
+    pub(crate) first: Option<String>,
+}
+
+impl Compared {
+    /// Counts one, with what is wrong with it, if anything is.
+    pub(crate) fn add(&mut self, wrong: Option<String>) {
+        self.count += 1;
+        self.wrong += u64::from(wrong.is_some());
+        self.first = self.first.take().or(wrong);
     }
 
-    pub(crate) fn equal<T: PartialEq + ToString>(
-        what: impl Into<String>,
-        expected: T,
-        found: T,
-    ) -> Self {
-        let holds = expected == found;
-        Self::new(what, expected, found, holds)
-    }
-
-    /// Returns what could not be compared, and why.
-    pub(crate) fn left_out(what: String, why: impl Into<String>) -> Self {
-        Self {
-            left_out: Some(why.into()),
-            ..Self::new(what, "", "", true)
-        }
-    }
-
-    /// The rows of `table` by way of its index `index`.
-    pub(crate) fn of_index(table: &Table, index: &str, expected: u64, found: &IndexRows) -> Self {
-        let what = format!("rows in index {index} of {}", table.name);
-        match found {
-            IndexRows::Counted(rows) => Self::equal(what, expected, *rows),
-            IndexRows::NoIndex => Self::new(what, expected, "no such index", false),
-            IndexRows::NotCounted(why) => Self::left_out(what, why),
-        }
-    }
-
-    /// So many were compared and so many of them are wrong, the `first` in this way.
-    pub(crate) fn none_wrong(
-        what: String,
-        compared: u64,
-        wrong: u64,
-        first: Option<String>,
-    ) -> Self {
+    /// Returns the check that none of them is wrong.
+    pub(crate) fn check(self, what: impl Into<String>) -> Check {
+        let Self {
+            count,
+            wrong,
+            first,
+        } = self;
         let found = match first {
-            None => format!("0 wrong; {compared} compared"),
-            Some(first) => format!("{wrong} wrong; {compared} compared; the first: {first}"),
+            None => format!("0 wrong; {count} compared"),
+            Some(first) => format!("{wrong} wrong; {count} compared; the first: {first}"),
         };
-        Self::new(what, "0 wrong", found, wrong == 0)
+        Check::new(what, "0 wrong", found, wrong == 0)
     }
 }

@@ -8,16 +8,14 @@ pub mod kv;
 pub mod sysbench;
 
 mod check;
-#[cfg(test)]
-mod memory;
 mod program;
 mod schedule;
 #[cfg(test)]
 mod tests;
 
-pub use check::Check;
 /// The types of a plan, which say what is to be done.
 pub use plan;
-pub use program::{Accounts, Kind, Next, Program, Task};
+pub use program::{Accounts, Executed, Kind, Next, Program, Task};
 pub use schedule::Schedule;
+pub use words::Check;
 pub(crate) use words::Random;

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::time::Duration;
 
-use engine::{Error, ErrorClass, Interrupt, Outcome};
+use engine::{Error, ErrorClass, Interrupt};
 
 use crate::Schedule;
 
@@ -67,6 +67,31 @@ pub enum Next {
     Done,
 }
 
+/// What an operation that succeeded did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Executed {
+    /// Rows that it read, inserted, changed or deleted.
+    pub rows: u64,
+    /// They are as many as there must be for the data to be right.
+    pub is_expected: bool,
+}
+
+impl Executed {
+    /// Returns an operation on `rows` rows, of which there must be at least and at most so many.
+    #[inline]
+    pub fn new(rows: u64, (least, most): (u64, u64)) -> Self {
+        Self {
+            rows,
+            is_expected: least <= rows && rows <= most,
+        }
+    }
+
+    /// Returns an operation that has no rows, such as the creation of an index.
+    pub fn without_rows() -> Self {
+        Self::new(0, (0, 0))
+    }
+}
+
 /// The work of one connection. It owns its session, its random streams and all its buffers, so that running it
 /// allocates nothing and shares nothing that others write while it does.
 pub trait Program: Send {
@@ -88,15 +113,12 @@ pub trait Program: Send {
     ///
     /// # Errors
     /// The engine's own.
-    fn execute(&mut self) -> Result<Outcome, Error>;
+    fn execute(&mut self) -> Result<Executed, Error>;
 
     /// Whether an operation that failed in this way may succeed when it is tried again.
     fn may_retry(&self, class: ErrorClass) -> bool {
         class.is_transient()
     }
-
-    /// Rows that the outcome must have for the data to be right: at least and at most. Asked after each success.
-    fn expected_rows(&self) -> (u64, u64);
 
     /// Returns what ends the operation that it waits for; `None` where that is never long. Asked once, before the step.
     ///

@@ -1,5 +1,7 @@
 //! What the tests of all workloads share.
 
+pub(crate) mod memory;
+
 use plan::Workload;
 
 /// The workload of a plan with this text, for an engine of that name.

@@ -12,8 +12,7 @@ use fs_err as fs;
 use serde_json::Value;
 
 use super::Setup;
-use super::run::{Run, fetch};
-use crate::builds;
+use super::run::{Run, fetch, mariadb};
 
 /// Where the plans are. The head of each names the kinds of finding that are expected, those that are true of other steps,
 /// and the build that has to be fetched.
@@ -149,7 +148,7 @@ impl Found {
 fn measure(setup: &Setup, plan: &str) -> Result<Found> {
     let mut plan = plan.to_owned();
     if plan.contains("@MARIADB@") {
-        plan = plan.replace("@MARIADB@", &builds::mariadb(&setup.workspace)?);
+        plan = plan.replace("@MARIADB@", &mariadb(setup)?);
     }
     Ok(found(&Run::of(setup, &plan)?.json("compare")?))
 }

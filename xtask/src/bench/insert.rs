@@ -8,8 +8,8 @@
 use anyhow::Result;
 
 use super::Setup;
-use super::measure::{Bound, CPU, figures};
-use super::run::{Run, metric};
+use super::measure::{Bound, CPU, in_turn, judge_all};
+use super::run::Run;
 use super::server::Server;
 
 /// The peer's connections on the machine of the bounds.
@@ -92,35 +92,30 @@ configs = ["base"]
     ];
     println!("scaled: times {reference_us} us over what the peer's lookup cost in the same round");
     let (_, cpu_us) = CPU;
-    let look_up = || Ok::<f64, anyhow::Error>(cpu_us(&server.lookups(CONNECTIONS, OP_COUNT)?));
-    figures(setup.round_count, bounds, |round| {
-        // Which of the two begins alternates, as in a pair.
-        let (lookup, [row, replaced, query]) = if round % 2 == 0 {
-            (look_up()?, costs(setup, &plan)?)
-        } else {
-            let costs = costs(setup, &plan)?;
-            (look_up()?, costs)
-        };
-        let scale = reference_us / lookup;
-        Ok([
+    let look_up = || Ok(cpu_us(&server.lookups(CONNECTIONS, OP_COUNT)?));
+    let rounds = in_turn(setup.round_count, look_up, || costs(setup, &plan))?;
+    let figures = rounds.into_iter().map(|(lookup, [row, replaced, query])| {
+        let scaled = |cost| cost * reference_us / lookup;
+        [
             lookup,
             row,
-            row * scale,
+            scaled(row),
             replaced,
-            replaced * scale,
+            scaled(replaced),
             query,
-            query * scale,
-        ])
-    })
+            scaled(query),
+        ]
+    });
+    Ok(judge_all(bounds, &figures.collect::<Vec<_>>()))
 }
 
 /// Client CPU of one run, us: per row loaded, per row inserted and deleted, per range query.
 fn costs(setup: &Setup, plan: &str) -> Result<[f64; 3]> {
-    let shown = Run::of(setup, plan)?.json("show")?;
+    let run = Run::of(setup, plan)?;
     Ok([
-        metric(&shown, "l.i0", "client_cpu_us_per_row_inserted")?,
-        metric(&shown, "l.i1", "client_cpu_us_per_row_inserted")?
-            + metric(&shown, "l.i1", "client_cpu_us_per_row_deleted")?,
-        metric(&shown, "qr100", "client_cpu_us_per_query")?,
+        run.metric("l.i0", "client_cpu_us_per_row_inserted")?,
+        run.metric("l.i1", "client_cpu_us_per_row_inserted")?
+            + run.metric("l.i1", "client_cpu_us_per_row_deleted")?,
+        run.metric("qr100", "client_cpu_us_per_query")?,
     ])
 }

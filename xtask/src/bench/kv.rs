@@ -1,6 +1,7 @@
 //! The key-value sequence against RocksDB's own `db_bench`: one library file, one set of options, as many keys of the
 //! same size. And what an operation costs outside of the library, on an engine that does nothing.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -10,7 +11,7 @@ use tempfile::TempDir;
 
 use super::measure::{Bound, Finished, Sample, THROUGHPUT, figures, finish, pair};
 use super::{Setup, need};
-use crate::workspace::output;
+use crate::workspace::{output, typed};
 
 /// Keys of the database that is read and overwritten: 8 MB, so that the library has little to wait for and what is around
 /// it shows.
@@ -22,19 +23,10 @@ const SECONDS: u64 = 2;
 const WRITE_BYTES_PER_S: u64 = 2 << 20;
 
 /// What both sides are opened with: neither waits for a flush, reads are from the cache, and nothing is compressed.
-const FLAGS: [&str; 11] = [
-    "--key_size=20",
-    "--value_size=400",
-    "--compression_type=none",
-    "--write_buffer_size=134217728",
-    "--max_write_buffer_number=8",
-    "--bloom_bits=10",
-    "--cache_size=536870912",
-    "--cache_numshardbits=6",
-    "--histogram=1",
-    "--seek_nexts=10",
-    "--seed=1",
-];
+const FLAGS: &str = "--key_size=20 --value_size=400 --compression_type=none \
+                     --write_buffer_size=134217728 --max_write_buffer_number=8 --bloom_bits=10 \
+                     --cache_size=536870912 --cache_numshardbits=6 \
+                     --histogram=1 --seek_nexts=10 --seed=1";
 /// The options file that `db_bench` leaves says all of it but for this.
 const CACHE: &str = "{capacity=536870912;num_shard_bits=6}";
 /// What differs between the files that both sides leave: `db_bench` listens for errors; where the log is, and whether a
@@ -47,8 +39,6 @@ const MAY_DIFFER: [&str; 5] = [
     "error_if_exists",
 ];
 
-/// Read by `db_bench` before it measures, so that the cache is filled.
-const WARM: &str = "readtocache";
 /// The database that `fillseq` makes, and the copy of a loaded one that is written to.
 const FILLED: &str = "filled";
 const COPY: &str = "copy";
@@ -61,59 +51,46 @@ const TESTS: [(&str, &str, bool); 4] = [
     ("readwhilewriting", "readwhilewriting", true),
 ];
 
-/// Steps on the engine that does nothing, what their operation is called, and bounds in ns of CPU, clock and histogram
-/// included.
+/// Steps on the engine that does nothing, with 500 keys, all of them in the nearest cache; what their operation is called,
+/// and bounds in ns of CPU, clock and histogram included.
 const OUTSIDE: [(&str, &str, Bound); 4] = [
-    ("overwrite", "outside_put_cpu_ns", Bound::LeastAtMost(100.0)),
-    (
-        "readrandom",
-        "outside_get_cpu_ns",
-        Bound::LeastAtMost(100.0),
-    ),
-    (
-        "fwdrange",
-        "outside_scan_of_10_cpu_ns",
-        Bound::LeastAtMost(100.0),
-    ),
+    ("overwrite", "outside_put_cpu_ns", OUTSIDE_BOUND),
+    ("readrandom", "outside_get_cpu_ns", OUTSIDE_BOUND),
+    ("fwdrange", "outside_scan_of_10_cpu_ns", OUTSIDE_BOUND),
     (
         "multireadrandom",
         "outside_multiget_of_10_cpu_ns",
         Bound::None,
     ),
 ];
-/// Its keys: all of them in the nearest cache.
-const NOTHING_KEY_COUNT: u64 = 500;
+const OUTSIDE_BOUND: Bound = Bound::LeastAtMost(100.0);
 
 /// Runs all tests, then measures what is outside of the library.
 pub fn run(setup: &Setup) -> Result<bool> {
-    need("db_bench", "rocksdb-tools")?;
-    let program = setup
-        .build("load", &["--example", "kv"])?
-        .join("examples/kv");
+    need("rocksdb-tools")?;
+    let program = setup.build("load", "--example kv")?.join("examples/kv");
     let sides = Sides::load(program)?;
     println!("library: {}", sides.library);
     println!("fillseq, clients: 1");
-    let mut kept = sides.fill(setup.round_count)?;
+    let mut kept = sides.fill(setup)?;
     for (ours, peer, writes) in TESTS {
-        let warm = sides.warm()?;
+        let start = sides.warm()?;
         for clients in [1, 2] {
             println!("{ours}, clients: {clients}");
-            kept &= sides.test(setup.round_count, (ours, peer, writes), clients, warm)?;
+            kept &= sides.test(setup, (ours, peer, writes), clients, start)?;
         }
     }
     println!("outside of the library");
     for (step, name, bound) in OUTSIDE {
-        kept &= figures(setup.round_count, [(name, bound)], |_| {
-            let mut command = Command::new(&sides.program);
-            command.args(["nothing", step, &NOTHING_KEY_COUNT.to_string(), "1", "1"]);
-            let finished = finish(command)?;
+        kept &= figures(setup.round_count, [(name, bound)], || {
+            let finished = finish(typed(&sides.program, &format!("nothing {step} 500 1 1")))?;
             Ok([finished.number("client_cpu_ns:")? / finished.number("operations:")?])
         })?;
     }
     Ok(kept)
 }
 
-/// Both programs, and a database of each.
+/// Both programs, and a folder for a database of each.
 struct Sides {
     program: PathBuf,
     /// The file that both use.
@@ -132,10 +109,10 @@ impl Sides {
             home,
         };
         output(&mut sides.peer_fill("peer", KEY_COUNT)?)?;
-        let options = newest_options(&sides.at("peer"))?;
-        fs::write(sides.at("options"), options.join("\n"))?;
+        let options = newest_options(&sides.home.path().join("peer"))?;
+        fs::write(sides.home.path().join("options"), options.join("\n"))?;
         output(&mut sides.our_fill("ours", KEY_COUNT)?)?;
-        let ours = newest_options(&sides.at("ours/db"))?;
+        let ours = newest_options(&sides.home.path().join("ours/db"))?;
         let differing = |line: &&String| !(options.contains(line) && ours.contains(line));
         let differences: Vec<&String> = options.iter().chain(&ours).filter(differing).collect();
         ensure!(
@@ -145,49 +122,41 @@ impl Sides {
         Ok(sides)
     }
 
-    fn at(&self, name: &str) -> PathBuf {
-        self.home.path().join(name)
+    /// A program in the folder of the databases, which it calls by their names.
+    fn command(&self, program: impl AsRef<OsStr>, arguments: &str) -> Command {
+        let mut command = typed(program, arguments);
+        command.current_dir(&self.home);
+        command
     }
 
     /// Our program, on a database of that name.
-    fn ours(&self, name: &str, step: &str, numbers: &[u64]) -> Command {
-        let mut command = Command::new(&self.program);
-        command.arg(&self.library);
-        command.args([self.at(name), self.at("options")]);
-        command.args([CACHE, step]);
-        command.args(numbers.iter().map(u64::to_string));
-        command
+    fn ours(&self, name: &str, step: &str) -> Command {
+        let arguments = format!("{} {name} options {CACHE} {step}", self.library);
+        self.command(&self.program, &arguments)
     }
 
     /// `db_bench`, on a database of that name.
-    fn peer(&self, name: &str, key_count: u64, tests: &str) -> Command {
-        let mut command = Command::new("db_bench");
-        command.args(FLAGS);
-        command.arg(format!("--db={}", self.at(name).display()));
-        command.arg(format!("--num={key_count}"));
-        command.arg(format!("--benchmarks={tests}"));
-        command
+    fn peer(&self, name: &str, arguments: &str) -> Command {
+        self.command("db_bench", &format!("{FLAGS} --db={name} {arguments}"))
     }
 
     /// Our program, which makes a database of so many keys.
     fn our_fill(&self, name: &str, key_count: u64) -> Result<Command> {
         self.remove(name)?;
-        Ok(self.ours(name, "fillseq", &[key_count]))
+        Ok(self.ours(name, &format!("fillseq {key_count}")))
     }
 
     /// `db_bench`, which makes a database of so many keys without a log, to its end in files.
     fn peer_fill(&self, name: &str, key_count: u64) -> Result<Command> {
         self.remove(name)?;
-        let mut command = self.peer(name, key_count, "fillseq,flush");
-        command.arg("--disable_wal=1");
-        Ok(command)
+        let arguments = format!("--benchmarks=fillseq,flush --num={key_count} --disable_wal=1");
+        Ok(self.peer(name, &arguments))
     }
 
-    /// `db_bench` on a database that is there, which it reads once before the tests.
-    fn peer_read(&self, name: &str, tests: &str) -> Command {
-        let mut command = self.peer(name, KEY_COUNT, &format!("{WARM}{tests}"));
-        command.arg("--use_existing_db=1");
-        command
+    /// `db_bench` on a database that is there, which it reads once before the tests, so that the cache is filled.
+    fn peer_read(&self, name: &str, tests: &str, more: &str) -> Command {
+        let tests = format!("--benchmarks=readtocache{tests} --num={KEY_COUNT}");
+        self.peer(name, &format!("{tests} --use_existing_db=1 {more}"))
     }
 
     /// The database of that name, or a copy of it if it is written to.
@@ -196,72 +165,64 @@ impl Sides {
             return Ok(name);
         }
         self.remove(COPY)?;
-        let mut copy = Command::new("cp");
-        output(copy.arg("-r").args([self.at(name), self.at(COPY)]))?;
+        output(&mut self.command("cp", &format!("-r {name} {COPY}")))?;
         Ok(COPY)
     }
 
-    fn remove(&self, name: &str) -> Result<()> {
-        let folder = self.at(name);
-        if folder.exists() {
-            fs::remove_dir_all(folder)?;
-        }
-        Ok(())
+    fn remove(&self, name: &str) -> Result<String> {
+        output(&mut self.command("rm", &format!("-rf {name}")))
     }
 
     /// `fillseq` on both sides, without what they spend on a database of one key.
-    fn fill(&self, round_count: usize) -> Result<bool> {
+    fn fill(&self, setup: &Setup) -> Result<bool> {
         let start = [
             finish(self.our_fill(FILLED, 1)?)?.used,
             finish(self.peer_fill(FILLED, 1)?)?.used,
         ];
         let ours = || self.our_fill(FILLED, FILL_COUNT);
         let peer = || self.peer_fill(FILLED, FILL_COUNT);
-        in_turn(round_count, "fillseq", start, &ours, &peer)
+        compare(setup, "fillseq", start, &ours, &peer)
     }
 
     /// What both sides spend before they measure.
     fn warm(&self) -> Result<[Sample; 2]> {
-        let once = || -> Result<[Sample; 2]> {
-            Ok([
-                finish(self.ours("ours", "warm", &[KEY_COUNT]))?.used,
-                finish(self.peer_read("peer", ""))?.used,
-            ])
-        };
+        let ours = || self.ours("ours", &format!("warm {KEY_COUNT}"));
         // The first time brings the files into memory.
-        once()?;
-        once()
+        finish(ours())?;
+        finish(self.peer_read("peer", "", ""))?;
+        Ok([
+            finish(ours())?.used,
+            finish(self.peer_read("peer", "", ""))?.used,
+        ])
     }
 
     /// A test on the databases that are there.
     fn test(
         &self,
-        round_count: usize,
+        setup: &Setup,
         (our_test, peer_test, writes): (&str, &str, bool),
         clients: u64,
         start: [Sample; 2],
     ) -> Result<bool> {
         let ours = || {
-            let numbers = [KEY_COUNT, clients, SECONDS, WRITE_BYTES_PER_S];
-            Ok(self.ours(self.place("ours", writes)?, our_test, &numbers))
+            let step = format!("{our_test} {KEY_COUNT} {clients} {SECONDS} {WRITE_BYTES_PER_S}");
+            Ok(self.ours(self.place("ours", writes)?, &step))
         };
         let peer = || {
-            let place = self.place("peer", writes)?;
-            let mut command = self.peer_read(place, &format!(",{peer_test}"));
-            command.arg(format!("--threads={clients}"));
-            command.arg(format!("--duration={SECONDS}"));
+            let mut more = format!("--threads={clients} --duration={SECONDS}");
             if peer_test == "readwhilewriting" {
-                command.arg(format!("--benchmark_write_rate_limit={WRITE_BYTES_PER_S}"));
+                more += &format!(" --benchmark_write_rate_limit={WRITE_BYTES_PER_S}");
             }
-            Ok(command)
+            let test = format!(",{peer_test}");
+            Ok(self.peer_read(self.place("peer", writes)?, &test, &more))
         };
-        in_turn(round_count, peer_test, start, &ours, &peer)
+        compare(setup, peer_test, start, &ours, &peer)
     }
 }
 
-/// Runs the commands of both sides in turn, without what they spend before they measure.
-fn in_turn(
-    round_count: usize,
+/// Compares the commands of both sides, without what they spend before they measure.
+fn compare(
+    setup: &Setup,
     peer_test: &str,
     [our_start, peer_start]: [Sample; 2],
     ours: &dyn Fn() -> Result<Command>,
@@ -270,7 +231,12 @@ fn in_turn(
     let ours = || Ok(finish(ours()?)?.own_sample()?.without(our_start));
     let peer = || Ok(peer_sample(peer_test, &finish(peer()?)?)?.without(peer_start));
     let bounds = [(THROUGHPUT, Bound::AtLeast(1.0))];
-    pair(round_count, ("assay", &ours), ("db_bench", &peer), &bounds)
+    pair(
+        setup.round_count,
+        ("assay", &ours),
+        ("db_bench", &peer),
+        &bounds,
+    )
 }
 
 /// The library that `db_bench` is linked with, as the dynamic linker finds it.

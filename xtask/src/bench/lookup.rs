@@ -20,10 +20,9 @@ pub fn run(setup: &Setup, server: &Server) -> Result<bool> {
     for connections in [1, 2] {
         println!("connections: {connections}");
         let ours = || {
-            let numbers = [connections, OP_COUNT, server.row_count];
+            let numbers = format!("{connections} {OP_COUNT} {}", server.row_count);
             let mut command = Command::new(&program);
-            command.arg(&server.url);
-            command.args(numbers.map(|number| number.to_string()));
+            command.arg(&server.url).args(numbers.split(' '));
             finish(command)?.own_sample()
         };
         let peer = || server.lookups(connections, OP_COUNT);

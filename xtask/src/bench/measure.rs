@@ -114,7 +114,9 @@ pub enum Bound {
 
 /// Prints a line about a figure's values; false when the bound is not kept. Without a value none is.
 fn judge(name: &str, values: &[f64], bound: Bound) -> bool {
-    let (least, middle, most) = (least(values), median(values), most(values));
+    let middle = median(values);
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(0.0, f64::max);
     let (kept, words) = match bound {
         Bound::None => (true, String::new()),
         Bound::AtMost(limit) => (middle <= limit, format!(" - at most {limit}")),
@@ -139,30 +141,24 @@ fn judge(name: &str, values: &[f64], bound: Bound) -> bool {
     kept
 }
 
+/// Judges figures that were measured in rounds; false when a bound is not kept.
+pub fn judge_all<const N: usize>(bounds: [(&str, Bound); N], rounds: &[[f64; N]]) -> bool {
+    let mut kept = true;
+    for (at, (name, bound)) in bounds.into_iter().enumerate() {
+        let values: Vec<f64> = rounds.iter().map(|round| round[at]).collect();
+        kept &= judge(name, &values, bound);
+    }
+    kept
+}
+
 /// Measures figures in so many rounds and judges each; false when a bound is not kept.
 pub fn figures<const N: usize>(
     round_count: usize,
     bounds: [(&str, Bound); N],
-    mut run: impl FnMut(usize) -> Result<[f64; N]>,
+    run: impl Fn() -> Result<[f64; N]>,
 ) -> Result<bool> {
-    let mut values = [const { Vec::new() }; N];
-    for round in 0..round_count {
-        for (values, value) in values.iter_mut().zip(run(round)?) {
-            values.push(value);
-        }
-    }
-    let judged = bounds.iter().zip(&values);
-    Ok(judged.fold(true, |kept, ((name, bound), values)| {
-        kept & judge(name, values, *bound)
-    }))
-}
-
-fn least(values: &[f64]) -> f64 {
-    values.iter().copied().fold(f64::INFINITY, f64::min)
-}
-
-fn most(values: &[f64]) -> f64 {
-    values.iter().copied().fold(0.0, f64::max)
+    let rounds = (0..round_count).map(|_| run());
+    Ok(judge_all(bounds, &rounds.collect::<Result<Vec<_>>>()?))
 }
 
 /// The middle one, or the mean of the two in the middle; NaN of none, and of any that holds a NaN.
@@ -176,13 +172,29 @@ fn median(values: &[f64]) -> f64 {
     f64::midpoint(values[middle], values[(values.len() - 1) / 2])
 }
 
+/// Does two things in each of so many rounds. Which of them begins alternates, so that a machine that gets slower or warmer
+/// treats both alike.
+pub fn in_turn<A, B>(
+    round_count: usize,
+    mut one: impl FnMut() -> Result<A>,
+    mut other: impl FnMut() -> Result<B>,
+) -> Result<Vec<(A, B)>> {
+    let rounds = (0..round_count).map(|round| {
+        if round % 2 == 0 {
+            let one = one()?;
+            return Ok((one, other()?));
+        }
+        let other = other()?;
+        Ok((one()?, other))
+    });
+    rounds.collect()
+}
+
 /// One side of a pair: its name, and a run of it.
 pub type Side<'a> = (&'a str, &'a dyn Fn() -> Result<Sample>);
 
-/// Runs ours and a peer in turn, this many rounds, and prints the figures; false when a bound on a ratio is not kept.
-///
-/// Which of the two begins alternates, so that a machine that gets slower or warmer treats both alike. Each round gives one
-/// ratio; the median of the ratios is judged.
+/// Runs ours and a peer in turn, this many rounds, and prints the figures; false when a bound on a ratio is not kept. Each
+/// round gives one ratio; the median of the ratios is judged.
 pub fn pair(
     round_count: usize,
     ours: Side<'_>,
@@ -190,29 +202,26 @@ pub fn pair(
     bounds: &[(Figure, Bound)],
 ) -> Result<bool> {
     // One round that is not counted: programs and data come into memory.
-    measure(ours)?;
-    measure(peer)?;
-    let (mut our_samples, mut peer_samples) = (Vec::new(), Vec::new());
-    for round in 0..round_count {
-        if round % 2 == 0 {
-            our_samples.push(measure(ours)?);
-            peer_samples.push(measure(peer)?);
-        } else {
-            peer_samples.push(measure(peer)?);
-            our_samples.push(measure(ours)?);
-        }
-    }
+    in_turn(1, || measure(ours), || measure(peer))?;
+    let rounds = in_turn(round_count, || measure(ours), || measure(peer))?;
     let mut kept = true;
     for (name, of) in [USER, SYSTEM, CPU, THROUGHPUT] {
-        let [our_values, peer_values] =
-            [&our_samples, &peer_samples].map(|it| it.iter().map(of).collect::<Vec<f64>>());
-        let [our_median, peer_median] = [&our_values, &peer_values].map(|it| median(it));
+        let (ours_of, peers): (Vec<f64>, Vec<f64>) = rounds
+            .iter()
+            .map(|(ours, peer)| (of(ours), of(peer)))
+            .unzip();
         println!(
-            "{name:<18}{} {our_median:.3}, {} {peer_median:.3}",
-            ours.0, peer.0
+            "{name:<18}{} {:.3}, {} {:.3}",
+            ours.0,
+            median(&ours_of),
+            peer.0,
+            median(&peers)
         );
-        let rounds = our_values.iter().zip(&peer_values);
-        let ratios: Vec<f64> = rounds.map(|(ours, peer)| ours / peer).collect();
+        let ratios: Vec<f64> = ours_of
+            .iter()
+            .zip(&peers)
+            .map(|(ours, peer)| ours / peer)
+            .collect();
         let bound = bounds.iter().find(|((bound, _), _)| *bound == name);
         kept &= judge(
             "ratio",

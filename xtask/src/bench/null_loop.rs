@@ -5,7 +5,7 @@ use anyhow::Result;
 
 use super::Setup;
 use super::measure::{Bound, figures};
-use super::run::{Run, metric};
+use super::run::Run;
 
 /// Rows are loaded by the hundred; queries go on for a time, beside two inserts and two deletes a second.
 const PLAN: &str = r#"
@@ -31,13 +31,13 @@ pub fn run(setup: &Setup) -> Result<bool> {
         ("generate_cpu_ns_per_row", Bound::LeastAtMost(100.0)),
         ("generate_wall_ns_per_row", Bound::None),
     ];
-    figures(setup.round_count, bounds, |_| {
-        let shown = Run::of(setup, PLAN)?.json("show")?;
+    figures(setup.round_count, bounds, || {
+        let run = Run::of(setup, PLAN)?;
         Ok([
-            1e3 * metric(&shown, "qr100", "client_cpu_us_per_query")?,
-            1e9 / metric(&shown, "qr100", "qps")?,
-            1e3 * metric(&shown, "l.i0", "client_cpu_us_per_row_inserted")?,
-            1e9 / metric(&shown, "l.i0", "ips")?,
+            1e3 * run.metric("qr100", "client_cpu_us_per_query")?,
+            1e9 / run.metric("qr100", "qps")?,
+            1e3 * run.metric("l.i0", "client_cpu_us_per_row_inserted")?,
+            1e9 / run.metric("l.i0", "ips")?,
         ])
     })
 }

@@ -17,7 +17,7 @@ const RUN: [&str; 3] = ["28", "8", "3600"];
 /// processors.
 pub fn run(setup: &Setup) -> Result<bool> {
     let assay = setup.build_assay()?.join("assay");
-    let examples = setup.build("report", &["--examples"])?.join("examples");
+    let examples = setup.build("report", "--examples")?.join("examples");
     let folder = setup.workspace.target_directory()?.join("xtask");
     fs::create_dir_all(&folder)?;
     let folder = tempfile::Builder::new()
@@ -38,7 +38,7 @@ pub fn run(setup: &Setup) -> Result<bool> {
         ("memory_mb", Bound::AtMost(1500.0)),
         ("file_mb", Bound::AtMost(25.0)),
     ];
-    let kept = figures(1, made, |_| {
+    let kept = figures(1, made, || {
         let made = finish(report())?;
         Ok([
             made.used.elapsed_ns as f64 / 1e9,
@@ -47,7 +47,7 @@ pub fn run(setup: &Setup) -> Result<bool> {
             fs::metadata(&file)?.len() as f64 / 1e6,
         ])
     })?;
-    if !prepare::program("chromium", "chromium")? {
+    if !prepare::has(&["chromium"])? {
         println!("no Chromium: not opened");
         return Ok(kept);
     }
@@ -55,7 +55,7 @@ pub fn run(setup: &Setup) -> Result<bool> {
         ("first_chart_ms", Bound::AtMost(3000.0)),
         ("middle_chart_ms", Bound::AtMost(3000.0)),
     ];
-    let opened = figures(1, opened, |_| {
+    let opened = figures(1, opened, || {
         let mut open = Command::new(examples.join("open"));
         open.arg(&file);
         let shown = finish(open)?;

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::Setup;
 use super::measure::Sample;
-use crate::builds::{self, ASSAY_BUILDS};
+use crate::builds::{self, ASSAY_BUILDS, ASSAY_TEST_MYSQL, MARIADB};
 use crate::workspace::output;
 
 /// A run that ended well. Its record is removed when it is dropped.
@@ -51,7 +51,12 @@ impl Run {
             .with_context(|| format!("cannot read what `assay {subcommand}` printed"))
     }
 
-    /// The record of a step of the only cell. A step that is not valid has no figure.
+    /// Returns a metric of a step of the only cell. A step that is not valid has no figure.
+    pub fn metric(&self, step: &str, name: &str) -> Result<f64> {
+        metric(&self.json("show")?, step, name)
+    }
+
+    /// Returns the record of a step of the only cell. A step that is not valid has no figure.
     pub fn step(&self, name: &str) -> Result<Value> {
         let mut find = Command::new("find");
         let found = output(find.args([&self.directory, "-path", "*/steps/*/step.json"]))?;
@@ -63,10 +68,16 @@ impl Run {
     }
 }
 
-/// Fetches a build for runs.
-pub fn fetch(setup: &Setup, spec: &str) -> Result<()> {
-    output(assay(setup)?.args(["fetch", spec]))?;
-    Ok(())
+/// Fetches a build for runs; returns where it is.
+pub fn fetch(setup: &Setup, spec: &str) -> Result<String> {
+    let printed = output(assay(setup)?.args(["fetch", spec]))?;
+    let path = builds::path(&printed);
+    Ok(path.context("`assay fetch` names no folder")?.to_owned())
+}
+
+/// Returns the build that [`ASSAY_TEST_MYSQL`] names, else MariaDB with MyRocks, which is fetched.
+pub fn mariadb(setup: &Setup) -> Result<String> {
+    std::env::var(ASSAY_TEST_MYSQL).or_else(|_| fetch(setup, MARIADB))
 }
 
 /// Assay with the store of builds that tests use.
@@ -76,8 +87,8 @@ fn assay(setup: &Setup) -> Result<Command> {
     Ok(command)
 }
 
-/// A metric of a step of the only cell, from what `assay show` says. A step that is not valid has no figure.
-pub fn metric(shown: &Value, step: &str, name: &str) -> Result<f64> {
+/// A metric of a step, from what `assay show` says.
+fn metric(shown: &Value, step: &str, name: &str) -> Result<f64> {
     let rows = shown["rows"].as_array();
     let row = valid(rows.context("`assay show` lists no steps")?, "step", step)?;
     let metric = row["metrics"][name].as_f64();

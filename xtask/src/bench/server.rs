@@ -12,9 +12,9 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 
 use super::measure::{Finished, Sample, finish};
+use super::run::mariadb;
 use super::{Setup, need};
-use crate::builds;
-use crate::workspace::output;
+use crate::workspace::{output, typed};
 
 const POSTGRES_SETTINGS: &[&str] = &[
     "shared_buffers=256MB",
@@ -66,20 +66,19 @@ impl Server {
             ("postgres", build, POSTGRES_SETTINGS),
             ("pgbench", SCALE * 100_000),
         )?;
-        let mut tables = server.pgbench(&["-i", "-q"]);
-        output(tables.args(["-s", &SCALE.to_string(), &server.url]))?;
+        output(&mut server.pgbench(&format!("-i -q -s {SCALE}")))?;
         Ok(server)
     }
 
     /// Starts MariaDB, with sysbench's table.
     pub fn mysql(setup: &Setup) -> Result<Server> {
-        let build = builds::mariadb(&setup.workspace)?;
+        let build = mariadb(setup)?;
         let server = Server::start(
             setup,
             ("mysql", &build, MYSQL_SETTINGS),
             ("sysbench", SYSBENCH_ROWS),
         )?;
-        output(server.point_selects()?.arg("prepare"))?;
+        output(&mut server.point_selects("prepare")?)?;
         Ok(server)
     }
 
@@ -129,50 +128,42 @@ impl Server {
     /// `sysbench oltp_point_select`.
     pub fn lookups(&self, connections: u64, op_count: u64) -> Result<Sample> {
         if self.peer == "sysbench" {
-            let mut command = self.point_selects()?;
-            command.arg(format!("--threads={connections}"));
-            command.arg(format!("--events={}", op_count * connections));
-            command.args(["--time=0", "run"]);
-            return sysbench_sample(&finish(command)?);
+            let events = op_count * connections;
+            let arguments = format!("--threads={connections} --events={events} --time=0 run");
+            return sysbench_sample(&finish(self.point_selects(&arguments)?)?);
         }
-        let [connections, op_count] = [connections, op_count].map(|number| number.to_string());
-        let mut command = self.pgbench(&["-S", "-n", "-M", "prepared", "-c", &connections]);
-        command.args(["-j", &connections, "-t", &op_count, &self.url]);
-        let finished = finish(command)?;
+        let arguments =
+            format!("-S -n -M prepared -c {connections} -j {connections} -t {op_count}");
+        let finished = finish(self.pgbench(&arguments))?;
         let op_count = finished.number("number of transactions actually processed:")?;
         // Without the time that connecting took.
         Ok(finished.sample_within(op_count, op_count / finished.number("tps =")?))
     }
 
-    fn pgbench(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(Path::new(&self.build).join("bin/pgbench"));
-        command.args(arguments);
+    fn pgbench(&self, arguments: &str) -> Command {
+        let mut command = typed(Path::new(&self.build).join("bin/pgbench"), arguments);
+        command.arg(&self.url);
         command
     }
 
-    /// `sysbench oltp_point_select`: its keys drawn as assay draws them.
-    fn point_selects(&self) -> Result<Command> {
-        let mut command = self.sysbench()?;
-        command.args(["oltp_point_select", "--tables=1", "--rand-type=uniform"]);
-        command.arg(format!("--table-size={SYSBENCH_ROWS}"));
-        Ok(command)
+    fn point_selects(&self, arguments: &str) -> Result<Command> {
+        self.sysbench("oltp_point_select", SYSBENCH_ROWS, arguments)
     }
 
-    /// `sysbench` that connects to the server, and prepares the statements that it can.
-    pub fn sysbench(&self) -> Result<Command> {
-        need("sysbench", "sysbench")?;
-        let mut command = Command::new("sysbench");
-        command.arg("--db-ps-mode=auto");
+    /// One of sysbench's tests on a table of so many rows, its keys drawn as assay draws them. It connects to the server,
+    /// and prepares the statements that it can.
+    pub fn sysbench(&self, test: &str, rows: u64, arguments: &str) -> Result<Command> {
+        need("sysbench")?;
         let (address, place) = self.url.split_once('=').context("a URL without a socket")?;
-        if address.starts_with("mysql:") {
-            command.args(["--mysql-user=root", "--mysql-db=ib"]);
-            command.arg(format!("--mysql-socket={place}"));
+        let server = if address.starts_with("mysql:") {
+            format!("--mysql-user=root --mysql-db=ib --mysql-socket={place}")
         } else {
             let (host, _) = place.split_once('&').unwrap_or((place, ""));
-            command.args(["--db-driver=pgsql", "--pgsql-user=assay", "--pgsql-db=ib"]);
-            command.arg(format!("--pgsql-host={host}"));
-        }
-        Ok(command)
+            format!("--db-driver=pgsql --pgsql-user=assay --pgsql-db=ib --pgsql-host={host}")
+        };
+        let table = format!("{test} --tables=1 --table-size={rows} --rand-type=uniform");
+        let arguments = format!("--db-ps-mode=auto {server} {table} {arguments}");
+        Ok(typed("sysbench", &arguments))
     }
 }
 

@@ -45,16 +45,12 @@ fn run_test(
     (name, statements): (&str, u64),
     threads: u32,
 ) -> Result<bool> {
-    let peer_events = |limits: &[&str]| -> Result<Finished> {
-        let mut command = server.sysbench()?;
-        command.args([name, "--tables=1", "--rand-type=uniform"]);
-        command.arg(format!("--table-size={ROW_COUNT}"));
-        command.arg(format!("--threads={threads}"));
-        command.args(limits).arg("run");
-        finish(command)
+    let peer_events = |limits: &str| -> Result<Finished> {
+        let arguments = format!("--threads={threads} {limits} run");
+        finish(server.sysbench(name, ROW_COUNT, &arguments)?)
     };
     make_table(server)?;
-    let start = peer_events(&["--events=1", "--time=0"])?.used;
+    let start = peer_events("--events=1 --time=0")?.used;
     let ours = || {
         make_table(server)?;
         let plan = plan(setup, server, ROW_COUNT, threads, &format!("{name:?}"));
@@ -63,8 +59,7 @@ fn run_test(
     };
     let peer = || {
         make_table(server)?;
-        let time = format!("--time={}", setup.seconds);
-        let finished = peer_events(&["--events=0", &time])?;
+        let finished = peer_events(&format!("--events=0 --time={}", setup.seconds))?;
         Ok(statement_sample(statements, &finished)?.without(start))
     };
     let bounds = [(CPU, Bound::AtMost(0.8)), (THROUGHPUT, Bound::AtLeast(1.0))];
@@ -128,10 +123,7 @@ url = {url:?}
 
 /// sysbench's load of a table.
 fn prepare(server: &Server, rows: u64) -> Result<Command> {
-    let mut command = server.sysbench()?;
-    command.args(["oltp_read_write", "--tables=1"]);
-    command.arg(format!("--table-size={rows}")).arg("prepare");
-    Ok(command)
+    server.sysbench("oltp_read_write", rows, "prepare")
 }
 
 /// sysbench's table, anew: nothing of earlier runs is in it.
@@ -141,13 +133,8 @@ fn make_table(server: &Server) -> Result<()> {
     Ok(())
 }
 
-fn drop_table(server: &Server) -> Result<()> {
-    output(
-        server
-            .sysbench()?
-            .args(["oltp_read_write", "--tables=1", "cleanup"]),
-    )?;
-    Ok(())
+fn drop_table(server: &Server) -> Result<String> {
+    output(&mut server.sysbench("oltp_read_write", ROW_COUNT, "cleanup")?)
 }
 
 /// Returns what sysbench did, in statements as it counts them itself.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::metric::{THROUGHPUT, has_verdict};
-use super::power::{REPEATS_CAP, Sight};
+use super::power::REPEATS_CAP;
 use super::{Compared, ComparedStep, Verdict};
 
 /// What counts as a regression.
@@ -99,20 +99,13 @@ enum Judged {
 }
 
 fn judge(row: &ComparedStep, threshold: f64) -> Judged {
-    let for_the_worse = |ratio: f64| {
-        if row.more_is_better {
-            1.0 - ratio
-        } else {
-            ratio - 1.0
-        }
+    let is_beyond = |ratio: f64| match row.more_is_better {
+        true => 1.0 - ratio > threshold,
+        false => ratio - 1.0 > threshold,
     };
-    let is_beyond = |ratio: f64| for_the_worse(ratio) > threshold;
-    let worst = row.interval.map(|interval| {
-        if row.more_is_better {
-            interval.low
-        } else {
-            interval.high
-        }
+    let worst = row.interval.map(|interval| match row.more_is_better {
+        true => interval.low,
+        false => interval.high,
     });
     match row.verdict {
         Verdict::Faster => Judged::Passed,
@@ -135,10 +128,9 @@ fn judge(row: &ComparedStep, threshold: f64) -> Judged {
 pub fn repeats_to_judge(row: &ComparedStep, threshold: f64) -> Option<u32> {
     row.repeats_needed?;
     let (interval, spread) = (row.interval?, row.spread?);
-    let limit = if row.more_is_better {
-        1.0 - threshold
-    } else {
-        1.0 + threshold
+    let limit = match row.more_is_better {
+        true => 1.0 - threshold,
+        false => 1.0 + threshold,
     };
     let from = match row.verdict {
         Verdict::Slower => row.ratio?,
@@ -147,7 +139,7 @@ pub fn repeats_to_judge(row: &ComparedStep, threshold: f64) -> Option<u32> {
     // On a logarithmic scale a change has one size in both directions.
     let apart = (limit.max(0.0).ln() - from.ln()).abs();
     let there = row.values.len().max(row.base_values.len()) as u32;
-    let needed = Sight::new(1.0 - interval.confidence, row.pairing).repeats(apart.exp_m1(), spread);
+    let needed = row.sight(interval).repeats(apart.exp_m1(), spread);
     Some(needed.max(there + 1).min(REPEATS_CAP))
 }
 
@@ -159,13 +151,9 @@ mod tests {
     fn row(metric: &str, verdict: Verdict, values: Option<(f64, f64, f64)>) -> ComparedStep {
         ComparedStep {
             cell: record::CellKey::new("new.base", None, 1, 0),
-            workload: "sysbench".into(),
             step: "scan".into(),
-            group: None,
             metric: metric.into(),
             more_is_better: metric == THROUGHPUT,
-            base_values: Vec::new(),
-            values: Vec::new(),
             ratio: values.map(|(_, ratio, _)| ratio),
             interval: values.map(|(low, _, high)| Interval {
                 low,
@@ -174,10 +162,7 @@ mod tests {
             }),
             pairing: Pairing::Paired,
             verdict,
-            p_value: None,
-            spread: None,
-            repeats_needed: None,
-            reasons: Vec::new(),
+            ..ComparedStep::default()
         }
     }
 

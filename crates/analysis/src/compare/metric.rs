@@ -13,15 +13,20 @@ pub const THROUGHPUT: &str = "throughput";
 /// Each is a family of comparisons of its own, has tables of verdicts, and is judged by the gate.
 pub const VERDICT_METRICS: [(&str, &str); 3] = [(THROUGHPUT, THROUGHPUT), JUDGED[0], JUDGED[1]];
 
-/// Returns what a metric is called in sentences.
-pub fn metric_label(metric: &str) -> &str {
-    let mut labels = VERDICT_METRICS.iter();
-    let known = labels.find(|(name, _)| *name == metric);
-    known.map_or(metric, |(_, label)| label)
-}
-
 /// The family of the metrics that have none of their own.
 const OTHER_METRICS: &str = "other metrics";
+
+/// Returns what one of [`VERDICT_METRICS`] is called in sentences.
+fn verdict_label(metric: &str) -> Option<&'static str> {
+    let mut labels = VERDICT_METRICS.iter();
+    let known = labels.find(|(name, _)| *name == metric);
+    known.map(|(_, label)| *label)
+}
+
+/// Returns what a metric is called in sentences.
+pub fn metric_label(metric: &str) -> &str {
+    verdict_label(metric).unwrap_or(metric)
+}
 
 /// Returns all families of comparisons.
 pub(super) fn families() -> impl Iterator<Item = &'static str> {
@@ -30,16 +35,13 @@ pub(super) fn families() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns the family that a metric's comparisons belong to.
-pub(super) fn family_of(metric: &str) -> &str {
-    match has_verdict(metric) {
-        true => metric_label(metric),
-        false => OTHER_METRICS,
-    }
+pub(super) fn family_of(metric: &str) -> &'static str {
+    verdict_label(metric).unwrap_or(OTHER_METRICS)
 }
 
 /// Returns whether a metric is one of [`VERDICT_METRICS`].
 pub(super) fn has_verdict(metric: &str) -> bool {
-    VERDICT_METRICS.iter().any(|(name, _)| *name == metric)
+    verdict_label(metric).is_some()
 }
 
 /// Rows inserted or indexed, or queries, per second; `None` in steps that only settle.

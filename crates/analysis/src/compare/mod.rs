@@ -4,6 +4,7 @@
 mod bootstrap;
 mod difference;
 mod drift;
+mod effects;
 mod estimate;
 mod family;
 mod gate;
@@ -19,15 +20,16 @@ use std::fmt;
 
 use record::CellKey;
 use serde::Serialize;
-
-use crate::Figures;
+use words::fixed;
 
 pub(crate) use difference::Difference;
+pub use effects::{Deviation, Effect, Effects, InCombination, effects};
 pub use gate::{Gate, Thresholds, gate, repeats_to_judge};
 pub use metric::{THROUGHPUT, VERDICT_METRICS, costs, metric_label, more_is_better, throughput};
 pub use noise::{NoiseFloor, Seen, StepNoise, noise_floor};
 use power::Sight;
 pub use power::{POWER, REPEATS_CAP};
+pub use verdict::compare;
 
 /// What is compared, and how sure a verdict has to be.
 #[derive(Clone, Debug)]
@@ -82,7 +84,7 @@ pub struct Compared {
 }
 
 /// One metric of one step of a target, against the same of the base.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ComparedStep {
     /// The target's cells that are compared, in all repeats.
     pub cell: CellKey,
@@ -126,9 +128,16 @@ impl ComparedStep {
     /// no interval, or the figures are too coarse.
     pub fn detectable(&self) -> Option<f64> {
         self.repeats_needed?;
-        let level = 1.0 - self.interval?.confidence;
         let repeats = self.values.len().min(self.base_values.len()) as u32;
-        Sight::new(level, self.pairing).effect(repeats, self.spread?)
+        self.sight(self.interval?).effect(repeats, self.spread?)
+    }
+
+    /// Returns what can be seen at the level of its family, which its interval has.
+    fn sight(&self, interval: Interval) -> Sight {
+        Sight {
+            level: 1.0 - interval.confidence,
+            pairing: self.pairing,
+        }
     }
 }
 
@@ -156,6 +165,36 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// Formats its ratio, or one of its bounds, with as many digits as it allows: two to four. Of two repeats the bounds
+    /// may be anywhere: how far beyond 0.001 and 1000 says nothing.
+    pub fn digits_of(&self, ratio: f64) -> String {
+        const LEAST: f64 = 0.001;
+        const MOST: f64 = 1000.0;
+        if ratio < LEAST {
+            return format!("<{LEAST}");
+        }
+        if ratio > MOST {
+            return format!(">{MOST}");
+        }
+        let decimals = match self.high - self.low {
+            width if width < 0.02 => 3,
+            width if width < 1.0 => 2,
+            width if width < 10.0 => 1,
+            _ => 0,
+        };
+        let of_digits =
+            |digits: f64| (digits - 1.0 - ratio.log10().floor()).clamp(0.0, 3.0) as usize;
+        let decimals = decimals.min(of_digits(4.0)).max(of_digits(2.0));
+        let mut texts = (decimals..=3).map(|decimals| fixed(ratio, decimals));
+        let text = texts.next().unwrap_or_default();
+        // An interval without 1 does not look as if it had it.
+        let looks_like_1 = |text: &String| text.trim_end_matches('0') == "1.";
+        if self.contains(1.0) || !looks_like_1(&text) {
+            return text;
+        }
+        texts.find(|text| !looks_like_1(text)).unwrap_or(text)
+    }
+
     /// Whether `ratio` is in it.
     pub fn contains(&self, ratio: f64) -> bool {
         self.low <= ratio && ratio <= self.high
@@ -163,7 +202,7 @@ impl Interval {
 }
 
 /// What is compared with what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pairing {
     /// Each repeat of the target with that of the base that ran beside it.
@@ -171,11 +210,12 @@ pub enum Pairing {
     /// All repeats of the target with all of the base: they did not take turns.
     Independent,
     /// One of the two was measured once.
+    #[default]
     Single,
 }
 
 /// What can be said of a comparison. Of costs, less is faster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// A change for the better is shown.
@@ -191,6 +231,7 @@ pub enum Verdict {
     /// No repeat of the base, or of the target, is valid.
     Invalid,
     /// There is nothing to compare, or no ratio.
+    #[default]
     NotComparable,
 }
 
@@ -206,9 +247,4 @@ impl fmt::Display for Verdict {
             Self::NotComparable => "not comparable",
         })
     }
-}
-
-/// Compares every target with the base, step by step. Several runs may be in the figures: a repeat is one of a run.
-pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
-    verdict::compare(figures, options)
 }

@@ -60,11 +60,10 @@ pub struct Seen {
 /// The noise floor from a run in which targets were measured against themselves, under two names.
 pub fn noise_floor(compared: &Compared) -> NoiseFloor {
     let level = compared.error_rate / compared.comparison_count.max(1) as f64;
-    let mut paired = Sight::new(level, Pairing::Paired);
-    let mut independent = Sight::new(level, Pairing::Independent);
-    let seen_by = |sight: &mut Sight, spread: f64| -> Vec<Seen> {
+    let seen = |pairing: Pairing, spread: Option<f64>| -> Vec<Seen> {
+        let sight = Sight { level, pairing };
         let seen = |repeats| {
-            let effect = sight.effect(repeats, spread)?;
+            let effect = sight.effect(repeats, spread?)?;
             Some(Seen { repeats, effect })
         };
         REPEATS.into_iter().filter_map(seen).collect()
@@ -73,10 +72,6 @@ pub fn noise_floor(compared: &Compared) -> NoiseFloor {
     for (index, row) in compared.rows.iter().enumerate() {
         let (THROUGHPUT, Some(ratio)) = (row.metric.as_str(), row.ratio) else {
             continue;
-        };
-        let sight = match row.pairing {
-            Pairing::Independent => &mut independent,
-            Pairing::Paired | Pairing::Single => &mut paired,
         };
         // Of samples that are no pairs, each with the base's of the same number: as good as any other.
         let ratios = row.values.iter().zip(&row.base_values);
@@ -93,10 +88,7 @@ pub fn noise_floor(compared: &Compared) -> NoiseFloor {
             ratio,
             spread: row.spread,
             largest: largest.unwrap_or(ratio),
-            seen: row
-                .spread
-                .map(|spread| seen_by(sight, spread))
-                .unwrap_or_default(),
+            seen: seen(row.pairing, row.spread),
         });
     }
     let worst = floor.steps.iter().enumerate();
@@ -104,10 +96,7 @@ pub fn noise_floor(compared: &Compared) -> NoiseFloor {
         .max_by(|(_, a), (_, b)| away(a.largest).total_cmp(&away(b.largest)))
         .map(|(index, _)| index);
     floor.spread_median = median(floor.steps.iter().filter_map(|step| step.spread));
-    floor.seen = floor
-        .spread_median
-        .map(|spread| seen_by(&mut paired, spread))
-        .unwrap_or_default();
+    floor.seen = seen(Pairing::Paired, floor.spread_median);
     floor
 }
 

@@ -12,64 +12,39 @@ const POWER_QUANTILE: f64 = 0.841_621_233_6;
 /// More repeats than these are not counted.
 pub const REPEATS_CAP: u32 = 100;
 
-/// What change can be seen with how many repeats, at one level.
+/// What change can be seen with how many repeats, where comparisons are decided at one level.
+#[derive(Clone, Copy)]
 pub(super) struct Sight {
-    level: f64,
-    pairing: Pairing,
-    /// By repeats: the logarithm of the least ratio that is shown in [`POWER`] of all cases where repeats differ by
-    /// one. Filled in as it is asked for.
-    of_one: Vec<Option<f64>>,
+    pub level: f64,
+    pub pairing: Pairing,
 }
 
 impl Sight {
-    /// Where comparisons are decided at `level`.
-    pub fn new(level: f64, pairing: Pairing) -> Self {
-        Self {
-            level,
-            pairing,
-            of_one: vec![None; REPEATS_CAP as usize + 1],
-        }
-    }
-
-    /// The least relative change that is seen with so many repeats where ratios differ by `spread`; with fewer than
-    /// two none, with more than [`REPEATS_CAP`] that of these.
-    pub fn effect(&mut self, repeats: u32, spread: f64) -> Option<f64> {
+    /// The least relative change that is seen with so many repeats where ratios differ by `spread`: it is shown in
+    /// [`POWER`] of all cases. With fewer than two repeats none, with more than [`REPEATS_CAP`] that of these.
+    pub fn effect(self, repeats: u32, spread: f64) -> Option<f64> {
         if repeats < 2 {
             return None;
         }
-        let repeats = repeats.min(REPEATS_CAP);
-        let (level, pairing) = (self.level, self.pairing);
-        let of_one = self.of_one[repeats as usize].get_or_insert_with(|| {
-            let freedom = match pairing {
-                Pairing::Independent => 2.0 * f64::from(repeats - 1),
-                Pairing::Paired | Pairing::Single => f64::from(repeats - 1),
-            };
-            shown(student::quantile(level, freedom), freedom) / f64::from(repeats).sqrt()
-        });
+        let repeats = f64::from(repeats.min(REPEATS_CAP));
+        let freedom = match self.pairing {
+            Pairing::Independent => 2.0 * (repeats - 1.0),
+            Pairing::Paired | Pairing::Single => repeats - 1.0,
+        };
+        let errors = shown(student::quantile(self.level, freedom), freedom);
         // As of intervals: files have no number for what is larger.
-        Some((*of_one * spread).exp_m1().min(f64::MAX))
+        Some((errors / repeats.sqrt() * spread).exp_m1().min(f64::MAX))
     }
 
     /// The repeats with which a change of `effect` is seen, up to [`REPEATS_CAP`].
-    pub fn repeats(&mut self, effect: f64, spread: f64) -> u32 {
-        let mut sees = |repeats: u32| {
-            let least = self.effect(repeats, spread);
-            least.is_some_and(|least| least <= effect)
-        };
-        // Few are enough more often than many.
-        let (mut too_few, mut enough) = (1, 4);
-        while enough < REPEATS_CAP && !sees(enough) {
-            (too_few, enough) = (enough, (2 * enough).min(REPEATS_CAP));
-        }
+    pub fn repeats(self, effect: f64, spread: f64) -> u32 {
+        let (mut too_few, mut enough) = (1, REPEATS_CAP);
         while enough - too_few > 1 {
             let middle = u32::midpoint(too_few, enough);
-            if self
-                .effect(middle, spread)
-                .is_some_and(|least| least <= effect)
-            {
-                enough = middle;
-            } else {
-                too_few = middle;
+            let least = self.effect(middle, spread);
+            match least.is_some_and(|least| least <= effect) {
+                true => enough = middle,
+                false => too_few = middle,
             }
         }
         enough
@@ -87,17 +62,27 @@ fn shown(threshold: f64, freedom: f64) -> f64 {
 mod tests {
     use super::*;
 
+    fn paired(level: f64) -> Sight {
+        Sight {
+            level,
+            pairing: Pairing::Paired,
+        }
+    }
+
     /// Sample sizes of the paired t test, two-sided 5 %, power 80 %, as power tables give them (Cohen 1988 and G*Power):
     /// effect in standard deviations -> pairs.
     #[test]
     fn sample_sizes_are_those_of_the_tables() {
-        let mut sight = Sight::new(0.05, Pairing::Paired);
+        let sight = paired(0.05);
         for (size, pairs) in [(0.5_f64, 34), (0.8, 15), (1.0, 10), (1.5, 6), (2.0, 5)] {
             let got = sight.repeats(size.exp_m1(), 1.0);
             assert!(got.abs_diff(pairs) <= 1, "{size}: {got}, in tables {pairs}");
         }
         // Two samples of n each: the difference of one repeat has the square root of 2 times a sample's spread.
-        let mut sight = Sight::new(0.05, Pairing::Independent);
+        let sight = Sight {
+            pairing: Pairing::Independent,
+            ..paired(0.05)
+        };
         for (size, each) in [(0.5_f64, 64), (0.8, 26), (1.0, 17), (1.5, 9)] {
             let got = sight.repeats(size.exp_m1(), 2.0_f64.sqrt());
             assert!(got.abs_diff(each) <= 1, "{size}: {got}, in tables {each}");
@@ -106,10 +91,7 @@ mod tests {
 
     #[test]
     fn more_noise_and_more_comparisons_need_more_repeats_up_to_the_cap() {
-        let (mut alone, mut among_many) = (
-            Sight::new(0.05, Pairing::Paired),
-            Sight::new(0.05 / 40.0, Pairing::Paired),
-        );
+        let (alone, among_many) = (paired(0.05), paired(0.05 / 40.0));
         assert!(alone.repeats(0.03, 0.01) < alone.repeats(0.03, 0.03));
         assert!(alone.repeats(0.03, 0.01) < among_many.repeats(0.03, 0.01));
         assert_eq!(alone.repeats(0.001, 0.1), REPEATS_CAP);

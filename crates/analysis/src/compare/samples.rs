@@ -8,6 +8,7 @@ use super::mean::Pair;
 use super::metric::{THROUGHPUT, rounding, value};
 use super::{Pairing, Sample};
 use crate::compat::label;
+use crate::order::distinct;
 use crate::{Figures, Row, Unfinished};
 
 /// Where a comparison is made: everything but the target and the metric.
@@ -29,7 +30,7 @@ pub(super) struct Samples<'a> {
 }
 
 /// What a target has of one metric of one step.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Side {
     /// The values that count, by run and repeat.
     pub values: Vec<Taken>,
@@ -48,9 +49,61 @@ pub(super) struct Taken {
     /// The share of it that rounding may put it off by.
     rounding: f64,
     /// Its place among all rows of the figures.
-    index: usize,
+    index: Moments,
     /// The invocation, and when the cell was begun; `None`: the record does not say.
-    begun: Option<(u32, u64)>,
+    begun: Option<(u32, Moments)>,
+}
+
+/// Where in an order something is: of several cells the first, the last, and the mean of all.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Moments {
+    first: u64,
+    mean: u64,
+    last: u64,
+}
+
+impl Moments {
+    fn at(moment: u64) -> Self {
+        Self {
+            first: moment,
+            mean: moment,
+            last: moment,
+        }
+    }
+
+    /// Those of all together.
+    fn of_all(all: impl Iterator<Item = Self> + Clone) -> Option<Self> {
+        let first = all.clone().map(|it| it.first).min()?;
+        let count = all.clone().count() as u64;
+        let mean = all.clone().map(|it| it.mean - first).sum::<u64>() / count;
+        Some(Self {
+            first,
+            mean: first + mean,
+            last: all.map(|it| it.last).max()?,
+        })
+    }
+}
+
+impl Taken {
+    /// The geometric mean of what several targets have in one repeat.
+    fn of_all(all: &[Self]) -> Option<Self> {
+        let first = all.first()?;
+        let count = all.len() as f64;
+        let ln_mean = all.iter().map(|it| it.sample.value.ln()).sum::<f64>() / count;
+        let invocation = first.begun.map(|(invocation, _)| invocation);
+        let is_one = |it: &Self| it.begun.map(|(invocation, _)| invocation) == invocation;
+        let begun = invocation.filter(|_| all.iter().all(is_one));
+        let moments = || Moments::of_all(all.iter().filter_map(|it| Some(it.begun?.1)));
+        Some(Self {
+            sample: Sample {
+                value: ln_mean.exp(),
+                ..first.sample
+            },
+            rounding: all.iter().map(|it| it.rounding.powi(2)).sum::<f64>().sqrt() / count,
+            index: Moments::of_all(all.iter().map(|it| it.index))?,
+            begun: begun.zip(moments()),
+        })
+    }
 }
 
 /// What is compared with what.
@@ -89,18 +142,32 @@ impl<'a> Samples<'a> {
         samples
     }
 
-    /// Every step of every target but the base, in the order of the figures: by variant and clients, then target, then
-    /// step. Steps that are not among the results are left out, unless there are no others.
-    pub fn comparisons(&self, base: &str) -> Vec<(Place<'a>, &'a str)> {
+    /// Measured steps that are among the results, or where there are none all of them.
+    fn shown(&self) -> impl Iterator<Item = &'a Row> + use<'a> {
+        let figures = self.figures;
         let measured = || {
-            let rows = self.figures.rows.iter();
+            let rows = figures.rows.iter();
             rows.filter(|row| row.kind != StepKind::Settle)
         };
         let has_results = measured().any(|row| row.reported);
-        let shown = || measured().filter(|row| row.reported || !has_results);
-        let circles = distinct(shown().map(|row| place(row).around()));
-        let targets = distinct(shown().map(|row| row.cell.target.as_str()));
-        let steps = distinct(shown().map(|row| row.step.as_str()));
+        measured().filter(move |row| row.reported || !has_results)
+    }
+
+    /// Where comparisons are made but for the step, in the order of the figures.
+    pub fn circles(&self) -> Vec<Place<'a>> {
+        distinct(self.shown().map(|row| place(row).around()))
+    }
+
+    /// The steps in which they are made.
+    pub fn steps(&self) -> Vec<&'a str> {
+        distinct(self.shown().map(|row| row.step.as_str()))
+    }
+
+    /// Every step of every target but the base, in the order of the figures: by variant and clients, then target, then
+    /// step. Steps that are not among the results are left out, unless there are no others.
+    pub fn comparisons(&self, base: &str) -> Vec<(Place<'a>, &'a str)> {
+        let targets = distinct(self.shown().map(|row| row.cell.target.as_str()));
+        let (circles, steps) = (self.circles(), self.steps());
         let mut comparisons = Vec::new();
         for circle in circles {
             for &target in targets.iter().filter(|target| **target != base) {
@@ -164,8 +231,9 @@ impl<'a> Samples<'a> {
                 side.values.push(Taken {
                     sample: Sample { run, repeat, value },
                     rounding: rounding(row, metric, value),
-                    index,
-                    begun: self.begun.get(&(run, &row.cell)).copied(),
+                    index: Moments::at(index as u64),
+                    begun: (self.begun.get(&(run, &row.cell)))
+                        .map(|&(invocation, ns)| (invocation, Moments::at(ns))),
                 });
             } else {
                 side.not_applicable += 1;
@@ -242,6 +310,89 @@ impl<'a> Samples<'a> {
     }
 }
 
+impl Side {
+    /// Whether nobody has the metric, not even in a repeat that does not count.
+    pub fn has_nothing(&self) -> bool {
+        self.values.is_empty() && self.invalid == 0
+    }
+
+    /// The geometric means of what several targets have in each repeat that all of them have; a zero in any is one of all.
+    /// Where they have none in common, since they are of different runs, it is the first of each, the second, and so on.
+    pub fn mean_of(sides: &[Self]) -> Self {
+        let [first, others @ ..] = sides else {
+            return Self::default();
+        };
+        let mut rounds: Vec<Vec<Taken>> = Vec::new();
+        for taken in &first.values {
+            let of_others = others.iter().map(|side| side.of_repeat(&taken.sample));
+            let Some(of_others) = of_others.collect::<Option<Vec<Taken>>>() else {
+                continue;
+            };
+            rounds.push([vec![*taken], of_others].concat());
+        }
+        if rounds.is_empty() {
+            let fewest = sides.iter().map(|side| side.values.len()).min();
+            for rank in 0..fewest.unwrap_or(0) {
+                rounds.push(sides.iter().map(|side| side.values[rank]).collect());
+            }
+        }
+        Self {
+            values: rounds.iter().filter_map(|it| Taken::of_all(it)).collect(),
+            reasons: Vec::new(),
+            invalid: sides.iter().map(|side| side.invalid).sum(),
+            not_applicable: sides.iter().map(|side| side.not_applicable).sum(),
+        }
+    }
+
+    fn of_repeat(&self, sample: &Sample) -> Option<Taken> {
+        let mut values = self.values.iter();
+        let is_it = |it: &&Taken| (it.sample.run, it.sample.repeat) == (sample.run, sample.repeat);
+        values.find(is_it).copied()
+    }
+}
+
+/// By how much the ratio of each combination of two targets differs from the mean of all combinations, in pairs: of each
+/// combination those of the repeats `samples`, which all have. The time of a pair is how much further apart its two were than
+/// those of the mean.
+pub(super) fn deviations(samples: &[Sample], sides: &[(Side, Side)]) -> Option<Vec<Vec<Pair>>> {
+    let mut deviations = vec![Vec::new(); sides.len()];
+    let mut rounds = Vec::new();
+    for sample in samples {
+        let of_round = sides
+            .iter()
+            .map(|(base, side)| Some((base.of_repeat(sample)?, side.of_repeat(sample)?)));
+        rounds.push(of_round.collect::<Option<Vec<(Taken, Taken)>>>()?);
+    }
+    // All at once, so that times have one beginning.
+    let pairs = in_time(&rounds.concat());
+    let mut rounds: Vec<&[Pair]> = pairs.chunks(sides.len().max(1)).collect();
+    let start = |round: &&[Pair]| {
+        round
+            .iter()
+            .map(|pair| pair.base_at)
+            .fold(f64::MAX, f64::min)
+    };
+    rounds.sort_by(|a, b| start(a).total_cmp(&start(b)));
+    for round in rounds {
+        let mean =
+            |of: &dyn Fn(&Pair) -> f64| round.iter().map(of).sum::<f64>() / round.len() as f64;
+        let ratio = |pair: &Pair| (pair.value / pair.base).ln();
+        let (ln_ratio, apart) = (mean(&ratio), mean(&|pair| pair.at - pair.base_at));
+        let level = mean(&|pair| f64::midpoint(pair.base.ln(), pair.value.ln()));
+        let at = mean(&|pair| pair.base_at);
+        for (pair, deviations) in round.iter().zip(&mut deviations) {
+            deviations.push(Pair {
+                base: level.exp(),
+                value: (level + ratio(pair) - ln_ratio).exp(),
+                base_at: at,
+                at: at + (pair.at - pair.base_at) - apart,
+                block: pair.block,
+            });
+        }
+    }
+    Some(deviations)
+}
+
 /// Of what rounding does to the values.
 fn mean_square(side: &Side) -> f64 {
     let squares = side.values.iter().map(|taken| taken.rounding.powi(2));
@@ -274,17 +425,6 @@ fn ended(status: Option<Status>) -> &'static str {
     }
 }
 
-/// Each key once, in the order in which they come.
-fn distinct<K: PartialEq>(keys: impl Iterator<Item = K>) -> Vec<K> {
-    let mut seen: Vec<K> = Vec::new();
-    for key in keys {
-        if !seen.contains(&key) {
-            seen.push(key);
-        }
-    }
-    seen
-}
-
 /// The pairs, and the samples without a partner: whether it is the base's, and which.
 type Turns = (Vec<(Taken, Taken)>, Vec<(bool, Sample)>);
 
@@ -313,24 +453,25 @@ fn take_turns(base: &[Taken], values: &[Taken]) -> Option<Turns> {
         .iter()
         .all(|(base, value)| base.begun.is_some() && value.begun.is_some());
     let at = |taken: &Taken| match taken.begun.filter(|_| timed) {
-        Some((_, ns)) => ns,
-        None => taken.index as u64,
+        Some((_, moments)) => moments,
+        None => taken.index,
     };
-    pairs.sort_by_key(|(base, value)| at(base).min(at(value)));
-    let turns = pairs.windows(2).all(|two| {
-        let (before, after) = (&two[0], &two[1]);
-        at(&before.0).max(at(&before.1)) < at(&after.0).min(at(&after.1))
-    });
+    let first = |(base, value): &(Taken, Taken)| at(base).first.min(at(value).first);
+    let last = |(base, value): &(Taken, Taken)| at(base).last.max(at(value).last);
+    pairs.sort_by_key(first);
+    let turns = pairs.windows(2).all(|two| last(&two[0]) < first(&two[1]));
     turns.then_some((pairs, alone))
 }
 
 /// Pairs with the times at which their cells were begun, or where the record does not say with their places.
 fn in_time(pairs: &[(Taken, Taken)]) -> Vec<Pair> {
     let both = || pairs.iter().flat_map(|(base, value)| [base, value]);
-    let start = both().map(|taken| taken.begun.map(|(_, ns)| ns)).min();
+    let start = both()
+        .map(|taken| taken.begun.map(|(_, it)| it.first))
+        .min();
     let at = |taken: &Taken| match (start.flatten(), taken.begun) {
-        (Some(start), Some((_, ns))) => (ns - start) as f64 / 1e9,
-        _ => taken.index as f64,
+        (Some(start), Some((_, moments))) => (moments.mean - start) as f64 / 1e9,
+        _ => taken.index.mean as f64,
     };
     let pair = |(base, value): &(Taken, Taken)| Pair {
         base: base.sample.value,

@@ -8,7 +8,7 @@ use super::family;
 use super::metric::{
     THROUGHPUT, VERDICT_METRICS, families, family_of, has_verdict, more_is_better,
 };
-use super::power::{REPEATS_CAP, Sight};
+use super::power::REPEATS_CAP;
 use super::samples::{Place, Samples, Side};
 use super::{CompareOptions, Compared, ComparedStep, Interval, Pairing, Sample, Verdict};
 use crate::{Figures, Row, counted, trees};
@@ -16,15 +16,25 @@ use crate::{Figures, Row, counted, trees};
 /// The fewest repeats that are advised: with less, bursts of noise pass for changes (`docs/statistics.md`).
 const REPEATS_ADVISED: usize = 5;
 
-/// See [`super::compare()`].
-pub(super) fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
+/// What is to be said where [`drift::is_hidden`].
+pub(super) const HIDDEN_DRIFT: &str = "of runs or invocations with one repeat each, what the machine does in each of \
+    them anew, such as slowing down from its beginning, counts as a change";
+
+/// Compares every target with the base, step by step. Several runs may be in the figures: a repeat is one of a run.
+pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
     let samples = Samples::new(figures);
     let mut drafts = Vec::new();
     for (place, target) in samples.comparisons(&options.base) {
         let others = options.metrics.iter().copied();
         let verdicts = VERDICT_METRICS.iter().map(|(metric, _)| *metric);
         for metric in verdicts.chain(others.filter(|metric| !has_verdict(metric))) {
-            drafts.extend(draft(&samples, place, target, metric, options));
+            drafts.extend(draft(
+                &samples,
+                place,
+                [&options.base, target],
+                metric,
+                options,
+            ));
         }
     }
     let families = families().map(|family| {
@@ -36,11 +46,7 @@ pub(super) fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
     let has_hidden_drift = drafts.iter().any(|draft| draft.has_hidden_drift);
     let rows: Vec<ComparedStep> = drafts.into_iter().map(|draft| draft.row).collect();
     let mut notes = notes(&rows, options);
-    notes.extend(has_hidden_drift.then(|| {
-        "of runs or invocations with one repeat each, what the machine does in each of them anew, such as slowing down from \
-         its beginning, counts as a change"
-            .to_owned()
-    }));
+    notes.extend(has_hidden_drift.then(|| HIDDEN_DRIFT.to_owned()));
     notes.extend(
         families
             .iter()
@@ -58,60 +64,39 @@ pub(super) fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
 }
 
 /// A row of which the verdict may depend on those of others.
-struct Draft {
-    row: ComparedStep,
-    estimate: Option<Estimate>,
-    has_hidden_drift: bool,
+pub(super) struct Draft {
+    pub row: ComparedStep,
+    pub estimate: Option<Estimate>,
+    /// By how much rounding may put its ratio's logarithm off.
+    pub rounding: f64,
+    pub has_hidden_drift: bool,
 }
 
 /// How the comparisons of a family were decided.
-struct Decided {
-    count: usize,
-    shown: usize,
+pub(super) struct Decided {
+    pub count: usize,
+    pub shown: usize,
     level: f64,
 }
 
-/// One comparison by itself; `None` where neither of the two has the metric.
-fn draft(
+/// One comparison of a target with a base by itself; `None` where neither of the two has the metric.
+pub(super) fn draft(
     samples: &Samples<'_>,
     place: Place<'_>,
-    target: &str,
+    [base_name, target]: [&str; 2],
     metric: &str,
     options: &CompareOptions,
 ) -> Option<Draft> {
-    let base = samples.side(place, &options.base, metric);
+    let base = samples.side(place, base_name, metric);
     let side = samples.side(place, target, metric);
-    let nothing = |side: &Side| side.values.is_empty() && side.invalid == 0;
-    if nothing(&base) && nothing(&side) {
+    if base.has_nothing() && side.has_nothing() {
         return None;
     }
-    let of_base = samples.rows(place, &options.base);
+    let mut draft = Draft::new(place, target, metric);
+    let of_base = samples.rows(place, base_name);
     let group = samples.rows(place, target).chain(of_base);
-    let group = group.filter_map(|row| row.group.clone()).next();
-    let row = ComparedStep {
-        cell: CellKey::new(target, place.load.0, place.load.1, 0),
-        workload: place.workload.to_owned(),
-        step: place.step.to_owned(),
-        group,
-        metric: metric.to_owned(),
-        more_is_better: more_is_better(metric),
-        base_values: Vec::new(),
-        values: Vec::new(),
-        ratio: None,
-        interval: None,
-        pairing: Pairing::Single,
-        verdict: Verdict::NotComparable,
-        p_value: None,
-        spread: None,
-        repeats_needed: None,
-        reasons: Vec::new(),
-    };
-    let mut draft = Draft {
-        row,
-        estimate: None,
-        has_hidden_drift: false,
-    };
-    draft.fill(samples, [(&options.base, &base), (target, &side)], options);
+    draft.row.group = group.filter_map(|row| row.group.clone()).next();
+    draft.fill(samples, [(base_name, &base), (target, &side)], options);
     if metric == THROUGHPUT && draft.row.ratio.is_some() {
         let rows = |target: &str, values: &[Sample]| -> Vec<&Row> {
             let counts = |row: &&Row| {
@@ -120,7 +105,7 @@ fn draft(
             };
             samples.rows(place, target).filter(counts).collect()
         };
-        let of_base = rows(&options.base, &draft.row.base_values);
+        let of_base = rows(base_name, &draft.row.base_values);
         let of_target = rows(target, &draft.row.values);
         draft.row.reasons.extend(trees::apart(&of_base, &of_target));
     }
@@ -128,8 +113,31 @@ fn draft(
 }
 
 impl Draft {
+    /// One of which nothing is known yet.
+    pub fn new(place: Place<'_>, target: &str, metric: &str) -> Self {
+        let row = ComparedStep {
+            cell: CellKey::new(target, place.load.0, place.load.1, 0),
+            workload: place.workload.to_owned(),
+            step: place.step.to_owned(),
+            metric: metric.to_owned(),
+            more_is_better: more_is_better(metric),
+            ..ComparedStep::default()
+        };
+        Self {
+            row,
+            estimate: None,
+            rounding: 0.0,
+            has_hidden_drift: false,
+        }
+    }
+
     /// Its values, ratio and estimate; the verdict where that is all that can be had.
-    fn fill(&mut self, samples: &Samples<'_>, sides: [(&str, &Side); 2], options: &CompareOptions) {
+    pub fn fill(
+        &mut self,
+        samples: &Samples<'_>,
+        sides: [(&str, &Side); 2],
+        options: &CompareOptions,
+    ) {
         let row = &mut self.row;
         let [(base_name, base), (target, side)] = sides;
         for (_, side) in sides {
@@ -137,18 +145,15 @@ impl Draft {
         }
         let matched = samples.matched(base_name, base, target, side);
         row.pairing = matched.pairing;
+        self.rounding = matched.rounding;
         row.base_values = matched.base;
         row.values = matched.values;
         row.reasons.extend(matched.reasons);
         for (name, side) in sides.iter().filter(|(_, side)| side.values.is_empty()) {
-            if side.invalid == 0 {
-                row.reasons.push(if side.not_applicable > 0 {
-                    format!("{name}: not applicable")
-                } else {
-                    format!("{name} has no such step")
-                });
-            } else {
-                row.verdict = Verdict::Invalid;
+            match (side.invalid, side.not_applicable) {
+                (0, 0) => row.reasons.push(format!("{name} has no such step")),
+                (0, _) => row.reasons.push(format!("{name}: not applicable")),
+                _ => row.verdict = Verdict::Invalid,
             }
         }
         if row.base_values.is_empty() || row.values.is_empty() {
@@ -161,10 +166,9 @@ impl Draft {
             // A quotient of zeros says nothing, but that both have none of it does.
             if all.all(|value| *value == 0.0) {
                 row.ratio = Some(1.0);
-                row.verdict = if row.pairing == Pairing::Single {
-                    Verdict::Single
-                } else {
-                    Verdict::NoChangeShown
+                row.verdict = match row.pairing {
+                    Pairing::Single => Verdict::Single,
+                    _ => Verdict::NoChangeShown,
                 };
                 row.reasons.push("zero in all repeats of both".to_owned());
             } else {
@@ -189,13 +193,13 @@ impl Draft {
                 row.ratio = Some((ln_mean(&values) - ln_mean(&base)).exp());
                 row.verdict = Verdict::Single;
                 // Where both are, the verdict says it.
-                for (name, values, other) in [(base_name, &base, &values), (target, &values, &base)]
-                {
-                    if values.len() == 1 && other.len() > 1 {
-                        row.reasons
-                            .push(format!("{name} has one repeat that counts"));
-                    }
-                }
+                let alone = match (base.len(), values.len()) {
+                    (1, 2..) => Some(base_name),
+                    (2.., 1) => Some(target),
+                    _ => None,
+                };
+                let alone = alone.map(|name| format!("{name} has one repeat that counts"));
+                row.reasons.extend(alone);
                 return;
             }
         };
@@ -213,34 +217,30 @@ impl Draft {
     }
 
     /// The verdict at the level of its family.
-    fn judge(&mut self, level: f64, sights: &mut Sights, options: &CompareOptions) {
+    fn judge(&mut self, level: f64, options: &CompareOptions) {
         let (row, Some(estimate)) = (&mut self.row, &self.estimate) else {
             return;
         };
         let (low, high) = estimate.interval(level);
-        row.interval = Some(Interval {
+        let interval = Interval {
             low,
             high,
             confidence: 1.0 - level,
-        });
-        let more = low > 1.0;
-        row.verdict = if more || high < 1.0 {
-            if more == row.more_is_better {
-                Verdict::Faster
-            } else {
-                Verdict::Slower
-            }
-        } else if low >= 1.0 - options.effect && high <= 1.0 + options.effect {
-            Verdict::NoChangeShown
-        } else {
-            Verdict::TooNoisy
+        };
+        row.interval = Some(interval);
+        let is_more = low > 1.0;
+        let is_shown = is_more || high < 1.0;
+        let is_close = low >= 1.0 - options.effect && high <= 1.0 + options.effect;
+        row.verdict = match is_shown {
+            true if is_more == row.more_is_better => Verdict::Faster,
+            true => Verdict::Slower,
+            false if is_close => Verdict::NoChangeShown,
+            false => Verdict::TooNoisy,
         };
         if estimate.is_coarse {
             return;
         }
-        let mut needed = sights
-            .of(row.pairing)
-            .repeats(options.effect, estimate.spread);
+        let mut needed = row.sight(interval).repeats(options.effect, estimate.spread);
         if row.verdict == Verdict::TooNoisy {
             // Those that there are did not do, whatever their spread promises.
             let there = row.values.len().max(row.base_values.len()) as u32;
@@ -250,42 +250,18 @@ impl Draft {
     }
 }
 
-/// How far repeats see, at the level of a family.
-struct Sights {
-    paired: Sight,
-    independent: Sight,
-}
-
-impl Sights {
-    fn of(&mut self, pairing: Pairing) -> &mut Sight {
-        match pairing {
-            Pairing::Independent => &mut self.independent,
-            Pairing::Paired | Pairing::Single => &mut self.paired,
-        }
-    }
-}
-
 /// The verdicts of a family.
-fn decide(family: Vec<&mut Draft>, options: &CompareOptions) -> Decided {
-    let p_values: Vec<f64> = family
-        .iter()
-        .filter_map(|draft| draft.row.p_value)
-        .collect();
+pub(super) fn decide(family: Vec<&mut Draft>, options: &CompareOptions) -> Decided {
+    let p_values = family.iter().filter_map(|draft| draft.row.p_value);
+    let p_values: Vec<f64> = p_values.collect();
     let level = family::level(&p_values, options.error_rate);
     let mut decided = Decided {
         count: p_values.len(),
         shown: 0,
         level,
     };
-    if p_values.is_empty() {
-        return decided;
-    }
-    let mut sights = Sights {
-        paired: Sight::new(level, Pairing::Paired),
-        independent: Sight::new(level, Pairing::Independent),
-    };
     for draft in family {
-        draft.judge(level, &mut sights, options);
+        draft.judge(level, options);
         decided.shown += usize::from(matches!(
             draft.row.verdict,
             Verdict::Faster | Verdict::Slower
@@ -295,7 +271,7 @@ fn decide(family: Vec<&mut Draft>, options: &CompareOptions) -> Decided {
 }
 
 impl Decided {
-    fn note(&self, what: &str) -> Option<String> {
+    pub fn note(&self, what: &str) -> Option<String> {
         (self.count > 0).then(|| {
             format!(
                 "{} of {what}: a change is shown in {}, each with a chance of error of at most {} %; intervals hold {} %",
@@ -318,16 +294,23 @@ fn notes(rows: &[ComparedStep], options: &CompareOptions) -> Vec<String> {
             options.base
         ));
     }
-    let count = |verdict: Verdict| rows.iter().filter(|row| row.verdict == verdict).count();
-    if count(Verdict::Single) > 0 {
+    notes.extend(notes_of_repeats(rows.iter()));
+    notes
+}
+
+/// What should be known of how often was measured what is compared, and of its order.
+pub(super) fn notes_of_repeats<'a>(
+    rows: impl Iterator<Item = &'a ComparedStep> + Clone,
+) -> Vec<String> {
+    let mut notes = Vec::new();
+    let rows = || rows.clone();
+    if rows().any(|row| row.verdict == Verdict::Single) {
         notes.push(
             "a single run has no interval: the seconds within it depend on each other and are no repeats"
                 .to_owned(),
         );
     }
-    let alone = rows
-        .iter()
-        .any(|row| row.pairing == Pairing::Independent && row.p_value.is_some());
+    let alone = rows().any(|row| row.pairing == Pairing::Independent && row.p_value.is_some());
     if alone {
         notes.push(
             "where base and target did not take turns, or too few of their repeats are pairs, what the machine did \
@@ -335,8 +318,7 @@ fn notes(rows: &[ComparedStep], options: &CompareOptions) -> Vec<String> {
                 .to_owned(),
         );
     }
-    let fewest = rows
-        .iter()
+    let fewest = rows()
         .filter(|row| row.p_value.is_some())
         .map(|row| row.values.len().min(row.base_values.len()))
         .min();
@@ -350,7 +332,7 @@ fn notes(rows: &[ComparedStep], options: &CompareOptions) -> Vec<String> {
 }
 
 /// Counts the cells without all of their steps, by how far they got; `None`: there are none.
-fn unfinished(figures: &Figures) -> Option<String> {
+pub(super) fn unfinished(figures: &Figures) -> Option<String> {
     let parts = [
         (Some(Status::Failed), "failed"),
         (Some(Status::Interrupted), "interrupted"),
@@ -377,16 +359,14 @@ fn unfinished(figures: &Figures) -> Option<String> {
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let small = percent.min(100.0 - percent);
-    let decimals = if small > 0.0 {
-        (2.0 - small.log10().floor()).clamp(0.0, 9.0) as usize
-    } else {
-        0
+    let decimals = match small > 0.0 {
+        true => (2.0 - small.log10().floor()).clamp(0.0, 9.0) as usize,
+        false => 0,
     };
     let text = format!("{percent:.decimals$}");
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
     }
 }
 

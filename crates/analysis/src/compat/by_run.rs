@@ -1,10 +1,10 @@
 //! Each target against the one of its name in the first run. What is compared are then the runs; the target is what they
 //! have in common.
 
-use record::{Cell, CellKey, CellRef, PlanFile, Run, Target};
+use record::{CellKey, Run, Target};
 
-use super::{Incomparable, Recorded, build_differences};
-use crate::{Figures, RunSettings, Settings};
+use super::{Incomparable, Recorded};
+use crate::{Figures, Settings, settings};
 
 /// What a run is called where runs are compared.
 pub fn label(run: usize) -> String {
@@ -30,11 +30,8 @@ pub fn key_by_run(run: usize, cell: &CellKey) -> CellKey {
 /// The first run shares no target with another.
 pub fn by_run(runs: &[Recorded], figures: &mut Figures) -> Result<Run, Incomparable> {
     let is_in = |run: &Run, name: &str| run.targets.iter().any(|target| target.name == name);
-    let shared: Vec<&str> = runs[0]
-        .run
-        .targets
-        .iter()
-        .map(|target| target.name.as_str())
+    let names = runs[0].run.targets.iter().map(|it| it.name.as_str());
+    let shared: Vec<&str> = names
         .filter(|name| runs[1..].iter().any(|other| is_in(&other.run, name)))
         .collect();
     if shared.is_empty() {
@@ -50,110 +47,41 @@ pub fn by_run(runs: &[Recorded], figures: &mut Figures) -> Result<Run, Incompara
         *cell = key_by_run(run, cell);
         is_shared
     };
-    figures.rows.retain_mut(|row| keep(row.run, &mut row.cell));
-    figures
-        .missing
-        .retain_mut(|row| keep(row.run, &mut row.cell));
-    figures
-        .unfinished
-        .retain_mut(|it| keep(it.run, &mut it.cell));
+    for rows in [&mut figures.rows, &mut figures.missing] {
+        rows.retain_mut(|row| keep(row.run, &mut row.cell));
+    }
+    let unfinished = &mut figures.unfinished;
+    unfinished.retain_mut(|it| keep(it.run, &mut it.cell));
     figures.begun.retain_mut(|it| keep(it.run, &mut it.cell));
-    figures.settings = settings(runs, &shared);
+    let differences = shared.iter().flat_map(|name| settings::by_run(runs, name));
+    figures.settings = Settings {
+        differences: differences.collect(),
+        ..Settings::default()
+    };
     Ok(as_targets(runs, |name| shared.contains(&name)))
 }
 
 /// A run whose targets are the runs, of which the first is the base: for the order in which they are shown.
 fn as_targets(runs: &[Recorded], is_shared: impl Fn(&str) -> bool) -> Run {
-    let mut shown = runs[0].run.clone();
-    (shown.targets, shown.builds) = (Vec::new(), Vec::new());
-    for (index, Recorded { run, .. }) in runs.iter().enumerate() {
-        let mut targets = run.targets.iter();
-        if let Some(target) = targets.find(|target| is_shared(&target.name)) {
-            shown.targets.push(Target {
-                name: label(index),
-                ..target.clone()
-            });
-        }
+    let targets = runs.iter().enumerate().filter_map(|(index, recorded)| {
+        let mut targets = recorded.run.targets.iter();
+        let target = targets.find(|target| is_shared(&target.name))?;
+        Some(Target {
+            name: label(index),
+            ..target.clone()
+        })
+    });
+    Run {
+        targets: targets.collect(),
+        builds: Vec::new(),
+        base: label(0),
+        ..runs[0].run.clone()
     }
-    shown.base = label(0);
-    shown
-}
-
-/// In what each of the shared targets differs between the runs.
-fn settings(runs: &[Recorded], shared: &[&str]) -> Settings {
-    let mut settings = Settings::default();
-    for name in shared {
-        let named = named_by_run(runs, name);
-        let cells = cells(runs, name, &named);
-        for mut comparison in RunSettings::new(named, cells).all(0).differences {
-            comparison.target = Some((*name).to_owned());
-            settings.differences.push(comparison);
-        }
-    }
-    settings
-}
-
-/// The target `name` of each run as a target that is called as the run is, with its build and the files of its config.
-fn named_by_run(runs: &[Recorded], name: &str) -> Run {
-    let mut named = runs[0].run.clone();
-    (named.targets, named.builds) = (Vec::new(), Vec::new());
-    (named.cells, named.plan.files) = (Vec::new(), Vec::new());
-    for (index, Recorded { run, .. }) in runs.iter().enumerate() {
-        let Some(target) = run.targets.iter().find(|target| target.name == name) else {
-            continue;
-        };
-        let mut target = target.clone();
-        target.name = label(index);
-        if let Some(build) = run.builds.iter().find(|build| build.name == target.build) {
-            let mut build = build.clone();
-            let mut first = named.builds.iter().take(1);
-            if first.any(|first| !build_differences(first, &build).is_empty()) {
-                build.name = format!("{} of {}", build.name, target.name);
-                target.build.clone_from(&build.name);
-            }
-            named.builds.push(build);
-        }
-        // A file of one name may be another in each run.
-        for name in &mut target.files {
-            let mut files = run.plan.files.iter();
-            let text = files.find(|file| file.name == *name);
-            *name = format!("{name} of {}", target.name);
-            named.plan.files.extend(text.map(|file| PlanFile {
-                name: name.clone(),
-                text: file.text.clone(),
-            }));
-        }
-        let cells = run.cells.iter().filter(|cell| cell.key.target == name);
-        named.cells.extend(cells.map(|cell| CellRef {
-            key: cell.key.of_target(&target.name),
-            ..cell.clone()
-        }));
-        named.targets.push(target);
-    }
-    named.base = label(0);
-    named
-}
-
-/// The cells of the target `name`, as those of the runs.
-fn cells(runs: &[Recorded], name: &str, named: &Run) -> Vec<Cell> {
-    let mut cells = Vec::new();
-    for (index, run) in runs.iter().enumerate() {
-        for (_, cell) in run.cells.iter().filter(|(at, _)| at.key.target == name) {
-            let mut cell = cell.clone();
-            cell.key.target = label(index);
-            let target = named.targets.iter().find(|it| it.name == cell.key.target);
-            if let Some(target) = target {
-                cell.build.clone_from(&target.build);
-            }
-            cells.push(cell);
-        }
-    }
-    cells
 }
 
 #[cfg(test)]
 mod tests {
-    use record::Build;
+    use record::{Build, CellRef};
 
     use super::*;
 
@@ -171,16 +99,9 @@ mod tests {
                 canonical: jit.into(),
                 ..words::Declared::default()
             }],
-            files: vec!["my.conf".into()],
+            files: Vec::new(),
         };
         Run {
-            plan: record::Plan {
-                files: vec![PlanFile {
-                    name: "my.conf".into(),
-                    text: format!("jit = {jit}"),
-                }],
-                ..record::Plan::default()
-            },
             builds: vec![Build {
                 name: "pg".into(),
                 engine: "postgres".into(),
@@ -198,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn each_run_has_its_own_build_and_its_own_files() {
+    fn each_run_has_its_own_build_and_its_own_options() {
         let runs = [
             run(&["pg.a", "pg.b"], "17.2", "on"),
             run(&["pg.b"], "17.2", "off"),
@@ -208,23 +129,16 @@ mod tests {
             run,
             cells: Vec::new(),
         });
-        let named = named_by_run(&runs, "pg.b");
-        let names: Vec<&str> = named.targets.iter().map(|it| it.name.as_str()).collect();
-        assert_eq!(names, ["run 1", "run 2"]);
-        assert_eq!(named.targets[1].build, "pg");
-        let settings = RunSettings::new(named, Vec::new()).all(0);
-        let [comparison] = settings.differences.as_slice() else {
-            panic!("{settings:?}");
-        };
+        let compared = |name: &str| settings::by_run(&runs, name).remove(0);
+        let comparison = compared("pg.b");
+        assert_eq!((&*comparison.b, &*comparison.b_build), ("run 2", "pg"));
         let jit = &comparison.settings[0];
-        assert_eq!(
-            (jit.name.as_str(), jit.a.as_deref(), jit.b.as_deref()),
-            ("jit", Some("on"), Some("off"))
-        );
-
-        let named = named_by_run(&runs, "pg.a");
-        let builds: Vec<&str> = named.targets.iter().map(|it| it.build.as_str()).collect();
-        assert_eq!(builds, ["pg", "pg of run 3"]);
+        assert_eq!(jit.name.as_str(), "jit");
+        assert_eq!(jit.a.as_deref(), Some("on"));
+        assert_eq!(jit.b.as_deref(), Some("off"));
+        let comparison = compared("pg.a");
+        assert_eq!(&*comparison.b, "run 3");
+        assert_eq!(&*comparison.b_build, "pg of run 3");
 
         let shown = as_targets(&runs, |_| true);
         let names: Vec<&str> = shown.targets.iter().map(|it| it.name.as_str()).collect();

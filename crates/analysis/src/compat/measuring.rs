@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use record::{Cell, FactDifference, Run, Setting, Target};
+use record::{FactDifference, Run, Target};
 
 use super::{Facts, Recorded};
 
@@ -49,40 +49,28 @@ pub fn differences(first: &Recorded, other: &Recorded) -> Vec<FactDifference> {
             .filter(|(_, cell)| !cell.settings.is_empty());
         known.map(|(_, cell)| cell.engine.clone()).collect()
     };
+    let shared = &engines(first) & &engines(other);
     let mut own = BTreeSet::new();
-    for engine in engines(first).intersection(&engines(other)) {
-        for cell in first.cells.iter().chain(&other.cells) {
-            own.extend(own_settings(&cell.1, engine).map(|setting| (engine.clone(), setting)));
-        }
+    for (_, cell) in first.cells.iter().chain(&other.cells) {
+        let settings = cell.settings.iter();
+        let settings = settings.filter(|_| shared.contains(&cell.engine));
+        let made = settings.filter(|setting| setting.source.as_deref() == Some(SOURCE));
+        own.extend(made.map(|setting| (&cell.engine, &setting.name)));
     }
     let facts = |recorded: &Recorded| -> Facts {
-        let settings = own
-            .iter()
-            .map(|(engine, name)| (name.clone(), values(recorded, engine, name)));
-        let mut facts: Facts = settings.collect();
-        let clock = recorded
-            .run
-            .host
-            .facts
-            .iter()
-            .find(|(name, _)| name == CLOCK);
-        facts.extend(clock.cloned());
-        facts
+        let settings = own.iter();
+        let settings = settings.map(|(engine, name)| {
+            let values = values(recorded, engine, name);
+            ((*name).clone(), values)
+        });
+        let mut host = recorded.run.host.facts.iter();
+        let clock = host.find(|(name, _)| name == CLOCK).cloned();
+        settings.chain(clock).collect()
     };
     let mut differences = super::differences(&facts(first), &facts(other));
     // A record that does not tell its clock says nothing.
     differences.retain(|it| it.first.is_some() && it.now.is_some());
     differences
-}
-
-/// The names of the settings of a cell of this engine that assay made.
-fn own_settings<'a>(cell: &'a Cell, engine: &str) -> impl Iterator<Item = String> + 'a {
-    let is_own = |setting: &&Setting| setting.source.as_deref() == Some(SOURCE);
-    let settings = cell.settings.iter().filter(is_own);
-    let is_of_engine = cell.engine == engine;
-    settings
-        .filter(move |_| is_of_engine)
-        .map(|it| it.name.clone())
 }
 
 /// Each value that a setting has in some cells, once. The version that wrote some of them may not have known it.

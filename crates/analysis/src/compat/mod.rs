@@ -7,28 +7,22 @@ mod measuring;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fmt;
 
 use record::{Build, Cell, CellRef, FactDifference, Host, RecordError, Run, RunDir, Target};
 
 pub(crate) use by_run::label;
 pub use by_run::{by_run, key_by_run};
 
+use crate::order::grouped;
+
 /// Why runs can't be compared, and what to do instead.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
 pub struct Incomparable {
     message: String,
     /// What to do instead.
     pub help: &'static str,
 }
-
-impl fmt::Display for Incomparable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Incomparable {}
 
 /// A run with those of its cells that were begun.
 #[derive(Clone, Debug, Default)]
@@ -87,14 +81,14 @@ pub fn differences(was: &Facts, is: &Facts) -> Vec<FactDifference> {
         .collect()
 }
 
-/// Returns differences in words: `` `a` 1 -> 2, `b` none -> 3 and 2 more``.
-pub fn told(differences: &[FactDifference]) -> String {
+/// Returns differences in words: `` `a` 1 -> 2, `b` none -> 3 and 2 more``. What is not there is called `absent`.
+pub fn told(differences: &[FactDifference], absent: &str) -> String {
     let one = |FactDifference { name, first, now }: &FactDifference| {
         let is_long = |value: &Option<String>| {
             let value = value.as_deref().unwrap_or_default();
             value.len() > VALUE_LENGTH_MAX || value.contains('\n')
         };
-        let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());
+        let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| absent.to_owned());
         match is_long(first) || is_long(now) {
             true => format!("`{name}` has changed"),
             false => format!("`{name}` {} -> {}", shown(first), shown(now)),
@@ -188,7 +182,7 @@ fn refuse_other_work(runs: &[Recorded]) -> Result<(), Incomparable> {
                 message: format!(
                     "runs 1 and {} did not do the same work: {}",
                     index + 1,
-                    told(&differences)
+                    told(&differences, "none")
                 ),
                 help: "give runs of one workload: run one of the plans again with the other's values",
             });
@@ -207,7 +201,7 @@ fn refuse_other_targets(runs: &[Recorded]) -> Result<(), Incomparable> {
                         "target `{name}` is not the same in runs {} and {}: {}",
                         before + 1,
                         index + 1,
-                        told(&differences)
+                        told(&differences, "none")
                     ),
                     help: "`assay compare --by-run` compares the runs instead of taking them for repeats",
                 });
@@ -306,14 +300,8 @@ pub fn host_differences(first: &Host, now: &Host) -> Vec<FactDifference> {
 fn changes(runs: &[Recorded]) -> Vec<String> {
     let mut notes = Vec::new();
     for (index, Recorded { run, .. }) in runs.iter().enumerate().skip(1) {
-        let mut found: Vec<(String, Vec<String>)> = Vec::new();
-        for (name, differences) in target_differences(&runs[0].run, run) {
-            let (what, name) = (told(&differences), format!("`{name}`"));
-            match found.iter_mut().find(|(known, _)| *known == what) {
-                Some((_, names)) => names.push(name),
-                None => found.push((what, vec![name])),
-            }
-        }
+        let differences = target_differences(&runs[0].run, run);
+        let found = grouped(differences.map(|(name, it)| (told(&it, "none"), format!("`{name}`"))));
         let note = |(what, names): (String, Vec<String>)| {
             let who = match names.as_slice() {
                 [one] => format!("Target {one} is not"),
@@ -336,7 +324,7 @@ fn notes(runs: &[Recorded]) -> Vec<String> {
         if !machine.is_empty() {
             notes.push(format!(
                 "The machine of run {number} is not that of run 1: {}. What differs may be the machine.",
-                told(&machine)
+                told(&machine, "unknown")
             ));
         }
         if run.assay != first.assay {
@@ -349,7 +337,7 @@ fn notes(runs: &[Recorded]) -> Vec<String> {
         if !measuring.is_empty() {
             notes.push(format!(
                 "Run {number} was not measured in the way of run 1: {}. What differs may be what measuring costs.",
-                told(&measuring)
+                told(&measuring, "unknown")
             ));
         }
         if run.seed != first.seed {

@@ -170,7 +170,7 @@ fn another_machine_version_and_seed_are_told() {
     (other.assay.version, other.seed) = ("9".into(), 7);
     let notes = notes(&all([&first, &other]));
     assert_eq!(notes.len(), 3, "{notes:?}");
-    assert!(notes[0].contains("`cpu_model` none -> Z"), "{notes:?}");
+    assert!(notes[0].contains("`cpu_model` unknown -> Z"), "{notes:?}");
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn measured(was: &[Cell], is: &[Cell]) -> String {
             .map(|cell| (CellRef::new("x", "kv", None, 1, 1), cell.clone()))
             .collect(),
     };
-    told(&measuring::differences(&with(was), &with(is)))
+    told(&measuring::differences(&with(was), &with(is)), "unknown")
 }
 
 #[test]
@@ -261,7 +261,12 @@ fn another_clock_is_told() {
         run
     };
     let (was, is) = (run("tsc"), run("clock_gettime"));
-    let of = |was: &Run, is: &Run| told(&measuring::differences(&recorded(was), &recorded(is)));
+    let of = |was: &Run, is: &Run| {
+        told(
+            &measuring::differences(&recorded(was), &recorded(is)),
+            "unknown",
+        )
+    };
     assert_eq!(of(&was, &is), "`assay_clock` tsc -> clock_gettime");
     assert_eq!(of(&was, &was), "");
     assert_eq!(of(&was, &Run::default()), "");

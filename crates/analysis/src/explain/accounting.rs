@@ -1,9 +1,11 @@
 //! Where the time of an operation goes, and which parts of it changed with throughput.
 
-use super::FindingKind;
+use super::FindingKind::{
+    self, Cpu, Fsyncs, Handover, HostBusy, Locks, ProcessorWait, Reads, Unexplained, Writes,
+};
 use super::case::{Case, Pair};
 use super::thresholds::{EXPLAINS, WHOLE_MAX};
-use super::words::{rose_us, signed};
+use super::words::signed;
 use crate::compare::Difference;
 
 /// The time that a connection takes for an operation, in microseconds.
@@ -18,39 +20,19 @@ pub(super) struct Part {
 
 /// All parts: no time is in two of them.
 const PARTS: [Part; 9] = [
-    part(FindingKind::Cpu, "own_cpu_us_per_op", "CPU"),
+    part(Cpu, "own_cpu_us_per_op", "CPU"),
+    part(ProcessorWait, "op_cpu_wait_us", "waiting for a processor"),
+    part(HostBusy, "op_steal_us", "time taken by the hypervisor"),
+    part(Reads, "op_read_us", "waiting for reads from storage"),
+    part(Writes, "op_write_us", "waiting for writes to storage"),
+    part(Fsyncs, "op_fsync_us", "waiting for fsyncs"),
+    part(Locks, "op_lock_us", "waiting for other threads"),
     part(
-        FindingKind::ProcessorWait,
-        "op_cpu_wait_us",
-        "waiting for a processor",
-    ),
-    part(
-        FindingKind::HostBusy,
-        "op_steal_us",
-        "time taken by the hypervisor",
-    ),
-    part(
-        FindingKind::Reads,
-        "op_read_us",
-        "waiting for reads from storage",
-    ),
-    part(
-        FindingKind::Writes,
-        "op_write_us",
-        "waiting for writes to storage",
-    ),
-    part(FindingKind::Fsyncs, "op_fsync_us", "waiting for fsyncs"),
-    part(
-        FindingKind::Locks,
-        "op_lock_us",
-        "waiting for other threads",
-    ),
-    part(
-        FindingKind::Handover,
+        Handover,
         "op_handover_us",
         "handover between client and server",
     ),
-    part(FindingKind::Unexplained, "op_rest_us", "unexplained time"),
+    part(Unexplained, "op_rest_us", "unexplained time"),
 ];
 
 const fn part(kind: FindingKind, metric: &'static str, name: &'static str) -> Part {
@@ -123,10 +105,7 @@ impl Accounting {
             lend_wait_to_cpu(&mut parts, whole.mean);
         }
         // The rest is known where all parts are: without one of them the largest of the others may not be the cause.
-        if parts
-            .iter()
-            .all(|part| part.part.kind != FindingKind::Unexplained)
-        {
+        if parts.iter().all(|part| part.part.kind != Unexplained) {
             return Err(Undivided::NotMeasured);
         }
         parts.sort_by(|a, b| b.share.total_cmp(&a.share));
@@ -136,8 +115,7 @@ impl Accounting {
     /// Returns the parts that may explain the change, the largest first. A step that only reads is never explained by
     /// writes and fsyncs.
     pub(super) fn candidates(&self, only_reads: bool) -> Vec<&ChangedPart> {
-        let is_of_writes =
-            |kind: FindingKind| matches!(kind, FindingKind::Writes | FindingKind::Fsyncs);
+        let is_of_writes = |kind: FindingKind| matches!(kind, Writes | Fsyncs);
         let parts = self.parts.iter().filter(|part| part.is_candidate());
         parts
             .filter(|part| !(only_reads && is_of_writes(part.part.kind)))
@@ -154,11 +132,9 @@ impl Accounting {
     pub(super) fn clause(&self, case: &Case<'_>, changed: &ChangedPart) -> String {
         let per = case.noun();
         let sides = match changed.part.kind {
-            FindingKind::Cpu => sides(case),
+            Cpu => sides(case),
             _ => String::new(),
         };
-        let time = rose_us(self.time.base, self.time.value);
-        let (_, time) = time.split_once(' ').unwrap_or_default();
         let with_wait = match changed.induced_us {
             0.0 => String::new(),
             us => format!(
@@ -167,10 +143,11 @@ impl Accounting {
             ),
         };
         format!(
-            "{} per {per} {}{sides}, {} of the change in its time{with_wait} ({time})",
+            "{} per {per} {}{sides}, {} of the change in its time{with_wait} ({})",
             changed.part.name,
-            rose_us(changed.us.base, changed.us.value),
-            share_in_words(changed.share)
+            changed.us.rose_us(),
+            share_in_words(changed.share),
+            self.time.both_us()
         )
     }
 }
@@ -180,8 +157,7 @@ impl Accounting {
 /// is less. What it waits longer than that has another cause.
 fn lend_wait_to_cpu(parts: &mut [ChangedPart], whole_us: f64) {
     let place = |kind| parts.iter().position(|part| part.part.kind == kind);
-    let (Some(cpu), Some(wait)) = (place(FindingKind::Cpu), place(FindingKind::ProcessorWait))
-    else {
+    let (Some(cpu), Some(wait)) = (place(Cpu), place(ProcessorWait)) else {
         return;
     };
     let (of_cpu, of_wait) = (&parts[cpu], &parts[wait]);

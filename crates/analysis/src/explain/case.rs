@@ -1,14 +1,16 @@
 //! One compared step: the repeats of both targets, and how a figure differs between them.
 
-use super::difference::TargetDifference;
-use super::words;
-use crate::compare::Difference;
+use record::SettingRole;
+
+use super::difference::{TargetDifference, shared};
+use super::words::{factor, figure};
+use crate::compare;
 use crate::operation::{noun, throughput_unit};
 use crate::quality::mean;
-use crate::{ComparedStep, Figures, Pairing, Row, Sample, Verdict};
+use crate::{ComparedStep, Difference, Pairing, Row, Sample, Verdict};
 
-use super::Evidence;
 use super::thresholds::SAME;
+use super::{Context, Evidence};
 
 /// One target's repeats of one step: those rows that were compared.
 pub(super) struct Side<'a> {
@@ -20,7 +22,7 @@ pub(super) struct Side<'a> {
 
 impl<'a> Side<'a> {
     fn new(
-        figures: &'a Figures,
+        context: Context<'a>,
         step: &ComparedStep,
         target: &str,
         samples: &[Sample],
@@ -35,7 +37,7 @@ impl<'a> Side<'a> {
                     .iter()
                     .any(|sample| sample.run == row.run && sample.repeat == row.cell.repeat)
         };
-        let rows: Vec<&Row> = figures.rows.iter().filter(is_of).collect();
+        let rows: Vec<&Row> = context.figures.rows.iter().filter(is_of).collect();
         let logs: f64 = samples.iter().map(|sample| sample.value.ln()).sum();
         let throughput = (logs / samples.len() as f64).exp();
         let is_rate = throughput.is_finite() && throughput > 0.0;
@@ -109,49 +111,102 @@ impl Pair {
         self.base.max(self.value)
     }
 
-    /// Formats both with a unit: `41.2 -> 48.9 us, 1.19x`.
+    /// Formats both with a unit and, where both are above zero, how many times one the other is: `41.2 -> 48.9 us, 1.19x`,
+    /// `48.9 -> 41.2 us, 1.19x less`.
     pub(super) fn text(self, unit: &str) -> String {
-        words::change(self.base, self.value, unit)
+        let (base, value) = (figure(self.base), figure(self.value));
+        let less = if self.grown() < 0.0 { " less" } else { "" };
+        let ratio = self.ratio().filter(|_| base != value);
+        let ratio = ratio.map(|ratio| format!(", {}{less}", factor(ratio)));
+        let unit = match unit {
+            "" => String::new(),
+            unit if unit.starts_with(['%', '/']) => unit.to_owned(),
+            unit => format!(" {unit}"),
+        };
+        format!("{base} -> {value}{unit}{}", ratio.unwrap_or_default())
+    }
+
+    /// Formats both as microseconds: `from 95 to 115 us`.
+    pub(super) fn both_us(self) -> String {
+        let (unit, size) = match self.max() {
+            us if us >= 1e7 => ("s", 1e6),
+            us if us >= 1e5 => ("ms", 1e3),
+            _ => ("us", 1.0),
+        };
+        let (base, value) = (figure(self.base / size), figure(self.value / size));
+        format!("from {base} to {value} {unit}")
+    }
+
+    /// Says how a number of microseconds changed: `rose from 95 to 115 us`.
+    pub(super) fn rose_us(self) -> String {
+        let verb = if self.grown() > 0.0 { "rose" } else { "fell" };
+        format!("{verb} {}", self.both_us())
     }
 }
 
 /// A step of a target against the base's.
 pub(super) struct Case<'a> {
+    pub context: Context<'a>,
     pub compared: &'a ComparedStep,
-    pub base_name: &'a str,
     pub base: Side<'a>,
     pub side: Side<'a>,
     /// Throughput over the base's.
     pub ratio: f64,
+    /// What differs between the two targets.
+    pub difference: TargetDifference,
 }
 
 impl<'a> Case<'a> {
     /// Returns `None` where there is nothing to compare, or no row behind it.
-    pub(super) fn new(
-        figures: &'a Figures,
-        base_name: &'a str,
-        compared: &'a ComparedStep,
-    ) -> Option<Self> {
+    pub(super) fn new(context: Context<'a>, compared: &'a ComparedStep) -> Option<Self> {
         if matches!(compared.verdict, Verdict::Invalid | Verdict::NotComparable) {
             return None;
         }
-        let base = Side::new(figures, compared, base_name, &compared.base_values)?;
-        let side = Side::new(figures, compared, &compared.cell.target, &compared.values)?;
-        let ratio = compared
-            .ratio
-            .filter(|&ratio| ratio.is_finite() && ratio > 0.0)?;
+        let base_name = &context.compared.base;
+        let base = Side::new(context, compared, base_name, &compared.base_values)?;
+        let side = Side::new(context, compared, &compared.cell.target, &compared.values)?;
+        let is_rate = |ratio: &f64| ratio.is_finite() && *ratio > 0.0;
         Some(Self {
+            context,
             compared,
-            base_name,
+            difference: TargetDifference::of(context.figures, base.rows[0], side.rows[0]),
             base,
             side,
-            ratio,
+            ratio: compared.ratio.filter(is_rate)?,
         })
     }
 
-    /// Returns what differs between the two targets.
-    pub(super) fn target_difference(&self, figures: &Figures) -> TargetDifference {
-        TargetDifference::of(figures, self.base.rows[0], self.side.rows[0])
+    pub(super) fn base_name(&self) -> &'a str {
+        &self.context.compared.base
+    }
+
+    pub(super) fn target(&self) -> &'a str {
+        &self.compared.cell.target
+    }
+
+    /// `scan`, `scan at 8 clients`, `scan of small at 8 clients`
+    pub(super) fn place(&self) -> String {
+        let step = self.compared;
+        self.context.named(&step.step, &step.cell)
+    }
+
+    /// Returns the target that both are of, where runs are compared.
+    pub(super) fn shared(&self) -> Option<&'a str> {
+        shared(self.context.figures, self.side.rows[0])
+    }
+
+    /// Returns what the target is called: `pg17.base`, or of two runs `run 2 of pg17.base`.
+    pub(super) fn who(&self) -> String {
+        match self.shared() {
+            Some(shared) => format!("{} of {shared}", self.target()),
+            None => self.target().to_owned(),
+        }
+    }
+
+    /// Returns the first setting of a role that differs and that the plan declares.
+    pub(super) fn declares(&self, role: SettingRole) -> Option<&Difference> {
+        let mut declared = self.difference.declared().iter();
+        declared.find(|setting| setting.role == Some(role))
     }
 
     pub(super) fn is_slower(&self) -> bool {
@@ -177,13 +232,16 @@ impl<'a> Case<'a> {
 
     /// Returns by how much a figure of the repeats differs, compared the way throughput is; `None` where a repeat lacks
     /// it, or where there is one.
-    pub(super) fn difference(&self, figure: impl Fn(&Row) -> Option<f64>) -> Option<Difference> {
+    pub(super) fn difference(
+        &self,
+        figure: impl Fn(&Row) -> Option<f64>,
+    ) -> Option<compare::Difference> {
         let all =
             |rows: &[&Row]| -> Option<Vec<f64>> { rows.iter().map(|row| figure(row)).collect() };
         match self.compared.pairing {
             Pairing::Single => None,
             Pairing::Independent => {
-                Difference::of_samples(&all(&self.base.rows)?, &all(&self.side.rows)?)
+                compare::Difference::of_samples(&all(&self.base.rows)?, &all(&self.side.rows)?)
             }
             Pairing::Paired => {
                 let pair = |base: &&Row| {
@@ -193,9 +251,17 @@ impl<'a> Case<'a> {
                     Some((figure(base)?, figure(partner)?))
                 };
                 let pairs: Option<Vec<(f64, f64)>> = self.base.rows.iter().map(pair).collect();
-                Difference::of_pairs(&pairs?)
+                compare::Difference::of_pairs(&pairs?)
             }
         }
+    }
+
+    /// Returns the mean size of the devices' reads, in KB.
+    pub(super) fn read_kb(&self) -> Option<Pair> {
+        self.pair(|side| {
+            let reads = side.metric("rpq").filter(|reads| *reads > 0.0)?;
+            Some(side.metric("rkbpq")? / reads)
+        })
     }
 
     /// Returns the largest share that a time per operation is of a client's, on either side.
@@ -263,6 +329,10 @@ impl<'a> Case<'a> {
         std::iter::once(Evidence::new("throughput", &self.rate(), throughput))
             .chain(metrics)
             .chain(fsync.map(|pair| Evidence::new("fsync before the cells", "us", pair)))
+            .chain(
+                self.read_kb()
+                    .map(|pair| Evidence::new("size of the devices' reads", "KB", pair)),
+            )
             .collect()
     }
 }

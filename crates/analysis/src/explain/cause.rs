@@ -5,33 +5,32 @@ use record::SettingRole;
 use super::FindingKind;
 use super::accounting::{Accounting, ChangedPart, Undivided, share_in_words};
 use super::case::{Case, Pair, Side};
-use super::difference::TargetDifference;
 use super::thresholds::{
     BEGINS_FACTOR, DEVICE_OF_TIME, EXPLAINS, FSYNCS_PER_COMMIT_MIN, LEVEL_SAME, LEVELS_MAX,
     STALLED_POINTS,
 };
-use super::words::{capitalized, change, counted, figure, list, more, rose_us, signed};
+use super::words::{capitalized, counted, figure, list, more, signed};
 use crate::{Moved, Row, Shift, trees};
 
 /// The explanation of one case.
 #[derive(Clone, Debug)]
 pub(super) struct Cause {
     pub kind: FindingKind,
-    /// For a title: `20% more CPU per query`.
+    /// For a title: `1.20x more CPU per query`.
     pub headline: String,
     /// One sentence.
     pub sentence: String,
 }
 
 /// Returns what explains a change that a verdict shows.
-pub(super) fn diagnose(case: &Case<'_>, difference: &TargetDifference) -> Cause {
-    let accounting = Accounting::of(case, difference.declares(SettingRole::Processors).is_some());
+pub(super) fn diagnose(case: &Case<'_>) -> Cause {
+    let accounting = Accounting::of(case, case.declares(SettingRole::Processors).is_some());
     let divided = accounting.as_ref().ok();
-    durability(case, divided, difference)
-        .or_else(|| cache(case, divided?, difference))
+    durability(case, divided)
+        .or_else(|| cache(case, divided?))
         .or_else(|| write_stalls(case))
         .or_else(|| standstill(case))
-        .or_else(|| part_of_time(case, divided?, difference))
+        .or_else(|| part_of_time(case, divided?))
         .or_else(|| level_shift(case))
         .unwrap_or_else(|| unexplained(case, &accounting))
 }
@@ -46,15 +45,11 @@ pub(super) const FSYNCS: [(&str, &str); 4] = [
 
 /// Explains a change by fsyncs per commit that begin or cease, as expected from a setting. This comes before all that
 /// follows from it.
-fn durability(
-    case: &Case<'_>,
-    accounting: Option<&Accounting>,
-    difference: &TargetDifference,
-) -> Option<Cause> {
+fn durability(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Cause> {
     if only_reads(case) {
         return None;
     }
-    let setting = difference.declares(SettingRole::Durability)?;
+    let setting = case.declares(SettingRole::Durability)?;
     let waited = accounting.and_then(|it| Some((it, it.part(FindingKind::Fsyncs)?)));
     // A kind of fsync that is few among all of them, such as those of data files, is not what commits wait for.
     let sum = case.metric(FSYNCS[0].0).map_or(0.0, Pair::max);
@@ -71,11 +66,7 @@ fn durability(
         let (base, value) = (figure(pair.base), figure(pair.value));
         return Some(Cause {
             kind: FindingKind::Fsyncs,
-            headline: format!(
-                "{} per commit instead of {}",
-                number(pair.value, what),
-                number(pair.base, "").trim_end()
-            ),
+            headline: instead(what, pair),
             sentence: format!(
                 "{} per commit went from {base} to {value}, {says}{}.",
                 capitalized(&plural(what)),
@@ -104,8 +95,8 @@ fn durability(
 
 /// Explains a change by reads from storage that begin or cease, as expected from the size of a cache. The CPU that they
 /// take follows from them.
-fn cache(case: &Case<'_>, accounting: &Accounting, difference: &TargetDifference) -> Option<Cause> {
-    let setting = difference.declares(SettingRole::CacheSize)?;
+fn cache(case: &Case<'_>, accounting: &Accounting) -> Option<Cause> {
+    let setting = case.declares(SettingRole::CacheSize)?;
     let part = accounting.part(FindingKind::Reads)?;
     let kb = moved(case, "own_read_kb_per_op")?;
     moved(case, "op_read_us")?;
@@ -120,10 +111,10 @@ fn cache(case: &Case<'_>, accounting: &Accounting, difference: &TargetDifference
         .is_some_and(|grown| (grown > 0.0) == (kb.grown() > 0.0));
     (is_much && !is_contrary).then(|| Cause {
         kind: FindingKind::Reads,
-        headline: FindingKind::Reads.headline(kb.grown() > 0.0).to_owned(),
+        headline: FindingKind::Reads.headline(kb.grown() > 0.0),
         sentence: format!(
             "The engine read {} per {} from storage, as expected from {}; {}.",
-            change(kb.base, kb.value, "KB"),
+            kb.text("KB"),
             case.noun(),
             setting.text(),
             accounting.clause(case, part)
@@ -139,15 +130,19 @@ fn moved(case: &Case<'_>, name: &str) -> Option<Pair> {
     (is_along && is_shown && pair.factor() >= BEGINS_FACTOR).then_some(pair)
 }
 
-/// Counts events per commit: `one fsync`, `no fsync`, `1.5 fsyncs`; without a noun `one`, `none`, `1.5`.
-fn number(count: f64, what: &str) -> String {
-    match (count, what) {
-        (count, "") if count < 0.05 => "none".to_owned(),
-        (count, what) if count < 0.05 => format!("no {what}"),
-        (count, what) if (0.9..=1.1).contains(&count) => format!("one {what}"),
-        (count, "") => figure(count),
-        (count, what) => format!("{} {}", figure(count), plural(what)),
-    }
+/// Counts fsyncs per commit, those of the target with their name: `one fsync per commit instead of none`.
+fn instead(what: &str, pair: Pair) -> String {
+    let (now, many) = match pair.value {
+        ..0.05 => ("no".to_owned(), what.to_owned()),
+        0.9..=1.1 => ("one".to_owned(), what.to_owned()),
+        count => (figure(count), plural(what)),
+    };
+    let before = match pair.base {
+        ..0.05 => "none".to_owned(),
+        0.9..=1.1 => "one".to_owned(),
+        count => figure(count),
+    };
+    format!("{now} {many} per commit instead of {before}")
 }
 
 /// `fsyncs of the log`
@@ -160,11 +155,7 @@ fn only_reads(case: &Case<'_>) -> bool {
 }
 
 /// The part of an operation's time that changed the most, where it may be called a cause.
-fn part_of_time(
-    case: &Case<'_>,
-    accounting: &Accounting,
-    difference: &TargetDifference,
-) -> Option<Cause> {
+fn part_of_time(case: &Case<'_>, accounting: &Accounting) -> Option<Cause> {
     let candidates = accounting.candidates(only_reads(case));
     let (first, others) = candidates.split_first()?;
     let others: Vec<String> = others
@@ -175,99 +166,90 @@ fn part_of_time(
         true => String::new(),
         false => format!("; also changed: {}", list(&others)),
     };
-    let is_limited = difference.declares(SettingRole::Processors).is_some();
+    let is_limited = case.declares(SettingRole::Processors).is_some();
     let kind = match first.part.kind {
         FindingKind::ProcessorWait if !is_limited => FindingKind::HostBusy,
-        FindingKind::Locks if waits_for_shared_fsyncs(case, difference) => FindingKind::Fsyncs,
+        FindingKind::Locks if waits_for_shared_fsyncs(case) => FindingKind::Fsyncs,
         kind => kind,
     };
     let (headline, detail) = detail(case, kind, first);
     let clause = accounting.clause(case, first);
     Some(Cause {
         kind,
-        headline: headline.unwrap_or_else(|| kind.headline(case.is_slower()).to_owned()),
+        headline,
         sentence: capitalized(&format!("{clause}{detail}{beside}.")),
     })
 }
 
 /// Returns true where waiting for other threads is waiting for an fsync that one of them does: a setting about durability
 /// differs, and fsyncs per commit moved with the time.
-fn waits_for_shared_fsyncs(case: &Case<'_>, difference: &TargetDifference) -> bool {
+fn waits_for_shared_fsyncs(case: &Case<'_>) -> bool {
     let moves_along = |(name, _): &(&str, &str)| {
         let pair = case.metric(name).filter(|pair| !pair.is_same());
         pair.is_some_and(|pair| (pair.grown() > 0.0) == case.is_slower())
     };
     !only_reads(case)
-        && difference.declares(SettingRole::Durability).is_some()
+        && case.declares(SettingRole::Durability).is_some()
         && FSYNCS.iter().any(moves_along)
 }
 
-/// Returns the headline of one case, where it says more than that of its kind, and what else supports the cause.
-fn detail(case: &Case<'_>, kind: FindingKind, part: &ChangedPart) -> (Option<String>, String) {
+/// Returns the headline of one case, and what else supports the cause.
+fn detail(case: &Case<'_>, kind: FindingKind, part: &ChangedPart) -> (String, String) {
     let per = case.noun();
+    let usual = kind.headline(case.is_slower());
+    let us = part.us.grown();
     match kind {
         FindingKind::Cpu => {
-            let headline = part
-                .us
-                .ratio()
-                .map(|ratio| format!("{} per {per}", more(ratio, "CPU")));
+            let more = part.us.ratio().map(|ratio| more(ratio, "CPU"));
+            let headline = more.map_or(usual, |more| format!("{more} per {per}"));
             (headline, String::new())
         }
         FindingKind::Fsyncs => {
             let counts = FSYNCS.iter().find_map(|(name, _)| case.metric(name));
             let counts = counts.map(|pair| format!("; fsyncs per commit: {}", pair.text("")));
-            (None, counts.unwrap_or_default())
+            (usual, counts.unwrap_or_default())
         }
-        FindingKind::Reads => bytes(case, "own_read_kb_per_op", "reads from storage", part),
-        FindingKind::Writes => bytes(case, "own_write_kb_per_op", "writes to storage", part),
+        FindingKind::Reads => bytes(case, "own_read_kb_per_op", "reads from storage", us)
+            .unwrap_or((usual, String::new())),
+        FindingKind::Writes => bytes(case, "own_write_kb_per_op", "writes to storage", us)
+            .unwrap_or((usual, String::new())),
         FindingKind::HostBusy => {
             let who = match part.part.kind {
                 FindingKind::HostBusy => "the hypervisor gave it to others",
                 _ => "no setting says why processors were short",
             };
-            (None, format!("; {who}, so no cause is named"))
+            (usual, format!("; {who}, so no cause is named"))
         }
         FindingKind::Unexplained => {
-            let us = signed(part.us.grown());
-            (
-                Some(format!(
-                    "unexplained: {us} us per {per} are in no measured part"
-                )),
-                String::new(),
-            )
+            let us = signed(us);
+            let headline = format!("unexplained: {us} us per {per} are in no measured part");
+            (headline, String::new())
         }
-        _ => (None, String::new()),
+        _ => (usual, String::new()),
     }
 }
 
-/// Says whether the engine itself read or wrote more, or the same amount took longer.
-fn bytes(case: &Case<'_>, name: &str, what: &str, part: &ChangedPart) -> (Option<String>, String) {
-    let Some(kb) = case.metric(name) else {
-        return (None, String::new());
-    };
+/// Says whether the engine itself read or wrote more, or the same amount took longer; `us` is by how much.
+fn bytes(case: &Case<'_>, name: &str, what: &str, us: f64) -> Option<(String, String)> {
+    let kb = case.metric(name)?;
     let text = kb.text(&format!("KB/{}", case.noun()));
-    let is_along = (kb.grown() > 0.0) == (part.us.grown() > 0.0);
-    match is_along && !kb.is_same() {
-        true => {
-            let more = if kb.grown() > 0.0 { "more" } else { "fewer" };
+    let is_along = (kb.grown() > 0.0) == (us > 0.0);
+    Some(match (is_along && !kb.is_same(), us > 0.0) {
+        (true, is_more) => {
+            let more = if is_more { "more" } else { "fewer" };
             (
-                Some(format!("{more} {what}")),
+                format!("{more} {what}"),
                 format!("; the engine's own: {text}"),
             )
         }
-        false => {
-            let longer = if part.us.grown() > 0.0 {
-                "longer"
-            } else {
-                "less time"
-            };
-            let headline = format!("{what} take {longer}");
+        (false, is_longer) => {
+            let longer = if is_longer { "longer" } else { "less time" };
             (
-                Some(headline),
+                format!("{what} take {longer}"),
                 format!("; the engine's own bytes do not explain it: {text}"),
             )
         }
-    }
+    })
 }
 
 /// Says that no cause is known, and what is missing.
@@ -284,15 +266,13 @@ fn unexplained(case: &Case<'_>, accounting: &Result<Accounting, Undivided>) -> C
         }
         Ok(accounting) => format!(
             "The time of a {per} {}, and no measured part of it surely makes up {:.0}% of that.",
-            rose_us(accounting.time.base, accounting.time.value),
+            accounting.time.rose_us(),
             100.0 * EXPLAINS
         ),
     };
     Cause {
         kind: FindingKind::Unexplained,
-        headline: FindingKind::Unexplained
-            .headline(case.is_slower())
-            .to_owned(),
+        headline: FindingKind::Unexplained.headline(case.is_slower()),
         sentence,
     }
 }
@@ -351,7 +331,7 @@ fn reason(case: &Case<'_>) -> Option<String> {
         .flatten()
         .max_by(|a, b| a.2.grown().abs().total_cmp(&b.2.grown().abs()))
         .filter(|(.., pair)| pair.grown() != 0.0)?;
-    Some(format!("{reason} ({})", change(pair.base, pair.value, how)))
+    Some(format!("{reason} ({})", pair.text(how)))
 }
 
 /// Returns the share of its seconds in which a repeat stood still, in percent.
@@ -425,7 +405,7 @@ fn beside(moved: &[Moved]) -> String {
 
 /// In most repeats one of the two changed its level, and on one of its levels it was as fast as the other.
 fn level_shift(case: &Case<'_>) -> Option<Cause> {
-    let (target, base) = (case.compared.cell.target.as_str(), case.base_name);
+    let (target, base) = (case.target(), case.base_name());
     let (who, other, found) = shift_of(&case.side, &case.base)
         .map(|found| (target, base, found))
         .or_else(|| Some((base, target, shift_of(&case.base, &case.side)?)))?;

@@ -3,12 +3,12 @@
 use super::FindingKind;
 use super::case::{Case, Pair, Side};
 use super::cause::Cause;
-use super::difference::TargetDifference;
 use super::thresholds::{
     CLIENT_BUSY, CPU_OF_TIME, CPU_WAIT, DEBT, FREQUENCY, FSYNC_LATENCY, MEMORY_PRESSURE, OTHERS,
     SPREAD, STEAL, SWAPPED_PAGES,
 };
-use super::words::{change, distinct, figure, list};
+use super::words::{figure, list};
+use crate::order::distinct;
 use crate::quality::mean;
 use crate::{Figures, Pairing, Row, trees};
 
@@ -19,27 +19,23 @@ pub(super) struct Caveat {
 }
 
 /// Returns all caveats of one case, the gravest first.
-pub(super) fn caveats(
-    figures: &Figures,
-    case: &Case<'_>,
-    cause: &Cause,
-    difference: &TargetDifference,
-) -> Vec<Caveat> {
+pub(super) fn caveats(case: &Case<'_>, cause: &Cause) -> Vec<Caveat> {
     let found = [
         ("spread", spread(case)),
         ("order", order(case)),
-        ("nothing", nothing_differs(difference)),
+        ("nothing", nothing_differs(case)),
         ("client", client(case)),
         ("sla", sla(case)),
-        ("debt", debt(figures, case)),
+        ("debt", debt(case)),
         ("trees", trees::apart(&case.base.rows, &case.side.rows)),
         ("others", busy_host(case, cause)),
         ("steal", steal(case)),
         ("frequency", frequency(case)),
         ("fsync", fsync(case, cause)),
+        ("reads", read_sizes(case, cause)),
         ("swap", swap(case)),
         ("memory", memory(case)),
-        ("settings", difference.caveat()),
+        ("settings", case.difference.caveat()),
         ("warnings", warnings(case)),
     ];
     found
@@ -90,8 +86,9 @@ fn order(case: &Case<'_>) -> Option<String> {
     ))
 }
 
-fn nothing_differs(difference: &TargetDifference) -> Option<String> {
-    (*difference == TargetDifference::Nothing)
+fn nothing_differs(case: &Case<'_>) -> Option<String> {
+    case.difference
+        .is_nothing()
         .then(|| "no difference between the two is known".to_owned())
 }
 
@@ -136,8 +133,8 @@ fn sla(case: &Case<'_>) -> Option<String> {
     };
     let who = match (missed(&case.base), missed(&case.side)) {
         (false, false) => return None,
-        (true, false) => case.base_name,
-        (false, true) => case.compared.cell.target.as_str(),
+        (true, false) => case.base_name(),
+        (false, true) => case.target(),
         (true, true) => "each of the two",
     };
     Some(format!(
@@ -155,9 +152,9 @@ const DEBTS: [(&str, &str, f64); 5] = [
 ];
 
 /// The step before left more to do on one side.
-fn debt(figures: &Figures, case: &Case<'_>) -> Option<String> {
+fn debt(case: &Case<'_>) -> Option<String> {
     DEBTS.iter().find_map(|(name, what, least)| {
-        let left = |side: &Side<'_>| before(figures, side.rows[0])?.metric(name);
+        let left = |side: &Side<'_>| before(case.context.figures, side.rows[0])?.metric(name);
         let pair = case.pair(left)?;
         (pair.max() >= *least && pair.factor() >= DEBT).then(|| {
             format!(
@@ -249,6 +246,51 @@ fn fsync(case: &Case<'_>, cause: &Cause) -> Option<String> {
     })
 }
 
+/// The causes that reads for compaction may have a part in.
+const OF_COMPACTION: [FindingKind; 4] = [
+    FindingKind::Reads,
+    FindingKind::WriteStalls,
+    FindingKind::Stall,
+    FindingKind::Locks,
+];
+
+/// Compaction asks the kernel to read more ahead than the disk takes in one request; or the devices' reads differ in size
+/// where reads are the cause.
+fn read_sizes(case: &Case<'_>, cause: &Cause) -> Option<String> {
+    let sizes = case.read_kb().filter(|kb| !kb.is_same());
+    let sizes = sizes.map(|kb| format!("the devices' reads were of {}", kb.text("KB")));
+    let limits = |side: &Side<'_>| side.rows[0].read_limits.clone();
+    let too_much = |side: &Side<'_>| {
+        let limits = limits(side)?;
+        let (setting, kb) = limits
+            .compaction
+            .filter(|(_, kb)| *kb > limits.max_sectors_kb)?;
+        Some((setting, kb, limits.max_sectors_kb))
+    };
+    let (who, found) = match (too_much(&case.base), too_much(&case.side)) {
+        (Some(_), Some(found)) => ("both", Some(found)),
+        (Some(found), None) => (case.base_name(), Some(found)),
+        (None, found) => (case.target(), found),
+    };
+    if let Some((setting, kb, most)) = found.filter(|_| OF_COMPACTION.contains(&cause.kind)) {
+        let sizes = sizes.map(|sizes| format!("; {sizes}"));
+        return Some(format!(
+            "with {who} {setting} is {} KB and max_sectors_kb of the disk {}: the kernel does not read so much ahead at \
+             once, so compaction may read in small pieces{}",
+            figure(kb),
+            figure(most),
+            sizes.unwrap_or_default()
+        ));
+    }
+    let limits = limits(&case.side).filter(|_| cause.kind == FindingKind::Reads)?;
+    Some(format!(
+        "{} (max_sectors_kb {}, read_ahead_kb {})",
+        sizes?,
+        figure(limits.max_sectors_kb),
+        figure(limits.read_ahead_kb)
+    ))
+}
+
 fn swap(case: &Case<'_>) -> Option<String> {
     let pages = case.pair(|side| {
         Some(side.host_sum("swap_in_page_count")? + side.host_sum("swap_out_page_count")?)
@@ -260,14 +302,13 @@ fn memory(case: &Case<'_>) -> Option<String> {
     let share = |side: &Side<'_>| {
         let seconds: f64 = side.rows.iter().map(|row| row.seconds).sum();
         let ns = side.host_sum("pressure_memory_some_ns")?;
-        (seconds > 0.0).then(|| ns / 1e9 / seconds)
+        (seconds > 0.0).then(|| 100.0 * ns / 1e9 / seconds)
     };
     let pair = case.pair(share)?;
-    (pair.max() >= MEMORY_PRESSURE).then(|| {
-        let (base, value) = (100.0 * pair.base, 100.0 * pair.value);
+    (pair.max() >= 100.0 * MEMORY_PRESSURE).then(|| {
         format!(
             "threads waited for memory in {}",
-            change(base, value, "% of the time")
+            pair.text("% of the time")
         )
     })
 }
@@ -287,8 +328,8 @@ fn warnings(case: &Case<'_>) -> Option<String> {
         (!codes.is_empty()).then(|| format!("{} ({who})", list(&codes)))
     };
     let parts: Vec<String> = [
-        of(case.base_name, &case.base),
-        of(&case.compared.cell.target, &case.side),
+        of(case.base_name(), &case.base),
+        of(case.target(), &case.side),
     ]
     .into_iter()
     .flatten()

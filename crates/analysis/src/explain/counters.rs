@@ -5,7 +5,7 @@ use words::unit_of;
 use super::Evidence;
 use super::case::Case;
 use super::thresholds::COUNTER;
-use super::words::distinct;
+use crate::order::distinct;
 
 /// Returns what a counter must come to, per operation, before its ratio means something: it is added to both sides.
 fn least(name: &str) -> f64 {
@@ -18,9 +18,10 @@ fn least(name: &str) -> f64 {
 
 /// Returns the counter that changed the most per operation in the direction of time, if any did.
 pub(super) fn moved(case: &Case<'_>) -> Option<Evidence> {
-    let engines = |rows: &[&crate::Row]| distinct(rows.iter().map(|row| row.engine.as_str()));
     // Of two engines no counter means quite the same.
-    if engines(&case.base.rows) != engines(&case.side.rows) {
+    let [of_base, of_target] =
+        [&case.base, &case.side].map(|side| distinct(side.rows.iter().map(|row| &row.engine)));
+    if of_base != of_target {
         return None;
     }
     // Counters have one order in all repeats.

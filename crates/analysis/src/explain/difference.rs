@@ -1,32 +1,21 @@
 //! Differences between two targets, as far as their settings and versions say.
 
-use record::SettingRole;
-
 use super::words::{counted, list};
-use crate::{Comparison, Figures, Mark, Row};
+use crate::{Comparison, Difference, Figures, Mark, OneSided, Row};
 
 /// The difference between a target and the base.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TargetDifference {
-    /// Their settings were not compared.
-    Unknown {
-        /// Versions, where they differ.
-        versions: Option<(String, String)>,
-    },
+    /// Their settings were not compared. These are their versions, where they differ.
+    Unknown(Option<(String, String)>),
     /// They are of two engines.
     Engines { base: String, target: String },
-    /// Nothing: build, version and settings are the same.
-    Nothing,
-    /// One setting that the plan declares, and nothing else but what the server derived from it.
-    One(Setting),
-    /// The build alone.
-    Build(OtherBuild),
-    /// Several settings, maybe the build too.
-    Many {
+    /// They are of one engine.
+    Known {
         /// Both builds, where they differ.
         build: Option<OtherBuild>,
-        /// Settings that the plan declares.
-        declared: Vec<Setting>,
+        /// Settings that the plan declares; `a` is the base's.
+        declared: Vec<Difference>,
         /// How many more differ: defaults of another version, or what the server derived.
         undeclared: usize,
     },
@@ -45,6 +34,22 @@ pub(super) struct OtherBuild {
 }
 
 impl OtherBuild {
+    /// Returns both builds, where they differ.
+    fn of(comparison: &Comparison, only_base: usize, only_target: usize) -> Option<Self> {
+        let it = comparison;
+        let other_version = versions(&it.a_version, &it.b_version);
+        let has_other_version = other_version.is_some();
+        let builds = (it.a_build != it.b_build).then(|| (it.a_build.clone(), it.b_build.clone()));
+        let (base, target) = other_version.or(builds)?;
+        Some(Self {
+            base,
+            target,
+            has_other_version,
+            only_base,
+            only_target,
+        })
+    }
+
     fn what(&self) -> &'static str {
         match self.has_other_version {
             true => "version",
@@ -52,41 +57,29 @@ impl OtherBuild {
         }
     }
 
-    /// `7 settings are in 15.3 alone and 33 in 17.2 alone`
-    fn own_settings(&self) -> Option<String> {
-        let of = |count: usize, who: &str| (count > 0).then(|| (count, format!("in {who} alone")));
-        let found: Vec<(usize, String)> = [
-            of(self.only_base, &self.base),
-            of(self.only_target, &self.target),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        match found.as_slice() {
-            [] => None,
-            [(1, place)] => Some(format!("1 setting is {place}")),
-            [(count, place)] => Some(format!("{count} settings are {place}")),
-            [(count, place), (other, elsewhere), ..] => Some(format!(
-                "{} {} {place} and {other} {elsewhere}",
-                counted(*count, "setting"),
-                if *count == 1 { "is" } else { "are" }
-            )),
+    /// ` (7 settings are in 15.3 alone and 33 in 17.2 alone)`; nothing where both have the same. `more` is added to that.
+    fn own_settings(&self, more: &str) -> String {
+        let own = [
+            (self.only_base, &self.base),
+            (self.only_target, &self.target),
+        ];
+        let own = own.into_iter().filter(|(count, _)| *count > 0);
+        let places: Vec<String> = own
+            .enumerate()
+            .map(|(at, (count, who))| match (at, count) {
+                (0, 1) => format!("1 setting is in {who} alone"),
+                (0, count) => format!("{count} settings are in {who} alone"),
+                (_, count) => format!("{count} in {who} alone"),
+            })
+            .collect();
+        match places.is_empty() {
+            true => String::new(),
+            false => format!(" ({}{more})", places.join(" and ")),
         }
     }
 }
 
-/// A setting with its value on both sides; `None`: the side has none of that name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Setting {
-    pub name: String,
-    pub base: Option<String>,
-    pub target: Option<String>,
-    pub role: Option<SettingRole>,
-    /// Others that differ beside it without being declared.
-    pub derived: usize,
-}
-
-impl Setting {
+impl Difference {
     /// Returns the sign of the change of a size, where both values are a number with the same unit. SQLite writes a size in KiB
     /// as a negative number.
     pub(super) fn grown(&self) -> Option<f64> {
@@ -101,20 +94,15 @@ impl Setting {
                 format!("{}{unit}", value.starts_with('-')),
             ))
         };
-        let (base, unit) = split(self.base.as_deref()?)?;
-        let (target, other) = split(self.target.as_deref()?)?;
+        let (base, unit) = split(self.a.as_deref()?)?;
+        let (target, other) = split(self.b.as_deref()?)?;
         (unit == other).then_some(target - base)
     }
 
     /// `innodb_doublewrite (ON -> OFF)`
     pub(super) fn text(&self) -> String {
         let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "not set".to_owned());
-        format!(
-            "{} ({} -> {})",
-            self.name,
-            value(&self.base),
-            value(&self.target)
-        )
+        format!("{} ({} -> {})", self.name, value(&self.a), value(&self.b))
     }
 }
 
@@ -128,127 +116,109 @@ impl TargetDifference {
             };
         }
         let shared = shared(figures, target);
-        let mut comparisons = figures.settings.differences.iter();
-        let found = comparisons.find_map(|comparison| {
-            if comparison.target.as_deref() != shared {
-                return None;
-            }
-            match (&comparison.a, &comparison.b) {
-                (a, b) if *a == base.cell.target && *b == target.cell.target => {
-                    Some((comparison, false))
-                }
-                (a, b) if *b == base.cell.target && *a == target.cell.target => {
-                    Some((comparison, true))
-                }
-                _ => None,
-            }
-        });
-        match found {
-            Some((comparison, turned)) => Self::compared(comparison, turned),
-            None => Self::Unknown {
-                versions: versions(&base.engine_version, &target.engine_version),
-            },
-        }
+        let compared = |a: &Row, b: &Row| {
+            let mut comparisons = figures.settings.differences.iter();
+            comparisons.find(|it| {
+                it.target.as_deref() == shared && it.a == a.cell.target && it.b == b.cell.target
+            })
+        };
+        let turned = || compared(target, base).map(Comparison::turned);
+        let comparison = compared(base, target).cloned().or_else(turned);
+        comparison.map_or_else(
+            || Self::Unknown(versions(&base.engine_version, &target.engine_version)),
+            Self::known,
+        )
     }
 
-    fn compared(comparison: &Comparison, turned: bool) -> Self {
-        if comparison.identical {
-            return Self::Nothing;
-        }
-        let setting = |name: &str, role, a: Option<&String>, b: Option<&String>| {
-            let (base, target) = if turned { (b, a) } else { (a, b) };
-            Setting {
-                name: name.to_owned(),
-                base: base.cloned(),
-                target: target.cloned(),
-                role,
-                derived: 0,
-            }
-        };
-        let is_declared = |mark: Mark| matches!(mark, Mark::Declared | Mark::Unverified);
+    /// Sorts what differs by whether the plan declares it.
+    fn known(comparison: Comparison) -> Self {
         let mut declared = Vec::new();
-        let mut undeclared = 0;
-        for difference in &comparison.settings {
-            let (a, b) = (difference.a.as_ref(), difference.b.as_ref());
-            match is_declared(difference.mark) {
-                true => declared.push(setting(&difference.name, difference.role, a, b)),
-                false => undeclared += 1,
-            }
+        if comparison.identical {
+            return Self::Known {
+                build: None,
+                declared,
+                undeclared: 0,
+            };
         }
-        let (mut only_a, mut only_b) = (0, 0);
-        for only in &comparison.only_a {
-            match is_declared(only.mark) {
-                true => declared.push(setting(&only.name, only.role, Some(&only.value), None)),
-                false => only_a += 1,
-            }
-        }
-        for only in &comparison.only_b {
-            match is_declared(only.mark) {
-                true => declared.push(setting(&only.name, only.role, None, Some(&only.value))),
-                false => only_b += 1,
-            }
-        }
-        let build = other_build(comparison, turned, only_a, only_b);
+        // Returns how many of them the plan does not declare.
+        let mut sort = |differences: Vec<Difference>| {
+            let (of_plan, others): (Vec<_>, Vec<_>) = differences
+                .into_iter()
+                .partition(|it| it.mark != Mark::Undeclared);
+            declared.extend(of_plan.into_iter().map(|it| Difference {
+                mark: Mark::Declared,
+                ..it
+            }));
+            others.len()
+        };
+        let mut undeclared = sort(comparison.settings.clone());
+        let only_a = sort(comparison.only_a.iter().map(OneSided::of_a).collect());
+        let of_b = comparison.only_b.iter().map(|it| it.of_a().turned());
+        let only_b = sort(of_b.collect());
+        let build = OtherBuild::of(&comparison, only_a, only_b);
         if build.is_none() {
             // One build knows the same settings everywhere: what it has once is of how it runs.
             undeclared += only_a + only_b;
         }
-        match (build, declared.as_mut_slice()) {
-            (None, [one]) => {
-                one.derived = undeclared;
-                Self::One(one.clone())
-            }
-            (Some(build), []) if undeclared == 0 => Self::Build(build),
-            (None, []) if undeclared == 0 => Self::Nothing,
-            (build, _) => Self::Many {
-                build,
-                declared,
-                undeclared,
-            },
+        Self::Known {
+            build,
+            declared,
+            undeclared,
         }
     }
 
     /// Returns the settings that differ as the plan declares.
-    pub(super) fn declared(&self) -> &[Setting] {
+    pub(super) fn declared(&self) -> &[Difference] {
         match self {
-            Self::One(setting) => std::slice::from_ref(setting),
-            Self::Many { declared, .. } => declared,
+            Self::Known { declared, .. } => declared,
             _ => &[],
         }
     }
 
-    /// Returns the first setting of a role that differs and that the plan declares.
-    pub(super) fn declares(&self, role: SettingRole) -> Option<&Setting> {
-        let mut declared = self.declared().iter();
-        declared.find(|setting| setting.role == Some(role))
+    /// Returns the setting that the plan declares and beside which nothing differs but what the server derived from it.
+    pub(super) fn only_setting(&self) -> Option<&Difference> {
+        match (self, self.declared()) {
+            (Self::Known { build: None, .. }, [setting]) => Some(setting),
+            _ => None,
+        }
+    }
+
+    /// Returns whether build, version and settings are the same.
+    pub(super) fn is_nothing(&self) -> bool {
+        matches!(self, Self::Known { build: None, declared, undeclared: 0 } if declared.is_empty())
     }
 
     /// Lists the settings that the plan declares, or else the versions: `synchronous (2 -> 1)`.
     pub(super) fn brief(&self) -> Option<String> {
-        let settings: Vec<String> = self.declared().iter().map(Setting::text).collect();
+        let settings: Vec<String> = self.declared().iter().map(Difference::text).collect();
         (!settings.is_empty()).then(|| list(&settings))
     }
 
     /// Says what differs in a clause that begins with `who`, such as `the two`; `None` where it is not known. `is_sure`:
     /// the change is neither chance nor the host's, so that a setting that alone differs makes it.
     pub(super) fn clause(&self, who: &str, is_sure: bool) -> Option<String> {
-        Some(match self {
-            Self::Unknown { versions: None } => return None,
-            Self::Unknown {
-                versions: Some((base, target)),
-            } => format!(
-                "{who} differ in version ({base} -> {target}), and their settings were not compared"
-            ),
+        let (build, declared, undeclared) = match self {
+            Self::Unknown(None) => return None,
+            Self::Unknown(Some((base, target))) => {
+                return Some(format!(
+                    "{who} differ in version ({base} -> {target}), and their settings were not compared"
+                ));
+            }
             Self::Engines { base, target } => {
-                format!("{who} are different engines, {base} and {target}")
+                return Some(format!("{who} are different engines, {base} and {target}"));
             }
-            Self::Nothing => {
-                format!(
-                    "{who} have the same build and settings: the difference comes from the machine, or from chance"
-                )
-            }
-            Self::One(setting) => {
-                let derived = match setting.derived {
+            Self::Known {
+                build,
+                declared,
+                undeclared,
+            } => (build, declared.as_slice(), *undeclared),
+        };
+        Some(match (build, declared, undeclared) {
+            (None, [], 0) => format!(
+                "{who} have the same build and settings: the difference comes from the machine, or from chance"
+            ),
+            (None, [setting], _) => {
+                let derived = match undeclared {
                     0 => String::new(),
                     1 => ", and in one that the server derived".to_owned(),
                     more => format!(", and in {more} that the server derived"),
@@ -259,47 +229,31 @@ impl TargetDifference {
                 };
                 format!("{who} differ in {} alone{derived}{cause}", setting.text())
             }
-            Self::Build(build) => {
-                let own = build.own_settings();
-                let own = own.map(|own| format!(" ({own}; the settings that both have are equal)"));
-                format!(
-                    "{who} differ in {} alone, {} -> {}{}",
-                    build.what(),
-                    build.base,
-                    build.target,
-                    own.unwrap_or_default()
-                )
-            }
-            Self::Many {
-                build,
-                declared,
-                undeclared,
-            } => {
+            (Some(build), [], 0) => format!(
+                "{who} differ in {} alone, {} -> {}{}",
+                build.what(),
+                build.base,
+                build.target,
+                build.own_settings("; the settings that both have are equal")
+            ),
+            _ => {
                 let mut parts = Vec::new();
                 if let Some(build) = build {
                     let OtherBuild { base, target, .. } = build;
                     parts.push(format!("in {} ({base} -> {target})", build.what()));
                 }
-                if !declared.is_empty() {
-                    let names: Vec<String> = declared.iter().map(Setting::text).collect();
+                let mut others = counted(undeclared, "setting");
+                if let Some(names) = self.brief() {
                     let what = counted(declared.len(), "setting");
+                    parts.push(format!("in {what} that the plan declares, {names}"));
+                    others = format!("{undeclared} more");
+                }
+                if undeclared > 0 {
                     parts.push(format!(
-                        "in {what} that the plan declares, {}",
-                        list(&names)
+                        "in {others} that the plan does not declare, such as defaults"
                     ));
                 }
-                if *undeclared > 0 {
-                    let what = if declared.is_empty() {
-                        counted(*undeclared, "setting")
-                    } else {
-                        format!("{undeclared} more")
-                    };
-                    parts.push(format!(
-                        "in {what} that the plan does not declare, such as defaults"
-                    ));
-                }
-                let own = build.as_ref().and_then(OtherBuild::own_settings);
-                let own = own.map(|own| format!(" ({own})"));
+                let own = build.as_ref().map(|build| build.own_settings(""));
                 format!("{who} differ {}{}", list(&parts), own.unwrap_or_default())
             }
         })
@@ -314,15 +268,16 @@ impl TargetDifference {
                         .to_owned(),
                 );
             }
-            Self::Many {
-                build: Some(build), ..
-            } => format!("settings differ beside the {}", build.what()),
-            Self::Many {
+            Self::Known {
+                build,
                 declared,
                 undeclared,
-                ..
-            } if declared.len() + undeclared > 1 => "several settings differ".to_owned(),
-            _ => return None,
+            } => match (build, declared.len(), undeclared) {
+                (Some(_), 0, 0) | (None, 1, _) | (None, 0, 0 | 1) => return None,
+                (Some(build), ..) => format!("settings differ beside the {}", build.what()),
+                (None, ..) => "several settings differ".to_owned(),
+            },
+            Self::Unknown(_) => return None,
         };
         Some(format!(
             "{what}: the comparison does not tell which of them causes the change"
@@ -336,37 +291,6 @@ pub(super) fn shared<'a>(figures: &'a Figures, row: &Row) -> Option<&'a str> {
     comparisons.find_map(|comparison| {
         let target = comparison.target.as_deref()?;
         (target == format!("{}.{}", row.build, row.config)).then_some(target)
-    })
-}
-
-/// Returns both builds, where they differ. `only_a` and `only_b` are the undeclared settings that one side alone has.
-fn other_build(
-    comparison: &Comparison,
-    turned: bool,
-    only_a: usize,
-    only_b: usize,
-) -> Option<OtherBuild> {
-    let other_version = versions(&comparison.a_version, &comparison.b_version);
-    let has_other_version = other_version.is_some();
-    let builds = (comparison.a_build != comparison.b_build)
-        .then(|| (comparison.a_build.clone(), comparison.b_build.clone()));
-    let (a, b) = other_version.or(builds)?;
-    let build = OtherBuild {
-        base: a,
-        target: b,
-        has_other_version,
-        only_base: only_a,
-        only_target: only_b,
-    };
-    Some(match turned {
-        false => build,
-        true => OtherBuild {
-            base: build.target,
-            target: build.base,
-            only_base: only_b,
-            only_target: only_a,
-            has_other_version,
-        },
     })
 }
 

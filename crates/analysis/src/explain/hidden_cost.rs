@@ -3,9 +3,10 @@
 use super::case::Case;
 use super::caveats::clock;
 use super::thresholds::{HIDDEN_CHANGE, NAMED};
-use super::words::{counted, distinct, list, more, range};
-use super::{Finding, FindingKind, Naming};
-use crate::{Compared, ComparedStep, Figures, THROUGHPUT, Verdict};
+use super::words::{counted, list, more, range};
+use super::{Context, Finding, FindingKind, place};
+use crate::order::grouped;
+use crate::{Compared, ComparedStep, Verdict};
 
 /// The weight of a hidden cost against the same change of throughput.
 const WEIGHT: f64 = 0.4;
@@ -14,108 +15,80 @@ const WEIGHT: f64 = 0.4;
 const METRIC: &str = "own_cpu_us_per_op";
 
 /// Returns one finding for each target and direction of own CPU that is shown to differ where throughput is not.
-pub(super) fn findings(figures: &Figures, compared: &Compared, naming: Naming) -> Vec<Finding> {
-    let throughput_of = |cost: &ComparedStep| {
-        compared.rows.iter().find(|row| {
-            row.metric == THROUGHPUT
-                && (&row.cell, &row.workload, &row.step) == (&cost.cell, &cost.workload, &cost.step)
-        })
-    };
-    let hidden = compared.rows.iter().filter_map(|cost| {
-        let is_shown = matches!(cost.verdict, Verdict::Faster | Verdict::Slower);
-        let ratio = cost.ratio?;
-        let is_large = ratio.max(1.0 / ratio) >= 1.0 + HIDDEN_CHANGE;
-        let throughput = throughput_of(cost)?;
-        let is_hidden = matches!(
-            throughput.verdict,
-            Verdict::NoChangeShown | Verdict::TooNoisy
-        );
-        (cost.metric == METRIC && is_shown && is_large && is_hidden).then_some((cost, throughput))
-    });
-    let mut groups: Vec<Vec<(&ComparedStep, Case<'_>)>> = Vec::new();
-    for (cost, throughput) in hidden {
-        let Some(case) = Case::new(figures, &compared.base, throughput) else {
-            continue;
-        };
-        let same = groups.iter_mut().find(|group| {
-            let (first, _) = &group[0];
-            first.cell.target == cost.cell.target && first.verdict == cost.verdict
+pub(super) fn findings(context: Context<'_>, cases: &[Case<'_>]) -> Vec<Finding> {
+    let rows = context.compared.rows.iter();
+    let cases = rows
+        .filter(|cost| cost.metric == METRIC)
+        .filter_map(|cost| {
+            let case = cases
+                .iter()
+                .find(|case| place(case.compared) == place(cost))?;
+            let is_shown = matches!(cost.verdict, Verdict::Faster | Verdict::Slower);
+            let ratio = cost.ratio?;
+            let is_large = ratio.max(1.0 / ratio) >= 1.0 + HIDDEN_CHANGE;
+            let throughput = case.compared.verdict;
+            let is_hidden = matches!(throughput, Verdict::NoChangeShown | Verdict::TooNoisy);
+            let key = (&cost.cell.target, cost.verdict);
+            (is_shown && is_large && is_hidden).then_some((key, (cost, case)))
         });
-        match same {
-            Some(group) => group.push((cost, case)),
-            None => groups.push(vec![(cost, case)]),
-        }
-    }
+    let groups = grouped(cases).into_iter();
     groups
-        .into_iter()
-        .filter_map(|group| finding(compared, group, naming))
+        .filter_map(|(_, group)| finding(context.compared, group))
         .collect()
 }
 
-fn finding(
-    compared: &Compared,
-    mut group: Vec<(&ComparedStep, Case<'_>)>,
-    naming: Naming,
-) -> Option<Finding> {
+fn finding(compared: &Compared, mut group: Vec<(&ComparedStep, &Case<'_>)>) -> Option<Finding> {
     let size = |cost: &ComparedStep| cost.ratio.map_or(0.0, |ratio| ratio.ln().abs());
     group.sort_by(|(a, _), (b, _)| size(b).total_cmp(&size(a)));
     let (cost, case) = group.first()?;
-    let (target, ratio) = (cost.cell.target.clone(), cost.ratio?);
+    let ratio = cost.ratio?;
+    let places_of = group.iter().map(|(cost, _)| place(cost));
+    let about = Finding::about(FindingKind::HiddenCost, &compared.base, places_of)?;
     let places: Vec<String> = group
         .iter()
         .filter_map(|(cost, case)| {
-            let (place, cpu) = (naming.place(case.compared), case.metric(METRIC)?);
+            let (place, cpu) = (case.place(), case.metric(METRIC)?);
             let interval = cost.interval?;
-            let range = range(interval.low, interval.high);
+            let range = range(interval);
             Some(format!("{place} {} ({range})", cpu.text("us")))
         })
         .collect();
-    let steps = distinct(group.iter().map(|(cost, _)| cost.step.as_str()));
     let is_noisy = group
         .iter()
         .any(|(_, case)| case.compared.verdict == Verdict::TooNoisy);
-    let throughput = match is_noisy {
-        true => "throughput too noisy to say",
-        false => "no change of throughput shown",
+    let (throughput, why) = match is_noisy {
+        true => (
+            "throughput too noisy to say",
+            "Throughput varies too much between repeats to show what that does to it.",
+        ),
+        false => (
+            "no change of throughput shown",
+            "Throughput shows no change.",
+        ),
     };
     let per = case.noun();
-    let title = format!(
-        "{target}: {} per {per} in {}, {throughput}",
-        more(ratio, "own CPU"),
-        match steps.as_slice() {
-            [one] => one.clone(),
-            many => counted(many.len(), "step"),
-        }
-    );
     let named = &places[..places.len().min(NAMED)];
     let rest = match places.len() - named.len() {
         0 => String::new(),
         rest => format!(" and {rest} more"),
     };
     let text = format!(
-        "CPU of the engine and its clients per {per}, against {}, over {}: {}{rest}. {}",
+        "CPU of the engine and its clients per {per}, against {}, over {}: {}{rest}. {why}",
         compared.base,
         counted(cost.values.len(), "repeat"),
         list(named),
-        match is_noisy {
-            true => "Throughput varies too much between repeats to show what that does to it.",
-            false => "Throughput shows no change.",
-        }
     );
     Some(Finding {
-        kind: FindingKind::HiddenCost,
-        base: Some(compared.base.clone()),
-        workload: cost.workload.clone(),
-        variant: cost.cell.variant.clone().filter(|_| group.len() == 1),
-        clients: (group.len() == 1).then_some(cost.cell.clients),
-        step: (steps.len() == 1).then(|| steps[0].clone()),
-        title,
+        title: format!(
+            "{}: {} per {per} in {}, {throughput}",
+            about.target,
+            more(ratio, "own CPU"),
+            about.place()
+        ),
         text,
         evidence: case.evidence(),
         caveats: clock(case, ratio.ln()).into_iter().collect(),
         weight: WEIGHT * ratio.ln().abs(),
-        targets: vec![target.clone()],
-        target,
-        steps,
+        ..about
     })
 }

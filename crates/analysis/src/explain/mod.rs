@@ -20,8 +20,10 @@ use std::fmt;
 use record::CellKey;
 use serde::Serialize;
 
-use crate::{Compared, ComparedStep, Figures, THROUGHPUT, Verdict};
+use crate::order::distinct;
+use crate::{Compared, ComparedStep, Figures, Row, THROUGHPUT, counted};
 use case::{Case, Pair};
+pub use words::{factor, range};
 
 /// The findings that a report shows; the rest are counted.
 pub const FINDINGS_SHOWN_MAX: usize = 12;
@@ -70,37 +72,26 @@ pub enum FindingKind {
 
 impl FindingKind {
     /// Returns the cause without figures, for a title over several steps.
-    fn headline(self, slower: bool) -> &'static str {
-        match (self, slower) {
-            (Self::Fsyncs, true) => "more waiting for fsyncs",
-            (Self::Fsyncs, false) => "less waiting for fsyncs",
-            (Self::WriteStalls, true) => "writes stalled for longer",
-            (Self::WriteStalls, false) => "writes stalled less",
-            (Self::Stall, true) => "more seconds without progress",
-            (Self::Stall, false) => "fewer seconds without progress",
-            (Self::Cpu, true) => "more CPU per operation",
-            (Self::Cpu, false) => "less CPU per operation",
-            (Self::ProcessorWait, true) => "more waiting for a processor",
-            (Self::ProcessorWait, false) => "less waiting for a processor",
-            (Self::Reads, true) => "more waiting for reads from storage",
-            (Self::Reads, false) => "less waiting for reads from storage",
-            (Self::Writes, true) => "more waiting for writes to storage",
-            (Self::Writes, false) => "less waiting for writes to storage",
-            (Self::Locks, true) => "more waiting for other threads",
-            (Self::Locks, false) => "less waiting for other threads",
-            (Self::Handover, true) => "slower handover between client and server",
-            (Self::Handover, false) => "faster handover between client and server",
-            (Self::LevelShift, _) => "the level changed within the step",
-            (Self::HostBusy, _) => "too much competition for processors to name a cause",
-            (Self::Unexplained, _) => "unexplained",
-            (Self::ClientBound, _) => "the client is the limit",
-            (Self::Unfair, _) => "clients ended far apart",
-            (Self::SlaMissed, _) => "the target rate was missed",
-            (Self::NoEffect, _) => "no effect shown",
-            (Self::HiddenCost, true) => "more own CPU per operation",
-            (Self::HiddenCost, false) => "less own CPU per operation",
-            (Self::Facts, _) => "measured once",
-        }
+    fn headline(self, slower: bool) -> String {
+        let (if_slower, if_faster, what) = match self {
+            Self::Fsyncs => ("more", "less", "waiting for fsyncs"),
+            Self::Stall => ("more", "fewer", "seconds without progress"),
+            Self::Cpu => ("more", "less", "CPU per operation"),
+            Self::ProcessorWait => ("more", "less", "waiting for a processor"),
+            Self::Reads => ("more", "less", "waiting for reads from storage"),
+            Self::Writes => ("more", "less", "waiting for writes to storage"),
+            Self::Locks => ("more", "less", "waiting for other threads"),
+            Self::Handover => ("slower", "faster", "handover between client and server"),
+            Self::WriteStalls if slower => return "writes stalled for longer".to_owned(),
+            Self::WriteStalls => return "writes stalled less".to_owned(),
+            Self::LevelShift => return "the level changed within the step".to_owned(),
+            Self::HostBusy => {
+                return "too much competition for processors to name a cause".to_owned();
+            }
+            // The others have titles of their own.
+            _ => return "unexplained".to_owned(),
+        };
+        format!("{} {what}", if slower { if_slower } else { if_faster })
     }
 }
 
@@ -127,6 +118,8 @@ pub struct Finding {
     pub steps: Vec<String>,
     /// One line: what changed, by how much, and why.
     pub title: String,
+    /// What a change of throughput is put down to, as in `less CPU per operation`; `None`: it is about none.
+    pub cause: Option<String>,
     /// At most three sentences of a change: what, by how much and how surely; why; where else, and what differs.
     pub text: String,
     /// The figures that it rests on, of the step with the largest change.
@@ -135,6 +128,65 @@ pub struct Finding {
     pub caveats: Vec<String>,
     /// How much it matters: findings are in this order. About the logarithm of the change.
     pub weight: f64,
+}
+
+/// A step of a cell, with the workload that it is of.
+type Place<'a> = (&'a CellKey, &'a str, &'a str);
+
+fn place(step: &ComparedStep) -> Place<'_> {
+    (&step.cell, &step.workload, &step.step)
+}
+
+fn place_of(row: &Row) -> Place<'_> {
+    (&row.cell, &row.workload, &row.step)
+}
+
+impl Finding {
+    /// Returns a finding about some places, the most important one first, of which nothing is said yet.
+    pub(crate) fn about<'a>(
+        kind: FindingKind,
+        base: &str,
+        places: impl IntoIterator<Item = Place<'a>>,
+    ) -> Option<Self> {
+        let places: Vec<Place<'_>> = places.into_iter().collect();
+        let &(first, workload, _) = places.first()?;
+        let named = |name: fn(&Place<'a>) -> &'a str| {
+            let names = distinct(places.iter().map(name));
+            names
+                .into_iter()
+                .map(str::to_owned)
+                .collect::<Vec<String>>()
+        };
+        let targets = named(|(cell, ..)| &cell.target);
+        let steps = named(|(.., step)| step);
+        let has_one = |of: fn(&CellKey, &CellKey) -> bool| places.iter().all(|it| of(it.0, first));
+        Some(Self {
+            kind,
+            target: first.target.clone(),
+            base: Some(base.to_owned()),
+            workload: workload.to_owned(),
+            variant: first
+                .variant
+                .clone()
+                .filter(|_| has_one(|a, b| a.variant == b.variant)),
+            clients: has_one(|a, b| a.clients == b.clients).then_some(first.clients),
+            step: steps.first().filter(|_| steps.len() == 1).cloned(),
+            targets,
+            steps,
+            title: String::new(),
+            cause: None,
+            text: String::new(),
+            evidence: Vec::new(),
+            caveats: Vec::new(),
+            weight: 0.0,
+        })
+    }
+
+    /// `q100`, or `3 steps`
+    fn place(&self) -> String {
+        let several = || counted(self.steps.len(), "step");
+        self.step.clone().unwrap_or_else(several)
+    }
 }
 
 /// A figure of a finding.
@@ -163,10 +215,11 @@ impl Evidence {
         }
     }
 
-    /// Returns true where the two values differ by more than background work moves them.
+    /// Returns true where the two values differ by more than background work moves them, and are not both next to nothing.
     pub fn has_changed(&self) -> bool {
         let both = self.base.zip(self.value);
-        both.is_some_and(|(base, value)| !Pair { base, value }.is_same())
+        let both = both.map(|(base, value)| Pair { base, value });
+        both.is_some_and(|pair| pair.max() >= thresholds::NOTHING && !pair.is_same())
     }
 }
 
@@ -174,7 +227,7 @@ impl fmt::Display for Evidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, unit) = (&self.name, &self.unit);
         match (self.base, self.value) {
-            (Some(base), Some(value)) => write!(f, "{name} {}", words::change(base, value, unit)),
+            (Some(base), Some(value)) => write!(f, "{name} {}", Pair { base, value }.text(unit)),
             (None, Some(only)) | (Some(only), None) => {
                 write!(f, "{name} {} {unit}", words::figure(only))
             }
@@ -183,36 +236,33 @@ impl fmt::Display for Evidence {
     }
 }
 
-/// The parts of a place's name that several places need.
+/// What is explained.
 #[derive(Clone, Copy)]
-struct Naming {
-    clients: bool,
-    variants: bool,
+struct Context<'a> {
+    figures: &'a Figures,
+    compared: &'a Compared,
+    /// Whether the names of places need these parts, since there are several.
+    names_clients: bool,
+    names_variants: bool,
 }
 
-impl Naming {
-    fn of(compared: &Compared) -> Self {
-        let mut rows = compared.rows.iter();
-        let first = rows.next();
-        let others = |differs: fn(&ComparedStep, &ComparedStep) -> bool| {
-            first.is_some_and(|first| compared.rows.iter().any(|row| differs(first, row)))
-        };
+impl<'a> Context<'a> {
+    fn new(figures: &'a Figures, compared: &'a Compared) -> Self {
+        let steps = || compared.rows.iter().zip(compared.rows.iter().skip(1));
         Self {
-            clients: others(|a, b| a.cell.clients != b.cell.clients),
-            variants: others(|a, b| a.cell.variant != b.cell.variant),
+            figures,
+            compared,
+            names_clients: steps().any(|(a, b)| a.cell.clients != b.cell.clients),
+            names_variants: steps().any(|(a, b)| a.cell.variant != b.cell.variant),
         }
     }
 
     /// `scan`, `scan at 8 clients`, `scan of small at 8 clients`
-    fn place(self, step: &ComparedStep) -> String {
-        self.named(&step.step, &step.cell)
-    }
-
     fn named(self, name: &str, cell: &CellKey) -> String {
         let (variant, clients) = cell.load();
-        let variant = variant.filter(|_| self.variants);
+        let variant = variant.filter(|_| self.names_variants);
         let variant = variant.map(|variant| format!(" of {variant}"));
-        let clients = self.clients.then(|| match clients {
+        let clients = self.names_clients.then(|| match clients {
             1 => " at 1 client".to_owned(),
             clients => format!(" at {clients} clients"),
         });
@@ -227,21 +277,18 @@ impl Naming {
 /// Explains a comparison, the most important finding first. Only a verdict has a cause: steps that were measured once, that
 /// are too noisy or invalid have none.
 pub fn explain(figures: &Figures, compared: &Compared) -> Vec<Finding> {
-    let naming = Naming::of(compared);
-    let cases = |is_wanted: fn(&ComparedStep) -> bool| -> Vec<Case<'_>> {
-        let rows = compared.rows.iter();
-        rows.filter(|row| row.metric == THROUGHPUT && is_wanted(row))
-            .filter_map(|row| Case::new(figures, &compared.base, row))
-            .collect()
-    };
-    let has_changed = |row: &ComparedStep| matches!(row.verdict, Verdict::Faster | Verdict::Slower);
-    let mut findings = change::findings(figures, compared, cases(has_changed), naming);
-    findings.extend(clients::bound(cases(|_| true), naming));
-    findings.extend(clients::unfair(figures, compared, naming));
-    findings.extend(clients::sla_missed(figures, compared, naming));
-    findings.extend(no_effect::findings(figures, compared));
-    findings.extend(hidden_cost::findings(figures, compared, naming));
-    findings.extend(single::facts(figures, compared, naming));
+    let context = Context::new(figures, compared);
+    let throughput = compared.rows.iter().filter(|row| row.metric == THROUGHPUT);
+    let cases: Vec<Case<'_>> = throughput
+        .filter_map(|row| Case::new(context, row))
+        .collect();
+    let mut findings = change::findings(context, &cases);
+    findings.extend(clients::bound(&cases));
+    findings.extend(clients::unfair(context));
+    findings.extend(clients::sla_missed(context));
+    findings.extend(no_effect::findings(context, &cases));
+    findings.extend(hidden_cost::findings(context, &cases));
+    findings.extend(single::facts(context, &cases));
     findings.sort_by(|a, b| {
         let by_weight = b.weight.total_cmp(&a.weight);
         by_weight.then_with(|| a.title.cmp(&b.title))

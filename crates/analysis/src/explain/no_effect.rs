@@ -1,10 +1,10 @@
 //! Settings that differ and show no effect.
 
 use super::case::Case;
-use super::difference::{Setting, TargetDifference, shared};
-use super::words::{counted, distinct, figure, list, times};
-use super::{Evidence, Finding, FindingKind};
-use crate::{Compared, ComparedStep, Figures, THROUGHPUT, Verdict};
+use super::words::{counted, figure, list, times};
+use super::{Context, Evidence, Finding, FindingKind, place};
+use crate::order::grouped;
+use crate::{Compared, ComparedStep, Difference, Verdict};
 
 /// A finding that nothing changed comes last, but it is an answer.
 const WEIGHT: f64 = 0.03;
@@ -13,54 +13,30 @@ const WEIGHT: f64 = 0.03;
 struct SettingWithoutEffect<'a> {
     /// Its name: `pg17.base`, or of two runs `run 2 of pg17.base`.
     who: String,
-    setting: Setting,
+    setting: &'a Difference,
     steps: Vec<&'a ComparedStep>,
 }
 
 /// One finding for each setting, over all targets that differ in it alone.
-pub(super) fn findings(figures: &Figures, compared: &Compared) -> Vec<Finding> {
-    let mut targets: Vec<(String, TargetDifference, Vec<&ComparedStep>)> = Vec::new();
-    for step in compared.rows.iter().filter(|row| row.metric == THROUGHPUT) {
-        // Of what is invalid or was not measured nothing is said.
-        let Some(case) = Case::new(figures, &compared.base, step) else {
-            continue;
-        };
-        let who = match shared(figures, case.side.rows[0]) {
-            Some(target) => format!("{} of {target}", step.cell.target),
-            None => step.cell.target.clone(),
-        };
-        match targets.iter_mut().find(|(known, ..)| *known == who) {
-            Some((.., steps)) => steps.push(step),
-            None => targets.push((who, case.target_difference(figures), vec![step])),
-        }
-    }
-    let mut by_setting: Vec<Vec<SettingWithoutEffect<'_>>> = Vec::new();
-    for (who, difference, steps) in targets {
-        let TargetDifference::One(setting) = difference else {
-            continue;
-        };
-        if !steps
-            .iter()
-            .all(|row| row.verdict == Verdict::NoChangeShown)
-        {
-            continue;
-        }
+pub(super) fn findings(context: Context<'_>, cases: &[Case<'_>]) -> Vec<Finding> {
+    let of_targets = grouped(cases.iter().map(|case| (case.who(), case))).into_iter();
+    let of_targets = of_targets.filter_map(|(who, cases)| {
+        let is_without = |case: &&Case<'_>| case.compared.verdict == Verdict::NoChangeShown;
+        let setting = cases[0].difference.only_setting()?;
         let without = SettingWithoutEffect {
             who,
+            steps: cases.iter().map(|case| case.compared).collect(),
             setting,
-            steps,
         };
-        let same = by_setting
-            .iter_mut()
-            .find(|group| group[0].setting.name == without.setting.name);
-        match same {
-            Some(group) => group.push(without),
-            None => by_setting.push(vec![without]),
-        }
-    }
+        cases
+            .iter()
+            .all(is_without)
+            .then_some((&setting.name, without))
+    });
+    let by_setting = grouped(of_targets);
     by_setting
         .iter()
-        .filter_map(|group| finding(compared, group))
+        .filter_map(|(_, group)| finding(context.compared, group))
         .collect()
 }
 
@@ -76,8 +52,8 @@ fn finding(compared: &Compared, group: &[SettingWithoutEffect<'_>]) -> Option<Fi
         ratios().fold(f64::INFINITY, f64::min),
         ratios().fold(0.0, f64::max),
     );
-    let targets = distinct(rows.iter().map(|row| row.cell.target.as_str()));
-    let steps = distinct(rows.iter().map(|row| row.step.as_str()));
+    let places = rows.iter().map(|row| place(row));
+    let about = Finding::about(FindingKind::NoEffect, &compared.base, places)?;
     let what: Vec<String> = group
         .iter()
         .map(|one| format!("{} in {}", one.who, one.setting.text()))
@@ -100,25 +76,10 @@ fn finding(compared: &Compared, group: &[SettingWithoutEffect<'_>]) -> Option<Fi
         ratio: row.ratio,
     });
     Some(Finding {
-        kind: FindingKind::NoEffect,
-        target: first.steps[0].cell.target.clone(),
-        base: Some(compared.base.clone()),
-        workload: first.steps[0].workload.clone(),
-        variant: None,
-        clients: None,
-        step: (steps.len() == 1).then(|| steps[0].clone()),
-        title: format!(
-            "{name} shows no effect in {}",
-            match steps.as_slice() {
-                [one] => one.clone(),
-                many => counted(many.len(), "step"),
-            }
-        ),
+        title: format!("{name} shows no effect in {}", about.place()),
         text,
         evidence: evidence.collect(),
-        caveats: Vec::new(),
         weight: WEIGHT,
-        targets,
-        steps,
+        ..about
     })
 }

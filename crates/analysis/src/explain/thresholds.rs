@@ -74,6 +74,9 @@ pub(super) const UNFAIR_PCT: f64 = 25.0;
 /// And further apart than this, in seconds: a short step has one slow commit.
 pub(super) const UNFAIR_SECONDS: f64 = 5.0;
 
+/// What both targets have less of than this rounds to nothing in tables, and no figure of a finding tells it.
+pub(super) const NOTHING: f64 = 0.0005;
+
 /// Names in one sentence; others are counted.
 pub(super) const NAMED: usize = 4;
 

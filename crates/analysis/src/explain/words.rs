@@ -1,8 +1,10 @@
 //! Numbers and lists in sentences.
 
-pub(super) use ::words::counted;
+use ::words::grouped;
+pub(super) use ::words::{capitalized, counted};
 
 use super::thresholds::NAMED;
+use crate::Interval;
 
 /// Formats a number with three significant digits, whole from 100 on, without zeros at its end: `41.2`, `0.02`, `12,345`.
 pub(super) fn figure(value: f64) -> String {
@@ -26,85 +28,34 @@ pub(super) fn figure(value: f64) -> String {
     }
 }
 
-/// Separates thousands by commas, from 10,000 on.
-fn grouped(text: &str) -> String {
-    let first = text.find(|c: char| c.is_ascii_digit()).unwrap_or(0);
-    let end = text.find('.').unwrap_or(text.len());
-    if end - first < 5 {
-        return text.to_owned();
-    }
-    let mut out = text[..first].to_owned();
-    for (at, digit) in text[first..end].char_indices() {
-        if at > 0 && (end - first - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out + &text[end..]
-}
-
 /// Formats a ratio: `1.19x`, `11.6x`, `200x`.
 pub(super) fn times(ratio: f64) -> String {
     match ratio {
         ratio if ratio >= 100.0 => format!("{}x", figure(ratio)),
         ratio if ratio >= 10.0 => format!("{ratio:.1}x"),
-        ratio if ratio >= 0.0995 => format!("{ratio:.2}x"),
-        ratio if ratio >= 0.00995 => format!("{ratio:.3}x"),
-        ratio => format!("{}x", figure(ratio)),
+        ratio => format!("{ratio:.2}x"),
     }
 }
 
-/// Says how much more or less of something there is: `20% more CPU`, `83% less CPU`, `3.40x as much CPU`.
+/// Formats how many times the smaller of two figures the larger is, by their ratio: `1.57x`, whichever of the two it is.
+pub fn factor(ratio: f64) -> String {
+    match ratio.max(1.0 / ratio) {
+        factor if factor < 1.005 => format!("{factor:.3}x"),
+        factor if factor > 1000.0 => ">1000x".to_owned(),
+        factor => times(factor),
+    }
+}
+
+/// Says how much more or less of something there is: `1.20x more CPU`, `5.88x less CPU`.
 pub(super) fn more(ratio: f64, what: &str) -> String {
-    let much = match ratio {
-        ratio if ratio >= 1.995 => format!("{} as much", times(ratio)),
-        ratio if ratio >= 1.0 => format!("{:.0}% more", (ratio - 1.0) * 100.0),
-        ratio => format!("{:.0}% less", (1.0 - ratio) * 100.0),
-    };
-    format!("{much} {what}")
+    let more = if ratio < 1.0 { "less" } else { "more" };
+    format!("{} {more} {what}", factor(ratio))
 }
 
-/// Says how fast something is: `17% slower`, `3.4x faster`.
+/// Says how fast something is: `1.20x slower`, `3.40x faster`.
 pub(super) fn pace(ratio: f64) -> String {
-    let factor = |factor: f64| match factor {
-        factor if factor >= 99.5 => figure(factor),
-        factor => format!("{factor:.1}"),
-    };
-    match ratio {
-        ratio if ratio >= 1.995 => format!("{}x faster", factor(ratio)),
-        ratio if ratio >= 1.0 => format!("{:.0}% faster", (ratio - 1.0) * 100.0),
-        ratio if ratio > 0.501 => format!("{:.0}% slower", (1.0 - ratio) * 100.0),
-        ratio => format!("{}x slower", factor(1.0 / ratio)),
-    }
-}
-
-/// Formats two values with their unit and, where both are above zero, their ratio: `41.2 -> 48.9 us, 1.19x`.
-pub(super) fn change(base: f64, value: f64, unit: &str) -> String {
-    let ratio = match base > 0.0 && value > 0.0 {
-        true => format!(", {}", times(value / base)),
-        false => String::new(),
-    };
-    let unit = match unit {
-        "" => String::new(),
-        unit if unit.starts_with(['%', '/']) => unit.to_owned(),
-        unit => format!(" {unit}"),
-    };
-    format!("{} -> {}{unit}{ratio}", figure(base), figure(value))
-}
-
-/// Says how a number of microseconds changed: `rose from 95 to 115 us`.
-pub(super) fn rose_us(base: f64, value: f64) -> String {
-    let (unit, size) = match base.max(value) {
-        us if us >= 1e7 => ("s", 1e6),
-        us if us >= 1e5 => ("ms", 1e3),
-        _ => ("us", 1.0),
-    };
-    let verb = if value > base { "rose" } else { "fell" };
-    format!(
-        "{verb} from {} to {} {unit}",
-        figure(base / size),
-        figure(value / size)
-    )
+    let faster = if ratio < 1.0 { "slower" } else { "faster" };
+    format!("{} {faster}", factor(ratio))
 }
 
 /// Formats a difference with its sign: `+120`.
@@ -113,55 +64,43 @@ pub(super) fn signed(difference: f64) -> String {
     format!("{sign}{}", figure(difference.abs()))
 }
 
-/// Begins a text with a capital letter.
-pub(super) fn capitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(char::to_uppercase);
-    first.into_iter().flatten().chain(letters).collect()
-}
-
-/// Formats an interval of ratios: `0.82x to 0.86x`, with a third decimal where two would hide it.
-pub(super) fn range(low: f64, high: f64) -> String {
-    match (times(low), times(high)) {
-        (low_text, high_text) if low_text == high_text => format!("{low:.3}x to {high:.3}x"),
-        (low, high) => format!("{low} to {high}"),
-    }
+/// Formats the interval of a change that is shown, which does not hold 1, as factors in the direction of the change: `1.16x to
+/// 1.22x`.
+pub fn range(interval: Interval) -> String {
+    let factors = match interval.high < 1.0 {
+        true => Interval {
+            low: 1.0 / interval.high,
+            high: 1.0 / interval.low,
+            ..interval
+        },
+        false => interval,
+    };
+    let [low, high] = [factors.low, factors.high].map(|bound| factors.digits_of(bound));
+    format!("{low}x to {high}x")
 }
 
 /// `a, b and c`; of many the first are named and the rest counted.
-pub(super) fn list(items: &[String]) -> String {
-    let named = if items.len() > NAMED + 1 {
-        NAMED
-    } else {
-        items.len()
+pub(super) fn list(items: &[impl AsRef<str>]) -> String {
+    let named = match items.len() {
+        count if count > NAMED + 1 => NAMED,
+        count => count,
     };
     let (shown, rest) = items.split_at(named);
-    let mut shown: Vec<&str> = shown.iter().map(String::as_str).collect();
+    let mut shown: Vec<&str> = shown.iter().map(AsRef::as_ref).collect();
     let more = format!("{} more", rest.len());
     if !rest.is_empty() {
         shown.push(&more);
     }
     match shown.split_last() {
-        None => String::new(),
-        Some((last, [])) => (*last).to_owned(),
-        Some((last, before)) => format!("{} and {last}", before.join(", ")),
+        Some((last, before)) if !before.is_empty() => format!("{} and {last}", before.join(", ")),
+        _ => shown.concat(),
     }
-}
-
-/// Each once, in the order in which they come.
-pub(super) fn distinct<'a>(items: impl IntoIterator<Item = &'a str>) -> Vec<String> {
-    let mut seen: Vec<String> = Vec::new();
-    for item in items {
-        if seen.iter().all(|other| other != item) {
-            seen.push(item.to_owned());
-        }
-    }
-    seen
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::explain::case::Pair;
 
     #[test]
     fn numbers_have_three_digits_and_no_zeros_at_their_end() {
@@ -169,7 +108,7 @@ mod tests {
             (1_234_567.8, "1,234,568"),
             (12_345.6, "12,346"),
             (-12_345.6, "-12,346"),
-            (1234.0, "1234"),
+            (1234.0, "1,234"),
             (194.0, "194"),
             (48.94, "48.9"),
             (99.96, "100"),
@@ -187,27 +126,37 @@ mod tests {
 
     #[test]
     fn a_change_has_both_values_the_unit_and_the_ratio() {
-        assert_eq!(change(41.2, 48.9, "us"), "41.2 -> 48.9 us, 1.19x");
-        assert_eq!(change(0.0, 4.8, "reads"), "0 -> 4.8 reads");
-        assert_eq!(change(9.0, 25.9, "%"), "9 -> 25.9%, 2.88x");
-        assert_eq!(rose_us(45_900.0, 55_200.0), "rose from 45,900 to 55,200 us");
-        assert_eq!(rose_us(552_000.0, 459_000.0), "fell from 552 to 459 ms");
+        let text = |base, value, unit| Pair { base, value }.text(unit);
+        assert_eq!(text(41.2, 48.9, "us"), "41.2 -> 48.9 us, 1.19x");
+        assert_eq!(text(0.0, 4.8, "reads"), "0 -> 4.8 reads");
+        assert_eq!(text(9.0, 25.9, "%"), "9 -> 25.9%, 2.88x");
+        let rose = |base, value| Pair { base, value }.rose_us();
+        assert_eq!(rose(45_900.0, 55_200.0), "rose from 45,900 to 55,200 us");
+        assert_eq!(rose(552_000.0, 459_000.0), "fell from 552 to 459 ms");
         assert_eq!(signed(-34.2), "-34.2");
     }
 
     #[test]
     fn slower_and_faster_are_of_the_base() {
-        assert_eq!(pace(0.83), "17% slower");
-        assert_eq!(pace(0.29), "3.4x slower");
-        assert_eq!(pace(0.5), "2.0x slower");
+        assert_eq!(pace(0.83), "1.20x slower");
+        assert_eq!(pace(0.5), "2.00x slower");
         assert_eq!(pace(0.003_21), "312x slower");
-        assert_eq!(pace(1.2), "20% faster");
-        assert_eq!(pace(5.88), "5.9x faster");
-        assert_eq!(more(0.85, "CPU"), "15% less CPU");
-        assert_eq!(more(0.04, "CPU"), "96% less CPU");
-        assert_eq!(more(12.3, "CPU"), "12.3x as much CPU");
-        assert_eq!(range(0.82, 0.864), "0.82x to 0.86x");
-        assert_eq!(range(0.2161, 0.2183), "0.216x to 0.218x");
+        assert_eq!(pace(1.2), "1.20x faster");
+        assert_eq!(pace(58.8), "58.8x faster");
+        assert_eq!(pace(1.003), "1.003x faster");
+        assert_eq!(pace(1e-9), ">1000x slower");
+        assert_eq!(more(0.85, "CPU"), "1.18x less CPU");
+        assert_eq!(more(12.3, "CPU"), "12.3x more CPU");
+        let range = |low, high| {
+            range(Interval {
+                low,
+                high,
+                confidence: 0.95,
+            })
+        };
+        assert_eq!(range(0.82, 0.864), "1.16x to 1.22x");
+        assert_eq!(range(1.2161, 1.2183), "1.216x to 1.218x");
+        assert_eq!(range(0.0, 0.5), "2.0x to >1000x");
     }
 
     #[test]

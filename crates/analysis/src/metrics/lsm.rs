@@ -9,26 +9,79 @@ use record::{HostSeries, Role, Step, StepKind};
 use super::counters::Counters;
 use super::{GIB, MIB, growth_per_second, over, seconds};
 use crate::{CounterSeries, Lsm, operation};
-use tree::Tree;
+use tree::{tree, tree_at_end};
 
 /// The reasons of write stalls and the levels of the tree; `None` where the engine has no such tree.
-pub(crate) fn lsm(step: &Step) -> Option<Lsm> {
-    let tree = Tree::of(step)?;
+pub(crate) fn lsm(step: &Step, engine: &BTreeMap<String, CounterSeries>) -> Option<Lsm> {
+    let tree = tree(step)?;
     Some(Lsm {
         stalls: tree.stalls(),
+        stall_seconds: stall_seconds(tree.growth(Role::StallSeconds).unwrap_or(0.0), engine),
         levels: tree.levels(),
         settled: step.settle.is_some(),
         coarse: coarse(step, &tree),
     })
 }
 
+/// The reasons of stalls that add up to the totals.
+const STALL_REASONS: [&str; 3] = [
+    "l0-file-count-limit",
+    "memtable-limit",
+    "pending-compaction-bytes",
+];
+
+/// What no reason counted in.
+const UNKNOWN: &str = "unknown";
+
+/// Gives the time for which writes were held up to the reasons. Of the step's time each second has the share that the samples
+/// around it tell, and what counted in it divides that.
+fn stall_seconds(all: f64, engine: &BTreeMap<String, CounterSeries>) -> BTreeMap<String, f64> {
+    let of_role = |role| {
+        let series = engine.iter();
+        series.filter(move |(_, series)| series.role == Some(role))
+    };
+    let counts: Vec<(&str, &CounterSeries)> = of_role(Role::WriteStallCount)
+        .filter_map(|(name, series)| {
+            let (_, label) = name.split_once('.')?;
+            let (reason, _) = label.rsplit_once('-')?;
+            Some((reason, series)).filter(|_| STALL_REASONS.contains(&reason))
+        })
+        .collect();
+    let stalled = of_role(Role::StallSeconds).next();
+    let stalled = stalled.map_or(&[][..], |(_, series)| &series.values);
+    let sampled: f64 = stalled.iter().flatten().sum();
+    let mut seconds: BTreeMap<String, f64> = BTreeMap::new();
+    if all <= 0.0 {
+        return seconds;
+    }
+    let mut give = |reason: &str, time: f64| {
+        if time > 0.0 {
+            *seconds.entry(reason.to_owned()).or_default() += time;
+        }
+    };
+    if sampled <= 0.0 {
+        give(UNKNOWN, all);
+    }
+    for (second, time) in stalled.iter().enumerate() {
+        let time = all * time.unwrap_or(0.0) / sampled.max(f64::MIN_POSITIVE);
+        let counted = |series: &CounterSeries| series.values.get(second).copied().flatten();
+        let of = |(_, series): &(&str, &CounterSeries)| counted(series).unwrap_or(0.0);
+        let sum: f64 = counts.iter().map(of).sum();
+        match sum > 0.0 {
+            true => counts.iter().for_each(|it| give(it.0, time * of(it) / sum)),
+            false => give(UNKNOWN, time),
+        }
+    }
+    seconds
+}
+
 /// The share of a figure beyond which its rounding should be told.
-const COARSE_SHARE: f64 = 0.05;
+pub const COARSE_SHARE: f64 = 0.05;
 
 /// The figures of which more than that may be rounding. Nothing is said of those that are zero.
-fn coarse(step: &Step, tree: &Tree<'_>) -> BTreeSet<&'static str> {
+fn coarse(step: &Step, tree: &Counters<'_>) -> BTreeSet<&'static str> {
     // Of what is divided by what was given the shares of both add up.
-    let over_given = |tree: &Tree<'_>, of_bytes: Option<f64>| {
+    let over_given = |tree: &Counters<'_>, of_bytes: Option<f64>| {
         let of_given = match step.row_bytes_mean {
             // Rows were counted.
             Some(_) => ingested_bytes(step, tree).map(|_| 0.0),
@@ -55,7 +108,7 @@ fn coarse(step: &Step, tree: &Tree<'_>) -> BTreeSet<&'static str> {
         ("wal_gb", logged),
         ("wal_amp", over_given(tree, logged)),
     ];
-    if let Some(end) = Tree::to_end(step) {
+    if let Some(end) = tree_at_end(step) {
         let written = end.written_rounding_share();
         figures.push(("c_wgb_settled", written));
         figures.push(("w_amp_settled", over_given(&end, written)));
@@ -74,7 +127,7 @@ pub(super) fn figures(
     engine: &BTreeMap<String, CounterSeries>,
 ) -> Vec<(&'static str, Option<f64>)> {
     let mut figures = of_operations(step);
-    if let Some(tree) = Tree::of(step) {
+    if let Some(tree) = tree(step) {
         figures.extend(of_tree(step, &tree, engine));
         figures.extend(of_processes(step, host));
         figures.extend(settled(step));
@@ -85,7 +138,7 @@ pub(super) fn figures(
 /// What flushes and compactions did until what followed the step was over too: the debt that it left is paid then, as
 /// far as they came.
 fn settled(step: &Step) -> Vec<(&'static str, Option<f64>)> {
-    let Some(tree) = Tree::to_end(step) else {
+    let Some(tree) = tree_at_end(step) else {
         return Vec::new();
     };
     let written = tree.written();
@@ -148,7 +201,7 @@ fn thread_us_per_op(step: &Step) -> Option<f64> {
 
 fn of_tree(
     step: &Step,
-    tree: &Tree<'_>,
+    tree: &Counters<'_>,
     engine: &BTreeMap<String, CounterSeries>,
 ) -> Vec<(&'static str, Option<f64>)> {
     let gb = |bytes: Option<f64>| bytes.map(|bytes| bytes / GIB);
@@ -166,6 +219,7 @@ fn of_tree(
             .reduce(f64::max)
             .map(|most| end.map_or(most, |end| most.max(end)))
     };
+    let read = tree.growth(Role::CompactionReadBytes);
     let written = tree.written();
     let ingested = ingested_bytes(step, tree);
     let per_ingested = |bytes: Option<f64>| over(bytes?, ingested?);
@@ -199,15 +253,12 @@ fn of_tree(
         ("Nstall", tree.stall_count()),
         ("flush_gb", gb(tree.growth(Role::FlushWrittenBytes))),
         ("compaction_write_gb", gb(tree.compacted())),
-        (
-            "compaction_read_gb",
-            gb(tree.growth(Role::CompactionReadBytes)),
-        ),
+        ("compaction_read_gb", gb(read)),
         ("wal_gb", gb(logged)),
         // Where writes were not logged there is nothing that amplifies.
         ("wal_amp", per_ingested(logged.filter(|&bytes| bytes > 0.0))),
-        ("r_amp", blocks_per_key(step, &Counters::of(step))),
-        ("cache_hit%", cache_hit_percent(step, &Counters::of(step))),
+        ("r_amp", blocks_per_key(step, tree)),
+        ("cache_hit%", cache_hit_percent(step, tree)),
         (
             "s_amp",
             over_data(step, live.map(|live| live + blobs.unwrap_or(0.0))),
@@ -234,7 +285,7 @@ fn of_tree(
 /// Bytes that the user gave the engine: rows that were written, at the size that the record says; else what the engine
 /// itself counted, which it rounds, and to which it adds a few bytes for each row. An index is made of rows that were
 /// there, and settling is given nothing: what these write is no multiple of anything.
-fn ingested_bytes(step: &Step, tree: &Tree<'_>) -> Option<f64> {
+fn ingested_bytes(step: &Step, tree: &Counters<'_>) -> Option<f64> {
     if matches!(step.kind, StepKind::Index | StepKind::Settle) {
         return None;
     }

@@ -33,7 +33,7 @@ pub(super) fn op_time(
         main.iter().map(|connection| of(connection)).sum()
     };
     let sum = |ns: &dyn Fn(&Connection) -> Option<u64>| total(ns).map(us_per_op);
-    let server = |ns: fn(&record::ServerThread) -> u64| match embedded {
+    let server = |ns: fn(&record::ThreadUse) -> u64| match embedded {
         true => Some(0.0),
         false => sum(&|it| it.server_thread.as_ref().map(ns)),
     };
@@ -187,7 +187,7 @@ impl Shares {
 
 #[cfg(test)]
 mod tests {
-    use record::{Cpu, HostColumnSeries, Ops, ServerThread};
+    use record::{Cpu, HostColumnSeries, Ops, ThreadUse};
 
     use super::*;
 
@@ -209,7 +209,7 @@ mod tests {
             cpu_system_ns: 500_000_000,
             cpu_wait_ns: Some(500_000_000),
             instructions: Some(3_000_000),
-            server_thread: Some(ServerThread {
+            server_thread: Some(ThreadUse {
                 cpu_ns: 2_000_000_000,
                 cpu_wait_ns: 500_000_000,
                 instructions: Some(5_000_000),

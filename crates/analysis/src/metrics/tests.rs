@@ -62,6 +62,10 @@ fn busy_host() -> HostSeries {
         ("disk_read_bytes", true, grows(200 * 8192)),
         ("disk_write_count", true, grows(400)),
         ("disk_write_bytes", true, grows(400 * 16384)),
+        ("disk_read_ns", true, tenths(1)),
+        ("disk_write_ns", true, tenths(8)),
+        ("disk_queue_ns", true, tenths(10)),
+        ("disk_io_ns", true, tenths(5)),
         (
             "server_rss_bytes",
             false,
@@ -112,9 +116,17 @@ fn get(metrics: &Metrics, name: &str) -> Option<f64> {
     metrics[name].map(|value| (value * 1e9).round() / 1e9)
 }
 
+/// Metrics as tests state them: `ips 500, qps none`.
+pub(super) fn stated(metrics: &str) -> impl Iterator<Item = (&str, Option<f64>)> {
+    metrics.split(", ").map(|metric| {
+        let (name, value) = metric.split_once(' ').unwrap();
+        (name, (value != "none").then(|| value.parse().unwrap()))
+    })
+}
+
 #[track_caller]
-fn check(metrics: &Metrics, expected: &[(&str, Option<f64>)]) {
-    for &(name, value) in expected {
+fn check(metrics: &Metrics, expected: &str) {
+    for (name, value) in stated(expected) {
         assert_eq!(get(metrics, name), value, "{name}");
     }
 }
@@ -128,33 +140,21 @@ fn a_load_step_divides_by_rows_inserted() {
     let metrics = of_seconds(&step, &busy_host(), &longest("insert", 2_500_000.0));
     check(
         &metrics,
-        &[
-            ("ips", Some(500.0)),
-            ("dps", Some(400.0)),
-            ("qps", None),
-            ("rps", Some(20.0)),
-            ("rmbps", Some(0.15625)),
-            ("wps", Some(40.0)),
-            ("wmbps", Some(0.625)),
-            ("rpq", Some(0.04)),
-            ("rkbpq", Some(0.32)),
-            ("wpi", Some(0.08)),
-            ("wkbpi", Some(1.28)),
-            ("csps", Some(100.0)),
-            // 10 of 20 CPU seconds.
-            ("cpups", Some(50.0)),
-            ("cspq", Some(0.2)),
-            // 10 CPU seconds for 5000 rows.
-            ("cpupq", Some(2000.0)),
-            ("rss", Some(3.0)),
-            ("maxop", Some(2.5)),
-            ("cpu/o", Some(0.1)),
-            ("cs/o", Some(0.2)),
-            ("r/o", Some(0.04)),
-            ("rKB/o", Some(0.32)),
-            ("wKB/o", Some(1.28)),
-            ("o/s", Some(500.0)),
-        ],
+        "ips 500, dps 400, qps none, rps 20, rmbps 0.15625, wps 40, wmbps 0.625, rpq 0.04, \
+         rkbpq 0.32, wpi 0.08, wkbpi 1.28, csps 100",
+    );
+    // 10 of 20 CPU seconds.
+    check(&metrics, "cpups 50, cspq 0.2");
+    check(&metrics, "us% 35, sy% 15, id% 40, wa% 7.5, steal% 2.5");
+    check(
+        &metrics,
+        "rawait 0.5, rareqsz 8, wawait 2, wareqsz 16, aqu-sz 0.1, util% 5",
+    );
+    // 10 CPU seconds for 5000 rows.
+    check(
+        &metrics,
+        "cpupq 2000, rss 3, maxop 2.5, cpu/o 0.1, cs/o 0.2, r/o 0.04, rKB/o 0.32, wKB/o 1.28, \
+         o/s 500",
     );
 }
 
@@ -167,16 +167,7 @@ fn a_query_step_divides_reads_by_queries_and_writes_by_rows_inserted() {
     let metrics = of_seconds(&step, &busy_host(), &longest("query", 30_000.0));
     check(
         &metrics,
-        &[
-            ("ips", Some(100.0)),
-            ("qps", Some(200.0)),
-            ("dps", None),
-            ("rpq", Some(0.1)),
-            ("wpi", Some(0.4)),
-            ("wkbpi", Some(6.4)),
-            ("cpupq", Some(5000.0)),
-            ("maxop", Some(0.03)),
-        ],
+        "ips 100, qps 200, dps none, rpq 0.1, wpi 0.4, wkbpi 6.4, cpupq 5000, maxop 0.03",
     );
 }
 
@@ -190,14 +181,7 @@ fn an_index_step_divides_by_rows_indexed() {
     let metrics = of_seconds(&step, &busy_host(), &longest("insert", 1_000.0));
     check(
         &metrics,
-        &[
-            ("ips", Some(1000.0)),
-            ("o/s", Some(1000.0)),
-            ("cpupq", Some(1000.0)),
-            ("wpi", Some(0.04)),
-            ("maxop", Some(0.001)),
-            ("p50", None),
-        ],
+        "ips 1000, o/s 1000, cpupq 1000, wpi 0.04, maxop 0.001, p50 none",
     );
 }
 
@@ -216,15 +200,7 @@ fn a_step_divides_by_what_it_is_about() {
     let loaded = of_seconds(&load, &busy_host(), &ops);
     check(
         &loaded,
-        &[
-            ("ips", Some(500.0)),
-            ("o/s", Some(500.0)),
-            ("qps", None),
-            ("cpupq", Some(2000.0)),
-            ("wpi", Some(0.08)),
-            ("maxop", Some(2.0)),
-            ("p50", Some(500.0)),
-        ],
+        "ips 500, o/s 500, qps none, cpupq 2000, wpi 0.08, maxop 2, p50 500",
     );
     // Operations count, not the keys that each of them reads; the writer beside it has a figure of its own.
     let multiget = ("multiget", 2000, 20_000);
@@ -240,16 +216,7 @@ fn a_step_divides_by_what_it_is_about() {
     let metrics = of_seconds(&read, &busy_host(), &ops);
     check(
         &metrics,
-        &[
-            ("ips", Some(500.0)),
-            ("qps", Some(200.0)),
-            ("o/s", Some(200.0)),
-            ("cpupq", Some(5000.0)),
-            ("wpi", Some(0.08)),
-            ("maxop", Some(0.03)),
-            ("p50", Some(200.0)),
-            ("p99", Some(200.0)),
-        ],
+        "ips 500, qps 200, o/s 200, cpupq 5000, wpi 0.08, maxop 0.03, p50 200, p99 200",
     );
 }
 
@@ -297,12 +264,7 @@ fn where_an_event_has_queries_these_are_counted() {
     }
     check(
         &per_query,
-        &[
-            ("client_cpu_us_per_op", Some(1.0)),
-            ("maxop", Some(0.03)),
-            ("ips", None),
-            ("log_fsyncs_per_commit", None),
-        ],
+        "client_cpu_us_per_op 1, maxop 0.03, ips none, log_fsyncs_per_commit none",
     );
 }
 
@@ -311,16 +273,8 @@ fn settling_has_rates_of_the_host_and_nothing_per_operation() {
     let metrics = of_host(&step(StepKind::Settle, &[]), &busy_host());
     check(
         &metrics,
-        &[
-            ("wps", Some(40.0)),
-            ("cpups", Some(50.0)),
-            ("ips", None),
-            ("qps", None),
-            ("wpi", None),
-            ("cpupq", None),
-            ("maxop", None),
-            ("client_cpu_us_per_op", None),
-        ],
+        "wps 40, cpups 50, ips none, qps none, wpi none, cpupq none, maxop none, \
+         client_cpu_us_per_op none",
     );
 }
 
@@ -360,15 +314,7 @@ fn one_sample_or_a_counter_that_fell_is_no_rate() {
 #[test]
 fn no_operations_are_no_cost_per_operation() {
     let metrics = of_host(&step(StepKind::Query, &[("query", 0, 0)]), &busy_host());
-    check(
-        &metrics,
-        &[
-            ("qps", Some(0.0)),
-            ("cpupq", None),
-            ("rpq", None),
-            ("maxop", None),
-        ],
-    );
+    check(&metrics, "qps 0, cpupq none, rpq none, maxop none");
 }
 
 /// The same host with what assay and a server used: 2 s, and 1 s in user mode with half a second in the kernel.
@@ -429,11 +375,10 @@ fn scans_tell_rows_per_second_and_deletes_those_that_they_found() {
     let mut step = step(StepKind::Query, &[("event", 5, 2)]);
     step.main_op = Some("event".into());
     let of = |step: &Step| of_host(step, &busy_host());
-    check(&of(&step), &[("krows_sec", None), ("rows/event", None)]);
+    check(&of(&step), "krows_sec none, rows/event none");
     step.scanned_rows_per_event = Some(30_000_000);
     step.deletes_per_event = Some(1.0);
-    let expected = [("krows_sec", Some(15_000.0)), ("rows/event", Some(0.4))];
-    check(&of(&step), &expected);
+    check(&of(&step), "krows_sec 15000, rows/event 0.4");
 }
 
 #[test]
@@ -475,23 +420,15 @@ fn client_and_server_cpu_are_kept_apart() {
     };
     check(
         &of(false),
-        &[
-            ("client_cpu_us_per_op", Some(5.3)),
-            ("server_cpu_us_per_op", Some(25.0)),
-            ("client_cpu_us_per_query", Some(5.0)),
-            ("client_cpu_us_per_row_inserted", Some(0.5)),
-            ("client_cpu_us_per_row_deleted", Some(0.2)),
-        ],
+        "client_cpu_us_per_op 5.3, server_cpu_us_per_op 25, client_cpu_us_per_query 5, \
+         client_cpu_us_per_row_inserted 0.5, client_cpu_us_per_row_deleted 0.2",
     );
     check(
         &of(true),
-        &[
-            ("client_cpu_us_per_op", Some(5.3)),
-            ("server_cpu_us_per_op", None),
-            // It was sampled: the engine has a process to itself, but for the load.
-            ("rss", Some(3.0)),
-        ],
+        "client_cpu_us_per_op 5.3, server_cpu_us_per_op none",
     );
+    // It was sampled: the engine has a process to itself, but for the load.
+    check(&of(true), "rss 3");
 }
 
 #[test]
@@ -501,23 +438,14 @@ fn sizes_are_what_the_engine_states_and_what_the_files_take() {
         ("data_bytes", false, &[Some(1 << 30), Some(4 << 30), None]),
         ("log_bytes", false, &[Some(1 << 30), Some(1 << 30), None]),
     ]);
-    check(
-        &of_host(&step, &sampled),
-        &[("dbgb1", Some(4.0)), ("dbgb2", Some(5.0))],
-    );
+    check(&of_host(&step, &sampled), "dbgb1 4, dbgb2 5");
     step.storage = Some(StorageSize {
         data_bytes: 6 << 30,
         log_bytes: 1 << 29,
     });
-    check(
-        &of_host(&step, &sampled),
-        &[("dbgb1", Some(6.0)), ("dbgb2", Some(6.5))],
-    );
+    check(&of_host(&step, &sampled), "dbgb1 6, dbgb2 6.5");
     step.counters_after = vec![counter("database_bytes", 5.5 * GIB, false)];
-    check(
-        &of_host(&step, &sampled),
-        &[("dbgb1", Some(5.5)), ("dbgb2", Some(6.5))],
-    );
+    check(&of_host(&step, &sampled), "dbgb1 5.5, dbgb2 6.5");
 }
 
 #[test]
@@ -535,14 +463,8 @@ fn percentiles_of_rates_are_of_all_clients() {
         ),
     ]);
     let of = |kind| of_seconds(&step(kind, &[]), &HostSeries::default(), &ops);
-    check(
-        &of(StepKind::Load),
-        &[("p50", Some(500.0)), ("p99", Some(500.0))],
-    );
-    check(
-        &of(StepKind::Query),
-        &[("p50", Some(5.0)), ("p99", Some(0.0))],
-    );
+    check(&of(StepKind::Load), "p50 500, p99 500");
+    check(&of(StepKind::Query), "p50 5, p99 0");
 }
 
 /// A step with counters: name, value before it, value after it.
@@ -600,7 +522,7 @@ fn an_event_is_as_many_commits_as_its_test_has() {
         step.commits_per_event = commits;
         let ops = step.ops.entry("event".into()).or_default();
         ops.ok = 200;
-        check(&upkeep_of(&step), &[("fsyncs_per_commit", expected)]);
+        assert_eq!(get(&upkeep_of(&step), "fsyncs_per_commit"), expected);
     }
 }
 
@@ -614,22 +536,14 @@ fn fsyncs_are_over_the_commits_of_the_load() {
     ];
     check(
         &upkeep_of(&with_counters(writes(), &counters)),
-        &[
-            ("fsyncs_per_commit", Some(2.0)),
-            ("log_fsyncs_per_commit", Some(1.2)),
-            ("data_fsyncs_per_commit", Some(0.3)),
-            ("binlog_syncs_per_commit", Some(0.5)),
-        ],
+        "fsyncs_per_commit 2, log_fsyncs_per_commit 1.2, data_fsyncs_per_commit 0.3, \
+         binlog_syncs_per_commit 0.5",
     );
     // What is not counted has no figure.
     check(
         &upkeep_of(&with_counters(writes(), &counters[1..2])),
-        &[
-            ("fsyncs_per_commit", None),
-            ("log_fsyncs_per_commit", Some(1.2)),
-            ("data_fsyncs_per_commit", None),
-            ("binlog_syncs_per_commit", None),
-        ],
+        "fsyncs_per_commit none, log_fsyncs_per_commit 1.2, data_fsyncs_per_commit none, \
+         binlog_syncs_per_commit none",
     );
 }
 
@@ -682,13 +596,8 @@ fn debt_is_what_gauges_say_at_the_end_of_a_step() {
     let step = step(StepKind::Settle, &[]);
     check(
         &upkeep_of(&with_counters(step.clone(), &counters)),
-        &[
-            ("debt_dead_rows", Some(600.0)),
-            ("debt_history_list", Some(1234.0)),
-            ("debt_dirty_mb", Some(3.0)),
-            ("debt_redo_mb", Some(0.5)),
-            ("debt_compaction_mb", Some(0.0)),
-        ],
+        "debt_dead_rows 600, debt_history_list 1234, debt_dirty_mb 3, debt_redo_mb 0.5, \
+         debt_compaction_mb 0",
     );
     let nothing = upkeep_of(&step);
     assert!(METRICS.iter().all(|it| nothing[it.name].is_none()));

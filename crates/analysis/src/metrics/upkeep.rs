@@ -27,31 +27,23 @@ pub(super) fn upkeep(step: &Step, host: &HostSeries) -> [(&'static str, Option<f
     let log = growth(Role::LogFsyncCount).filter(is_on);
     let commits = commits(step);
     let per_commit = |count: Option<f64>| over(count?, commits?);
+    let fsyncs = |role| per_commit(growth(role));
     // Of the disks themselves, whoever made them flush.
     let flushes = growth_per_second(host, "disk_flush_count").zip(seconds(step));
     let flushes = flushes.map(|(per_second, seconds)| per_second * seconds);
-    let mb = |bytes: Option<f64>| bytes.map(|bytes| bytes / MIB);
+    let mb = |role| counters.gauge(role).map(|bytes| bytes / MIB);
     [
-        ("fsyncs_per_commit", per_commit(growth(Role::FsyncCount))),
+        ("fsyncs_per_commit", fsyncs(Role::FsyncCount)),
         ("log_fsyncs_per_commit", per_commit(log)),
-        (
-            "data_fsyncs_per_commit",
-            per_commit(growth(Role::DataFsyncCount)),
-        ),
-        (
-            "binlog_syncs_per_commit",
-            per_commit(growth(Role::BinlogFsyncCount)),
-        ),
+        ("data_fsyncs_per_commit", fsyncs(Role::DataFsyncCount)),
+        ("binlog_syncs_per_commit", fsyncs(Role::BinlogFsyncCount)),
         ("flushes_per_commit", per_commit(flushes)),
         ("write_amplification", write_amplification(step, host)),
         ("debt_dead_rows", counters.gauge(Role::DeadRows)),
         ("debt_history_list", counters.gauge(Role::HistoryListLength)),
-        ("debt_dirty_mb", mb(counters.gauge(Role::DirtyBytes))),
-        ("debt_redo_mb", mb(counters.gauge(Role::CheckpointAgeBytes))),
-        (
-            "debt_compaction_mb",
-            mb(counters.gauge(Role::PendingCompactionBytes)),
-        ),
+        ("debt_dirty_mb", mb(Role::DirtyBytes)),
+        ("debt_redo_mb", mb(Role::CheckpointAgeBytes)),
+        ("debt_compaction_mb", mb(Role::PendingCompactionBytes)),
     ]
 }
 

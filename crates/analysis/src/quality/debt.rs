@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use record::{Role, Step, StepKind};
+use record::{Counter, Role, Step, StepKind};
 use serde::Serialize;
 
 use crate::metrics::{Counters, GIB};
+use crate::order::distinct;
 
 /// The work that was put off until an engine was brought to rest: in a step of its own, or at the end of a measured one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -47,24 +48,17 @@ pub(crate) fn settled(
 ) -> Option<Settled> {
     let settle = step.settle.as_ref()?;
     let seconds = |ns: u64| ns as f64 / 1e9;
-    let mut pending: Vec<Pending> = Vec::new();
-    for counter in &settle.pending_before {
-        pending.push(Pending {
-            name: counter.name.clone(),
-            before: Some(counter.value),
-            after: None,
-        });
-    }
-    for counter in &settle.pending_after {
-        match pending.iter_mut().find(|known| known.name == counter.name) {
-            Some(known) => known.after = Some(counter.value),
-            None => pending.push(Pending {
-                name: counter.name.clone(),
-                before: None,
-                after: Some(counter.value),
-            }),
-        }
-    }
+    let (before, after) = (&settle.pending_before, &settle.pending_after);
+    let value = |counters: &[Counter], name: &str| {
+        let mut counters = counters.iter();
+        counters.find(|it| it.name == name).map(|it| it.value)
+    };
+    let names = distinct(before.iter().chain(after).map(|counter| &counter.name));
+    let pending = names.into_iter().map(|name| Pending {
+        name: name.clone(),
+        before: value(before, name),
+        after: value(after, name),
+    });
     Some(Settled {
         seconds: settle.actions.iter().map(|(_, ns)| seconds(*ns)).sum(),
         written_bytes: written_bytes(step, metrics),
@@ -76,7 +70,7 @@ pub(crate) fn settled(
                 seconds: seconds(*ns),
             })
             .collect(),
-        pending,
+        pending: pending.collect(),
     })
 }
 

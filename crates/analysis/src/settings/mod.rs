@@ -3,8 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use record::{Cell, Declared, OptionStatus, RecordError, Run, RunDir, Setting, SettingRole};
+use record::{
+    Cell, Declared, OptionStatus, RecordError, Run, RunDir, Setting, SettingRole, Target,
+};
 use serde::Serialize;
+
+use crate::compat::{Recorded, build_differences, label};
 
 /// What is to be said of the settings of a run's targets.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -15,6 +19,9 @@ pub struct Settings {
     /// Each target against its own config, and its cells against each other; only those of which there is something
     /// to say.
     pub targets: Vec<TargetSettings>,
+    /// What each target has of each setting, in the order of the plan: where factors are looked for.
+    #[serde(skip)]
+    pub profiles: Vec<Profile>,
 }
 
 impl Settings {
@@ -22,7 +29,41 @@ impl Settings {
     pub(crate) fn extend(&mut self, other: Self) {
         self.differences.extend(other.differences);
         self.targets.extend(other.targets);
+        // Targets of one name are one target.
+        for profile in other.profiles {
+            if self.profiles.iter().all(|it| it.target != profile.target) {
+                self.profiles.push(profile);
+            }
+        }
     }
+}
+
+/// What a target has of each setting.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Profile {
+    /// The target.
+    pub target: String,
+    /// Its engine.
+    pub engine: String,
+    /// Its build.
+    pub build: String,
+    /// Its engine reported settings.
+    pub is_reported: bool,
+    /// By the name under which they are compared; those that differ by nature are left out.
+    pub settings: BTreeMap<String, ProfileSetting>,
+    /// The names, compared as such, of what its config declares.
+    pub declared: Vec<String>,
+}
+
+/// One setting of a target.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProfileSetting {
+    /// Its name.
+    pub name: String,
+    /// Its value: the effective one, or where the engine does not report it the declared one.
+    pub value: String,
+    /// The value in a form in which equal ones are equal.
+    pub canonical: String,
 }
 
 /// Two targets against each other.
@@ -61,6 +102,25 @@ pub struct Comparison {
     pub ignored: Vec<Ignored>,
 }
 
+impl Comparison {
+    /// Returns the same the other way round: `a` against `b`.
+    pub(crate) fn turned(&self) -> Self {
+        let it = self.clone();
+        Self {
+            a: it.b,
+            b: it.a,
+            a_build: it.b_build,
+            b_build: it.a_build,
+            a_version: it.b_version,
+            b_version: it.a_version,
+            only_a: it.only_b,
+            only_b: it.only_a,
+            settings: it.settings.into_iter().map(Difference::turned).collect(),
+            ..it
+        }
+    }
+}
+
 /// Why a setting differs, as far as the plan tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -89,6 +149,17 @@ pub struct Difference {
     pub role: Option<SettingRole>,
 }
 
+impl Difference {
+    /// Returns the same with `a` and `b` exchanged.
+    pub(crate) fn turned(self) -> Self {
+        Self {
+            a: self.b,
+            b: self.a,
+            ..self
+        }
+    }
+}
+
 /// A setting that one of two targets has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OneSided {
@@ -101,6 +172,19 @@ pub struct OneSided {
     /// What it does, where that is of use.
     #[serde(skip)]
     pub role: Option<SettingRole>,
+}
+
+impl OneSided {
+    /// Returns it as a difference between `a`, which has it, and `b`.
+    pub(crate) fn of_a(&self) -> Difference {
+        Difference {
+            name: self.name.clone(),
+            a: Some(self.value.clone()),
+            b: None,
+            mark: self.mark,
+            role: self.role,
+        }
+    }
 }
 
 /// An option that a target declares and does not have, or may not have.
@@ -179,22 +263,13 @@ impl RunSettings {
     /// All that is to be said, of the run with the number `run`. Targets of the plan of which the run has no cell are
     /// left out.
     pub fn all(&self, run: usize) -> Settings {
-        let has_cells = |target: &&record::Target| {
-            let mut cells = self.run.cells.iter();
-            // A record that names no cells says nothing of which there were to be.
-            self.run.cells.is_empty() || cells.any(|cell| cell.key.target == target.name)
-        };
-        let targets: Vec<_> = self.run.targets.iter().filter(has_cells).collect();
-        let sides: Vec<Side<'_>> = targets.iter().map(|target| self.side(target)).collect();
-        let names = targets.iter().zip(&sides).map(|(target, side)| {
-            let came_up = side.effective().is_some();
-            (target.name.as_str(), target.engine.as_str(), came_up)
-        });
-        let differences = with_base(names, &self.run.base)
-            .map(|(base, index)| compare(run, &sides[base], &sides[index]));
+        let targets = self.run.targets.iter();
+        let targets = targets.filter(|target| has_cells(&self.run, &target.name));
+        let sides: Vec<Side<'_>> = targets.map(|target| self.side(target)).collect();
         Settings {
-            differences: differences.collect(),
+            differences: with_base(run, &sides, &self.run.base),
             targets: of_targets(run, &sides),
+            profiles: sides.iter().map(Side::profile).collect(),
         }
     }
 
@@ -203,47 +278,51 @@ impl RunSettings {
     pub fn between(&self, a: &str, b: &str) -> Settings {
         let side = |name: &str| {
             let mut targets = self.run.targets.iter();
-            targets
-                .find(|target| target.name == name)
-                .map(|target| self.side(target))
+            let target = targets.find(|target| target.name == name);
+            target.map(|target| self.side(target))
         };
         let sides = side(a).zip(side(b));
         sides.map_or_else(Settings::default, |(a, b)| Settings {
             differences: vec![compare(0, &a, &b)],
             targets: of_targets(0, &[a, b]),
+            profiles: Vec::new(),
         })
     }
 
-    fn side<'a>(&'a self, target: &'a record::Target) -> Side<'a> {
-        let cells: Vec<&Cell> = self
-            .cells
-            .iter()
-            .filter(|cell| cell.key.target == target.name)
-            .collect();
-        let build = self
-            .run
-            .builds
-            .iter()
-            .find(|build| build.name == target.build);
-        let version = cells
-            .iter()
-            .map(|cell| cell.engine_version.as_str())
-            .find(|version| !version.is_empty())
-            .or_else(|| build.map(|build| build.version.as_str()));
-        Side {
-            target: &target.name,
-            build: &target.build,
-            engine: &target.engine,
-            version: version.unwrap_or_default(),
-            declared: &target.declared,
-            came_up: cells.iter().any(|cell| came_up(cell)),
-            cells: cells
-                .into_iter()
-                .filter(|cell| !cell.settings.is_empty())
-                .map(|cell| (cell, effective(cell)))
-                .collect(),
-        }
+    fn side(&self, target: &Target) -> Side<'_> {
+        Side::new(&self.run, target, self.cells.iter())
     }
+}
+
+/// Returns the target `name` of each run against that of the first. What is compared is called as the runs are.
+pub(crate) fn by_run(runs: &[Recorded], name: &str) -> Vec<Comparison> {
+    let mut first_build = None;
+    let mut sides = Vec::new();
+    for (index, Recorded { run, cells }) in runs.iter().enumerate() {
+        let mut targets = run.targets.iter();
+        let target = targets.find(|target| target.name == name && has_cells(run, name));
+        let Some(target) = target else { continue };
+        let mut side = Side::new(run, target, cells.iter().map(|(_, cell)| cell));
+        side.of.name = label(index);
+        if let Some(build) = run.builds.iter().find(|build| build.name == target.build) {
+            let first = *first_build.get_or_insert(build);
+            if !build_differences(first, build).is_empty() {
+                side.of.build = format!("{} of {}", build.name, side.of.name);
+            }
+        }
+        sides.push(side);
+    }
+    let of_target = |comparison| Comparison {
+        target: Some(name.to_owned()),
+        ..comparison
+    };
+    let comparisons = with_base(0, &sides, &label(0)).into_iter();
+    comparisons.map(of_target).collect()
+}
+
+/// Returns whether a run was to measure a target. A record that names no cells says nothing of which there were to be.
+fn has_cells(run: &Run, target: &str) -> bool {
+    run.cells.is_empty() || run.cells.iter().any(|cell| cell.key.target == target)
 }
 
 /// The settings of an engine by the keys that they are compared as. Of two names of one setting the first is as good as
@@ -255,18 +334,9 @@ fn effective(cell: &Cell) -> Effective<'_> {
     settings.map(|setting| (setting.key(), setting)).collect()
 }
 
-/// Whether a cell's engine told of itself.
-fn came_up(cell: &Cell) -> bool {
-    !cell.engine_version.is_empty() || !cell.settings.is_empty()
-}
-
 /// One target.
 struct Side<'a> {
-    target: &'a str,
-    build: &'a str,
-    engine: &'a str,
-    version: &'a str,
-    declared: &'a [Declared],
+    of: PlanTarget,
     /// The engine of one of its cells told of itself, if only its version.
     came_up: bool,
     /// The cells that report settings, in the order of the plan.
@@ -274,19 +344,78 @@ struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
+    /// Returns a target of a run, with those of `cells` that are its own.
+    fn new(run: &Run, target: &Target, cells: impl Iterator<Item = &'a Cell>) -> Self {
+        let own = cells.filter(|cell| cell.key.target == target.name);
+        let (mut reporting, mut version) = (Vec::new(), "");
+        for cell in own {
+            if version.is_empty() {
+                version = &cell.engine_version;
+            }
+            if !cell.settings.is_empty() {
+                reporting.push((cell, effective(cell)));
+            }
+        }
+        let came_up = !version.is_empty() || !reporting.is_empty();
+        let build = run.builds.iter().find(|build| build.name == target.build);
+        if let Some(build) = build.filter(|_| version.is_empty()) {
+            version = &build.version;
+        }
+        Self {
+            of: PlanTarget {
+                name: target.name.clone(),
+                build: target.build.clone(),
+                engine: target.engine.clone(),
+                version: version.to_owned(),
+                declared: target.declared.clone(),
+            },
+            came_up,
+            cells: reporting,
+        }
+    }
+
     /// The settings of the cell that speaks for all.
     fn effective(&self) -> Option<&Effective<'a>> {
         self.cells.first().map(|(_, effective)| effective)
     }
 
-    fn declares(&self, key: &str) -> Option<&'a Declared> {
-        self.declared.iter().find(|option| option.key == key)
+    fn declares(&self, key: &str) -> Option<&Declared> {
+        self.of.declared.iter().find(|option| option.key == key)
+    }
+
+    fn profile(&self) -> Profile {
+        let declared = self.of.declared.iter().map(|option| {
+            let setting = ProfileSetting {
+                name: option.name.clone(),
+                value: option.value.clone(),
+                canonical: option.canonical.clone(),
+            };
+            (option.key.clone(), setting)
+        });
+        let reported = self.effective().into_iter().flatten();
+        let reported = reported.filter(|(_, setting)| !setting.volatile);
+        let reported = reported.map(|(key, setting)| {
+            let setting = ProfileSetting {
+                name: setting.name.clone(),
+                value: setting.value.clone(),
+                canonical: setting.canonical().to_owned(),
+            };
+            ((*key).to_owned(), setting)
+        });
+        Profile {
+            target: self.of.name.clone(),
+            engine: self.of.engine.clone(),
+            build: self.of.build.clone(),
+            is_reported: self.effective().is_some(),
+            settings: declared.chain(reported).collect(),
+            declared: self.of.declared.iter().map(|it| it.key.clone()).collect(),
+        }
     }
 
     fn ignored(&self) -> Vec<Ignored> {
         let not_had = self.cells.first().map(|(cell, _)| cell.not_had.iter());
         let ignored = not_had.into_iter().flatten().map(|option| Ignored {
-            target: self.target.to_owned(),
+            target: self.of.name.clone(),
             name: option.name.clone(),
             declared: option.declared.clone(),
             effective: option.effective.clone(),
@@ -341,7 +470,7 @@ fn of_targets(run: usize, sides: &[Side<'_>]) -> Vec<TargetSettings> {
         .iter()
         .map(|side| TargetSettings {
             run,
-            target: side.target.to_owned(),
+            target: side.of.name.clone(),
             ignored: side.ignored(),
             varying: side.varying(),
         })
@@ -370,23 +499,23 @@ fn effective_of_both<'s, 'a>(
 fn compare(run: usize, a: &Side<'_>, b: &Side<'_>) -> Comparison {
     let mut comparison = Comparison {
         run,
-        a: a.target.to_owned(),
-        b: b.target.to_owned(),
-        a_build: a.build.to_owned(),
-        b_build: b.build.to_owned(),
-        a_version: a.version.to_owned(),
-        b_version: b.version.to_owned(),
+        a: a.of.name.clone(),
+        b: b.of.name.clone(),
+        a_build: a.of.build.clone(),
+        b_build: b.of.build.clone(),
+        a_version: a.of.version.clone(),
+        b_version: b.of.version.clone(),
         unmeasured: [a, b]
             .into_iter()
             .filter(|side| !side.came_up)
-            .map(|side| side.target.to_owned())
+            .map(|side| side.of.name.clone())
             .collect(),
         ignored: a.ignored().into_iter().chain(b.ignored()).collect(),
         ..Comparison::default()
     };
-    if a.engine != b.engine {
+    if a.of.engine != b.of.engine {
         // Their settings mean different things; what the plan says of each is told.
-        let all = |side: &Side<'_>| side.declared.iter().map(one_sided).collect();
+        let all = |side: &Side<'_>| side.of.declared.iter().map(one_sided).collect();
         (comparison.only_a, comparison.only_b) = (all(a), all(b));
         return comparison;
     }
@@ -394,16 +523,21 @@ fn compare(run: usize, a: &Side<'_>, b: &Side<'_>) -> Comparison {
     let (of_a, of_b) = match effective_of_both(a, b) {
         Some(both) => both,
         None => {
-            comparison.declared_only = !(a.declared.is_empty() && b.declared.is_empty());
+            comparison.declared_only = !(a.of.declared.is_empty() && b.of.declared.is_empty());
             (&nothing, &nothing)
         }
     };
-    let keys: BTreeSet<&str> = of_a.keys().chain(of_b.keys()).copied().collect();
+    let declared = a.of.declared.iter().chain(&b.of.declared);
+    let declared = declared.map(|option| option.key.as_str());
+    let reported = of_a.keys().chain(of_b.keys()).copied();
+    let keys: BTreeSet<&str> = reported.chain(declared).collect();
     for key in keys {
-        let declared = [a, b].map(|side| side.declares(key).map(|option| &option.canonical));
-        let mark = match declared[0] == declared[1] {
-            true => Mark::Undeclared,
-            false => Mark::Declared,
+        let (in_a, in_b) = (a.declares(key), b.declares(key));
+        let canonical = |option: Option<&'_ Declared>| option.map(|it| it.canonical.clone());
+        let is_declared = canonical(in_a) != canonical(in_b);
+        let mark = match is_declared {
+            true => Mark::Declared,
+            false => Mark::Undeclared,
         };
         let alone = |setting: &Setting| OneSided {
             name: setting.name.clone(),
@@ -423,17 +557,13 @@ fn compare(run: usize, a: &Side<'_>, b: &Side<'_>) -> Comparison {
             }
             (Some(of_a), None) if !of_a.volatile => comparison.only_a.push(alone(of_a)),
             (None, Some(of_b)) if !of_b.volatile => comparison.only_b.push(alone(of_b)),
+            // What is declared differently and can't be seen.
+            (None, None) if is_declared => comparison.settings.extend(unverified(in_a, in_b)),
             _ => {}
         }
     }
-    // What is declared differently and can't be seen.
-    for (key, difference) in differing(a.declared, b.declared) {
-        if !of_a.contains_key(key) && !of_b.contains_key(key) {
-            comparison.settings.push(difference);
-        }
-    }
     comparison.settings.sort_by(|a, b| a.name.cmp(&b.name));
-    comparison.identical = a.build == b.build
+    comparison.identical = a.of.build == b.of.build
         && comparison.settings.is_empty()
         && comparison.only_a.is_empty()
         && comparison.only_b.is_empty();
@@ -449,30 +579,19 @@ fn one_sided(option: &Declared) -> OneSided {
     }
 }
 
-/// The options that two configs declare differently, with their keys.
-fn differing<'a>(a: &'a [Declared], b: &'a [Declared]) -> Vec<(&'a str, Difference)> {
-    let find = |side: &'a [Declared], key: &str| side.iter().find(|option| option.key == key);
-    let only_b = b.iter().filter(|option| find(a, &option.key).is_none());
-    let all = a.iter().chain(only_b);
-    let difference = |option: &'a Declared| {
-        let (of_a, of_b) = (find(a, &option.key), find(b, &option.key));
-        let is_same = of_a
-            .zip(of_b)
-            .is_some_and(|(of_a, of_b)| of_a.canonical == of_b.canonical);
-        // Of two spellings of one name the one that both are compared as is shown.
-        let is_plain = of_a.zip(of_b).is_none_or(|(a, b)| a.name == b.name);
-        let name = if is_plain { &option.name } else { &option.key };
-        let value = |of: Option<&Declared>| of.map(|option| option.value.clone());
-        let difference = Difference {
-            name: name.clone(),
-            a: value(of_a),
-            b: value(of_b),
-            mark: Mark::Unverified,
-            role: option.role,
-        };
-        (!is_same).then_some((option.key.as_str(), difference))
-    };
-    all.filter_map(difference).collect()
+/// Returns an option that two configs declare differently, by its name in the first that has it.
+fn unverified(a: Option<&Declared>, b: Option<&Declared>) -> Option<Difference> {
+    let option = a.or(b)?;
+    // Of two spellings of one name the one that both are compared as is shown.
+    let is_plain = a.zip(b).is_none_or(|(a, b)| a.name == b.name);
+    let value = |of: Option<&Declared>| of.map(|option| option.value.clone());
+    Some(Difference {
+        name: if is_plain { &option.name } else { &option.key }.clone(),
+        a: value(a),
+        b: value(b),
+        mark: Mark::Unverified,
+        role: option.role,
+    })
 }
 
 /// A target of a plan, before anything has run.
@@ -493,11 +612,7 @@ pub struct PlanTarget {
 impl PlanTarget {
     fn side(&self) -> Side<'_> {
         Side {
-            target: &self.name,
-            build: &self.build,
-            engine: &self.engine,
-            version: &self.version,
-            declared: &self.declared,
+            of: self.clone(),
             came_up: false,
             cells: Vec::new(),
         }
@@ -505,46 +620,43 @@ impl PlanTarget {
 
     /// In which options it differs from `base`.
     pub fn against(&self, base: &Self) -> Comparison {
-        let mut comparison = compare(0, &base.side(), &self.side());
-        comparison.declared_only = true;
-        comparison.unmeasured.clear();
-        for setting in &mut comparison.settings {
-            setting.mark = Mark::Declared;
-        }
-        comparison
+        as_declared(compare(0, &base.side(), &self.side()))
     }
 }
 
 /// In which options the targets of a plan differ: each against the base of its engine, as in [`Settings`].
 pub fn declared_differences(targets: &[PlanTarget], base: &str) -> Vec<Comparison> {
-    let names = targets
-        .iter()
-        .map(|target| (target.name.as_str(), target.engine.as_str(), false));
-    with_base(names, base)
-        .map(|(base, index)| targets[index].against(&targets[base]))
-        .collect()
+    let sides: Vec<Side<'_>> = targets.iter().map(PlanTarget::side).collect();
+    let comparisons = with_base(0, &sides, base).into_iter();
+    comparisons.map(as_declared).collect()
 }
 
-/// The targets that are compared, by their places, each after what it is compared with: the base, or of an engine that
-/// is another the first target, one that came up if there is any. `targets` are names, engines, and whether they did.
-fn with_base<'a>(
-    targets: impl Iterator<Item = (&'a str, &'a str, bool)>,
-    base: &str,
-) -> impl Iterator<Item = (usize, usize)> {
-    let targets: Vec<(&str, &str, bool)> = targets.collect();
-    let base = targets.iter().position(|(name, ..)| *name == base);
-    (0..targets.len()).filter_map(move |index| {
-        let engine = targets[index].1;
-        let first = |must_be_up: bool| {
-            let mut all = targets.iter();
-            all.position(|&(_, other, came_up)| other == engine && (came_up || !must_be_up))
-        };
+/// Makes of a comparison one of plans, of which nobody expects that anything was measured.
+fn as_declared(mut comparison: Comparison) -> Comparison {
+    comparison.declared_only = true;
+    comparison.unmeasured.clear();
+    for setting in &mut comparison.settings {
+        setting.mark = Mark::Declared;
+    }
+    comparison
+}
+
+/// Returns each target against the base, or of an engine that is another against its first target, one that came up if
+/// there is any.
+fn with_base(run: usize, sides: &[Side<'_>], base: &str) -> Vec<Comparison> {
+    let base = sides.iter().position(|side| side.of.name == base);
+    let mut comparisons = Vec::new();
+    for (index, side) in sides.iter().enumerate() {
+        let is_alike = |other: &Side<'_>| other.of.engine == side.of.engine;
+        let is_up = |other: &Side<'_>| is_alike(other) && other.effective().is_some();
         let base = base
-            .filter(|&base| targets[base].1 == engine)
-            .or_else(|| first(true))
-            .or_else(|| first(false))?;
-        (base != index).then_some((base, index))
-    })
+            .filter(|&base| is_alike(&sides[base]))
+            .or_else(|| sides.iter().position(is_up))
+            .or_else(|| sides.iter().position(is_alike));
+        let base = base.filter(|&base| base != index);
+        comparisons.extend(base.map(|base| compare(run, &sides[base], side)));
+    }
+    comparisons
 }
 
 #[cfg(test)]

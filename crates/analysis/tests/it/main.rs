@@ -9,7 +9,7 @@ use std::path::Path;
 
 use analysis::{Row, figures, json};
 use record::{
-    Cell, CellRef, Connection, Counter, Failure, HostColumn, Interval, Ops, Run, RunDir, Status,
+    Cell, CellRef, Connection, Counter, Failure, HostColumn, IntervalRow, Ops, Run, RunDir, Status,
     Step, StepKind, latency_histogram,
 };
 
@@ -91,15 +91,15 @@ fn write_step(run: &RunDir, repeat: u32, step: &Step, lost: u32) {
     let mut writer = directory.begin_step(1, &step.name, &columns).unwrap();
     writer.host(0, 0, &[Some(77)]).unwrap();
     for second in 0..SECONDS - lost {
-        let row = |client: u32, ok: u64| Interval {
+        let row = |client: u32, ok: u64| IntervalRow {
             second,
             client,
-            kind: "insert".into(),
+            kind: "insert",
             ok,
             failed: u64::from(second == 0 && client == 0),
             rows: ok * 50,
             response_ns_max: 3_000_000,
-            ..Interval::default()
+            ..IntervalRow::default()
         };
         writer.intervals(&[row(0, 10), row(1, 5)]).unwrap();
         let mut histogram = latency_histogram();
@@ -133,30 +133,23 @@ fn only_row(step: &Step, lost: u32) -> Row {
 fn a_step_comes_to_its_figures() {
     let row = only_row(&step(), 0);
     assert!(row.valid, "{:?}", row.reasons);
-    assert_eq!(
-        (row.cell.target.as_str(), row.step.as_str(), row.seconds),
-        (TARGET, "l.i1", 12.0)
-    );
+    assert_eq!(row.cell.target.as_str(), TARGET);
+    assert_eq!(row.step.as_str(), "l.i1");
+    assert_eq!(row.seconds, 12.0);
     assert_eq!(row.metrics["ips"], Some(750.0));
     // One switch per row; of all clients, not of the first.
-    assert_eq!(
-        (row.metrics["csps"], row.metrics["cspq"]),
-        (Some(750.0), Some(1.0))
-    );
-    assert_eq!(
-        (row.metrics["p50"], row.metrics["p99"]),
-        (Some(750.0), Some(750.0))
-    );
+    assert_eq!(row.metrics["csps"], Some(750.0));
+    assert_eq!(row.metrics["cspq"], Some(1.0));
+    assert_eq!(row.metrics["p50"], Some(750.0));
+    assert_eq!(row.metrics["p99"], Some(750.0));
     assert_eq!((row.metrics["qps"], row.metrics["cpups"]), (None, None));
     let sla = row.sla.unwrap();
     assert_eq!((sla.target, sla.achieved, sla.met), (1000.0, 750.0, false));
     // One operation of each of the two connections may be late: 850 rows are wanted in every second.
     let history = sla.history.unwrap();
     assert_eq!((history.seconds, history.met_seconds), (12, 0));
-    assert_eq!(
-        (history.first_missed_second, history.longest_miss_seconds),
-        (Some(0), 12)
-    );
+    assert_eq!(history.first_missed_second, Some(0));
+    assert_eq!(history.longest_miss_seconds, 12);
     let fairness = row.fairness.unwrap();
     assert_eq!((fairness.abs_seconds, fairness.pct), (2.0, 20.0));
     assert_eq!((fairness.fastest_client, fairness.slowest_client), (0, 1));
@@ -324,10 +317,8 @@ fn the_json_contract_holds() {
         absent.len() + row["metrics"].as_object().unwrap().len(),
         words::METRICS.len()
     );
-    assert_eq!(
-        (&row["sla"]["target"], &row["sla"]["met"]),
-        (&1000.0.into(), &false.into())
-    );
+    assert_eq!(row["sla"]["target"], 1000.0);
+    assert_eq!(row["sla"]["met"], false);
     assert_eq!(row["fairness"]["pct"], 20.0);
     assert_eq!(row["quality"]["median"], 750.0);
     assert_eq!(row["sla"]["history"]["met_pct"], 0.0);

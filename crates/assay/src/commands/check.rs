@@ -1,16 +1,19 @@
 //! `assay check`: what a plan comes to, without running it.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use analysis::{PlanTarget, Settings, declared_differences};
+use plan::{Plan, Resolved};
 
-use crate::cli::CheckArgs;
-use crate::locate::{self, Located};
+use crate::cli::{CheckArgs, DATA, RESULTS};
+use crate::estimate;
+use crate::locate;
 use crate::outcome::Exit;
 use crate::output::{print, style};
 use crate::plan_file::{self, PlanFile};
-use crate::preflight::{assumed, estimate, not_applicable, refuse_what_cannot_run};
+use crate::preflight::{not_applicable, refuse_what_cannot_run};
+use crate::run::{about, factors, free_bytes};
 
 use super::show::pair_of;
 
@@ -21,50 +24,85 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
         return check_between(&file, pair);
     }
     refuse_what_cannot_run(&file)?;
-    let Located {
-        builds: located,
-        left_out,
-    } = locate::locate(
-        &file,
-        file.plan.cells().into_iter(),
-        file.plan.data_dir.as_deref().map(Path::new),
-    )?;
     let plan = &file.plan;
-    let mut text = String::new();
-    let width = plan
-        .resolved
-        .iter()
-        .map(|resolved| resolved.key.len())
-        .max()
-        .unwrap_or(0);
-    let value_width = plan
-        .resolved
-        .iter()
-        .map(|resolved| resolved.value.chars().count())
-        .max()
-        .unwrap_or(0)
-        .min(40);
-    for resolved in &plan.resolved {
-        let (key, value, origin) = (&resolved.key, &resolved.value, &resolved.origin);
-        let _ = writeln!(text, "{key:width$} = {value:value_width$}  # {origin}");
-    }
+    let planned = plan.data_dir.as_ref().map(PathBuf::from);
+    let data_root = args.data.clone().or(planned);
+    let data_root = data_root.unwrap_or_else(|| Path::new(RESULTS).join(DATA));
+    let located = locate::locate(&file, plan.cells().into_iter(), Some(&data_root))?;
+    let mut text = summary(plan, &data_root);
     let _ = writeln!(text, "\nbuilds:");
-    for build in &located {
+    for build in &located.builds {
         let _ = writeln!(
             text,
             "  {}: {} {} ({})",
             build.name, build.engine, build.version, build.source
         );
     }
-    if !left_out.is_empty() {
+    if !located.left_out.is_empty() {
         let _ = writeln!(text, "\nleft out, since versions don't have it:");
-        for (option, targets) in &left_out {
+        for (option, targets) in &located.left_out {
             let _ = writeln!(text, "  {option}: {}", targets.join(", "));
         }
     }
-    let cells = plan.cells();
+    let base = &plan.targets[plan.base].name;
+    let differences = declared_differences(&plan_targets(&file, &located.builds)?, base);
+    if !differences.is_empty() {
+        let _ = writeln!(text, "\nwhat configs declare, against the base:");
+        text.push_str(&differences_text(differences));
+    }
+    match args.all {
+        true => text.push_str(&everything(plan)),
+        false => text
+            .push_str("\n`--all` shows every value with its origin, and the order of the cells\n"),
+    }
+    print(&text)?;
+    Ok(Exit::Ok)
+}
+
+/// Returns what the plan takes, and what is wrong with that.
+fn summary(plan: &Plan, data_root: &Path) -> String {
+    let estimate = estimate::of_plan(plan);
+    let (needed, most) = (estimate.disk_bytes, estimate.connections);
+    let free = data_root.ancestors().find_map(free_bytes);
+    let size = |bytes: u64| match bytes as f64 / 1e9 {
+        small if small < 1.0 => format!("{:.0} MB", small * 1e3),
+        large => format!("{large:.1} GB"),
+    };
+    let mut text = format!(
+        "cells        {}\ntime         {}, if {}\ndisk         about {} at a time",
+        factors(plan),
+        about(estimate.time),
+        estimate::assumed(plan),
+        size(needed),
+    );
+    if let Some(free) = free {
+        let word = match free < needed {
+            true => ": too much, with",
+            false => ",",
+        };
+        let (free, place) = (size(free), data_root.display());
+        let _ = write!(text, "{word} {free} left for `{place}`");
+    }
+    let _ = writeln!(text, "\nconnections  at most {most}");
+    for left_out in not_applicable(plan, |_| true) {
+        let _ = writeln!(text, "left out     {left_out}");
+    }
+    text
+}
+
+/// Returns every value with its origin, and the cells in their order.
+fn everything(plan: &Plan) -> String {
+    let mut text = String::from("\nvalues:\n");
+    let widest = |length: fn(&Resolved) -> usize| plan.resolved.iter().map(length).max();
+    let width = widest(|resolved| resolved.key.len()).unwrap_or(0);
+    let value_width = widest(|resolved| resolved.value.chars().count());
+    let value_width = value_width.unwrap_or(0).min(40);
+    for resolved in &plan.resolved {
+        let (key, value, origin) = (&resolved.key, &resolved.value, &resolved.origin);
+        let _ = writeln!(text, "  {key:width$} = {value:value_width$}  # {origin}");
+    }
     let _ = writeln!(text, "\ncells, in this order:");
-    for cell in &cells {
+    for cell in plan.cells() {
         let target = &plan.targets[cell.target].name;
         let variant = plan.variants[cell.variant].name.iter();
         let variant: String = variant.map(|name| format!("  {name}")).collect();
@@ -74,37 +112,16 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
             cell.clients, cell.repeat
         );
     }
-    for left_out in not_applicable(plan, |_| true) {
-        let _ = writeln!(text, "  {left_out}");
-    }
-    let base = &plan.targets[plan.base].name;
-    let differences = declared_differences(&plan_targets(&file, &located)?, base);
-    if !differences.is_empty() {
-        let _ = writeln!(text, "\nwhat configs declare, against the base:");
-        text.push_str(&differences_text(differences));
-    }
-    let estimate = estimate(plan);
-    let minutes = estimate.time.as_secs_f64() / 60.0;
-    let _ = writeln!(
-        text,
-        "\n{} cells; about {minutes:.0} min, if {}; about {:.1} GB of disk at a time; at most {} connections",
-        cells.len(),
-        assumed(plan),
-        estimate.disk_bytes as f64 / 1e9,
-        estimate.connections
-    );
-    print(&text)?;
-    Ok(Exit::Ok)
+    text
 }
 
 /// Shows in which options of their configs two targets differ.
 fn check_between(file: &PlanFile, pair: &[String]) -> anyhow::Result<Exit> {
     let targets = plan_targets(file, &[])?;
-    let names = targets.iter().map(|target| target.name.as_str());
-    let (a, b) = pair_of(pair, names)?;
+    let (a, b) = pair_of(pair, targets.iter().map(|target| target.name.as_str()))?;
     let of = |name: &str| targets.iter().find(|target| target.name == name);
     let differences = of(a).zip(of(b)).map(|(a, b)| b.against(a));
-    print(&differences_text(differences.into_iter().collect()))?;
+    print(&differences_text(Vec::from_iter(differences)))?;
     Ok(Exit::Ok)
 }
 
@@ -122,10 +139,8 @@ fn plan_targets(file: &PlanFile, located: &[record::Build]) -> anyhow::Result<Ve
     let targets = plan.targets.iter().map(|target| {
         let (build, config) = (&plan.builds[target.build], &plan.configs[target.config]);
         let engine = build.engine.name();
-        let version = located
-            .iter()
-            .find(|located| located.name == build.name)
-            .map(|located| located.version.clone());
+        let version = located.iter().find(|located| located.name == build.name);
+        let version = version.map(|located| located.version.clone());
         Ok(PlanTarget {
             name: target.name.clone(),
             build: build.name.clone(),

@@ -1,17 +1,20 @@
 //! `assay compare`: which targets are faster or slower than a base, how surely, and why; from run directories alone.
 
+mod factors;
 mod gate;
+mod groups;
 
 use std::path::PathBuf;
 
 use analysis::compat::{self, Recorded};
-use analysis::{CompareOptions, Figures, Series};
+use analysis::{CompareOptions, Compared, Figures, Series};
 use record::{CellKey, CellRef, Run, RunDir};
 use report::{ComparedRun, Comparison};
 use words::Metric;
 
+use self::groups::Part;
 use crate::cli::{CompareArgs, Format};
-use crate::outcome::{Exit, UsageError};
+use crate::outcome::{Exit, UsageError, most_alike_first};
 use crate::output::{json_text, print, style};
 use crate::runs::{exit_of_reading, figures, keep_steps};
 
@@ -33,48 +36,148 @@ struct Line<'a> {
 /// Compares the targets of some runs.
 pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     let (directories, runs) = open(args)?;
-    let notes = match args.by_run {
-        true => compat::check_by_run(&runs.recorded),
-        false => compat::check_repeats(&runs.recorded),
-    };
-    let notes = notes.map_err(UsageError::from)?;
-    // Of many long steps the seconds take gigabytes, and what they come to is in the rows.
-    let (mut figures, _) = figures(&directories, |row| row.series = Series::default())?;
-    if !args.steps.is_empty() {
-        keep_steps(&mut figures, &args.steps)?;
-    }
-    let shown = if args.by_run {
-        compat::by_run(&runs.recorded, &mut figures).map_err(UsageError::from)?
-    } else {
-        together(&runs.recorded, args.base.as_deref())?
-    };
-    let mut compared = analysis::compare(&figures, &options(args, &shown.base, &figures));
-    compared.notes.extend(notes);
-    let findings = analysis::explain(&figures, &compared);
+    let Prepared {
+        shown,
+        figures,
+        notes,
+    } = prepare(&directories, &runs.recorded, args)?;
     let names = runs.paths.iter().map(|path| path.display().to_string());
     let sources: Vec<ComparedRun<'_>> = names
         .zip(&runs.recorded)
         .map(|(name, Recorded { run, .. })| ComparedRun { name, run })
         .collect();
-    let comparison = Comparison {
-        run: &shown,
-        runs: &sources,
-        figures: &figures,
-        compared: &compared,
-        findings: &findings,
-    };
-    let text = match args.format {
-        Format::Table => report::compared(&comparison, style()),
-        Format::Markdown => report::compared_markdown(&comparison),
-        Format::Csv => report::compared_csv(&comparison),
-        Format::Json => json_text(&report::compared_json(&comparison))?,
-    };
-    print(&text)?;
-    if args.gate {
-        let lines = lines(&runs.recorded, args.by_run);
-        return Ok(gate::judge(args, &runs, &figures, &compared, &lines));
+    if !args.by.is_empty() {
+        return factors::by_factor(args, &shown, &sources, &figures, notes);
     }
-    Ok(exit_of_reading(&figures))
+    let parts = groups::parts(&args.bases, shown, figures)?;
+    if args.gate && parts.len() > 1 {
+        let help = "give it once for each base";
+        return Err(UsageError::new("`--gate` judges by one base", Some(help.into())).into());
+    }
+    let mut printed = Vec::new();
+    for Part { run, figures } in &parts {
+        let compared = judged(args, run, figures, notes.clone());
+        let findings = analysis::explain(figures, &compared);
+        let comparison = Comparison {
+            run,
+            runs: &sources,
+            figures,
+            compared: &compared,
+            findings: &findings,
+        };
+        printed.push(match args.format {
+            Format::Table => Printed::Text(report::compared(&comparison, style())),
+            Format::Markdown => Printed::Text(report::compared_markdown(&comparison)),
+            Format::Csv => Printed::Lines(report::compared_csv(&comparison)),
+            Format::Json => Printed::Json(report::compared_json(&comparison)),
+        });
+        if args.gate {
+            print(&together_printed(printed)?)?;
+            let lines = lines(&runs.recorded, args.by_run);
+            return Ok(gate::judge(args, &runs, figures, &compared, &lines));
+        }
+    }
+    print(&together_printed(printed)?)?;
+    let exits = parts.iter().map(|part| exit_of_reading(&part.figures));
+    Ok(exits.max().unwrap_or(Exit::Ok))
+}
+
+/// A comparison as it is printed.
+enum Printed {
+    Text(String),
+    /// With a head.
+    Lines(String),
+    Json(serde_json::Value),
+}
+
+/// Returns several comparisons as one text.
+fn together_printed(mut all: Vec<Printed>) -> anyhow::Result<String> {
+    if let [Printed::Json(json)] = all.as_slice() {
+        return json_text(json);
+    }
+    let (mut text, mut groups) = (String::new(), Vec::new());
+    for (index, printed) in all.drain(..).enumerate() {
+        match printed {
+            Printed::Text(next) if index > 0 => text += &format!("\n{next}"),
+            Printed::Lines(next) if index > 0 => {
+                text += next.split_once('\n').map_or("", |(_, lines)| lines);
+            }
+            Printed::Text(first) | Printed::Lines(first) => text = first,
+            Printed::Json(json) => groups.push(json),
+        }
+    }
+    match groups.is_empty() {
+        true => Ok(text),
+        false => json_text(&serde_json::json!({ "groups": groups })),
+    }
+}
+
+/// What comes of a comparison.
+pub struct Answer {
+    /// The targets of all runs, and the base.
+    pub shown: Run,
+    pub figures: Figures,
+    pub compared: Compared,
+}
+
+/// Compares the targets of some runs with the base.
+pub fn answer(
+    directories: &[RunDir],
+    recorded: &[Recorded],
+    args: &CompareArgs,
+) -> anyhow::Result<Answer> {
+    let Prepared {
+        shown,
+        figures,
+        notes,
+    } = prepare(directories, recorded, args)?;
+    Ok(Answer {
+        compared: judged(args, &shown, &figures, notes),
+        shown,
+        figures,
+    })
+}
+
+fn judged(args: &CompareArgs, shown: &Run, figures: &Figures, notes: Vec<String>) -> Compared {
+    let mut compared = analysis::compare(figures, &options(args, &shown.base, figures));
+    compared.notes.extend(notes);
+    compared
+}
+
+/// What is to be compared, and what should be known of it.
+struct Prepared {
+    shown: Run,
+    figures: Figures,
+    notes: Vec<String>,
+}
+
+/// Reads what is to be compared; runs that can't be are refused.
+fn prepare(
+    directories: &[RunDir],
+    recorded: &[Recorded],
+    args: &CompareArgs,
+) -> anyhow::Result<Prepared> {
+    let notes = match args.by_run {
+        true => compat::check_by_run(recorded),
+        false => compat::check_repeats(recorded),
+    };
+    let notes = notes.map_err(UsageError::from)?;
+    // Of many long steps the seconds take gigabytes, and what they come to is in the rows.
+    let (mut figures, _) = figures(directories, |row| row.series = Series::default())?;
+    if !args.steps.is_empty() {
+        keep_steps(&mut figures, &args.steps)?;
+    }
+    let shown = if args.by_run {
+        compat::by_run(recorded, &mut figures).map_err(UsageError::from)?
+    } else {
+        let base = args.bases.first().map(|base| base.target.as_str());
+        together(recorded, base)?
+    };
+    Ok(Prepared {
+        shown,
+        figures,
+        notes,
+    })
 }
 
 fn open(args: &CompareArgs) -> anyhow::Result<(Vec<RunDir>, Runs)> {
@@ -108,8 +211,7 @@ fn together(runs: &[Recorded], base: Option<&str>) -> anyhow::Result<Run> {
     names.retain(|name| cells().any(|cell| cell.key.target == *name));
     if !names.contains(&shown.base.as_str()) {
         let mut alike = names.clone();
-        let likeness = |name: &str| strsim::normalized_damerau_levenshtein(name, &shown.base);
-        alike.sort_by(|a, b| likeness(b).total_cmp(&likeness(a)));
+        most_alike_first(&mut alike, &shown.base, |name| name);
         let alike = alike.join(", ");
         let (message, help) = match base {
             Some(base) => (
@@ -131,7 +233,8 @@ fn together(runs: &[Recorded], base: Option<&str>) -> anyhow::Result<Run> {
             "there is one target, `{}`, and nothing to compare it with",
             names[0]
         );
-        let help = "give a run of another target as well, or two runs of this one and `--by-run`";
+        let help = "give a run of another target as well, or two runs of this one and `--by-run`; `assay report` draws one target \
+                    over its clients";
         return Err(UsageError::new(message, Some(help.into())).into());
     }
     Ok(shown)

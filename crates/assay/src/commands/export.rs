@@ -4,13 +4,14 @@ use std::cell::Cell;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use analysis::Row;
 use analysis::compat::{Recorded, refuse_copies};
+use analysis::{Row, distinct};
 use fs_err::File;
-use record::{RecordError, RunDir, StepReader, StepState};
-use report::{About, ExportedRun, Form, HistogramLog, SecondTable};
+use record::{Run, RunDir, StepReader, StepState};
+use report::{ComparedRun, Comparison, Form, HistogramLog, SecondTable};
 
-use crate::cli::{ExportArgs, ExportFormat};
+use super::compare::{self, Answer};
+use crate::cli::{CompareArgs, ExportArgs, ExportFormat, ExportTable};
 use crate::outcome::{Exit, UsageError};
 use crate::output::{complain, print};
 use crate::runs::PutAside;
@@ -21,58 +22,55 @@ type Sink = Box<dyn Write + Send>;
 pub fn export(args: &ExportArgs) -> anyhow::Result<Exit> {
     let asked = Asked::new(args)?;
     let output = args.output.as_deref();
-    match (args.format, args.seconds) {
-        (ExportFormat::Csv, false) => asked.write_steps(Form::Csv, output, "steps.csv"),
-        (ExportFormat::Csv, true) => asked.write_seconds(Form::Csv, output, "seconds.csv"),
-        (ExportFormat::Parquet, false) => asked.write_steps(Form::Parquet, output, "steps.parquet"),
-        (ExportFormat::Parquet, true) => {
-            asked.write_seconds(Form::Parquet, output, "seconds.parquet")
+    let form = match args.format {
+        ExportFormat::Csv => Form::Csv,
+        ExportFormat::Parquet => Form::Parquet,
+        _ if !args.tables.is_empty() || args.partition.is_some() => {
+            return Err(UsageError::new(
+                "only `csv` and `parquet` are tables",
+                Some("leave out `--table` and `--partition`, or use `--format parquet`".into()),
+            )
+            .into());
         }
-        (_, true) => Err(UsageError::new(
-            "only tables are written second by second",
-            Some("leave out `--seconds`, or use `--format csv` or `--format parquet`".into()),
-        )
-        .into()),
-        (ExportFormat::Benchstat, false) => asked.write_benchmarks(output),
-        (ExportFormat::Hdr, false) => asked.write_latencies(output),
+        ExportFormat::Benchstat => return asked.write_benchmarks(output),
+        ExportFormat::Hdr => return asked.write_latencies(output),
+    };
+    match &args.partition {
+        Some(directory) => asked.write_partitions(&args.tables, form, directory),
+        None => asked.write_tables(&args.tables, form, output),
     }
 }
 
 /// The runs, and what of them.
 struct Asked {
     directories: Vec<RunDir>,
-    runs: Vec<ExportedRun>,
+    runs: Vec<Run>,
     /// Names of steps; empty: all.
     steps: Vec<String>,
     /// A step was damaged.
     saw_damage: Cell<bool>,
 }
 
+/// What tables are made of, but for those of seconds.
+struct Figures {
+    rows: Vec<Row>,
+    /// What comes of comparing the targets, where that is asked for.
+    answer: Option<Answer>,
+}
+
 impl Asked {
     fn new(args: &ExportArgs) -> anyhow::Result<Self> {
-        let directories = args
-            .runs
-            .iter()
-            .map(RunDir::open)
-            .collect::<Result<Vec<_>, _>>()?;
-        let runs = directories.iter().map(|directory| {
-            // Also of `.`: the name says which run it is, where that lies says nothing to others.
-            let path = fs_err::canonicalize(directory.path())?;
-            let name = path.file_name().unwrap_or_default();
-            Ok(ExportedRun {
-                run: directory.read_run()?,
-                directory: name.to_string_lossy().into_owned(),
-            })
-        });
+        let opened: Result<Vec<_>, _> = args.runs.iter().map(RunDir::open).collect();
+        let directories = opened?;
+        // In a table a measurement that stands twice would count twice, and nobody sees it.
+        let recorded = Recorded::read(&directories)?;
+        refuse_copies(&recorded).map_err(UsageError::from)?;
         let asked = Self {
-            runs: runs.collect::<anyhow::Result<_>>()?,
             directories,
+            runs: recorded.into_iter().map(|recorded| recorded.run).collect(),
             steps: args.steps.clone(),
             saw_damage: Cell::new(false),
         };
-        // In a table a measurement that stands twice would count twice, and nobody sees it.
-        let recorded = Recorded::read(&asked.directories)?;
-        refuse_copies(&recorded).map_err(UsageError::from)?;
         asked.check_steps()?;
         Ok(asked)
     }
@@ -83,10 +81,10 @@ impl Asked {
             return Ok(());
         }
         let mut there: Vec<String> = Vec::new();
-        for (directory, exported) in self.directories.iter().zip(&self.runs) {
-            for cell in &exported.run.cells {
+        for (directory, run) in self.directories.iter().zip(&self.runs) {
+            for cell in &run.cells {
                 let steps = directory.cell(cell)?.read_steps()?;
-                let planned = exported.run.workloads.iter().flat_map(|of| &of.steps);
+                let planned = run.workloads.iter().flat_map(|of| &of.steps);
                 for name in planned.chain(steps.iter().map(|step| &step.step().name)) {
                     if !there.contains(name) {
                         there.push(name.clone());
@@ -104,11 +102,9 @@ impl Asked {
         }
     }
 
-    fn about(&self) -> About<'_> {
-        About {
-            runs: &self.runs,
-            assay_version: env!("CARGO_PKG_VERSION"),
-        }
+    /// Returns the runs, as those take them that write.
+    fn runs(&self) -> Vec<&Run> {
+        self.runs.iter().collect()
     }
 
     /// Hands over each step that was asked for, one after the other.
@@ -120,19 +116,17 @@ impl Asked {
         let before = PutAside::count(&paths);
         analysis::each_row(&self.directories, |step, row| {
             if row.damaged || step.state() == StepState::Missing {
-                before.refuse_more(&paths).map_err(Stop::Taking)?;
+                before.refuse_more(&paths)?;
             }
             if row.damaged {
                 self.saw_damage.set(true);
                 complain!("error: {}", report::terminal_text(&row.reasons.join("; ")));
             }
             if self.steps.is_empty() || self.steps.contains(&row.step) {
-                take(step, row).map_err(Stop::Taking)
-            } else {
-                Ok(())
+                take(step, row)?;
             }
+            Ok(())
         })
-        .map_err(anyhow::Error::from)
     }
 
     /// How an export ends that was written.
@@ -154,25 +148,144 @@ impl Asked {
         Ok(rows)
     }
 
-    fn write_steps(&self, form: Form, output: Option<&Path>, name: &str) -> anyhow::Result<Exit> {
-        let rows = self.rows()?;
-        write_to(output, name, form == Form::Parquet, |sink| {
-            Ok(report::step_table(&rows, &self.about(), form, sink)?)
-        })?;
+    /// Reads what these tables are made of.
+    fn figures(&self, tables: &[ExportTable]) -> anyhow::Result<Figures> {
+        let rows = match tables.iter().any(|table| *table != ExportTable::Seconds) {
+            true => self.rows()?,
+            false => Vec::new(),
+        };
+        let compare = || {
+            let recorded = Recorded::read(&self.directories)?;
+            let paths = self.directories.iter().map(|it| it.path().to_owned());
+            let usual = CompareArgs::usual(paths.collect(), self.steps.clone());
+            compare::answer(&self.directories, &recorded, &usual)
+        };
+        let is_asked = tables.contains(&ExportTable::Verdicts);
+        Ok(Figures {
+            rows,
+            answer: is_asked.then(compare).transpose()?,
+        })
+    }
+
+    /// Writes a table into a sink: all of it, or what is about one engine.
+    fn write_table(
+        &self,
+        (table, form): (ExportTable, Form),
+        figures: &Figures,
+        engine: Option<&str>,
+        sink: Sink,
+    ) -> anyhow::Result<Sink> {
+        let runs = self.runs();
+        let is_about = |row: &Row| engine.is_none_or(|engine| row.engine == engine);
+        let rows = figures.rows.iter().filter(|row| is_about(row));
+        match (table, &figures.answer) {
+            (ExportTable::Steps, _) => Ok(report::step_table(rows, &runs, form, sink)?),
+            (ExportTable::Metrics, _) => Ok(report::metric_table(rows, &runs, form, sink)?),
+            (ExportTable::Verdicts, None) => Ok(sink),
+            (ExportTable::Verdicts, Some(answer)) => {
+                let named = |run| ComparedRun {
+                    name: String::new(),
+                    run,
+                };
+                let runs: Vec<_> = self.runs.iter().map(named).collect();
+                let comparison = Comparison {
+                    run: &answer.shown,
+                    runs: &runs,
+                    figures: &answer.figures,
+                    compared: &answer.compared,
+                    findings: &[],
+                };
+                Ok(report::verdict_table(&comparison, engine, form, sink)?)
+            }
+            (ExportTable::Seconds, _) => {
+                let mut table = SecondTable::new(form, &runs, sink)?;
+                self.each(|step, row| match is_about(&row) {
+                    true => Ok(table.add(&row, step.step().started_unix_ns)?),
+                    false => Ok(()),
+                })?;
+                Ok(table.finish()?)
+            }
+        }
+    }
+
+    fn write_tables(
+        &self,
+        tables: &[ExportTable],
+        form: Form,
+        output: Option<&Path>,
+    ) -> anyhow::Result<Exit> {
+        let tables = match tables {
+            [] => &[ExportTable::Steps],
+            tables => tables,
+        };
+        if tables.len() > 1 && !output.is_some_and(is_directory) {
+            return Err(UsageError::new(
+                "each table is a file of its own",
+                Some("name a directory for them: `-o DIR/`".into()),
+            )
+            .into());
+        }
+        let figures = self.figures(tables)?;
+        for &table in tables {
+            let name = file_name(table.name(), form);
+            write_to(output, &name, form == Form::Parquet, |sink| {
+                self.write_table((table, form), &figures, None, sink)
+            })?;
+        }
         Ok(self.exit())
     }
 
-    fn write_seconds(&self, form: Form, output: Option<&Path>, name: &str) -> anyhow::Result<Exit> {
-        write_to(output, name, form == Form::Parquet, |sink| {
-            let mut table = SecondTable::new(form, self.about(), sink)?;
-            self.each(|step, row| Ok(table.add(&row, step.step().started_unix_ns)?))?;
-            Ok(table.finish()?)
-        })?;
+    /// Writes the tables of each run by itself, those of each engine into a file of its own, where many runs are kept.
+    fn write_partitions(
+        &self,
+        tables: &[ExportTable],
+        form: Form,
+        directory: &Path,
+    ) -> anyhow::Result<Exit> {
+        let tables = match tables {
+            [] => &[
+                ExportTable::Steps,
+                ExportTable::Metrics,
+                ExportTable::Verdicts,
+            ],
+            tables => tables,
+        };
+        for (opened, run) in self.directories.iter().zip(&self.runs) {
+            let alone = Self {
+                directories: vec![opened.clone()],
+                runs: vec![run.clone()],
+                steps: Vec::new(),
+                saw_damage: Cell::new(false),
+            };
+            let mut tables = tables.to_owned();
+            // There is nothing to compare, which is no reason to leave out all else.
+            if !has_comparison(run) {
+                tables.retain(|table| *table != ExportTable::Verdicts);
+            }
+            let figures = alone.figures(&tables)?;
+            let engines = distinct(run.targets.iter().map(|target| target.engine.as_str()));
+            let file = file_name(&run.id(), form);
+            for &table in &tables {
+                for engine in &engines {
+                    let directory = directory
+                        .join(format!("table={}", table.name()))
+                        .join(format!("engine={engine}"))
+                        .join(format!("date={}", report::day(run.started_unix_ns)));
+                    fs_err::create_dir_all(&directory)?;
+                    write_file(&directory.join(&file), |sink| {
+                        alone.write_table((table, form), &figures, Some(engine), sink)
+                    })?;
+                }
+            }
+            self.saw_damage
+                .set(self.saw_damage.get() || alone.saw_damage.get());
+        }
+        print(&format!("{}\n", directory.display()))?;
         Ok(self.exit())
     }
 
     fn write_benchmarks(&self, output: Option<&Path>) -> anyhow::Result<Exit> {
-        let benchmarks = report::benchmarks(&self.runs, &self.rows()?);
+        let benchmarks = report::benchmarks(&self.runs(), &self.rows()?);
         for left_out in &benchmarks.left_out {
             complain!("warning: left out, {left_out}");
         }
@@ -206,28 +319,6 @@ impl Asked {
         logs.end()?;
         print(&format!("{}\n", directory.display()))?;
         Ok(self.exit())
-    }
-}
-
-/// Why a walk over steps ended early.
-#[derive(Debug)]
-enum Stop {
-    Reading(RecordError),
-    Taking(anyhow::Error),
-}
-
-impl From<RecordError> for Stop {
-    fn from(error: RecordError) -> Self {
-        Self::Reading(error)
-    }
-}
-
-impl From<Stop> for anyhow::Error {
-    fn from(stop: Stop) -> Self {
-        match stop {
-            Stop::Reading(error) => error.into(),
-            Stop::Taking(error) => error,
-        }
     }
 }
 
@@ -265,12 +356,9 @@ impl Logs<'_> {
                 row.step
             );
         }
+        let mark = (row.step.as_str(), row.valid);
         step.latencies()?
-            .each_line(|line| {
-                let added = log.add((&row.step, row.valid), started, &line);
-                added.map_err(|error| Stop::Taking(error.into()))
-            })
-            .map_err(anyhow::Error::from)
+            .each_line(|line| Ok(log.add(mark, started, &line)?))
     }
 
     /// Ends the log that is being written.
@@ -362,8 +450,7 @@ fn write_to(
             written => written,
         };
     };
-    let ends_as_directory = output.to_string_lossy().ends_with('/');
-    let path = if output.is_dir() || ends_as_directory {
+    let path = if is_directory(output) {
         fs_err::create_dir_all(output)?;
         output.join(name)
     } else {
@@ -375,11 +462,38 @@ fn write_to(
         let sink = fs_err::OpenOptions::new().write(true).open(&path)?;
         write(Box::new(BufWriter::new(sink)))?.flush()?;
     } else {
-        let file = NewFile::new(&path);
-        write(Box::new(BufWriter::new(File::create(&file.partial)?)))?.flush()?;
-        file.keep()?;
+        write_file(&path, write)?;
     }
     print(&format!("{}\n", path.display()))
+}
+
+/// Returns whether an output is a directory, or shall be one.
+fn is_directory(output: &Path) -> bool {
+    output.is_dir() || output.to_string_lossy().ends_with('/')
+}
+
+/// Lets `write` write a file, which has its name when all of it is there.
+fn write_file(path: &Path, write: impl FnOnce(Sink) -> anyhow::Result<Sink>) -> anyhow::Result<()> {
+    let file = NewFile::new(path);
+    write(Box::new(BufWriter::new(File::create(&file.partial)?)))?.flush()?;
+    Ok(file.keep()?)
+}
+
+/// Returns the name of a file that is written in this form.
+fn file_name(name: &str, form: Form) -> String {
+    let ending = match form {
+        Form::Csv => "csv",
+        Form::Parquet => "parquet",
+    };
+    format!("{name}.{ending}")
+}
+
+/// Returns whether a run has another target beside its base.
+fn has_comparison(run: &Run) -> bool {
+    let mut targets = distinct(run.cells.iter().map(|cell| cell.key.target.as_str()));
+    let count = targets.len();
+    targets.retain(|target| *target != run.base);
+    !targets.is_empty() && targets.len() < count
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

@@ -1,7 +1,9 @@
 //! `assay host`: the machine as a run would note it.
 
+use probe::HostContext;
+
 use crate::cli::HostArgs;
-use crate::host::{Needs, look};
+use crate::host::look;
 use crate::outcome::{Exit, UsageError};
 use crate::output::print;
 
@@ -9,34 +11,25 @@ use crate::output::print;
 pub fn host(args: &HostArgs) -> anyhow::Result<Exit> {
     if !args.directory.is_dir() {
         let message = format!("`{}` is not a directory", args.directory.display());
-        return Err(UsageError::new(
-            message,
-            Some("give the directory that databases would be made in".into()),
-        )
-        .into());
+        let help = "give the directory that databases would be made in";
+        return Err(UsageError::new(message, Some(help.into())).into());
     }
-    let findings = look(
-        &args.directory,
-        Needs {
-            local_server: true,
-            ..Needs::default()
-        },
-    )?;
+    let (host, warnings) = look(HostContext {
+        data_dir: &args.directory,
+        needed_bytes: None,
+        local_server: true,
+        connections: 0,
+        working: 0,
+        fsync: None,
+    })?;
     let mut text = String::new();
-    let width = findings
-        .facts
-        .facts
-        .iter()
-        .map(|(name, _)| name.len())
-        .max()
-        .unwrap_or(0);
-    for (name, value) in &findings.facts.facts {
-        text.push_str(&format!(
-            "{name:width$}  {}\n",
-            report::terminal_text(value)
-        ));
+    let width = host.facts.iter().map(|(name, _)| name.len()).max();
+    let width = width.unwrap_or(0);
+    for (name, value) in &host.facts {
+        let value = report::terminal_text(value);
+        text.push_str(&format!("{name:width$}  {value}\n"));
     }
-    if let Some(fsync) = findings.fsync {
+    if let Some(fsync) = host.fsync {
         let us = |ns: u64| ns as f64 / 1e3;
         text.push_str(&format!(
             "{:width$}  p50 {:.0} us, p99 {:.0} us, max {:.0} us ({} writes of 4 KiB, each with fdatasync)\n",
@@ -47,12 +40,9 @@ pub fn host(args: &HostArgs) -> anyhow::Result<Exit> {
             fsync.count,
         ));
     }
-    for warning in &findings.warnings {
-        text.push_str(&format!(
-            "\nwarning[{}]: {}\n",
-            warning.code,
-            report::terminal_text(&warning.text)
-        ));
+    for warning in &warnings {
+        let said = report::terminal_text(&warning.text);
+        text.push_str(&format!("\nwarning[{}]: {said}\n", warning.code));
     }
     print(&text)?;
     Ok(Exit::Ok)

@@ -7,3 +7,4 @@ pub mod export;
 pub mod host;
 pub mod report;
 pub mod show;
+pub mod versus;

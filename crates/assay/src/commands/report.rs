@@ -5,12 +5,12 @@ use std::path::Path;
 use analysis::Figures;
 use analysis::compat::{Recorded, check_repeats};
 use anyhow::Context;
-use record::RunDir;
+use record::{Run, RunDir};
 use report::{CellRecord, Curves, Page, Source};
 
 use crate::cli::ReportArgs;
 use crate::outcome::{Exit, UsageError};
-use crate::output::print;
+use crate::output::{complain, print};
 use crate::runs::{exit_of_reading, figures};
 
 /// Writes the HTML report of one or several runs.
@@ -29,6 +29,9 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
     let (figures, curves) = figures(&directories, Curves::take)?;
     write_report(&directories, &figures, &curves, &notes, &output)?;
     print(&format!("{}\n", output.display()))?;
+    if let (Some(folder), Some(first)) = (&args.svg, runs.first()) {
+        write_plots(&first.run, &figures, folder)?;
+    }
     Ok(exit_of_reading(&figures))
 }
 
@@ -52,6 +55,22 @@ pub fn write_report(
         notes,
     };
     fs_err::write(output, report::html_page(&page)).context("the report can't be written")
+}
+
+/// Writes the plots of a report, a file each.
+fn write_plots(run: &Run, figures: &Figures, folder: &Path) -> anyhow::Result<()> {
+    let plots = report::plots(run, figures);
+    if plots.is_empty() {
+        complain!("warning: no plots: they need several targets, numbers of clients or rates");
+        return Ok(());
+    }
+    fs_err::create_dir_all(folder).context("the plots can't be written")?;
+    for (name, svg) in plots {
+        let file = folder.join(name).with_extension("svg");
+        fs_err::write(&file, svg).context("the plots can't be written")?;
+        print(&format!("{}\n", file.display()))?;
+    }
+    Ok(())
 }
 
 fn source(directory: &RunDir) -> anyhow::Result<Source> {

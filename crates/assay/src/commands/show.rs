@@ -24,10 +24,26 @@ pub fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
     if !args.steps.is_empty() {
         keep_steps(&mut figures, &args.steps)?;
     }
+    let named = |style| {
+        report::tables_named(&run, &figures, &args.tables, style).map_err(|(unknown, known)| {
+            let known = format!("tables here: {}", known.join(", "));
+            UsageError::new(format!("the run has no table `{unknown}`"), Some(known))
+        })
+    };
     let text = match args.format {
+        Format::Json | Format::Csv if !args.tables.is_empty() => {
+            return Err(UsageError::new(
+                "`--table` is for tables that people read",
+                Some("`--format json` and `--format csv` have all figures".into()),
+            )
+            .into());
+        }
+        Format::Table if !args.tables.is_empty() => named(Some(style))?,
+        Format::Markdown if !args.tables.is_empty() => named(None)?,
+        Format::Table if args.summary => report::tables_summary(&run, &figures, style),
         Format::Table => report::tables(&run, &figures, style),
         Format::Json => json_text(&analysis::json(&run, &figures))?,
-        Format::Csv => report::csv(&figures),
+        Format::Csv => report::csv(&run, &figures),
         Format::Markdown => report::tables_markdown(&run, &figures, args.settings),
     };
     print(&text)?;

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use indicatif::{ProgressBar, ProgressStyle};
 use load::{Amount, Progress};
 use record::{CellKey, CellRef, Status, Step, StepKind};
+use serde::{Deserialize, Serialize};
 use words::counted;
 
 use super::pace::about;
@@ -26,7 +27,7 @@ pub struct Display {
 }
 
 /// Where a run is in its matrix.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Outlook {
     /// Which of the run's cells it is at, from 1.
     pub number: usize,
@@ -46,20 +47,14 @@ enum Mode {
     Terminal(ProgressBar),
 }
 
-/// How far a step has to go.
-#[derive(Clone, Copy, Debug)]
-pub enum Goal {
-    /// So long.
-    Time(Duration),
-    /// So many rows inserted.
-    Rows(u64),
-}
-
 /// A step as it is shown.
 pub struct Shown<'a> {
     display: &'a Display,
     label: String,
-    goal: Goal,
+    /// How long it lasts; `None`: until its work is done.
+    time: Option<Duration>,
+    /// Rows that it inserts in all, where that is known.
+    rows: u64,
     /// What is counted of it; `None`: nothing comes by the second.
     throughput: Option<Throughput>,
     worst: Option<f64>,
@@ -229,8 +224,8 @@ impl Display {
         }
     }
 
-    /// A step begins, as its record says.
-    pub fn begin_step(&self, step: &Step) -> Shown<'_> {
+    /// A step begins, as its record says, which inserts so many rows where it is given no time.
+    pub fn begin_step(&self, step: &Step, rows: u64) -> Shown<'_> {
         if let Mode::Terminal(bar) = &self.mode
             && bar.is_finished()
         {
@@ -239,19 +234,15 @@ impl Display {
         Shown {
             display: self,
             label: format!("  {:8}", step.name),
-            goal: Goal::Rows(0),
+            time: step.time_given_ns.map(Duration::from_nanos),
+            rows,
             throughput: Throughput::of(step),
             worst: None,
             second: 0,
         }
     }
 
-    /// Leaves the terminal to another process for a while.
-    pub fn lend(&self) {
-        self.finish();
-    }
-
-    /// Leaves the terminal as it was.
+    /// Leaves the terminal as it was, for good or to another process for a while.
     pub fn finish(&self) {
         if let Mode::Terminal(bar) = &self.mode {
             bar.finish_and_clear();
@@ -260,33 +251,6 @@ impl Display {
 }
 
 impl Outlook {
-    /// For the command line of a cell's process.
-    pub fn to_argument(&self) -> String {
-        let left = self
-            .time_left
-            .saturating_sub(self.since.elapsed().unwrap_or_default());
-        let Self {
-            number,
-            count,
-            failed,
-            ..
-        } = self;
-        format!("{number},{count},{failed},{}", left.as_secs())
-    }
-
-    /// The same, as it is now.
-    pub fn from_argument(text: &str) -> Option<Self> {
-        let mut parts = text.split(',').map(|part| part.parse::<usize>().ok());
-        let mut next = || parts.next().flatten();
-        Some(Self {
-            number: next()?,
-            count: next()?,
-            failed: next()?,
-            time_left: Duration::from_secs(next()? as u64),
-            since: SystemTime::now(),
-        })
-    }
-
     fn to_text(&self) -> String {
         let failed = match self.failed {
             0 => String::new(),
@@ -314,11 +278,6 @@ pub fn free_bytes(path: &Path) -> Option<u64> {
 }
 
 impl Shown<'_> {
-    /// It has so far to go.
-    pub fn towards(self, goal: Goal) -> Self {
-        Self { goal, ..self }
-    }
-
     /// How it is doing.
     pub fn progress(&mut self, progress: &Progress) {
         let seconds = progress.elapsed_ns / 1_000_000_000;
@@ -353,13 +312,11 @@ impl Shown<'_> {
             let amount = progress.total.get(throughput.kind.as_str()).copied();
             amount.unwrap_or_default()
         });
-        let left = match self.goal {
-            Goal::Time(time) => Some(time.as_secs_f64() - seconds),
-            Goal::Rows(goal) => {
-                let done = done.map_or(0, |done| done.rows);
-                (done > 0 && goal > 0).then(|| seconds * (goal as f64 / done as f64 - 1.0))
-            }
-        };
+        let left = self.time.map(|time| time.as_secs_f64() - seconds).or({
+            let done = done.map_or(0, |done| done.rows);
+            let is_known = done > 0 && self.rows > 0;
+            is_known.then(|| seconds * (self.rows as f64 / done as f64 - 1.0))
+        });
         let left = left.map_or(String::new(), |left| {
             format!(", {:.0} s left", left.max(0.0))
         });
@@ -367,9 +324,11 @@ impl Shown<'_> {
             (Some(throughput), Some(rate), Some(worst)) => {
                 let mean = throughput.count(done.unwrap_or_default()) / seconds.max(1e-9);
                 format!(
-                    ": {} {}/s, last second {rate:.0}, worst second {worst:.0}",
+                    ": now {} {}/s, mean {}, worst second {}",
+                    report::rate_text(rate),
+                    throughput.unit,
                     report::rate_text(mean),
-                    throughput.unit
+                    report::rate_text(worst)
                 )
             }
             _ => String::new(),
@@ -427,6 +386,7 @@ mod tests {
             kind: StepKind::Query,
             main_op: Some("event".into()),
             queries_per_event: Some(queries_per_event),
+            time_given_ns: Some(60_000_000_000),
             ..Step::default()
         };
         let of = |ok| BTreeMap::from([("event", Amount { ok, rows: 700 * ok })]);
@@ -435,9 +395,7 @@ mod tests {
             last_second: Some(of(last_second)),
             total: of(total),
         };
-        let mut shown = display
-            .begin_step(&step)
-            .towards(Goal::Time(Duration::from_secs(60)));
+        let mut shown = display.begin_step(&step, 0);
         shown.progress(&progress);
         shown.line(&progress, shown.worst)
     }
@@ -446,11 +404,11 @@ mod tests {
     fn progress_counts_what_tables_count_and_a_slow_scan_is_not_nothing() {
         assert_eq!(
             line(16.0, 3400, 99),
-            "  scan        34 s, 26 s left: 1600 queries/s, last second 1584, worst second 1584"
+            "  scan        34 s, 26 s left: now 1,584 queries/s, mean 1,600, worst second 1,584"
         );
         assert_eq!(
             line(1.0, 1, 0),
-            "  scan        34 s, 26 s left: 0.0294 queries/s, last second 0, worst second 0"
+            "  scan        34 s, 26 s left: now 0 queries/s, mean 0.0294, worst second 0"
         );
     }
 }

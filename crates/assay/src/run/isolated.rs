@@ -7,7 +7,6 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -16,12 +15,14 @@ use engine::limits::Enforced;
 use load::SystemClock;
 use record::{Cell, CellDir, CellRef, Failure, RunDir, Status};
 
-use super::cell::{self, LOG_LINES};
-use super::display::{Display, Outlook};
-use super::{Conductor, matrix, resume, stop, target, unix_now_ns};
+use super::conductor::Conductor;
+use super::display::Display;
+use super::running::{LOG_LINES, keep_log, remove_database};
+use super::{cell, matrix, resume, stop};
 use crate::cli::CellArgs;
+use crate::engines::rocksdb::DIRECTORY;
+use crate::live::{Live, Relay};
 use crate::outcome::Exit;
-use crate::output::print_failure;
 use crate::plan_file;
 
 /// How long the two processes wait for each other's first sign.
@@ -33,39 +34,53 @@ const TICK: Duration = Duration::from_millis(20);
 const ENDING: Duration = Duration::from_secs(60);
 
 /// A cell's process that could not do its work, and has said why.
-#[derive(Debug)]
-pub(super) struct Unrecorded {
+#[derive(Debug, thiserror::Error)]
+#[error("the process of cell `{cell}` could not record its end")]
+struct Unrecorded {
     cell: String,
 }
 
-impl std::fmt::Display for Unrecorded {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "the process of cell `{}` could not record its end",
-            self.cell
-        )
-    }
-}
-
-impl std::error::Error for Unrecorded {}
-
-/// Runs a cell in another process. An error is one of this process: what the other recorded is its status.
+/// Runs a cell in another process, and records how it ended where that could not. Its failure is not the run's: only a
+/// record that can't be written is.
 pub(super) fn run(
     conductor: &Conductor<'_>,
     reference: &CellRef,
-    cell: plan::Cell,
+    planned: plan::Cell,
+) -> anyhow::Result<Status> {
+    let (directory, mut record) = cell::begin(conductor, reference, planned)?;
+    match run_process(conductor, reference, planned, &directory, &mut record) {
+        Ok(Some(status)) => Ok(status),
+        Ok(None) => {
+            let status = match conductor.is_stopped() {
+                true => Status::Interrupted,
+                false => Status::Failed,
+            };
+            cell::end(conductor, &directory, record, Ok(status))
+        }
+        // Not the cell's failure but the run's.
+        Err(error) if error.is::<Unrecorded>() => Err(error),
+        Err(error) => cell::end(conductor, &directory, record, Err(error)),
+    }
+}
+
+/// Returns what the other process recorded as the cell's status; `None` where it ended before, and why it did is in
+/// `record`.
+fn run_process(
+    conductor: &Conductor<'_>,
+    reference: &CellRef,
+    planned: plan::Cell,
     directory: &CellDir,
     record: &mut Cell,
-) -> anyhow::Result<Status> {
+) -> anyhow::Result<Option<Status>> {
     let plan = conductor.plan();
-    let planned = &plan.targets[cell.target];
-    let limits = Enforced::prepare(&crate::locate::limits_of(&plan.configs[planned.config]))?;
+    let target = &plan.targets[planned.target];
+    let relay = conductor.live.relay()?;
+    let limits = Enforced::prepare(&plan.configs[target.config].limits)?;
     let here = std::env::current_dir().context("the working directory can't be found")?;
     let spawn = Spawn {
         guard_exe: &conductor.executable,
         program: &conductor.executable,
-        args: arguments(conductor, reference)?,
+        args: arguments(conductor, reference, relay.as_ref())?,
         env: Vec::new(),
         env_remove: Vec::new(),
         input: None,
@@ -74,10 +89,11 @@ pub(super) fn run(
         log: None,
         orphaned: Ending::Kill,
         remove_directory: None,
+        confinement: Some(limits.confinement()),
     };
-    conductor.display.lend();
-    let mut process = Guarded::spawn_confined(&spawn, limits.confinement())?;
-    cell::record_limits(record, &limits.applied(process.pid()));
+    conductor.display.finish();
+    let mut process = Guarded::spawn(&spawn)?;
+    record.limits = limits.applied(process.pid());
     directory.write(record)?;
     let ended = loop {
         if let Some(status) = process.wait(TICK) {
@@ -91,29 +107,21 @@ pub(super) fn run(
     match record.status {
         Status::Incomplete => {}
         // Somebody interrupted the cell's process alone.
-        Status::Interrupted if !conductor.is_stopped() => return Ok(Status::Incomplete),
-        status => return Ok(status),
+        Status::Interrupted if !conductor.is_stopped() => return Ok(Some(Status::Incomplete)),
+        status => return Ok(Some(status)),
     }
+    let cell = &reference.path;
     if ended == UNRECORDED {
-        return Err(Unrecorded {
-            cell: reference.path.clone(),
-        }
-        .into());
+        return Err(Unrecorded { cell: cell.clone() }.into());
     }
-    let data = conductor.data_root.join(&planned.name);
-    let mut log_tail = Vec::new();
-    if let Some(log) = target::rocksdb_log(&data) {
-        log_tail = engine::log_tail(&log, LOG_LINES);
-        target::keep_log(directory, &log)?;
-    }
+    let home = conductor.data_root.join(&target.name);
+    let log = engine::rocksdb::log_path(&home.join(DIRECTORY));
+    let log_tail = engine::log_tail(&log, LOG_LINES);
+    keep_log(directory, &log)?;
     if !plan.keep_data {
-        target::remove(&data, "rocksdb");
+        remove_database(&home, DIRECTORY);
     }
-    record.ended_unix_ns = Some(unix_now_ns());
-    if conductor.is_stopped() {
-        record.status = Status::Interrupted;
-    } else {
-        record.status = Status::Failed;
+    if !conductor.is_stopped() {
         let (ended, help) = match limits.killed_for_memory("it") {
             Some(why) => (
                 format!("{ended}: {why}"),
@@ -124,29 +132,22 @@ pub(super) fn run(
                 "the library crashed, or somebody killed the process or its guard; the other cells are not harmed",
             ),
         };
-        let failure = Failure {
-            causes: vec![
-                format!(
-                    "the process of cell `{}` ended without a record of its end",
-                    reference.path
-                ),
-                ended,
-            ],
+        let what = format!("the process of cell `{cell}` ended without a record of its end");
+        record.failure = Some(Failure {
+            causes: vec![what, ended],
             help: Some(help.into()),
             log_tail,
-        };
-        conductor
-            .display
-            .suspend(|| print_failure(&failure.causes, failure.help.as_deref(), &failure.log_tail));
-        record.failure = Some(failure);
+        });
     }
-    directory.write(record)?;
-    Ok(record.status)
+    Ok(None)
 }
 
-fn arguments(conductor: &Conductor<'_>, reference: &CellRef) -> anyhow::Result<Vec<OsString>> {
+fn arguments(
+    conductor: &Conductor<'_>,
+    reference: &CellRef,
+    relay: Option<&Relay>,
+) -> anyhow::Result<Vec<OsString>> {
     let run = fs_err::canonicalize(conductor.directory.path())?;
-    let outlook = conductor.display.outlook();
     let mut arguments: Vec<OsString> = vec![
         "cell".into(),
         run.into(),
@@ -154,9 +155,12 @@ fn arguments(conductor: &Conductor<'_>, reference: &CellRef) -> anyhow::Result<V
         "--data".into(),
         conductor.data_root.clone().into(),
     ];
-    if let Some(outlook) = outlook {
+    if let Some(outlook) = conductor.display.outlook() {
         arguments.push("--outlook".into());
-        arguments.push(outlook.to_argument().into());
+        arguments.push(serde_json::to_string(&outlook)?.into());
+    }
+    if let Some(relay) = relay {
+        arguments.extend(["--live".into(), relay.path().into()]);
     }
     if conductor.display.is_quiet() {
         arguments.push("--quiet".into());
@@ -179,9 +183,13 @@ pub fn main(args: &CellArgs) -> anyhow::Result<Exit> {
     let record = begun(&cell_directory)?;
     let mut display = Display::new(args.quiet);
     display.watch_disks(&args.data, &args.run);
-    if let Some(outlook) = args.outlook.as_deref().and_then(Outlook::from_argument) {
-        display.look_out(outlook);
+    if let Some(outlook) = &args.outlook {
+        display.look_out(serde_json::from_str(outlook)?);
     }
+    let live = args
+        .live
+        .as_deref()
+        .map_or(Ok(Live::default()), Live::through)?;
     let conductor = Conductor {
         file: &file,
         directory: &directory,
@@ -189,8 +197,9 @@ pub fn main(args: &CellArgs) -> anyhow::Result<Exit> {
         data_root: args.data.clone(),
         executable: PathBuf::new(),
         clock: SystemClock::begin(),
-        stop: Arc::clone(&stop),
+        stop,
         display,
+        live,
     };
     cell::measure(&conductor, &cell_directory, record, task.cell)?;
     conductor.display.finish();

@@ -3,6 +3,7 @@
 
 mod against_itself;
 mod cell;
+mod conductor;
 mod display;
 pub mod isolated;
 mod lock;
@@ -10,72 +11,53 @@ mod matrix;
 mod only;
 mod pace;
 mod resume;
+pub mod running;
 mod step;
 mod stop;
-mod subject;
+pub mod subject;
 mod tables;
-mod target;
 mod workplace;
 
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use analysis::compat::host_differences;
 use analysis::{CompareOptions, Figures};
-use anyhow::Context;
-use load::SystemClock;
-use plan::Plan;
-use record::{CellRef, RecordError, Run, RunDir, Status, Target, WorkloadSteps};
+use plan::{Engine, Plan};
+use probe::HostContext;
+use record::{CellRef, Failure, RecordError, Run, RunDir, Status, Target, WorkloadSteps};
 use report::Curves;
 
-use crate::cli::RunArgs;
+use crate::cli::{DATA, RunArgs};
 use crate::commands;
-use crate::host::Needs;
-use crate::outcome::{Exit, UsageError, causes_of, report_error};
+use crate::live::{self, About, Event, Live};
+use crate::outcome::{Exit, UsageError, failure_of, report_error};
 use crate::output::{print, style};
 use crate::plan_file::{self, PlanFile};
-use crate::{locate, preflight};
+use crate::{locate, preflight, version};
+use conductor::{Conductor, unix_now_ns};
 use display::{Display, Outlook};
 use matrix::Matrix;
 use only::Only;
 use workplace::Workplace;
 
-/// What all cells of a run share.
-struct Conductor<'a> {
-    file: &'a PlanFile,
-    directory: &'a RunDir,
-    /// Which invocation of the run this is, from 1.
-    invocation: u32,
-    /// Where databases are made.
-    data_root: PathBuf,
-    /// This program, which guards servers when it is told to.
-    executable: PathBuf,
-    clock: SystemClock,
-    stop: Arc<AtomicBool>,
-    display: Display,
-}
-
-impl Conductor<'_> {
-    fn plan(&self) -> &Plan {
-        &self.file.plan
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.stop.load(std::sync::atomic::Ordering::Relaxed)
-    }
-}
+pub use display::free_bytes;
+pub use matrix::factors;
+pub use pace::about;
 
 /// Runs a plan, or goes on with a run.
 pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
+    let bind = |address: &String| live::bind(address, args.place.listen_anywhere);
+    let listener = args.place.listen.as_ref().map(bind).transpose()?;
     match &args.resume {
-        None => begin(args),
-        Some(directory) => go_on(args, directory),
+        None => begin(args, listener),
+        Some(directory) => go_on(args, directory, listener),
     }
 }
 
-fn begin(args: &RunArgs) -> anyhow::Result<Exit> {
+fn begin(args: &RunArgs, listener: Option<TcpListener>) -> anyhow::Result<Exit> {
     let started_unix_ns = unix_now_ns();
     let mut file = plan_file::read(&args.plan)?;
     let planned = matrix::references(&file.plan);
@@ -91,15 +73,15 @@ fn begin(args: &RunArgs) -> anyhow::Result<Exit> {
         false => only.matches(cell),
     });
     let matrix = Matrix::begin(&file.plan, &cells)?;
-    let data_root = match (&args.data, &file.plan.data_dir) {
+    let data_root = match (&args.place.data, &file.plan.data_dir) {
         (Some(given), _) => given.clone(),
         (None, Some(planned)) => PathBuf::from(planned),
-        (None, None) => args.results.join("data"),
+        (None, None) => args.place.results.join(DATA),
     };
     let cells_to_run = matrix.tasks.iter().map(|task| task.cell);
     let located = locate::locate(&file, cells_to_run, Some(&data_root))?.builds;
-    let needs = needs(&file.plan, &matrix);
-    let mut place = Workplace::take(args, &data_root, &args.results, needs)?;
+    let needs = needs(&file.plan, &matrix, &data_root);
+    let mut place = Workplace::take(args, &args.place.results, needs)?;
     for text in preflight::not_applicable(&file.plan, |cell| only.matches(cell)) {
         place.warn("target::not-applicable", text);
     }
@@ -108,25 +90,27 @@ fn begin(args: &RunArgs) -> anyhow::Result<Exit> {
     run.warnings.clone_from(&place.warnings);
     run.invocations
         .push(place.invocation(args, started_unix_ns));
-    let directory = RunDir::create(&args.results, &run).map_err(unusable)?;
+    let directory = RunDir::create(&args.place.results, &run).map_err(unusable)?;
     let _lock = lock::run_directory(directory.path())?;
-    conduct(args, &file, &directory, run, place, matrix)
+    conduct(args, &file, &directory, run, place, matrix, listener)
 }
 
 /// Returns the error for a directory of results that can't be made; a full disk is nobody's mistake.
 fn unusable(error: RecordError) -> anyhow::Error {
     use std::io::ErrorKind::{QuotaExceeded, StorageFull};
-    let help = error.help();
     match &error {
         RecordError::Io { source, .. } if matches!(source.kind(), QuotaExceeded | StorageFull) => {
             error.into()
         }
-        _ => UsageError::new(causes_of(&error.into()).join(": "), help).into(),
+        _ => {
+            let Failure { causes, help, .. } = failure_of(&error.into());
+            UsageError::new(causes.join(": "), help).into()
+        }
     }
 }
 
 /// Measures those cells of a run that are missing or failed.
-fn go_on(args: &RunArgs, path: &Path) -> anyhow::Result<Exit> {
+fn go_on(args: &RunArgs, path: &Path, listener: Option<TcpListener>) -> anyhow::Result<Exit> {
     let started_unix_ns = unix_now_ns();
     let resume::Opened {
         directory,
@@ -143,7 +127,7 @@ fn go_on(args: &RunArgs, path: &Path) -> anyhow::Result<Exit> {
         }
     };
     let only = Only::new(&args.only, &run.cells)?;
-    if is_complete(&directory, &run)? {
+    if Unfinished::of(&directory, &run)? == Unfinished::default() {
         return already_complete(args, &directory, run);
     }
     let mut file = match file {
@@ -154,7 +138,7 @@ fn go_on(args: &RunArgs, path: &Path) -> anyhow::Result<Exit> {
     preflight::refuse_what_cannot_run(&file)?;
     let matrix = Matrix::go_on(&file.plan, &run.cells, &directory, &only)?;
     if matrix.tasks.is_empty() {
-        Display::new(args.quiet).say(&format!(
+        Display::new(args.place.quiet).say(&format!(
             "the cells that match are complete; {} others are not",
             matrix.cell_count - matrix.complete_count
         ));
@@ -162,7 +146,7 @@ fn go_on(args: &RunArgs, path: &Path) -> anyhow::Result<Exit> {
         return Ok(Exit::Ok);
     }
     let before = run.invocations.last().cloned();
-    let data_root = match (&args.data, &before) {
+    let data_root = match (&args.place.data, &before) {
         (Some(given), _) => given.clone(),
         (None, Some(before)) => PathBuf::from(&before.data_dir),
         (None, None) => {
@@ -172,7 +156,7 @@ fn go_on(args: &RunArgs, path: &Path) -> anyhow::Result<Exit> {
     let cells_to_run = matrix.tasks.iter().map(|task| task.cell);
     let located = locate::locate(&file, cells_to_run, Some(&data_root))?.builds;
     resume::refuse_other_builds(&run.builds, &located)?;
-    let mut place = Workplace::take(args, &data_root, path, needs(&file.plan, &matrix))?;
+    let mut place = Workplace::take(args, path, needs(&file.plan, &matrix, &data_root))?;
     let mut invocation = place.invocation(args, started_unix_ns);
     invocation.host_differences = host_differences(&run.host, &place.host);
     let number = run.invocations.len() + 1;
@@ -205,12 +189,12 @@ fn go_on(args: &RunArgs, path: &Path) -> anyhow::Result<Exit> {
     run.invocations.push(invocation);
     (run.status, run.ended_unix_ns) = (Status::Incomplete, None);
     directory.write_run(&run)?;
-    conduct(args, &file, &directory, run, place, matrix)
+    conduct(args, &file, &directory, run, place, matrix, listener)
 }
 
 /// A run of which every cell is complete; `run.json` need not say so yet.
 fn already_complete(args: &RunArgs, directory: &RunDir, mut run: Run) -> anyhow::Result<Exit> {
-    Display::new(args.quiet).say(&format!(
+    Display::new(args.place.quiet).say(&format!(
         "all {} cells of `{}` are complete: nothing is left to be measured",
         run.cells.len(),
         directory.path().display()
@@ -236,22 +220,15 @@ fn already_complete(args: &RunArgs, directory: &RunDir, mut run: Run) -> anyhow:
     Ok(Exit::Ok)
 }
 
-fn is_complete(directory: &RunDir, run: &Run) -> anyhow::Result<bool> {
-    for cell in &run.cells {
-        if matrix::status(directory, cell)? != Some(Status::Complete) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-fn needs(plan: &Plan, matrix: &Matrix) -> Needs {
+fn needs<'a>(plan: &Plan, matrix: &Matrix, data_dir: &'a Path) -> HostContext<'a> {
     let estimate = matrix.estimate();
-    Needs {
-        disk_bytes: Some(estimate.disk_bytes),
+    HostContext {
+        data_dir,
+        needed_bytes: Some(estimate.disk_bytes),
         local_server: locate::has_local_server(plan, matrix.tasks.iter().map(|task| task.cell)),
         connections: estimate.connections,
         working: estimate.working,
+        fsync: None,
     }
 }
 
@@ -263,17 +240,20 @@ fn conduct(
     mut run: Run,
     place: Workplace,
     mut matrix: Matrix,
+    listener: Option<TcpListener>,
 ) -> anyhow::Result<Exit> {
     place.display.say(&matrix.picture(&file.plan));
+    let live = watched(listener, &run, directory, &place)?;
     let conductor = Conductor {
         file,
         directory,
         invocation: run.invocations.len() as u32,
         data_root: place.data_root.clone(),
-        executable: std::env::current_exe().context("this program's own path is not known")?,
+        executable: version::own_path()?,
         clock: place.clock.clone(),
         stop: Arc::clone(&place.stop),
         display: place.display,
+        live,
     };
     let result = run_cells(&conductor, &mut matrix);
     let status = *result.as_ref().unwrap_or(&Status::Failed);
@@ -281,50 +261,64 @@ fn conduct(
     if let Some(invocation) = run.invocations.last_mut() {
         (invocation.status, invocation.ended_unix_ns) = (status, Some(now));
     }
-    let mut unfinished = Unfinished::default();
-    let counted = unfinished.count(directory, &run);
-    run.status = match (&counted, status) {
-        (Ok(()), Status::Complete) if unfinished.failed > 0 => Status::Failed,
-        (Ok(()), Status::Complete) if unfinished.missing > 0 => Status::Incomplete,
-        (Ok(()), status) => status,
+    let unfinished = Unfinished::of(directory, &run);
+    run.status = match (&unfinished, status) {
+        (Ok(unfinished), Status::Complete) if unfinished.failed > 0 => Status::Failed,
+        (Ok(unfinished), Status::Complete) if unfinished.missing > 0 => Status::Incomplete,
+        (Ok(_), status) => status,
         (Err(_), _) => Status::Failed,
     };
     run.ended_unix_ns = (run.status != Status::Incomplete).then_some(now);
     let written = directory.write_run(&run);
     conductor.display.finish();
-    if result.is_err() {
+    if let (Err(_), Ok(unfinished)) = (&result, &unfinished) {
         unfinished.say(&conductor.display, directory, &run);
     }
     // A record that can't be written is why the run ended: that is said, not that its end can't be recorded either.
     result?;
-    counted?;
+    let unfinished = unfinished?;
     written?;
     let (figures, curves) = analysis::figures_and(std::slice::from_ref(directory), Curves::take)?;
     let report = write_report(directory, &figures, &curves);
-    if !args.quiet {
+    if !args.place.quiet {
         print(&report::tables_brief(&run, &figures, style()))?;
         if file.plan.against_itself {
             print(&noise(&run, &figures))?;
         }
     }
     if let Some(report) = report {
-        conductor
-            .display
-            .say(&format!("report: {}", report.display()));
+        let report = std::path::absolute(&report).unwrap_or(report);
+        let say = |text: String| conductor.display.say(&text);
+        say(format!("report: {}", file_url(&report)));
     }
     if run.status == Status::Complete {
-        conductor
-            .display
-            .say(&format!("next: {}", next_command(directory, &run)));
+        for next in next_commands(directory, &run) {
+            conductor.display.say(&format!("next: {next}"));
+        }
     }
     unfinished.say(&conductor.display, directory, &run);
-    let exit = if status == Status::Complete && run.status != Status::Complete {
-        exit_of_part(&figures, &matrix)
-    } else {
-        exit_of(&run, &figures)
-    };
+    let is_part = status == Status::Complete && run.status != Status::Complete;
+    let exit = exit_of(&run, &figures, is_part.then_some(&matrix));
     print(&format!("{}\n", directory.path().display()))?;
     Ok(exit)
+}
+
+/// Answers from now on who watches the run at `listener`.
+fn watched(
+    listener: Option<TcpListener>,
+    run: &Run,
+    directory: &RunDir,
+    place: &Workplace,
+) -> anyhow::Result<Live> {
+    let Some(listener) = listener else {
+        return Ok(Live::default());
+    };
+    let address = listener.local_addr()?;
+    let live = live::serve(listener, About::new(run, directory), place.clock.clone())?;
+    place.display.say(&format!(
+        "live: http://{address}/ and, for Prometheus, http://{address}/metrics"
+    ));
+    Ok(live)
 }
 
 /// Returns where the report is. The record is complete: a report that can't be written now can be made again.
@@ -340,41 +334,72 @@ fn write_report(directory: &RunDir, figures: &Figures, curves: &[Curves]) -> Opt
     }
 }
 
-/// Returns the command that tells more about a complete run.
-fn next_command(directory: &RunDir, run: &Run) -> String {
+/// Returns the address of a file, as browsers and terminals take it.
+fn file_url(path: &Path) -> String {
+    let bytes = path.as_os_str().as_encoded_bytes().iter();
+    let part = |byte: &u8| match byte {
+        b'/' | b'-' | b'_' | b'.' | b'~' => char::from(*byte).to_string(),
+        byte if byte.is_ascii_alphanumeric() => char::from(*byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    let path: String = bytes.map(part).collect();
+    format!("file://{path}")
+}
+
+/// Returns the commands that tell more about a complete run.
+fn next_commands(directory: &RunDir, run: &Run) -> [String; 2] {
     let path = directory.path().display();
-    let has_others = run.cells.iter().any(|cell| cell.key.target != run.base);
-    match run.cells.iter().any(|cell| cell.key.repeat > 1) {
-        _ if !has_others => format!("`assay show {path}` has all tables"),
-        true => format!("`assay compare {path}` also shows what each operation costs"),
-        false if run.plan.password_removed => {
-            format!(
-                "`assay run --resume {path} PLAN --repeats 5` adds the repeats that verdicts need"
-            )
-        }
-        false => {
-            format!("`assay run --resume {path} --repeats 5` adds the repeats that verdicts need")
-        }
+    let tables = format!("`assay show {path}` has all tables");
+    let repeats = run.cells.iter().map(|cell| cell.key.repeat).max();
+    let more = |repeats: u32, why: &str| {
+        let resume = resume_command(directory, run);
+        format!("`{resume} --repeats {repeats}` {why}")
+    };
+    match repeats.unwrap_or(1) {
+        _ if run.cells.iter().all(|cell| cell.key.target == run.base) => [
+            tables,
+            format!("`assay compare {path} LATER-RUN --by-run` compares a later run with it"),
+        ],
+        1 => [more(5, "adds the repeats that verdicts need"), tables],
+        repeats => [
+            format!("`assay compare {path}` also shows what each operation costs"),
+            more(
+                2 * repeats,
+                "measures as often again, for narrower intervals",
+            ),
+        ],
     }
 }
 
+/// Returns the command that goes on with a run. A plan with a password, which is not recorded, is given again.
+fn resume_command(directory: &RunDir, run: &Run) -> String {
+    let path = directory.path().display();
+    let plan = match run.plan.password_removed {
+        true => " PLAN",
+        false => "",
+    };
+    format!("assay run --resume {path}{plan}")
+}
+
 /// Cells of a run that are not complete.
-#[derive(Default)]
+#[derive(Default, PartialEq)]
 struct Unfinished {
     failed: usize,
     missing: usize,
 }
 
 impl Unfinished {
-    fn count(&mut self, directory: &RunDir, run: &Run) -> anyhow::Result<()> {
+    /// Counts them.
+    fn of(directory: &RunDir, run: &Run) -> anyhow::Result<Self> {
+        let mut unfinished = Self::default();
         for cell in &run.cells {
             match matrix::status(directory, cell)? {
                 Some(Status::Complete) => {}
-                Some(Status::Failed) => self.failed += 1,
-                None | Some(Status::Incomplete | Status::Interrupted) => self.missing += 1,
+                Some(Status::Failed) => unfinished.failed += 1,
+                None | Some(Status::Incomplete | Status::Interrupted) => unfinished.missing += 1,
             }
         }
-        Ok(())
+        Ok(unfinished)
     }
 
     fn say(&self, display: &Display, directory: &RunDir, run: &Run) {
@@ -384,23 +409,18 @@ impl Unfinished {
             .map(|(count, what)| format!("{count} {what}"))
             .collect();
         if !parts.is_empty() {
-            let plan = if run.plan.password_removed {
-                " PLAN"
-            } else {
-                ""
-            };
             display.say(&format!(
-                "of {} cells {}: `assay run --resume {}{plan}` measures what is not complete",
+                "of {} cells {}: `{}` measures what is not complete",
                 run.cells.len(),
                 parts.join(" and "),
-                directory.path().display()
+                resume_command(directory, run)
             ));
         }
     }
 }
 
 /// Returns what a run of a target against itself says of the machine.
-pub fn noise(run: &Run, figures: &Figures) -> String {
+fn noise(run: &Run, figures: &Figures) -> String {
     let options = CompareOptions {
         base: run.base.clone(),
         metrics: Vec::new(),
@@ -410,34 +430,32 @@ pub fn noise(run: &Run, figures: &Figures) -> String {
     format!("\n{}", report::noise_floor(&compared, style()))
 }
 
-/// Returns how good the results of a run are, as an exit code.
-pub fn exit_of(run: &Run, figures: &Figures) -> Exit {
-    match run.status {
-        Status::Interrupted => Exit::Interrupted,
-        // What the record says of itself is not enough: it may contradict itself.
-        Status::Complete if figures.rows.iter().any(|row| !row.valid) => Exit::Invalid,
-        Status::Complete => Exit::Ok,
-        Status::Incomplete | Status::Failed => Exit::Failed,
-    }
-}
-
-/// The exit code of an invocation that measured all that it was to measure, of a run that lacks cells all the same.
-fn exit_of_part(figures: &Figures, matrix: &Matrix) -> Exit {
+/// Returns how good the results of a run are, as an exit code. `measured` is what this invocation was to measure: where it
+/// is all that is complete, its results count, and not what else the run lacks.
+fn exit_of(run: &Run, figures: &Figures, measured: Option<&Matrix>) -> Exit {
     let is_measured = |row: &analysis::Row| {
-        let mut tasks = matrix.tasks.iter();
-        tasks.any(|task| task.reference.key == row.cell)
+        measured.is_none_or(|matrix| {
+            let mut tasks = matrix.tasks.iter();
+            tasks.any(|task| task.reference.key == row.cell)
+        })
     };
     let mut rows = figures.rows.iter().filter(|row| is_measured(row));
-    if rows.any(|row| !row.valid) {
-        Exit::Invalid
-    } else {
-        Exit::Ok
+    match run.status {
+        Status::Interrupted => Exit::Interrupted,
+        Status::Incomplete | Status::Failed if measured.is_none() => Exit::Failed,
+        // What the record says of itself is not enough: it may contradict itself.
+        _ if rows.any(|row| !row.valid) => Exit::Invalid,
+        _ => Exit::Ok,
     }
 }
 
 /// Measures each cell, however the one before ended; only a record that can't be written ends them all.
 fn run_cells(conductor: &Conductor<'_>, matrix: &mut Matrix) -> anyhow::Result<Status> {
-    let mut failed = 0;
+    let mut cells = live::Cells {
+        count: matrix.cell_count,
+        complete: matrix.complete_count,
+        ..live::Cells::default()
+    };
     for index in 0..matrix.tasks.len() {
         if conductor.is_stopped() {
             return Ok(Status::Interrupted);
@@ -447,24 +465,38 @@ fn run_cells(conductor: &Conductor<'_>, matrix: &mut Matrix) -> anyhow::Result<S
         let outlook = Outlook {
             number: task.number,
             count: matrix.cell_count,
-            failed,
+            failed: cells.failed,
             time_left,
             since: SystemTime::now(),
         };
         conductor.display.begin_cell(&task.reference, outlook);
+        cells.left_s = time_left.as_secs_f64();
+        conductor.live.tell(|| Event::Cells(cells));
+        conductor
+            .live
+            .tell(|| Event::Cell(task.reference.key.clone()));
         warn_of_little_room(conductor, task);
         let began = SystemTime::now();
-        match cell::run(conductor, &task.reference, task.cell)? {
+        // A library shares an address space with nothing else.
+        let plan = conductor.plan();
+        let run = match plan.builds[plan.targets[task.cell.target].build].engine {
+            Engine::RocksDb => isolated::run,
+            _ => cell::run,
+        };
+        match run(conductor, &task.reference, task.cell)? {
             Status::Complete => {
                 let (cell, estimate) = (task.cell, task.estimate.time);
                 let took = began.elapsed().unwrap_or_default();
                 matrix.pace.saw(cell, took, estimate);
+                cells.complete += 1;
             }
             Status::Interrupted => return Ok(Status::Interrupted),
-            Status::Failed | Status::Incomplete => failed += 1,
+            Status::Failed | Status::Incomplete => cells.failed += 1,
         }
     }
-    Ok(if failed > 0 {
+    cells.left_s = 0.0;
+    conductor.live.tell(|| Event::Cells(cells));
+    Ok(if cells.failed > 0 {
         Status::Failed
     } else {
         Status::Complete
@@ -508,6 +540,7 @@ fn describe(
     });
     let targets = targets.collect::<anyhow::Result<_>>()?;
     Ok(Run {
+        id: crate::host::random_id()?,
         assay: crate::version::ASSAY.clone(),
         name: plan.name.clone(),
         started_unix_ns,
@@ -529,11 +562,4 @@ fn describe(
             .collect(),
         ..Run::default()
     })
-}
-
-/// Nanoseconds since 1970 UTC.
-fn unix_now_ns() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_nanos() as u64)
 }

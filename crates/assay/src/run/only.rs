@@ -3,7 +3,7 @@
 use glob::{MatchOptions, Pattern};
 use record::CellRef;
 
-use crate::outcome::UsageError;
+use crate::outcome::{UsageError, most_alike_first};
 
 /// A `*` stands for part of one name: `a.*/c8/*` has no variant.
 const OPTIONS: MatchOptions = MatchOptions {
@@ -80,8 +80,7 @@ fn no_match(text: &str, filter: &Filter, cells: &[CellRef]) -> UsageError {
     names.sort_unstable();
     names.dedup();
     // The most alike first, by their names among equals.
-    let alike = |name: &str| strsim::normalized_damerau_levenshtein(text, name);
-    names.sort_by(|a, b| alike(b).total_cmp(&alike(a)));
+    most_alike_first(&mut names, text, |name| name);
     let count = names.len();
     names.truncate(NEAREST);
     let what = if filter.is_of_target {

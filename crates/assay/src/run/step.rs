@@ -7,21 +7,22 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::Context;
-use engine::{Observer, SettleLimits};
-use load::{Clock as _, Ended, KindTotals, Limits};
+use engine::{CounterKind, Observer, SettleLimits};
+use load::{Clock as _, Ended, Limits};
 use plan::{Checks, StepRun, Terms};
-use probe::{ColumnKind, Sample, Sampler, Targets};
+use probe::{Sample, Sampler, Targets};
 use record::{
-    CellDir, Check, Connection, ConnectionState, Counter, Failure, HostColumn, Ops, Settle, Status,
-    Step, StepKind, StepWriter, StorageSize, Warning,
+    CellDir, Connection, Counter, Failure, HostColumn, Ops, Settle, Status, Step, StepKind,
+    StepWriter, StorageSize, Warning,
 };
 use workload::{Accounts, Task};
 
-use super::display::Goal;
-use super::subject::{StepEngine, WorkloadRunner, find_server_threads, recorded};
-use super::{Conductor, unix_now_ns};
+use super::conductor::{Conductor, unix_now_ns};
+use super::subject::{StepEngine, Totals, WorkloadRunner, find_server_threads};
+use crate::live::{Event, StepFeed};
+use crate::outcome::failure_of;
 use sampling::remark_held_up;
-use sink::StepSink;
+use sink::{StepSink, seen_states};
 
 /// Connections that still wait for a reply so long after they are to end are cut off.
 const GRACE: Duration = Duration::from_secs(300);
@@ -46,6 +47,7 @@ pub struct Bench<'a> {
 }
 
 /// What is to be known of every step of a cell.
+#[derive(Clone, Default)]
 pub struct Remarks {
     /// What a reader of the results should know.
     pub warnings: Vec<Warning>,
@@ -89,9 +91,13 @@ impl<'a> Bench<'a> {
             .iter()
             .map(|column| HostColumn {
                 name: column.name,
-                cumulative: column.kind == ColumnKind::Cumulative,
+                cumulative: column.kind == CounterKind::Cumulative,
             })
             .collect();
+        self.conductor.live.tell(|| Event::Step {
+            name: planned.name.into(),
+            measures: planned.measures,
+        });
         let mut writer = cell.begin_step(number as u32 + 1, planned.name, &columns)?;
         let mut record = Step {
             name: planned.name.into(),
@@ -109,14 +115,7 @@ impl<'a> Bench<'a> {
             } else {
                 Status::Failed
             };
-            if !stopped {
-                let causes = crate::outcome::causes_of(&error);
-                record.failure = Some(Failure {
-                    causes,
-                    help: crate::outcome::help_of(&error),
-                    log_tail: Vec::new(),
-                });
-            }
+            record.failure = (!stopped).then(|| failure_of(&error));
         }
         if let Some(failure) = &mut record.failure {
             // The client saw only that a connection was lost.
@@ -129,15 +128,12 @@ impl<'a> Bench<'a> {
         if record.status == Status::Interrupted {
             record.reasons.push("it was interrupted".into());
         }
-        record
-            .warnings
-            .extend(self.remarks.warnings.iter().cloned());
-        record
-            .reasons
-            .extend(self.remarks.shortfalls.iter().cloned());
+        record.warnings.extend_from_slice(&self.remarks.warnings);
+        record.reasons.extend_from_slice(&self.remarks.shortfalls);
         record.valid = record.status == Status::Complete && record.reasons.is_empty();
         writer.finish(&record)?;
-        self.conductor.display.begin_step(&record).end(&record);
+        self.conductor.live.tell(|| Event::ended(&record));
+        self.conductor.display.begin_step(&record, 0).end(&record);
         Ok(record)
     }
 
@@ -190,9 +186,7 @@ impl<'a> Bench<'a> {
             &conductor.stop,
             &mut (),
         );
-        for (kind, totals) in &outcome.totals {
-            record.warm_up_ops.insert((*kind).into(), ops(totals));
-        }
+        record.warm_up_ops = recorded(&outcome.totals);
         let accounts = accounts(&mut outcome)?;
         self.runner.apply(number, &accounts, &outcome.totals);
         Ok(is_complete(record, &outcome.ended))
@@ -222,10 +216,8 @@ impl<'a> Bench<'a> {
         let stop = &self.conductor.stop;
         let settled = self.engine.settle(tables, settle, limits, stop)?;
         for what in settled.unfinished {
-            record.warnings.push(Warning {
-                code: "settle::not-over".into(),
-                text: format!("the engine was not at rest when settling ended: {what}"),
-            });
+            let text = format!("the engine was not at rest when settling ended: {what}");
+            record.warnings.push(Warning::new("settle::not-over", text));
         }
         record.settle = Some(Settle {
             actions: settled
@@ -258,42 +250,37 @@ impl<'a> Bench<'a> {
         record.counters_before = self.counters()?;
         let tasks = self.tasks(number, false)?;
         let limits = self.limits(time);
-        let goal = match time {
-            Some(time) => Goal::Time(time),
-            None => Goal::Rows(self.runner.goal(number)),
-        };
-        let sampler = match self.sampler.take() {
-            Some(sampler) => sampler,
-            None => self.new_sampler(),
-        };
+        let sampler = self.sampler.take();
+        let sampler = sampler.unwrap_or_else(|| self.new_sampler());
         let observer = match self.second_observer.take() {
             Some(observer) => observer,
             None => self.engine.observer(self.runner.tables())?,
         };
         let conductor = self.conductor;
         let (clock, stop) = (&conductor.clock, &conductor.stop);
-        let shown = conductor.display.begin_step(record).towards(goal);
-        let mut sink = StepSink::new(writer, shown, clock, (sampler, observer));
+        let rows = self.runner.goal(number);
+        conductor.live.tell(|| Event::load(&tasks, record, rows));
+        let shown = conductor.display.begin_step(record, rows);
+        let feed = StepFeed::new(&conductor.live);
+        let mut sink = StepSink::new(writer, shown, feed, clock, (sampler, observer));
         let mut outcome = load::run(tasks, limits, clock, stop, &mut sink);
-        let read = sink.end();
-        (self.sampler, self.second_observer) = (read.sampler, read.observer);
-        record.started_unix_ns = read.started_unix_ns;
-        record.held_up = read.held_up;
+        let (sampled, error) = sink.end(record);
+        (self.sampler, self.second_observer) = (sampled.sampler, sampled.observer);
         record.elapsed_ns = outcome.elapsed_ns;
         remark_held_up(record);
-        record.cpu = read.cpu;
-        for (kind, totals) in &outcome.totals {
-            record.ops.insert((*kind).into(), ops(totals));
-        }
-        let mut states = read.states.into_iter();
+        record.ops = recorded(&outcome.totals);
+        let states = sampled.states.iter().flat_map(|states| states.counts());
+        let mut states = states.map(seen_states);
         for worked in &outcome.worked {
-            record.cpu.client_user_ns += worked.cpu_user_ns;
-            record.cpu.client_system_ns += worked.cpu_system_ns;
-            let states = states.next().unwrap_or_default();
-            record.connections.push(connection(worked, states));
+            record.cpu.client_user_ns += worked.connection.cpu_user_ns;
+            record.cpu.client_system_ns += worked.connection.cpu_system_ns;
+            record.connections.push(Connection {
+                states: states.next().unwrap_or_default(),
+                ..worked.connection.clone()
+            });
         }
         self.remark(record, &outcome);
-        if let Some(reason) = read.error {
+        if let Some(reason) = error {
             outcome.ended = Ended::Failed(vec![reason]);
         }
         if !is_complete(record, &outcome.ended) {
@@ -302,7 +289,7 @@ impl<'a> Bench<'a> {
         let accounts = accounts(&mut outcome)?;
         let checks = self.runner.apply(number, &accounts, &outcome.totals);
         if self.checks_data() {
-            record.checks = checks.into_iter().map(recorded).collect();
+            record.checks = checks;
         }
         drop(outcome);
         record.counters_after = self.counters()?;
@@ -339,13 +326,11 @@ impl<'a> Bench<'a> {
             })
             .fold(0.0, f64::max);
         if !self.engine.engine().capabilities().embedded && busiest > CLIENT_BUSY_SHARE {
-            record.warnings.push(Warning {
-                code: "client::busy".into(),
-                text: format!(
-                    "a connection's client used {:.0}% of its time on its own CPU: the client may be what limits it",
-                    busiest * 100.0
-                ),
-            });
+            let text = format!(
+                "a connection's client used {:.0}% of its time on its own CPU: the client may be what limits it",
+                busiest * 100.0
+            );
+            record.warnings.push(Warning::new("client::busy", text));
         }
     }
 
@@ -360,17 +345,12 @@ impl<'a> Bench<'a> {
             let checks = self.engine.before_check().map_err(anyhow::Error::from);
             let checks = checks.and_then(|()| self.runner.check());
             let checks = checks.context("the data can't be checked")?;
-            record.checks.splice(0..0, checks.into_iter().map(recorded));
+            record.checks.splice(0..0, checks);
         }
         for check in record.checks.iter().filter(|check| !check.holds) {
-            let Check {
-                what,
-                expected,
-                found,
-                ..
-            } = check;
             record.reasons.push(format!(
-                "the data is not what was written: {what} is {found}, expected {expected}"
+                "the data is not what was written: {} is {}, expected {}",
+                check.what, check.found, check.expected
             ));
         }
         record.checks_ns = self.conductor.clock.now().saturating_sub(began);
@@ -390,12 +370,9 @@ impl<'a> Bench<'a> {
             data: storage.data,
             logs: storage.logs,
         });
-        self.remarks
-            .warnings
-            .extend(sampler.notes().iter().map(|note| Warning {
-                code: "host::disk".into(),
-                text: note.clone(),
-            }));
+        let notes = sampler.notes().iter();
+        let notes = notes.map(|note| Warning::new("host::disk", note));
+        self.remarks.warnings.extend(notes);
         // The first sample opens the files of the server's processes: that is not the step's time.
         let _ = sampler.sample();
         sampler
@@ -430,58 +407,20 @@ fn is_complete(record: &mut Step, ended: &Ended) -> bool {
     record.status == Status::Complete
 }
 
-/// Returns what a connection did, and what it was seen to wait for.
-fn connection(worked: &load::Worked, states: BTreeMap<ConnectionState, u64>) -> Connection {
-    Connection {
-        client: worked.client,
-        role: worked.role.into(),
-        started_ns: worked.started_ns,
-        ended_ns: worked.ended_ns,
-        cpu_user_ns: worked.cpu_user_ns,
-        cpu_system_ns: worked.cpu_system_ns,
-        cpu_wait_ns: worked.client_use.map(|used| used.cpu_wait_ns),
-        instructions: worked.client_use.and_then(|used| used.instructions),
-        server_thread: worked.server_use.map(|used| record::ServerThread {
-            cpu_ns: used.cpu_ns,
-            cpu_wait_ns: used.cpu_wait_ns,
-            instructions: used.instructions,
-        }),
-        states,
-        rows: worked.rows,
-        ok: worked.ok,
-    }
-}
-
 /// Asks each connection what it did.
 fn accounts(outcome: &mut load::Outcome) -> anyhow::Result<Accounts> {
     let account = |worked: &mut load::Worked| {
-        let account = worked.program.account(worked.rows)?;
-        Ok((worked.client, account))
+        let account = worked.program.account(worked.connection.rows)?;
+        Ok((worked.connection.client, account))
     };
     let accounts: Result<Accounts, engine::Error> =
         outcome.worked.iter_mut().map(account).collect();
     accounts.context("the keys that were given can't be asked for")
 }
 
-fn ops(totals: &KindTotals) -> Ops {
-    Ops {
-        offered: totals.offered,
-        skipped: totals.skipped,
-        ok: totals.ok,
-        failed: totals.failed,
-        retried: totals.retried,
-        rows: totals.rows,
-        unexpected_rows: totals.unexpected_rows,
-        errors: totals
-            .errors
-            .iter()
-            .map(|(class, &count)| (class.name().into(), count))
-            .collect(),
-        error_examples: totals
-            .error_examples
-            .iter()
-            .map(|(class, text)| (class.name().into(), text.clone()))
-            .collect(),
-        rate_target_ops_per_s: totals.rate_target_ops_per_s,
-    }
+fn recorded(totals: &Totals) -> BTreeMap<String, Ops> {
+    let named = totals
+        .iter()
+        .map(|(kind, ops)| ((*kind).to_owned(), ops.clone()));
+    named.collect()
 }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use load::SystemClock;
-use record::{FsyncLatency, Host, Invocation, Status, Warning};
+use probe::HostContext;
+use record::{Host, Invocation, Status, Warning};
 
 use super::display::Display;
 use super::lock::{self, Lock};
 use super::stop;
 use crate::cli::RunArgs;
-use crate::host::{self, Needs};
+use crate::host;
 use crate::outcome::UsageError;
 
 /// The data directory and the machine.
@@ -28,18 +29,14 @@ pub struct Workplace {
 }
 
 impl Workplace {
-    /// Takes `data_root` and looks at the machine.
-    pub fn take(
-        args: &RunArgs,
-        data_root: &Path,
-        results: &Path,
-        needs: Needs,
-    ) -> anyhow::Result<Self> {
+    /// Takes the data directory of `needs` and looks at the machine.
+    pub fn take(args: &RunArgs, results: &Path, needs: HostContext<'_>) -> anyhow::Result<Self> {
         let stop = stop::watch()?;
         // Results lie in it, or beside it.
-        let is_of_results = args.data.is_none() && data_root.starts_with(&args.results);
-        let data_root = made(data_root, is_of_results)?;
-        let mut display = Display::new(args.quiet);
+        let is_of_results =
+            args.place.data.is_none() && needs.data_dir.starts_with(&args.place.results);
+        let data_root = made(needs.data_dir, is_of_results)?;
+        let mut display = Display::new(args.place.quiet);
         let lock = lock::data_root(&data_root, &stop, &display)?;
         display.watch_disks(&data_root, results);
         display.say(&format!(
@@ -47,31 +44,24 @@ impl Workplace {
             data_root.display(),
             results.display()
         ));
-        let findings = host::look(&data_root, needs)?;
+        let (mut host, warnings) = host::look(HostContext {
+            data_dir: &data_root,
+            ..needs
+        })?;
         let clock = SystemClock::begin();
-        let mut facts = findings.facts.facts;
-        facts.push(("assay_clock".into(), clock.source().into()));
+        let source = clock.source().into();
+        host.facts.push(("assay_clock".into(), source));
         let mut place = Self {
             stop,
             display,
             clock,
             data_root,
-            host: Host {
-                facts,
-                cpu_count: findings.facts.cpu_count,
-                memory_total_bytes: findings.facts.memory_total_bytes,
-                fsync: findings.fsync.map(|fsync| FsyncLatency {
-                    count: fsync.count,
-                    p50_ns: fsync.p50_ns,
-                    p99_ns: fsync.p99_ns,
-                    max_ns: fsync.max_ns,
-                }),
-            },
+            host,
             warnings: Vec::new(),
             _lock: lock,
         };
-        for warning in findings.warnings {
-            place.warn(warning.code, warning.text);
+        for Warning { code, text } in warnings {
+            place.warn(&code, text);
         }
         Ok(place)
     }
@@ -79,10 +69,7 @@ impl Workplace {
     /// Says what should be known, and keeps it for the record.
     pub fn warn(&mut self, code: &str, text: String) {
         self.display.warn(&format!("warning[{code}]: {text}"));
-        self.warnings.push(Warning {
-            code: code.into(),
-            text,
-        });
+        self.warnings.push(Warning::new(code, text));
     }
 
     /// The invocation that begins here.
@@ -97,7 +84,7 @@ impl Workplace {
             data_dir: self.data_root.display().to_string(),
             boot_id: host::boot_id(),
             host_differences: Vec::new(),
-            fsync: self.host.fsync.clone(),
+            fsync: self.host.fsync,
         }
     }
 }

@@ -284,6 +284,81 @@ fn the_null_engine_has_no_rows_to_check() {
     assert_eq!(shown.rows().len(), ALL_STEPS.len());
 }
 
+/// Loaded with their indexes, of which there are two; written to for a time; and read with nothing else going on.
+const VARIATIONS: &str = "secondary-indexes = 2\nstep.\"l.i1\".time = \"1s\"\n\
+    steps = [\"l.x\", \"l.i0\", \"l.i1\", \"settle\", \"qr0\", \"qp0\", \"qr100\"]";
+
+fn variations_on(targets: &[&str], engines: &str) {
+    let plan = workload(20_000, 10_000, QUICK, VARIATIONS) + engines;
+    let (_, shown) = run_well(&plan, &["--set", "clients=[2]"]);
+    for target in targets {
+        let steps = ["l.x", "l.i0", "l.i1", "settle", "qr0", "qp0", "qr100"];
+        assert_eq!(
+            shown.steps(target),
+            steps.map(|step| (step, "complete", true))
+        );
+        let load = shown.row(target, "l.i0");
+        assert_eq!(load["ops"]["insert"]["rows"], 40_000);
+        let write = shown.row(target, "l.i1");
+        let seconds = number(&write["seconds"]);
+        assert!((1.0..5.0).contains(&seconds), "{seconds}");
+        assert!(write["fairness"].is_null());
+        let rows = |kind: &str| number(&write["ops"][kind]["rows"]);
+        // Of two clients neither connection is more than eight commits ahead of the other.
+        let apart = (rows("insert") - rows("delete")).abs();
+        assert!(rows("insert") > 0.0 && apart <= 2.0 * 8.0 * 50.0, "{apart}");
+        for step in ["qr0", "qp0"] {
+            let row = shown.row(target, step);
+            assert!(number(&row["ops"]["query"]["count"]) > 0.0);
+            for kind in ["insert", "delete", "get_min"] {
+                assert!(row["ops"][kind].is_null(), "{kind}");
+            }
+            assert!(row["sla"].is_null());
+        }
+    }
+}
+
+#[test]
+fn indexes_first_and_fewer_and_steps_that_last_a_time_or_only_read_on_sqlite_and_null() {
+    variations_on(&["lite.base", "null.default"], &(SQLITE.to_owned() + NULL));
+}
+
+#[test]
+fn indexes_first_and_fewer_and_steps_that_last_a_time_or_only_read_on_postgres() {
+    if postgres_is_here_or_test_is_skipped() {
+        variations_on(&["pg.base"], POSTGRES);
+    }
+}
+
+#[test]
+#[ignore = "the workload is that of PostgreSQL"]
+fn indexes_first_and_fewer_and_steps_that_last_a_time_or_only_read_on_innodb() {
+    if let Some(build) = mysql_or_test_is_skipped("innodb") {
+        variations_on(&["my.base"], &mysql(&build, "innodb"));
+    }
+}
+
+#[test]
+#[ignore = "the workload is that of PostgreSQL"]
+fn indexes_first_and_fewer_and_steps_that_last_a_time_or_only_read_on_myrocks() {
+    if let Some(build) = mysql_or_test_is_skipped("rocksdb") {
+        variations_on(&["my.base"], &mysql(&build, "rocksdb"));
+    }
+}
+
+#[test]
+fn tables_without_secondary_indexes_are_neither_indexed_nor_scanned() {
+    let (_, shown) = run_well(
+        &(workload(5_000, 5_000, QUICK, "secondary-indexes = 0") + SQLITE),
+        &[],
+    );
+    let steps = ["l.i0", "l.i1", "l.i2", "settle", "qp100", "qp500", "qp1000"];
+    assert_eq!(
+        shown.steps("lite.base"),
+        steps.map(|step| (step, "complete", true))
+    );
+}
+
 /// All columns of all rows but the key, sorted.
 fn rows_of(place: &Place) -> Vec<Vec<Option<String>>> {
     let directory = place.join("data/lite.base/sqlite");

@@ -79,21 +79,26 @@ fn rows(place: &Place, args: &[&str]) -> Vec<Value> {
 fn a_run_ends_with_its_verdicts_where_its_report_is_and_the_next_command() {
     let place = Place::new();
     let repeated = place.run(&load(2, 50, TWICE), &[]).expect_code(0);
-    let (_, verdicts) = repeated
-        .stdout
-        .split_once("Throughput relative to lite.base")
-        .unwrap();
-    assert!(
-        verdicts.contains("2 repeats of each target and of the base, in pairs"),
-        "{repeated}"
-    );
-    assert!(
-        verdicts.contains("2 repeats tell little about noise"),
-        "{repeated}"
-    );
+    let repeated = repeated.expect_in_stdout(&[
+        "Throughput relative to lite.base",
+        "2 repeats of each target and of the base, in pairs",
+        "2 repeats tell little about noise",
+    ]);
     let run = repeated.run_directory();
     assert!(run.join("report.html").is_file());
-    repeated.expect_in_stderr(&["/report.html", "next: `assay compare results/"]);
+    let repeated = repeated.expect_in_stderr(&[
+        "report: file:///",
+        "/report.html",
+        "next: `assay compare results/",
+    ]);
+    let summary = place.assay(&["show", "--summary", run.to_str().unwrap()]);
+    let summary = summary.expect_code(0).stdout;
+    assert!(repeated.stdout.contains(summary.trim()), "{summary}");
+    assert!(
+        summary.starts_with("Throughput relative to lite.base"),
+        "{summary}"
+    );
+    assert!(summary.contains(" in 1 step"), "{summary}");
 
     let once = place.run(&load(1, 50, TWICE), &[]).expect_code(0);
     assert!(!once.stdout.contains("in pairs"), "{once}");
@@ -117,18 +122,12 @@ fn a_slower_config_is_shown_and_fails_the_gate() {
     assert_eq!(row["values"].as_array().unwrap().len(), 5);
 
     let table = compared(&place, &[&run]).expect_code(0);
-    assert!(
-        table.stdout.contains("lite.full compared with lite.base"),
-        "{table}"
-    );
-    assert!(
-        table
-            .stdout
-            .contains("5 repeats of each target and of the base, in pairs"),
-        "{table}"
-    );
-    assert!(table.stdout.contains('▼'), "{table}");
     assert!(table.stderr.is_empty(), "{table}");
+    table.expect_in_stdout(&[
+        "lite.full compared with lite.base",
+        "5 repeats of each target and of the base, in pairs",
+        "▼",
+    ]);
 
     let gate = compared(&place, &[&run, "--gate"]).expect_code(3);
     gate.expect_in_stderr(&[
@@ -142,20 +141,13 @@ fn a_slower_config_is_shown_and_fails_the_gate() {
     compared(&place, &[&run, "--gate", "--threshold", "99.99"]).expect_code(0);
 
     let markdown = compared(&place, &[&run, "--format", "markdown"]).expect_code(0);
-    assert!(markdown.stdout.contains("| target | l.i0 |"), "{markdown}");
+    assert!(
+        markdown.stdout.contains("| step | lite.full |"),
+        "{markdown}"
+    );
     let csv = compared(&place, &[&run, "--format", "csv"]).expect_code(0);
-    let mut lines = csv.stdout.lines();
-    assert!(
-        lines.next().unwrap().starts_with("base,target,workload,"),
-        "{csv}"
-    );
-    assert!(
-        lines
-            .next()
-            .unwrap()
-            .starts_with("lite.base,lite.full,insert,"),
-        "{csv}"
-    );
+    assert!(csv.stdout.starts_with("run_ids,run_name,"), "{csv}");
+    csv.expect_in_stdout(&[",lite.base,lite.full,sqlite,insert,"]);
     let shown = place
         .assay(&["show", &run, "--format", "markdown"])
         .expect_code(0);
@@ -200,25 +192,18 @@ fn single_runs_are_in_doubt_until_there_are_repeats() {
         .map(|arg| arg.trim_matches('\''))
         .collect();
     let more = place.assay(&args).expect_code(0);
-    assert!(
-        more.stderr
-            .contains("10 cells; 2 complete; 8 to be measured"),
-        "{more}"
-    );
+    more.expect_in_stderr(&["10 cells; 2 complete; 8 to be measured"]);
     with_known_times(&run);
     let row = &rows(&place, &[&run])[0];
     assert_eq!(row["values"].as_array().unwrap().len(), 5, "{row}");
     compared(&place, &[&run, "--gate"]).expect_code(3);
     // What is there is enough; what is recorded is untouched and known without the option.
     let again = place.assay(&args).expect_code(0);
-    assert!(
-        again.stderr.contains("nothing is left to be measured"),
-        "{again}"
-    );
+    again.expect_in_stderr(&["nothing is left to be measured"]);
     let again = place.assay(&["run", "--resume", &run]).expect_code(0);
-    assert!(again.stderr.contains("all 10 cells"), "{again}");
+    again.expect_in_stderr(&["all 10 cells"]);
     let other = place.assay(&["run", "--repeats", "5"]).expect_code(2);
-    assert!(other.stderr.contains("--resume"), "{other}");
+    other.expect_in_stderr(&["--resume"]);
 }
 
 #[test]
@@ -233,20 +218,14 @@ fn the_same_plan_run_again_is_more_repeats_and_by_run_it_is_compared() {
     assert!(values.iter().any(|value| value["run"] == 1));
 
     let apart = rows(&place, &[&first, &second, "--by-run"]);
-    let named: Vec<(&str, &str)> = apart
-        .iter()
-        .map(|row| {
-            (
-                row["target"].as_str().unwrap(),
-                row["variant"].as_str().unwrap(),
-            )
-        })
-        .collect();
-    assert_eq!(named, [("run 2", "lite.base"), ("run 2", "lite.full")]);
-    assert!(
-        apart.iter().all(|row| row["pairing"] == "independent"),
-        "{apart:?}"
-    );
+    assert_eq!(apart.len(), 2);
+    for (row, target) in apart.iter().zip(["lite.base", "lite.full"]) {
+        assert_eq!(
+            (&row["target"], &row["variant"]),
+            (&"run 2".into(), &target.into())
+        );
+        assert_eq!(row["pairing"], "independent");
+    }
     let only_full = "[[target]]\nbuilds = [\"lite\"]\nconfigs = [\"full\"]\n";
     let third = measured(&place, &(plan.clone() + only_full));
     let only_base = only_full.replace("full", "base");
@@ -364,18 +343,13 @@ fn by_run_it_is_said_which_target_has_changed_and_how() {
     let ended = compared(&place, &[&before, &after, "--by-run", "--format", "json"]);
     let json: Value = serde_json::from_str(&ended.expect_code(0).stdout).unwrap();
     let notes = json["compared"]["notes"].as_array().unwrap();
-    let changed: Vec<&str> = notes
+    let changed: Vec<&Value> = notes
         .iter()
-        .filter_map(Value::as_str)
-        .filter(|note| note.contains("the same in run 2"))
+        .filter(|note| note.to_string().contains("the same in run 2"))
         .collect();
-    assert_eq!(
-        changed,
-        [
-            "Target `lite.full` is not the same in run 2 as in run 1: `journal_mode` delete -> wal, \
-             `synchronous` extra -> off."
-        ]
-    );
+    let expected = "Target `lite.full` is not the same in run 2 as in run 1: `journal_mode` delete -> wal, \
+                    `synchronous` extra -> off.";
+    assert_eq!(changed, [expected]);
     let findings = json["findings"].as_array().unwrap().iter();
     let texts: Vec<&str> = findings.filter_map(|it| it["text"].as_str()).collect();
     // Measured once: that is a fact and no cause.
@@ -467,16 +441,9 @@ fn a_target_against_itself_tells_the_noise() {
     let ended = place
         .run(&plan, &["--aa", "--only", "lite.next"])
         .expect_code(0);
-    assert!(
-        ended.stderr.contains("2 targets x 5 repeats = 10 cells"),
-        "{ended}"
-    );
-    assert!(
-        ended
-            .stdout
-            .contains("Noise of this machine: throughput of lite.next against itself"),
-        "{ended}"
-    );
+    let ended = ended
+        .expect_in_stderr(&["2 targets x 5 repeats = 10 cells"])
+        .expect_in_stdout(&["Noise of this machine: throughput of lite.next against itself"]);
     let run = ended.run_directory().to_str().unwrap().to_owned();
     let row = &rows(&place, &[&run])[0];
     assert_eq!(row["target"], "lite.next-again");
@@ -495,13 +462,117 @@ fn a_target_against_itself_tells_the_noise() {
     let two = place
         .run(&plan, &["--aa", "--set", "repeats=2"])
         .expect_code(0);
+    two.expect_in_stderr(&["2 targets x 2 repeats = 4 cells"])
+        .expect_in_stdout(&["throughput of lite.base against itself"]);
+}
+
+#[test]
+fn the_effect_of_each_factor_of_a_matrix_is_told_and_a_gap_is_named() {
+    let configs = ["wal", "delete"].map(|journal| {
+        ["off", "full"].map(|synchronous| {
+            format!(
+                "[config.sqlite.{journal}_{synchronous}]\n\
+                 set = {{ journal_mode = \"{journal}\", synchronous = \"{synchronous}\" }}\n"
+            )
+        })
+    });
+    let place = Place::new();
+    let plan = load(2, 50, &configs.concat().concat());
+    // The config that is not one of the matrix.
+    let only = ["--quiet", "--only", "lite.wal_*", "--only", "lite.delete_*"];
+    let ended = place.run(&plan, &only).expect_code(0);
+    let run = ended.run_directory().to_str().unwrap().to_owned();
+    let base = ["--base", "lite.wal_off"];
+    let by = |names: &[&str], format: &str| {
+        let mut args = vec![run.as_str(), "--format", format];
+        args.extend(base);
+        args.extend(names.iter().flat_map(|name| ["--by", name]));
+        compared(&place, &args)
+    };
+    by(&["?"], "table").expect_code(0).expect_in_stdout(&[
+        "journal_mode of sqlite: wal, delete; in 2 combinations of the others",
+        "synchronous of sqlite: 0, 2; in 2 combinations of the others",
+    ]);
+    by(&["all"], "table").expect_code(0).expect_in_stdout(&[
+        "The effects of 2 factors, all else equal",
+        "Effects on throughput",
+        "journal_mode: wal -> delete",
+        "Throughput by combination of the other factors",
+    ]);
+    let json: Value =
+        serde_json::from_str(&by(&["synchronous"], "json").expect_code(0).stdout).unwrap();
+    let rows = json["effects"]["rows"].as_array().unwrap();
     assert!(
-        two.stderr.contains("2 targets x 2 repeats = 4 cells"),
-        "{two}"
+        rows.iter().all(|row| row["factor"] == "synchronous"),
+        "{json}"
     );
-    assert!(
-        two.stdout
-            .contains("throughput of lite.base against itself"),
-        "{two}"
-    );
+    assert_eq!(rows[0]["pairing"], "paired");
+    assert_eq!(rows[0]["values"].as_array().unwrap().len(), 2);
+
+    let unknown = by(&["synchronus"], "table").expect_code(2);
+    unknown.expect_in_stderr(&[
+        "unknown factor `synchronus`",
+        "the nearest first: synchronous (0, 2); journal_mode (wal, delete)",
+    ]);
+    let ended = place
+        .run(
+            &plan,
+            &[
+                "--quiet",
+                "--only",
+                "lite.wal_*",
+                "--only",
+                "lite.delete_full",
+            ],
+        )
+        .expect_code(0);
+    let part = ended.run_directory().to_str().unwrap().to_owned();
+    let gap = compared(&place, &[&part, "--base", "lite.wal_off", "--by", "all"]).expect_code(2);
+    gap.expect_in_stderr(&["one is missing", "journal_mode=delete, synchronous=0"]);
+}
+
+#[test]
+fn targets_of_each_engine_or_build_are_compared_with_a_base_of_their_own() {
+    let place = Place::new();
+    let other = "[build.null]\nnull = \"bundled\"\n[config.null.a]\n[config.null.b]\n";
+    let run = measured(&place, &load(2, 50, &(TWICE.to_owned() + other)));
+    let bases = ["--base", "sqlite=lite.next", "--base", "null=null.a"];
+    let of = |format: &str, bases: &[&str]| {
+        let mut args = vec![run.as_str(), "--format", format];
+        args.extend(bases);
+        compared(&place, &args)
+    };
+    of("table", &bases).expect_code(0).expect_in_stdout(&[
+        "lite.base compared with lite.next",
+        "null.b compared with null.a",
+    ]);
+    let csv = of("csv", &bases).expect_code(0).stdout;
+    assert_eq!(csv.matches("base,target,").count(), 1, "{csv}");
+    assert!(csv.contains(",lite.next,lite.base,"), "{csv}");
+    assert!(csv.contains(",null.a,null.b,"), "{csv}");
+    let json: Value = serde_json::from_str(&of("json", &bases).expect_code(0).stdout).unwrap();
+    assert_eq!(json["groups"][1]["compared"]["base"], "null.a");
+
+    let one = of("table", &bases[2..]).expect_code(0);
+    one.expect_in_stderr(&["no base is given for lite.base, lite.next"]);
+    for (bases, says) in [
+        (
+            ["--base", "lite.base", "--base", "null.a"],
+            "not every `--base` says",
+        ),
+        (
+            ["--base", "null=null.a", "--base", "lite=null.a"],
+            "`null.a` is no target of `lite`",
+        ),
+        (
+            ["--base", "null=null.a", "--base", "pg=null.a"],
+            "`pg` is no engine and no build",
+        ),
+        (
+            ["--base", "null=null.a", "--base", "null=null.b"],
+            "`null` has two bases",
+        ),
+    ] {
+        of("table", &bases).expect_code(2).expect_in_stderr(&[says]);
+    }
 }

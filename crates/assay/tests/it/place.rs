@@ -104,9 +104,18 @@ impl Ended {
         self
     }
 
+    #[track_caller]
     pub(crate) fn expect_in_stderr(self, texts: &[&str]) -> Self {
         for text in texts {
             assert!(self.stderr.contains(text), "no `{text}` in stderr\n{self}");
+        }
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn expect_in_stdout(self, texts: &[&str]) -> Self {
+        for text in texts {
+            assert!(self.stdout.contains(text), "no `{text}` in stdout\n{self}");
         }
         self
     }
@@ -138,9 +147,16 @@ impl Running {
     #[track_caller]
     pub(crate) fn must_run(&mut self, before: &str) {
         if let Some(status) = self.child.try_wait().unwrap() {
-            let stderr = fs_err::read_to_string(&self.stderr).unwrap();
-            panic!("it ended before {before}, {status}\n-- stderr\n{stderr}");
+            panic!(
+                "it ended before {before}, {status}\n-- stderr\n{}",
+                self.said()
+            );
         }
+    }
+
+    /// What it has said so far.
+    pub(crate) fn said(&self) -> String {
+        fs_err::read_to_string(&self.stderr).unwrap()
     }
 
     pub(crate) fn signal(&self, signal: Signal) {

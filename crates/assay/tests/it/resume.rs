@@ -210,17 +210,9 @@ fn a_matrix_that_is_killed_five_times_ends_with_every_cell_measured_once() {
     let plan = matrix("[1, 2]", 500, &(SQLITE.to_owned() + &configs));
     let (run, ended) = kill_and_go_on(&place, &plan, 5, 12 * 500, || {});
     let ended = ended.expect_code(0);
-    assert_eq!(
-        ended.stdout.lines().last(),
-        Some(run.to_str().unwrap()),
-        "{ended}"
-    );
-    assert!(
-        ended
-            .stderr
-            .contains("6 targets x 2 client counts = 12 cells; "),
-        "{ended}"
-    );
+    let ended = ended.expect_in_stderr(&["6 targets x 2 client counts = 12 cells; "]);
+    let last = ended.stdout.lines().last();
+    assert_eq!(last, Some(run.to_str().unwrap()), "{ended}");
     assert_eq!(cells(&run).len(), 12);
     let shown = Shown::read(&place, &run);
     assert_eq!(shown.status(), "complete");
@@ -300,13 +292,7 @@ fn an_interrupted_run_goes_on_with_the_cell_that_was_interrupted() {
         "of 2 cells 1 missing: `assay run --resume results/{}` measures what is not complete",
         run.file_name().unwrap().display()
     );
-    let ended = ended.expect_in_stderr(&[&hint]);
-    assert!(
-        ended
-            .stderr
-            .contains("2 targets = 2 cells; 2 to be measured"),
-        "{ended}"
-    );
+    ended.expect_in_stderr(&[&hint, "2 targets = 2 cells; 2 to be measured"]);
     let mut seen = Seen::default();
     seen.look(&run);
     assert_eq!(seen.complete.len(), 1);
@@ -322,23 +308,16 @@ fn an_interrupted_run_goes_on_with_the_cell_that_was_interrupted() {
     place.assert_nothing_is_left();
     seen.look(&run);
     seen.assert_kept(&run);
-    assert!(
-        run.join("cells/lite.next/c1/r1.attempt-1/cell.json")
-            .exists()
-    );
+    let attempt = "cells/lite.next/c1/r1.attempt-1/cell.json";
+    assert!(run.join(attempt).exists());
     let invocations = invocations(&run);
-    let statuses: Vec<&Value> = invocations
-        .iter()
-        .map(|invocation| &invocation["status"])
-        .collect();
-    assert_eq!(statuses, ["interrupted", "complete"]);
-    assert_eq!(invocations[0]["data_dir"], invocations[1]["data_dir"]);
-    assert!(
-        invocations[1]["host_differences"]
-            .as_array()
-            .unwrap()
-            .is_empty()
-    );
+    let [first, second] = &invocations[..] else {
+        panic!("{invocations:?}");
+    };
+    assert_eq!(first["status"], "interrupted");
+    assert_eq!(second["status"], "complete");
+    assert_eq!(first["data_dir"], second["data_dir"]);
+    assert_eq!(second["host_differences"], serde_json::json!([]));
     let of = |path: &str| cell(&run.join(path)).unwrap()["invocation"].as_u64();
     assert_eq!(of("cells/lite.base/c1/r1"), Some(1));
     assert_eq!(of("cells/lite.next/c1/r1"), Some(2));
@@ -385,8 +364,8 @@ fn what_can_not_be_gone_on_with_is_refused() {
     type Change = fn(&mut Value);
     let changes: [(Change, &[&str]); 4] = [
         (
-            |run| run["format"]["minor"] = 1.into(),
-            &["has format 1.1; a run can only be gone on with in its own format"],
+            |run| run["format"]["minor"] = 2.into(),
+            &["has format 1.2; a run can only be gone on with in its own format"],
         ),
         (
             |run| run["format"]["major"] = 99.into(),
@@ -459,11 +438,8 @@ fn another_assay_and_another_machine_are_warned_of_and_recorded() {
     assert_eq!(differences[0]["first"], "2.0");
     let warnings = record["warnings"].as_array().unwrap();
     for code in ["resume::other-machine", "resume::other-assay"] {
-        let count = warnings
-            .iter()
-            .filter(|warning| warning["code"] == code)
-            .count();
-        assert_eq!(count, 1, "{code}");
+        let of_code = warnings.iter().filter(|warning| warning["code"] == code);
+        assert_eq!(of_code.count(), 1, "{code}");
     }
     let shown = Shown::read(&place, &run);
     assert_eq!(shown.status(), "complete");
@@ -522,14 +498,6 @@ fn only_the_cells_that_match_are_measured() {
     assert_eq!((shown.status(), shown.rows().len()), ("complete", 12));
     shown.assert_all_valid();
 
-    place
-        .run(&plan, &["--only", "lite.nxt"])
-        .expect_code(2)
-        .expect_in_stderr(&[
-            "`--only lite.nxt` matches no cell",
-            "the nearest targets are `lite.next`",
-        ]);
-
     // When a run is gone on with, the filter says what of it is done now.
     let path = run.to_str().unwrap();
     for clients in ["c1", "c2"] {
@@ -545,14 +513,9 @@ fn only_the_cells_that_match_are_measured() {
     };
     let (ended, status) = resume("lite.next/c2/*");
     assert_eq!(status, "incomplete", "{ended}");
-    assert!(ended.stderr.contains("of 3 cells 1 missing: "), "{ended}");
+    ended.expect_in_stderr(&["of 3 cells 1 missing: "]);
     let (ended, _) = resume("*/c2/*");
-    assert!(
-        ended
-            .stderr
-            .contains("the cells that match are complete; 1 others are not"),
-        "{ended}"
-    );
+    ended.expect_in_stderr(&["the cells that match are complete; 1 others are not"]);
     assert_eq!(invocations(&run).len(), 2);
     let (_, status) = resume("lite.next");
     assert_eq!(status, "complete");

@@ -23,6 +23,11 @@ compression = "kNoCompression"
 block_size = 4096
 "#;
 
+/// A place, and the libraries that are here; none: the test is skipped.
+fn place_with_libraries() -> Option<(Place, Vec<PathBuf>)> {
+    Some((Place::new(), rocksdb_or_test_is_skipped()?))
+}
+
 /// The builds of these libraries, with the small config.
 fn builds(libraries: &[PathBuf]) -> String {
     let build = |(number, library): (usize, &PathBuf)| {
@@ -92,7 +97,7 @@ fn assert_writes_were_offered(shown: &Shown, target: &str) {
 
 #[test]
 fn each_library_runs_the_whole_sequence_and_is_checked() {
-    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+    let Some((place, libraries)) = place_with_libraries() else {
         return;
     };
     let steps = [
@@ -109,7 +114,6 @@ fn each_library_runs_the_whole_sequence_and_is_checked() {
         "overwrite",
     ];
     let plan = sequence(30_000, &steps, WRITE_RATE) + &builds(&libraries);
-    let place = Place::new();
     let ended = place.run(&plan, &[]).expect_code(0);
     let run = ended.run_directory();
     let shown = Shown::read(&place, &run);
@@ -122,6 +126,14 @@ fn each_library_runs_the_whole_sequence_and_is_checked() {
         let directory = cell(&run, &target);
         let record = json(&directory.join("cell.json"));
         versions.push(record["engine_version"].as_str().unwrap().to_owned());
+        // Later versions leave it to the kernel to read ahead for compaction.
+        let settings = record["settings"].as_array().unwrap();
+        let is_left = |it: &Value| it["role"] == "compaction_readahead";
+        let is_old = record["engine_version"]
+            .as_str()
+            .unwrap()
+            .contains("RocksDB 6.");
+        assert_eq!(settings.iter().any(is_left), !is_old, "{target}");
         let setting = |name| setting(&directory, name);
         let memtable = setting("[CFOptions] write_buffer_size");
         assert_eq!(memtable, ("262144".into(), "config".into()));
@@ -167,20 +179,22 @@ fn each_library_runs_the_whole_sequence_and_is_checked() {
 
 #[test]
 fn the_insert_benchmark_runs_on_a_library_and_is_checked() {
-    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+    let Some((place, libraries)) = place_with_libraries() else {
         return;
     };
     let steps = [
-        "l.i0", "l.x", "l.i1", "l.i2", "settle", "qr100", "qp100", "qr500",
+        "l.x", "l.i0", "l.i1", "l.i2", "settle", "qr100", "qp100", "settle.2", "qr0",
     ];
-    let more = format!("delete-per-insert = true\nsteps = {steps:?}");
+    let more = format!(
+        "secondary-indexes = 2\nstep.\"l.i2\".time = \"300ms\"\ndelete-per-insert = true\n\
+         steps = {steps:?}"
+    );
     // More files in the first level are needed than settling would compact by itself.
     let plan = "clients = [2]\n".to_owned()
         + &workload(4_000, 2_000, QUICK, &more)
         + &builds(&libraries[..1])
             .replace("num_compaction_trigger = 2", "num_compaction_trigger = 8")
         + "[config.rocksdb.small.load]\nwrite_buffer_size = 131072\n";
-    let place = Place::new();
     let ended = place.run(&plan, &[]).expect_code(0);
     let run = ended.run_directory();
     let shown = Shown::read(&place, &run);
@@ -202,14 +216,13 @@ fn the_insert_benchmark_runs_on_a_library_and_is_checked() {
 
 #[test]
 fn clients_share_a_table_on_each_library_and_it_is_checked() {
-    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+    let Some((place, libraries)) = place_with_libraries() else {
         return;
     };
     let steps = ["l.i0", "l.x", "l.i1", "qr100", "qp100"];
     let more = format!("tables = \"shared\"\nsteps = {steps:?}");
     let plan =
         "clients = [2]\n".to_owned() + &workload(4_000, 2_000, QUICK, &more) + &builds(&libraries);
-    let place = Place::new();
     // Whether the machine kept up is not asked: what is there has to be right in any case.
     let _ended = place.run(&plan, &[]);
     for number in 0..libraries.len() {
@@ -226,10 +239,9 @@ fn clients_share_a_table_on_each_library_and_it_is_checked() {
 
 #[test]
 fn the_load_has_options_of_its_own_and_the_database_is_opened_anew_after_it() {
-    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+    let Some((place, libraries)) = place_with_libraries() else {
         return;
     };
-    let place = Place::new();
     let steps = [
         "fillseq",
         "readrandom",
@@ -282,14 +294,13 @@ fn the_load_has_options_of_its_own_and_the_database_is_opened_anew_after_it() {
 
 #[test]
 fn a_cell_that_needs_more_memory_than_its_config_allows_has_failed_for_that_reason() {
-    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+    let Some((place, libraries)) = place_with_libraries() else {
         return;
     };
     if !rustix::process::geteuid().is_root() {
         say_skipped("only root may limit memory without preparation");
         return;
     }
-    let place = Place::new();
     let plan = sequence(1_500_000, &["fillseq"], "checks = \"off\"")
         + &builds(&libraries[..1])
         + "[config.rocksdb.tight]\nextends = \"small\"\nmemory = \"64MiB\"\n\
@@ -307,11 +318,10 @@ fn a_cell_that_needs_more_memory_than_its_config_allows_has_failed_for_that_reas
 
 #[test]
 fn a_library_that_crashes_is_a_failed_cell_and_the_next_is_run() {
-    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+    let Some((place, libraries)) = place_with_libraries() else {
         return;
     };
     let twice = [libraries[0].clone(), libraries[0].clone()];
-    let place = Place::new();
     let steps = ["fillseq", "overwrite"];
     // The step that crashes lasts a minute, that of the next cell a second.
     let variants =
@@ -354,10 +364,9 @@ fn a_library_that_crashes_is_a_failed_cell_and_the_next_is_run() {
 
 #[test]
 fn a_killed_guard_takes_its_cell_with_it() {
-    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+    let Some((place, libraries)) = place_with_libraries() else {
         return;
     };
-    let place = Place::new();
     let long = "step.overwrite.time = \"60s\"";
     let plan = sequence(5_000, &["fillseq", "overwrite"], long) + &builds(&libraries[..1]);
     let mut running = place.spawn_run(&plan, &[]);
@@ -372,10 +381,9 @@ fn a_killed_guard_takes_its_cell_with_it() {
 
 #[test]
 fn cells_that_are_left_out_need_no_library() {
-    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+    let Some((place, libraries)) = place_with_libraries() else {
         return;
     };
-    let place = Place::new();
     let plan =
         sequence(500, &["fillseq"], "") + &builds(&[libraries[0].clone(), place.join("none.so")]);
     let ended = place.run(&plan, &["--only", "b0.*"]).expect_code(0);
@@ -384,10 +392,9 @@ fn cells_that_are_left_out_need_no_library() {
 
 #[test]
 fn a_killed_run_leaves_no_process_and_is_gone_on_with() {
-    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+    let Some((place, libraries)) = place_with_libraries() else {
         return;
     };
-    let place = Place::new();
     // Longer than the test may be late with the signal; what goes on begins the step anew.
     let long = "step.overwrite.time = \"3s\"";
     let plan = sequence(5_000, &["fillseq", "overwrite"], long) + &builds(&libraries[..1]);
@@ -407,10 +414,9 @@ fn a_killed_run_leaves_no_process_and_is_gone_on_with() {
 
 #[test]
 fn sigint_ends_the_cell_in_good_order() {
-    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+    let Some((place, libraries)) = place_with_libraries() else {
         return;
     };
-    let place = Place::new();
     let long = "step.readrandom.time = \"60s\"";
     let plan = sequence(5_000, &["fillseq", "readrandom"], long) + &builds(&libraries[..1]);
     let mut running = place.spawn_run(&plan, &[]);
@@ -431,10 +437,9 @@ fn sigint_ends_the_cell_in_good_order() {
 
 #[test]
 fn a_full_disk_fails_the_step_that_compacts() {
-    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+    let Some((place, libraries)) = place_with_libraries() else {
         return;
     };
-    let place = Place::new();
     let Some(disk) = Disk::mount(&place, 64) else {
         return;
     };
@@ -461,10 +466,9 @@ fn a_full_disk_fails_the_step_that_compacts() {
 
 #[test]
 fn an_option_that_a_version_does_not_know_is_left_out_where_the_plan_says_so() {
-    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+    let Some((place, libraries)) = place_with_libraries() else {
         return;
     };
-    let place = Place::new();
     let plan = sequence(500, &["fillseq"], "")
         + &builds(&libraries[..1])
         + "no_such_option = 3\n[config.rocksdb.skip]\nextends = \"small\"\nunknown-options = \"skip\"\n\
@@ -483,10 +487,9 @@ fn an_option_that_a_version_does_not_know_is_left_out_where_the_plan_says_so() {
 
 #[test]
 fn configs_that_a_library_does_not_take_are_refused_all_at_once_before_the_run() {
-    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+    let Some((place, libraries)) = place_with_libraries() else {
         return;
     };
-    let place = Place::new();
     let plan = sequence(500, &["fillseq"], "")
         + &builds(&libraries)
         + "write_bufer_size = 1\n[config.rocksdb.packed]\nextends = \"small\"\nunknown-options = \"skip\"\n\

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use load::{Clock, SystemClock};
-use record::{Interval, RunDir, StepReader};
+use record::{RunDir, StepReader};
 use rustix::process::Signal;
 
 use crate::place::{POSTGRES, Place, SQLITE, send, with_children, workload};
@@ -22,6 +22,13 @@ fn step(run: &std::path::Path, name: &str) -> StepReader {
     let cell = run.cell(&run.read_run().unwrap().cells[0]).unwrap();
     let mut steps = cell.read_steps().unwrap().into_iter();
     steps.find(|step| step.step().name == name).unwrap()
+}
+
+/// What was done in a second.
+#[derive(Debug)]
+struct Done {
+    ok: u64,
+    response_ns_max: u64,
 }
 
 /// Operations that took so long or longer.
@@ -67,11 +74,19 @@ pub(crate) fn a_stall_shows(place: &Place) {
 
     let step = step(&run, "qr1000");
     // Every second has its row for every kind.
-    let mut seconds: BTreeMap<u32, BTreeMap<String, Interval>> = BTreeMap::new();
-    for row in step.intervals().unwrap() {
+    let mut seconds: BTreeMap<u32, BTreeMap<String, Done>> = BTreeMap::new();
+    step.each_interval(|row| {
         let kinds = seconds.entry(row.second).or_default();
-        assert!(kinds.insert(row.kind.clone(), row).is_none(), "one client");
-    }
+        let done = Done {
+            ok: row.ok,
+            response_ns_max: row.response_ns_max,
+        };
+        assert!(
+            kinds.insert(row.kind.to_owned(), done).is_none(),
+            "one client"
+        );
+    })
+    .unwrap();
     let count = seconds.len() as u32;
     assert!(count >= STEP_S, "{count} seconds");
     assert!(seconds.keys().copied().eq(0..count), "{seconds:?}");
@@ -91,7 +106,7 @@ pub(crate) fn a_stall_shows(place: &Place) {
             let due = late_ns as f64 / 1e9 * (RATE / ROWS_PER_COMMIT) as f64;
             // and more, while the server catches up with what is due meanwhile, however long it takes for that: in seconds
             // that have such times, but for what a histogram rounds.
-            let has_late = |kinds: &&BTreeMap<String, Interval>| {
+            let has_late = |kinds: &&BTreeMap<String, Done>| {
                 kinds[kind].response_ns_max >= milliseconds * 998_000
             };
             let late_seconds = seconds.values().filter(has_late);
@@ -110,7 +125,7 @@ pub(crate) fn a_stall_shows(place: &Place) {
     }
 
     // The stall's whole seconds have nothing in them, and the host was still seen then.
-    let is_empty = |kinds: &BTreeMap<String, Interval>| kinds.values().all(|row| row.ok == 0);
+    let is_empty = |kinds: &BTreeMap<String, Done>| kinds.values().all(|row| row.ok == 0);
     let empty: Vec<u32> = seconds
         .iter()
         .filter(|(_, kinds)| is_empty(kinds))
@@ -146,12 +161,10 @@ fn a_stall_of_assay_itself_makes_the_step_invalid_and_is_none_of_the_engine() {
     // It may have been stopped before the step had begun, by a machine that is slow with signals.
     assert!(held_s > 0.9 * STALL_S as f64, "{held_s} s");
     // With it the engine stood still: whole seconds of nothing.
-    let idle = step.intervals().unwrap().into_iter();
-    assert!(
-        idle.filter(|row| row.kind == "query" && row.ok == 0)
-            .count()
-            >= 1
-    );
+    let mut idle_count = 0;
+    step.each_interval(|row| idle_count += u32::from(row.kind == "query" && row.ok == 0))
+        .unwrap();
+    assert!(idle_count >= 1);
     let shown = Shown::read(&place, &run);
     let row = shown.row("lite.base", "qr100");
     assert_eq!(row["valid"], false);

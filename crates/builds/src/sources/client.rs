@@ -137,12 +137,7 @@ pub fn run(command: &mut Command, log: &Path, install: &str) -> anyhow::Result<S
         .env("LC_ALL", "C.UTF-8")
         .stdin(Stdio::null())
         .output()
-        .map_err(|error| match error.kind() {
-            ErrorKind::NotFound => {
-                anyhow::Error::new(Error::new(format!("there is no `{name}` here"), install))
-            }
-            _ => anyhow::Error::new(error).context(format!("`{name}` can't be started")),
-        })?;
+        .map_err(|error| not_started(&name, install, error))?;
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     let all = format!("{stdout}{}", String::from_utf8_lossy(&output.stderr));
     append(log, &format!("$ {command:?}\n{all}\n"))
@@ -152,6 +147,14 @@ pub fn run(command: &mut Command, log: &Path, install: &str) -> anyhow::Result<S
         stdout,
         all,
     })
+}
+
+/// Returns why a client was not started; `install` says how it is had.
+pub fn not_started(name: &str, install: &str, error: std::io::Error) -> anyhow::Error {
+    match error.kind() {
+        ErrorKind::NotFound => Error::new(format!("there is no `{name}` here"), install).into(),
+        _ => anyhow::Error::new(error).context(format!("`{name}` can't be started")),
+    }
 }
 
 fn append(log: &Path, text: &str) -> std::io::Result<()> {

@@ -20,14 +20,6 @@ const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 const INSTALL: &str = "packages of Debian can be fetched only where `apt-get` and `dpkg-deb` are; \
                        elsewhere use `postgres@VERSION` or `mariadb@VERSION`, or register a build with `dir:/PATH=NAME`";
 
-/// Packages that lie in the store, downloaded and checked.
-#[derive(Debug)]
-pub struct Packages {
-    archives: PathBuf,
-    /// Each with its hash.
-    pub artifacts: Vec<Artifact>,
-}
-
 /// apt, with a state of its own.
 pub struct Debian<'a> {
     downloads: &'a Path,
@@ -45,7 +37,7 @@ impl<'a> Debian<'a> {
     }
 
     /// Downloads `packages` and all that they depend on.
-    pub fn fetch(&self, packages: &[String], say: &dyn Fn(&str)) -> anyhow::Result<Packages> {
+    pub fn fetch(&self, packages: &[String], say: &dyn Fn(&str)) -> anyhow::Result<Vec<Artifact>> {
         let what = format!(
             "`debian:{}/{}` can't be fetched",
             self.suite,
@@ -86,46 +78,35 @@ impl<'a> Debian<'a> {
         if !said.success {
             return Err(said.failure(&what, "apt-get", &self.log()).into());
         }
-        let artifacts = listed
+        listed
             .into_iter()
             .map(|package| self.check(package))
-            .collect::<anyhow::Result<_>>()?;
-        Ok(Packages {
-            archives: self.archives(),
-            artifacts,
-        })
+            .collect()
     }
 
     /// Unpacks them below `root`.
-    pub fn unpack(&self, packages: &Packages, root: &Path) -> anyhow::Result<()> {
-        for artifact in &packages.artifacts {
-            let package = packages.archives.join(&artifact.name);
+    pub fn unpack(&self, packages: &[Artifact], root: &Path) -> anyhow::Result<()> {
+        for Artifact { name, .. } in packages {
             let mut child = Command::new("dpkg-deb")
                 .arg("--fsys-tarfile")
-                .arg(&package)
+                .arg(self.archives().join(name))
                 .stdin(Stdio::null())
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped())
                 .spawn()
-                .map_err(|error| match error.kind() {
-                    std::io::ErrorKind::NotFound => {
-                        anyhow::Error::new(Error::new("there is no `dpkg-deb` here", INSTALL))
-                    }
-                    _ => error.into(),
-                })?;
+                .map_err(|error| client::not_started("dpkg-deb", INSTALL, error))?;
             let unpacked = match child.stdout.take() {
                 Some(files) => unpack::debian(files, root),
                 None => Ok(()),
             };
             let output = child.wait_with_output()?;
-            unpacked.with_context(|| format!("`{}` can't be unpacked", artifact.name))?;
-            if !output.status.success() {
-                anyhow::bail!(
-                    "`{}` can't be unpacked: {}",
-                    artifact.name,
-                    String::from_utf8_lossy(&output.stderr).trim()
-                );
-            }
+            unpacked.with_context(|| format!("`{name}` can't be unpacked"))?;
+            let said = String::from_utf8_lossy(&output.stderr);
+            anyhow::ensure!(
+                output.status.success(),
+                "`{name}` can't be unpacked: {}",
+                said.trim()
+            );
         }
         Ok(())
     }
@@ -206,24 +187,21 @@ impl<'a> Debian<'a> {
         }))
     }
 
-    fn check(&self, package: Listed) -> anyhow::Result<Artifact> {
-        let path = self.archives().join(&package.file);
+    /// Compares a download with what apt listed; returns it with its hash, which apt need not know.
+    fn check(&self, package: Artifact) -> anyhow::Result<Artifact> {
+        let path = self.archives().join(&package.name);
         let (size_bytes, sha256) = hash::of_file(&path)?;
-        if package
-            .sha256
-            .as_ref()
-            .is_some_and(|expected| *expected != sha256)
-        {
+        if !["", &sha256].contains(&package.sha256.as_str()) {
             // The next attempt downloads it again.
             let _ = fs_err::remove_file(&path);
             return Err(Error::new(
-                format!("`{}` is not what the mirror announced", package.file),
+                format!("`{}` is not what the mirror announced", package.name),
                 "try again",
             )
             .into());
         }
         Ok(Artifact {
-            name: package.file,
+            name: package.name,
             size_bytes,
             sha256,
         })
@@ -264,59 +242,39 @@ fn config(home: &str) -> String {
 /// The first mirror that carries a whole release of Debian, from lines of `URI RELEASE`.
 fn choose_mirror(lines: &str) -> Option<String> {
     let partial = ["-security", "/updates", "-updates", "-backports"];
-    lines
-        .lines()
-        .filter_map(|line| line.split_once(' '))
-        .filter(|(uri, release)| {
-            !partial.iter().any(|suffix| release.contains(suffix))
-                && uri.trim_end_matches('/').ends_with("/debian")
-                && !uri.starts_with("cdrom:")
-        })
-        .map(|(uri, _)| uri.to_owned())
-        .next()
+    let mut mirrors = lines.lines().filter_map(|line| line.split_once(' '));
+    let whole = mirrors.find(|(uri, release)| {
+        !partial.iter().any(|suffix| release.contains(suffix))
+            && uri.trim_end_matches('/').ends_with("/debian")
+            && !uri.starts_with("cdrom:")
+    });
+    Some(whole?.0.to_owned())
 }
 
-/// A package that apt would download.
-#[derive(Debug, PartialEq, Eq)]
-struct Listed {
-    file: String,
-    size_bytes: u64,
-    sha256: Option<String>,
-}
-
-/// Reads apt's list: `'URI' FILE SIZE SHA256:HASH` in each line.
-fn listed(printed: &str) -> Vec<Listed> {
-    printed
-        .lines()
-        .filter(|line| line.starts_with('\''))
-        .filter_map(|line| {
-            let mut words = line.split_whitespace().skip(1);
-            let file = words.next()?.to_owned();
-            let size_bytes = words.next()?.parse().ok()?;
-            let sha256 = words.next().and_then(|hash| hash.strip_prefix("SHA256:"));
-            (!file.contains('/')).then_some(Listed {
-                file,
-                size_bytes,
-                sha256: sha256.map(str::to_owned),
-            })
+/// Reads apt's list of what it would download: `'URI' FILE SIZE SHA256:HASH` in each line.
+fn listed(printed: &str) -> Vec<Artifact> {
+    let package = |line: &str| {
+        let mut words = line.strip_prefix('\'')?.split_whitespace().skip(1);
+        let (name, size, hash) = (words.next()?, words.next()?, words.next());
+        let sha256 = hash.and_then(|hash| hash.strip_prefix("SHA256:"));
+        (!name.contains('/')).then_some(Artifact {
+            name: name.to_owned(),
+            size_bytes: size.parse().ok()?,
+            sha256: sha256.unwrap_or_default().to_owned(),
         })
-        .collect()
+    };
+    printed.lines().filter_map(package).collect()
 }
 
 /// apt's complaint about what was asked for.
 fn complaint(said: &Said, suite: &str) -> String {
-    said.complaint("E: Unable to locate package ")
-        .or_else(|| said.complaint("E: Package "))
-        .map_or_else(
-            || "its dependencies can't be met".into(),
-            |name| {
-                let name = name.split_whitespace().next().unwrap_or_default();
-                format!(
-                    "`{suite}` has no package `{}`",
-                    name.trim_matches(['\'', '"'])
-                )
-            },
-        )
+    let about = said.complaint("E: Unable to locate package ");
+    let about = about.or_else(|| said.complaint("E: Package "));
+    let Some(name) = about.and_then(|about| about.split_whitespace().next()) else {
+        return "its dependencies can't be met".into();
+    };
+    let name = name.trim_matches(['\'', '"']);
+    format!("`{suite}` has no package `{name}`")
 }
 
 #[cfg(test)]
@@ -336,10 +294,10 @@ mod tests {
         let printed = "Reading package lists...\n'http://m/x_1.deb' x_1%3a1.deb 12 SHA256:ab\n'u' ../y 1 SHA256:c\n";
         assert_eq!(
             listed(printed),
-            [Listed {
-                file: "x_1%3a1.deb".into(),
+            [Artifact {
+                name: "x_1%3a1.deb".into(),
                 size_bytes: 12,
-                sha256: Some("ab".into())
+                sha256: "ab".into()
             }]
         );
     }

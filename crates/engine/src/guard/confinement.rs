@@ -8,6 +8,7 @@ use std::time::Duration;
 use fs_err as fs;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use serde::{Deserialize, Serialize};
 
 use super::Deadline;
 
@@ -15,7 +16,7 @@ use super::Deadline;
 const EMPTYING: Duration = Duration::from_secs(2);
 
 /// A control group for a guarded program, which is there already.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControlGroup {
     /// Its directory. The guard removes it when assay is gone before the program; else that is left to its maker.
     pub directory: PathBuf,
@@ -24,7 +25,7 @@ pub struct ControlGroup {
 }
 
 /// What a guarded program is confined to, with all that it starts.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confinement {
     /// A control group; `None`: assay's own.
     pub group: Option<ControlGroup>,
@@ -33,17 +34,6 @@ pub struct Confinement {
 }
 
 impl Confinement {
-    /// Adds it to a guard's arguments.
-    pub(super) fn tell(&self, guard: &mut Command) {
-        if let Some(group) = &self.group {
-            guard.arg("--group").arg(&group.directory);
-            guard.arg("--group-home").arg(&group.home);
-        }
-        if let Some(cpus) = &self.cpus {
-            guard.arg("--cpus").arg(words::format_cpus(cpus));
-        }
-    }
-
     /// Starts a program inside; this process is outside again afterwards.
     pub(super) fn spawn(&self, command: &mut Command) -> Result<Child, String> {
         let wrong = |what: &str, error: &dyn std::fmt::Display| format!("cannot {what}: {error}");
@@ -62,15 +52,17 @@ impl Confinement {
             join(&group.directory)?;
         }
         let child = command.spawn().map_err(|error| wrong("start it", &error));
-        let left = self
-            .group
-            .as_ref()
-            .map_or(Ok(()), |group| join(&group.home));
-        let left = left.and_then(|()| match &self.cpus {
-            Some(_) => sched_setaffinity(None, &outside)
-                .map_err(|error| wrong("go back to its own CPUs", &error)),
-            None => Ok(()),
-        });
+        let leave = || {
+            if let Some(group) = &self.group {
+                join(&group.home)?;
+            }
+            if self.cpus.is_some() {
+                sched_setaffinity(None, &outside)
+                    .map_err(|error| wrong("go back to its own CPUs", &error))?;
+            }
+            Ok(())
+        };
+        let left = leave();
         let mut child = child?;
         if let Err(reason) = left {
             let _ = child.kill();

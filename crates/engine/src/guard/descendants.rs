@@ -10,8 +10,7 @@ pub(crate) fn descendants(root: u32) -> Vec<u32> {
     let processes: Vec<Process> = entries
         .filter_map(|entry| {
             let pid: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
-            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-            let (state, parent) = state_and_parent(&stat)?;
+            let (state, parent) = probe::state_and_parent(pid)?;
             Some((pid, state, parent))
         })
         .collect();
@@ -37,31 +36,12 @@ fn below(root: u32, processes: &[Process]) -> Vec<u32> {
 
 /// Returns whether a process lives: a zombie does not.
 pub fn is_alive(pid: u32) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/stat"))
-        .ok()
-        .and_then(|stat| state_and_parent(&stat))
-        .is_some_and(|(state, _)| !matches!(state, 'Z' | 'X'))
-}
-
-/// The state and the parent's id in the text of /proc/PID/stat. The name before them may hold anything, parentheses
-/// included.
-fn state_and_parent(stat: &str) -> Option<(char, u32)> {
-    let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
-    Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
+    probe::state_and_parent(pid).is_some_and(|(state, _)| !matches!(state, 'Z' | 'X'))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_name_with_parentheses_does_not_confuse() {
-        assert_eq!(
-            state_and_parent("12 (a) S 7 (b) Z 9) R 11 12 12 0"),
-            Some(('R', 11))
-        );
-        assert_eq!(state_and_parent("12 (a"), None);
-    }
 
     #[test]
     fn the_living_are_found_behind_the_dead() {

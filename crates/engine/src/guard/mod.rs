@@ -35,28 +35,35 @@ pub use descendants::is_alive;
 pub use supervisor::main;
 
 use rustix::process::Signal;
+use serde::{Deserialize, Serialize};
 
 use crate::SetupError;
 
 /// The hidden subcommand of assay that runs [`main`].
 pub const SUBCOMMAND: &str = "guard";
 
-/// What a guard is to start.
-#[derive(Clone, Debug)]
+/// What a guard is to start. The guard is told in JSON what can't be said in a command line.
+#[derive(Clone, Debug, Serialize)]
 pub struct Spawn<'a> {
     /// The program that calls [`main`] when its first argument is [`SUBCOMMAND`]: assay itself.
+    #[serde(skip)]
     pub guard_exe: &'a Path,
     /// The program to be guarded.
+    #[serde(skip)]
     pub program: &'a Path,
     /// Its arguments.
+    #[serde(skip)]
     pub args: Vec<OsString>,
     /// Variables that are set in its environment.
+    #[serde(skip)]
     pub env: Vec<(OsString, OsString)>,
     /// Variables that are removed from its environment.
+    #[serde(skip)]
     pub env_remove: Vec<OsString>,
     /// The file that it reads as its standard input; `None`: nothing.
     pub input: Option<&'a Path>,
     /// Its working directory; `None`: the root.
+    #[serde(skip)]
     pub directory: Option<&'a Path>,
     /// The user and group that it runs as; `None`: assay's own.
     pub user: Option<(u32, u32)>,
@@ -67,10 +74,13 @@ pub struct Spawn<'a> {
     pub orphaned: Ending,
     /// A directory that the guard removes, with all that is in it, when the program has ended: for sockets.
     pub remove_directory: Option<&'a Path>,
+    /// What it is confined to from its first instruction on, and with it all that it starts.
+    pub confinement: Option<&'a Confinement>,
 }
 
 words::named! {
     /// How a guarded program is asked to end: by a signal.
+    #[derive(Serialize, Deserialize)]
     pub enum Ending {
         /// Asks it to end.
         Terminate = "SIGTERM",
@@ -116,37 +126,20 @@ impl Guarded {
     /// Starts a program under guard.
     ///
     /// # Errors
-    /// [`SetupError::Command`] when the guard or the program can't be started.
+    /// [`SetupError::Command`] when the guard or the program can't be started, or not be confined.
     pub fn spawn(spawn: &Spawn<'_>) -> Result<Self, SetupError> {
-        Self::spawn_confined(spawn, &Confinement::default())
-    }
-
-    /// Starts a program under guard, confined from its first instruction on, and with it all that it starts.
-    ///
-    /// # Errors
-    /// As [`Self::spawn`], and when it can't be confined.
-    pub fn spawn_confined(
-        spawn: &Spawn<'_>,
-        confinement: &Confinement,
-    ) -> Result<Self, SetupError> {
         let command = command_line(spawn.program, &spawn.args);
+        let failed = |status: String, log: Option<PathBuf>| SetupError::Command {
+            command: command.clone(),
+            status,
+            tail: Vec::new(),
+            log,
+        };
+        let request = serde_json::to_string(spawn)
+            .map_err(|error| failed(format!("cannot be told to its guard: {error}"), None))?;
         let mut guard = Command::new(spawn.guard_exe);
-        guard.arg(SUBCOMMAND);
-        if let Some(log) = spawn.log {
-            guard.arg("--log").arg(log);
-        }
-        if let Some((uid, gid)) = spawn.user {
-            guard.arg("--user").arg(format!("{uid}:{gid}"));
-        }
-        guard.arg("--orphaned").arg(spawn.orphaned.name());
-        if let Some(directory) = spawn.remove_directory {
-            guard.arg("--remove-directory").arg(directory);
-        }
-        if let Some(input) = spawn.input {
-            guard.arg("--input").arg(input);
-        }
-        confinement.tell(&mut guard);
-        guard.arg("--").arg(spawn.program).args(&spawn.args);
+        guard.arg(SUBCOMMAND).arg(request);
+        guard.arg(spawn.program).args(&spawn.args);
         for name in &spawn.env_remove {
             guard.env_remove(name);
         }
@@ -160,20 +153,9 @@ impl Guarded {
                 None => Stdio::inherit(),
             })
             .process_group(0);
-        let failed = |status: String, log: Option<PathBuf>| SetupError::Command {
-            command: command.clone(),
-            status,
-            tail: Vec::new(),
-            log,
-        };
         let mut guard = guard.spawn().map_err(|error| {
-            failed(
-                format!(
-                    "cannot start its guard `{}`: {error}",
-                    spawn.guard_exe.display()
-                ),
-                None,
-            )
+            let exe = spawn.guard_exe.display();
+            failed(format!("cannot start its guard `{exe}`: {error}"), None)
         })?;
         let stdin = guard.stdin.take();
         let Some(stdout) = guard.stdout.take() else {
@@ -182,14 +164,12 @@ impl Guarded {
         let mut stdout = BufReader::new(stdout);
         let mut first = String::new();
         let read = stdout.read_line(&mut first);
-        let pid = first
-            .trim_end()
-            .strip_prefix("pid ")
-            .and_then(|pid| pid.parse().ok());
-        let Some(pid) = pid else {
+        let first = first.trim_end();
+        let pid = first.strip_prefix("pid ");
+        let Some(pid) = pid.and_then(|pid| pid.parse().ok()) else {
             drop(stdin);
             let ended = guard.wait();
-            let status = match (first.trim_end().strip_prefix("failed "), read, ended) {
+            let status = match (first.strip_prefix("failed "), read, ended) {
                 (Some(reason), _, _) => reason.to_string(),
                 (None, Err(error), _) | (None, _, Err(error)) => {
                     format!("cannot talk to its guard: {error}")
@@ -299,11 +279,9 @@ pub(crate) fn command_line<'a>(
     let mut line = program.display().to_string();
     for arg in args {
         let arg = arg.as_ref().to_string_lossy();
-        if arg.is_empty() || arg.contains(char::is_whitespace) {
-            line.push_str(&format!(" '{arg}'"));
-        } else {
-            line.push_str(&format!(" {arg}"));
-        }
+        let is_quoted = arg.is_empty() || arg.contains(char::is_whitespace);
+        let quote = if is_quoted { "'" } else { "" };
+        line.push_str(&format!(" {quote}{arg}{quote}"));
     }
     line
 }

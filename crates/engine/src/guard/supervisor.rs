@@ -15,9 +15,10 @@ use fs_err as fs;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Gid, Pid, PidfdFlags, Signal, Uid, WaitOptions};
 use rustix::thread::{set_thread_gid, set_thread_groups, set_thread_uid};
+use serde::Deserialize;
 
 use super::descendants::descendants;
-use super::{Confinement, ControlGroup, Deadline, Ending};
+use super::{Confinement, Deadline, Ending};
 
 /// Looks between SIGQUIT and SIGKILL when assay is gone, 5 ms apart: 2 s of a machine that does not stand still.
 const GRACE_LOOKS: u32 = 400;
@@ -25,17 +26,24 @@ const GRACE_LOOKS: u32 = 400;
 /// The first argument of the guard's child, which becomes the program; the guard's process id and arguments follow.
 const BECOME: &str = "--become";
 
-/// What the guard was asked to start.
-#[derive(Debug, PartialEq)]
+/// What the guard was asked for: a [`Spawn`](super::Spawn), as it is told. The program and its arguments follow.
+#[derive(Deserialize)]
 struct Request {
     log: Option<PathBuf>,
     input: Option<PathBuf>,
     user: Option<(u32, u32)>,
     orphaned: Ending,
     remove_directory: Option<PathBuf>,
-    confinement: Confinement,
-    program: OsString,
-    args: Vec<OsString>,
+    confinement: Option<Confinement>,
+}
+
+impl Request {
+    /// Parses the guard's first argument.
+    fn parse(args: &[OsString]) -> Result<Self, String> {
+        let request = args.first().and_then(|request| request.to_str());
+        serde_json::from_str(request.unwrap_or_default())
+            .map_err(|error| format!("the guard does not understand its request: {error}"))
+    }
 }
 
 /// Runs the guard with the arguments that follow the subcommand. Its exit code is 0 when it did its work, whatever the
@@ -76,10 +84,13 @@ fn become_program(guard: &OsStr, args: &[OsString]) -> ExitCode {
 
 /// Sets this process up as the program is to find it, and has the kernel send it a signal when the guard dies.
 fn prepare_program(guard: &OsStr, args: &[OsString]) -> Result<Command, String> {
-    let request = parse(args.iter().cloned())?;
+    let request = Request::parse(args)?;
+    let [_, program, args @ ..] = args else {
+        return Err("the guard was given no program".into());
+    };
     let output = output(request.log.as_deref()).map_err(|error| error.to_string())?;
-    let mut command = Command::new(&request.program);
-    command.args(&request.args).stdin(match &request.input {
+    let mut command = Command::new(program);
+    command.args(args).stdin(match &request.input {
         Some(path) => fs::File::open(path)
             .map_err(|error| error.to_string())?
             .into_parts()
@@ -106,69 +117,9 @@ fn prepare_program(guard: &OsStr, args: &[OsString]) -> Result<Command, String> 
     }
 }
 
-fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Request, String> {
-    let mut args = args.into_iter();
-    let (mut log, mut input, mut user, mut remove_directory) = (None, None, None, None);
-    let (mut group, mut group_home, mut cpus) = (None, None, None);
-    let mut orphaned = Ending::Kill;
-    loop {
-        let name = args.next().ok_or("the guard was given no program")?;
-        if name == "--" {
-            break;
-        }
-        let value = args
-            .next()
-            .ok_or_else(|| format!("`{}` has no value", name.display()))?;
-        match name.to_str() {
-            Some("--log") => log = Some(PathBuf::from(value)),
-            Some("--input") => input = Some(PathBuf::from(value)),
-            Some("--remove-directory") => remove_directory = Some(PathBuf::from(value)),
-            Some("--orphaned") => {
-                let ending = value.to_str().and_then(Ending::named);
-                orphaned =
-                    ending.ok_or_else(|| format!("`{}` is not a signal", value.display()))?;
-            }
-            Some("--group") => group = Some(PathBuf::from(value)),
-            Some("--group-home") => group_home = Some(PathBuf::from(value)),
-            Some("--cpus") => {
-                let list = value.to_str().and_then(words::parse_cpus);
-                cpus = Some(
-                    list.ok_or_else(|| format!("`{}` is not a list of CPUs", value.display()))?,
-                );
-            }
-            Some("--user") => {
-                let ids = value.to_str().and_then(|text| text.split_once(':'));
-                let ids = ids.and_then(|(uid, gid)| Some((uid.parse().ok()?, gid.parse().ok()?)));
-                user = Some(ids.ok_or_else(|| format!("`{}` is not UID:GID", value.display()))?);
-            }
-            _ => {
-                return Err(format!(
-                    "`{}` is not an option of the guard",
-                    name.display()
-                ));
-            }
-        }
-    }
-    let program = args.next().ok_or("the guard was given no program")?;
-    let group = match (group, group_home) {
-        (Some(directory), Some(home)) => Some(ControlGroup { directory, home }),
-        (None, None) => None,
-        _ => return Err("`--group` and `--group-home` go together".into()),
-    };
-    Ok(Request {
-        log,
-        input,
-        user,
-        orphaned,
-        remove_directory,
-        confinement: Confinement { group, cpus },
-        program,
-        args: args.collect(),
-    })
-}
-
 fn guard(args: &[OsString], say: &mut impl FnMut(String)) -> Result<(), String> {
-    let request = parse(args.iter().cloned())?;
+    let request = Request::parse(args)?;
+    let confinement = request.confinement.unwrap_or_default();
     // Handlers rather than SIG_IGN, which the program would inherit: also what assay itself inherited as ignored, as a
     // shell's background command does SIGINT and SIGQUIT, is then heeded by the program again.
     let ignored = Arc::new(AtomicBool::new(false));
@@ -190,7 +141,7 @@ fn guard(args: &[OsString], say: &mut impl FnMut(String)) -> Result<(), String> 
         .args(args)
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
-    let mut child = request.confinement.spawn(&mut command)?;
+    let mut child = confinement.spawn(&mut command)?;
     let mut reason = String::new();
     if let Some(mut report) = child.stdout.take() {
         report
@@ -209,7 +160,7 @@ fn guard(args: &[OsString], say: &mut impl FnMut(String)) -> Result<(), String> 
         // What can't be removed here is a few socket files in a temporary directory.
         let _ = fs::remove_dir_all(directory);
     }
-    request.confinement.clean_up();
+    confinement.clean_up();
     say(format!(
         "exited {}",
         status.map_or("unknown".to_string(), |status| status.to_string())
@@ -334,64 +285,5 @@ fn end_all(me: Pid) {
 fn send(pid: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         let _ = rustix::process::kill_process(pid, signal);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parsed(args: &[&str]) -> Result<Request, String> {
-        parse(args.iter().map(OsString::from))
-    }
-
-    #[test]
-    fn what_follows_the_dashes_is_the_programs() {
-        let request = parsed(&[
-            "--log",
-            "/l",
-            "--user",
-            "3:4",
-            "--cpus",
-            "0-2",
-            "--orphaned",
-            "SIGQUIT",
-            "--",
-            "prog",
-            "--log",
-            "x",
-        ])
-        .unwrap();
-        assert_eq!(request.user, Some((3, 4)));
-        assert_eq!(request.confinement.cpus, Some(vec![0, 1, 2]));
-        assert_eq!(request.orphaned, Ending::Quit);
-        assert_eq!(request.program, "prog");
-        assert_eq!(request.args, ["--log", "x"]);
-    }
-
-    #[test]
-    fn a_wrong_request_is_named() {
-        assert!(parsed(&["--log"]).unwrap_err().contains("`--log`"));
-        assert!(
-            parsed(&["--user", "me", "--", "x"])
-                .unwrap_err()
-                .contains("`me`")
-        );
-        assert!(
-            parsed(&["--speed", "1", "--", "x"])
-                .unwrap_err()
-                .contains("`--speed`")
-        );
-        assert_eq!(parsed(&["--", "x"]).unwrap().log, None);
-        assert!(
-            parsed(&["--cpus", "many", "--", "x"])
-                .unwrap_err()
-                .contains("`many`")
-        );
-        assert!(
-            parsed(&["--log", "/l", "--group", "/g", "--", "x"])
-                .unwrap_err()
-                .contains("`--group-home`")
-        );
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use fs_err as fs;
+use probe::{Proc, Version};
 
-use super::hierarchy::{Own, Version};
 use crate::guard::{ControlGroup, descendants, is_alive, remove_group};
 
 /// A group that assay made is called `assay-PID-NUMBER`, by assay's process; the one that assay goes into itself ends
@@ -17,12 +17,9 @@ const OWN_LEAF: &str = "self";
 /// A group with a limit. Dropping it removes it.
 #[derive(Debug)]
 pub(super) struct Group {
-    version: Version,
-    directory: PathBuf,
+    group: probe::Group,
     /// Where assay's own processes stay.
     home: PathBuf,
-    /// Where the hierarchy is mounted.
-    top: PathBuf,
     /// Why the server might use swap beyond the limit, if it might.
     swap: Option<String>,
 }
@@ -36,7 +33,7 @@ impl Group {
         // One after the other: the first moves assay into another group.
         static MOVING: Mutex<()> = Mutex::new(());
         let moving = MOVING.lock();
-        let own = Own::find()?;
+        let own = probe::Group::own(&Proc::live(), "memory")?;
         let (parent, home) = match own.version {
             Version::One => (own.directory.clone(), own.directory.clone()),
             Version::Two => with_memory(&own.directory)?,
@@ -53,18 +50,21 @@ impl Group {
         sweep(&parent);
         let directory = made(&parent).map_err(|error| denied(own.version, &error))?;
         let mut group = Self {
-            version: own.version,
-            directory,
+            group: probe::Group { directory, ..own },
             home,
-            top: own.top,
             swap: None,
         };
         group.limit(bytes)?;
         Ok(group)
     }
 
+    fn file(&self, name: &str) -> PathBuf {
+        self.group.directory.join(name)
+    }
+
     fn limit(&mut self, bytes: u64) -> Result<(), String> {
-        let (memory, swap, none) = match self.version {
+        let version = self.group.version;
+        let (memory, swap, swap_bytes) = match version {
             // The second is memory and swap together: as much as memory alone.
             Version::One => (
                 "memory.limit_in_bytes",
@@ -73,10 +73,10 @@ impl Group {
             ),
             Version::Two => ("memory.max", "memory.swap.max", 0),
         };
-        write(&self.directory.join(memory), bytes).map_err(|error| denied(self.version, &error))?;
-        let swap = self.directory.join(swap);
+        write(&self.file(memory), bytes).map_err(|error| denied(version, &error))?;
+        let swap = self.file(swap);
         let limited = match swap.exists() {
-            true => write(&swap, none).map_err(|error| error.to_string()),
+            true => write(&swap, swap_bytes).map_err(|error| error.to_string()),
             false => Err("this kernel does not account for it".into()),
         };
         // Where there is no swap it needs no limit.
@@ -91,28 +91,27 @@ impl Group {
     /// How a guard puts its program into it.
     pub(super) fn entry(&self) -> ControlGroup {
         ControlGroup {
-            directory: self.directory.clone(),
+            directory: self.group.directory.clone(),
             home: self.home.clone(),
         }
     }
 
     /// The limit that holds for the process `server`, of the `asked` bytes; why there is none, or another.
     pub(super) fn effective(&self, asked: u64, server: u32) -> (Option<u64>, Option<String>) {
-        let name = self.directory.file_name().unwrap_or_default();
+        let directory = &self.group.directory;
+        let name = directory.file_name().unwrap_or_default();
         let is_inside = fs::read_to_string(format!("/proc/{server}/cgroup")).is_ok_and(|groups| {
             groups
                 .lines()
                 .any(|line| Path::new(line).file_name() == Some(name))
         });
         if !is_inside {
-            let reason = format!(
-                "it is not in its control group `{}`",
-                self.directory.display()
-            );
+            let reason = format!("it is not in its control group `{}`", directory.display());
             return (None, Some(reason));
         }
-        let Some(limit) = self.read_limit() else {
-            let reason = format!("`{}` does not say", self.directory.display());
+        // As the kernel has it, that of the groups above included.
+        let Some(limit) = self.group.memory_limit(&Proc::live()) else {
+            let reason = format!("`{}` does not say", directory.display());
             return (None, Some(reason));
         };
         // The kernel cuts it to whole pages.
@@ -125,40 +124,21 @@ impl Group {
         (Some(limit), reason)
     }
 
-    /// The limit as the kernel has it, that of the groups above included.
-    fn read_limit(&self) -> Option<u64> {
-        match self.version {
-            Version::One => {
-                let own = number(&self.directory.join("memory.limit_in_bytes"))?;
-                let stat = fs::read_to_string(self.directory.join("memory.stat")).ok()?;
-                let above = keyed(&stat, "hierarchical_memory_limit");
-                Some(above.map_or(own, |above| above.min(own)))
-            }
-            Version::Two => self
-                .directory
-                .ancestors()
-                .take_while(|group| group.starts_with(&self.top))
-                .filter_map(|group| number(&group.join("memory.max")))
-                .min(),
-        }
-    }
-
     /// How many of its processes the kernel has killed for want of memory; `None` where it does not count them.
     pub(super) fn kill_count(&self) -> Option<u64> {
-        let file = match self.version {
+        let file = match self.group.version {
             Version::One => "memory.oom_control",
             Version::Two => "memory.events",
         };
-        keyed(
-            &fs::read_to_string(self.directory.join(file)).ok()?,
-            "oom_kill",
-        )
+        let text = fs::read_to_string(self.file(file)).ok()?;
+        text.lines()
+            .find_map(|line| line.strip_prefix("oom_kill ")?.parse().ok())
     }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
-        remove_group(&self.directory);
+        remove_group(&self.group.directory);
     }
 }
 
@@ -314,17 +294,6 @@ fn write(path: &Path, value: u64) -> std::io::Result<()> {
     file.write_all(value.to_string().as_bytes())
 }
 
-/// A file of the kernel's that holds a number; `None` also for `max`.
-fn number(path: &Path) -> Option<u64> {
-    fs::read_to_string(path).ok()?.trim().parse().ok()
-}
-
-/// The number that follows `key` on a line of its own.
-fn keyed(text: &str, key: &str) -> Option<u64> {
-    text.lines()
-        .find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')?.parse().ok())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -336,11 +305,14 @@ mod tests {
         for (name, text) in files {
             fs::write(directory.join(name), text).unwrap();
         }
+        let top = top.to_path_buf();
         Group {
-            version,
-            directory,
             home: top.join("slice"),
-            top: top.to_path_buf(),
+            group: probe::Group {
+                version,
+                directory,
+                top,
+            },
             swap: None,
         }
     }
@@ -398,10 +370,10 @@ mod tests {
         ];
         let mut group = group(Version::One, top.path(), &files);
         group.limit(100_000_000).unwrap();
-        let read = |name: &str| fs::read_to_string(group.directory.join(name)).unwrap();
+        let read = |name: &str| fs::read_to_string(group.file(name)).unwrap();
         assert_eq!(read("memory.limit_in_bytes"), "100000000");
         assert_eq!(read("memory.memsw.limit_in_bytes"), "100000000");
-        assert_eq!(group.read_limit(), Some(70_000_000));
+        assert_eq!(group.group.memory_limit(&Proc::live()), Some(70_000_000));
         assert_eq!(group.kill_count(), Some(3));
     }
 
@@ -415,14 +387,14 @@ mod tests {
         ];
         let mut group = group(Version::Two, top.path(), &files);
         group.limit(100_000_000).unwrap();
-        let read = |name: &str| fs::read_to_string(group.directory.join(name)).unwrap();
+        let read = |name: &str| fs::read_to_string(group.file(name)).unwrap();
         assert_eq!(read("memory.swap.max"), "0");
         assert_eq!(group.kill_count(), Some(0));
-        assert_eq!(group.read_limit(), Some(100_000_000));
+        assert_eq!(group.group.memory_limit(&Proc::live()), Some(100_000_000));
         fs::write(top.path().join("slice/memory.max"), "70000000\n").unwrap();
-        assert_eq!(group.read_limit(), Some(70_000_000));
+        assert_eq!(group.group.memory_limit(&Proc::live()), Some(70_000_000));
         fs::write(top.path().join("slice/memory.max"), "max\n").unwrap();
-        assert_eq!(group.read_limit(), Some(100_000_000));
+        assert_eq!(group.group.memory_limit(&Proc::live()), Some(100_000_000));
     }
 
     #[test]

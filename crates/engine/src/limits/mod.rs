@@ -6,11 +6,13 @@
 //! inherit. Whatever makes the database runs under the same limits, so that nothing of it is cached elsewhere.
 //!
 //! A limit that makes no sense is an error. One that this machine does not let assay set is not: the server runs
-//! without it, and [`Applied`] says so.
+//! without it, and [`Limit`] says so.
 
 mod cpus;
 mod group;
-mod hierarchy;
+
+use words::Limit;
+pub use words::Limits;
 
 use crate::SetupError;
 use crate::guard::{Confinement, is_alive};
@@ -19,75 +21,29 @@ use group::Group;
 /// Below this no server that assay knows starts and does its work.
 pub const MEMORY_BYTES_LEAST: u64 = 64 << 20;
 
-/// What a server may use; `None`: all that there is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
-    /// Memory, the page cache of the server's files included.
-    pub memory_bytes: Option<u64>,
-    /// Processors, by the kernel's numbers.
-    pub cpus: Option<Vec<u32>>,
-}
-
-impl Limits {
-    /// Checks that they make sense on this machine.
-    ///
-    /// # Errors
-    /// [`SetupError::Config`] for memory that is too small for any server, and for processors that are not there or
-    /// that assay may not use.
-    pub fn check(&self) -> Result<(), SetupError> {
-        if let Some(bytes) = self.memory_bytes
-            && bytes < MEMORY_BYTES_LEAST
-        {
-            return Err(SetupError::Config {
-                what: format!("`memory` is {}", in_units(bytes)),
-                help: format!(
-                    "the least that a server can work with is {}",
-                    in_units(MEMORY_BYTES_LEAST)
-                ),
-            });
-        }
-        self.cpus.as_deref().map_or(Ok(()), cpus::check)
+/// Checks that limits make sense on this machine.
+///
+/// # Errors
+/// [`SetupError::Config`] for memory that is too small for any server, and for processors that are not there or that assay
+/// may not use.
+pub fn check(limits: &Limits) -> Result<(), SetupError> {
+    if let Some(bytes) = limits.memory_bytes
+        && bytes < MEMORY_BYTES_LEAST
+    {
+        let least = in_units(MEMORY_BYTES_LEAST);
+        return Err(SetupError::Config {
+            what: format!("`memory` is {}", in_units(bytes)),
+            help: format!("the least that a server can work with is {least}"),
+        });
     }
-}
-
-/// What came of one limit that was asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Applied {
-    /// Which: `memory` in bytes, or `cpus`.
-    pub what: String,
-    /// What was asked for: `1073741824`, `0-1`.
-    pub asked: String,
-    /// What holds, as the kernel says it; `None`: the server is not limited.
-    pub effective: Option<String>,
-    /// Why it is not limited, or not as was asked.
-    pub reason: Option<String>,
-}
-
-impl Applied {
-    /// Why figures that are measured now are not those of a server with this limit; `None` where it holds.
-    pub fn shortfall(&self) -> Option<String> {
-        let Self {
-            what,
-            asked,
-            effective,
-            reason,
-        } = self;
-        let reason = reason.as_deref().unwrap_or("the kernel does not say why");
-        match effective {
-            Some(_) => None,
-            None => Some(format!(
-                "the server runs without the limit that its config sets, {what} = {asked}: {reason}"
-            )),
-        }
-    }
+    limits.cpus.as_deref().map_or(Ok(()), cpus::check)
 }
 
 /// Limits in force. Dropping it removes what was made for them, so it has to outlive the program.
 #[derive(Debug)]
 pub struct Enforced {
-    limits: Limits,
-    /// The group that holds the server, or why there is none; `None`: memory is not limited.
-    group: Option<Result<Group, String>>,
+    /// The limit of memory, and the group that holds the server, or why there is none.
+    memory: Option<(u64, Result<Group, String>)>,
     confinement: Confinement,
 }
 
@@ -95,20 +51,19 @@ impl Enforced {
     /// Checks the limits, and makes what they need.
     ///
     /// # Errors
-    /// Those of [`Limits::check`].
+    /// Those of [`check`].
     pub fn prepare(limits: &Limits) -> Result<Self, SetupError> {
-        limits.check()?;
-        let group = limits.memory_bytes.map(Group::make);
+        check(limits)?;
+        let memory = limits.memory_bytes.map(|bytes| (bytes, Group::make(bytes)));
         let confinement = Confinement {
-            group: match &group {
-                Some(Ok(group)) => Some(group.entry()),
+            group: match &memory {
+                Some((_, Ok(group))) => Some(group.entry()),
                 _ => None,
             },
             cpus: limits.cpus.clone(),
         };
         Ok(Self {
-            limits: limits.clone(),
-            group,
+            memory,
             confinement,
         })
     }
@@ -119,21 +74,21 @@ impl Enforced {
     }
 
     /// What holds for the server, read back from the kernel.
-    pub fn applied(&self, server: u32) -> Vec<Applied> {
+    pub fn applied(&self, server: u32) -> Vec<Limit> {
         let mut applied = Vec::new();
-        if let (Some(bytes), Some(group)) = (self.limits.memory_bytes, &self.group) {
+        if let Some((bytes, group)) = &self.memory {
             let (effective, reason) = match group {
-                Ok(group) => group.effective(bytes, server),
+                Ok(group) => group.effective(*bytes, server),
                 Err(reason) => (None, Some(reason.clone())),
             };
-            applied.push(Applied {
+            applied.push(Limit {
                 what: "memory".into(),
                 asked: bytes.to_string(),
                 effective: effective.map(|bytes| bytes.to_string()),
                 reason,
             });
         }
-        if let Some(cpus) = &self.limits.cpus {
+        if let Some(cpus) = &self.confinement.cpus {
             let asked = words::format_cpus(cpus);
             let effective = cpus::of_process(server);
             let reason = match &effective {
@@ -143,7 +98,7 @@ impl Enforced {
                     "`/proc/{server}/status` does not say what it may use"
                 )),
             };
-            applied.push(Applied {
+            applied.push(Limit {
                 what: "cpus".into(),
                 asked,
                 effective,
@@ -156,13 +111,13 @@ impl Enforced {
     /// Says so when the kernel killed the program, or a process of it, because the limit of its memory was reached.
     /// `who` is what the sentence begins with.
     pub fn killed_for_memory(&self, who: &str) -> Option<String> {
-        let (Some(bytes), Some(Ok(group))) = (self.limits.memory_bytes, &self.group) else {
+        let Some((bytes, Ok(group))) = &self.memory else {
             return None;
         };
         if group.kill_count()? == 0 {
             return None;
         }
-        let size = in_units(bytes);
+        let size = in_units(*bytes);
         let quoted = size.replace(' ', "");
         Some(format!(
             "{who} was killed: it needed more than the {size} that its config allows (memory = \"{quoted}\")"
@@ -171,11 +126,11 @@ impl Enforced {
 
     /// The same for a server that may live on without the process that was killed.
     pub(crate) fn server_killed_for_memory(&self, server: u32) -> Option<String> {
-        self.killed_for_memory(if is_alive(server) {
-            "a process of the server"
-        } else {
-            "the server"
-        })
+        let who = match is_alive(server) {
+            true => "a process of the server",
+            false => "the server",
+        };
+        self.killed_for_memory(who)
     }
 }
 
@@ -216,32 +171,17 @@ mod tests {
     #[test]
     fn a_limit_that_can_not_be_had_is_said() {
         let enforced = Enforced {
-            limits: Limits {
-                memory_bytes: Some(1 << 30),
-                cpus: None,
-            },
-            group: Some(Err("there are no control groups".into())),
+            memory: Some((1 << 30, Err("there are no control groups".into()))),
             confinement: Confinement::default(),
         };
         let applied = enforced.applied(std::process::id());
-        let expected = Applied {
+        let expected = Limit {
             what: "memory".into(),
             asked: "1073741824".into(),
             effective: None,
             reason: Some("there are no control groups".into()),
         };
         assert_eq!(applied, [expected]);
-        let said = applied[0].shortfall().unwrap();
-        assert!(
-            said.contains("memory = 1073741824: there are no control groups"),
-            "{said}"
-        );
-        let held = Applied {
-            effective: Some("1073741824".into()),
-            reason: Some("swap is not limited".into()),
-            ..applied[0].clone()
-        };
-        assert_eq!(held.shortfall(), None);
     }
 
     #[test]

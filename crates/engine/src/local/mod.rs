@@ -1,5 +1,6 @@
 //! What servers that assay starts on this host have in common.
 
+pub(crate) mod config;
 pub(crate) mod log;
 pub(crate) mod program;
 pub(crate) mod search;

@@ -156,7 +156,8 @@ mod tests {
             install: "install it",
             version: |program| {
                 super::super::program::version(program, &[], "Served", |text| {
-                    Some(text.trim().to_string())
+                    let is_number = text.starts_with(|char: char| char.is_ascii_digit());
+                    is_number.then(|| text.trim().to_string())
                 })
             },
             numbers: |version| {
@@ -191,6 +192,29 @@ mod tests {
             .unwrap_err();
         let text = nothing.to_string();
         assert!(text.contains("15.3") && text.contains("16.1"), "{text}");
+    }
+
+    #[test]
+    fn a_build_is_found_by_its_directory_and_what_is_missing_is_named() {
+        let (build, search) = (fake("15.3"), search(Vec::new()));
+        let bin = fs::canonicalize(build.path().join("bin")).unwrap();
+        for directory in [build.path(), &bin] {
+            let found = search.program(directory.to_str().unwrap()).unwrap();
+            assert_eq!(found, bin.join("served"));
+        }
+        let empty = tempfile::tempdir().unwrap();
+        for (build, said) in [
+            (empty.path().to_str().unwrap(), "no `served` in"),
+            ("/nowhere/at/all", "`/nowhere/at/all`"),
+            ("999.9", "found nothing"),
+        ] {
+            let error = search.program(build).unwrap_err();
+            assert!(matches!(error, SetupError::Build { .. }), "{error}");
+            assert!(error.to_string().contains(said), "{error}");
+        }
+        let other = fake("something else");
+        let error = (search.version)(&other.path().join("bin/served")).unwrap_err();
+        assert!(error.to_string().contains("prints no version"), "{error}");
     }
 
     #[test]

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use fs_err as fs;
 
-use super::program::{self, Programs};
 use super::socket::{SOCKETS_PREFIX, socket_directory};
 use super::user::{self, SystemUser};
 use crate::guard::{Ending, Guarded, is_alive};
-use crate::limits::{Applied, Enforced, Limits};
+use crate::limits::{Enforced, Limits};
+use crate::net::address::Address;
 use crate::{DataDir, SetupError, trial};
 
 /// The file that names the directory of the sockets.
@@ -53,7 +53,7 @@ pub struct StartOptions<'a> {
 
 /// What tells one kind of server from another.
 #[derive(Debug)]
-pub(crate) struct Kind {
+pub struct Kind {
     /// Its name in messages.
     pub(crate) name: &'static str,
     /// The user that its packages make, and the name of the directory that assay makes.
@@ -70,19 +70,24 @@ pub(crate) struct Kind {
     pub(crate) orphaned: Ending,
     /// The process that lives in a data directory.
     pub(crate) live: fn(&Path) -> Option<u32>,
+    /// What in the log of a server that did not start is about its configuration; `None` if nothing is.
+    pub(crate) complaint: fn(&[String]) -> Option<String>,
+    /// Parses a URL, completed from what the server's own clients read.
+    pub(crate) parse_url: fn(&str) -> Result<Address, SetupError>,
 }
 
 /// What a server needs before it is there: directories, a user, limits.
-pub(crate) struct Place {
-    kind: &'static Kind,
+pub struct Place {
+    pub(super) kind: &'static Kind,
     pub(crate) data_dir: DataDir,
     /// Removed with what is in it when the server has ended.
     pub(crate) socket_dir: tempfile::TempDir,
     pub(crate) user: Option<SystemUser>,
-    enforced: Enforced,
-    guard_exe: PathBuf,
+    pub(super) enforced: Enforced,
+    pub(super) guard_exe: PathBuf,
     pub(crate) log: PathBuf,
-    timeout: Duration,
+    /// How long each program may take.
+    pub(super) timeout: Duration,
 }
 
 impl Place {
@@ -156,20 +161,6 @@ impl Place {
         Ok(path)
     }
 
-    /// How the build's programs are run here.
-    pub(crate) fn programs<'a>(&'a self, stop: &'a AtomicBool) -> Programs<'a> {
-        Programs {
-            guard_exe: &self.guard_exe,
-            log: &self.log,
-            ids: self.user.as_ref().map(|user| (user.uid, user.gid)),
-            env_remove: self.kind.environment,
-            orphaned: self.kind.orphaned,
-            limits: &self.enforced,
-            timeout: self.timeout,
-            stop,
-        }
-    }
-
     /// The server that was started here.
     pub(crate) fn taken(self, guarded: Guarded, config_text: String, notes: Vec<String>) -> Server {
         Server {
@@ -183,7 +174,7 @@ impl Place {
 }
 
 /// A place in a temporary directory, where a build reads a configuration and no server is started.
-pub(crate) struct Trial {
+pub struct Trial {
     /// Goes before the directory that it is in.
     pub(crate) place: Place,
     _directory: trial::Directory,
@@ -289,7 +280,7 @@ pub struct Server {
     /// After what it limits, which has to be gone when it goes.
     pub(crate) place: Place,
     /// What came of the limits.
-    pub(crate) limits: Vec<Applied>,
+    pub(crate) limits: Vec<words::Limit>,
     /// The text of its configuration file.
     pub(crate) config_text: String,
     /// What a reader of the results should know.
@@ -309,14 +300,8 @@ impl Server {
 
     /// Stops it in good order; then, with errors, by force.
     pub(crate) fn stop(self) -> Result<(), SetupError> {
-        let Place {
-            kind,
-            timeout,
-            log,
-            enforced,
-            ..
-        } = &self.place;
-        program::stop(self.guarded, kind.ending, *timeout, log, enforced)
+        let Self { guarded, place, .. } = self;
+        place.stop(guarded)
     }
 }
 

@@ -32,18 +32,11 @@ fn parse(passwd: &str) -> Vec<SystemUser> {
         .collect()
 }
 
-/// The user of that name.
-fn named(name: &str) -> Option<SystemUser> {
-    users().into_iter().find(|user| user.name == name)
-}
-
 /// The name of this process's user.
 pub(crate) fn own_name() -> Option<String> {
     let uid = rustix::process::geteuid().as_raw();
-    users()
-        .into_iter()
-        .find(|user| user.uid == uid)
-        .map(|user| user.name)
+    let own = users().into_iter().find(|user| user.uid == uid);
+    own.map(|user| user.name)
 }
 
 /// Who runs a server whose files go into `parent`, when nobody was asked for: `preferred` if there is one of that
@@ -56,10 +49,8 @@ fn chosen(preferred: &str, parent: &Path) -> Option<SystemUser> {
             .ancestors()
             .find_map(|path| fs::metadata(path).ok())?
             .uid();
-        users
-            .iter()
-            .find(|user| uid != 0 && user.uid == uid)
-            .cloned()
+        let mut users = users.iter();
+        users.find(|user| uid != 0 && user.uid == uid).cloned()
     };
     by_name(preferred)
         .or_else(owner)
@@ -92,7 +83,7 @@ pub(crate) fn server_user(
                 "assay is root, and `/etc/passwd` has neither `{preferred}` nor `nobody`"
             ))
         }),
-        Some(name) => match named(name) {
+        Some(name) => match users().into_iter().find(|user| user.name == name) {
             Some(user) if user.uid == 0 => Err(no_user(format!("server user `{name}` is root"))),
             Some(user) => Ok(Some(user)),
             None => Err(no_user(format!(
@@ -146,39 +137,30 @@ impl SystemUser {
 
     /// Gives `path` to it.
     pub(crate) fn own(&self, path: &Path) -> Result<(), SetupError> {
-        Ok(fs::os::unix::fs::chown(
-            path,
-            Some(self.uid),
-            Some(self.gid),
-        )?)
+        fs::os::unix::fs::chown(path, Some(self.uid), Some(self.gid))?;
+        Ok(())
     }
 
     /// The first directory on the way to `path`, it included, that the user can't enter. Only owner, group and mode
     /// are looked at.
     fn barred_at(&self, path: &Path) -> Option<PathBuf> {
-        let mut on_the_way: Vec<&Path> = path
-            .ancestors()
-            .filter(|path| !path.as_os_str().is_empty())
-            .collect();
-        on_the_way.reverse();
-        on_the_way
-            .into_iter()
-            .find(|directory| !self.may_enter(directory))
-            .map(Path::to_path_buf)
+        let outwards: Vec<&Path> = path.ancestors().collect();
+        let mut inwards = outwards.into_iter().rev();
+        let barred = inwards.find(|path| !path.as_os_str().is_empty() && !self.may_enter(path))?;
+        Some(barred.to_path_buf())
     }
 
     fn may_enter(&self, directory: &Path) -> bool {
         // What can't be looked at is left for the program itself to complain about.
-        let Ok(metadata) = fs::metadata(directory) else {
+        let Ok(it) = fs::metadata(directory) else {
             return true;
         };
-        let bit = match metadata {
-            _ if self.uid == 0 => return true,
-            ref it if it.uid() == self.uid => 0o100,
-            ref it if it.gid() == self.gid => 0o010,
-            _ => 0o001,
+        let bit = match (it.uid() == self.uid, it.gid() == self.gid) {
+            (true, _) => 0o100,
+            (false, true) => 0o010,
+            (false, false) => 0o001,
         };
-        metadata.mode() & bit != 0
+        self.uid == 0 || it.mode() & bit != 0
     }
 }
 

@@ -4,25 +4,32 @@ use std::path::Path;
 
 use super::dialect::StorageEngine;
 use super::installation::{Installation, ROCKSDB_PLUGIN};
-use super::notation::plain;
-use super::option_file;
+use super::notation::{MysqlNotation, plain};
 use crate::SetupError;
+use crate::local::config::{ConfigText, Format, Given};
+use crate::local::server::StartOptions;
+use crate::notation::Notation;
 
-/// What assay decides, whatever the plan says: where the server listens and logs, where its files are, and as whom it
-/// runs.
-const OURS: [&str; 11] = [
-    "admin_address",
-    "bind_address",
-    "daemonize",
-    "datadir",
-    "log_error",
-    "mysqlx",
-    "pid_file",
-    "port",
-    "skip_networking",
-    "socket",
-    "user",
-];
+pub(super) static FORMAT: Format = Format {
+    server: "MySQL",
+    notation: &MysqlNotation,
+    group: "[mysqld]\n",
+    name_chars: &['_', '-', '.'],
+    connections: 151,
+    ours: &[
+        "admin_address",
+        "bind_address",
+        "daemonize",
+        "datadir",
+        "log_error",
+        "mysqlx",
+        "pid_file",
+        "port",
+        "skip_networking",
+        "socket",
+        "user",
+    ],
+};
 
 /// From here on MariaDB makes a key for TLS at every start where it is given none.
 const MARIADB_MAKES_KEYS: (u32, u32, u32) = (11, 4, 0);
@@ -49,123 +56,62 @@ const INITIAL: [&str; 17] = [
     "lower_case_table_names",
 ];
 
-/// What servers allow, and what assay's own connections need of it.
-const CONNECTIONS_DEFAULT: u32 = 151;
-const CONNECTIONS_SPARE: u32 = 16;
-
-/// The option that says where tables are made, and what people call it.
+/// The option that says where tables are made, by the key of its name.
 const STORAGE_ENGINE: &str = "default_storage_engine";
-const STORAGE_ENGINE_SHORT: &str = "storage_engine";
 
-/// Option files for a server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ConfigText {
-    /// The server's.
-    pub(super) text: String,
-    /// That of the run which makes the system tables.
-    pub(super) initial: String,
-    /// Options of the plan that are overridden, for people.
-    pub(super) notes: Vec<String>,
-}
-
-/// What an option file is made of, in the order in which it holds: a later part wins.
-pub(super) struct Parts<'a> {
-    /// Where the build has its parts.
-    pub(super) installation: &'a Installation,
-    /// Connections that the run needs.
-    pub(super) connections: u32,
-    /// The plan's files, verbatim.
-    pub(super) files: &'a [String],
-    /// The plan's options.
-    pub(super) set: &'a [(String, String)],
-    /// Where the server has its files: `data` and `tmp` in it.
-    pub(super) directory: &'a Path,
-    /// Where the server listens.
-    pub(super) socket: &'a Path,
-}
-
-/// Puts the option files together.
+/// Puts the option files together. The server has its files in `directory`: `data` and `tmp` in it.
 ///
 /// # Errors
 /// [`SetupError::Config`] for an option whose name can't be one, or a storage engine that the build does not have.
-pub(super) fn compose(parts: &Parts<'_>) -> Result<ConfigText, SetupError> {
-    let given: Vec<(String, Option<String>)> = parts
-        .files
-        .iter()
-        .flat_map(|file| option_file::of_server(file))
-        .map(|(name, value)| (plain(name), value))
-        .collect();
-    let places = places(parts);
-    let mut text = format!("# Where this build and its files are.\n[mysqld]\n{places}");
-    let wanted = parts.connections.saturating_add(CONNECTIONS_SPARE);
-    if wanted > CONNECTIONS_DEFAULT {
-        text.push_str(&format!(
-            "\n# Enough for the run's clients.\nmax_connections={wanted}\n"
-        ));
+pub(super) fn compose(
+    options: &StartOptions<'_>,
+    build: &Installation,
+    directory: &Path,
+    socket: &Path,
+) -> Result<ConfigText, SetupError> {
+    let given = FORMAT.given(options)?;
+    let places = places(build, directory);
+    let mut built = format!("# Where this build and its files are.\n[mysqld]\n{places}");
+    if let Some(plugin) = rocksdb_plugin(build, &given)? {
+        built += &format!("\n# The storage engine of the config.\nplugin_load_add={plugin}\n");
     }
-    let set = checked(parts.set)?;
-    if let Some(plugin) = rocksdb_plugin(parts, &given, &set)? {
-        text.push_str(&format!(
-            "\n# The storage engine of the config.\nplugin_load_add={plugin}\n"
-        ));
-    }
-    for (number, file) in parts.files.iter().enumerate() {
-        text.push_str(&format!(
-            "\n# File {} of the config, verbatim.\n[mysqld]\n{file}",
-            number + 1
-        ));
-        if !file.ends_with('\n') {
-            text.push('\n');
-        }
-    }
-    if !set.is_empty() {
-        text.push_str("\n# Options of the config.\n[mysqld]\n");
-        text.extend(set.iter().map(|(_, line)| format!("{line}\n")));
-    }
-    let overridden = |name: &str| {
-        let in_files = given.iter().any(|(known, _)| known == name);
-        in_files || set.iter().any(|(known, _)| known == name)
-    };
-    text.push_str(&format!(
-        "\n# Assay's own: a private socket, and the log on standard error.\n[mysqld]\n{}",
-        ours(parts, overridden("log_error"))
-    ));
-    let initial_lines: Vec<String> = given
-        .iter()
-        .filter(|(name, _)| INITIAL.contains(&name.as_str()))
-        .map(|(name, value)| match value {
-            Some(value) => format!("{name}={}\n", quoted(value)),
-            None => format!("{name}\n"),
-        })
-        .chain(
-            set.iter()
-                .filter(|(name, _)| INITIAL.contains(&name.as_str()))
-                .map(|(_, line)| format!("{line}\n")),
-        )
-        .collect();
-    let initial = format!(
-        "[mysqld]\n{places}{}datadir={}\n",
-        initial_lines.concat(),
-        quoted(&parts.directory.join("data").display().to_string()),
+    let datadir = assigned("datadir", &directory.join("data").display().to_string());
+    let mut own = format!(
+        "{datadir}\n{}\n{}\nskip_networking\nloose_mysqlx=OFF\n",
+        assigned("socket", &socket.display().to_string()),
+        assigned(
+            "pid_file",
+            &directory.join("server.pid").display().to_string()
+        ),
     );
-    let notes = OURS
+    if given.iter().any(|(key, _)| key == "log_error") {
+        own.push_str(match build.version.is_mysql_from(5, 7, 0) {
+            true => "log_error=stderr\n",
+            false => "skip_log_error\n",
+        });
+    }
+    let is_initial = |(key, _): &&Given| INITIAL.contains(&key.as_str());
+    let initial = given
         .iter()
-        .filter(|name| overridden(name))
-        .map(|name| format!("option `{name}` of the config is not used: assay decides where its servers listen and log"))
-        .collect();
+        .filter(is_initial)
+        .map(|(key, value)| match value {
+            Some(value) => assigned(key, value) + "\n",
+            None => format!("{key}\n"),
+        });
     Ok(ConfigText {
-        text,
-        initial,
-        notes,
+        initial: format!(
+            "[mysqld]\n{places}{}{datadir}\n",
+            initial.collect::<String>()
+        ),
+        ..FORMAT.compose(options, &given, &built, line, &own)
     })
 }
 
 /// Where the build has its parts, and the server its temporary files; and what a server without TCP need not do.
-fn places(parts: &Parts<'_>) -> String {
-    let it = parts.installation;
+fn places(it: &Installation, directory: &Path) -> String {
     let mut lines = String::new();
     let mut line = |name: &str, path: &Path| {
-        lines.push_str(&format!("{name}={}\n", quoted(&path.display().to_string())));
+        lines += &(assigned(name, &path.display().to_string()) + "\n");
     };
     line("basedir", &it.base_dir);
     if let Some(share) = &it.share_dir {
@@ -177,7 +123,7 @@ fn places(parts: &Parts<'_>) -> String {
     if let Some(plugins) = &it.plugin_dir {
         line("plugin_dir", plugins);
     }
-    line("tmpdir", &parts.directory.join("tmp"));
+    line("tmpdir", &directory.join("tmp"));
     if it.version.is_mysql_from(5, 7, 0) {
         // The directory that packages put here need not exist.
         lines.push_str("secure_file_priv=NULL\n");
@@ -189,101 +135,49 @@ fn places(parts: &Parts<'_>) -> String {
     lines
 }
 
-fn ours(parts: &Parts<'_>, has_error_log: bool) -> String {
-    let path = |path: &Path| quoted(&path.display().to_string());
-    let mut lines = format!(
-        "datadir={}\nsocket={}\npid_file={}\nskip_networking\nloose_mysqlx=OFF\n",
-        path(&parts.directory.join("data")),
-        path(parts.socket),
-        path(&parts.directory.join("server.pid")),
-    );
-    if has_error_log {
-        lines.push_str(if parts.installation.version.is_mysql_from(5, 7, 0) {
-            "log_error=stderr\n"
-        } else {
-            "skip_log_error\n"
-        });
+/// One of the plan's options as a line.
+fn line(name: &str, value: &str) -> String {
+    match MysqlNotation.key(name) {
+        key if key == STORAGE_ENGINE => assigned(&key, StorageEngine::named(value).name()),
+        // A word that stands alone.
+        key if value.is_empty() || (key.starts_with("skip_") && value == "true") => name.to_owned(),
+        _ => assigned(name, value),
     }
-    lines
 }
 
-/// The plan's options as lines, each with its name as it is compared.
-fn checked(set: &[(String, String)]) -> Result<Vec<(String, String)>, SetupError> {
-    let mut lines = Vec::new();
-    for (name, value) in set {
-        let is_name = name.starts_with(|char: char| char.is_ascii_alphabetic())
-            && name
-                .chars()
-                .all(|char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-' | '.'));
-        if !is_name {
-            return Err(SetupError::Config {
-                what: format!("`{name}` can't be the name of an option of MySQL"),
-                help: "names are letters, digits, `_`, `-` and `.`".into(),
-            });
-        }
-        if value.contains(['\n', '\r', '\0']) {
-            return Err(SetupError::Config {
-                what: format!("option `{name}` has a value of several lines"),
-                help: "write it in one line".into(),
-            });
-        }
-        let plain = plain(name);
-        let line = if is_storage_engine(&plain) {
-            format!("{STORAGE_ENGINE}={}", StorageEngine::named(value).name())
-        } else if value.is_empty() || (plain.starts_with("skip_") && value == "true") {
-            // A word that stands alone.
-            name.clone()
-        } else {
-            format!("{name}={}", quoted(value))
-        };
-        lines.push((plain, line));
-    }
-    Ok(lines)
-}
-
-fn is_storage_engine(plain: &str) -> bool {
-    plain == STORAGE_ENGINE || plain == STORAGE_ENGINE_SHORT
+fn assigned(name: &str, value: &str) -> String {
+    format!("{name}={}", quoted(value))
 }
 
 /// The file of MyRocks, where the config asks for that and does not load it itself.
 fn rocksdb_plugin(
-    parts: &Parts<'_>,
-    given: &[(String, Option<String>)],
-    set: &[(String, String)],
+    build: &Installation,
+    given: &[Given],
 ) -> Result<Option<&'static str>, SetupError> {
-    let of_files = given
-        .iter()
-        .filter(|(name, _)| is_storage_engine(name))
-        .filter_map(|(_, value)| value.as_deref());
-    let of_set = set
-        .iter()
-        .filter(|(name, _)| is_storage_engine(name))
-        .filter_map(|(_, line)| Some(line.split_once('=')?.1));
-    let asked = of_files.chain(of_set).last().map(StorageEngine::named);
-    let is_loaded = |name: &str, value: &str| {
-        name.starts_with("plugin_load") && value.to_ascii_lowercase().contains("rocksdb")
-    };
-    let is_loaded = given
-        .iter()
-        .any(|(name, value)| is_loaded(name, value.as_deref().unwrap_or("")))
-        || set.iter().any(|(name, line)| is_loaded(name, line));
-    if asked != Some(StorageEngine::RocksDb) || is_loaded {
+    let mut engines = given.iter().filter(|(key, _)| key == STORAGE_ENGINE);
+    let asked = engines
+        .next_back()
+        .and_then(|(_, engine)| engine.as_deref());
+    let is_loaded = given.iter().any(|(key, value)| {
+        let plugins = value.as_deref().unwrap_or("").to_ascii_lowercase();
+        key.starts_with("plugin_load") && plugins.contains("rocksdb")
+    });
+    if asked.map(StorageEngine::named) != Some(StorageEngine::RocksDb) || is_loaded {
         return Ok(None);
     }
-    let it = parts.installation;
-    if it.plugin(ROCKSDB_PLUGIN).is_some() {
+    if build.plugin(ROCKSDB_PLUGIN).is_some() {
         return Ok(Some(ROCKSDB_PLUGIN));
     }
     // Builds for which MyRocks is the reason to be have it built in. MySQL's own and MariaDB's never do.
-    let place = match &it.plugin_dir {
+    let place = match &build.plugin_dir {
         Some(directory) => format!(" in `{}`", directory.display()),
-        None if it.version.is_mariadb() => String::new(),
+        None if build.version.is_mariadb() => String::new(),
         None => return Ok(None),
     };
     Err(SetupError::Config {
         what: format!(
             "the storage engine is MyRocks, and {} has no `{ROCKSDB_PLUGIN}`{place}",
-            it.version
+            build.version
         ),
         help: "use a build that has it (Debian: `apt-get install mariadb-plugin-rocksdb`), or set `plugin_load_add` and `plugin_dir`"
             .into(),
@@ -367,6 +261,7 @@ pub(super) fn complaint(log: &[String]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::local::config::tests::with_options;
     use crate::mysql::installation::Version;
 
     fn installation(version: &str) -> Installation {
@@ -386,18 +281,9 @@ mod tests {
         set: &[(&str, &str)],
         connections: u32,
     ) -> Result<ConfigText, SetupError> {
-        let files: Vec<String> = files.iter().map(|file| file.to_string()).collect();
-        let set: Vec<(String, String)> = set
-            .iter()
-            .map(|(name, value)| (name.to_string(), value.to_string()))
-            .collect();
-        compose(&Parts {
-            installation: &installation(version),
-            connections,
-            files: &files,
-            set: &set,
-            directory: Path::new("/d"),
-            socket: Path::new("/s/sock"),
+        let (directory, socket) = (Path::new("/d"), Path::new("/s/sock"));
+        with_options(files, set, connections, |options| {
+            compose(options, &installation(version), directory, socket)
         })
     }
 
@@ -406,7 +292,11 @@ mod tests {
         let config = composed(
             "8.0.36",
             &["sync_binlog=0 # mine"],
-            &[("init-connect", "set @a = '#'"), ("skip_log_bin", "")],
+            &[
+                ("init-connect", "set @a = '#'"),
+                ("skip_log_bin", ""),
+                ("storage-engine", "innodb"),
+            ],
             10,
         )
         .unwrap();
@@ -418,6 +308,7 @@ mod tests {
         assert!(at("sync_binlog") < at("init-connect=\"set @a = '#'\"\n"));
         assert!(at("\nskip_log_bin\n") < at("datadir=/d/data\n"));
         at("socket=/s/sock\n");
+        at("\ndefault_storage_engine=InnoDB\n");
         at("secure_file_priv=NULL\n");
         assert!(config.notes.is_empty());
         assert!(!config.text.contains("max_connections"));
@@ -435,7 +326,7 @@ mod tests {
             .unwrap()
             .text;
         assert!(
-            text.find("max_connections=272") < text.find("max_connections=50"),
+            text.find("max_connections = 272") < text.find("max_connections=50"),
             "{text}"
         );
     }
@@ -476,16 +367,6 @@ mod tests {
             assert!(config.initial.contains(line), "{}", config.initial);
         }
         assert!(!config.initial.contains("rocksdb") && !config.initial.contains("buffer_pool"));
-    }
-
-    #[test]
-    fn the_storage_engine_has_one_name_for_the_server() {
-        let config = composed("5.7.30", &[], &[("storage-engine", "myrocks")], 1).unwrap();
-        assert!(
-            config.text.contains("\ndefault_storage_engine=ROCKSDB\n"),
-            "{}",
-            config.text
-        );
     }
 
     #[test]

@@ -6,7 +6,6 @@ use std::time::Duration;
 use super::auth::{self, Plugin, Way};
 use super::packet::{self, BODY_BYTES_MAX, Done, HEADER_BYTES, Reader, capability};
 use super::{Address, Host, SslMode, failure};
-use crate::net::stream::Stream;
 use crate::net::tls;
 use crate::net::wire::Wire;
 use crate::{Error, ErrorClass, Interrupt, Rows};
@@ -90,7 +89,8 @@ pub(super) struct Connection {
     /// Whether results of prepared statements may come without the definitions of their columns.
     leaves_out_definitions: bool,
     thread_id: u32,
-    server_version: String,
+    /// The version, as the server greeted with it.
+    pub(super) server_version: String,
     address: Address,
 }
 
@@ -110,16 +110,8 @@ impl Connection {
     }
 
     fn open_as(address: &Address, mode: SslMode) -> Result<Self, Error> {
-        let io =
-            |action: &'static str| move |error: std::io::Error| failure::from_io(action, &error);
-        let stream = match &address.host {
-            Host::Unix(path) => Stream::connect_unix(path),
-            Host::Tcp(host) => Stream::connect_tcp(host, address.port, address.connect_timeout),
-        };
-        let stream =
-            stream.map_err(|error| failure::from_io(&format!("connect to `{address}`"), &error))?;
         let mut connection = Self {
-            wire: Wire::new(stream),
+            wire: Wire::new(address.connect()?),
             output: Vec::new(),
             sequence: 0,
             has_short_results: false,
@@ -128,17 +120,8 @@ impl Connection {
             server_version: String::new(),
             address: address.clone(),
         };
-        connection
-            .wire
-            .stream
-            .set_timeout(Some(address.connect_timeout))
-            .map_err(io("set a time limit"))?;
         connection.log_in(mode)?;
-        connection
-            .wire
-            .stream
-            .set_timeout(None)
-            .map_err(io("remove the time limit"))?;
+        connection.wire.stream.limit(None)?;
         Ok(connection)
     }
 
@@ -236,7 +219,7 @@ impl Connection {
                 )),
             };
         }
-        let config = tls::client_config(mode.trust(), self.address.ssl_root.as_deref())?;
+        let config = tls::client_config(mode, self.address.ssl_root.as_deref())?;
         self.begin();
         push_login(&mut self.output, capabilities | capability::SSL, extended);
         self.send_begun()?;
@@ -541,11 +524,6 @@ impl Connection {
             let _ = kill(&address, thread_id);
         })
     }
-
-    /// The version, as the server greeted with it.
-    pub(super) fn server_version(&self) -> &str {
-        &self.server_version
-    }
 }
 
 impl Drop for Connection {
@@ -557,12 +535,10 @@ impl Drop for Connection {
 /// Ends, on a connection of its own, another connection with what it runs.
 fn kill(address: &Address, thread_id: u32) -> Result<(), Error> {
     let mut connection = Connection::open(address)?;
-    let timeout = Some(address.connect_timeout);
     connection
         .wire
         .stream
-        .set_timeout(timeout)
-        .map_err(|error| failure::from_io("set a time limit", &error))?;
+        .limit(Some(address.connect_timeout))?;
     connection.query(&format!("kill {thread_id}"))?;
     Ok(())
 }

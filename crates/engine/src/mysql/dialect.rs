@@ -73,12 +73,8 @@ impl Dialect for MysqlDialect {
         let key = table.key();
         let partitions = table.partitions.map_or(String::new(), |partitions| {
             let part = |number: u32| {
-                let end = if number + 1 == partitions.count {
-                    "maxvalue".to_string()
-                } else {
-                    // Keys begin at 1.
-                    format!("({})", u64::from(number + 1) * partitions.rows_each + 1)
-                };
+                let end = partitions.end(number);
+                let end = end.map_or("maxvalue".into(), |end| format!("({end})"));
                 format!("partition p{number} values less than {end}")
             };
             let parts: Vec<String> = (0..partitions.count).map(part).collect();
@@ -169,25 +165,8 @@ pub(super) fn count_by_index(table: &Table, index: &Index, name: &str) -> String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Column, Partitions};
-
-    fn table(partitions: Option<Partitions>) -> Table {
-        let column = |name, kind| Column { name, kind };
-        let index = |name, columns| Index { name, columns };
-        Table {
-            name: "pi1".into(),
-            columns: vec![
-                column("transactionid", ColumnType::AutoKey),
-                column("price", ColumnType::Int4),
-                column("data", ColumnType::Text(40)),
-            ],
-            indexes: vec![
-                index("pdc", vec!["price", "data"]),
-                index("byprice", vec!["price"]),
-            ],
-            partitions,
-        }
-    }
+    use crate::Partitions;
+    use crate::schema::tests::table;
 
     fn dialect(name: &str) -> MysqlDialect {
         MysqlDialect {
@@ -223,14 +202,6 @@ mod tests {
                 .create_indexes(&table(None), IndexStatements::Usual)
                 .len(),
             2
-        );
-    }
-
-    #[test]
-    fn parameters_are_marked_row_by_row() {
-        assert_eq!(
-            dialect("innodb").insert(&table(None), 2),
-            "insert into pi1 (price, data) values (?, ?), (?, ?)"
         );
     }
 }

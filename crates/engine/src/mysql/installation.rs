@@ -8,6 +8,7 @@ use fs_err as fs;
 use crate::SetupError;
 use crate::local::program;
 use crate::local::search::Search;
+use crate::net::server::Build;
 
 /// The oldest versions that are measured.
 const OLDEST_MYSQL: (u32, u32) = (5, 6);
@@ -17,7 +18,7 @@ const OLDEST_MARIADB: (u32, u32) = (10, 6);
 const NEWEST_MYSQL: u32 = 9;
 const NEWEST_MARIADB: u32 = 12;
 
-pub(super) const SUPPORTED: &str = "MySQL 5.6 to 9 and MariaDB 10.6 to 12";
+const SUPPORTED: &str = "MySQL 5.6 to 9 and MariaDB 10.6 to 12";
 
 /// Names of the server's program.
 const PROGRAMS: [&str; 2] = ["mariadbd", "mysqld"];
@@ -31,6 +32,16 @@ const PACKAGE_DIRECTORIES: [&str; 4] = [
     "/usr/libexec",
     "/usr/local/mysql/bin",
     "/opt/mysql/server/bin",
+];
+
+/// Where a build's base directory has messages, and parts that are loaded on demand.
+const SHARE_DIRECTORIES: [&str; 3] = ["share/mysql", "share/mariadb", "share"];
+const PLUGIN_DIRECTORIES: [&str; 5] = [
+    "lib/plugin",
+    "lib/mysql/plugin",
+    "lib64/mysql/plugin",
+    "lib64/plugin",
+    "lib/mariadb/plugin",
 ];
 
 /// Which of the two families a server is of.
@@ -124,7 +135,7 @@ impl Version {
     }
 
     /// What should be known about results of this version.
-    pub(super) fn note(&self) -> Option<String> {
+    fn note(&self) -> Option<String> {
         let newest = match self.flavor {
             Flavor::MySql => NEWEST_MYSQL,
             Flavor::MariaDb => NEWEST_MARIADB,
@@ -159,6 +170,20 @@ pub struct Installation {
     pub(super) share_dir: Option<PathBuf>,
     /// Storage engines and other parts that are loaded on demand.
     pub(super) plugin_dir: Option<PathBuf>,
+}
+
+impl Build for Installation {
+    fn program(&self) -> PathBuf {
+        self.program.clone()
+    }
+
+    fn version(&self) -> String {
+        self.version.to_string()
+    }
+
+    fn note(&self) -> Option<String> {
+        self.version.note()
+    }
 }
 
 impl Installation {
@@ -207,21 +232,18 @@ fn examined(build: &str, program: &Path) -> Result<Installation, SetupError> {
         Some(parent) if !bin_dir.join("share").is_dir() => parent,
         _ => bin_dir,
     };
-    let share_dir = ["share/mysql", "share/mariadb", "share"]
-        .iter()
-        .map(|place| base_dir.join(place))
-        .find(|place| place.join("english/errmsg.sys").is_file());
-    let plugin_dir = plugin_dir(base_dir);
-    let files = [
-        Some(program.clone()),
-        plugin_dir.as_ref().map(|it| it.join(ROCKSDB_PLUGIN)),
-    ];
+    let place = |places: &[&str], is_it: fn(&Path) -> bool| {
+        let mut places = places.iter().map(|place| base_dir.join(place));
+        places.find(|place| is_it(place))
+    };
+    let share_dir = place(&SHARE_DIRECTORIES, |it| {
+        it.join("english/errmsg.sys").is_file()
+    });
+    let plugin_dir = place(&PLUGIN_DIRECTORIES, Path::is_dir);
+    let plugin = plugin_dir.as_ref().map(|it| it.join(ROCKSDB_PLUGIN));
+    let plugin = plugin.filter(|it| it.is_file());
     Ok(Installation {
-        files: files
-            .into_iter()
-            .flatten()
-            .filter(|it| it.is_file())
-            .collect(),
+        files: std::iter::once(program.clone()).chain(plugin).collect(),
         base_dir: base_dir.to_path_buf(),
         program,
         version,
@@ -232,19 +254,6 @@ fn examined(build: &str, program: &Path) -> Result<Installation, SetupError> {
 
 /// The file of MyRocks.
 pub(super) const ROCKSDB_PLUGIN: &str = "ha_rocksdb.so";
-
-fn plugin_dir(base_dir: &Path) -> Option<PathBuf> {
-    [
-        "lib/plugin",
-        "lib/mysql/plugin",
-        "lib64/mysql/plugin",
-        "lib64/plugin",
-        "lib/mariadb/plugin",
-    ]
-    .iter()
-    .map(|place| base_dir.join(place))
-    .find(|place| place.is_dir())
-}
 
 #[cfg(test)]
 mod tests {
@@ -257,10 +266,6 @@ mod tests {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         write_script(&path, &format!("echo '{printed}'"));
         directory
-    }
-
-    fn located(directory: &Path) -> Result<Installation, SetupError> {
-        locate(directory.to_str().unwrap())
     }
 
     #[test]
@@ -308,7 +313,7 @@ mod tests {
             "usr/sbin/mysqld",
         ] {
             let build = fake("mysqld  Ver 8.0.36 for Linux on x86_64 (x)", program);
-            let found = located(build.path()).unwrap();
+            let found = locate(build.path().to_str().unwrap()).unwrap();
             assert!(found.program.ends_with(program), "{found:?}");
             assert_eq!(found.files.len(), 1);
         }
@@ -316,32 +321,15 @@ mod tests {
 
     #[test]
     fn versions_that_are_too_old_are_refused_and_newer_ones_noted() {
-        for printed in [
-            "mysqld  Ver 5.5.62 for Linux on x86_64 (x)",
-            "mysqld  Ver 10.3.39-MariaDB for Linux on x86_64 (x)",
+        for (text, is_refused, is_noted) in [
+            ("5.5.62", true, false),
+            ("10.3.39-MariaDB", true, false),
+            ("9.7.4", false, false),
+            ("99.1.0", false, true),
         ] {
-            let error = located(fake(printed, "bin/mysqld").path()).unwrap_err();
-            assert!(matches!(error, SetupError::Version { .. }), "{error}");
+            let version = Version::parse(text).unwrap();
+            assert_eq!(version.refusal("x").is_some(), is_refused, "{text}");
+            assert_eq!(version.note().is_some(), is_noted, "{text}");
         }
-        let newer = fake("mysqld  Ver 99.1.0 for Linux on x86_64 (x)", "bin/mysqld");
-        let version = located(newer.path()).unwrap().version;
-        assert!(version.note().unwrap().contains("99.1.0"));
-        assert_eq!(Version::parse("9.7.4").unwrap().note(), None);
-    }
-
-    #[test]
-    fn what_is_missing_is_named() {
-        let empty = tempfile::tempdir().unwrap();
-        let error = located(empty.path()).unwrap_err();
-        assert!(
-            error.to_string().contains("no `mariadbd` or `mysqld`"),
-            "{error}"
-        );
-        let error = locate("/nowhere/at/all").unwrap_err();
-        assert!(error.to_string().contains("`/nowhere/at/all`"), "{error}");
-        let error = locate("999.9").unwrap_err();
-        assert!(matches!(error, SetupError::Build { .. }), "{error}");
-        let error = located(fake("something else", "bin/mysqld").path()).unwrap_err();
-        assert!(error.to_string().contains("prints no version"), "{error}");
     }
 }

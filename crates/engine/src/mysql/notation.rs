@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use words::SettingRole;
 
+use super::config::FORMAT;
 use super::option_file;
 use crate::notation::{Notation, bare, lower_words, switched, synonym, with_letter};
 
@@ -52,17 +53,12 @@ const COMBINED_MODES: [&str; 8] = [
     "traditional",
 ];
 
-/// What differs between any two servers of one machine, and versions, which are told apart. What assay decides, whatever
-/// the plan says, is here too: the conductor warns of it when it is declared.
-const VOLATILE: [&str; 54] = [
-    "admin_address",
+/// What differs between any two servers of one machine, beside what assay decides; and versions, which are told apart.
+const VOLATILE: [&str; 43] = [
     "admin_port",
     "aria_log_dir_path",
     "basedir",
-    "bind_address",
     "character_sets_dir",
-    "daemonize",
-    "datadir",
     "error_count",
     "external_user",
     "feedback_server_uid",
@@ -85,13 +81,9 @@ const VOLATILE: [&str; 54] = [
     "license",
     "log_bin_basename",
     "log_bin_index",
-    "log_error",
-    "mysqlx",
     "mysqlx_port",
     "mysqlx_socket",
-    "pid_file",
     "plugin_dir",
-    "port",
     "protocol_version",
     "proxy_user",
     "pseudo_thread_id",
@@ -102,13 +94,10 @@ const VOLATILE: [&str; 54] = [
     "replica_load_tmpdir",
     "secure_file_priv",
     "server_uuid",
-    "skip_networking",
     "slow_query_log_file",
-    "socket",
     "system_time_zone",
     "timestamp",
     "tmpdir",
-    "user",
 ];
 /// Every variable that begins so tells what was built.
 const VOLATILE_PREFIXES: [&str; 3] = ["version", "wsrep_data_home", "wsrep_node"];
@@ -184,7 +173,9 @@ impl Notation for MysqlNotation {
 
     fn is_volatile(&self, key: &str) -> bool {
         let mut prefixes = VOLATILE_PREFIXES.iter();
-        VOLATILE.contains(&key) || prefixes.any(|prefix| key.starts_with(prefix))
+        FORMAT.ours.contains(&key)
+            || VOLATILE.contains(&key)
+            || prefixes.any(|prefix| key.starts_with(prefix))
     }
 
     fn roles(&self) -> &'static [(SettingRole, &'static [&'static str])] {

@@ -10,8 +10,8 @@ use std::collections::HashMap;
 
 use super::session::MysqlSession;
 use super::{Mysql, StorageEngine};
-use crate::figures::{Figure, figures};
-use crate::rocksdb::add_stall_totals;
+use crate::figures::{Figure, figures, of_each, quoted};
+use crate::rocksdb::{add_stall_totals, levels};
 use crate::{Counter, Error, Observer, Role, Session, Table};
 
 /// Status variables, in lower case.
@@ -147,13 +147,16 @@ pub(super) fn pairs(rows: Vec<Vec<Option<String>>>) -> HashMap<String, String> {
         .collect()
 }
 
+/// Returns those of `figures` that are among `values`.
+fn of_figures(figures: &[Figure], values: &HashMap<String, String>) -> Vec<Counter> {
+    let counter = |figure: &Figure| Some(figure.counter(values.get(figure.source)?.parse().ok()?));
+    figures.iter().filter_map(counter).collect()
+}
+
 /// Counters in the status variables; `is_rocksdb`: tables are kept by MyRocks, and by InnoDB otherwise.
 fn of_status(status: &HashMap<String, String>, is_rocksdb: bool) -> Vec<Counter> {
     let number = |name: &str| status.get(name)?.parse::<f64>().ok();
-    let mut counters: Vec<Counter> = STATUS
-        .iter()
-        .filter_map(|figure| Some(figure.counter(number(figure.source)?)))
-        .collect();
+    let mut counters = of_figures(STATUS, status);
     if let (Some(all), Some(log)) = (number("innodb_data_fsyncs"), number("innodb_os_log_fsyncs")) {
         // Each is read at a moment of its own.
         let data = Counter::cumulative("innodb_data_fsync_count", (all - log).max(0.0));
@@ -254,73 +257,32 @@ fn of_redo(now: f64, checkpoint: Option<f64>) -> Vec<Counter> {
 /// What `show engine rocksdb status` tells of the levels of the tree, summed over column families: the lines
 /// `  L1      2/0    64.31 MB   0.5 ...` of the tables by level, and `Estimated pending compaction bytes: N`.
 fn of_levels(text: &str) -> Vec<Counter> {
-    let mut levels: Vec<(u32, f64, f64)> = Vec::new();
-    let mut pending = None;
-    let mut is_by_level = false;
-    for line in text.lines() {
-        let line = line.trim();
-        let mut words = line.split_ascii_whitespace();
-        let first = words.next().unwrap_or_default();
-        if first == "Level" {
-            is_by_level = true;
-        } else if first == "Priority" {
-            // The same files again, by priority.
-            is_by_level = false;
-        } else if let Some(bytes) = line.strip_prefix("Estimated pending compaction bytes:") {
-            let bytes = bytes.trim().parse::<f64>().unwrap_or(0.0);
-            *pending.get_or_insert(0.0) += bytes;
-        } else if is_by_level
-            && let Some(level) = first.strip_prefix('L').and_then(|it| it.parse().ok())
-        {
-            let files = words
-                .next()
-                .and_then(|files| files.split('/').next()?.parse().ok());
-            let size = words.next().and_then(|size| size.parse::<f64>().ok());
-            let unit = match words.next() {
-                Some("B") => 1.0,
-                Some("KB") => 1024.0,
-                Some("MB") => 1024.0 * 1024.0,
-                Some("GB") => 1024.0 * 1024.0 * 1024.0,
-                Some("TB") => 1024.0 * 1024.0 * 1024.0 * 1024.0,
-                _ => continue,
-            };
-            let (Some(files), Some(size)) = (files, size) else {
-                continue;
-            };
-            match levels.iter_mut().find(|(known, ..)| *known == level) {
-                Some((_, known_files, known_bytes)) => {
-                    *known_files += files;
-                    *known_bytes += size * unit;
-                }
-                None => levels.push((level, files, size * unit)),
-            }
-        }
-    }
-    levels.sort_by_key(|(level, ..)| *level);
     let mut counters = Vec::new();
-    if !levels.is_empty() {
-        let bytes = levels.iter().map(|(.., bytes)| bytes).sum();
+    levels(text, &mut counters);
+    let is_size = |it: &Counter| it.role == Some(Role::LevelBytes);
+    counters.retain(|it| is_size(it) || it.role == Some(Role::LevelFileCount));
+    for counter in &mut counters {
+        counter.name.insert_str(0, "rocksdb_");
+    }
+    if !counters.is_empty() {
+        let bytes = counters
+            .iter()
+            .filter(|it| is_size(it))
+            .map(|it| it.value)
+            .sum();
         counters.push(Counter::gauge("rocksdb_live_sst_bytes", bytes).with_role(Role::TreeBytes));
     }
-    for (level, files, bytes) in levels {
-        let bytes = Counter::gauge(format!("rocksdb_level_bytes.{level}"), bytes);
-        let files = Counter::gauge(format!("rocksdb_level_file_count.{level}"), files);
-        counters.push(bytes.with_role(Role::LevelBytes));
-        counters.push(files.with_role(Role::LevelFileCount));
-    }
-    counters.extend(pending.map(|bytes| {
-        let pending = Counter::gauge("rocksdb_pending_compaction_bytes", bytes);
-        pending.with_role(Role::PendingCompactionBytes)
-    }));
+    counters.extend(
+        number_after(text, "Estimated pending compaction bytes:").map(|bytes| {
+            let pending = Counter::gauge("rocksdb_pending_compaction_bytes", bytes);
+            pending.with_role(Role::PendingCompactionBytes)
+        }),
+    );
     counters
 }
 
 /// Counters of InnoDB that have to be switched on, and of them those that are.
 fn of_metrics(session: &mut MysqlSession, is_mariadb: bool) -> Result<Vec<Counter>, Error> {
-    let names: Vec<String> = METRICS
-        .iter()
-        .map(|figure| format!("'{}'", figure.source))
-        .collect();
     let is_on = if is_mariadb {
         "enabled = 1"
     } else {
@@ -328,13 +290,9 @@ fn of_metrics(session: &mut MysqlSession, is_mariadb: bool) -> Result<Vec<Counte
     };
     let sql = format!(
         "select name, count from information_schema.innodb_metrics where name in ({}) and {is_on}",
-        names.join(", ")
+        quoted(METRICS.iter().map(|figure| figure.source))
     );
-    let metrics = pairs(if_present(session, &sql)?);
-    let figures = METRICS
-        .iter()
-        .filter_map(|figure| Some(figure.counter(metrics.get(figure.source)?.parse().ok()?)));
-    Ok(figures.collect())
+    Ok(of_figures(METRICS, &pairs(if_present(session, &sql)?)))
 }
 
 /// Counters of the binary log of a MySQL; none where its performance schema is off.
@@ -364,10 +322,7 @@ pub(super) fn of_rocksdb(session: &mut MysqlSession) -> Result<Vec<Counter>, Err
     let sql =
         "select stat_type, sum(value) from information_schema.rocksdb_cfstats group by stat_type";
     let stats = pairs(if_present(session, sql)?);
-    let mut counters: Vec<Counter> = MEMORY
-        .iter()
-        .filter_map(|figure| Some(figure.counter(stats.get(figure.source)?.parse().ok()?)))
-        .collect();
+    let mut counters = of_figures(MEMORY, &stats);
     for row in if_present(session, "show engine rocksdb status")? {
         if let [Some(kind), _, Some(text)] = row.as_slice()
             && kind == "CF_COMPACTION"
@@ -399,7 +354,7 @@ struct MysqlObserver {
 /// Opens an observer's connection.
 pub(super) fn open(mysql: &Mysql, tables: &[Table]) -> Result<Box<dyn Observer>, Error> {
     let mut session = MysqlSession::connect(&mysql.address)?;
-    if mysql.version.is_mysql_from(8, 0, 0) {
+    if mysql.kind.version.is_mysql_from(8, 0, 0) {
         // Sizes of tables are otherwise a day old.
         session.query("set session information_schema_stats_expiry = 0")?;
     }
@@ -410,8 +365,8 @@ pub(super) fn open(mysql: &Mysql, tables: &[Table]) -> Result<Box<dyn Observer>,
         has_binlog,
         session,
         tables: tables.to_vec(),
-        is_mariadb: mysql.version.is_mariadb(),
-        is_rocksdb: mysql.dialect.storage_engine == StorageEngine::RocksDb,
+        is_mariadb: mysql.kind.version.is_mariadb(),
+        is_rocksdb: mysql.kind.dialect.storage_engine == StorageEngine::RocksDb,
     }))
 }
 
@@ -420,29 +375,20 @@ impl MysqlObserver {
         if self.tables.is_empty() {
             return Ok(Vec::new());
         }
-        let names: Vec<String> = self
-            .tables
-            .iter()
-            .map(|table| format!("'{}'", table.name))
-            .collect();
+        const FIGURES: &[Figure] = figures! {
+            Gauge "data_length" => "table_bytes";
+            Gauge "index_length" => "index_bytes";
+            Gauge "data_free" => "free_bytes";
+        };
+        let figures = Vec::from_iter(FIGURES);
+        let columns: Vec<&str> = figures.iter().map(|figure| figure.source).collect();
         let sql = format!(
-            "select table_name, data_length, index_length, data_free from information_schema.tables \
+            "select table_name, {} from information_schema.tables \
              where table_schema = database() and table_name in ({})",
-            names.join(", ")
+            columns.join(", "),
+            quoted(self.tables.iter().map(|table| table.name.as_str()))
         );
-        let mut counters = Vec::new();
-        for row in self.session.query(&sql)? {
-            let mut values = row.into_iter();
-            let Some(Some(table)) = values.next() else {
-                continue;
-            };
-            for (value, figure) in values.zip(["table_bytes", "index_bytes", "free_bytes"]) {
-                if let Some(value) = value.and_then(|value| value.parse().ok()) {
-                    counters.push(Counter::gauge(format!("{figure}.{table}"), value));
-                }
-            }
-        }
-        Ok(counters)
+        Ok(of_each(self.session.query(&sql)?, &figures))
     }
 
     fn of_server(&mut self) -> Result<Vec<Counter>, Error> {

@@ -1,6 +1,7 @@
 //! What keeps a run from a server that assay did not start: its limits, its rights, its modes.
 
 use super::MysqlSession;
+use crate::net::server::too_few_connections;
 use crate::{Error, Needs, Obstacle, Session};
 
 /// The rights without which tables are not made, filled and dropped again.
@@ -18,7 +19,6 @@ pub(super) fn find(
     let mut obstacles = Vec::new();
     let mut add = |what: String, help: String| obstacles.push(Obstacle { what, help });
     let is_on = |value: Option<String>| value.is_some_and(|it| it != "OFF" && it != "0");
-    let number = |value: Option<String>| value.and_then(|it| it.parse::<f64>().ok());
 
     if needs.makes_tables {
         let rows = session.query("show grants")?;
@@ -52,14 +52,9 @@ pub(super) fn find(
     }
     for name in ["max_statement_time", "max_execution_time"] {
         // Of this very user: the server's own may be another.
-        let rows = session.query(&format!("show session variables like '{name}'"))?;
-        let value = rows
-            .into_iter()
-            .next()
-            .and_then(|row| row.into_iter().nth(1)?);
-        if let Some(value) =
-            value.filter(|value| number(Some(value.clone())).is_some_and(|it| it > 0.0))
-        {
+        let value = session.shown("session variables", name)?;
+        let is_limit = |value: &String| value.parse().is_ok_and(|it: f64| it > 0.0);
+        if let Some(value) = value.filter(is_limit) {
             add(
                 format!("it ends long statements: `{name} = {value}`"),
                 format!("`set global {name} = 0`; a MariaDB user may have a limit of its own"),
@@ -68,41 +63,33 @@ pub(super) fn find(
     }
 
     // This session goes before the run begins.
-    let used = session.query("show global status like 'Threads_connected'")?;
-    let used = number(
-        used.into_iter()
-            .next()
-            .and_then(|row| row.into_iter().nth(1)?),
-    );
-    let own = session.query_i64("select count(*) from information_schema.processlist where user = substring_index(user(), '@', 1)")?;
-    let of_user = session.query_i64("select @@session.max_user_connections")?;
     let limits = [
         (
             "the server has room for",
-            number(session.variable("max_connections")?),
-            used,
+            session.shown("global variables", "max_connections")?,
+            session.shown("global status", "Threads_connected")?,
             "`set global max_connections = N`",
         ),
         (
             "its user has room for",
-            of_user.filter(|&it| it > 0).map(|it| it as f64),
-            own.map(|it| it as f64),
+            first(session, "select nullif(@@session.max_user_connections, 0)")?,
+            first(
+                session,
+                "select count(*) from information_schema.processlist where user = substring_index(user(), '@', 1)",
+            )?,
             "raise the user's `max_user_connections`",
         ),
     ];
     for (whose, limit, used, help) in limits {
-        let room = limit.map(|limit| (limit - used.unwrap_or(1.0) + 1.0).max(0.0));
-        if let Some(room) = room.filter(|&room| room < f64::from(needs.connections)) {
-            add(
-                format!(
-                    "the run needs {} connections, and {whose} {room} more",
-                    needs.connections
-                ),
-                format!("{help}, or use fewer clients"),
-            );
-        }
+        let number = |value: Option<String>| value?.parse::<i64>().ok();
+        let room = number(limit).map(|limit| limit - number(used).unwrap_or(1) + 1);
+        obstacles.extend(too_few_connections(needs, whose, room, help));
     }
     Ok(obstacles)
+}
+
+fn first(session: &mut MysqlSession, sql: &str) -> Result<Option<String>, Error> {
+    Ok(session.query_column(sql)?.into_iter().next())
 }
 
 /// What `show grants` says.

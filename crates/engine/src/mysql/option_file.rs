@@ -1,5 +1,7 @@
 //! Option files of MySQL and MariaDB: `my.cnf`.
 
+use crate::local::config::unquoted;
+
 /// One line that says something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Line<'a> {
@@ -36,7 +38,7 @@ pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
                     .next()
                     .filter(|first| matches!(first, '\'' | '"'))
                 {
-                    Some(quote) => quoted(&rest[1..], quote),
+                    Some(quote) => unquoted(&rest[1..], quote, unescaped),
                     None => rest.split('#').next().unwrap_or_default().trim().to_owned(),
                 }
             });
@@ -46,6 +48,18 @@ pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
         }
     }
     lines
+}
+
+/// Returns what a letter stands for after `\`.
+fn unescaped(letter: char) -> char {
+    match letter {
+        's' => ' ',
+        't' => '\t',
+        'n' => '\n',
+        'r' => '\r',
+        'b' => '\u{8}',
+        other => other,
+    }
 }
 
 /// Returns the options that a file gives to a server: those of its groups, and of none.
@@ -61,28 +75,4 @@ pub(super) fn of_server(text: &str) -> Vec<(&str, Option<String>)> {
         Line::Include(_) | Line::IncludeDirectory(_) => None,
     };
     lines(text).into_iter().filter_map(of_line).collect()
-}
-
-/// Returns what stands before the closing quote; a doubled quote or one after `\` does not close.
-fn quoted(text: &str, quote: char) -> String {
-    let mut value = String::new();
-    let mut letters = text.chars().peekable();
-    while let Some(letter) = letters.next() {
-        match letter {
-            '\\' => value.extend(letters.next().map(|letter| match letter {
-                's' => ' ',
-                't' => '\t',
-                'n' => '\n',
-                'r' => '\r',
-                'b' => '\u{8}',
-                other => other,
-            })),
-            _ if letter == quote => match letters.next_if_eq(&quote) {
-                Some(letter) => value.push(letter),
-                None => break,
-            },
-            _ => value.push(letter),
-        }
-    }
-    value
 }

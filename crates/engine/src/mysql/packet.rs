@@ -173,32 +173,14 @@ pub(super) fn first_value(row: &[u8], columns: u64, (column, flags): (u8, u16)) 
     if is_null {
         return None;
     }
-    Some(match column {
-        kind::LONGLONG => i64::from_le_bytes(reader.array()?),
-        kind::LONG | kind::INT24 => {
-            let value = i32::from_le_bytes(reader.array()?);
-            if is_unsigned {
-                value.cast_unsigned().into()
-            } else {
-                value.into()
-            }
-        }
-        kind::SHORT | kind::YEAR => {
-            let value = i16::from_le_bytes(reader.array()?);
-            if is_unsigned {
-                value.cast_unsigned().into()
-            } else {
-                value.into()
-            }
-        }
-        kind::TINY => {
-            let value = reader.byte()?;
-            if is_unsigned {
-                value.into()
-            } else {
-                value.cast_signed().into()
-            }
-        }
+    Some(match (column, is_unsigned) {
+        (kind::LONGLONG, _) => i64::from_le_bytes(reader.array()?),
+        (kind::LONG | kind::INT24, false) => i32::from_le_bytes(reader.array()?).into(),
+        (kind::LONG | kind::INT24, true) => u32::from_le_bytes(reader.array()?).into(),
+        (kind::SHORT | kind::YEAR, false) => i16::from_le_bytes(reader.array()?).into(),
+        (kind::SHORT | kind::YEAR, true) => u16::from_le_bytes(reader.array()?).into(),
+        (kind::TINY, false) => i8::from_le_bytes(reader.array()?).into(),
+        (kind::TINY, true) => reader.byte()?.into(),
         _ => return None,
     })
 }

@@ -2,22 +2,21 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use fs_err as fs;
 
-use super::address::SCHEME;
-use super::config::{self, ConfigText, Parts};
-use super::installation::{Installation, locate};
-use super::{Address, MysqlSession};
-use crate::guard::{Ending, Guarded};
-use crate::local::program::{Programs, Readiness};
-use crate::local::server::{self as local, Kind, Place, Server, StartOptions, Trial};
-use crate::{Error, Session, SetupError, Storage};
+use super::address::{self, SCHEME};
+use super::installation::{self, Installation, Version};
+use super::{Address, MysqlDialect, MysqlSession, StorageEngine, config, failure};
+use crate::guard::Ending;
+use crate::local::config::ConfigText;
+use crate::local::server::{self as local, Kind, Place, StartOptions, Trial};
+use crate::net::server::SqlKind;
+use crate::{Error, SetupError, Storage};
 
-/// The account that every way of making system tables makes, here without a password, and the database that assay
-/// makes; its name is the Insert Benchmark's.
+/// The account that every way of making system tables makes, here without a password.
 const USER: &str = "root";
-const DATABASE: &str = "ib";
 
 const KIND: Kind = Kind {
     name: "MySQL",
@@ -37,6 +36,8 @@ const KIND: Kind = Kind {
     ending: Ending::Terminate,
     orphaned: Ending::Kill,
     live: |data| live_server(&data.with_file_name("server.pid"), data),
+    complaint: config::complaint,
+    parse_url: address::parse_url,
 };
 
 /// The statements that make the system tables, as each version calls their files, in the order in which they are run.
@@ -58,128 +59,55 @@ const SYSTEM_TABLES: [&[&str]; 5] = [
 /// Files that every version has among these.
 const SYSTEM_TABLES_REQUIRED: [usize; 2] = [0, 2];
 
-/// Makes system tables with a build's server and starts it on them.
-pub(super) fn start(
-    options: &StartOptions<'_>,
-) -> Result<(Server, Installation, Address), SetupError> {
-    let installation = locate(options.build)?;
-    let bin_dir = installation.program.parent().unwrap_or(Path::new("/"));
-    let place = Place::make(&KIND, options, bin_dir)?;
-    let config = composed(options, &installation, &place)?;
-    let build = Build {
-        name: options.build,
-        installation: &installation,
-        programs: &place.programs(options.stop),
-        place: &place,
-    };
-    build.make_system_tables(&config.initial)?;
-    let config_file = place.write("server.cnf", &config.text)?;
-    let address = Address::of_socket(&SCHEME, place.socket(), USER, options.timeout);
-    let guarded = build.serve(&config_file, &address)?;
-    let notes = config
-        .notes
-        .into_iter()
-        .chain(installation.version.note())
-        .collect();
-    let address = Address {
-        database: DATABASE.into(),
-        ..address
-    };
-    let server = place.taken(guarded, config.text, notes);
-    Ok((server, installation, address))
+/// What a server of MySQL or MariaDB says of itself.
+pub struct MysqlKind {
+    pub(super) version: Version,
+    pub(super) dialect: MysqlDialect,
 }
 
-/// Has the build read its options, without system tables.
-pub(super) fn try_config(options: &StartOptions<'_>) -> Result<(), SetupError> {
-    let installation = locate(options.build)?;
-    let version = &installation.version;
-    let bin_dir = installation.program.parent().unwrap_or(Path::new("/"));
-    let trial = Trial::make(&KIND, options, bin_dir)?;
-    let place = &trial.place;
-    for name in [KIND.data, "tmp"] {
-        place.make_directory(&place.data_dir.path().join(name))?;
+impl SqlKind for MysqlKind {
+    type Session = MysqlSession;
+    type Build = Installation;
+    type Places = Places;
+
+    const KIND: &'static Kind = &KIND;
+    const CONFIG_FILE: &'static str = "server.cnf";
+    const DATABASE_EXISTS: &'static str = "1007";
+    const SETTINGS: &'static str = "show global variables";
+
+    fn locate(build: &str) -> Result<Installation, SetupError> {
+        installation::locate(build)
     }
-    let config = composed(options, &installation, place)?;
-    let option_file = place.write("server.cnf", &config.text)?;
-    // Others read them all to say what they come to.
-    let validates = version.is_mysql_from(8, 0, 16);
-    let how: &[&str] = if validates {
-        &["--validate-config"]
-    } else {
-        &["--verbose", "--help"]
-    };
-    let programs = place.programs(options.stop);
-    let ran = programs.run(&installation.program, server_args(&option_file, how), None);
-    let output = trial.output();
-    let is_error = |line: &&String| line.contains("[ERROR]");
-    let errors: Vec<String> = output.iter().filter(is_error).cloned().collect();
-    let unknown = || {
-        // The only versions that are silent about them here.
-        let is_silent = version.is_mysql_from(8, 0, 0) && !validates;
-        let unknown = config::unknown(options.set, &output).filter(|_| is_silent && ran.is_ok());
-        unknown.map(|name| format!("unknown variable '{name}'"))
-    };
-    match config::complaint(&errors).or_else(unknown) {
-        Some(complaint) => Err(SetupError::Config {
-            what: format!("{version} refuses it: {complaint}"),
-            help: "give a name and a value that this version has, or leave the option out".into(),
-        }),
-        None => ran,
+
+    fn compose(
+        options: &StartOptions<'_>,
+        build: &Installation,
+        place: &Place,
+    ) -> Result<ConfigText, SetupError> {
+        config::compose(options, build, place.data_dir.path(), &place.socket())
     }
-}
 
-fn composed(
-    options: &StartOptions<'_>,
-    installation: &Installation,
-    place: &Place,
-) -> Result<ConfigText, SetupError> {
-    config::compose(&Parts {
-        installation,
-        connections: options.connections,
-        files: options.config_files,
-        set: options.set,
-        directory: place.data_dir.path(),
-        socket: &place.socket(),
-    })
-}
-
-/// The program's arguments with an option file, which has to be the first.
-fn server_args(option_file: &Path, more: &[&str]) -> Vec<OsString> {
-    let mut first = OsString::from("--defaults-file=");
-    first.push(option_file);
-    let more = more.iter().map(OsString::from);
-    std::iter::once(first).chain(more).collect()
-}
-
-/// A build at work on its directory.
-struct Build<'a> {
-    name: &'a str,
-    installation: &'a Installation,
-    programs: &'a Programs<'a>,
-    place: &'a Place,
-}
-
-impl Build<'_> {
     /// Makes the system tables, by the server itself: MySQL from 5.7 on has the statements in it, others read them. The
     /// scripts that the latter come with do the same, but not everywhere that their programs run.
-    fn make_system_tables(&self, options: &str) -> Result<(), SetupError> {
-        let directory = self.place.data_dir.path();
-        for name in [KIND.data, "tmp"] {
-            self.place.make_directory(&directory.join(name))?;
-        }
-        let option_file = self.place.write("initial.cnf", options)?;
+    fn make_data(
+        options: &StartOptions<'_>,
+        build: &Installation,
+        place: &Place,
+        config: &ConfigText,
+    ) -> Result<(), SetupError> {
+        make_directories(place)?;
+        let option_file = place.write("initial.cnf", &config.initial)?;
         let Installation {
             program, version, ..
-        } = self.installation;
+        } = build;
         if version.is_mysql_from(5, 7, 0) {
-            let args = server_args(&option_file, &["--initialize-insecure"]);
-            return self.programs.run(program, args, None);
+            let args = with_options(&option_file, &["--initialize-insecure"]);
+            return place.run(program, args, None, options.stop);
         }
-        let statements = self.system_table_statements()?;
-        let statements = self.place.write("initial.sql", &statements)?;
+        let statements = system_table_statements(options.build, build)?;
+        let statements = place.write("initial.sql", &statements)?;
         // What older versions don't make themselves.
-        self.place
-            .make_directory(&self.place.data().join("mysql"))?;
+        place.make_directory(&place.data().join("mysql"))?;
         let mut args = vec![
             "--bootstrap",
             "--log-warnings=0",
@@ -189,91 +117,143 @@ impl Build<'_> {
         if version.is_mariadb() {
             args.push("--enforce-storage-engine=");
         }
-        let args = server_args(&option_file, &args);
-        self.programs.run(program, args, Some(&statements))
+        let args = with_options(&option_file, &args);
+        place.run(program, args, Some(&statements), options.stop)
     }
 
-    fn system_table_statements(&self) -> Result<String, SetupError> {
-        let missing = |what: String| SetupError::Build {
-            build: self.name.to_string(),
-            what,
-            help: "use a whole build of the server, its `share` directory included".into(),
+    fn arguments(_place: &Place, config_file: &Path) -> Vec<OsString> {
+        with_options(config_file, &[])
+    }
+
+    /// It reads its options without system tables.
+    fn try_config(
+        options: &StartOptions<'_>,
+        build: &Installation,
+        trial: &Trial,
+        config: &ConfigText,
+    ) -> Result<Option<String>, SetupError> {
+        let place = &trial.place;
+        make_directories(place)?;
+        let option_file = place.write(Self::CONFIG_FILE, &config.text)?;
+        // Others read them all to say what they come to.
+        let validates = build.version.is_mysql_from(8, 0, 16);
+        let how: &[&str] = match validates {
+            true => &["--validate-config"],
+            false => &["--verbose", "--help"],
         };
-        let share = self.installation.share_dir.as_deref();
-        let share =
-            share.ok_or_else(|| missing("has no `share` directory with messages".into()))?;
-        let mut text = String::from("create database if not exists mysql;\nuse mysql;\n");
-        if self.installation.version.is_mariadb() {
-            // The account of assay's server, which only its own socket leads to, needs no other user of the system.
-            text.push_str("set @auth_root_socket=NULL;\n");
+        let ran = place.run(
+            &build.program,
+            with_options(&option_file, how),
+            None,
+            options.stop,
+        );
+        let output = trial.output();
+        let is_error = |line: &&String| line.contains("[ERROR]");
+        let errors: Vec<String> = output.iter().filter(is_error).cloned().collect();
+        if let Some(complaint) = config::complaint(&errors) {
+            return Ok(Some(complaint));
         }
-        for (number, names) in SYSTEM_TABLES.iter().enumerate() {
-            let Some(path) = names
-                .iter()
-                .map(|name| share.join(name))
-                .find(|it| it.is_file())
-            else {
-                if SYSTEM_TABLES_REQUIRED.contains(&number) {
-                    return Err(missing(format!(
-                        "no `{}` in `{}`",
-                        names.join("` or `"),
-                        share.display()
-                    )));
-                }
-                continue;
-            };
-            text.push_str(&String::from_utf8_lossy(&fs::read(&path)?));
-            text.push('\n');
-        }
-        Ok(text)
+        ran?;
+        // The only versions that are silent about them here.
+        let is_silent = build.version.is_mysql_from(8, 0, 0) && !validates;
+        let unknown = config::unknown(options.set, &output).filter(|_| is_silent);
+        Ok(unknown.map(|name| format!("unknown variable '{name}'")))
     }
 
-    /// Starts the server and waits until it answers.
-    fn serve(&self, option_file: &Path, address: &Address) -> Result<Guarded, SetupError> {
-        let version = &self.installation.version;
-        self.programs.serve(
-            &self.installation.program,
-            server_args(option_file, &[]),
-            self.place.socket_dir.path(),
-            Readiness {
-                server: &|| format!("{version} at `{address}`"),
-                socket: &self.place.socket(),
-                ask: || first_query(address),
-                complaint: |log: &[String]| {
-                    Some(SetupError::Config {
-                        what: format!("{version} refuses it: {}", config::complaint(log)?),
-                        help: format!("the server's options are in `{}`", option_file.display()),
-                    })
-                },
-                address: &address.to_string(),
-            },
-        )
+    fn address(place: &Place, connect_timeout: Duration) -> Address {
+        Address::of_socket(&SCHEME, place.socket(), USER, connect_timeout)
+    }
+
+    fn ask(session: &mut MysqlSession) -> Result<Self, Error> {
+        // What greets may be a proxy, with a version of its own.
+        let said = session.variable("version")?.unwrap_or_default();
+        let version = Version::parse(&said).ok_or_else(|| {
+            failure::protocol(format!("the server's version `{said}` is not one"))
+        })?;
+        let engine = session.variable("default_storage_engine")?;
+        let storage_engine = StorageEngine::named(engine.as_deref().unwrap_or("InnoDB"));
+        Ok(Self {
+            version,
+            dialect: MysqlDialect { storage_engine },
+        })
+    }
+
+    fn version(&self) -> &str {
+        &self.version.text
+    }
+
+    fn refusal(&self, server: &str) -> Option<SetupError> {
+        self.version.refusal(server)
+    }
+
+    fn live_process(session: &mut MysqlSession) -> Option<u32> {
+        let data = PathBuf::from(session.variable("datadir").ok()??);
+        let pid_file = session.variable("pid_file").ok()??;
+        live_server(&data.join(pid_file), &data)
+    }
+
+    fn places(session: &mut MysqlSession) -> Option<Places> {
+        Places::find(session).ok().flatten()
+    }
+
+    fn storage(places: &Places) -> Storage {
+        places.storage()
     }
 }
 
-/// Asks the new server something, and makes the database.
-fn first_query(address: &Address) -> Result<(), Error> {
-    let mut session = MysqlSession::connect(address)?;
-    session
-        .query(&format!("create database if not exists {DATABASE}"))
-        .map(|_| ())
+fn make_directories(place: &Place) -> Result<(), SetupError> {
+    place.make_directory(&place.data())?;
+    place.make_directory(&place.data_dir.path().join("tmp"))
+}
+
+/// The program's arguments with an option file, which has to be the first.
+fn with_options(option_file: &Path, more: &[&str]) -> Vec<OsString> {
+    let mut first = OsString::from("--defaults-file=");
+    first.push(option_file);
+    let more = more.iter().map(OsString::from);
+    std::iter::once(first).chain(more).collect()
+}
+
+fn system_table_statements(name: &str, build: &Installation) -> Result<String, SetupError> {
+    let missing = |what: String| SetupError::Build {
+        build: name.to_string(),
+        what,
+        help: "use a whole build of the server, its `share` directory included".into(),
+    };
+    let share = build.share_dir.as_deref();
+    let share = share.ok_or_else(|| missing("has no `share` directory with messages".into()))?;
+    let mut text = String::from("create database if not exists mysql;\nuse mysql;\n");
+    if build.version.is_mariadb() {
+        // The account of assay's server, which only its own socket leads to, needs no other user of the system.
+        text.push_str("set @auth_root_socket=NULL;\n");
+    }
+    for (number, names) in SYSTEM_TABLES.iter().enumerate() {
+        let mut paths = names.iter().map(|name| share.join(name));
+        match paths.find(|it| it.is_file()) {
+            Some(path) => {
+                text.push_str(&String::from_utf8_lossy(&fs::read(&path)?));
+                text.push('\n');
+            }
+            None if SYSTEM_TABLES_REQUIRED.contains(&number) => {
+                let (names, share) = (names.join("` or `"), share.display());
+                return Err(missing(format!("no `{names}` in `{share}`")));
+            }
+            None => {}
+        }
+    }
+    Ok(text)
 }
 
 /// Where a server has its files, by its own variables. Which they are changes while it runs: logs come and go.
-#[derive(Clone, Debug)]
-pub(super) struct Places {
+pub struct Places {
     data: PathBuf,
-    redo: PathBuf,
-    undo: PathBuf,
-    /// The start of the names of the binary log's files.
-    binlog: Option<PathBuf>,
-    /// The directories in which MyRocks may have its write-ahead log.
-    rocksdb: Vec<PathBuf>,
+    /// Directories of logs, and how the names of logs begin and end in each.
+    logs: Vec<(PathBuf, String, &'static str)>,
 }
 
 impl Places {
     /// Asks the server; `None` when it does not say.
-    pub(super) fn find(session: &mut MysqlSession) -> Result<Option<Self>, Error> {
+    fn find(session: &mut MysqlSession) -> Result<Option<Self>, Error> {
         let Some(data) = session.variable("datadir")?.map(PathBuf::from) else {
             return Ok(None);
         };
@@ -286,50 +266,53 @@ impl Places {
             path.and_then(|path| fs::canonicalize(path).ok())
                 .unwrap_or_else(|| data.clone())
         };
+        let redo = whole(given("innodb_log_group_home_dir")?);
+        let undo = whole(given("innodb_undo_directory")?);
         let mut rocksdb = vec![data.join("#rocksdb"), data.join(".rocksdb")];
         for name in ["rocksdb_datadir", "rocksdb_wal_dir"] {
             rocksdb.extend(given(name)?.map(|path| whole(Some(path))));
         }
-        Ok(Some(Self {
-            redo: whole(given("innodb_log_group_home_dir")?),
-            undo: whole(given("innodb_undo_directory")?),
-            binlog: given("log_bin_basename")?,
-            rocksdb,
-            data,
-        }))
+        let mut logs = vec![
+            (redo.clone(), "#innodb_redo".into(), ""),
+            (redo, "ib_logfile".into(), ""),
+            (undo, "undo".into(), ""),
+        ];
+        logs.extend(
+            rocksdb
+                .into_iter()
+                .map(|directory| (directory, String::new(), ".log")),
+        );
+        if let Some(binlog) = given("log_bin_basename")?
+            && let (Some(directory), Some(name)) = (binlog.parent(), binlog.file_name())
+        {
+            logs.push((directory.into(), format!("{}.", name.to_string_lossy()), ""));
+        }
+        Ok(Some(Self { data, logs }))
     }
 
     /// The directories, and the logs that are there now.
-    pub(super) fn storage(&self) -> Storage {
+    fn storage(&self) -> Storage {
         let mut storage = Storage {
             data: vec![self.data.clone()],
             logs: Vec::new(),
         };
-        let mut add = |directory: &Path, is_log: &dyn Fn(&str) -> bool| {
+        for (directory, start, end) in &self.logs {
             let Ok(entries) = fs::read_dir(directory) else {
-                return;
+                continue;
             };
-            let logs = entries
-                .flatten()
-                .filter(|entry| is_log(&entry.file_name().to_string_lossy()));
-            storage.logs.extend(logs.map(|entry| entry.path()));
-            let is_known = |known: &PathBuf| directory.starts_with(known);
-            if !storage.data.iter().any(is_known) {
-                storage.data.push(directory.to_path_buf());
+            let is_log = |path: &PathBuf| {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                name.starts_with(start) && name.ends_with(end)
+            };
+            let paths = entries.flatten().map(|entry| entry.path());
+            storage.logs.extend(paths.filter(is_log));
+            if !storage
+                .data
+                .iter()
+                .any(|known| directory.starts_with(known))
+            {
+                storage.data.push(directory.clone());
             }
-        };
-        add(&self.redo, &|name| {
-            name == "#innodb_redo" || name.starts_with("ib_logfile")
-        });
-        add(&self.undo, &|name| name.starts_with("undo"));
-        for directory in &self.rocksdb {
-            add(directory, &|name| name.ends_with(".log"));
-        }
-        if let Some(binlog) = &self.binlog
-            && let (Some(directory), Some(prefix)) = (binlog.parent(), binlog.file_name())
-        {
-            let prefix = format!("{}.", prefix.to_string_lossy());
-            add(directory, &|name| name.starts_with(&prefix));
         }
         storage.logs.sort();
         storage.logs.dedup();
@@ -338,7 +321,7 @@ impl Places {
 }
 
 /// The process that `pid_file` names, if it lives and is a server of the directory `data`.
-pub(super) fn live_server(pid_file: &Path, data: &Path) -> Option<u32> {
+fn live_server(pid_file: &Path, data: &Path) -> Option<u32> {
     let text = fs::read_to_string(pid_file).ok()?;
     let pid = text.trim().parse().ok()?;
     local::lives_in(pid, data, &["mysqld", "mariadbd"]).then_some(pid)

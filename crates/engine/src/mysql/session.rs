@@ -8,6 +8,7 @@
 use super::Address;
 use super::connection::Connection;
 use super::packet::{self, Done, HEADER_BYTES, kind};
+use crate::net::server::Client;
 use crate::net::stream::Stream;
 use crate::{Error, Interrupt, Outcome, ParamType, Rows, Session, Statement, Table};
 
@@ -43,6 +44,16 @@ pub struct MysqlSession {
     key_step: Option<i64>,
 }
 
+impl Client for MysqlSession {
+    fn connect(address: &Address) -> Result<Self, Error> {
+        Self::connect(address)
+    }
+
+    fn stream(&self) -> &Stream {
+        &self.connection.wire.stream
+    }
+}
+
 impl MysqlSession {
     /// Connects and logs in.
     ///
@@ -63,22 +74,16 @@ impl MysqlSession {
         })
     }
 
-    /// The version, as the server says it.
-    pub(super) fn server_version(&self) -> &str {
-        self.connection.server_version()
-    }
-
-    pub(super) fn stream(&self) -> &Stream {
-        &self.connection.wire.stream
-    }
-
-    /// The value of a system variable; `None` where the server has no such, or it is NULL.
+    /// Returns the value of a system variable; `None` where the server has no such, or it is NULL.
     pub(super) fn variable(&mut self, name: &str) -> Result<Option<String>, Error> {
-        let rows = self.query(&format!("show global variables like '{name}'"))?;
-        Ok(rows
-            .into_iter()
-            .next()
-            .and_then(|row| row.into_iter().nth(1)?))
+        self.shown("global variables", name)
+    }
+
+    /// Returns the value of a name that `show` knows.
+    pub(super) fn shown(&mut self, of: &str, name: &str) -> Result<Option<String>, Error> {
+        let rows = self.query(&format!("show {of} like '{name}'"))?;
+        let row = rows.into_iter().next();
+        Ok(row.and_then(|row| row.into_iter().nth(1)?))
     }
 
     /// Where the last key of the table that `sql` inserts into is kept, if it inserts.
@@ -336,7 +341,7 @@ impl Session for MysqlSession {
         if handling.is_some_and(|it| it != "one-thread-per-connection") {
             return None;
         }
-        let sql = match self.server_version().contains("MariaDB") {
+        let sql = match self.connection.server_version.contains("MariaDB") {
             true => "select tid from information_schema.processlist where id = connection_id()",
             // From 5.7 on, and empty where the performance schema is off.
             false => {
@@ -390,21 +395,12 @@ impl Dates {
                 *self.date.insert(civil(day))
             }
         };
-        let [year_low, year_high, month, of_month] = date;
-        let (hour, minute) = (second / 3600, second / 60 % 60);
-        (
-            [
-                7,
-                year_low,
-                year_high,
-                month,
-                of_month,
-                hour as u8,
-                minute as u8,
-                (second % 60) as u8,
-            ],
-            micros,
-        )
+        // Each below 60.
+        let time = [second / 3600, second / 60 % 60, second % 60].map(|part| part as u8);
+        let mut date_and_time = [7; 8];
+        date_and_time[1..5].copy_from_slice(&date);
+        date_and_time[5..].copy_from_slice(&time);
+        (date_and_time, micros)
     }
 }
 

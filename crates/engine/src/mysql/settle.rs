@@ -4,14 +4,14 @@
 //! this needs are put back afterwards, and read to see that they are. MyRocks is waited for until no compaction runs,
 //! flushed, and its first level compacted where the build can do that.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::observer::{if_present, innodb_status, number_after, of_rocksdb, pairs};
 use super::session::MysqlSession;
 use super::{Mysql, StorageEngine};
 use crate::guard::Deadline;
-use crate::waiting::{self, POLL, rest};
+use crate::waiting::{Left, Work, rest};
 use crate::{Action, Counter, Error, Session, SettleLimits, Settled, Table};
 
 /// What this user may not do.
@@ -32,10 +32,10 @@ const COMPACT_L0: &str = "rocksdb_compact_lzero_now";
 /// MyRocks is at rest when it has compacted nothing for so long.
 const QUIET: Duration = Duration::from_secs(2);
 
-struct Work<'a> {
+/// How a server is brought to rest.
+struct Settling<'a> {
     mysql: &'a Mysql,
-    limit: Deadline,
-    stop: &'a AtomicBool,
+    work: Work<'a>,
     settled: Settled,
 }
 
@@ -46,113 +46,79 @@ pub(super) fn settle(
     stop: &AtomicBool,
 ) -> Result<Settled, Error> {
     let began = Deadline::after(limits.at_least);
-    let mut work = Work {
+    let mut settling = Settling {
         mysql,
-        limit: Deadline::after(limits.at_most),
-        stop,
+        work: Work {
+            limit: Deadline::after(limits.at_most),
+            stop,
+            denied: &DENIED,
+        },
         settled: Settled {
             pending_before: pending(mysql)?,
             ..Settled::default()
         },
     };
-    match mysql.dialect.storage_engine {
+    match mysql.kind.dialect.storage_engine {
         StorageEngine::RocksDb => {
-            work.settle_rocksdb()?;
-            work.analyze(tables)?;
+            settling.settle_rocksdb()?;
+            settling.analyze(tables)?;
         }
         StorageEngine::InnoDb => {
-            work.analyze(tables)?;
-            work.settle_innodb()?;
+            settling.analyze(tables)?;
+            settling.settle_innodb()?;
         }
-        StorageEngine::Other(_) => work.analyze(tables)?,
+        StorageEngine::Other(_) => settling.analyze(tables)?,
     }
-    let mut settled = work.settled;
+    let mut settled = settling.settled;
     settled.actions.extend(rest(&began, limits.at_least, stop));
     settled.pending_after = pending(mysql)?;
     Ok(settled)
 }
 
-/// What is still to be waited for.
-enum Left {
-    Nothing,
-    Some(String),
-    /// It does not become less.
-    Stuck(String),
+fn left_of_dirty_pages(session: &mut MysqlSession) -> Result<Left, Error> {
+    Ok(match dirty_pages(session)? {
+        Some(pages) if pages > DIRTY_PAGES_SMALL => Left::Some(format!("pages left: {pages}")),
+        _ => Left::Nothing,
+    })
 }
 
-impl Left {
-    fn of_dirty_pages(pages: Option<f64>) -> Self {
-        match pages {
-            Some(pages) if pages > DIRTY_PAGES_SMALL => Self::Some(format!("pages left: {pages}")),
-            _ => Self::Nothing,
-        }
-    }
-}
-
-impl Work<'_> {
-    fn is_over(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) || self.limit.has_passed()
+impl Settling<'_> {
+    fn connect(&self) -> Result<MysqlSession, Error> {
+        MysqlSession::connect(&self.mysql.address)
     }
 
     /// Runs one statement on a session of its own: a cancelled one takes its session with it.
     fn run(&mut self, sql: &str) -> Result<(), Error> {
-        if self.is_over() {
-            self.settled
-                .unfinished
-                .push(format!("`{sql}` was not begun"));
-            return Ok(());
-        }
-        let mut session = MysqlSession::connect(&self.mysql.address)?;
-        let (ran, _) = waiting::run(&mut session, sql, &DENIED, &self.limit, self.stop)?;
+        let ran = self.work.run(&mut self.connect()?, sql)?;
         self.settled.and(ran);
         Ok(())
     }
 
-    /// Waits, and says so, until nothing is `left`, or no more of it is to be waited for.
-    fn wait(
-        &mut self,
-        what: &str,
-        mut left: impl FnMut() -> Result<Left, Error>,
-    ) -> Result<(), Error> {
-        if self.is_over() {
-            self.settled.unfinished.push(format!("{what}: not begun"));
-            return Ok(());
-        }
-        let waited = Deadline::after(Duration::MAX);
-        let unfinished = loop {
-            match left()? {
-                Left::Nothing => break None,
-                Left::Stuck(what) => break Some(what),
-                Left::Some(what) if self.is_over() => break Some(what),
-                Left::Some(_) => std::thread::sleep(POLL),
-            }
-        };
-        self.settled
-            .unfinished
-            .extend(unfinished.map(|left| format!("{what}: not over, {left}")));
-        self.settled.did(what, waited.elapsed());
+    fn wait(&mut self, what: &str, left: impl FnMut() -> Result<Left, Error>) -> Result<(), Error> {
+        self.settled.and(self.work.wait(what, left)?);
         Ok(())
     }
 
     fn analyze(&mut self, tables: &[Table]) -> Result<(), Error> {
-        let names = existing(&mut MysqlSession::connect(&self.mysql.address)?, tables)?;
+        let names = existing(&mut self.connect()?, tables)?;
         names
             .iter()
             .try_for_each(|name| self.run(&format!("ANALYZE NO_WRITE_TO_BINLOG TABLE {name}")))
     }
 
     fn settle_innodb(&mut self) -> Result<(), Error> {
-        if self.is_over() {
+        if self.work.is_over() {
             self.settled
                 .unfinished
                 .push("write-back of dirty pages and purge: not begun".into());
             return Ok(());
         }
-        let mut session = MysqlSession::connect(&self.mysql.address)?;
+        let mut session = self.connect()?;
         let changed = Changed::apply(&mut session)?;
-        self.settled
-            .actions
-            .extend(changed.as_ref().map(Changed::action));
+        if let Some(changed) = &changed {
+            let what = format!("set global {}", changed.listed(|(.., value)| value));
+            self.settled.did(what, Duration::ZERO);
+        }
         let waited = match changed {
             Some(_) => self.wait_for_innodb(&mut session),
             // Without the right to change settings it writes back as it does by itself: that is not waited for.
@@ -164,7 +130,7 @@ impl Work<'_> {
         };
         // Also after an error: what was changed must not be what is measured next.
         let restored = match changed {
-            Some(changed) => changed.restore(&mut MysqlSession::connect(&self.mysql.address)?),
+            Some(changed) => changed.restore(&mut self.connect()?),
             None => return waited,
         };
         waited?;
@@ -174,7 +140,7 @@ impl Work<'_> {
 
     fn wait_for_innodb(&mut self, session: &mut MysqlSession) -> Result<(), Error> {
         self.wait("wait for write-back of dirty pages", || {
-            Ok(Left::of_dirty_pages(dirty_pages(session)?))
+            left_of_dirty_pages(session)
         })?;
         let (mut shortest, mut since) = (f64::INFINITY, Deadline::after(STUCK));
         self.wait("wait for purge", || {
@@ -194,7 +160,7 @@ impl Work<'_> {
         })?;
         // Purging makes pages dirty.
         self.wait("wait for write-back of purged pages", || {
-            Ok(Left::of_dirty_pages(dirty_pages(session)?))
+            left_of_dirty_pages(session)
         })
     }
 
@@ -203,10 +169,10 @@ impl Work<'_> {
         self.run("set global rocksdb_force_flush_memtable_now = 1")?;
         // Of newer builds only. The one that flushes as well, which all have, fails when the flush sets off a compaction,
         // and in older builds puts files into a level that may not be in use.
-        let mut session = MysqlSession::connect(&self.mysql.address)?;
+        let mut session = self.connect()?;
         if session.variable(COMPACT_L0)?.is_some() {
             self.run(&format!("set global {COMPACT_L0} = 1"))?;
-        } else if !self.is_over() {
+        } else if !self.work.is_over() {
             let what = format!("L0 not compacted: the server has no {COMPACT_L0}");
             self.settled.did(what, Duration::ZERO);
         }
@@ -214,7 +180,7 @@ impl Work<'_> {
     }
 
     fn wait_for_compaction(&mut self) -> Result<(), Error> {
-        let mut session = MysqlSession::connect(&self.mysql.address)?;
+        let mut session = self.connect()?;
         let (mut last, mut since) = (None, Deadline::after(QUIET));
         self.wait("wait for compaction", || {
             let (now, is_busy) = compaction(&mut session)?;
@@ -271,16 +237,10 @@ impl Changed {
         Ok(Some(changed))
     }
 
-    fn action(&self) -> Action {
-        let settings: Vec<String> = self
-            .0
-            .iter()
-            .map(|(name, _, value)| format!("{name} = {value}"))
-            .collect();
-        Action {
-            what: format!("set global {}", settings.join(", ")),
-            took: Duration::ZERO,
-        }
+    /// Returns the settings as they are listed, each with one of its values.
+    fn listed(&self, value: for<'a> fn(&'a (&'static str, String, String)) -> &'a str) -> String {
+        let settings = self.0.iter().map(|it| format!("{} = {}", it.0, value(it)));
+        settings.collect::<Vec<_>>().join(", ")
     }
 
     /// Puts the settings back, in the opposite order, and reads them to see that they are.
@@ -298,13 +258,8 @@ impl Changed {
                 )));
             }
         }
-        let settings: Vec<String> = self
-            .0
-            .iter()
-            .map(|(name, before, _)| format!("{name} = {before}"))
-            .collect();
         Ok(Action {
-            what: format!("restored {}", settings.join(", ")),
+            what: format!("restored {}", self.listed(|(_, before, _)| before)),
             took: took.elapsed(),
         })
     }
@@ -323,11 +278,8 @@ fn existing(session: &mut MysqlSession, tables: &[Table]) -> Result<Vec<String>,
 }
 
 fn status(session: &mut MysqlSession, name: &str) -> Result<Option<f64>, Error> {
-    let rows = session.query(&format!("show global status like '{name}'"))?;
-    Ok(pairs(rows)
-        .into_values()
-        .next()
-        .and_then(|value| value.parse().ok()))
+    let value = session.shown("global status", name)?;
+    Ok(value.and_then(|value| value.parse().ok()))
 }
 
 fn dirty_pages(session: &mut MysqlSession) -> Result<Option<f64>, Error> {
@@ -381,7 +333,7 @@ fn compaction(session: &mut MysqlSession) -> Result<(Vec<Option<String>>, bool),
 /// What is still to be done, as far as the server tells.
 fn pending(mysql: &Mysql) -> Result<Vec<Counter>, Error> {
     let mut session = MysqlSession::connect(&mysql.address)?;
-    if mysql.dialect.storage_engine == StorageEngine::RocksDb {
+    if mysql.kind.dialect.storage_engine == StorageEngine::RocksDb {
         return of_rocksdb(&mut session);
     }
     let mut counters = Vec::new();

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::tls::Trust;
+use super::failure;
+use super::stream::Stream;
 use super::url::Url;
 use crate::local::user;
 use crate::{Error, ErrorClass, SetupError};
@@ -13,6 +14,9 @@ use words::Secret;
 
 /// How long connecting may take when nothing says so.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What to do when a server takes no more connections.
+pub(crate) const TOO_MANY: &str = "raise the server's `max_connections`, or use fewer clients";
 
 /// What the URLs of one kind of server look like.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,10 +33,14 @@ pub struct Scheme {
     pub ssl_modes: &'static [(&'static str, SslMode)],
     /// How the part of a URL that names a socket is written; `{}` is its path.
     pub socket: &'static str,
+    /// What follows that path in the name of the socket.
+    pub socket_file: &'static str,
     /// How to write a URL.
     pub usage: &'static str,
     /// The setting that says where the server listens.
     pub listens: &'static str,
+    /// What to do when the server refuses, by the code of its error.
+    pub help: &'static [(&'static str, &'static str)],
 }
 
 impl Scheme {
@@ -63,7 +71,7 @@ pub enum Host {
 
 /// Whether and how the connection is encrypted; the meanings are those of the server's own clients. A unix socket is
 /// never encrypted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SslMode {
     /// Never.
     Disable,
@@ -77,17 +85,6 @@ pub enum SslMode {
     VerifyCa,
     /// Always, with such a certificate for this very host.
     VerifyFull,
-}
-
-impl SslMode {
-    /// Returns whose certificate is good enough.
-    pub(crate) fn trust(self) -> Trust {
-        match self {
-            Self::VerifyFull => Trust::Name,
-            Self::VerifyCa => Trust::Authority,
-            Self::Disable | Self::Allow | Self::Prefer | Self::Require => Trust::Anyone,
-        }
-    }
 }
 
 /// Where a server is, and as whom to connect to which database.
@@ -158,8 +155,33 @@ impl Address {
         }
     }
 
+    /// Connects, without encryption. No read or write may take longer than connecting.
+    pub(crate) fn connect(&self) -> Result<Stream, Error> {
+        let connected = match &self.host {
+            Host::Unix(path) => {
+                let mut socket = path.clone().into_os_string();
+                socket.push(
+                    self.scheme
+                        .socket_file
+                        .replace("{port}", &self.port.to_string()),
+                );
+                Stream::connect_unix(Path::new(&socket))
+            }
+            Host::Tcp(host) => Stream::connect_tcp(host, self.port, self.connect_timeout),
+        };
+        let mut stream =
+            connected.map_err(|error| failure::from_io(&format!("connect to `{self}`"), &error))?;
+        stream.limit(Some(self.connect_timeout))?;
+        Ok(stream)
+    }
+
     /// Says what to do when there is no connection to be had.
     pub(crate) fn help(&self, error: &Error) -> Option<String> {
+        let mut known = self.scheme.help.iter();
+        let code = error.code.as_deref();
+        if let Some((_, help)) = known.find(|(known, _)| Some(*known) == code) {
+            return Some(help.replace("{database}", &self.database));
+        }
         if error.class != ErrorClass::ConnectionLost {
             return None;
         }
@@ -211,14 +233,8 @@ impl Parts {
             };
             parts.values.insert(part, value);
         }
-        for (part, value) in [
-            ("host", url.host),
-            ("port", url.port),
-            ("user", url.user),
-            ("password", url.password),
-            ("database", url.database),
-        ] {
-            parts.fill(part, value);
+        for (part, value) in url.parts {
+            parts.fill(part, Some(value));
         }
         Ok(parts)
     }
@@ -245,13 +261,14 @@ impl Parts {
         let mut take = |part: &str| self.values.remove(part);
         let port = match take("port") {
             None => scheme.port,
-            Some(text) => text
-                .parse()
-                .ok()
-                .filter(|&port: &u16| port > 0)
-                .ok_or_else(|| {
-                    scheme.wrong(format!("port `{text}` is not a number from 1 to 65535"))
-                })?,
+            Some(text) => match text.parse() {
+                Ok(port @ 1..) => port,
+                _ => {
+                    return Err(
+                        scheme.wrong(format!("port `{text}` is not a number from 1 to 65535"))
+                    );
+                }
+            },
         };
         let ssl_mode = match take("ssl-mode") {
             None => SslMode::Prefer,

@@ -1,15 +1,19 @@
 //! The bytes between client and server: a unix socket, TCP, or TLS over TCP.
 
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, Shutdown, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{Shutdown, shutdown};
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
+use super::failure;
 use super::tls::in_words;
 use crate::Error;
 
@@ -21,7 +25,7 @@ fn is_one_host(local: IpAddr, peer: IpAddr) -> bool {
 }
 
 /// A connected socket. That of unix has with it how long a read may take.
-pub(crate) enum Stream {
+pub enum Stream {
     Unix(UnixStream, Option<Timespec>),
     Tcp(TcpStream),
     // Boxed: it is larger than the others by far.
@@ -29,10 +33,7 @@ pub(crate) enum Stream {
 }
 
 /// The socket beneath a stream, to shut it down from another thread.
-pub(crate) enum Socket {
-    Unix(UnixStream),
-    Tcp(TcpStream),
-}
+pub(crate) struct Socket(OwnedFd);
 
 impl Stream {
     /// Connects to the unix socket at `path`.
@@ -87,30 +88,28 @@ impl Stream {
         Ok(())
     }
 
-    /// How long a read or write may take; `None` for ever.
-    pub(crate) fn set_timeout(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+    /// Limits how long a read or write may take; `None` is for ever.
+    pub(crate) fn limit(&mut self, time: Option<Duration>) -> Result<(), Error> {
+        if let Self::Unix(_, waits) = self {
+            *waits = time.and_then(|time| time.try_into().ok());
+        }
+        let set = |way| set_socket_timeout(self.fd(), way, time);
+        set(Timeout::Recv)
+            .and_then(|()| set(Timeout::Send))
+            .map_err(|error| failure::from_io("set a time limit", &error.into()))
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
         match self {
-            Self::Unix(stream, waits) => {
-                *waits = timeout.and_then(|timeout| timeout.try_into().ok());
-                stream.set_write_timeout(timeout)
-            }
-            Self::Tcp(stream) => stream
-                .set_read_timeout(timeout)
-                .and_then(|()| stream.set_write_timeout(timeout)),
-            Self::Tls(stream) => stream
-                .sock
-                .set_read_timeout(timeout)
-                .and_then(|()| stream.sock.set_write_timeout(timeout)),
+            Self::Unix(stream, _) => stream.as_fd(),
+            Self::Tcp(stream) => stream.as_fd(),
+            Self::Tls(stream) => stream.sock.as_fd(),
         }
     }
 
-    /// Another handle to the socket.
+    /// Returns another handle to the socket.
     pub(crate) fn socket(&self) -> io::Result<Socket> {
-        match self {
-            Self::Unix(stream, _) => stream.try_clone().map(Socket::Unix),
-            Self::Tcp(stream) => stream.try_clone().map(Socket::Tcp),
-            Self::Tls(stream) => stream.sock.try_clone().map(Socket::Tcp),
-        }
+        self.fd().try_clone_to_owned().map(Socket)
     }
 
     pub(crate) fn is_tls(&self) -> bool {
@@ -173,10 +172,7 @@ impl Socket {
     /// Ends all reading and writing, also what waits in another thread.
     pub(crate) fn shut_down(&self) {
         // A socket that is closed already is what is wanted.
-        let _ = match self {
-            Self::Unix(stream) => stream.shutdown(Shutdown::Both),
-            Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
-        };
+        let _ = shutdown(&self.0, Shutdown::Both);
     }
 }
 

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{
+    WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature,
+};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
@@ -14,46 +16,34 @@ use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
 };
 
+use super::address::SslMode;
 use crate::Error;
 
-/// Whose certificate is good enough.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Trust {
-    /// Whoever's.
-    Anyone,
-    /// One that a trusted authority has signed.
-    Authority,
-    /// Such a certificate for the very host that was asked for.
-    Name,
-}
-
-/// How TLS is to be done with `trust`, with the authorities in `root`, or the system's without one.
-pub(crate) fn client_config(trust: Trust, root: Option<&Path>) -> Result<Arc<ClientConfig>, Error> {
+/// Returns how TLS is done in `mode`, with the authorities in `root`, or the system's without one.
+pub(crate) fn client_config(
+    mode: SslMode,
+    root: Option<&Path>,
+) -> Result<Arc<ClientConfig>, Error> {
     let provider = Arc::new(ring::default_provider());
-    let (inner, roots) = match trust {
-        Trust::Anyone => (None, Vec::new()),
-        Trust::Authority | Trust::Name => {
-            let roots = root_certificates(root)?;
-            let mut store = RootCertStore::empty();
-            store.add_parsable_certificates(roots.iter().cloned());
-            let inner =
-                WebPkiServerVerifier::builder_with_provider(Arc::new(store), Arc::clone(&provider))
-                    .build()
-                    .map_err(|error| {
-                        refused(format!("cannot use the root certificates: {error}"))
-                    })?;
-            (Some(inner), roots)
-        }
-    };
+    let (mut inner, mut roots) = (None, Vec::new());
+    if mode >= SslMode::VerifyCa {
+        roots = root_certificates(root)?;
+        let mut store = RootCertStore::empty();
+        store.add_parsable_certificates(roots.iter().cloned());
+        let verifier =
+            WebPkiServerVerifier::builder_with_provider(Arc::new(store), Arc::clone(&provider));
+        let failed = |error| Error::refused(format!("cannot use the root certificates: {error}"));
+        inner = Some(verifier.build().map_err(failed)?);
+    }
     let verifier = Verifier {
-        trust,
+        mode,
         inner,
         roots,
-        provider: Arc::clone(&provider),
+        algorithms: provider.signature_verification_algorithms,
     };
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|error| refused(format!("cannot set up TLS: {error}")))?
+        .map_err(|error| Error::refused(format!("cannot set up TLS: {error}")))?
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
@@ -70,38 +60,34 @@ pub(crate) fn in_words(error: &rustls::Error) -> String {
         return spaced(&error.to_string());
     };
     let what = match wrong {
-        UnknownIssuer => "no trusted authority signed it",
-        Expired | ExpiredContext { .. } => "it has expired",
-        NotValidYet | NotValidYetContext { .. } => "it is not valid yet",
+        UnknownIssuer => "no trusted authority signed it".into(),
+        Expired | ExpiredContext { .. } => "it has expired".into(),
+        NotValidYet | NotValidYetContext { .. } => "it is not valid yet".into(),
         NotValidForNameContext {
             expected,
             presented,
         } => {
             // `DnsName("db.example")`
             let name = |it: &String| {
-                let name = it.split_once('(').map_or(it.as_str(), |(_, name)| name);
-                format!("`{}`", name.trim_matches([')', '"']))
+                it.split(['(', ')', '"'])
+                    .rfind(|it| !it.is_empty())
+                    .map(|it| format!("`{it}`"))
             };
-            let names: Vec<String> = presented.iter().map(name).collect();
+            let names: Vec<String> = presented.iter().filter_map(name).collect();
+            let names = if names.is_empty() {
+                "no host".into()
+            } else {
+                names.join(", ")
+            };
+            let expected = expected.to_str();
             return format!(
-                "the server's certificate is not valid for `{}`, but for {}",
-                expected.to_str(),
-                if names.is_empty() {
-                    "no host".into()
-                } else {
-                    names.join(", ")
-                }
+                "the server's certificate is not valid for `{expected}`, but for {names}"
             );
         }
         Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
-            "it belongs to an authority, not to a server"
+            "it belongs to an authority, not to a server".into()
         }
-        wrong => {
-            return format!(
-                "the server's certificate is not accepted: {}",
-                spaced(&format!("{wrong:?}"))
-            );
-        }
+        wrong => spaced(&format!("{wrong:?}")),
     };
     format!("the server's certificate is not accepted: {what}")
 }
@@ -123,40 +109,30 @@ fn spaced(text: &str) -> String {
     out.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn refused(message: String) -> Error {
-    Error::refused(message)
-}
-
 fn root_certificates(root: Option<&Path>) -> Result<Vec<CertificateDer<'static>>, Error> {
-    let (certificates, place) = match root {
-        Some(path) => {
-            let read: Result<Vec<_>, _> =
-                CertificateDer::pem_file_iter(path).and_then(|certificates| certificates.collect());
-            let read = read.map_err(|error| {
-                refused(format!(
-                    "cannot read root certificates `{}`: {error}",
-                    path.display()
-                ))
-            })?;
-            (read, format!("`{}`", path.display()))
-        }
-        None => (
-            rustls_native_certs::load_native_certs().certs,
-            "the system's store".to_string(),
-        ),
+    let place = root.map_or("the system's store".into(), |path| {
+        format!("`{}`", path.display())
+    });
+    let certificates = match root {
+        Some(path) => CertificateDer::pem_file_iter(path)
+            .and_then(Iterator::collect)
+            .map_err(|error| {
+                Error::refused(format!("cannot read root certificates {place}: {error}"))
+            })?,
+        None => rustls_native_certs::load_native_certs().certs,
     };
     if certificates.is_empty() {
-        return Err(refused(format!("no root certificate in {place}")));
+        return Err(Error::refused(format!("no root certificate in {place}")));
     }
     Ok(certificates)
 }
 
 #[derive(Debug)]
 struct Verifier {
-    trust: Trust,
+    mode: SslMode,
     inner: Option<Arc<WebPkiServerVerifier>>,
     roots: Vec<CertificateDer<'static>>,
-    provider: Arc<CryptoProvider>,
+    algorithms: WebPkiSupportedAlgorithms,
 }
 
 impl ServerCertVerifier for Verifier {
@@ -174,13 +150,13 @@ impl ServerCertVerifier for Verifier {
         match inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) if self.trust == Trust::Authority => Ok(ServerCertVerified::assertion()),
+            )) if self.mode == SslMode::VerifyCa => Ok(ServerCertVerified::assertion()),
             // A server whose self-signed certificate is itself the trusted root: usual with databases, and refused by
             // the verifier because such a certificate may also sign others.
             Err(rustls::Error::InvalidCertificate(CertificateError::Other(_)))
                 if self.roots.iter().any(|root| root == end_entity) =>
             {
-                if self.trust == Trust::Name {
+                if self.mode == SslMode::VerifyFull {
                     verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
                 }
                 Ok(ServerCertVerified::assertion())
@@ -195,12 +171,7 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(
-            message,
-            certificate,
-            signed,
-            &self.provider.signature_verification_algorithms,
-        )
+        verify_tls12_signature(message, certificate, signed, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -209,18 +180,11 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(
-            message,
-            certificate,
-            signed,
-            &self.provider.signature_verification_algorithms,
-        )
+        verify_tls13_signature(message, certificate, signed, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider
-            .signature_verification_algorithms
-            .supported_schemes()
+        self.algorithms.supported_schemes()
     }
 }
 

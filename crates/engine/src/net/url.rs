@@ -3,11 +3,8 @@
 /// The parts of a URL that were given, percent-encoding undone.
 #[derive(Default)]
 pub(crate) struct Url {
-    pub(crate) user: Option<String>,
-    pub(crate) password: Option<String>,
-    pub(crate) host: Option<String>,
-    pub(crate) port: Option<String>,
-    pub(crate) database: Option<String>,
+    /// By their names: `user`, `password`, `host`, `port`, `database`.
+    pub(crate) parts: Vec<(&'static str, String)>,
     pub(crate) parameters: Vec<(String, String)>,
 }
 
@@ -30,11 +27,9 @@ impl Url {
         let (login, place) = authority
             .rsplit_once('@')
             .map_or((None, authority), |(login, place)| (Some(login), place));
-        if let Some(login) = login {
-            let (user, password) = login.split_once(':').unwrap_or((login, ""));
-            url.user = decoded("user", user)?;
-            url.password = decoded("password", password)?;
-        }
+        let (user, password) = login.map_or(("", ""), |login| {
+            login.split_once(':').unwrap_or((login, ""))
+        });
         let (host, port) = match place.strip_prefix('[') {
             Some(bracketed) => {
                 let (host, rest) = bracketed
@@ -44,15 +39,23 @@ impl Url {
             }
             None => place.rsplit_once(':').unwrap_or((place, "")),
         };
-        url.host = decoded("host", host)?;
-        url.port = decoded("port", port)?;
-        let is_number = |text: &String| text.parse::<u16>().is_ok_and(|port| port > 0);
-        if let Some(port) = url.port.as_ref().filter(|port| !is_number(port)) {
-            // Without an `@` it may be a password whose host is missing.
-            let port = login.map_or(String::new(), |_| format!(" `{port}`"));
-            return Err(format!("the port{port} is not a number from 1 to 65535"));
+        for (name, text) in [
+            ("user", user),
+            ("password", password),
+            ("host", host),
+            ("port", port),
+            ("database", database),
+        ] {
+            let Some(value) = decoded(name, text)? else {
+                continue;
+            };
+            if name == "port" && !matches!(value.parse::<u16>(), Ok(1..)) {
+                // Without an `@` it may be a password whose host is missing.
+                let port = login.map_or(String::new(), |_| format!(" `{value}`"));
+                return Err(format!("the port{port} is not a number from 1 to 65535"));
+            }
+            url.parts.push((name, value));
         }
-        url.database = decoded("database", database)?;
         for parameter in parameters.split('&').filter(|text| !text.is_empty()) {
             let (name, value) = parameter
                 .split_once('=')
@@ -98,14 +101,12 @@ mod tests {
     #[test]
     fn every_part_is_found_and_decoded() {
         let url = Url::parse("me:p%40ss%3A@[::1]:7/ib?a=b%26c&d=").unwrap();
-        assert_eq!(url.user.as_deref(), Some("me"));
-        assert_eq!(url.password.as_deref(), Some("p@ss:"));
-        assert_eq!(url.host.as_deref(), Some("::1"));
-        assert_eq!(url.port.as_deref(), Some("7"));
-        assert_eq!(url.database.as_deref(), Some("ib"));
+        let parts = ["me", "p@ss:", "::1", "7", "ib"].map(String::from);
+        let names = ["user", "password", "host", "port", "database"];
+        assert_eq!(url.parts, Vec::from_iter(names.into_iter().zip(parts)));
         assert_eq!(url.parameters, [("a".to_string(), "b&c".to_string())]);
         let url = Url::parse("").unwrap();
-        assert!(url.user.is_none() && url.host.is_none() && url.database.is_none());
+        assert_eq!(url.parts, []);
     }
 
     #[test]

@@ -141,7 +141,7 @@ impl Wire {
 
     /// Says goodbye. Good manners: the server then does not log a connection that was lost.
     pub(crate) fn end(&mut self, goodbye: &[u8]) {
-        let _ = self.stream.set_timeout(Some(Duration::from_millis(100)));
+        let _ = self.stream.limit(Some(Duration::from_millis(100)));
         let _ = self.stream.write_all(goodbye);
     }
 }

@@ -6,9 +6,8 @@
 use std::sync::atomic::AtomicBool;
 
 use crate::{
-    Capabilities, ColumnType, Comparison, Dialect, Engine, Error, Index, Interrupt, Observer,
-    Outcome, ParamType, RangeScan, Rows, Session, Setting, SettleLimits, Settled, SqlEngine,
-    Statement, Table,
+    Capabilities, ColumnType, Dialect, Engine, Error, Index, Interrupt, Observer, Outcome,
+    ParamType, Rows, Session, Setting, SettleLimits, Settled, SqlEngine, Statement, Table,
 };
 
 /// The engine that does nothing.
@@ -73,12 +72,10 @@ impl NullSession {
 }
 
 impl Session for NullSession {
-    /// `sql` of [`NullDialect`] is the number of rows to answer with.
+    /// `sql` of [`NullDialect`] is the number of rows to answer with; none where it is not a number.
     fn prepare(&mut self, sql: &str, _: &[ParamType]) -> Result<Statement, Error> {
-        let number = u16::try_from(self.statements.len()).map_err(|_| {
-            let what = "more statements than 65535";
-            Error::other(what)
-        })?;
+        let number = u16::try_from(self.statements.len())
+            .map_err(|_| Error::other("more statements than 65535"))?;
         self.statements.push(sql.parse().unwrap_or(0));
         Ok(Statement(number))
     }
@@ -154,18 +151,6 @@ impl Dialect for NullDialect {
         Vec::new()
     }
 
-    fn drop_table(&self, _: &Table) -> Vec<String> {
-        Vec::new()
-    }
-
-    fn insert(&self, _: &Table, rows: u32) -> String {
-        rows.to_string()
-    }
-
-    fn insert_with_keys(&self, _: &Table, rows: u32) -> String {
-        rows.to_string()
-    }
-
     fn statement(&self, _: String, rows: u64) -> String {
         rows.to_string()
     }
@@ -174,38 +159,12 @@ impl Dialect for NullDialect {
         rows.to_string()
     }
 
-    fn range_scan(&self, _: &Table, scan: RangeScan<'_>) -> String {
-        match scan.comparison {
-            Comparison::AtLeast | Comparison::Above => scan.limit.to_string(),
-        }
-    }
-
-    fn point_lookup(&self, _: &Table, _: &[&str], keys: u32) -> String {
-        keys.to_string()
-    }
-
-    fn min_key(&self, _: &Table) -> String {
-        1.to_string()
-    }
-
-    fn max_key(&self, _: &Table) -> String {
-        1.to_string()
-    }
-
     fn count_rows(&self, _: &Table, _: Option<&Index>) -> Vec<String> {
         Vec::new()
     }
 
     fn begin(&self) -> &'static str {
-        "0"
-    }
-
-    fn begin_transaction(&self, _: bool) -> &'static str {
-        "0"
-    }
-
-    fn commit(&self) -> &'static str {
-        "0"
+        "begin"
     }
 }
 

@@ -2,141 +2,71 @@
 
 use std::path::Path;
 
-use super::notation::{PostgresNotation, is_name_char};
+use super::notation::PostgresNotation;
+use super::server::PORT;
 use crate::SetupError;
-use crate::notation::Notation as _;
+use crate::local::config::{ConfigText, FILE_HEADER, Format, SET_HEADER};
+use crate::local::server::StartOptions;
 
-/// What assay decides, whatever the plan says: where the server listens and logs, and where its files are. A
-/// distribution's file names those of the system's own cluster, which must not be touched.
-const OURS: [&str; 11] = [
-    "data_directory",
-    "external_pid_file",
-    "hba_file",
-    "ident_file",
-    "listen_addresses",
-    "log_destination",
-    "logging_collector",
-    "port",
-    "stats_temp_directory",
-    "unix_socket_directories",
-    "unix_socket_group",
-];
+pub(super) static FORMAT: Format = Format {
+    server: "PostgreSQL",
+    notation: &PostgresNotation,
+    group: "",
+    name_chars: &['_', '.'],
+    connections: 100,
+    // A distribution's file names those of the system's own cluster, which must not be touched.
+    ours: &[
+        "data_directory",
+        "external_pid_file",
+        "hba_file",
+        "ident_file",
+        "listen_addresses",
+        "log_destination",
+        "logging_collector",
+        "port",
+        "stats_temp_directory",
+        "unix_socket_directories",
+        "unix_socket_group",
+    ],
+};
 
-/// What stands before a file of the plan, and before its options.
-const FILE_HEADER: &str = "# File ";
-const SET_HEADER: &str = "# Options of the config.";
-
-/// What `initdb` allows, and what assay's own connections and the server's reserve need of it.
-const CONNECTIONS_DEFAULT: u32 = 100;
-const CONNECTIONS_SPARE: u32 = 16;
-
-/// A configuration file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ConfigText {
-    /// Its text.
-    pub(super) text: String,
-    /// Options of the plan that it overrides, for people.
-    pub(super) notes: Vec<String>,
-}
-
-/// The parts of the configuration file, in the order in which they hold: a later one wins.
-pub(super) struct Parts<'a> {
-    /// What `initdb` made. Its configuration file has the values of a fresh installation of this build.
-    pub(super) cluster: &'a Path,
-    /// The build's major version.
-    pub(super) major: u32,
-    /// Connections that the run needs.
-    pub(super) connections: u32,
-    /// The plan's files, verbatim.
-    pub(super) files: &'a [String],
-    /// The plan's options.
-    pub(super) set: &'a [(String, String)],
-    /// Where the server listens.
-    pub(super) socket_directory: &'a Path,
-    /// The number in the socket's name.
-    pub(super) port: u16,
-}
-
-/// Puts the configuration file together.
+/// Puts the configuration file together, after what `initdb` made in `cluster`: the values of a fresh installation of this
+/// build.
 ///
 /// # Errors
 /// [`SetupError::Config`] for an option whose name can't be one.
-pub(super) fn compose(parts: &Parts<'_>) -> Result<ConfigText, SetupError> {
-    let mut text = format!(
+pub(super) fn compose(
+    options: &StartOptions<'_>,
+    major: u32,
+    cluster: &Path,
+    socket: &Path,
+) -> Result<ConfigText, SetupError> {
+    let initial = format!(
         "# What initdb wrote: the values of a fresh installation.\ninclude {}\n",
-        quoted_path(&parts.cluster.join("postgresql.conf"))
+        quoted_path(&cluster.join("postgresql.conf"))
     );
-    let wanted = parts.connections.saturating_add(CONNECTIONS_SPARE);
-    if wanted > CONNECTIONS_DEFAULT {
-        text.push_str(&format!(
-            "\n# Enough for the run's clients.\nmax_connections = {wanted}\n"
-        ));
-    }
-    let mut overridden = Vec::new();
-    for (number, file) in parts.files.iter().enumerate() {
-        text.push_str(&format!(
-            "\n{FILE_HEADER}{} of the config, verbatim.\n{file}",
-            number + 1
-        ));
-        if !file.ends_with('\n') {
-            text.push('\n');
-        }
-        let options = PostgresNotation.options(file).into_iter();
-        overridden.extend(options.map(|(name, _)| name.to_ascii_lowercase()));
-    }
-    if !parts.set.is_empty() {
-        text.push_str(&format!("\n{SET_HEADER}\n"));
-    }
-    for (name, value) in parts.set {
-        if !is_name(name) {
-            return Err(SetupError::Config {
-                what: format!("`{name}` can't be the name of an option of PostgreSQL"),
-                help: "names are letters, digits, `_` and `.`".into(),
-            });
-        }
-        if value.contains(['\n', '\0']) {
-            return Err(SetupError::Config {
-                what: format!("option `{name}` has a value of several lines"),
-                help: "write it in one line".into(),
-            });
-        }
-        text.push_str(&format!("{name} = {}\n", quoted(value)));
-        overridden.push(name.to_ascii_lowercase());
-    }
-    text.push_str(&format!(
-        "\n# Assay's own: its cluster, a private socket, and the log on standard error.\n\
-         data_directory = {}\n\
+    let mut own = format!(
+        "data_directory = {}\n\
          hba_file = {}\n\
          ident_file = {}\n\
          external_pid_file = ''\n\
          listen_addresses = ''\n\
-         port = {}\n\
+         port = {PORT}\n\
          unix_socket_directories = {}\n\
          unix_socket_group = ''\n\
          log_destination = 'stderr'\n\
          logging_collector = off\n",
-        quoted_path(parts.cluster),
-        quoted_path(&parts.cluster.join("pg_hba.conf")),
-        quoted_path(&parts.cluster.join("pg_ident.conf")),
-        parts.port,
-        quoted(&one_of_list(parts.socket_directory)),
-    ));
-    if parts.major < 15 {
-        text.push_str("stats_temp_directory = 'pg_stat_tmp'\n");
+        quoted_path(cluster),
+        quoted_path(&cluster.join("pg_hba.conf")),
+        quoted_path(&cluster.join("pg_ident.conf")),
+        quoted(&one_of_list(socket.parent().unwrap_or(socket))),
+    );
+    if major < 15 {
+        own.push_str("stats_temp_directory = 'pg_stat_tmp'\n");
     }
-    overridden.retain(|name| OURS.contains(&name.as_str()));
-    overridden.sort_unstable();
-    overridden.dedup();
-    let notes = overridden
-        .into_iter()
-        .map(|name| format!("option `{name}` of the config is not used: assay decides where its servers listen and log, and where their files are"))
-        .collect();
-    Ok(ConfigText { text, notes })
-}
-
-fn is_name(name: &str) -> bool {
-    name.starts_with(|char: char| char.is_ascii_alphabetic() || char == '_')
-        && name.chars().all(is_name_char)
+    let line = |name: &str, value: &str| format!("{name} = {}", quoted(value));
+    let given = FORMAT.given(options)?;
+    Ok(FORMAT.compose(options, &given, &initial, line, &own))
 }
 
 fn quoted_path(path: &Path) -> String {
@@ -245,119 +175,55 @@ pub(super) fn without_places(complaint: &str, config_file: &Path, text: &str) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::local::config::tests::with_options;
 
-    fn parts<'a>(files: &'a [String], set: &'a [(String, String)]) -> Parts<'a> {
-        Parts {
-            cluster: Path::new("/c"),
-            major: 15,
-            connections: 10,
-            files,
-            set,
-            socket_directory: Path::new("/s"),
-            port: 5432,
-        }
+    fn composed(major: u32, files: &[&str], set: &[(&str, &str)]) -> ConfigText {
+        let (cluster, socket) = (Path::new("/it's a \"c\\"), Path::new("/a, \"b/sock"));
+        with_options(files, set, 10, |options| {
+            compose(options, major, cluster, socket).unwrap()
+        })
     }
 
     #[test]
     fn files_come_verbatim_then_options_then_ours() {
-        let files = ["work_mem = 8MB # mine".to_string()];
-        let set = [("archive_command".to_string(), "echo 'a\\b'".to_string())];
-        let config = compose(&parts(&files, &set)).unwrap();
+        let set = [("archive_command", "echo 'a\\b'")];
+        let config = composed(15, &["work_mem = 8MB # mine"], &set);
         let at = |text: &str| {
-            config
-                .text
-                .find(text)
-                .unwrap_or_else(|| panic!("no {text} in {}", config.text))
+            let found = config.text.find(text);
+            found.unwrap_or_else(|| panic!("no {text} in {}", config.text))
         };
-        assert!(at("include '/c/postgresql.conf'\n") < at("work_mem = 8MB # mine\n"));
+        // Paths keep their blanks, quotes and commas.
+        let initial = at("include '/it''s a \"c\\\\/postgresql.conf'\n");
+        assert!(initial < at("work_mem = 8MB # mine\n"));
         assert!(at("work_mem") < at("archive_command = 'echo ''a\\\\b'''\n"));
         assert!(at("archive_command") < at("listen_addresses = ''\n"));
+        at("unix_socket_directories = '\"/a, \"\"b\"'\n");
         assert!(config.notes.is_empty());
     }
 
     #[test]
     fn the_files_of_another_cluster_are_not_used() {
-        let files =
-            ["data_directory = '/theirs'\nstats_temp_directory = '/run/theirs'\n".to_string()];
+        let files = "Data_Directory='/theirs'\n#port = 1\nstats_temp_directory = '/run/theirs'\n";
         for (major, has_collector) in [(14, true), (15, false)] {
-            let config = compose(&Parts {
-                major,
-                ..parts(&files, &[])
-            })
-            .unwrap();
+            let config = composed(major, &[files], &[("port", "6000")]);
             let ours = config.text.rsplit_once("Assay's own").unwrap().1;
-            assert!(ours.contains("data_directory = '/c'\n"), "{ours}");
+            assert!(ours.contains("data_directory = '/it''s a"), "{ours}");
             assert_eq!(ours.contains("stats_temp_directory"), has_collector);
-            assert_eq!(config.notes.len(), 2, "{:?}", config.notes);
+            let notes = config.notes;
+            for (note, name) in notes
+                .iter()
+                .zip(["data_directory", "port", "stats_temp_directory"])
+            {
+                assert!(note.contains(name), "{notes:?}");
+            }
+            assert_eq!(notes.len(), 3, "{notes:?}");
         }
-    }
-
-    #[test]
-    fn paths_keep_their_blanks_quotes_and_commas() {
-        let text = compose(&Parts {
-            cluster: Path::new("/it's a \"c\\"),
-            socket_directory: Path::new("/a, \"b"),
-            ..parts(&[], &[])
-        })
-        .unwrap()
-        .text;
-        assert!(
-            text.contains("data_directory = '/it''s a \"c\\\\'\n"),
-            "{text}"
-        );
-        assert!(
-            text.contains("unix_socket_directories = '\"/a, \"\"b\"'\n"),
-            "{text}"
-        );
-    }
-
-    #[test]
-    fn many_clients_get_connections_unless_the_config_says_otherwise() {
-        let files = ["max_connections = 50".to_string()];
-        let few = compose(&parts(&[], &[])).unwrap().text;
-        assert!(!few.contains("max_connections"), "{few}");
-        let many = compose(&Parts {
-            connections: 256,
-            ..parts(&files, &[])
-        })
-        .unwrap()
-        .text;
-        assert!(
-            many.find("max_connections = 272") < many.find("max_connections = 50"),
-            "{many}"
-        );
-    }
-
-    #[test]
-    fn an_option_that_is_overridden_is_noted() {
-        let files = ["#port = 1\n  Listen_Addresses='*'\n".to_string()];
-        let set = [("port".to_string(), "6000".to_string())];
-        let notes = compose(&parts(&files, &set)).unwrap().notes;
-        assert_eq!(notes.len(), 2);
-        assert!(
-            notes[0].contains("`listen_addresses`") && notes[1].contains("`port`"),
-            "{notes:?}"
-        );
-    }
-
-    #[test]
-    fn a_name_that_would_be_a_line_of_its_own_is_refused() {
-        for name in ["", "a b", "x\ny", "1x"] {
-            let set = [(name.to_string(), "1".to_string())];
-            assert!(
-                matches!(compose(&parts(&[], &set)), Err(SetupError::Config { .. })),
-                "{name}"
-            );
-        }
-        let set = [("work_mem".to_string(), "1\nport=2".to_string())];
-        assert!(compose(&parts(&[], &set)).is_err());
     }
 
     #[test]
     fn a_complaint_names_the_line_of_the_plans_file() {
-        let files = ["a = 1\n".to_string(), "b = 2\nc d = 3\n".to_string()];
-        let set = [("work_mem".to_string(), "lots".to_string())];
-        let text = compose(&parts(&files, &set)).unwrap().text;
+        let files = ["a = 1\n", "b = 2\nc d = 3\n"];
+        let text = composed(15, &files, &[("work_mem", "lots")]).text;
         let line = |start: &str| {
             let at = text.lines().position(|line| line.starts_with(start));
             at.unwrap_or_else(|| panic!("no {start} in {text}")) + 1

@@ -1,15 +1,13 @@
 //! A connection: login, messages out of a reused buffer, and the simple query protocol.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use bytes::BytesMut;
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
 use postgres_protocol::message::frontend;
-use rustls::ClientConfig;
 
-use super::{Address, Host, SslMode, failure, socket_path};
+use super::{Address, Host, SslMode, failure};
 use crate::net::stream::Stream;
 use crate::net::tls;
 use crate::net::wire::Wire;
@@ -55,13 +53,7 @@ impl Connection {
     }
 
     fn open_as(address: &Address, mode: Option<SslMode>) -> Result<Self, Error> {
-        let io =
-            |action: &'static str| move |error: std::io::Error| failure::from_io(action, &error);
-        let mut stream = connect(address)
-            .map_err(|error| failure::from_io(&format!("connect to `{address}`"), &error))?;
-        stream
-            .set_timeout(Some(address.connect_timeout))
-            .map_err(io("set a time limit"))?;
+        let mut stream = address.connect()?;
         if let (Some(mode), Host::Tcp(host)) = (mode, &address.host) {
             encrypt(&mut stream, mode, host, address)?;
         }
@@ -73,11 +65,7 @@ impl Connection {
             address: address.clone(),
         };
         connection.log_in()?;
-        connection
-            .wire
-            .stream
-            .set_timeout(None)
-            .map_err(io("remove the time limit"))?;
+        connection.wire.stream.limit(None)?;
         Ok(connection)
     }
 
@@ -344,10 +332,7 @@ fn cancel(address: &Address, is_tls: bool, process_id: i32, secret_key: i32) -> 
         connect_timeout: std::time::Duration::from_secs(1),
         ..address.clone()
     };
-    let mut stream = connect(&address).map_err(io)?;
-    stream
-        .set_timeout(Some(address.connect_timeout))
-        .map_err(io)?;
+    let mut stream = address.connect()?;
     if let (true, Host::Tcp(host)) = (is_tls, &address.host) {
         encrypt(&mut stream, address.ssl_mode, host, &address)?;
     }
@@ -366,7 +351,15 @@ fn encrypt(stream: &mut Stream, mode: SslMode, host: &str, address: &Address) ->
     let mut answer = [0];
     match (stream.read(&mut answer).map_err(io)?, answer[0]) {
         (0, _) => Err(failure::closed()),
-        (_, b'S') => stream.encrypt(client_config(mode, address)?, host),
+        (_, b'S') => {
+            let root = address.ssl_root.as_deref();
+            let mode = match mode {
+                // As in libpq, a root certificate turns `require` into `verify-ca`.
+                SslMode::Require if root.is_some() => SslMode::VerifyCa,
+                mode => mode,
+            };
+            stream.encrypt(tls::client_config(mode, root)?, host)
+        }
         (_, b'N') if mode == SslMode::Prefer => Ok(()),
         (_, b'N') => Err(Error::refused(
             "the server does not do TLS, which `sslmode` requires",
@@ -375,24 +368,6 @@ fn encrypt(stream: &mut Stream, mode: SslMode, host: &str, address: &Address) ->
             "the peer's answer to a TLS request is not PostgreSQL's",
         )),
     }
-}
-
-/// Connects, without encryption.
-fn connect(address: &Address) -> std::io::Result<Stream> {
-    match &address.host {
-        Host::Unix(directory) => Stream::connect_unix(&socket_path(directory, address.port)),
-        Host::Tcp(host) => Stream::connect_tcp(host, address.port, address.connect_timeout),
-    }
-}
-
-fn client_config(mode: SslMode, address: &Address) -> Result<Arc<ClientConfig>, Error> {
-    let root = address.ssl_root.as_deref();
-    let trust = match mode {
-        // As in libpq, a root certificate turns `require` into `verify-ca`.
-        SslMode::Require if root.is_some() => SslMode::VerifyCa.trust(),
-        _ => mode.trust(),
-    };
-    tls::client_config(trust, root)
 }
 
 fn int4_at(bytes: &[u8], at: usize) -> Option<i32> {

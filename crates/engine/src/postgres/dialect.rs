@@ -73,19 +73,11 @@ impl Dialect for PostgresDialect {
         }
         if let Some(partitions) = table.partitions {
             for number in 0..partitions.count {
-                // Keys begin at 1.
-                let bound = |number: u32| u64::from(number) * partitions.rows_each + 1;
-                let from = if number == 0 {
-                    "minvalue".into()
-                } else {
-                    bound(number).to_string()
-                };
-                let is_last = number + 1 == partitions.count;
-                let to = if is_last {
-                    "maxvalue".into()
-                } else {
-                    bound(number + 1).to_string()
-                };
+                let key =
+                    |key: Option<u64>, other: &str| key.map_or(other.into(), |key| key.to_string());
+                let before = number.checked_sub(1);
+                let from = key(before.and_then(|before| partitions.end(before)), "minvalue");
+                let to = key(partitions.end(number), "maxvalue");
                 statements.push(format!(
                     "create table {name}_p{number} partition of {name} for values from ({from}) to ({to})"
                 ));
@@ -150,24 +142,8 @@ impl Dialect for PostgresDialect {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Column, IndexStatements, Partitions};
-
-    fn table(partitions: Option<Partitions>) -> Table {
-        let column = |name, kind| Column { name, kind };
-        Table {
-            name: "pi1".into(),
-            columns: vec![
-                column("transactionid", ColumnType::AutoKey),
-                column("price", ColumnType::Int4),
-                column("data", ColumnType::Text(40)),
-            ],
-            indexes: vec![Index {
-                name: "pdc",
-                columns: vec!["price", "data"],
-            }],
-            partitions,
-        }
-    }
+    use crate::schema::tests::table;
+    use crate::{IndexStatements, Partitions};
 
     #[test]
     fn partitions_have_no_gaps_and_the_last_has_no_end() {
@@ -207,7 +183,10 @@ mod tests {
     fn names_of_indexes_are_the_tables_own() {
         assert_eq!(
             PostgresDialect.create_indexes(&table(None), IndexStatements::Usual),
-            ["create index pi1_pdc on pi1 (price, data)"]
+            [
+                "create index pi1_pdc on pi1 (price, data)",
+                "create index pi1_byprice on pi1 (price)"
+            ]
         );
     }
 }

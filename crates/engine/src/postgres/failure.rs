@@ -25,12 +25,11 @@ fn class(code: &str, ends_connection: bool) -> ErrorClass {
 /// The body of an ErrorResponse: fields of one letter and a text that ends in a zero byte.
 pub(super) fn from_response(body: &[u8]) -> Error {
     let (mut severity, mut code, mut message, mut detail) = ("", "", "", "");
-    let mut rest = body;
-    while let [field, tail @ ..] = rest {
-        let Some(end) = tail.iter().position(|&byte| byte == 0) else {
+    for field in body.split(|&byte| byte == 0) {
+        let [field, value @ ..] = field else {
             break;
         };
-        let value = std::str::from_utf8(&tail[..end]).unwrap_or("(not UTF-8)");
+        let value = std::str::from_utf8(value).unwrap_or("(not UTF-8)");
         match field {
             b'V' => severity = value,
             b'C' => code = value,
@@ -38,7 +37,6 @@ pub(super) fn from_response(body: &[u8]) -> Error {
             b'D' => detail = value,
             _ => {}
         }
-        rest = &tail[end + 1..];
     }
     let message = match (message, detail) {
         ("", _) => "the server refused without a reason".to_string(),

@@ -8,14 +8,15 @@ use fs_err as fs;
 use crate::SetupError;
 use crate::local::program;
 use crate::local::search::Search;
+use crate::net::server::Build;
 
 /// The oldest major version that is measured.
-pub const OLDEST_MAJOR: u32 = 12;
+const OLDEST_MAJOR: u32 = 12;
 
 /// The newest major version that assay was tried with.
-pub(super) const NEWEST_MAJOR: u32 = 18;
+const NEWEST_MAJOR: u32 = 18;
 
-pub(super) const SUPPORTED: &str = "12 to 18";
+const SUPPORTED: &str = "12 to 18";
 
 /// The programs that a build must have, and that make it for the record.
 const PROGRAMS: [&str; 2] = ["postgres", "initdb"];
@@ -76,21 +77,32 @@ pub struct Installation {
     pub files: Vec<PathBuf>,
 }
 
-impl Installation {
-    /// The path of one of its programs.
-    pub(super) fn program(&self, name: &str) -> PathBuf {
-        self.bin_dir.join(name)
+impl Build for Installation {
+    fn program(&self) -> PathBuf {
+        self.bin_dir.join(PROGRAMS[0])
     }
 
-    /// What should be known about results of this version.
-    pub(super) fn note(&self) -> Option<String> {
+    fn version(&self) -> String {
+        format!("PostgreSQL {}", self.version.text)
+    }
+
+    fn note(&self) -> Option<String> {
         (self.version.major > NEWEST_MAJOR).then(|| {
             format!(
-                "PostgreSQL {} is newer than the versions that assay was tried with, {SUPPORTED}",
-                self.version.text
+                "{} is newer than the versions that assay was tried with, {SUPPORTED}",
+                Build::version(self)
             )
         })
     }
+}
+
+/// Returns the error for a version that is too old; `None` for one that will do.
+pub(super) fn refusal(build: &str, major: u32, version: &str) -> Option<SetupError> {
+    (major < OLDEST_MAJOR).then(|| SetupError::Version {
+        build: build.to_string(),
+        found: version.to_string(),
+        supported: format!("{SUPPORTED}, and newer ones with a note"),
+    })
 }
 
 /// Finds a build: a directory with the server's programs, or with `bin` in it; `distribution` (also `debian` or
@@ -141,12 +153,8 @@ fn version(program: &Path) -> Result<Version, SetupError> {
 fn examined(build: &str, program: &Path) -> Result<Installation, SetupError> {
     let version = version(program)?;
     let bin_dir = program.parent().unwrap_or(Path::new("/"));
-    if version.major < OLDEST_MAJOR {
-        return Err(SetupError::Version {
-            build: build.to_string(),
-            found: version.text,
-            supported: format!("{SUPPORTED}, and newer ones with a note"),
-        });
+    if let Some(refusal) = refusal(build, version.major, &version.text) {
+        return Err(refusal);
     }
     let files: Vec<PathBuf> = PROGRAMS.iter().map(|name| bin_dir.join(name)).collect();
     if let Some(missing) = files.iter().find(|file| !file.is_file()) {
@@ -199,57 +207,11 @@ mod tests {
     }
 
     #[test]
-    fn a_build_is_found_by_its_directory_or_its_bin() {
-        let build = fake("17.2", &["postgres", "initdb"]);
-        let by_root = located(build.path()).unwrap();
-        assert_eq!(by_root.version.major, 17);
-        assert_eq!(by_root, located(&build.path().join("bin")).unwrap());
-    }
-
-    #[test]
-    fn a_version_that_is_too_old_is_refused() {
-        let error = located(fake("11.22", &["postgres", "initdb"]).path()).unwrap_err();
-        assert!(
-            matches!(&error, SetupError::Version { found, .. } if found == "11.22"),
-            "{error}"
-        );
-    }
-
-    #[test]
-    fn a_newer_version_than_known_is_used_with_a_note() {
-        let newer = located(fake("99.1", &["postgres", "initdb"]).path()).unwrap();
-        assert!(newer.note().unwrap().contains("99.1"));
-        assert_eq!(
-            located(fake("18.0", &["postgres", "initdb"]).path())
-                .unwrap()
-                .note(),
-            None
-        );
-    }
-
-    #[test]
-    fn what_is_missing_is_named() {
-        let without_initdb = located(fake("15.1", &["postgres"]).path()).unwrap_err();
-        assert!(
-            without_initdb.to_string().contains("initdb` is missing"),
-            "{without_initdb}"
-        );
-        let empty = located(fake("15.1", &[]).path()).unwrap_err();
-        assert!(empty.to_string().contains("no `postgres` in"), "{empty}");
-        let nowhere = locate("/nowhere/at/all").unwrap_err();
-        assert!(
-            nowhere.to_string().contains("`/nowhere/at/all`"),
-            "{nowhere}"
-        );
-        let unknown = locate("999.9").unwrap_err();
-        assert!(matches!(unknown, SetupError::Build { .. }), "{unknown}");
-    }
-
-    #[test]
-    fn a_program_that_is_no_server_is_refused() {
-        let directory = tempfile::tempdir().unwrap();
-        write_script(&directory.path().join("postgres"), "echo something else");
-        let error = located(directory.path()).unwrap_err();
-        assert!(error.to_string().contains("prints no version"), "{error}");
+    fn what_is_missing_is_named_and_a_newer_version_than_known_noted() {
+        let note = |version| located(fake(version, &PROGRAMS).path()).unwrap().note();
+        assert!(note("99.1").unwrap().contains("99.1"));
+        assert_eq!(note("18.0"), None);
+        let error = located(fake("15.1", &["postgres"]).path()).unwrap_err();
+        assert!(error.to_string().contains("initdb` is missing"), "{error}");
     }
 }

@@ -2,6 +2,8 @@
 
 use words::SettingRole;
 
+use super::config::FORMAT;
+use crate::local::config::unquoted;
 use crate::notation::{Notation, bare, lower_words, quantity, switched, synonym};
 
 /// The notation of PostgreSQL.
@@ -51,30 +53,18 @@ const LEFT_BY_ZERO: [&str; 3] = [
     "transaction_buffers",
 ];
 
-/// What differs between any two servers of one machine, and versions, which are told apart. What assay decides, whatever
-/// the plan says, is here too: the conductor warns of it when it is declared.
-const VOLATILE: [&str; 21] = [
+/// What differs between any two servers of one machine, beside what assay decides; and versions, which are told apart.
+const VOLATILE: [&str; 10] = [
     "application_name",
     "config_file",
-    "data_directory",
-    "external_pid_file",
-    "hba_file",
-    "ident_file",
     "krb_server_keyfile",
-    "listen_addresses",
-    "log_destination",
     "log_directory",
     "log_filename",
-    "logging_collector",
-    "port",
     "promote_trigger_file",
     "server_version",
     "server_version_num",
-    "stats_temp_directory",
     "transaction_read_only",
     "trigger_file",
-    "unix_socket_directories",
-    "unix_socket_group",
 ];
 
 impl Notation for PostgresNotation {
@@ -87,7 +77,7 @@ impl Notation for PostgresNotation {
             let rest = rest.trim_start();
             let rest = rest.strip_prefix('=').unwrap_or(rest).trim_start();
             let value = match rest.strip_prefix('\'') {
-                Some(quoted) => unquoted(quoted),
+                Some(quoted) => unquoted(quoted, '\'', |letter| letter),
                 None => {
                     let mut words = rest.split(|c: char| c.is_whitespace() || c == '#');
                     words.next().unwrap_or_default().to_owned()
@@ -146,7 +136,7 @@ impl Notation for PostgresNotation {
     }
 
     fn is_volatile(&self, key: &str) -> bool {
-        VOLATILE.contains(&key)
+        FORMAT.ours.contains(&key) || VOLATILE.contains(&key)
     }
 
     fn roles(&self) -> &'static [(SettingRole, &'static [&'static str])] {
@@ -160,25 +150,8 @@ impl Notation for PostgresNotation {
     }
 }
 
-pub(super) fn is_name_char(c: char) -> bool {
+fn is_name_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '.'
-}
-
-/// Returns what stands before the closing quote; a doubled quote or one after `\` does not close.
-fn unquoted(text: &str) -> String {
-    let mut value = String::new();
-    let mut letters = text.chars().peekable();
-    while let Some(letter) = letters.next() {
-        match letter {
-            '\\' => value.extend(letters.next()),
-            '\'' => match letters.next_if_eq(&'\'') {
-                Some(letter) => value.push(letter),
-                None => break,
-            },
-            _ => value.push(letter),
-        }
-    }
-    value
 }
 
 #[cfg(test)]

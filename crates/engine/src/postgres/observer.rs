@@ -15,8 +15,9 @@ use std::time::Duration;
 
 use super::session::PostgresSession;
 use super::{Address, Postgres};
+use crate::figures::{Figure, figures, of_each, quoted};
 use crate::guard::Deadline;
-use crate::{Counter, CounterKind, Error, Observer, Role, Session, Table};
+use crate::{Counter, Error, Observer, Role, Session, Table};
 
 /// Tables and partitions beyond which those of each table are not read every second.
 const SAMPLED_TABLES_MAX: usize = 256;
@@ -29,321 +30,174 @@ const CLOSING_MAX: Duration = Duration::from_millis(200);
 /// it last wrote is half a second old.
 const COLLECTING_MAX: Duration = Duration::from_secs(3);
 
-/// Figures that one row of one view gives: names, and the SQL for each.
-struct Source<'a> {
+/// Figures that one row of one view gives. What an engine calls them is the SQL for each.
+struct Source {
     /// The major versions that have them.
     versions: Range<u32>,
     /// Read each second too.
     is_sampled: bool,
     from: &'static str,
-    figures: &'a [(&'static str, &'a str)],
+    figures: &'static [Figure],
 }
-
-/// Where versions have their counters, but for `pg_stat_io` of relations. What a version lacks is left out.
-const SOURCES: &[Source<'static>] = &[
-    each_second(
-        EVER,
-        "pg_stat_database d where d.datname = current_database()",
-        &[
-            ("commit_count", "d.xact_commit"),
-            ("rollback_count", "d.xact_rollback"),
-            ("block_read_count", "d.blks_read"),
-            ("block_hit_count", "d.blks_hit"),
-            ("row_inserted_count", "d.tup_inserted"),
-            ("row_updated_count", "d.tup_updated"),
-            ("row_deleted_count", "d.tup_deleted"),
-            ("temp_bytes", "d.temp_bytes"),
-            ("deadlock_count", "d.deadlocks"),
-            ("block_read_ms", "d.blk_read_time"),
-            ("block_write_ms", "d.blk_write_time"),
-        ],
-    ),
-    at_ends(
-        EVER,
-        "(values (1)) one",
-        &[(DATABASE_BYTES, "pg_database_size(current_database())")],
-    ),
-    each_second(
-        EVER,
-        "(values (1)) one",
-        &[("wal_position_bytes", POSITION)],
-    ),
-    // The view came with 14: before it the position tells the bytes, page headers included.
-    each_second(0..14, "(values (1)) one", &[("wal_bytes", POSITION)]),
-    each_second(
-        14..u32::MAX,
-        "pg_stat_wal w",
-        &[
-            ("wal_record_count", "w.wal_records"),
-            ("wal_fpi_count", "w.wal_fpi"),
-            ("wal_bytes", "w.wal_bytes"),
-            ("wal_buffers_full_count", "w.wal_buffers_full"),
-        ],
-    ),
-    each_second(
-        14..18,
-        "pg_stat_wal w",
-        &[
-            ("wal_write_count", "w.wal_write"),
-            ("wal_sync_count", "w.wal_sync"),
-            ("wal_write_ms", "w.wal_write_time"),
-            ("wal_sync_ms", "w.wal_sync_time"),
-        ],
-    ),
-    each_second(
-        18..u32::MAX,
-        // The making of new files, context `init`, is not in what earlier versions count.
-        "pg_stat_io i where i.object = 'wal' and i.context = 'normal'",
-        &[
-            ("wal_write_count", "sum(i.writes)"),
-            ("wal_sync_count", "sum(i.fsyncs)"),
-            ("wal_write_ms", "sum(i.write_time)"),
-            ("wal_sync_ms", "sum(i.fsync_time)"),
-        ],
-    ),
-    each_second(
-        EVER,
-        "pg_stat_bgwriter b",
-        &[
-            ("buffer_bgwriter_write_count", "b.buffers_clean"),
-            ("bgwriter_stop_count", "b.maxwritten_clean"),
-            ("buffer_alloc_count", "b.buffers_alloc"),
-        ],
-    ),
-    each_second(
-        0..17,
-        "pg_stat_bgwriter b",
-        &[
-            ("checkpoint_timed_count", "b.checkpoints_timed"),
-            ("checkpoint_requested_count", "b.checkpoints_req"),
-            ("buffer_checkpoint_write_count", "b.buffers_checkpoint"),
-            (
-                "buffer_checkpoint_write_bytes",
-                "b.buffers_checkpoint * current_setting('block_size')::bigint",
-            ),
-            ("checkpoint_write_ms", "b.checkpoint_write_time"),
-            ("checkpoint_sync_ms", "b.checkpoint_sync_time"),
-        ],
-    ),
-    // The checkpointer adds these up when it wakes, which may be once in `checkpoint_timeout`: what a step's own
-    // backends wrote is not in them until then, and a name of their own says so.
-    at_ends(
-        0..16,
-        "pg_stat_bgwriter b",
-        &[
-            (
-                "buffer_backend_write_at_checkpoint_count",
-                "b.buffers_backend",
-            ),
-            (
-                "buffer_backend_sync_at_checkpoint_count",
-                "b.buffers_backend_fsync",
-            ),
-        ],
-    ),
-    each_second(
-        17..u32::MAX,
-        "pg_stat_checkpointer c",
-        &[
-            ("checkpoint_timed_count", "c.num_timed"),
-            ("checkpoint_requested_count", "c.num_requested"),
-            ("buffer_checkpoint_write_count", "c.buffers_written"),
-            (
-                "buffer_checkpoint_write_bytes",
-                "c.buffers_written * current_setting('block_size')::bigint",
-            ),
-            ("checkpoint_write_ms", "c.write_time"),
-            ("checkpoint_sync_ms", "c.sync_time"),
-        ],
-    ),
-    // The others count checkpoints that were skipped too, since nothing had been written.
-    each_second(
-        18..u32::MAX,
-        "pg_stat_checkpointer c",
-        &[
-            ("checkpoint_done_count", "c.num_done"),
-            ("slru_checkpoint_write_count", "c.slru_written"),
-        ],
-    ),
-];
 
 const EVER: Range<u32> = 0..u32::MAX;
-const POSITION: &str = "pg_current_wal_insert_lsn() - '0/0'::pg_lsn";
-const DATABASE_BYTES: &str = "database_bytes";
+const EACH_SECOND: bool = true;
+const AT_ENDS: bool = false;
 
-/// Times that are 0 where the config does not have them taken: then there is none.
-const TIMED: [(&str, &str); 4] = [
-    ("block_read_ms", "track_io_timing"),
-    ("block_write_ms", "track_io_timing"),
-    ("wal_write_ms", "track_wal_io_timing"),
-    ("wal_sync_ms", "track_wal_io_timing"),
-];
-
-/// What figures mean, where that is of use.
-const ROLES: [(&str, Role); 16] = [
-    (DATABASE_BYTES, Role::DatabaseBytes),
-    ("wal_bytes", Role::LogBytes),
-    ("wal_sync_count", Role::LogFsyncCount),
-    ("relation_sync_count", Role::DataFsyncCount),
-    ("buffer_checkpoint_write_bytes", Role::CheckpointBytes),
-    ("block_read_count", Role::Work),
-    ("block_hit_count", Role::Work),
-    ("block_extend_count", Role::Work),
-    ("buffer_evict_count", Role::Work),
-    ("buffer_backend_write_count", Role::Work),
-    ("buffer_checkpoint_write_count", Role::Work),
-    ("wal_record_count", Role::Work),
-    ("wal_fpi_count", Role::Work),
-    ("wal_buffers_full_count", Role::Work),
-    ("temp_bytes", Role::Work),
-    ("deadlock_count", Role::Work),
-];
-
-const fn each_second(
-    versions: Range<u32>,
-    from: &'static str,
-    figures: &'static [(&'static str, &'static str)],
-) -> Source<'static> {
-    Source {
-        versions,
-        is_sampled: true,
-        from,
-        figures,
-    }
-}
-
-const fn at_ends(
-    versions: Range<u32>,
-    from: &'static str,
-    figures: &'static [(&'static str, &'static str)],
-) -> Source<'static> {
-    Source {
-        is_sampled: false,
-        ..each_second(versions, from, figures)
-    }
-}
-
-/// Returns what `pg_stat_io` tells of relations, from 16 on.
-fn relation_io(major: u32) -> [(&'static str, String); 7] {
-    // From 18 on one read or write may be of several blocks.
-    let blocks = |what: &str| match what {
-        _ if major < 18 => format!("sum(i.{what}s)"),
-        what => format!("sum(i.{what}_bytes) / current_setting('block_size')::bigint"),
+/// A table of sources: the versions, whether they are read each second too, what they are read from, and the figures.
+macro_rules! sources {
+    ($($versions:expr, $is_sampled:expr, $from:literal { $($figures:tt)* })*) => {
+        &[$(Source {
+            versions: $versions,
+            is_sampled: $is_sampled,
+            from: $from,
+            figures: figures! { $($figures)* },
+        }),*]
     };
-    let in_vacuum = |sql: &str| sql.replacen(')', ") filter (where i.context = 'vacuum')", 1);
-    let of_backends = |sql: &str| {
-        let backends =
-            ") filter (where i.backend_type not in ('checkpointer', 'background writer'))";
-        sql.replacen(')', backends, 1)
-    };
-    // What `buffers_backend` was meant to be: writes of buffers, and blocks by which files were extended.
-    let written = [blocks("write"), blocks("extend")].map(|sql| of_backends(&sql));
-    [
-        ("block_extend_count", blocks("extend")),
-        ("buffer_evict_count", "sum(i.evictions)".into()),
-        ("relation_sync_count", "sum(i.fsyncs)".into()),
-        ("block_vacuum_read_count", in_vacuum(&blocks("read"))),
-        ("block_vacuum_write_count", in_vacuum(&blocks("write"))),
-        ("buffer_backend_write_count", written.join(" + ")),
-        ("buffer_backend_sync_count", of_backends("sum(i.fsyncs)")),
-    ]
 }
 
-/// A figure of one table, summed over its partitions.
-struct TableFigure {
-    name: &'static str,
-    /// A function of the table's oid.
-    function: &'static str,
-    kind: CounterKind,
-    /// The major version that it came with.
-    since: u32,
-    /// Read each second too.
-    is_sampled: bool,
-}
-
-const TABLE_FIGURES: [TableFigure; 14] = {
-    use CounterKind::{Cumulative, Gauge};
-    const fn figure(
-        since: u32,
-        kind: CounterKind,
-        name: &'static str,
-        function: &'static str,
-    ) -> TableFigure {
-        TableFigure {
-            name,
-            function,
-            kind,
-            since,
-            is_sampled: false,
-        }
+/// Where versions have their counters. What a version lacks is left out. Times are 0 where the config does not have them
+/// taken: then there is none.
+const SOURCES: &[Source] = sources! {
+    EVER, EACH_SECOND, "pg_stat_database d where d.datname = current_database()" {
+        Cumulative "d.xact_commit" => "commit_count";
+        Cumulative "d.xact_rollback" => "rollback_count";
+        Cumulative "d.blks_read" => "block_read_count" Work;
+        Cumulative "d.blks_hit" => "block_hit_count" Work;
+        Cumulative "d.tup_inserted" => "row_inserted_count";
+        Cumulative "d.tup_updated" => "row_updated_count";
+        Cumulative "d.tup_deleted" => "row_deleted_count";
+        Cumulative "d.temp_bytes" => "temp_bytes" Work;
+        Cumulative "d.deadlocks" => "deadlock_count" Work;
+        Cumulative "case when current_setting('track_io_timing')::bool then d.blk_read_time end" => "block_read_ms";
+        Cumulative "case when current_setting('track_io_timing')::bool then d.blk_write_time end" => "block_write_ms";
     }
-    const fn sampled(kind: CounterKind, name: &'static str, function: &'static str) -> TableFigure {
-        TableFigure {
-            is_sampled: true,
-            ..figure(12, kind, name, function)
-        }
+    EVER, AT_ENDS, "(values (1)) one" {
+        Gauge "pg_database_size(current_database())" => "database_bytes" DatabaseBytes;
     }
-    [
-        sampled(Gauge, DEAD_ROWS, "pg_stat_get_dead_tuples"),
-        sampled(Gauge, "live_rows", "pg_stat_get_live_tuples"),
-        sampled(
-            Cumulative,
-            "autovacuum_count",
-            "pg_stat_get_autovacuum_count",
-        ),
-        sampled(
-            Cumulative,
-            "autoanalyze_count",
-            "pg_stat_get_autoanalyze_count",
-        ),
-        figure(12, Cumulative, "vacuum_count", "pg_stat_get_vacuum_count"),
-        figure(12, Cumulative, "analyze_count", "pg_stat_get_analyze_count"),
-        figure(
-            12,
-            Gauge,
-            "rows_changed_since_analyze",
-            "pg_stat_get_mod_since_analyze",
-        ),
-        figure(
-            13,
-            Gauge,
-            "rows_inserted_since_vacuum",
-            "pg_stat_get_ins_since_vacuum",
-        ),
-        figure(
-            18,
-            Cumulative,
-            "autovacuum_ms",
-            "pg_stat_get_total_autovacuum_time",
-        ),
-        figure(
-            18,
-            Cumulative,
-            "autoanalyze_ms",
-            "pg_stat_get_total_autoanalyze_time",
-        ),
-        figure(18, Cumulative, "vacuum_ms", "pg_stat_get_total_vacuum_time"),
-        figure(
-            18,
-            Cumulative,
-            "analyze_ms",
-            "pg_stat_get_total_analyze_time",
-        ),
-        figure(12, Gauge, "table_bytes", "pg_table_size"),
-        figure(12, Gauge, "index_bytes", "pg_indexes_size"),
-    ]
+    EVER, EACH_SECOND, "(values (1)) one" {
+        Cumulative "pg_current_wal_insert_lsn() - '0/0'::pg_lsn" => "wal_position_bytes";
+    }
+    // The view came with 14: before it the position tells the bytes, page headers included.
+    0..14, EACH_SECOND, "(values (1)) one" {
+        Cumulative "pg_current_wal_insert_lsn() - '0/0'::pg_lsn" => "wal_bytes" LogBytes;
+    }
+    14..u32::MAX, EACH_SECOND, "pg_stat_wal w" {
+        Cumulative "w.wal_records" => "wal_record_count" Work;
+        Cumulative "w.wal_fpi" => "wal_fpi_count" Work;
+        Cumulative "w.wal_bytes" => "wal_bytes" LogBytes;
+        Cumulative "w.wal_buffers_full" => "wal_buffers_full_count" Work;
+    }
+    14..18, EACH_SECOND, "pg_stat_wal w" {
+        Cumulative "w.wal_write" => "wal_write_count";
+        Cumulative "w.wal_sync" => "wal_sync_count" LogFsyncCount;
+        Cumulative "case when current_setting('track_wal_io_timing')::bool then w.wal_write_time end" => "wal_write_ms";
+        Cumulative "case when current_setting('track_wal_io_timing')::bool then w.wal_sync_time end" => "wal_sync_ms";
+    }
+    // The making of new files, context `init`, is not in what earlier versions count.
+    18..u32::MAX, EACH_SECOND, "pg_stat_io i where i.object = 'wal' and i.context = 'normal'" {
+        Cumulative "sum(i.writes)" => "wal_write_count";
+        Cumulative "sum(i.fsyncs)" => "wal_sync_count" LogFsyncCount;
+        Cumulative "case when current_setting('track_wal_io_timing')::bool then sum(i.write_time) end" => "wal_write_ms";
+        Cumulative "case when current_setting('track_wal_io_timing')::bool then sum(i.fsync_time) end" => "wal_sync_ms";
+    }
+    EVER, EACH_SECOND, "pg_stat_bgwriter b" {
+        Cumulative "b.buffers_clean" => "buffer_bgwriter_write_count";
+        Cumulative "b.maxwritten_clean" => "bgwriter_stop_count";
+        Cumulative "b.buffers_alloc" => "buffer_alloc_count";
+    }
+    0..17, EACH_SECOND, "pg_stat_bgwriter b" {
+        Cumulative "b.checkpoints_timed" => "checkpoint_timed_count";
+        Cumulative "b.checkpoints_req" => "checkpoint_requested_count";
+        Cumulative "b.buffers_checkpoint" => "buffer_checkpoint_write_count" Work;
+        Cumulative "b.buffers_checkpoint * current_setting('block_size')::bigint" => "buffer_checkpoint_write_bytes" CheckpointBytes;
+        Cumulative "b.checkpoint_write_time" => "checkpoint_write_ms";
+        Cumulative "b.checkpoint_sync_time" => "checkpoint_sync_ms";
+    }
+    // The checkpointer adds these up when it wakes, which may be once in `checkpoint_timeout`: what a step's own
+    // backends wrote is not in them until then, and a name of their own says so.
+    0..16, AT_ENDS, "pg_stat_bgwriter b" {
+        Cumulative "b.buffers_backend" => "buffer_backend_write_at_checkpoint_count";
+        Cumulative "b.buffers_backend_fsync" => "buffer_backend_sync_at_checkpoint_count";
+    }
+    17..u32::MAX, EACH_SECOND, "pg_stat_checkpointer c" {
+        Cumulative "c.num_timed" => "checkpoint_timed_count";
+        Cumulative "c.num_requested" => "checkpoint_requested_count";
+        Cumulative "c.buffers_written" => "buffer_checkpoint_write_count" Work;
+        Cumulative "c.buffers_written * current_setting('block_size')::bigint" => "buffer_checkpoint_write_bytes" CheckpointBytes;
+        Cumulative "c.write_time" => "checkpoint_write_ms";
+        Cumulative "c.sync_time" => "checkpoint_sync_ms";
+    }
+    // The others count checkpoints that were skipped too, since nothing had been written.
+    18..u32::MAX, EACH_SECOND, "pg_stat_checkpointer c" {
+        Cumulative "c.num_done" => "checkpoint_done_count";
+        Cumulative "c.slru_written" => "slru_checkpoint_write_count";
+    }
 };
 
-const DEAD_ROWS: &str = "dead_rows";
+/// Where versions have the counters of `pg_stat_io`, which are of the same names.
+const RELATIONS: [Source; 2] = [
+    Source {
+        versions: 16..18,
+        is_sampled: EACH_SECOND,
+        from: "(select context, backend_type, fsyncs, evictions, reads, writes, extends \
+               from pg_stat_io where object = 'relation') i",
+        figures: RELATION_IO,
+    },
+    // From 18 on one read or write may be of several blocks.
+    Source {
+        versions: 18..u32::MAX,
+        is_sampled: EACH_SECOND,
+        from: "(select context, backend_type, fsyncs, evictions, read_bytes / block as reads, \
+               write_bytes / block as writes, extend_bytes / block as extends \
+               from pg_stat_io, (select current_setting('block_size')::bigint as block) b \
+               where object = 'relation') i",
+        figures: RELATION_IO,
+    },
+];
 
-/// The figures of a table that a version has.
-fn table_figures(version_num: u32, sampled_only: bool) -> Vec<&'static TableFigure> {
-    TABLE_FIGURES
-        .iter()
-        .filter(|figure| figure.since * 10_000 <= version_num)
-        .filter(|figure| figure.is_sampled || !sampled_only)
-        .collect()
-}
+/// What `pg_stat_io` tells of relations, in blocks.
+const RELATION_IO: &[Figure] = figures! {
+    Cumulative "sum(i.extends)" => "block_extend_count" Work;
+    Cumulative "sum(i.evictions)" => "buffer_evict_count" Work;
+    Cumulative "sum(i.fsyncs)" => "relation_sync_count" DataFsyncCount;
+    Cumulative "sum(i.reads) filter (where i.context = 'vacuum')" => "block_vacuum_read_count";
+    Cumulative "sum(i.writes) filter (where i.context = 'vacuum')" => "block_vacuum_write_count";
+    // What `buffers_backend` was meant to be: writes of buffers, and blocks by which files were extended.
+    Cumulative "sum(i.writes) filter (where i.backend_type not in ('checkpointer', 'background writer')) \
+                + sum(i.extends) filter (where i.backend_type not in ('checkpointer', 'background writer'))"
+        => "buffer_backend_write_count" Work;
+    Cumulative "sum(i.fsyncs) filter (where i.backend_type not in ('checkpointer', 'background writer'))"
+        => "buffer_backend_sync_count";
+};
+
+/// Figures of one table, summed over its partitions: what the engine calls them is a function of the table's oid.
+const TABLE_FIGURES: &[Source] = sources! {
+    EVER, EACH_SECOND, "" {
+        Gauge "pg_stat_get_dead_tuples" => "dead_rows" DeadRows;
+        Gauge "pg_stat_get_live_tuples" => "live_rows";
+        Cumulative "pg_stat_get_autovacuum_count" => "autovacuum_count";
+        Cumulative "pg_stat_get_autoanalyze_count" => "autoanalyze_count";
+    }
+    EVER, AT_ENDS, "" {
+        Cumulative "pg_stat_get_vacuum_count" => "vacuum_count";
+        Cumulative "pg_stat_get_analyze_count" => "analyze_count";
+        Gauge "pg_stat_get_mod_since_analyze" => "rows_changed_since_analyze";
+    }
+    13..u32::MAX, AT_ENDS, "" {
+        Gauge "pg_stat_get_ins_since_vacuum" => "rows_inserted_since_vacuum";
+    }
+    18..u32::MAX, AT_ENDS, "" {
+        Cumulative "pg_stat_get_total_autovacuum_time" => "autovacuum_ms";
+        Cumulative "pg_stat_get_total_autoanalyze_time" => "autoanalyze_ms";
+        Cumulative "pg_stat_get_total_vacuum_time" => "vacuum_ms";
+        Cumulative "pg_stat_get_total_analyze_time" => "analyze_ms";
+    }
+    EVER, AT_ENDS, "" {
+        Gauge "pg_table_size" => "table_bytes";
+        Gauge "pg_indexes_size" => "index_bytes";
+    }
+};
 
 /// What figures of tables are of: each table in `names`, by its ordinal number `n` from 1, with its partitions. Tables that
 /// don't exist have no row.
@@ -357,11 +211,10 @@ pub(super) fn relations(names: &str) -> String {
 
 /// An SQL array of the tables' names.
 pub(super) fn names(tables: &[Table]) -> String {
-    let quoted: Vec<String> = tables
-        .iter()
-        .map(|table| format!("'{}'", table.name))
-        .collect();
-    format!("array[{}]::text[]", quoted.join(", "))
+    format!(
+        "array[{}]::text[]",
+        quoted(tables.iter().map(|table| table.name.as_str()))
+    )
 }
 
 /// Waits until the backends of `application` have ended, and with that have handed on their statistics, or `at_most` has
@@ -383,21 +236,12 @@ pub(super) fn wait_for_closing(
 
 /// Waits, where a collector keeps the statistics, until it has written down what it knew when this was called. From 15
 /// on there is none.
-pub(super) fn wait_for_collector(
-    session: &mut PostgresSession,
-    version_num: u32,
-) -> Result<(), Error> {
-    if version_num >= 150_000 {
+pub(super) fn wait_for_collector(session: &mut PostgresSession, major: u32) -> Result<(), Error> {
+    if major >= 15 {
         return Ok(());
     }
-    let rows = session.query("select clock_timestamp()")?;
-    let Some(now) = rows
-        .into_iter()
-        .next()
-        .and_then(|row| row.into_iter().next()?)
-    else {
-        return Ok(());
-    };
+    let now = session.query_column("select clock_timestamp()")?;
+    let now = now.concat();
     let sql = format!("select (pg_stat_get_snapshot_timestamp() > '{now}')::int");
     let limit = Deadline::after(COLLECTING_MAX);
     while session.query_i64(&sql)? != Some(1) && !limit.has_passed() {
@@ -406,74 +250,74 @@ pub(super) fn wait_for_collector(
     Ok(())
 }
 
-/// One statement for figures of the whole server, and the names of its columns.
-fn server_sql(version_num: u32, sampled_only: bool) -> (String, Vec<&'static str>) {
-    let major = version_num / 10_000;
-    let io = relation_io(major);
-    let io = io.each_ref().map(|(name, sql)| (*name, sql.as_str()));
-    let of_relations = Source {
-        versions: 16..u32::MAX,
-        is_sampled: true,
-        from: "pg_stat_io i where i.object = 'relation'",
-        figures: &io,
-    };
-    let sources = SOURCES
-        .iter()
-        .chain([&of_relations])
-        .filter(|source| source.versions.contains(&major) && (source.is_sampled || !sampled_only));
-    let (mut parts, mut columns) = (Vec::new(), Vec::new());
-    for (number, source) in sources.enumerate() {
-        let select = |&(name, sql): &(&str, &str)| {
-            let timed = TIMED.iter().find(|(timed, _)| *timed == name);
-            timed.map_or(sql.to_owned(), |(_, option)| {
-                format!("case when current_setting('{option}')::bool then {sql} end")
-            })
-        };
-        let selected: Vec<String> = source.figures.iter().map(select).collect();
-        // Columns are named by position, because two of one expression have the same name.
-        let names: Vec<String> = (0..selected.len())
-            .map(|column| format!("c{column}"))
-            .collect();
-        parts.push(format!(
-            "(select {} from {}) s{number}({})",
-            selected.join(", "),
-            source.from,
-            names.join(", ")
-        ));
-        columns.extend(source.figures.iter().map(|(name, _)| *name));
+impl Source {
+    fn is_read(&self, major: u32, sampled_only: bool) -> bool {
+        self.versions.contains(&major) && (self.is_sampled || !sampled_only)
     }
-    (format!("select * from {}", parts.join(", ")), columns)
 }
 
-fn server_counter(name: &str, value: f64) -> Counter {
-    let counter = match name {
-        DATABASE_BYTES => Counter::gauge(name, value),
-        name => Counter::cumulative(name, value),
-    };
-    let role = ROLES.iter().find(|(known, _)| *known == name);
-    counter.with_role(role.map(|(_, role)| *role))
+/// A statement, and the figures in its columns.
+struct Reading {
+    sql: String,
+    figures: Vec<&'static Figure>,
 }
 
-fn table_sql(tables: &[Table], figures: &[&TableFigure]) -> String {
-    let sums: Vec<String> = figures
-        .iter()
-        .map(|figure| format!("sum({}(r.oid))", figure.function))
-        .collect();
-    format!(
-        "select t.n, {} from {} group by t.n order by t.n",
-        sums.join(", "),
-        relations(&names(tables))
-    )
+impl Reading {
+    /// Reads figures of the whole server.
+    fn of_server(major: u32, sampled_only: bool) -> Self {
+        let sources = SOURCES.iter().chain(&RELATIONS);
+        let sources = sources.filter(|source| source.is_read(major, sampled_only));
+        let (mut parts, mut figures) = (Vec::new(), Vec::new());
+        for (
+            number,
+            Source {
+                from,
+                figures: of_source,
+                ..
+            },
+        ) in sources.enumerate()
+        {
+            let selected: Vec<&str> = of_source.iter().map(|figure| figure.source).collect();
+            // Columns are named by position, because two of one expression have the same name.
+            let names: Vec<String> = (0..selected.len())
+                .map(|column| format!("c{column}"))
+                .collect();
+            let (selected, names) = (selected.join(", "), names.join(", "));
+            parts.push(format!(
+                "(select {selected} from {from}) s{number}({names})"
+            ));
+            figures.extend(*of_source);
+        }
+        Self {
+            sql: format!("select * from {}", parts.join(", ")),
+            figures,
+        }
+    }
+
+    /// Reads figures of `tables`: a row for each, with its name before them.
+    fn of_tables(tables: &[Table], major: u32, sampled_only: bool) -> Self {
+        let sources = TABLE_FIGURES.iter();
+        let read = sources.filter(|source| source.is_read(major, sampled_only));
+        let figures: Vec<&Figure> = read.flat_map(|source| source.figures).collect();
+        let sums: Vec<String> = figures
+            .iter()
+            .map(|figure| format!("sum({}(r.oid))", figure.source))
+            .collect();
+        let sql = format!(
+            "select t.name, {} from {} group by t.n, t.name order by t.n",
+            sums.join(", "),
+            relations(&names(tables))
+        );
+        Self { sql, figures }
+    }
 }
 
 struct PostgresObserver {
     session: PostgresSession,
     tables: Vec<Table>,
-    version_num: u32,
+    major: u32,
     /// The application name of the load's sessions.
     application: String,
-    all: (String, Vec<&'static str>),
-    sampled: (String, Vec<&'static str>),
     are_tables_sampled: bool,
 }
 
@@ -487,37 +331,31 @@ pub(super) fn open(postgres: &Postgres, tables: &[Table]) -> Result<Box<dyn Obse
         .iter()
         .map(|table| table.partitions.map_or(1, |p| p.count as usize))
         .sum();
+    let major = postgres.kind.major;
     let mut session = PostgresSession::connect(&address)?;
     // What is observed must not be changed by observing it more than need be.
     session.query("set jit = off")?;
     // It is idle for as long as a step lasts, which may be more than a role's idle sessions are left.
-    if postgres.version_num >= 140_000 {
+    if major >= 14 {
         session.query("set idle_session_timeout = 0")?;
     }
     Ok(Box::new(PostgresObserver {
         session,
         tables: tables.to_vec(),
-        version_num: postgres.version_num,
+        major,
         application: postgres.address().application_name.clone(),
-        all: server_sql(postgres.version_num, false),
-        sampled: server_sql(postgres.version_num, true),
         are_tables_sampled: parts <= SAMPLED_TABLES_MAX,
     }))
 }
 
 impl PostgresObserver {
     fn of_server(&mut self, sampled_only: bool) -> Result<Vec<Counter>, Error> {
-        let (sql, columns) = if sampled_only {
-            &self.sampled
-        } else {
-            &self.all
-        };
-        let rows = self.session.query(sql)?;
+        let reading = Reading::of_server(self.major, sampled_only);
+        let rows = self.session.query(&reading.sql)?;
         let values = rows.into_iter().next().unwrap_or_default();
-        let mut counters: Vec<Counter> = values
-            .into_iter()
-            .zip(columns)
-            .filter_map(|(value, name)| Some(server_counter(name, value?.parse().ok()?)))
+        let figures = values.into_iter().zip(reading.figures);
+        let mut counters: Vec<Counter> = figures
+            .filter_map(|(value, figure)| Some(figure.counter(value?.parse().ok()?)))
             .collect();
         let fsyncs = |role| {
             let mut counters = counters.iter();
@@ -535,36 +373,17 @@ impl PostgresObserver {
         if self.tables.is_empty() {
             return Ok(Vec::new());
         }
-        let figures = table_figures(self.version_num, sampled_only);
-        let rows = self.session.query(&table_sql(&self.tables, &figures))?;
-        let mut counters = Vec::new();
-        for row in rows {
-            let mut values = row.into_iter();
-            let number = values
-                .next()
-                .flatten()
-                .and_then(|number| number.parse::<usize>().ok());
-            let Some(table) = number.and_then(|number| self.tables.get(number.checked_sub(1)?))
-            else {
-                continue;
-            };
-            for (value, figure) in values.zip(&figures) {
-                if let Some(value) = value.and_then(|value| value.parse().ok()) {
-                    let name = format!("{}.{}", figure.name, table.name);
-                    let role = (figure.name == DEAD_ROWS).then_some(Role::DeadRows);
-                    counters.push(Counter::new(name, value, figure.kind).with_role(role));
-                }
-            }
-        }
-        Ok(counters)
+        let reading = Reading::of_tables(&self.tables, self.major, sampled_only);
+        let rows = self.session.query(&reading.sql)?;
+        Ok(of_each(rows, &reading.figures))
     }
 }
 
 impl Observer for PostgresObserver {
     fn counters(&mut self) -> Result<Vec<Counter>, Error> {
         wait_for_closing(&mut self.session, &self.application, CLOSING_MAX)?;
-        wait_for_collector(&mut self.session, self.version_num)?;
-        if self.version_num >= 150_000 {
+        wait_for_collector(&mut self.session, self.major)?;
+        if self.major >= 15 {
             // What this very session holds back; that of others can't be had so.
             self.session.query("select pg_stat_force_next_flush()")?;
         }
@@ -589,8 +408,8 @@ mod tests {
     #[test]
     fn no_version_has_a_counter_twice() {
         for major in 12..=18 {
-            let (_, columns) = server_sql(major * 10_000, false);
-            let mut names = columns;
+            let figures = Reading::of_server(major, false).figures;
+            let mut names: Vec<&str> = figures.iter().map(|figure| figure.name).collect();
             names.sort_unstable();
             let count = names.len();
             names.dedup();
@@ -600,9 +419,9 @@ mod tests {
 
     #[test]
     fn a_sample_is_without_what_is_dear() {
-        let (sql, _) = server_sql(150_000, true);
+        let sql = Reading::of_server(15, true).sql;
         assert!(!sql.contains("pg_database_size"), "{sql}");
-        let sql = table_sql(&[], &table_figures(180_000, true));
+        let sql = Reading::of_tables(&[], 18, true).sql;
         assert!(
             sql.contains("dead_tuples") && !sql.contains("_size"),
             "{sql}"

@@ -1,6 +1,7 @@
 //! What keeps a run from a server that assay did not start: its limits, its rights, its modes.
 
 use super::PostgresSession;
+use crate::net::server::too_few_connections;
 use crate::{Error, Needs, Obstacle, Session};
 
 /// Looks for everything that would end a run in the midst of it.
@@ -79,17 +80,9 @@ pub(super) fn find(session: &mut PostgresSession, needs: Needs) -> Result<Vec<Ob
         ),
     ];
     for (whose, sql, help) in LIMITS {
-        let room: Option<i64> = value(sql)?.and_then(|text| text.parse().ok());
-        if let Some(room) = room.filter(|&room| room < i64::from(needs.connections)) {
-            add(
-                format!(
-                    "the run needs {} connections, and {whose} {} more",
-                    needs.connections,
-                    room.max(0)
-                ),
-                format!("{}, or use fewer clients", help.replace("ROLE", &role)),
-            );
-        }
+        let room = value(sql)?.and_then(|text| text.parse().ok());
+        let help = help.replace("ROLE", &role);
+        obstacles.extend(too_few_connections(needs, whose, room, &help));
     }
     Ok(obstacles)
 }

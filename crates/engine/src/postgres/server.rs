@@ -2,24 +2,25 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use fs_err as fs;
 
-use super::address::SCHEME;
-use super::config::{self, ConfigText, Parts};
-use super::installation::{Installation, locate};
-use super::{Address, PostgresSession};
-use crate::guard::{Ending, Guarded};
-use crate::local::program::{Programs, Readiness};
-use crate::local::server::{self as local, Kind, Place, Server, StartOptions, Trial};
+use super::address::{self, SCHEME};
+use super::config;
+use super::installation::{self, Installation};
+use super::{Address, PostgresSession, failure};
+use crate::guard::Ending;
+use crate::local::config::ConfigText;
+use crate::local::server::{self as local, Kind, Place, StartOptions, Trial};
+use crate::net::server::{Build, SqlKind};
 use crate::{Error, Session, SetupError, Storage};
 
-/// The role and the database that assay makes; the database's name is the Insert Benchmark's.
+/// The role that assay makes.
 const ROLE: &str = "assay";
-const DATABASE: &str = "ib";
 
 /// The socket's directory is private to the server, so any number will do.
-const PORT: u16 = 5432;
+pub(super) const PORT: u16 = 5432;
 
 const KIND: Kind = Kind {
     name: "PostgreSQL",
@@ -46,155 +47,145 @@ const KIND: Kind = Kind {
     // It ends its own processes at once. Without it, they would finish what they are at.
     orphaned: Ending::Quit,
     live: live_server,
+    complaint: config::complaint,
+    parse_url: address::parse_url,
 };
 
-/// Makes a cluster and starts a server on it.
-pub(super) fn start(
-    options: &StartOptions<'_>,
-) -> Result<(Server, Installation, Address), SetupError> {
-    let installation = locate(options.build)?;
-    let place = Place::make(&KIND, options, &installation.bin_dir)?;
-    let cluster = place.data();
-    let config = composed(options, &installation, &place)?;
-    let programs = place.programs(options.stop);
-    programs.run(&installation.program("initdb"), initdb_args(&cluster), None)?;
-    let config_file = place.write("server.conf", &config.text)?;
-    let socket = place.socket_dir.path().to_path_buf();
-    let address = Address {
-        port: PORT,
-        database: "postgres".into(),
-        ..Address::of_socket(&SCHEME, socket, ROLE, options.timeout)
-    };
-    let guarded = serve(&programs, &installation, &place, &config_file, &address)?;
-    let notes = config
-        .notes
-        .into_iter()
-        .chain(installation.note())
-        .collect();
-    let address = Address {
-        database: DATABASE.into(),
-        ..address
-    };
-    let server = place.taken(guarded, config.text, notes);
-    Ok((server, installation, address))
+/// What a server of PostgreSQL says of itself.
+pub struct PostgresKind {
+    version: String,
+    /// 15 of 15.14.
+    pub(super) major: u32,
 }
 
-/// Has the build read its configuration. It does so before it looks at a cluster, of which there is none.
-pub(super) fn try_config(options: &StartOptions<'_>) -> Result<(), SetupError> {
-    let installation = locate(options.build)?;
-    let trial = Trial::make(&KIND, options, &installation.bin_dir)?;
-    let place = &trial.place;
-    let config = composed(options, &installation, place)?;
-    place.make_directory(&place.data())?;
-    place.write(&format!("{}/postgresql.conf", KIND.data), "")?;
-    let config_file = place.write("server.conf", &config.text)?;
-    let mut args = vec!["-C".into(), "data_directory".into()];
-    args.extend(server_args(place, &config_file));
-    let ran = place
-        .programs(options.stop)
-        .run(&installation.program("postgres"), args, None);
-    ran.map_err(|error| match config::complaint(&trial.output()) {
-        Some(complaint) => SetupError::Config {
-            what: format!(
-                "PostgreSQL {} refuses it: {}",
-                installation.version.text,
-                config::without_places(&complaint, &config_file, &config.text)
-            ),
-            help: "give a name and a value that this version has, or leave the option out".into(),
-        },
-        None => error,
-    })
-}
+impl SqlKind for PostgresKind {
+    type Session = PostgresSession;
+    type Build = Installation;
+    /// The data directory.
+    type Places = PathBuf;
 
-fn composed(
-    options: &StartOptions<'_>,
-    installation: &Installation,
-    place: &Place,
-) -> Result<ConfigText, SetupError> {
-    config::compose(&Parts {
-        cluster: &place.data(),
-        major: installation.version.major,
-        files: options.config_files,
-        set: options.set,
-        connections: options.connections,
-        socket_directory: place.socket_dir.path(),
-        port: PORT,
-    })
-}
+    const KIND: &'static Kind = &KIND;
+    const CONFIG_FILE: &'static str = "server.conf";
+    const DATABASE_EXISTS: &'static str = "42P04";
+    // `current_setting` gives a value with its unit, `pg_settings` without.
+    const SETTINGS: &'static str =
+        "select name, current_setting(name, true), source from pg_settings";
 
-fn server_args(place: &Place, config_file: &Path) -> Vec<OsString> {
-    let mut config_option = OsString::from("config_file=");
-    config_option.push(config_file);
-    vec!["-D".into(), place.data().into(), "-c".into(), config_option]
-}
-
-/// Returns where the files of a server are whose data is in `cluster`.
-pub(super) fn storage(cluster: PathBuf) -> Storage {
-    Storage {
-        logs: vec![cluster.join("pg_wal")],
-        data: vec![cluster],
+    fn locate(build: &str) -> Result<Installation, SetupError> {
+        installation::locate(build)
     }
-}
 
-fn initdb_args(cluster: &Path) -> Vec<OsString> {
-    [
-        "--auth-local=trust".into(),
-        "--auth-host=reject".into(),
-        "--data-checksums".into(),
-        "--encoding=UTF8".into(),
-        "--locale=C".into(),
-        "--no-sync".into(),
-        format!("--username={ROLE}"),
-    ]
-    .into_iter()
-    .map(OsString::from)
-    .chain(["--pgdata".into(), cluster.into()])
-    .collect()
-}
+    fn compose(
+        options: &StartOptions<'_>,
+        build: &Installation,
+        place: &Place,
+    ) -> Result<ConfigText, SetupError> {
+        config::compose(options, build.version.major, &place.data(), &place.socket())
+    }
 
-/// Starts the server and waits until it answers a query.
-fn serve(
-    programs: &Programs<'_>,
-    installation: &Installation,
-    place: &Place,
-    config_file: &Path,
-    address: &Address,
-) -> Result<Guarded, SetupError> {
-    let version = &installation.version.text;
-    programs.serve(
-        &installation.program("postgres"),
-        server_args(place, config_file),
-        place.socket_dir.path(),
-        Readiness {
-            server: &|| format!("PostgreSQL {version} at `{address}`"),
-            socket: &place.socket(),
-            ask: || first_query(address),
-            complaint: |log: &[String]| {
-                Some(SetupError::Config {
-                    what: format!(
-                        "PostgreSQL {version} refuses it: {}",
-                        config::complaint(log)?
-                    ),
-                    help: format!("line numbers are those of `{}`", config_file.display()),
-                })
-            },
-            address: &address.to_string(),
-        },
-    )
-}
+    fn make_data(
+        options: &StartOptions<'_>,
+        build: &Installation,
+        place: &Place,
+        _config: &ConfigText,
+    ) -> Result<(), SetupError> {
+        let args = [
+            "--auth-local=trust",
+            "--auth-host=reject",
+            "--data-checksums",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--no-sync",
+            "--username",
+            ROLE,
+            "--pgdata",
+        ];
+        let mut args: Vec<OsString> = args.map(OsString::from).into();
+        args.push(place.data().into());
+        place.run(&build.bin_dir.join("initdb"), args, None, options.stop)
+    }
 
-/// Asks the new server something, and makes the database.
-fn first_query(address: &Address) -> Result<(), Error> {
-    let mut session = PostgresSession::connect(address)?;
-    match session.query(&format!("create database {DATABASE}")) {
-        // The connection was lost after an earlier attempt was carried out.
-        Err(error) if error.code.as_deref() == Some("42P04") => Ok(()),
-        result => result.map(|_| ()),
+    fn arguments(place: &Place, config_file: &Path) -> Vec<OsString> {
+        let mut config_option = OsString::from("config_file=");
+        config_option.push(config_file);
+        vec!["-D".into(), place.data().into(), "-c".into(), config_option]
+    }
+
+    /// It reads its configuration before it looks at a cluster, of which there is none.
+    fn try_config(
+        options: &StartOptions<'_>,
+        build: &Installation,
+        trial: &Trial,
+        config: &ConfigText,
+    ) -> Result<Option<String>, SetupError> {
+        let place = &trial.place;
+        place.make_directory(&place.data())?;
+        place.write(&format!("{}/postgresql.conf", KIND.data), "")?;
+        let config_file = place.write(Self::CONFIG_FILE, &config.text)?;
+        let mut args = vec!["-C".into(), "data_directory".into()];
+        args.extend(Self::arguments(place, &config_file));
+        let Err(error) = place.run(&build.program(), args, None, options.stop) else {
+            return Ok(None);
+        };
+        let complaint = config::complaint(&trial.output()).ok_or(error)?;
+        Ok(Some(config::without_places(
+            &complaint,
+            &config_file,
+            &config.text,
+        )))
+    }
+
+    fn address(place: &Place, connect_timeout: Duration) -> Address {
+        let directory = place.socket_dir.path().to_path_buf();
+        Address {
+            port: PORT,
+            database: "postgres".into(),
+            ..Address::of_socket(&SCHEME, directory, ROLE, connect_timeout)
+        }
+    }
+
+    fn ask(session: &mut PostgresSession) -> Result<Self, Error> {
+        let version = session.setting("server_version")?;
+        // 150014 for 15.14.
+        let number = session.setting("server_version_num")?;
+        let number: u32 = number
+            .parse()
+            .map_err(|_| failure::protocol(format!("server version `{number}` is not a number")))?;
+        Ok(Self {
+            version,
+            major: number / 10_000,
+        })
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn refusal(&self, server: &str) -> Option<SetupError> {
+        installation::refusal(server, self.major, &self.version)
+    }
+
+    fn live_process(session: &mut PostgresSession) -> Option<u32> {
+        live_server(&Self::places(session)?)
+    }
+
+    fn places(session: &mut PostgresSession) -> Option<PathBuf> {
+        // A user without the right to see it gets NULL, or an error.
+        let sql = "select setting from pg_settings where name = 'data_directory'";
+        let directory = session.query_column(sql).ok()?.into_iter().next()?;
+        Some(directory.into())
+    }
+
+    fn storage(cluster: &PathBuf) -> Storage {
+        Storage {
+            data: vec![cluster.clone()],
+            logs: vec![cluster.join("pg_wal")],
+        }
     }
 }
 
 /// The process that `postmaster.pid` in `cluster` names, if it lives and is a server of that cluster.
-pub(super) fn live_server(cluster: &Path) -> Option<u32> {
+fn live_server(cluster: &Path) -> Option<u32> {
     let text = fs::read_to_string(cluster.join("postmaster.pid")).ok()?;
     let pid = text.lines().next()?.trim().parse().ok()?;
     local::lives_in(pid, cluster, &["postgres", "postmaster"]).then_some(pid)

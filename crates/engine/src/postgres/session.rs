@@ -9,6 +9,7 @@ use postgres_protocol::message::frontend;
 use super::Address;
 use super::connection::Connection;
 use super::failure;
+use crate::net::server::Client;
 use crate::net::stream::Stream;
 use crate::{Error, Interrupt, Outcome, ParamType, Rows, Session, Statement, Table};
 
@@ -24,21 +25,18 @@ const TRAILER: [u8; 4 + 10 + 5] = [
 /// The part of the trailer that belongs to the Bind message.
 const BIND_TAIL_BYTES: usize = 4;
 
-/// The type of the first column of a statement's rows, if it is an integer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FirstColumn {
-    Other,
-    Int2,
-    Int4,
-    Int8,
-}
+/// The types of integers, by the server's numbers.
+const INT2: u32 = 21;
+const INT4: u32 = 23;
+const INT8: u32 = 20;
 
 /// A statement that the server has prepared.
 struct Prepared {
     /// The Bind message up to its parameters; its length is still 0.
     header: Box<[u8]>,
     param_count: u16,
-    first_column: FirstColumn,
+    /// The type of the first column that it returns; 0 without any.
+    first_column: u32,
 }
 
 /// A connection to PostgreSQL, for one thread.
@@ -56,6 +54,16 @@ pub struct PostgresSession {
     is_complete: bool,
     /// Statements that ask for the last value of a table's sequence, by table name.
     last_key: Vec<(String, Statement)>,
+}
+
+impl Client for PostgresSession {
+    fn connect(address: &Address) -> Result<Self, Error> {
+        Self::connect(address)
+    }
+
+    fn stream(&self) -> &Stream {
+        &self.connection.wire.stream
+    }
 }
 
 impl PostgresSession {
@@ -78,17 +86,7 @@ impl PostgresSession {
         })
     }
 
-    /// The version for people, and as a number: 150014 for 15.14.
-    pub(super) fn server_version(&mut self) -> Result<(String, u32), Error> {
-        let text = self.setting("server_version")?;
-        let number = self.setting("server_version_num")?;
-        let number = number
-            .parse()
-            .map_err(|_| failure::protocol(format!("server version `{number}` is not a number")))?;
-        Ok((text, number))
-    }
-
-    fn setting(&mut self, name: &str) -> Result<String, Error> {
+    pub(super) fn setting(&mut self, name: &str) -> Result<String, Error> {
         let values = self.query_column(&format!("show {name}"))?;
         values
             .into_iter()
@@ -96,46 +94,34 @@ impl PostgresSession {
             .ok_or_else(|| failure::protocol(format!("the server does not say its `{name}`")))
     }
 
-    pub(super) fn stream(&self) -> &Stream {
-        &self.connection.wire.stream
-    }
-
-    fn described(&mut self, name: &str, params: &[ParamType]) -> Result<FirstColumn, Error> {
-        let mut first_column = FirstColumn::Other;
+    fn described(&mut self, name: &str, params: &[ParamType]) -> Result<u32, Error> {
+        let mut first_column = 0;
         loop {
             let (tag, body) = self.connection.message()?;
             match tag {
                 b'1' | b'n' | b'N' | b'S' | b'A' => {}
                 b't' => {
-                    let count = match self.connection.bytes(body) {
-                        [high, low, ..] => u16::from_be_bytes([*high, *low]),
-                        _ => {
-                            return Err(self
-                                .connection
-                                .broken("a description of parameters without their number"));
+                    let count = self.connection.bytes(body).first_chunk();
+                    match count.map(|count| u16::from_be_bytes(*count)) {
+                        Some(count) if usize::from(count) == params.len() => {}
+                        Some(count) => {
+                            while self.connection.message()?.0 != b'Z' {}
+                            return Err(Error::other(format!(
+                                "statement {name} has {count} parameters, {} are declared",
+                                params.len()
+                            )));
                         }
-                    };
-                    if usize::from(count) != params.len() {
-                        self.finish()?;
-                        return Err(Error::other(format!(
-                            "statement {name} has {count} parameters, {} are declared",
-                            params.len()
-                        )));
+                        None => {
+                            let what = "a description of parameters without their number";
+                            return Err(self.connection.broken(what));
+                        }
                     }
                 }
                 b'T' => match first_type(self.connection.bytes(body)) {
-                    Some(oid) => {
-                        first_column = match oid {
-                            21 => FirstColumn::Int2,
-                            23 => FirstColumn::Int4,
-                            20 => FirstColumn::Int8,
-                            _ => FirstColumn::Other,
-                        }
-                    }
+                    Some(oid) => first_column = oid,
                     None => {
-                        return Err(self
-                            .connection
-                            .broken("a description of columns that has no end"));
+                        let what = "a description of columns that has no end";
+                        return Err(self.connection.broken(what));
                     }
                 },
                 b'E' => return Err(self.connection.refusal(body)),
@@ -149,12 +135,6 @@ impl PostgresSession {
                 }
             }
         }
-    }
-
-    /// Reads on to the end of the reply.
-    fn finish(&mut self) -> Result<(), Error> {
-        while self.connection.message()?.0 != b'Z' {}
-        Ok(())
     }
 
     /// Completes the message: its length, and what follows the parameters.
@@ -186,8 +166,8 @@ impl Session for PostgresSession {
         let name = format!("s{}", self.name_count);
         self.name_count += 1;
         let types = params.iter().map(|param| match param {
-            ParamType::Int4 => 23,
-            ParamType::Int8 => 20,
+            ParamType::Int4 => INT4,
+            ParamType::Int8 => INT8,
             ParamType::Timestamp => 1114,
             ParamType::Text => 25,
         });
@@ -271,7 +251,7 @@ impl Session for PostgresSession {
         }
         self.connection.send(&self.message)?;
         let first_column = match self.is_text {
-            true => FirstColumn::Other,
+            true => 0,
             false => self.statements[self.current].first_column,
         };
         let (mut returned, mut changed, mut value) = (0, 0, None);
@@ -365,15 +345,13 @@ fn first_type(body: &[u8]) -> Option<u32> {
 
 /// The first value of a DataRow in binary, if it is an integer and not NULL.
 #[inline]
-fn first_value(column: FirstColumn, body: &[u8]) -> Option<i64> {
+fn first_value(column: u32, body: &[u8]) -> Option<i64> {
     match (column, body) {
-        (FirstColumn::Int8, [_, _, 0, 0, 0, 8, value @ ..]) => {
-            Some(i64::from_be_bytes(*value.first_chunk()?))
-        }
-        (FirstColumn::Int4, [_, _, 0, 0, 0, 4, value @ ..]) => {
+        (INT8, [_, _, 0, 0, 0, 8, value @ ..]) => Some(i64::from_be_bytes(*value.first_chunk()?)),
+        (INT4, [_, _, 0, 0, 0, 4, value @ ..]) => {
             Some(i32::from_be_bytes(*value.first_chunk()?).into())
         }
-        (FirstColumn::Int2, [_, _, 0, 0, 0, 2, value @ ..]) => {
+        (INT2, [_, _, 0, 0, 0, 2, value @ ..]) => {
             Some(i16::from_be_bytes(*value.first_chunk()?).into())
         }
         _ => None,
@@ -414,24 +392,18 @@ mod tests {
     fn a_first_value_is_read_by_its_type() {
         assert_eq!(
             first_value(
-                FirstColumn::Int8,
+                INT8,
                 &[0, 1, 0, 0, 0, 8, 255, 255, 255, 255, 255, 255, 255, 254]
             ),
             Some(-2)
         );
         assert_eq!(
-            first_value(FirstColumn::Int4, &[0, 2, 0, 0, 0, 4, 0, 0, 1, 0, 9, 9]),
+            first_value(INT4, &[0, 2, 0, 0, 0, 4, 0, 0, 1, 0, 9, 9]),
             Some(256)
         );
-        assert_eq!(
-            first_value(FirstColumn::Int4, &[0, 1, 255, 255, 255, 255]),
-            None
-        );
-        assert_eq!(first_value(FirstColumn::Int4, &[0, 1, 0, 0, 0, 4, 1]), None);
-        assert_eq!(
-            first_value(FirstColumn::Other, &[0, 1, 0, 0, 0, 4, 0, 0, 0, 1]),
-            None
-        );
+        assert_eq!(first_value(INT4, &[0, 1, 255, 255, 255, 255]), None);
+        assert_eq!(first_value(INT4, &[0, 1, 0, 0, 0, 4, 1]), None);
+        assert_eq!(first_value(25, &[0, 1, 0, 0, 0, 4, 0, 0, 0, 1]), None);
     }
 
     #[test]

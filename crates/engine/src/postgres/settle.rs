@@ -2,14 +2,14 @@
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::observer::{names, relations, wait_for_closing, wait_for_collector};
 use super::session::PostgresSession;
 use super::{Address, Postgres};
 use crate::guard::Deadline;
-use crate::waiting::{self, POLL, rest};
+use crate::waiting::{Left, Work, rest};
 use crate::{Counter, Error, Session, SettleLimits, Settled, Table};
 
 /// Tables that are vacuumed at the same time.
@@ -28,7 +28,11 @@ pub(super) fn settle(
     stop: &AtomicBool,
 ) -> Result<Settled, Error> {
     let began = Deadline::after(limits.at_least);
-    let limit = Deadline::after(limits.at_most);
+    let work = Work {
+        limit: Deadline::after(limits.at_most),
+        stop,
+        denied: &DENIED,
+    };
     let mut session = connect(postgres)?;
     wait_for_closing(
         &mut session,
@@ -39,36 +43,16 @@ pub(super) fn settle(
         pending_before: pending(postgres, &mut session, tables)?,
         ..Settled::default()
     };
-    let is_stopped = || stop.load(Ordering::Relaxed);
     let relations = existing(&mut session, tables)?;
-    vacuum(postgres, relations, &limit, stop, &mut settled)?;
+    vacuum(postgres, relations, &work, &mut settled)?;
     // CHECKPOINT is for superusers, from 15 on for members of pg_checkpoint; elsewhere it is left undone.
-    if !is_stopped() && !limit.has_passed() {
-        let (ran, ends_session) = waiting::run(&mut session, "CHECKPOINT", &DENIED, &limit, stop)?;
-        settled.and(ran);
-        if ends_session {
-            session = connect(postgres)?;
-        }
-    } else {
-        settled.unfinished.push("`CHECKPOINT` was not begun".into());
-    }
-    if !is_stopped() {
-        let waited = Deadline::after(limits.at_most);
-        loop {
-            let workers = autovacuum_workers(&mut session, tables)?;
-            if workers == 0.0 {
-                break;
-            }
-            if is_stopped() || limit.has_passed() {
-                settled.unfinished.push(format!(
-                    "autovacuum still works on the tables, workers: {workers}"
-                ));
-                break;
-            }
-            std::thread::sleep(POLL);
-        }
-        settled.did("wait for autovacuum", waited.elapsed());
-    }
+    settled.and(work.run(&mut connect(postgres)?, "CHECKPOINT")?);
+    settled.and(work.wait("wait for autovacuum", || {
+        Ok(match autovacuum_workers(&mut session, tables)? {
+            0.0 => Left::Nothing,
+            workers => Left::Some(format!("workers on the tables: {workers}")),
+        })
+    })?);
     settled.actions.extend(rest(&began, limits.at_least, stop));
     settled.pending_after = pending(postgres, &mut session, tables)?;
     Ok(settled)
@@ -97,31 +81,29 @@ fn existing(session: &mut PostgresSession, tables: &[Table]) -> Result<VecDeque<
     Ok(session.query_column(&sql)?.into())
 }
 
-/// Vacuums all `relations`, several at a time; those not begun when `stop` is set or the limit has passed are left
-/// out, those begun are cancelled.
+/// Vacuums all `relations`, several at a time; those not begun when the work is over are left out, those begun are
+/// cancelled.
 fn vacuum(
     postgres: &Postgres,
     relations: VecDeque<String>,
-    limit: &Deadline,
-    stop: &AtomicBool,
+    work: &Work<'_>,
     settled: &mut Settled,
 ) -> Result<(), Error> {
     let connections = relations.len().min(CONNECTIONS_MAX);
-    let work = Mutex::new(relations);
+    let to_do = Mutex::new(relations);
     let done = Mutex::new(settled);
-    let next = || work.lock().ok().and_then(|mut work| work.pop_front());
-    let is_over = || stop.load(Ordering::Relaxed) || limit.has_passed();
+    let next = || to_do.lock().ok().and_then(|mut to_do| to_do.pop_front());
     let results: Vec<Result<(), Error>> = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..connections)
             .map(|_| {
                 scope.spawn(|| {
                     let mut session = connect(postgres)?;
-                    while !is_over()
+                    while !work.is_over()
                         && let Some(relation) = next()
                     {
                         // Indexes are cleaned also where few rows are dead: what is put off is debt.
                         let sql = format!("VACUUM (ANALYZE, INDEX_CLEANUP ON) {relation}");
-                        let (ran, _) = waiting::run(&mut session, &sql, &DENIED, limit, stop)?;
+                        let ran = work.run(&mut session, &sql)?;
                         if let Ok(mut done) = done.lock() {
                             done.and(ran);
                         }
@@ -139,7 +121,7 @@ fn vacuum(
             .collect()
     });
     results.into_iter().collect::<Result<(), Error>>()?;
-    let left = Vec::from(work.into_inner().unwrap_or_default());
+    let left = Vec::from(to_do.into_inner().unwrap_or_default());
     if let Ok(settled) = done.into_inner()
         && !left.is_empty()
     {
@@ -170,7 +152,7 @@ fn pending(
     session: &mut PostgresSession,
     tables: &[Table],
 ) -> Result<Vec<Counter>, Error> {
-    wait_for_collector(session, postgres.version_num)?;
+    wait_for_collector(session, postgres.kind.major)?;
     let mut counters = Vec::new();
     if !tables.is_empty() {
         let sql = format!(

@@ -11,32 +11,11 @@ use super::ffi::{self, Api, Database, Options};
 use super::options::{self, OptionsFile};
 use crate::SetupError;
 
-/// The product that a library is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Product {
-    /// RocksDB itself.
-    RocksDb,
-    /// Speedb, with its own version as it gives it.
-    Speedb(String),
-}
-
-/// What a version of the library has that others lack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LibraryCapabilities {
-    /// Several keys are read in one go, without copies. Without it they are read by the older function that copies.
-    pub batched_multi_get: bool,
-    /// A cache without locks, whose entries are taken to be of one size.
-    pub hyper_clock_cache: bool,
-    /// A cache without locks that adapts to the size of its entries.
-    pub auto_hyper_clock_cache: bool,
-}
-
 /// A library that is loaded, for as long as the process lives.
 #[derive(Debug)]
 pub struct Library {
     path: PathBuf,
     pub(super) api: &'static Api,
-    product: Product,
     version: Version,
     version_text: String,
     /// The options file of a database without any option set: what the version knows, and its defaults.
@@ -118,15 +97,13 @@ impl Library {
         let version = defaults.version().ok_or_else(silent)?;
         let log = fs::read_to_string(database.join("LOG")).unwrap_or_default();
         drop(open);
-        let product = product(&log);
-        let version_text = match &product {
-            Product::RocksDb => format!("RocksDB {version}"),
-            Product::Speedb(own) => format!("Speedb {own} (RocksDB {version})"),
+        let version_text = match speedb(&log) {
+            None => format!("RocksDB {version}"),
+            Some(own) => format!("Speedb {own} (RocksDB {version})"),
         };
         Ok(Self {
             path,
             api,
-            product,
             version,
             version_text,
             defaults,
@@ -136,11 +113,6 @@ impl Library {
     /// Where it is; free of symbolic links.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// What it is.
-    pub fn product(&self) -> &Product {
-        &self.product
     }
 
     /// The version of RocksDB that it is, or is made from.
@@ -153,32 +125,23 @@ impl Library {
         &self.version_text
     }
 
-    /// What it can do that not all versions can.
-    pub fn capabilities(&self) -> LibraryCapabilities {
-        let has_clock = self.api.has_clock_cache();
-        LibraryCapabilities {
-            batched_multi_get: self.api.has_batched_multi_get(),
-            hyper_clock_cache: has_clock,
-            auto_hyper_clock_cache: has_clock && self.version >= FIRST_AUTO_CLOCK,
-        }
+    /// Returns whether it has a cache without locks, whose entries are taken to be of one size; or, with `adapts`, one that
+    /// adapts to their sizes.
+    pub fn has_clock_cache(&self, adapts: bool) -> bool {
+        self.api.has_clock_cache() && (!adapts || self.version >= FIRST_AUTO_CLOCK)
     }
 }
 
 /// The first version in which an entry charge of zero means a cache that adapts.
 const FIRST_AUTO_CLOCK: Version = Version::new(8, 6, 0);
 
-/// What the first lines of a log say: `Speedb version: 2.8.0-? (8.6.7)`.
-fn product(log: &str) -> Product {
-    log.lines()
-        .take(20)
-        .find_map(|line| {
-            let rest = line.split_once("Speedb version:")?.1;
-            let own = rest.split_whitespace().next()?;
-            // What stands behind the version says of which branch it was built; `?` when it doesn't know.
-            let own = own.strip_suffix("-?").unwrap_or(own);
-            Some(Product::Speedb(own.to_string()))
-        })
-        .unwrap_or(Product::RocksDb)
+/// The version of Speedb in the first lines of a log, if it is that: `Speedb version: 2.8.0-? (8.6.7)`.
+fn speedb(log: &str) -> Option<&str> {
+    let mut lines = log.lines().take(20);
+    let rest = lines.find_map(|line| Some(line.split_once("Speedb version:")?.1))?;
+    let own = rest.split_whitespace().next()?;
+    // What stands behind the version says of which branch it was built; `?` when it doesn't know.
+    Some(own.strip_suffix("-?").unwrap_or(own))
 }
 
 /// Whether a file is a library that this process could load, by its header: the dynamic loader says of another
@@ -248,9 +211,9 @@ mod tests {
     #[test]
     fn the_log_tells_the_product() {
         let speedb = "2026/11/22-00:13:09.951897 139937266244480 Speedb version: 2.8.0-? (8.6.7)\n";
-        assert_eq!(product(speedb), Product::Speedb("2.8.0".into()));
+        assert_eq!(super::speedb(speedb), Some("2.8.0"));
         let rocksdb = "2026/11/22-00:12:13.371835 140517348608896 RocksDB version: 6.29.5\n";
-        assert_eq!(product(rocksdb), Product::RocksDb);
+        assert_eq!(super::speedb(rocksdb), None);
     }
 
     #[test]

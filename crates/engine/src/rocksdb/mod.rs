@@ -19,11 +19,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use serde::{Deserialize, Serialize};
+use words::SettingRole;
+
 pub use ffi::RocksSession;
-pub use library::{Library, LibraryCapabilities, Product};
+pub use library::Library;
 pub use notation::RocksdbNotation;
 pub use semver::Version;
-pub(crate) use statistics::add_stall_totals;
+pub(crate) use statistics::{add_stall_totals, levels};
 pub use trial::try_config;
 
 use crate::{
@@ -36,7 +39,7 @@ use options::{Entry, OptionsFile};
 use settle::Settling;
 
 /// What becomes of an option that the library's version doesn't know.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UnknownOption {
     /// The database is not opened.
     #[default]
@@ -46,7 +49,7 @@ pub enum UnknownOption {
 }
 
 /// A config of a database.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Config {
     /// An options file, verbatim, as RocksDB writes it: of any version.
     pub file: Option<String>,
@@ -61,6 +64,9 @@ pub struct Config {
     /// Have the library count and time what it does: exact counters, at the cost of some of its speed.
     pub statistics: bool,
 }
+
+/// The first version that leaves reading ahead for compaction to the kernel.
+const FIRST_KERNEL_READAHEAD: Version = Version::new(8, 6, 0);
 
 /// An open database.
 #[derive(Debug)]
@@ -125,11 +131,7 @@ impl RocksDb {
             });
         }
         // Apart from the tables, so that the sizes of both can be told.
-        entries.push(Entry {
-            is_table: false,
-            name: "wal_dir".into(),
-            value: place,
-        });
+        entries.push(Entry::new(false, "wal_dir", &place));
         let (options, not_applicable) = prepare(library, &mut entries, config)?;
         let open = || -> Result<Database, Error> {
             let mut options = options;
@@ -271,18 +273,24 @@ impl Engine for RocksDb {
         }
     }
 
-    /// From the file that the library wrote: `[DBOptions] max_background_jobs`.
+    /// From the file that the library wrote: `[DBOptions] max_background_jobs`. Reading ahead for compaction has a role where
+    /// it is left to the kernel.
     fn settings(&self) -> Result<Vec<Setting>, Error> {
-        let unreadable = |what: String| Error::other(what);
         let file = options::read_newest(&self.directory)
-            .map_err(|error| unreadable(error.to_string()))?
+            .map_err(|error| Error::other(error.to_string()))?
             .ok_or_else(|| {
-                unreadable(format!(
-                    "no options file in `{}`: the library has to write one",
-                    self.directory.display()
+                let directory = self.directory.display();
+                Error::other(format!(
+                    "no options file in `{directory}`: the library has to write one"
                 ))
             })?;
         let mut settings = Vec::new();
+        let is_direct = |section: &options::Section| {
+            let mut entries = section.entries.iter();
+            entries.any(|(name, value)| name == "use_direct_reads" && value == "true")
+        };
+        let asks_kernel = *self.library.version() >= FIRST_KERNEL_READAHEAD
+            && !file.sections.iter().any(is_direct);
         for section in file.sections.iter().filter(|it| it.name != "Version") {
             let is_table = section.name.starts_with("TableOptions");
             for (name, value) in &section.entries {
@@ -292,6 +300,8 @@ impl Engine for RocksDb {
                     .any(|entry| entry.is_table == is_table && entry.name == *name);
                 settings.push(Setting {
                     source: Some(if is_set { "config" } else { "default" }.into()),
+                    role: (asks_kernel && name == "compaction_readahead_size")
+                        .then_some(SettingRole::CompactionReadahead),
                     ..Setting::new(format!("[{}] {name}", section.name), value)
                 });
             }
@@ -392,10 +402,7 @@ fn refuse_missing_cache(
         return Ok(());
     };
     let asked = match options::nested(&entry.value) {
-        Ok(parts) => parts
-            .iter()
-            .find(|(name, _)| name == "capacity")
-            .and_then(|(_, value)| options::bytes(value)),
+        Ok(parts) => options::part(&parts, "capacity").and_then(options::bytes),
         Err(_) => options::bytes(&entry.value),
     };
     let made = database.number(CACHE_CAPACITY);
@@ -406,12 +413,7 @@ fn refuse_missing_cache(
         format!("a block cache of {it} bytes")
     });
     Err(SetupError::Config {
-        what: format!(
-            "`{} = {}`: {} made {made}",
-            entry.full_name(),
-            entry.value,
-            library.version_text()
-        ),
+        what: format!("{}: {} made {made}", entry.shown(), library.version_text()),
         help: "give `num_shard_bits` a value below 20, and ratios values between 0 and 1".into(),
     })
 }
@@ -436,11 +438,11 @@ fn prepare(
     let mut not_applicable = Vec::new();
     // All that is wrong is said at once.
     let mut wrong = Vec::new();
+    let version = library.version_text();
     let refused = |what: String| SetupError::Config {
         what,
         help: format!(
-            "what {} knows stands in the OPTIONS file of any database that it made",
-            library.version_text()
+            "what {version} knows stands in the OPTIONS file of any database that it made"
         ),
     };
     let mut base = Options::new(library.api);
@@ -450,36 +452,22 @@ fn prepare(
     let mut given = Vec::with_capacity(entries.len());
     let mut text = Vec::with_capacity(entries.len());
     for entry in entries.drain(..) {
-        match clock_cache(&entry).map_err(&refused)? {
-            Some(cache) => {
-                let can = library.capabilities();
-                let is_there = if cache.entry_charge == 0 {
-                    can.auto_hyper_clock_cache
-                } else {
-                    can.hyper_clock_cache
-                };
-                if is_there && base.set_clock_cache(cache) {
-                    given.push(entry);
-                } else if config.unknown == UnknownOption::Skip {
-                    not_applicable.push(format!("{}={}", entry.full_name(), entry.value));
-                } else {
-                    wrong.push(format!(
-                        "{} has no such cache as `{} = {}`",
-                        library.version_text(),
-                        entry.full_name(),
-                        entry.value
-                    ));
-                }
+        if let Some(cache) = clock_cache(&entry).map_err(&refused)? {
+            if library.has_clock_cache(cache.entry_charge == 0) && base.set_clock_cache(cache) {
+                given.push(entry);
+            } else if config.unknown == UnknownOption::Skip {
+                not_applicable.push(format!("{}={}", entry.full_name(), entry.value));
+            } else {
+                wrong.push(format!("{version} has no such cache as {}", entry.shown()));
             }
+            continue;
+        }
+        let takes = |other: &Entry| base.with(&other.text()).is_ok();
+        match options::wrong_number(&entry, &library.defaults, takes) {
+            Some(what) => wrong.push(what),
             None => {
-                let takes = |other: &Entry| base.with(&other.text()).is_ok();
-                match options::wrong_number(&entry, &library.defaults, takes) {
-                    Some(what) => wrong.push(what),
-                    None => {
-                        text.push(entry.clone());
-                        given.push(entry);
-                    }
-                }
+                text.push(entry.clone());
+                given.push(entry);
             }
         }
     }
@@ -497,14 +485,8 @@ fn prepare(
     if !wrong.is_empty() {
         return Err(refused(wrong.join("; ")));
     }
-    match answer {
-        Ok(options) => Ok((options, not_applicable)),
-        Err(error) => Err(refused(format!(
-            "{}: {}",
-            library.version_text(),
-            error.message
-        ))),
-    }
+    let options = answer.map_err(|error| refused(format!("{version}: {}", error.message)))?;
+    Ok((options, not_applicable))
 }
 
 /// Returns the entries that the library doesn't know, and adds to `wrong` what it refuses. It names one culprit of many, and
@@ -519,11 +501,10 @@ fn try_each(
     let version = library.version_text();
     let (mut unknown, mut not_taken) = (Vec::new(), Vec::new());
     for entry in entries {
-        let (name, value) = (entry.full_name(), &entry.value);
         match base.with(&entry.text()) {
             Ok(_) => {}
             Err(error) if library.defaults.knows(entry) => {
-                not_taken.push(format!("`{name} = {value}`: {}", error.message));
+                not_taken.push(format!("{}: {}", entry.shown(), error.message));
             }
             Err(_) => unknown.push(entry.clone()),
         }
@@ -532,14 +513,9 @@ fn try_each(
         wrong.push(format!("{version} does not take {}", not_taken.join("; ")));
     }
     if !unknown.is_empty() && unknown_option == UnknownOption::Refuse {
-        let names: Vec<String> = unknown
-            .iter()
-            .map(|entry| format!("`{}`", entry.full_name()))
-            .collect();
-        wrong.push(format!(
-            "{version} does not know the option {}",
-            names.join(", ")
-        ));
+        let names = unknown.iter().map(|it| format!("`{}`", it.full_name()));
+        let names = names.collect::<Vec<_>>().join(", ");
+        wrong.push(format!("{version} does not know the option {names}"));
     }
     unknown
 }
@@ -550,51 +526,36 @@ fn clock_cache(entry: &Entry) -> Result<Option<ClockCache>, String> {
         return Ok(None);
     }
     let parts = options::nested(&entry.value)?;
-    let get = |name: &str| {
-        parts
-            .iter()
-            .find(|(key, _)| key == name)
-            .map(|(_, value)| value.as_str())
-    };
-    let Some(id) = get("id") else {
+    let Some(id) = options::part(&parts, "id") else {
         return Ok(None);
     };
     let wrong = |what: String| format!("`block_cache = {}`: {what}", entry.value);
-    let is_auto = match id {
-        "HyperClockCache" => false,
-        "AutoHyperClockCache" => true,
+    let known: &[&str] = match id {
+        "HyperClockCache" => &["id", "capacity", "estimated_entry_charge"],
+        "AutoHyperClockCache" => &["id", "capacity"],
         other => {
             return Err(wrong(format!(
                 "`{other}` is none of HyperClockCache, AutoHyperClockCache; without `id` it is an LRU cache"
             )));
         }
     };
-    let known: &[&str] = if is_auto {
-        &["id", "capacity"]
-    } else {
-        &["id", "capacity", "estimated_entry_charge"]
-    };
-    if let Some((name, _)) = parts
-        .iter()
-        .find(|(name, _)| !known.contains(&name.as_str()))
-    {
-        return Err(wrong(format!(
-            "`{name}` can't be set; what can is {}",
-            known.join(", ")
-        )));
+    let mut names = parts.iter().map(|(name, _)| name.as_str());
+    if let Some(name) = names.find(|name| !known.contains(name)) {
+        let known = known.join(", ");
+        return Err(wrong(format!("`{name}` can't be set; what can is {known}")));
     }
     let size = |name: &str| {
-        let text = get(name).ok_or_else(|| wrong(format!("`{name}` is missing")))?;
+        let text = options::part(&parts, name);
+        let text = text.ok_or_else(|| wrong(format!("`{name}` is missing")))?;
         options::bytes(text)
             .filter(|&size| size > 0)
             .ok_or_else(|| wrong(format!("`{name}={text}` is not a size")))
     };
     Ok(Some(ClockCache {
         capacity: size("capacity")?,
-        entry_charge: if is_auto {
-            0
-        } else {
-            size("estimated_entry_charge")?
+        entry_charge: match known.contains(&"estimated_entry_charge") {
+            true => size("estimated_entry_charge")?,
+            false => 0,
         },
     }))
 }
@@ -604,31 +565,18 @@ mod tests {
     use super::*;
 
     fn cache(value: &str) -> Result<Option<ClockCache>, String> {
-        clock_cache(&Entry {
-            is_table: true,
-            name: "block_cache".into(),
-            value: value.into(),
-        })
+        clock_cache(&Entry::new(true, "block_cache", value))
     }
 
     #[test]
     fn caches_without_locks_are_told_from_those_that_the_library_reads_itself() {
         assert_eq!(cache("8M"), Ok(None));
         assert_eq!(cache("{capacity=8M;num_shard_bits=4}"), Ok(None));
-        assert_eq!(
-            cache("{id=AutoHyperClockCache;capacity=2G}"),
-            Ok(Some(ClockCache {
-                capacity: 2 << 30,
-                entry_charge: 0
-            }))
-        );
-        assert_eq!(
-            cache("{id=HyperClockCache;capacity=100;estimated_entry_charge=8K}"),
-            Ok(Some(ClockCache {
-                capacity: 100,
-                entry_charge: 8192
-            }))
-        );
+        let sizes = |value| cache(value).map(|it| it.map(|it| (it.capacity, it.entry_charge)));
+        let adapts = "{id=AutoHyperClockCache;capacity=2G}";
+        assert_eq!(sizes(adapts), Ok(Some((2 << 30, 0))));
+        let fixed = "{id=HyperClockCache;capacity=100;estimated_entry_charge=8K}";
+        assert_eq!(sizes(fixed), Ok(Some((100, 8192))));
         for (bad, why) in [
             (
                 "{id=HyperClockCache;capacity=1G}",

@@ -65,30 +65,18 @@ impl RocksObserver {
     }
 
     fn texts(&mut self) -> Vec<Counter> {
-        let family = self
-            .database
-            .property("rocksdb.cfstats-no-file-histogram")
-            .or_else(|| self.database.property("rocksdb.cfstats"));
-        let database = self.database.property("rocksdb.dbstats");
-        let mut counters = family.as_deref().map_or_else(Vec::new, statistics::family);
-        counters.extend(
-            database
-                .as_deref()
-                .map_or_else(Vec::new, statistics::database),
-        );
+        let property = |name| self.database.property(name);
+        let family = property("rocksdb.cfstats-no-file-histogram")
+            .or_else(|| property("rocksdb.cfstats"))
+            .unwrap_or_default();
+        let database = property("rocksdb.dbstats").unwrap_or_default();
+        let mut counters = statistics::family(&family);
+        counters.extend(statistics::database(&database));
         statistics::add_stall_totals(&mut counters);
-        for counter in &mut counters {
-            if counter.cumulative {
-                match self.most.get_mut(&counter.name) {
-                    Some(most) => {
-                        *most = most.max(counter.value);
-                        counter.value = *most;
-                    }
-                    None => {
-                        self.most.insert(counter.name.clone(), counter.value);
-                    }
-                }
-            }
+        for counter in counters.iter_mut().filter(|counter| counter.cumulative) {
+            let most = self.most.entry(counter.name.clone()).or_default();
+            *most = most.max(counter.value);
+            counter.value = *most;
         }
         counters
     }
@@ -136,15 +124,11 @@ fn gauges(
 
 /// Files of each level, from the first on.
 pub(super) fn files_by_level(database: &Database) -> Vec<u64> {
-    (0..)
-        .map_while(|level| {
-            database
-                .property(&format!("rocksdb.num-files-at-level{level}"))?
-                .trim()
-                .parse()
-                .ok()
-        })
-        .collect()
+    let files = |level| {
+        let count = database.property(&format!("rocksdb.num-files-at-level{level}"));
+        count?.trim().parse().ok()
+    };
+    (0..).map_while(files).collect()
 }
 
 /// What is pending, and the files by level.

@@ -136,6 +136,19 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    pub(super) fn new(is_table: bool, name: &str, value: &str) -> Self {
+        Self {
+            is_table,
+            name: name.into(),
+            value: value.into(),
+        }
+    }
+
+    /// Says it in a message.
+    pub(super) fn shown(&self) -> String {
+        format!("`{} = {}`", self.full_name(), self.value)
+    }
+
     /// It alone, as the library takes it.
     pub(super) fn text(&self) -> String {
         join(std::slice::from_ref(self))
@@ -188,11 +201,7 @@ pub(super) fn entries(
             // What stands for an object that can't be written down is left as the library makes it.
             let says_nothing = matches!(value.as_str(), "" | "nullptr");
             if !is_default && !says_nothing && !DECIDED.contains(&name.as_str()) {
-                add(Entry {
-                    is_table,
-                    name: name.clone(),
-                    value: value.clone(),
-                });
+                add(Entry::new(is_table, name, value));
             }
         }
     }
@@ -201,7 +210,7 @@ pub(super) fn entries(
         if name.is_empty() || name.contains(['=', ';', '{', '}']) {
             return Err(format!("`{name}` can't be the name of an option"));
         }
-        if !is_balanced(value) {
+        if split(value).is_none_or(|parts| parts.len() > 1) {
             return Err(format!(
                 "`{name} = {value}`: the braces don't match, or a `;` stands outside of them"
             ));
@@ -211,11 +220,7 @@ pub(super) fn entries(
         }
         if name == TABLE {
             for (name, value) in nested(value)? {
-                add(Entry {
-                    is_table: true,
-                    name,
-                    value,
-                });
+                add(Entry::new(true, &name, &value));
             }
             continue;
         }
@@ -224,30 +229,33 @@ pub(super) fn entries(
             .and_then(|rest| rest.strip_prefix('.'));
         let is_table_option = UNLISTED_TABLE_OPTIONS.contains(&name)
             || (defaults.has(true, name) && !defaults.has(false, name));
-        add(Entry {
-            is_table: short.is_some() || is_table_option,
-            name: short.unwrap_or(name).into(),
-            value: value.into(),
-        });
+        let is_table = short.is_some() || is_table_option;
+        add(Entry::new(is_table, short.unwrap_or(name), value));
     }
     Ok(entries)
 }
 
-/// Whether each brace has its counterpart and no `;` ends the value early.
-fn is_balanced(value: &str) -> bool {
+/// Splits a text at each `;` outside of braces; `None` where the braces don't match.
+fn split(text: &str) -> Option<Vec<&str>> {
     let mut depth = 0_i32;
-    for c in value.chars() {
+    let mut parts = Vec::new();
+    let mut from = 0;
+    for (at, c) in text.char_indices() {
         match c {
             '{' => depth += 1,
             '}' => depth -= 1,
-            ';' if depth == 0 => return false,
+            ';' if depth == 0 => {
+                parts.push(&text[from..at]);
+                from = at + 1;
+            }
             _ => {}
         }
         if depth < 0 {
-            return false;
+            return None;
         }
     }
-    depth == 0
+    parts.push(&text[from..]);
+    (depth == 0).then_some(parts)
 }
 
 /// The names and values of `{name=value;name={...};}`.
@@ -256,44 +264,29 @@ fn is_balanced(value: &str) -> bool {
 /// What is not of that form, in words.
 pub(super) fn nested(text: &str) -> Result<Vec<(String, String)>, String> {
     let not_one = || format!("`{text}` is not of the form {{name=value;...}}");
-    let inner = text
-        .strip_prefix('{')
-        .and_then(|rest| rest.strip_suffix('}'))
-        .ok_or_else(not_one)?;
-    let mut depth = 0_i32;
-    let mut parts = Vec::new();
-    let mut from = 0;
-    for (at, c) in inner.char_indices() {
-        match c {
-            '{' => depth += 1,
-            '}' => depth -= 1,
-            ';' if depth == 0 => {
-                parts.push(&inner[from..at]);
-                from = at + 1;
-            }
-            _ => {}
-        }
-    }
-    parts.push(&inner[from..]);
-    parts
-        .into_iter()
-        .filter(|part| !part.trim().is_empty())
-        .map(|part| {
-            part.split_once('=')
-                .map(|(name, value)| (name.trim().to_string(), value.trim().to_string()))
-                .ok_or_else(not_one)
-        })
-        .collect()
+    let inner = text.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
+    let parts = inner.and_then(split).ok_or_else(not_one)?;
+    let pair = |part: &str| {
+        let (name, value) = part.split_once('=').ok_or_else(not_one)?;
+        Ok((name.trim().to_string(), value.trim().to_string()))
+    };
+    let parts = parts.into_iter().filter(|part| !part.trim().is_empty());
+    parts.map(pair).collect()
+}
+
+/// The value of one of the options that an option is made of.
+pub(super) fn part<'a>(parts: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    let mut parts = parts.iter();
+    let found = parts.find(|(known, _)| known == name);
+    found.map(|(_, value)| value.as_str())
 }
 
 /// A size in RocksDB's notation: `8192`, `8K`, `1G`.
 pub(super) fn bytes(text: &str) -> Option<usize> {
-    let (digits, shift) = match text.chars().last()? {
-        'k' | 'K' => (&text[..text.len() - 1], 10),
-        'm' | 'M' => (&text[..text.len() - 1], 20),
-        'g' | 'G' => (&text[..text.len() - 1], 30),
-        't' | 'T' => (&text[..text.len() - 1], 40),
-        _ => (text, 0),
+    let unit = text.chars().last()?.to_ascii_lowercase();
+    let (digits, shift) = match "kmgt".find(unit) {
+        Some(at) => (&text[..text.len() - 1], 10 * (at + 1)),
+        None => (text, 0),
     };
     digits.parse::<usize>().ok()?.checked_mul(1 << shift)
 }
@@ -310,21 +303,10 @@ pub(super) fn wrong_number(
         true => &[TABLE_SECTION],
         false => &["DBOptions", "CFOptions"],
     };
-    let mut defaults = sections
-        .iter()
-        .filter_map(|section| defaults.get(section, &entry.name));
-    let takes_value = |value: &str| {
-        takes(&Entry {
-            value: value.into(),
-            ..entry.clone()
-        })
-    };
-    wrong_value(
-        &entry.full_name(),
-        &entry.value,
-        defaults.next(),
-        &takes_value,
-    )
+    let mut sections = sections.iter();
+    let default = sections.find_map(|section| defaults.get(section, &entry.name));
+    let takes_value = |value: &str| takes(&Entry::new(entry.is_table, &entry.name, value));
+    wrong_value(&entry.full_name(), &entry.value, default, &takes_value)
 }
 
 /// As [`wrong_number`], of one value or of the values in its braces. The default tells what kind of value it is.
@@ -338,14 +320,10 @@ fn wrong_value(
     const BELOW_SIGNED: &str = "-9223372036854775809";
     if let Ok(parts) = nested(value) {
         let defaults = default.and_then(|it| nested(it).ok()).unwrap_or_default();
-        return parts.iter().find_map(|(part, value)| {
-            let default = defaults.iter().find(|(name, _)| name == part);
-            wrong_value(
-                &format!("{name}.{part}"),
-                value,
-                default.map(|(_, value)| value.as_str()),
-                &|value| takes(&format!("{{{part}={value}}}")),
-            )
+        return parts.iter().find_map(|(of, value)| {
+            let takes_part = |value: &str| takes(&format!("{{{of}={value}}}"));
+            let default = part(&defaults, of);
+            wrong_value(&format!("{name}.{of}"), value, default, &takes_part)
         });
     }
     let is_integer = |text: &str| bytes(text.strip_prefix('-').unwrap_or(text)).is_some();
@@ -399,20 +377,13 @@ pub(super) fn join(entries: &[Entry]) -> String {
 /// # Errors
 /// A directory or file that can't be read.
 pub(super) fn newest_file(database: &Path) -> io::Result<Option<PathBuf>> {
-    let mut newest: Option<(u64, PathBuf)> = None;
-    for entry in fs::read_dir(database)? {
-        let entry = entry?;
-        let number = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.strip_prefix("OPTIONS-")?.parse().ok());
-        if let Some(number) = number
-            && newest.as_ref().is_none_or(|(most, _)| number > *most)
-        {
-            newest = Some((number, entry.path()));
-        }
-    }
-    Ok(newest.map(|(_, path)| path))
+    let entries = fs::read_dir(database)?.collect::<io::Result<Vec<_>>>()?;
+    let numbered = entries.iter().filter_map(|entry| {
+        let name = entry.file_name();
+        let number = name.to_str()?.strip_prefix("OPTIONS-")?;
+        Some((number.parse::<u64>().ok()?, entry.path()))
+    });
+    Ok(numbered.max().map(|(_, path)| path))
 }
 
 /// Reads the newest options file of a database; `None` where there is none.

@@ -40,35 +40,31 @@ pub(super) fn family(text: &str) -> Vec<Counter> {
     let mut counters = Vec::new();
     levels(text, &mut counters);
     for line in text.lines() {
-        if let Some(rest) = line.strip_prefix("Flush(GB): cumulative ") {
-            if let Some(gib) = number(rest) {
-                let flushed = Counter::cumulative("flush_written_bytes", gib * GIB);
-                counters.push(flushed.with_role(Role::FlushWrittenBytes));
+        match line.split_once(": ") {
+            Some(("Flush(GB)", rest)) => {
+                let gib = rest.strip_prefix("cumulative ").and_then(number);
+                let bytes = gib.map(|gib| (gib * GIB, 0.0));
+                counters.extend(told("flush_written_bytes", Role::FlushWrittenBytes, bytes));
             }
-        } else if let Some(rest) = line.strip_prefix("Cumulative compaction: ") {
-            let mut parts = rest.split(", ");
-            let written = finer(parts.next(), parts.next(), uptime);
-            let read = finer(parts.next(), parts.next(), uptime);
-            // The library counts flushes as compactions, and so does this.
-            let name = "compaction_and_flush_written_bytes";
-            push_rounded(
-                &mut counters,
-                name,
-                Role::CompactionAndFlushWrittenBytes,
-                written,
-            );
-            push_rounded(
-                &mut counters,
-                "compaction_read_bytes",
-                Role::CompactionReadBytes,
-                read,
-            );
-        } else if let Some(rest) = line.strip_prefix("Blob file count: ") {
-            if let Some(count) = number(rest) {
-                counters.push(Counter::gauge("blob_file_count", count));
+            Some(("Cumulative compaction", written)) => {
+                let read = written.splitn(3, ", ").nth(2);
+                let written = finer(written, uptime);
+                let read = read.and_then(|read| finer(read, uptime));
+                // The library counts flushes as compactions, and so does this.
+                let name = "compaction_and_flush_written_bytes";
+                let role = Role::CompactionAndFlushWrittenBytes;
+                counters.extend(told(name, role, written));
+                counters.extend(told(
+                    "compaction_read_bytes",
+                    Role::CompactionReadBytes,
+                    read,
+                ));
             }
-        } else {
-            stall_reasons(line, &mut counters);
+            Some(("Blob file count", rest)) => {
+                let count = number(rest);
+                counters.extend(count.map(|count| Counter::gauge("blob_file_count", count)));
+            }
+            _ => stall_reasons(line, &mut counters),
         }
     }
     counters
@@ -77,41 +73,40 @@ pub(super) fn family(text: &str) -> Vec<Counter> {
 /// Counters of the property `rocksdb.dbstats`.
 pub(super) fn database(text: &str) -> Vec<Counter> {
     let uptime = uptime_seconds(text);
+    let exact = |value: f64| (value, 0.0);
+    let after = |text: &str, label| finer(text.split_once(label)?.1, uptime);
     let mut counters = Vec::new();
-    push(&mut counters, "uptime_seconds", Role::UptimeSeconds, uptime);
+    counters.extend(told(
+        "uptime_seconds",
+        Role::UptimeSeconds,
+        uptime.map(exact),
+    ));
     for line in text.lines() {
-        if let Some(rest) = line.strip_prefix("Cumulative writes: ") {
-            let ingested = rest.split_once("ingest: ").and_then(|(_, rest)| {
-                let (sum, rate) = rest.split_once(", ")?;
-                finer(Some(sum), Some(rate), uptime)
-            });
-            push_rounded(
-                &mut counters,
-                "ingested_bytes",
-                Role::IngestedBytes,
-                ingested,
-            );
-        } else if let Some(rest) = line.strip_prefix("Cumulative WAL: ") {
-            let syncs = rest.split(", ").find_map(|part| {
-                let count = part.strip_suffix(" syncs")?;
-                human(count)
-            });
-            push(&mut counters, "wal_sync_count", Role::LogFsyncCount, syncs);
-            let written = rest.split_once("written: ").and_then(|(_, rest)| {
-                let (sum, rate) = rest.split_once(", ")?;
-                finer(Some(sum), Some(rate), uptime)
-            });
-            push_rounded(&mut counters, "wal_written_bytes", Role::LogBytes, written);
-        } else if let Some(rest) = line.strip_prefix("Cumulative stall: ") {
-            let mut parts = rest.split(", ");
-            let seconds = parts.next().and_then(clock_seconds);
-            push(&mut counters, "stall_seconds", Role::StallSeconds, seconds);
-            if let Some(percent) = parts.next().and_then(number) {
-                let share = Counter::gauge("stall_percent", percent);
-                counters.push(share.with_role(Role::StallPercent));
+        match line.split_once(": ") {
+            Some(("Cumulative writes", rest)) => {
+                let ingested = after(rest, "ingest: ");
+                counters.extend(told("ingested_bytes", Role::IngestedBytes, ingested));
             }
-        } else {
-            stall_reasons(line, &mut counters);
+            Some(("Cumulative WAL", rest)) => {
+                let mut parts = rest.split(", ");
+                let syncs = parts.find_map(|part| human(part.strip_suffix(" syncs")?));
+                counters.extend(told(
+                    "wal_sync_count",
+                    Role::LogFsyncCount,
+                    syncs.map(exact),
+                ));
+                let written = after(rest, "written: ");
+                counters.extend(told("wal_written_bytes", Role::LogBytes, written));
+            }
+            Some(("Cumulative stall", rest)) => {
+                let (time, share) = rest.split_once(", ").unwrap_or((rest, ""));
+                let seconds = clock_seconds(time).map(exact);
+                counters.extend(told("stall_seconds", Role::StallSeconds, seconds));
+                counters.extend(number(share).map(|percent| {
+                    Counter::gauge("stall_percent", percent).with_role(Role::StallPercent)
+                }));
+            }
+            _ => stall_reasons(line, &mut counters),
         }
     }
     counters
@@ -155,7 +150,7 @@ pub(super) fn tickers(text: &str) -> Vec<Counter> {
 }
 
 /// The rows of the first table of compactions, by the names of its columns: which there are depends on the version.
-fn levels(text: &str, counters: &mut Vec<Counter>) {
+pub(crate) fn levels(text: &str, counters: &mut Vec<Counter>) {
     let mut lines = text
         .lines()
         .skip_while(|line| !line.starts_with("Level "))
@@ -187,8 +182,12 @@ fn levels(text: &str, counters: &mut Vec<Counter>) {
             };
             let gauge = |name: &str| Counter::gauge(of(name), cell);
             let cumulative = |name: &str| Counter::cumulative(of(name), cell);
-            // Of levels times have no role: the sum has.
-            let of_sum = |role| level.is_none().then_some(role);
+            let either = |of_level, of_sum| Some(level.map_or(of_sum, |_| of_level));
+            // Whole tenths of a GB.
+            let moved = |name: &str| Counter {
+                rounding: 0.05 * GIB,
+                ..Counter::cumulative(of(name), cell * GIB)
+            };
             counters.push(match (column, level) {
                 ("Files", Some(_)) => {
                     if cell > 0.0 {
@@ -209,12 +208,25 @@ fn levels(text: &str, counters: &mut Vec<Counter>) {
                     written.with_role(Role::BlobWrittenBytes)
                 }
                 ("Score", Some(_)) => gauge("score").with_role(Role::LevelScore),
-                // Of levels the library tells whole tenths of a GB: too coarse to be of use.
-                ("Comp(sec)", _) => cumulative("compaction_and_flush_seconds")
-                    .with_role(of_sum(Role::CompactionAndFlushSeconds)),
+                // Of all levels other lines tell them less coarsely.
+                ("Read(GB)", Some(_)) => {
+                    moved("compaction_read_bytes").with_role(Role::LevelReadBytes)
+                }
+                ("Write(GB)", Some(_)) => {
+                    moved("compaction_and_flush_written_bytes").with_role(Role::LevelWrittenBytes)
+                }
+                ("Comp(sec)", _) => cumulative("compaction_and_flush_seconds").with_role(either(
+                    Role::LevelCompactionSeconds,
+                    Role::CompactionAndFlushSeconds,
+                )),
                 ("CompMergeCPU(sec)", _) => cumulative("compaction_and_flush_cpu_seconds")
-                    .with_role(of_sum(Role::CompactionAndFlushCpuSeconds)),
-                ("Comp(cnt)", _) => cumulative("compaction_and_flush_count"),
+                    .with_role(
+                        level
+                            .is_none()
+                            .then_some(Role::CompactionAndFlushCpuSeconds),
+                    ),
+                ("Comp(cnt)", _) => cumulative("compaction_and_flush_count")
+                    .with_role(level.map(|_| Role::LevelCompactionCount)),
                 _ => continue,
             });
         }
@@ -284,16 +296,12 @@ pub(crate) fn add_stall_totals(counters: &mut Vec<Counter>) {
     }
 }
 
-fn push(counters: &mut Vec<Counter>, name: &str, role: Role, value: Option<f64>) {
-    push_rounded(counters, name, role, value.map(|value| (value, 0.0)));
-}
-
-/// Adds a counter by its value and by how much that may be off.
-fn push_rounded(counters: &mut Vec<Counter>, name: &str, role: Role, value: Option<(f64, f64)>) {
-    counters.extend(value.map(|(value, rounding)| Counter {
+/// Returns a counter by its value and by how much that may be off.
+fn told(name: &str, role: Role, value: Option<(f64, f64)>) -> Option<Counter> {
+    value.map(|(value, rounding)| Counter {
         rounding,
         ..Counter::cumulative(name, value).with_role(role)
-    }));
+    })
 }
 
 fn uptime_seconds(text: &str) -> Option<f64> {
@@ -313,26 +321,17 @@ fn number(text: &str) -> Option<f64> {
 /// A number that may be shortened: `76K`, `1.2M`.
 fn human(text: &str) -> Option<f64> {
     let text = text.trim();
-    let (digits, factor) = match text.chars().last()? {
-        'K' => (&text[..text.len() - 1], 1e3),
-        'M' => (&text[..text.len() - 1], 1e6),
-        'G' => (&text[..text.len() - 1], 1e9),
-        'T' => (&text[..text.len() - 1], 1e12),
-        _ => (text, 1.0),
-    };
-    digits.parse::<f64>().ok().map(|number| number * factor)
+    let thousands = "KMGT".find(text.chars().last()?).map_or(0, |at| at + 1);
+    let digits = text.trim_end_matches(['K', 'M', 'G', 'T']);
+    let number: f64 = digits.parse().ok()?;
+    Some(number * 1e3_f64.powi(thousands as i32))
 }
 
 fn size(number: &str, unit: &str) -> Option<f64> {
-    let factor = match unit {
-        "B" => 1.0,
-        "KB" => KIB,
-        "MB" => MIB,
-        "GB" => GIB,
-        "TB" => GIB * KIB,
-        _ => return None,
-    };
-    number.parse::<f64>().ok().map(|number| number * factor)
+    let units = ["B", "KB", "MB", "GB", "TB"];
+    let power = units.iter().position(|known| *known == unit)?;
+    let number: f64 = number.parse().ok()?;
+    Some(number * KIB.powi(power as i32))
 }
 
 /// `00:00:16.463 H:M:S` as seconds.
@@ -343,12 +342,14 @@ fn clock_seconds(text: &str) -> Option<f64> {
     Some(hours * 3600.0 + minutes * 60.0 + seconds)
 }
 
-/// Bytes from `0.09 GB ...` and `4.47 MB/s ...`, and by how much they may be off: the sum, or the rate times the time,
+/// Bytes from `0.09 GB ..., 4.47 MB/s ...`, and by how much they may be off: the sum, or the rate times the time,
 /// whichever is rounded less. Sums have hundredths of a GB, rates hundredths of a MB/s over an uptime of tenths of a
 /// second.
-fn finer(sum: Option<&str>, rate: Option<&str>, uptime: Option<f64>) -> Option<(f64, f64)> {
-    let sum = (number(sum?)? * GIB, 0.005 * GIB);
-    let (Some(rate), Some(uptime)) = (rate.and_then(number), uptime) else {
+fn finer(text: &str, uptime: Option<f64>) -> Option<(f64, f64)> {
+    let mut parts = text.split(", ");
+    let sum = (number(parts.next()?)? * GIB, 0.005 * GIB);
+    let rate = parts.next().and_then(number);
+    let Some((rate, uptime)) = rate.zip(uptime) else {
         return Some(sum);
     };
     let rate = rate * MIB;

@@ -37,11 +37,6 @@ impl Dialect for SqliteDialect {
         vec![format!("create table {} ({columns})", table.name)]
     }
 
-    /// Only the key by which rows are stored.
-    fn assigned_keys_are_primary(&self) -> bool {
-        true
-    }
-
     /// Writers take turns, so `shared` makes no difference.
     fn delete_oldest(&self, table: &Table, rows: u32, _shared: bool) -> String {
         let (name, key) = (&table.name, table.key());

@@ -20,6 +20,7 @@ pub use notation::SqliteNotation;
 pub use session::SqliteSession;
 
 use crate::guard::Deadline;
+use crate::notation::Notation;
 use crate::{
     Capabilities, Dialect, Engine, Error, ErrorClass, Observer, Setting, SettleLimits, Settled,
     SetupError, SqlEngine, Storage, Table, trial, waiting,
@@ -171,27 +172,11 @@ fn pragma(connection: &Connection, name: &str) -> Option<String> {
 
 /// Whether `effective` is what SQLite reports when `value` was set: many pragmas take words and report numbers.
 fn takes_effect(name: &str, value: &str, effective: &str) -> bool {
-    let words: &[&[&str]] = match name {
-        "synchronous" => &[
-            &["off", "0"],
-            &["normal", "1"],
-            &["full", "2"],
-            &["extra", "3"],
-        ],
-        "auto_vacuum" => &[&["none", "0"], &["full", "1"], &["incremental", "2"]],
-        "temp_store" => &[&["default", "0"], &["file", "1"], &["memory", "2"]],
-        "secure_delete" => &[
-            &["off", "false", "no", "0"],
-            &["on", "true", "yes", "1"],
-            &["fast", "2"],
-        ],
-        _ => &[&["off", "false", "no", "0"], &["on", "true", "yes", "1"]],
-    };
-    let same = |word: &str| value.eq_ignore_ascii_case(word);
-    value.eq_ignore_ascii_case(effective)
-        || words.iter().any(|group| group.iter().any(|word| same(word)) && group.contains(&effective))
-        // SQLite reports what a cache of so many KiB comes to, and may round sizes.
-        || (value.parse::<f64>().is_ok() && !matches!(name, "page_size" | "synchronous") && effective.parse::<f64>().is_ok())
+    let is_number = |text: &str| text.parse::<f64>().is_ok();
+    // SQLite reports what a cache of so many KiB comes to, and may round sizes.
+    let is_rounded = !matches!(name, "page_size" | "synchronous");
+    SqliteNotation.holds(name, value, effective)
+        || (is_rounded && is_number(value) && is_number(effective))
 }
 
 impl Engine for Sqlite {

@@ -3,30 +3,20 @@ use crate::{Index, IndexRows, ParamType, RangeScan, Session, index_on};
 
 fn table() -> Table {
     use crate::{Column, ColumnType};
+    let columns = [
+        ("id", ColumnType::AutoKey),
+        ("at", ColumnType::Timestamp),
+        ("k", ColumnType::Int4),
+        ("data", ColumnType::Text(100)),
+    ];
+    let index = Index {
+        name: "k",
+        columns: vec!["k", "at"],
+    };
     Table {
         name: "t".into(),
-        columns: vec![
-            Column {
-                name: "id",
-                kind: ColumnType::AutoKey,
-            },
-            Column {
-                name: "at",
-                kind: ColumnType::Timestamp,
-            },
-            Column {
-                name: "k",
-                kind: ColumnType::Int4,
-            },
-            Column {
-                name: "data",
-                kind: ColumnType::Text(100),
-            },
-        ],
-        indexes: vec![Index {
-            name: "k",
-            columns: vec!["k", "at"],
-        }],
+        columns: columns.map(|(name, kind)| Column { name, kind }).into(),
+        indexes: vec![index],
         partitions: None,
     }
 }
@@ -44,16 +34,12 @@ fn start(set: &[(&str, &str)]) -> Result<(tempfile::TempDir, Sqlite), SetupError
 fn filled(rows: u32) -> (tempfile::TempDir, Sqlite, SqliteSession) {
     let (directory, sqlite) = start(&[("journal_mode", "wal"), ("synchronous", "off")]).unwrap();
     let mut session = sqlite.connect().unwrap();
-    for sql in sqlite.dialect().create_table(&table()) {
+    let (dialect, table) = (sqlite.dialect(), table());
+    for sql in dialect.create_table(&table) {
         session.query(&sql).unwrap();
     }
-    let insert = sqlite.dialect().insert(&table(), 1);
-    let insert = session
-        .prepare(
-            &insert,
-            &[ParamType::Timestamp, ParamType::Int4, ParamType::Text],
-        )
-        .unwrap();
+    let types = [ParamType::Timestamp, ParamType::Int4, ParamType::Text];
+    let insert = session.prepare(&dialect.insert(&table, 1), &types).unwrap();
     for row in 0..rows {
         session.start(insert);
         session.timestamp(1_000_000 + i64::from(row));
@@ -61,13 +47,19 @@ fn filled(rows: u32) -> (tempfile::TempDir, Sqlite, SqliteSession) {
         session.text("text");
         assert_eq!(session.execute().unwrap().rows, 1);
     }
-    for sql in sqlite
-        .dialect()
-        .create_indexes(&table(), crate::IndexStatements::Usual)
-    {
+    for sql in dialect.create_indexes(&table, crate::IndexStatements::Usual) {
         session.query(&sql).unwrap();
     }
     (directory, sqlite, session)
+}
+
+/// Runs a statement whose parameters are keys.
+fn run(session: &mut SqliteSession, sql: &str, keys: &[i64]) -> crate::Outcome {
+    let types = vec![ParamType::Int8; keys.len()];
+    let statement = session.prepare(sql, &types).unwrap();
+    session.start(statement);
+    keys.iter().for_each(|&key| session.int8(key));
+    session.execute().unwrap()
 }
 
 #[test]
@@ -75,71 +67,37 @@ fn every_statement_does_what_it_says() {
     let (_directory, sqlite, mut session) = filled(100);
     let (dialect, table) = (sqlite.dialect(), table());
     assert_eq!(session.last_key(&table).unwrap(), Some(100));
-    let delete = session
-        .prepare(
-            &dialect.delete_oldest(&table, 10, false),
-            &[ParamType::Int8],
-        )
-        .unwrap();
-    session.start(delete);
-    session.int8(0);
-    assert_eq!(session.execute().unwrap().rows, 10);
+    let delete = dialect.delete_oldest(&table, 10, false);
+    assert_eq!(run(&mut session, &delete, &[0]).rows, 10);
     // Without a new start the same statement runs again with the same parameters.
     assert_eq!(session.execute().unwrap().rows, 10);
-    let min = session.prepare(&dialect.min_key(&table), &[]).unwrap();
-    session.start(min);
-    assert_eq!(session.execute().unwrap().value, Some(21));
+    let min = run(&mut session, &dialect.min_key(&table), &[]);
+    assert_eq!(min.value, Some(21));
     let scan = RangeScan {
         index: &table.indexes[0],
         comparison: crate::Comparison::Above,
         limit: 7,
     };
-    let scan = session
-        .prepare(&dialect.range_scan(&table, scan), &[ParamType::Int4])
-        .unwrap();
-    session.start(scan);
-    session.int4(3);
-    assert_eq!(
-        session.execute().unwrap(),
-        crate::Outcome {
-            rows: 7,
-            value: Some(4)
-        }
-    );
-    let point = session
-        .prepare(
-            &dialect.point_lookup(&table, &["k"], 2),
-            &[ParamType::Int8; 2],
-        )
-        .unwrap();
-    session.start(point);
-    session.int8(20);
-    session.int8(21);
-    assert_eq!(session.execute().unwrap().rows, 1, "key 20 was deleted");
+    let scanned = run(&mut session, &dialect.range_scan(&table, scan), &[3]);
+    assert_eq!((scanned.rows, scanned.value), (7, Some(4)));
+    let point = dialect.point_lookup(&table, &["k"], 2);
+    let found = run(&mut session, &point, &[20, 21]).rows;
+    assert_eq!(found, 1, "key 20 was deleted");
     let facts = sqlite.inspect(&table, true).unwrap();
-    assert_eq!(
-        (facts.rows, facts.key_min, facts.key_max),
-        (80, Some(21), Some(100))
-    );
-    assert_eq!(
-        facts.index_rows,
-        [("k".to_string(), IndexRows::Counted(80))]
-    );
+    let keys = (facts.key_min, facts.key_max);
+    assert_eq!((facts.rows, keys), (80, (Some(21), Some(100))));
+    let counted = ("k".to_string(), IndexRows::Counted(80));
+    assert_eq!(facts.index_rows, [counted]);
 }
 
 #[test]
 fn an_index_is_counted_by_reading_it() {
     let (_directory, sqlite, mut session) = filled(100);
-    let sql = sqlite
-        .dialect()
-        .count_rows(&table(), Some(&table().indexes[0]));
-    let plan = session
-        .query(&format!("explain query plan {}", sql[0]))
-        .unwrap();
-    assert!(
-        plan[0][3].as_deref().unwrap().contains("INDEX t_k"),
-        "{plan:?}"
-    );
+    let table = table();
+    let sql = sqlite.dialect().count_rows(&table, Some(&table.indexes[0]));
+    let plan = session.query(&format!("explain query plan {}", sql[0]));
+    let plan = plan.unwrap()[0][3].clone().unwrap();
+    assert!(plan.contains("INDEX t_k"), "{plan}");
 }
 
 #[test]
@@ -222,23 +180,11 @@ fn pragmas_take_effect_or_are_refused() {
     ])
     .unwrap();
     let settings = sqlite.settings().unwrap();
-    let value = |name: &str| {
-        settings
-            .iter()
-            .find(|setting| setting.name == name)
-            .unwrap()
-            .value
-            .as_str()
-    };
-    assert_eq!(
-        (
-            value("page_size"),
-            value("journal_mode"),
-            value("synchronous"),
-            value("cache_size")
-        ),
-        ("8192", "wal", "1", "-65536")
-    );
+    let values = ["page_size", "journal_mode", "synchronous", "cache_size"].map(|name| {
+        let setting = settings.iter().find(|setting| setting.name == name);
+        setting.unwrap().value.as_str()
+    });
+    assert_eq!(values, ["8192", "wal", "1", "-65536"]);
     let message = |set| start(&[set]).unwrap_err().to_string();
     assert!(message(("cache_sise", "1")).contains("`cache_sise` is not a pragma"));
     assert!(message(("page_size", "1000")).contains("`page_size = 1000` did not take effect"));
@@ -246,25 +192,24 @@ fn pragmas_take_effect_or_are_refused() {
     assert!(message(("synchronous", "fulll")).contains("did not take effect"));
 }
 
+fn settled(sqlite: &Sqlite, tables: &[Table], seconds: u64) -> Settled {
+    let limits = SettleLimits {
+        at_least: Duration::ZERO,
+        at_most: Duration::from_secs(seconds),
+    };
+    let stop = AtomicBool::new(false);
+    sqlite.settle(tables, limits, &stop).unwrap()
+}
+
 #[test]
 fn settling_empties_the_log() {
     let (_directory, sqlite, mut session) = filled(1000);
     session.query("update t set k = k + 1").unwrap();
-    let limits = SettleLimits {
-        at_least: Duration::ZERO,
-        at_most: Duration::from_secs(60),
-    };
-    let settled = sqlite
-        .settle(&[table()], limits, &AtomicBool::new(false))
-        .unwrap();
+    let settled = settled(&sqlite, &[table()], 60);
     assert!(settled.pending_before[0].value > 0.0);
     assert_eq!(settled.pending_after[0].value, 0.0);
-    assert!(
-        settled
-            .actions
-            .iter()
-            .any(|action| action.what.contains("checkpoint"))
-    );
+    let mut actions = settled.actions.iter();
+    assert!(actions.any(|action| action.what.contains("checkpoint")));
     assert_eq!(settled.unfinished, [""; 0]);
 }
 
@@ -275,11 +220,7 @@ fn a_log_that_a_reader_holds_is_told() {
     reader.query("begin").unwrap();
     reader.query("select count(*) from t").unwrap();
     session.query("update t set k = k + 1").unwrap();
-    let limits = SettleLimits {
-        at_least: Duration::ZERO,
-        at_most: Duration::ZERO,
-    };
-    let settled = sqlite.settle(&[], limits, &AtomicBool::new(false)).unwrap();
+    let settled = settled(&sqlite, &[], 0);
     let said = &settled.unfinished[..];
     assert!(
         matches!(said, [it] if it.starts_with("the write-ahead log is not written back")),

@@ -91,6 +91,7 @@ fn shell<'a>(exe: &'a Path, log: &'a Path, script: &str) -> Spawn<'a> {
         log: Some(log),
         orphaned: Ending::Kill,
         remove_directory: None,
+        confinement: None,
     }
 }
 
@@ -198,12 +199,10 @@ fn a_stop_goes_from_the_gentle_to_the_harsh() {
 
 #[test]
 fn the_guard_heeds_no_signal_but_the_end_of_its_input() {
-    let directory = tempfile::tempdir().unwrap();
     let mut guard = Command::new(guard_exe())
         .arg(SUBCOMMAND)
-        .arg("--log")
-        .arg(directory.path().join("log"))
-        .args(["--", "/bin/sh", "-c", "exec sleep 1000"])
+        .args([r#"{"log":null,"orphaned":"Kill"}"#, "/bin/sh", "-c"])
+        .arg("exec sleep 1000")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

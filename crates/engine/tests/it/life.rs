@@ -48,7 +48,7 @@ fn a_server_starts_answers_and_stops_cleanly<S: TestServer>() {
             assert_eq!(server.server_user(), None);
         }
         assert!(!server.log_tail(1000).is_empty());
-        server.look_at_start(variant);
+        server.look_at_start();
         let socket = server.socket();
         drop(session);
         server.stop().unwrap();

@@ -5,10 +5,11 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use engine::limits::{Applied, Limits};
+use engine::limits::Limits;
 use engine::postgres::Postgres;
 use engine::{Engine, ErrorClass, Session, SetupError, SqlEngine};
 use rustix::process::Signal;
+use words::Limit;
 
 use crate::guard::{eventually, guard_exe, is_running, signal};
 use crate::postgres::{Place, build, is_installed};
@@ -28,7 +29,7 @@ fn memory(bytes: u64) -> Limits {
 }
 
 /// What came of the limit of memory, if it holds; says so aloud when this machine does not allow it.
-fn holding(limits: &[Applied]) -> Option<&Applied> {
+fn holding(limits: &[Limit]) -> Option<&Limit> {
     let memory = limits.iter().find(|limit| limit.what == "memory").unwrap();
     if memory.effective.is_none() {
         say_skipped(memory.reason.as_deref().unwrap());
@@ -116,7 +117,7 @@ fn memory_is_limited_as_asked_and_the_group_goes_with_the_server() {
     let Some(postgres) = limited(&place, MEMORY + 1000, &[]) else {
         return;
     };
-    let expected = Applied {
+    let expected = Limit {
         what: "memory".into(),
         asked: (MEMORY + 1000).to_string(),
         effective: Some(MEMORY.to_string()),
@@ -197,7 +198,7 @@ fn the_server_gets_the_processors_that_were_asked_for() {
         cpus: Some(vec![last]),
     };
     let postgres = place.start_limited(&limits, &[]).unwrap();
-    let expected = Applied {
+    let expected = Limit {
         what: "cpus".into(),
         asked: last.to_string(),
         effective: Some(last.to_string()),

@@ -17,5 +17,6 @@ mod server;
 mod skipped;
 mod statements;
 mod tables;
+mod upkeep;
 
 pub(crate) use skipped::say_skipped;

@@ -58,7 +58,7 @@ pub(crate) trait TestServer: ServerEngine + Sized + 'static {
     fn socket(&self) -> PathBuf;
 
     /// Looks at what is its own after a start.
-    fn look_at_start(&self, variant: &str);
+    fn look_at_start(&self);
 
     /// Looks at what is its own of a table.
     fn look_at_table(_session: &mut Self::Session, _table: &str, _variant: &str) {}
@@ -332,6 +332,7 @@ pub(crate) fn on_a_port<T>(
         log: Some(log),
         orphaned: Ending::Kill,
         remove_directory: None,
+        confinement: None,
     })
     .unwrap();
     let mut found = None;

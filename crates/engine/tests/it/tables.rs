@@ -84,3 +84,13 @@ pub(crate) fn value(counters: &[Counter], name: &str) -> f64 {
         .unwrap_or_else(|| panic!("no `{name}`"))
         .value
 }
+
+pub(crate) fn none_is_there_twice(counters: &[Counter]) {
+    let mut names: Vec<&str> = counters
+        .iter()
+        .map(|counter| counter.name.as_str())
+        .collect();
+    names.sort_unstable();
+    let twice = names.windows(2).find(|pair| pair[0] == pair[1]);
+    assert_eq!(twice, None);
+}

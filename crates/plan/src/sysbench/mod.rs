@@ -4,7 +4,9 @@ mod builtin;
 mod expression;
 mod placeholder;
 mod read;
-mod test;
+pub(crate) mod test;
+#[cfg(test)]
+mod tests;
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -12,20 +14,21 @@ use std::time::Duration;
 use words::named;
 
 use crate::diagnostic::{Diagnostic, Place, Severity};
-use crate::kinds::{Choice, Flag, Optional, bad_name};
+use crate::kinds::{Choice, Flag, Optional, check_name};
 use crate::quantity::Quantity;
-use crate::reader::{Context, Fault, Field, Kind, Section, text_of, wrong_type};
-use crate::spec::{Distribution, Sysbench, SysbenchStep, SysbenchStepKind, Workload};
+use crate::reader::{Context, Field, Kind, Section};
+use crate::spec::{Sysbench, SysbenchStep, SysbenchStepKind};
 use crate::step::{self, StepName, StepNames, StepSort};
 use crate::terms;
 use crate::tree::Node;
-use crate::variants::Reader;
 use crate::wording::{code, did_you_mean, key_part, list, nearest, quoted};
 
+use builtin::BUILTIN;
 pub use expression::{Expression, Operator};
 use read::{Setting, TestText, TimeOf, Whole};
 pub use test::{
-    Block, Draw, Effect, Group, Piece, RightRows, Slot, TableChoice, Test, TestStatement,
+    Block, Distribution, Draw, Effect, Group, Piece, RightRows, Slot, TableChoice, Test,
+    TestStatement,
 };
 
 const PATH: &str = "workload.sysbench";
@@ -82,7 +85,7 @@ struct Known {
 
 impl Known {
     fn tests(&self) -> impl Iterator<Item = &TestText> {
-        builtin::TESTS.iter().chain(&self.own)
+        BUILTIN.tests.iter().chain(&self.own)
     }
 
     fn test(&self, index: usize) -> Option<&TestText> {
@@ -95,14 +98,10 @@ impl StepSort for Sort {
     const REPEATED: &'static str = "scan.2";
 
     fn defaults(known: &Known) -> Vec<&str> {
-        let steps = match known.order {
-            OrderOf::Short => builtin::SHORT,
-            OrderOf::Classic => builtin::CLASSIC,
-            OrderOf::Current => builtin::CURRENT,
-        };
-        let mut steps = steps.to_vec();
-        steps.retain(|step| known.secondary_index || *step != "index");
+        let steps = BUILTIN.order(known.order).iter().map(String::as_str);
         steps
+            .filter(|step| known.secondary_index || *step != "index")
+            .collect()
     }
 
     fn parse(name: &str, known: &Known) -> Option<Self> {
@@ -135,10 +134,8 @@ impl StepSort for Sort {
     fn names(known: &Known) -> Vec<&str> {
         let mut names = vec!["load", "index", "settle"];
         names.extend(known.tests().map(|test| test.name.as_str()));
-        let with_arguments = builtin::CLASSIC
-            .iter()
-            .filter(|name| name.contains(".range"));
-        names.extend(with_arguments);
+        let classic = BUILTIN.order(OrderOf::Classic).iter().map(String::as_str);
+        names.extend(classic.filter(|name| name.contains(".range")));
         names
     }
 
@@ -163,37 +160,25 @@ struct DistributionKind;
 impl Kind for DistributionKind {
     type Value = Distribution;
 
-    fn read(&self, name: &str, node: &Node) -> Result<Distribution, Fault> {
+    fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<Distribution> {
         const HELP: &str = "allowed: `uniform`, `zipfian`, or `zipfian(0.99)` with an exponent above 0, at most 10";
-        let text = text_of(node, || wrong_type(name, node, "a string").help(HELP))?;
-        let exponent = |text: &str| {
-            let text = text.strip_prefix("zipfian(")?.strip_suffix(')')?;
-            let exponent: f64 = text.trim().parse().ok()?;
-            (exponent > 0.0 && exponent <= expression::EXPONENT_MOST).then_some(exponent)
+        let text = cx.text(name, node, "a string", HELP)?;
+        let exponent = match text {
+            "uniform" => return Some(Distribution::Uniform),
+            "zipfian" => Some(expression::EXPONENT),
+            _ => text
+                .strip_prefix("zipfian(")
+                .and_then(|text| text.strip_suffix(')'))
+                .and_then(expression::exponent),
         };
-        match text {
-            "uniform" => return Ok(Distribution::Uniform),
-            "zipfian" => {
-                return Ok(Distribution::Zipfian {
-                    exponent: expression::EXPONENT,
-                });
-            }
-            _ => {}
+        if exponent.is_none() {
+            let message = format!("{} has an unknown value: {}", code(name), code(text));
+            let meant = did_you_mean(text, &["uniform", "zipfian"]);
+            cx.error("plan::unknown-value", node.place, message)
+                .label("not one of those allowed")
+                .help(format!("{meant}{HELP}"));
         }
-        match exponent(text) {
-            Some(exponent) => Ok(Distribution::Zipfian { exponent }),
-            None => Err(Diagnostic::error(
-                "plan::unknown-value",
-                node.place,
-                format!("{} has an unknown value: {}", code(name), code(text)),
-            )
-            .label("not one of those allowed")
-            .help(format!(
-                "{}{HELP}",
-                did_you_mean(text, &["uniform", "zipfian"])
-            ))
-            .into()),
-        }
+        exponent.map(|exponent| Distribution::Zipfian { exponent })
     }
 
     fn show(&self, value: &Distribution) -> String {
@@ -207,18 +192,12 @@ impl Kind for DistributionKind {
 /// A rate that may be absent.
 const RATE: Optional<Quantity<f64>> = Optional(Quantity::rate(), "(as fast as they go)");
 
-/// `[workload.sysbench]`
-pub(crate) struct SysbenchReader;
-
-impl Reader for SysbenchReader {
-    const PATH: &'static str = PATH;
-
-    fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<Workload> {
-        read(cx, node, clients_most).map(Workload::Sysbench)
-    }
-}
-
-fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<Sysbench> {
+/// Reads `[workload.sysbench]`.
+pub(crate) fn read(
+    cx: &mut Context<'_>,
+    node: Node,
+    clients_most: Option<u32>,
+) -> Option<Sysbench> {
     let section = &mut Section::of(cx, PATH, node)?;
     let tables = cx.value(section, "tables", &Quantity::count(TABLES), 1);
     let rows = cx.value(section, "rows", &Quantity::count(ROWS), 100_000);
@@ -245,7 +224,7 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<S
         clients: clients_most.unwrap_or(1),
         prepared,
     };
-    let (own, places) = own_tests(cx, section, &setting);
+    let own = own_tests(cx, section, &setting);
     let known = Known {
         own,
         order: order.value,
@@ -255,16 +234,11 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<S
     if names.place == Place::Nowhere {
         cx.follows_from(order.place);
     } else if order.place != Place::Nowhere {
-        cx.report(
-            Diagnostic::error(
-                "plan::conflict",
-                order.place,
-                format!("`{PATH}` has `order` and `steps`"),
-            )
+        let message = format!("`{PATH}` has `order` and `steps`");
+        cx.error("plan::conflict", order.place, message)
             .label("a list of steps")
             .also(names.place, "another")
-            .help("leave one of them out"),
-        );
+            .help("leave one of them out");
     }
     let defaults = Defaults {
         setting,
@@ -278,7 +252,7 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<S
         let listed = names.value.iter().find(|(other, _)| other == name);
         listed.map_or(names.place, |(_, place)| *place)
     };
-    let steps = step::steps(cx, section, &names, &known, |cx, name, section| {
+    let steps = step::steps(cx, section, &names, &known, |cx, name, _, section| {
         SysbenchStep {
             name: name.name.clone(),
             kind: step(cx, name, place_of(name), section, &known, &defaults),
@@ -286,7 +260,7 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<S
     });
     section.finish(cx);
     if names.trusted {
-        report_unused(cx, &known, &names, &places);
+        report_unused(cx, &known, &names);
         report_suffixes(cx, &known, &names);
         check_order(cx, &names, &known, &secondary_index);
     }
@@ -302,46 +276,35 @@ fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) -> Option<S
     })
 }
 
-/// Reads the tests that the plan defines, each with the place of its name.
-fn own_tests(
-    cx: &mut Context<'_>,
-    section: &mut Section,
-    setting: &Setting,
-) -> (Vec<TestText>, Vec<Place>) {
+/// Reads the tests that the plan defines.
+fn own_tests(cx: &mut Context<'_>, section: &mut Section, setting: &Setting) -> Vec<TestText> {
     let path = section.name_of("test");
     let table = cx.table(section, "test");
-    let (mut tests, mut places) = (Vec::new(), Vec::new());
+    let mut tests = Vec::new();
     for entry in table.entries {
         let place = entry.key_place;
         let message = "a test has a name that cannot be used";
-        let name_is_bad = bad_name(message, &entry.key, place);
-        cx.diagnostics.extend(name_is_bad);
+        check_name(cx, message, &entry.key, place);
         let is_step = ["load", "index", "settle"].contains(&entry.key.as_str());
-        if is_step || builtin::TESTS.iter().any(|test| test.name == entry.key) {
-            cx.report(
-                Diagnostic::error(
-                    "plan::conflict",
-                    place,
-                    format!("{} is there already", code(&entry.key)),
-                )
-                .label(if is_step {
-                    "a step that is no test"
-                } else {
-                    "the name of a built-in test"
-                })
+        if is_step || BUILTIN.tests.iter().any(|test| test.name == entry.key) {
+            let label = match is_step {
+                true => "a step that is no test",
+                false => "the name of a built-in test",
+            };
+            let message = format!("{} is there already", code(&entry.key));
+            cx.error("plan::conflict", place, message)
+                .label(label)
                 .help(
                     "give it another name; a built-in test's arguments are set in its step's table",
-                ),
-            );
+                );
         }
         let path = format!("{path}.{}", key_part(&entry.key));
         if let Some(mut test) = TestText::new(cx, &path, &entry.key, place, entry.node) {
             test.read(cx, setting);
             tests.push(test);
-            places.push(place);
         }
     }
-    (tests, places)
+    tests
 }
 
 /// What a step takes from the workload when it says nothing itself.
@@ -426,11 +389,9 @@ fn step(
             "step {} reads ranges of {value} rows, and a table has {rows}",
             code(&name.name)
         );
-        cx.report(
-            Diagnostic::error("plan::out-of-range", here, message)
-                .label(format!("at most {rows}"))
-                .help("make `rows` larger, or the range smaller"),
-        );
+        cx.error("plan::out-of-range", here, message)
+            .label(format!("at most {rows}"))
+            .help("make `rows` larger, or the range smaller");
     }
     SysbenchStepKind::Run {
         test: understood.test,
@@ -461,11 +422,9 @@ fn arguments(
                 code(&section.name_of(&argument.name)),
                 field.value
             );
-            cx.report(
-                Diagnostic::error("plan::conflict", field.place, message)
-                    .label("the name says otherwise")
-                    .help("leave it out, or use the test's name with a suffix of your own"),
-            );
+            cx.error("plan::conflict", field.place, message)
+                .label("the name says otherwise")
+                .help("leave it out, or use the test's name with a suffix of your own");
         }
         place = place.or(field.place);
         values.push(field.value);
@@ -474,19 +433,17 @@ fn arguments(
 }
 
 /// Reports tests that no step runs.
-fn report_unused(cx: &mut Context<'_>, known: &Known, names: &StepNames<Sort>, places: &[Place]) {
+fn report_unused(cx: &mut Context<'_>, known: &Known, names: &StepNames<Sort>) {
     let is_of = |sort: Sort, index| matches!(sort, Sort::Run { test, .. } if test == index);
-    for (index, (test, place)) in (builtin::TESTS.len()..).zip(known.own.iter().zip(places)) {
+    for (index, test) in (BUILTIN.tests.len()..).zip(&known.own) {
         if names.value.iter().any(|(name, _)| is_of(name.sort, index)) {
             continue;
         }
         let message = format!("test {} is in no step", code(&test.name));
-        cx.report(
-            Diagnostic::warning("plan::unused-test", *place, message)
-                .label("not run")
-                .also(names.place, "the steps")
-                .help(format!("add it to `{PATH}.steps`, or take it out here")),
-        );
+        cx.warning("plan::unused-test", test.place, message)
+            .label("not run")
+            .also(names.place, "the steps")
+            .help(format!("add it to `{PATH}.steps`, or take it out here"));
     }
 }
 
@@ -520,11 +477,9 @@ fn report_suffixes(cx: &mut Context<'_>, known: &Known, names: &StepNames<Sort>)
             code(suffix),
             code(&name.name)
         );
-        cx.report(
-            Diagnostic::warning("plan::unknown-argument", *place, message)
-                .label("only a name for another run of the same test")
-                .help(help),
-        );
+        cx.warning("plan::unknown-argument", *place, message)
+            .label("only a name for another run of the same test")
+            .help(help);
     }
 }
 
@@ -547,34 +502,29 @@ fn check_order(
         && secondary_index.trusted
         && !known.secondary_index
     {
-        cx.report(
-            Diagnostic::error(
-                "plan::conflict",
-                steps[at].1,
-                "step `index` makes an index that the tables are not to have",
-            )
+        let message = "step `index` makes an index that the tables are not to have";
+        cx.error("plan::conflict", steps[at].1, message)
             .label("makes the index on `k`")
             .also(secondary_index.place, "no such index")
-            .help(format!("take the step out, or `{PATH}.secondary-index`")),
-        );
+            .help(format!("take the step out, or `{PATH}.secondary-index`"));
     }
     let before = &steps[..index.unwrap_or(steps.len())];
-    let run = before
-        .iter()
-        .find(|(step, _)| matches!(step.sort, Sort::Run { .. }));
+    let is_run = |sort| matches!(sort, Sort::Run { .. });
+    let run = before.iter().find(|(step, _)| is_run(step.sort));
     if let Some((step, place)) = run
         && known.secondary_index
     {
         let message = format!("step {} comes before the index on `k`", code(&step.name));
-        let diagnostic = Diagnostic::warning("plan::step-order", *place, message)
+        let diagnostic = cx
+            .warning("plan::step-order", *place, message)
             .label("there is no secondary index yet");
-        cx.report(match index {
+        match index {
             Some(at) => diagnostic
                 .also(steps[at].1, "makes the index")
                 .help("put `index` before it"),
             None => diagnostic.help(format!(
                 "add `index` before it, or set `{PATH}.secondary-index = false`"
             )),
-        });
+        };
     }
 }

@@ -1,6 +1,12 @@
 //! What stands in braces in the text of a statement: `{name}` is a placeholder, `{{` and `}}` are one brace each.
 
-use super::expression;
+use std::ops::Range;
+
+use super::expression::{self, Wrong};
+use crate::diagnostic::{Diagnostic, Place};
+
+const HELP: &str =
+    "braces hold the name of a parameter: `WHERE id = {id}`; `{{` and `}}` are one brace each";
 
 /// A part of a statement's text.
 #[derive(Debug, PartialEq)]
@@ -8,61 +14,49 @@ pub(crate) enum Part<'a> {
     /// As it is sent.
     Text(String),
     /// A name in braces, with the bytes of all of it.
-    Name {
-        name: &'a str,
-        start: usize,
-        end: usize,
-    },
+    Name { name: &'a str, span: Range<usize> },
 }
 
-/// Why braces in SQL are none of a placeholder's, and where.
-#[derive(Debug, PartialEq)]
-pub(crate) struct BadBrace {
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-    pub(crate) message: &'static str,
-    pub(crate) label: &'static str,
+fn bad(span: Range<usize>, message: &str, label: &str) -> Wrong {
+    let mut wrong = Diagnostic::error("plan::bad-sql", Place::File(span.into()), message);
+    wrong.label(label).help(HELP);
+    Box::new(wrong)
 }
 
 /// Takes a statement apart, or returns the first brace that is not a placeholder's.
-pub(crate) fn parts(sql: &str) -> Result<Vec<Part<'_>>, BadBrace> {
+pub(crate) fn parts(sql: &str) -> Result<Vec<Part<'_>>, Wrong> {
     let mut parts = Vec::new();
     let mut text = String::new();
     let mut open: Option<usize> = None;
     let mut is_quoted = false;
     let mut letters = sql.char_indices().peekable();
     while let Some((at, c)) = letters.next() {
-        let bad = |start, message, label| BadBrace {
-            start,
-            end: at + c.len_utf8(),
-            message,
-            label,
-        };
+        let end = at + c.len_utf8();
         match (c, open) {
             ('{' | '}', None) if letters.next_if(|(_, next)| *next == c).is_some() => text.push(c),
             ('{', Some(start)) => {
-                return Err(bad(start, "a `{` follows a `{`", "two `{` before a `}`"));
+                return Err(bad(
+                    start..end,
+                    "a `{` follows a `{`",
+                    "two `{` before a `}`",
+                ));
             }
             ('{', None) if is_quoted => {
-                return Err(bad(at, "a parameter within quotes", "takes no quotes"));
+                return Err(bad(at..end, "a parameter within quotes", "takes no quotes"));
             }
             ('{', None) => open = Some(at),
-            ('}', None) => return Err(bad(at, "a `}` without its `{`", "nothing is open")),
+            ('}', None) => return Err(bad(at..end, "a `}` without its `{`", "nothing is open")),
             ('}', Some(start)) => {
-                let name = &sql[start + 1..at];
+                let (name, span) = (&sql[start + 1..at], start..end);
                 if !expression::is_identifier(name) {
                     return Err(bad(
-                        start,
+                        span,
                         "braces without a name in them",
                         "expected a name",
                     ));
                 }
                 parts.push(Part::Text(std::mem::take(&mut text)));
-                parts.push(Part::Name {
-                    name,
-                    start,
-                    end: at + 1,
-                });
+                parts.push(Part::Name { name, span });
                 open = None;
             }
             (_, Some(_)) => {}
@@ -75,12 +69,11 @@ pub(crate) fn parts(sql: &str) -> Result<Vec<Part<'_>>, BadBrace> {
     parts.push(Part::Text(text));
     match open {
         None => Ok(parts),
-        Some(start) => Err(BadBrace {
-            start,
-            end: start + 1,
-            message: "a `{` without its `}`",
-            label: "never closed",
-        }),
+        Some(start) => Err(bad(
+            start..start + 1,
+            "a `{` without its `}`",
+            "never closed",
+        )),
     }
 }
 

@@ -4,37 +4,14 @@ use std::ops::RangeInclusive;
 
 use words::named;
 
-use super::expression::{self, Bounds, Drawn, Expression, Holds, Named, PARAMETERS, Scope};
+use super::expression::{self, Bounds, Expression, Holds, PARAMETERS, Scope, Wrong};
 use super::placeholder::{Part, parts};
-use super::test::{
-    Block, Draw, Effect, Group, Piece, RightRows, Slot, TableChoice, Test, TestStatement,
-};
-use crate::diagnostic::{Diagnostic, Place};
+use super::test::{Block, Effect, Group, Piece, RightRows, Slot, TableChoice, Test, TestStatement};
+use crate::diagnostic::{Diagnostic, Place, Span};
 use crate::kinds::{Choice, Flag, Optional};
-use crate::reader::{Context, Fault, Kind, Section, table_of, tables_of, text_of, wrong_type};
+use crate::reader::{Context, Kind, Section, tables_of};
 use crate::tree::{Entry, Node, Value};
-use crate::wording::{code, did_you_mean, list, quoted};
-
-const KEYS: [&str; 7] = [
-    "group",
-    "arguments",
-    "table",
-    "transaction",
-    "time",
-    "parameters",
-    "statement",
-];
-const STATEMENT_KEYS: [&str; 8] = [
-    "sql",
-    "values",
-    "count",
-    "weight",
-    "repeat",
-    "prepared",
-    "parameters",
-    "rows",
-];
-const ROWS_KEYS: [&str; 2] = ["least", "most"];
+use crate::wording::{choices, code, quoted};
 
 /// What stands for a table's name.
 const TABLE: &str = "table";
@@ -81,8 +58,8 @@ pub(crate) struct TestText {
     /// Nothing is wrong with it as long as no step sets an argument.
     pub(crate) trusted: bool,
     path: String,
-    place: Place,
-    /// All but the arguments.
+    /// Of its name.
+    pub(crate) place: Place,
     node: Node,
 }
 
@@ -104,43 +81,26 @@ impl TestText {
         node: Node,
     ) -> Option<Self> {
         let errors = cx.errors();
-        let node_place = node.place;
-        let mut table = table_of(cx, path, node)?;
-        let path_of_arguments = format!("{path}.arguments");
-        let arguments = table
-            .take("arguments")
-            .and_then(|entry| table_of(cx, &path_of_arguments, entry.node))
-            .unwrap_or_default();
-        let mut known: Vec<Argument> = Vec::new();
-        for Entry {
-            key,
-            key_place,
-            node,
-        } in arguments.entries
-        {
-            let is_known = known.iter().any(|it| it.name == key);
-            if !name_is_good(cx, &key, key_place, true, is_known) {
+        let section = &mut Section::of(cx, path, node.clone())?;
+        let mut arguments: Vec<Argument> = Vec::new();
+        for entry in cx.table(section, "arguments").entries {
+            let (name, place) = (entry.key, entry.key_place);
+            let is_known = arguments.iter().any(|it| it.name == name);
+            if !name_is_good(cx, &name, place, true, is_known) {
                 continue;
             }
-            let name = format!("{path_of_arguments}.{key}");
-            let value = cx.read(&name, &node, &Whole).unwrap_or(1);
-            cx.resolve(name, value.to_string(), node.place);
-            known.push(Argument {
-                name: key,
-                value,
-                place: key_place,
-            });
+            let key = format!("{path}.arguments.{name}");
+            let value = Whole.read(cx, &key, &entry.node).unwrap_or(1);
+            cx.resolve(key, value.to_string(), entry.node.place);
+            arguments.push(Argument { name, value, place });
         }
         Some(Self {
             name: name.to_owned(),
-            arguments: known,
+            arguments,
             trusted: cx.errors() == errors,
             path: path.to_owned(),
             place,
-            node: Node {
-                value: Value::Table(table),
-                place: node_place,
-            },
+            node,
         })
     }
 
@@ -158,8 +118,9 @@ impl TestText {
         setting: &Setting,
     ) -> Option<Understood> {
         let errors = cx.errors();
-        let section = &mut Section::with_keys(cx, &self.path, self.node.clone(), &KEYS)?;
+        let section = &mut Section::of(cx, &self.path, self.node.clone())?;
         let group = self.group(cx, section);
+        section.take("arguments");
         let table = Choice(TableChoice::NAMED);
         let table = cx.value(section, "table", &table, TableChoice::Random);
         let transaction = cx.value(section, "transaction", &Flag, false);
@@ -185,6 +146,7 @@ impl TestText {
         let defined = reader.parameters(section, &mut shared, Slot::Event);
         let statements = self.statements(&mut reader, section);
         let Scope { used, ranges, .. } = reader.scope;
+        section.finish(cx);
         if cx.errors() != errors {
             return None;
         }
@@ -204,11 +166,9 @@ impl TestText {
 
     fn group(&self, cx: &mut Context<'_>, section: &mut Section) -> Group {
         if section.place_of("group") == Place::Nowhere {
-            cx.report(
-                missing(self.place, &section.name_of("group"))
-                    .label("in which group?")
-                    .help("add `group = \"point\"`, or `\"range-1\"`, `\"range-2\"`, `\"write\"`"),
-            );
+            missing(cx, self.place, &section.name_of("group"))
+                .label("in which group?")
+                .help("add `group = \"point\"`, or `\"range-1\"`, `\"range-2\"`, `\"write\"`");
         }
         let group = cx.given(section, "group", &Choice(Group::NAMED));
         group.unwrap_or(Group::Point)
@@ -216,13 +176,13 @@ impl TestText {
 
     fn statements(&self, reader: &mut Reader<'_, '_>, section: &mut Section) -> Vec<TestStatement> {
         let path = section.name_of("statement");
-        let none = |place| {
-            missing(place, &path)
+        let none = |cx: &mut Context<'_>, place| {
+            missing(cx, place, &path)
                 .label("a test without statements")
-                .help(format!("add one: `[[{path}]]`"))
+                .help(format!("add one: `[[{path}]]`"));
         };
         let Some(entry) = section.take("statement") else {
-            reader.cx.report(none(self.place));
+            none(reader.cx, self.place);
             return Vec::new();
         };
         let nodes = tables_of(reader.cx, &path, entry.node, none);
@@ -242,10 +202,10 @@ impl TestText {
             && statements.iter().all(|it| it.weight.is_none())
         {
             let message = format!("test {} has weights that are all 0", code(&self.name));
-            reader.cx.report(
-                Diagnostic::error("plan::bad-test", place, message)
-                    .label("an event runs one of the statements with a weight"),
-            );
+            reader
+                .cx
+                .error("plan::bad-test", place, message)
+                .label("an event runs one of the statements with a weight");
         }
         statements
     }
@@ -262,25 +222,17 @@ fn scope(setting: &Setting, arguments: impl Iterator<Item = (String, Holds)>) ->
     ];
     let variables = variables.map(|(name, computed)| (name.to_owned(), Holds::Variable(computed)));
     let all = variables.into_iter().chain(arguments);
-    let named = all.map(|(name, holds)| Named {
-        name,
-        holds,
-        is_id: false,
-    });
     Scope {
         rows: setting.rows,
-        named: named.collect(),
+        named: all.collect(),
         used: Vec::new(),
         ranges: Vec::new(),
     }
 }
 
-fn missing(place: Place, name: &str) -> Diagnostic {
-    Diagnostic::error(
-        "plan::missing-key",
-        place,
-        format!("{} is missing", code(name)),
-    )
+fn missing<'d>(cx: &'d mut Context<'_>, place: Place, name: &str) -> &'d mut Diagnostic {
+    let message = format!("{} is missing", code(name));
+    cx.error("plan::missing-key", place, message)
 }
 
 /// Reports a name that no parameter can have.
@@ -306,11 +258,9 @@ fn name_is_good(
     };
     let what = if is_argument { "argument" } else { "parameter" };
     let message = format!("the {what} {} has a name that cannot be used", code(name));
-    cx.report(
-        Diagnostic::error("plan::bad-name", place, message)
-            .label(label)
-            .help("call it otherwise: it stands in expressions, and in SQL between `{` and `}`"),
-    );
+    cx.error("plan::bad-name", place, message)
+        .label(label)
+        .help("call it otherwise: it stands in expressions, and in SQL between `{` and `}`");
     false
 }
 
@@ -322,9 +272,8 @@ fn report_unused<'n>(
 ) {
     for (name, place) in names.filter(|(name, _)| !used.iter().any(|used| used == name)) {
         let message = format!("{} is used nowhere in {}", code(name), code(path));
-        cx.report(
-            Diagnostic::warning("plan::unused-parameter", place, message).label("has no effect"),
-        );
+        cx.warning("plan::unused-parameter", place, message)
+            .label("has no effect");
     }
 }
 
@@ -337,6 +286,13 @@ fn shown(node: &Node, text: &str) -> String {
 }
 
 const EXPRESSION: &str = "an integer or an expression";
+
+/// The text of a statement, or of its rows; `None` where it is none.
+struct Sql {
+    text: Option<String>,
+    key_place: Place,
+    node: Node,
+}
 
 /// Reads what stands in a test, one thing after the other.
 struct Reader<'c, 'x> {
@@ -352,30 +308,29 @@ impl Reader<'_, '_> {
         path: &str,
         node: &Node,
         wanted: &str,
-        read: impl FnOnce(&str, &mut Scope) -> Result<T, expression::Wrong>,
+        read: impl FnOnce(&str, &mut Scope) -> Result<T, Wrong>,
     ) -> Option<T> {
         let text = match &node.value {
-            Value::Integer(digits) => Ok(digits.as_str()),
-            _ => text_of(node, || wrong_type(path, node, wanted)),
-        };
-        let text = match text {
-            Ok(text) => text,
-            Err(Fault(diagnostics)) => {
-                self.cx.diagnostics.extend(diagnostics);
-                return None;
-            }
+            Value::Integer(digits) => digits,
+            _ => self.cx.text(path, node, wanted, "")?,
         };
         self.cx.resolve(path, shown(node, text), node.place);
-        let wrong = match read(text, &mut self.scope) {
-            Ok(read) => return Some(read),
-            Err(wrong) => wrong,
-        };
-        let place = self.cx.within(node, wrong.start, wrong.end);
-        let message = format!("{} in {}", wrong.message, code(path));
-        let mut diagnostic = Diagnostic::error(wrong.code, place, message).label(wrong.label);
-        diagnostic.help.extend(wrong.help);
-        self.cx.report(diagnostic);
-        None
+        match read(text, &mut self.scope) {
+            Ok(read) => Some(read),
+            Err(wrong) => {
+                self.report(*wrong, node, 0, path);
+                None
+            }
+        }
+    }
+
+    /// Reports what is wrong with a part of a node's text, from its byte `lead` on.
+    fn report(&mut self, mut wrong: Diagnostic, node: &Node, lead: usize, of: &str) {
+        if let Place::File(Span { start, end }) = wrong.place {
+            wrong.place = self.cx.within(node, lead + start, lead + end);
+        }
+        wrong.message = format!("{} in {}", wrong.message, code(of));
+        self.cx.diagnostics.push(wrong);
     }
 
     /// Reads a number that is known before anything is drawn, if the key is there, and its place.
@@ -408,14 +363,11 @@ impl Reader<'_, '_> {
                 continue;
             }
             let path = format!("{path}.{name}");
-            let drawn = self.computed(&path, &entry.node, EXPRESSION, expression::draw);
-            let is_id = drawn.as_ref().is_some_and(|drawn| drawn.is_id);
-            let holds = drawn.map_or(Holds::Unknown, |drawn| block.add(drawn, slot));
-            self.scope.named.push(Named {
-                name: name.clone(),
-                holds,
-                is_id,
+            let holds = self.computed(&path, &entry.node, EXPRESSION, |text, scope| {
+                expression::draw(text, scope, block, slot)
             });
+            let holds = holds.unwrap_or(Holds::Unknown);
+            self.scope.named.push((name.clone(), holds));
             names.push((name, place));
         }
         names
@@ -424,25 +376,20 @@ impl Reader<'_, '_> {
     /// Reads a statement, and the place of its weight.
     fn statement(&mut self, path: &str, node: Node) -> Option<(TestStatement, Option<Place>)> {
         let errors = self.cx.errors();
-        let section = &mut Section::with_keys(self.cx, path, node, &STATEMENT_KEYS)?;
-        let Some(sql) = section.take("sql") else {
+        let section = &mut Section::of(self.cx, path, node)?;
+        let sql = self.sql(section, "sql");
+        if sql.is_none() {
             let message = format!("`{path}` has no `sql`");
-            self.cx.report(
-                Diagnostic::error("plan::missing-key", section.place, message)
-                    .label("a statement without its text")
-                    .help("add `sql = \"SELECT c FROM {table} WHERE id = {id}\"`"),
-            );
-            return None;
-        };
-        let sql_text = self.sql(&section.name_of("sql"), &sql.node);
-        let values = section.take("values").map(|entry| {
-            let text = self.sql(&section.name_of("values"), &entry.node);
-            (text, entry)
-        });
+            self.cx
+                .error("plan::missing-key", section.place, message)
+                .label("a statement without its text")
+                .help("add `sql = \"SELECT c FROM {table} WHERE id = {id}\"`");
+        }
+        let values = self.sql(section, "values");
         let count = self.number(section, "count", &PARAMETERS);
         match (&values, &count) {
-            (Some((_, entry)), None) => {
-                self.report_without(path, ["values", "count"], entry.key_place)
+            (Some(values), None) => {
+                self.report_without(path, ["values", "count"], values.key_place)
             }
             (None, Some((_, place))) => self.report_without(path, ["count", "values"], *place),
             _ => {}
@@ -459,32 +406,28 @@ impl Reader<'_, '_> {
         let shared = self.scope.named.len();
         let mut own = Block::default();
         let names = self.parameters(section, &mut own, Slot::Own);
-        let row = match &values {
-            Some((Some(text), entry)) => self.pieces(&entry.node, text, &[], None),
-            _ => None,
-        };
+        let row = values
+            .as_ref()
+            .and_then(|values| self.pieces(values, &[], None));
         // Each row of `values` has parameters of its own: there is none for all of them.
-        let hidden: Vec<Named> = match values {
+        let hidden = match values {
             Some(_) => self.scope.named.split_off(shared),
             None => Vec::new(),
         };
         let rows = section.take("rows");
         let rows = rows.and_then(|entry| self.rows(&section.name_of("rows"), entry.node));
-        let text = sql_text.as_ref().and_then(|text| {
-            let comma = || vec![Piece::Text(", ".to_owned())];
-            let row = values
-                .is_some()
-                .then(|| [comma(), row.unwrap_or_default()].concat());
-            self.pieces(&sql.node, text, &hidden, row)
-        });
+        section.finish(self.cx);
+        let sql = sql?;
+        let comma = Piece::Text(", ".to_owned());
+        let row = values.map(|_| [vec![comma], row.unwrap_or_default()].concat());
+        let text = self.pieces(&sql, &hidden, row);
         let count = count.map_or(1, |(count, _)| count.unwrap_or(1));
         let bound: i64 = text.iter().flatten().map(|piece| piece.bound(count)).sum();
         if bound > *PARAMETERS.end() {
             let message = format!("{} has {bound} parameters", code(path));
-            self.cx.report(
-                Diagnostic::error("plan::bad-test", sql.node.place, message)
-                    .label(format!("allowed: {}", PARAMETERS.end())),
-            );
+            self.cx
+                .error("plan::bad-test", sql.node.place, message)
+                .label(format!("allowed: {}", PARAMETERS.end()));
         }
         if self.cx.errors() == errors {
             let names = names.iter().map(|(name, place)| (name.as_str(), *place));
@@ -500,7 +443,7 @@ impl Reader<'_, '_> {
             repeat: repeat.map_or(1, |(repeat, _)| repeat.unwrap_or(1)),
             prepared: prepared.unwrap_or(self.prepared),
             rows,
-            effect: Effect::of(&sql_text?),
+            effect: Effect::of(&sql.text?),
             count,
             own,
         };
@@ -509,18 +452,44 @@ impl Reader<'_, '_> {
 
     fn report_without(&mut self, path: &str, [key, other]: [&str; 2], place: Place) {
         let message = format!("`{path}` has `{key}` and no `{other}`");
-        self.cx.report(
-            Diagnostic::error("plan::missing-key", place, message)
-                .label(format!("`{other}` is missing"))
-                .help("`values` is the text of one row, and `count` says how many stand for `{values}`"),
-        );
+        self.cx
+            .error("plan::missing-key", place, message)
+            .label(format!("`{other}` is missing"))
+            .help(
+                "`values` is the text of one row, and `count` says how many stand for `{values}`",
+            );
     }
 
-    /// Reads the text of a statement, and notes it.
-    fn sql(&mut self, path: &str, node: &Node) -> Option<String> {
-        let text = self.cx.read(path, node, &Sql)?;
-        self.cx.resolve(path, quoted(&text), node.place);
-        Some(text)
+    /// Takes the text of a statement or of its rows, and notes it.
+    fn sql(&mut self, section: &mut Section, key: &str) -> Option<Sql> {
+        let path = section.name_of(key);
+        let Entry {
+            key_place, node, ..
+        } = section.take(key)?;
+        let text = self.cx.text(&path, &node, "a string", "");
+        let text = text.map(|text| text.trim().to_owned());
+        // It may have several lines.
+        let is_control = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
+        let wrong = match text.as_deref() {
+            Some("") => Some(("is empty", "nothing here")),
+            Some(text) if text.contains(is_control) => {
+                Some(("holds a control character", "must be text"))
+            }
+            _ => None,
+        };
+        if let Some((what, label)) = wrong {
+            let message = format!("{} {what}", code(&path));
+            self.cx
+                .error("plan::bad-text", node.place, message)
+                .label(label);
+        } else if let Some(text) = &text {
+            self.cx.resolve(path, quoted(text), node.place);
+        }
+        Some(Sql {
+            text: text.filter(|_| wrong.is_none()),
+            key_place,
+            node,
+        })
     }
 
     /// `rows = "range"`, `rows = { least = 0, most = 1 }`
@@ -528,20 +497,20 @@ impl Reader<'_, '_> {
         let place = node.place;
         let is_table = matches!(node.value, Value::Table(_));
         let (least, most) = if is_table {
-            let mut section = Section::with_keys(self.cx, path, node, &ROWS_KEYS)?;
-            let mut ends = ROWS_KEYS.map(|key| {
+            let mut section = Section::of(self.cx, path, node)?;
+            let mut ends = ["least", "most"].map(|key| {
                 let Some(entry) = section.take(key) else {
                     let message = format!("`{path}` has no `{key}`");
-                    self.cx.report(
-                        Diagnostic::error("plan::missing-key", place, message)
-                            .label(format!("`{key}` is missing"))
-                            .help("write `rows = { least = 0, most = 1 }`, or one number"),
-                    );
+                    self.cx
+                        .error("plan::missing-key", place, message)
+                        .label(format!("`{key}` is missing"))
+                        .help("write `rows = { least = 0, most = 1 }`, or one number");
                     return None;
                 };
                 let path = section.name_of(key);
                 self.computed(&path, &entry.node, EXPRESSION, expression::integer)
             });
+            section.finish(self.cx);
             (ends[0].take()?, ends[1].take()?)
         } else {
             let wanted = "an integer, an expression, or a table of `least` and `most`";
@@ -556,9 +525,9 @@ impl Reader<'_, '_> {
                 of_least.least,
                 of_most.most
             );
-            self.cx.report(
-                Diagnostic::error("plan::bad-test", place, message).label("the least comes first"),
-            );
+            self.cx
+                .error("plan::bad-test", place, message)
+                .label("the least comes first");
         }
         Some(RightRows {
             least,
@@ -571,25 +540,19 @@ impl Reader<'_, '_> {
     /// of `values`, which are `row`.
     fn pieces(
         &mut self,
-        node: &Node,
-        sql: &str,
-        hidden: &[Named],
+        sql: &Sql,
+        hidden: &[(String, Holds)],
         row: Option<Vec<Piece>>,
     ) -> Option<Vec<Piece>> {
+        let (node, sql) = (&sql.node, sql.text.as_ref()?);
         // What was trimmed away before it.
         let lead = node
             .text()
             .map_or(0, |text| text.len() - text.trim_start().len());
         let parts = match parts(sql) {
             Ok(parts) => parts,
-            Err(brace) => {
-                let place = self.cx.within(node, lead + brace.start, lead + brace.end);
-                let message = format!("{} in {}", brace.message, code(sql));
-                self.cx.report(
-                    Diagnostic::error("plan::bad-sql", place, message)
-                        .label(brace.label)
-                        .help("braces hold the name of a parameter: `WHERE id = {id}`; `{{` and `}}` are one brace each"),
-                );
+            Err(wrong) => {
+                self.report(*wrong, node, lead, sql);
                 return None;
             }
         };
@@ -598,22 +561,21 @@ impl Reader<'_, '_> {
             .any(|part| matches!(part, Part::Name { name: VALUES, .. }));
         if row.is_some() && !has_values {
             let message = format!("{} has no place for its rows", code(sql));
-            self.cx.report(
-                Diagnostic::error("plan::bad-sql", node.place, message)
-                    .label("no `{values}`")
-                    .help("write `INSERT INTO {table} (k) VALUES {values}`"),
-            );
+            self.cx
+                .error("plan::bad-sql", node.place, message)
+                .label("no `{values}`")
+                .help("write `INSERT INTO {table} (k) VALUES {values}`");
         }
         let mut pieces = Vec::new();
         for part in parts {
-            let (name, start, end) = match part {
+            let (name, span) = match part {
                 Part::Text(text) => {
                     pieces.push(Piece::Text(text));
                     continue;
                 }
-                Part::Name { name, start, end } => (name, start, end),
+                Part::Name { name, span } => (name, span),
             };
-            let holds = self.scope.find(name).map(|named| named.holds.clone());
+            let holds = self.scope.find(name).cloned();
             let integers = |first, count, bounds: Bounds| Piece::Integers {
                 first,
                 count,
@@ -623,12 +585,12 @@ impl Reader<'_, '_> {
                 _ if name == TABLE => Piece::Table,
                 (_, Some(row)) if name == VALUES => Piece::Rows(row.clone()),
                 (Some(Holds::Argument(value)), _) => Piece::Text(value.to_string()),
-                (Some(Holds::Integer(slot, bounds)), _) => integers(slot, 1, bounds),
+                (Some(Holds::Integer { slot, bounds, .. }), _) => integers(slot, 1, bounds),
                 (Some(Holds::List(first, count, bounds)), _) => integers(first, count, bounds),
                 (Some(Holds::Text(slot, is_pad)), _) => Piece::Drawn { slot, is_pad },
                 (Some(Holds::Unknown), _) => continue,
                 (Some(Holds::Variable(_)) | None, _) => {
-                    let place = self.cx.within(node, lead + start, lead + end);
+                    let place = self.cx.within(node, lead + span.start, lead + span.end);
                     self.report_unknown(name, place, sql, hidden);
                     continue;
                 }
@@ -638,13 +600,14 @@ impl Reader<'_, '_> {
         Some(pieces)
     }
 
-    fn report_unknown(&mut self, name: &str, place: Place, sql: &str, hidden: &[Named]) {
-        let is_variable = |named: &&Named| matches!(named.holds, Holds::Variable(_));
-        let known = self.scope.named.iter().filter(|named| !is_variable(named));
-        let known: Vec<&str> = std::iter::once(TABLE)
-            .chain(known.map(|named| named.name.as_str()))
-            .collect();
-        let (label, help) = if hidden.iter().any(|named| named.name == name) {
+    fn report_unknown(&mut self, name: &str, place: Place, sql: &str, hidden: &[(String, Holds)]) {
+        let mut known = vec![TABLE];
+        for (name, holds) in &self.scope.named {
+            if !matches!(holds, Holds::Variable(_)) {
+                known.push(name);
+            }
+        }
+        let (label, help) = if hidden.iter().any(|(hidden, _)| hidden == name) {
             (
                 "drawn for each row of `values`",
                 "use it in `values`, or define it in the test's `parameters`".to_owned(),
@@ -655,47 +618,13 @@ impl Reader<'_, '_> {
                 "give `values` and `count`".to_owned(),
             )
         } else {
-            (
-                "not defined",
-                format!("{}known here: {}", did_you_mean(name, &known), list(&known)),
-            )
+            ("not defined", choices(name, "known here", &known))
         };
         let message = format!("unknown parameter `{{{name}}}` in {}", code(sql));
-        self.cx.report(
-            Diagnostic::error("plan::unknown-parameter", place, message)
-                .label(label)
-                .help(help),
-        );
-    }
-}
-
-impl Block {
-    /// Adds a parameter; what its name stands for is returned.
-    fn add(&mut self, drawn: Drawn, slot: fn(usize) -> Slot) -> Holds {
-        let Drawn {
-            draw,
-            bounds,
-            is_list,
-            ..
-        } = drawn;
-        let (count, (at, holds)) = match draw {
-            Draw::C | Draw::Pad => {
-                let at = self.texts;
-                self.texts += 1;
-                (0, (at, Holds::Text(slot(at), draw == Draw::Pad)))
-            }
-            Draw::Keys(count) | Draw::Consecutive(_, count) if is_list => {
-                let at = self.integers;
-                (count, (at, Holds::List(slot(at), count, bounds)))
-            }
-            _ => {
-                let at = self.integers;
-                (1, (at, Holds::Integer(slot(at), bounds)))
-            }
-        };
-        self.integers += count;
-        self.draws.push((at, draw));
-        holds
+        self.cx
+            .error("plan::unknown-parameter", place, message)
+            .label(label)
+            .help(help);
     }
 }
 
@@ -720,46 +649,21 @@ pub(crate) struct Whole;
 impl Kind for Whole {
     type Value = i64;
 
-    fn read(&self, name: &str, node: &Node) -> Result<i64, Fault> {
-        match &node.value {
-            Value::Integer(text) | Value::Bare(text) => text.parse().map_err(|_| {
-                let message = format!("{} is out of range: {}", code(name), code(text));
-                Diagnostic::error("plan::out-of-range", node.place, message)
-                    .label("not an integer of 64 bits")
-                    .into()
-            }),
-            _ => Err(wrong_type(name, node, "an integer").into()),
+    fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<i64> {
+        let (Value::Integer(text) | Value::Bare(text)) = &node.value else {
+            cx.wrong_type(name, node, "an integer");
+            return None;
+        };
+        let value = text.parse().ok();
+        if value.is_none() {
+            let message = format!("{} is out of range: {}", code(name), code(text));
+            cx.error("plan::out-of-range", node.place, message)
+                .label("not an integer of 64 bits");
         }
+        value
     }
 
     fn show(&self, value: &i64) -> String {
         value.to_string()
-    }
-}
-
-/// The text of a statement; it may have several lines.
-struct Sql;
-
-impl Kind for Sql {
-    type Value = String;
-
-    fn read(&self, name: &str, node: &Node) -> Result<String, Fault> {
-        let text = text_of(node, || wrong_type(name, node, "a string"))?;
-        let is_control = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
-        let (what, label) = if text.trim().is_empty() {
-            ("is empty", "nothing here")
-        } else if text.contains(is_control) {
-            ("holds a control character", "must be text")
-        } else {
-            return Ok(text.trim().to_owned());
-        };
-        let message = format!("{} {what}", code(name));
-        Err(Diagnostic::error("plan::bad-text", node.place, message)
-            .label(label)
-            .into())
-    }
-
-    fn show(&self, value: &String) -> String {
-        quoted(value)
     }
 }

@@ -6,7 +6,6 @@
 use words::named;
 
 use super::expression::Expression;
-use crate::spec::Distribution;
 
 /// What one event is: statements, perhaps in a transaction, with parameters that are drawn anew for each event.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +36,18 @@ named! {
         /// Writes.
         Write = "write",
     }
+}
+
+/// How random ids and values of `k` are drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Distribution {
+    /// Each as often as any other.
+    Uniform,
+    /// The n-th as often as n to the power of minus `exponent`.
+    Zipfian {
+        /// More than 0.
+        exponent: f64,
+    },
 }
 
 named! {
@@ -142,6 +153,21 @@ pub struct Block {
     pub integers: usize,
     /// Texts of all.
     pub texts: usize,
+}
+
+impl Block {
+    /// Adds a parameter, and returns the place of its first integer, or of its text.
+    pub(super) fn add(&mut self, draw: Draw) -> usize {
+        let (all, count) = match &draw {
+            Draw::C | Draw::Pad => (&mut self.texts, 1),
+            Draw::Keys(count) | Draw::Consecutive(_, count) => (&mut self.integers, *count),
+            Draw::Between(..) | Draw::Value(_) => (&mut self.integers, 1),
+        };
+        let at = *all;
+        *all += count;
+        self.draws.push((at, draw));
+        at
+    }
 }
 
 /// What a parameter is.

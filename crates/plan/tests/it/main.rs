@@ -5,5 +5,4 @@
 mod corpus;
 mod order;
 mod robustness;
-mod sets;
 mod shipped;

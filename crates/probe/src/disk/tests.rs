@@ -48,20 +48,7 @@ fn number(text: &str) -> Device {
 fn row(dir: &tempfile::TempDir, devices: &[&str]) -> Sample {
     let proc = Proc::at(dir.path());
     let devices: BTreeSet<Device> = devices.iter().map(|text| number(text)).collect();
-    let whole: BTreeSet<Device> = devices
-        .iter()
-        .flat_map(|device| device.disks(&proc))
-        .collect();
-    let with_times = |set: BTreeSet<Device>| {
-        set.into_iter()
-            .map(|device| (device, Times::default()))
-            .collect()
-    };
-    let mut disks = Disks {
-        devices: with_times(devices),
-        whole: with_times(whole),
-        notes: Vec::new(),
-    };
+    let mut disks = Disks::counting(&proc, devices);
     let mut row = Sample::new();
     disks.sample(&proc, &mut Vec::new(), &mut row).unwrap();
     row
@@ -168,7 +155,7 @@ fn an_anonymous_device_is_explained_by_its_mount() {
                 2 1 0:31 / /shm rw - tmpfs none rw\n\
                 3 1 0:32 / /b rw - btrfs /dev/nvme0n1p1 rw\n\
                 4 1 0:33 / /n rw - nfs4 server:/export rw\n";
-    let mounts = parse_mountinfo(text).unwrap();
+    let mounts = parse_mountinfo(text);
     let dir = machine();
     let proc = Proc::at(dir.path());
     let members = dir.path().join("sys/fs/btrfs/0f1e/devices");

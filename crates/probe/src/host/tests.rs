@@ -1,10 +1,15 @@
 use super::*;
 use crate::parse::parse_mountinfo;
 
-fn write(root: &Path, name: &str, text: &str) {
-    let path = root.join(name);
-    fs_err::create_dir_all(path.parent().unwrap()).unwrap();
-    fs_err::write(path, text).unwrap();
+/// What a machine with these files is, below a directory.
+fn facts_of(files: &[(&str, &str)]) -> HostFacts {
+    let root = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = root.path().join(name);
+        fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+        fs_err::write(path, text).unwrap();
+    }
+    host_at(&Proc::at(root.path()), root.path())
 }
 
 #[test]
@@ -37,34 +42,36 @@ fn the_facts_of_a_copy_are_those_of_its_files() {
 
 #[test]
 fn processors_and_their_frequencies() {
-    let dir = tempfile::tempdir().unwrap();
-    let cpu = "sys/devices/system/cpu";
-    for (policy, governor) in [
-        ("policy0", "powersave\n"),
-        ("policy1", "performance\n"),
-        ("policy2", "powersave\n"),
-    ] {
-        write(
-            dir.path(),
-            &format!("{cpu}/cpufreq/{policy}/scaling_governor"),
-            governor,
-        );
-        write(
-            dir.path(),
-            &format!("{cpu}/cpufreq/{policy}/cpuinfo_max_freq"),
+    let facts = facts_of(&[
+        (
+            "sys/devices/system/cpu/cpufreq/policy0/scaling_governor",
+            "powersave\n",
+        ),
+        (
+            "sys/devices/system/cpu/cpufreq/policy1/scaling_governor",
+            "performance\n",
+        ),
+        (
+            "sys/devices/system/cpu/cpufreq/policy2/scaling_governor",
+            "powersave\n",
+        ),
+        (
+            "sys/devices/system/cpu/cpufreq/policy0/cpuinfo_max_freq",
             "3200000\n",
-        );
-    }
-    write(dir.path(), &format!("{cpu}/intel_pstate/no_turbo"), "1\n");
-    write(dir.path(), &format!("{cpu}/smt/active"), "1\n");
-    write(dir.path(), "sys/devices/system/node/node0/x", "");
-    write(dir.path(), "sys/devices/system/node/node1/x", "");
-    write(
-        dir.path(),
-        "sys/kernel/mm/transparent_hugepage/enabled",
-        "always [madvise] never\n",
-    );
-    let facts = host_at(&Proc::at(dir.path()), dir.path());
+        ),
+        (
+            "sys/devices/system/cpu/cpufreq/policy1/cpuinfo_max_freq",
+            "3200000\n",
+        ),
+        ("sys/devices/system/cpu/intel_pstate/no_turbo", "1\n"),
+        ("sys/devices/system/cpu/smt/active", "1\n"),
+        ("sys/devices/system/node/node0/x", ""),
+        ("sys/devices/system/node/node1/x", ""),
+        (
+            "sys/kernel/mm/transparent_hugepage/enabled",
+            "always [madvise] never\n",
+        ),
+    ]);
     assert_eq!(facts.get("cpu_governor"), Some("performance, powersave"));
     assert_eq!(facts.get("cpu_frequency_max_khz"), Some("3200000"));
     assert_eq!(
@@ -79,52 +86,35 @@ fn processors_and_their_frequencies() {
 
 #[test]
 fn the_tightest_limit_of_all_groups_above_counts() {
-    let dir = tempfile::tempdir().unwrap();
-    let root = dir.path();
-    write(root, "proc/self/cgroup", "0::/a/b\n");
-    write(
-        root,
-        "proc/self/mountinfo",
-        "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
-    );
-    write(root, "sys/fs/cgroup/a/cpu.max", "150000 100000\n");
-    write(root, "sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
-    write(root, "sys/fs/cgroup/a/memory.max", "2147483648\n");
-    write(root, "sys/fs/cgroup/a/b/memory.max", "1073741824\n");
-    let facts = host_at(&Proc::at(root), root);
+    let facts = facts_of(&[
+        ("proc/self/cgroup", "0::/a/b\n"),
+        (
+            "proc/self/mountinfo",
+            "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+        ),
+        ("sys/fs/cgroup/a/cpu.max", "150000 100000\n"),
+        ("sys/fs/cgroup/a/b/cpu.max", "max 100000\n"),
+        ("sys/fs/cgroup/a/memory.max", "2147483648\n"),
+        ("sys/fs/cgroup/a/b/memory.max", "1073741824\n"),
+    ]);
     assert_eq!(facts.number("cgroup_cpu_limit_millicpus"), Some(1500));
     assert_eq!(facts.number("cgroup_memory_limit_bytes"), Some(1 << 30));
 }
 
 #[test]
 fn limits_of_the_first_version_and_of_a_container() {
-    let dir = tempfile::tempdir().unwrap();
-    let root = dir.path();
-    write(
-        root,
-        "proc/self/cgroup",
-        "4:memory:/docker/1f\n2:cpu,cpuacct:/docker/1f\n1:name=systemd:/x\n",
-    );
     // The container sees its own group as the mount's root.
     let mounts = "31 23 0:28 /docker/1f /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n\
                   32 23 0:29 /docker/1f /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
-    write(root, "proc/self/mountinfo", mounts);
-    write(
-        root,
-        "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us",
-        "200000\n",
-    );
-    write(
-        root,
-        "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us",
-        "100000\n",
-    );
-    write(
-        root,
-        "sys/fs/cgroup/memory/memory.limit_in_bytes",
-        "9223372036854771712\n",
-    );
-    let facts = host_at(&Proc::at(root), root);
+    let groups = "4:memory:/docker/1f\n2:cpu,cpuacct:/docker/1f\n1:name=systemd:/x\n";
+    let unlimited = "9223372036854771712\n";
+    let facts = facts_of(&[
+        ("proc/self/cgroup", groups),
+        ("proc/self/mountinfo", mounts),
+        ("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "200000\n"),
+        ("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n"),
+        ("sys/fs/cgroup/memory/memory.limit_in_bytes", unlimited),
+    ]);
     assert_eq!(facts.number("cgroup_cpu_limit_millicpus"), Some(2000));
     assert_eq!(facts.get("cgroup_memory_limit_bytes"), None);
 }
@@ -132,7 +122,7 @@ fn limits_of_the_first_version_and_of_a_container() {
 #[test]
 fn the_file_system_of_the_data_is_described() {
     let dir = tempfile::tempdir().unwrap();
-    let mounts = parse_mountinfo("1 0 8:1 / / rw,noatime - xfs /dev/sda1 rw,logbufs=8\n").unwrap();
+    let mounts = parse_mountinfo("1 0 8:1 / / rw,noatime - xfs /dev/sda1 rw,logbufs=8\n");
     let mut facts = HostFacts::default();
     add_file_system(&mut facts, dir.path(), &mounts);
     assert_eq!(

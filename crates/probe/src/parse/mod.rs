@@ -4,30 +4,67 @@
 mod cgroup;
 mod cpu;
 mod disk;
-mod memory;
 mod mount;
 mod pressure;
 mod process;
-mod system;
 
-pub use cgroup::{Membership, parse_cgroup, parse_cpu_max, parse_group_cache, parse_memory_limit};
-pub use cpu::{CpuInfo, parse_cpuinfo, parse_frequency_khz};
-pub use disk::{Discard, DiskLine, Flush, parse_diskstats};
-pub use memory::{Memory, parse_meminfo, parse_vmstat};
-pub use mount::{Mount, mount_of, parse_mountinfo};
-pub use pressure::{Pressure, parse_pressure};
-pub use process::{
-    ProcessIo, ProcessMemory, ProcessStat, parse_process_io, parse_process_stat, parse_statm,
+pub(crate) use cgroup::{
+    Membership, UNLIMITED, parse_cgroup, parse_cpu_max, parse_group_cache, parse_limit,
 };
-pub use system::{System, parse_stat};
+pub(crate) use cpu::{count_processors, parse_cpu_ticks, parse_cpuinfo, parse_frequency_khz};
+pub(crate) use disk::{DiskLine, parse_diskstats};
+pub(crate) use mount::{Mount, mount_of, parse_mountinfo};
+pub(crate) use pressure::parse_pressure;
+pub(crate) use process::{
+    ProcessIo, ProcessStat, Ticks, parse_process_io, parse_process_stat, parse_shared_pages,
+};
+
+use std::str::FromStr;
 
 use crate::Malformed;
 
-/// A field of a line as a number.
-fn number(what: &str, field: Option<&str>) -> Result<u64, Malformed> {
+/// Reads a field of a line as a number.
+fn number<T: FromStr>(what: &str, field: Option<&str>) -> Result<T, Malformed> {
     let text = field.unwrap_or("");
     text.parse()
         .map_err(|_| Malformed::new(what, text, "a whole number"))
+}
+
+/// Returns the text that follows `key` and a blank or colon at the beginning of a line.
+fn line<'t>(text: &'t str, key: &str) -> Option<&'t str> {
+    text.lines()
+        .find_map(|line| line.strip_prefix(key)?.strip_prefix([':', ' ']))
+}
+
+/// Returns the number on the line of `key`, in bytes where its unit is `kB`; `None` without such a line.
+///
+/// # Errors
+/// When it is not a number, or has another unit.
+pub(crate) fn value(text: &str, key: &str) -> Result<Option<u64>, Malformed> {
+    let Some(rest) = line(text, key) else {
+        return Ok(None);
+    };
+    let mut fields = rest.split_ascii_whitespace();
+    let value: u64 = number(&format!("`{key}`"), fields.next())?;
+    match fields.next() {
+        // A container's file may have differences that fell below zero: numbers near 2^64.
+        Some("kB") => Ok(Some(value.saturating_mul(1024))),
+        None => Ok(Some(value)),
+        Some(unit) => Err(Malformed::new(
+            &format!("unit of `{key}`"),
+            unit,
+            "`kB` or none",
+        )),
+    }
+}
+
+/// Returns the number on the line of `key`, as [`value`] does, where every kernel has that line.
+///
+/// # Errors
+/// As [`value`], and when there is no such line.
+pub(crate) fn required_value(text: &str, key: &str) -> Result<u64, Malformed> {
+    let missing = || Malformed::new(&format!("`{key}`"), "", "a line with that name");
+    value(text, key)?.ok_or_else(missing)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
+use words::CounterKind;
+
 use super::*;
-use crate::ColumnKind;
 
 fn fixture(kernel: &str) -> Proc {
     Proc::at(
@@ -35,6 +36,9 @@ fn ticks_become_nanoseconds() {
     assert_eq!(row.get("cpu_iowait_ns"), Some(31_200 * tick_ns));
     assert_eq!(row.get("context_switch_count"), Some(812_340_112));
     assert_eq!(row.get("swap_used_bytes"), Some(262_144 * 1024));
+    assert_eq!(row.get("memory_dirty_bytes"), Some(1234 * 1024));
+    assert_eq!(row.get("page_in_bytes"), Some(45_106_672 * 1024));
+    assert_eq!(row.get("swap_in_page_count"), Some(1201));
 }
 
 #[test]
@@ -202,7 +206,7 @@ fn this_machine_gives_samples_whose_counters_do_not_fall() {
     fs_err::write(dir.path().join("table"), vec![1u8; 1 << 20]).unwrap();
     let second = sampler.sample().unwrap();
     for (index, column) in Sample::COLUMNS.iter().enumerate() {
-        if column.kind == ColumnKind::Cumulative {
+        if column.kind == CounterKind::Cumulative {
             assert!(
                 second.values[index].1 >= first.values[index].1,
                 "{}",

@@ -34,7 +34,7 @@ fn quiet() -> HostContext<'static> {
         local_server: false,
         connections: 8,
         working: 8,
-        fsync: Some(FsyncSample {
+        fsync: Some(FsyncLatency {
             count: 100,
             p50_ns: 300_000,
             p99_ns: 900_000,
@@ -43,7 +43,7 @@ fn quiet() -> HostContext<'static> {
     }
 }
 
-fn codes(list: &[(&str, &str)], context: HostContext<'_>) -> Vec<&'static str> {
+fn codes(list: &[(&str, &str)], context: HostContext<'_>) -> Vec<String> {
     warnings(&facts(list), context)
         .into_iter()
         .map(|warning| warning.code)
@@ -103,24 +103,13 @@ fn each_fact_that_spoils_has_its_warning() {
 
 #[test]
 fn space_needs_a_tenth_to_spare() {
-    let need = |bytes: u64| {
-        codes(
-            &[],
-            HostContext {
-                needed_bytes: Some(bytes),
-                ..quiet()
-            },
-        )
+    let context = |bytes: u64| HostContext {
+        needed_bytes: Some(bytes),
+        ..quiet()
     };
-    assert_eq!(need(90 << 30), [""; 0]);
-    assert_eq!(need(95 << 30), ["host::little-disk"]);
-    let list = warnings(
-        &facts(&[]),
-        HostContext {
-            needed_bytes: Some(1 << 40),
-            ..quiet()
-        },
-    );
+    assert_eq!(codes(&[], context(90 << 30)), [""; 0]);
+    assert_eq!(codes(&[], context(95 << 30)), ["host::little-disk"]);
+    let list = warnings(&facts(&[]), context(1 << 40));
     assert!(list[0].text.starts_with(
         "the file system of `data` has 100.0 GiB free, and the run needs about 1.0 TiB"
     ));
@@ -128,7 +117,7 @@ fn space_needs_a_tenth_to_spare() {
 
 #[test]
 fn a_flush_that_is_too_fast_is_told_from_one_in_memory() {
-    let fast = FsyncSample {
+    let fast = FsyncLatency {
         count: 10,
         p50_ns: 5_000,
         p99_ns: 6_000,
@@ -139,10 +128,8 @@ fn a_flush_that_is_too_fast_is_told_from_one_in_memory() {
         ..quiet()
     };
     assert_eq!(codes(&[], context), ["host::fsync-too-fast"]);
-    assert_eq!(
-        codes(&[("data_fs_type", "tmpfs")], context),
-        ["host::data-in-memory"]
-    );
+    let in_memory = codes(&[("data_fs_type", "tmpfs")], context);
+    assert_eq!(in_memory, ["host::data-in-memory"]);
 }
 
 #[test]
@@ -185,20 +172,13 @@ fn a_server_beside_its_clients_is_said_with_how_crowded_it_is() {
 
 #[test]
 fn the_drivers_own_governor_is_explained() {
-    let list = warnings(
-        &facts(&[
-            ("cpu_governor", "powersave"),
-            ("cpu_frequency_driver", "intel_pstate"),
-        ]),
-        quiet(),
-    );
-    assert!(
-        list[0]
-            .text
-            .contains("with the driver's own choice of frequency"),
-        "{}",
-        list[0].text
-    );
+    let found = facts(&[
+        ("cpu_governor", "powersave"),
+        ("cpu_frequency_driver", "intel_pstate"),
+    ]);
+    let text = &warnings(&found, quiet())[0].text;
+    let explained = "with the driver's own choice of frequency";
+    assert!(text.contains(explained), "{text}");
 }
 
 #[test]

@@ -29,6 +29,8 @@ fn the_first_format_reads() {
     );
     assert_eq!(run.started_unix_ns, 1_795_287_731_250_000_000);
     assert_eq!(run.host.fsync.unwrap().p99_ns, 900_000);
+    // It was not recorded yet.
+    assert_eq!(run.id(), "20261121T190211Z-sample");
 
     let cell = directory.cell(&run.cells[0]).unwrap();
     assert!(cell.path().ends_with("cells/bundled.base/c2/r1"));
@@ -52,12 +54,8 @@ fn the_first_format_reads() {
     );
     assert_eq!(insert.errors["busy"], 5);
 
-    let rows: u64 = steps[0]
-        .intervals()
-        .unwrap()
-        .iter()
-        .map(|row| row.rows)
-        .sum();
+    let mut rows = 0;
+    steps[0].each_interval(|row| rows += row.rows).unwrap();
     assert_eq!(rows, 12_000);
     let host = steps[0].host().unwrap();
     assert_eq!(
@@ -65,7 +63,9 @@ fn the_first_format_reads() {
         Some(11_000_000_000)
     );
     assert_eq!(host.column("server_rss_bytes").unwrap().values[11], None);
-    assert_eq!(steps[0].counters().unwrap().len(), 24);
+    let mut counters = 0;
+    steps[0].each_counter(|_| counters += 1).unwrap();
+    assert_eq!(counters, 24);
     let histograms = steps[0].histograms().unwrap();
     assert_eq!(histograms["insert.service"].len(), 240);
     assert_eq!(histograms["insert.response"].len(), 252);

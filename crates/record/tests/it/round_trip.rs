@@ -1,4 +1,4 @@
-use record::{CellRef, Interval, RecordError, Run, RunDir, Status, Step, StepKind, StepState};
+use record::{CellRef, IntervalRow, RecordError, Run, RunDir, Status, Step, StepKind, StepState};
 
 use crate::sample;
 
@@ -33,13 +33,10 @@ fn what_is_written_is_what_is_read() {
         sample::step()
     );
 
-    let intervals = step.intervals().unwrap();
-    assert_eq!(
-        intervals,
-        (0..sample::SECONDS)
-            .flat_map(sample::intervals)
-            .collect::<Vec<_>>()
-    );
+    let mut written = (0..sample::SECONDS).flat_map(sample::intervals);
+    step.each_interval(|row| assert_eq!(Some(*row), written.next()))
+        .unwrap();
+    assert_eq!(written.next(), None);
 
     let host = step.host().unwrap();
     assert_eq!(host.seconds, (0..sample::SECONDS).collect::<Vec<_>>());
@@ -49,14 +46,15 @@ fn what_is_written_is_what_is_read() {
     assert_eq!(rss.values[..3], [Some(1 << 20), None, Some(1 << 20)]);
     assert!(host.column("no_such_bytes").is_none());
 
-    let counters = step.counters().unwrap();
+    let mut counters = Vec::new();
+    step.each_counter(|row| {
+        counters.push((row.at_ns, row.name.to_owned(), row.value, row.cumulative))
+    })
+    .unwrap();
     assert_eq!(counters.len(), 2 * sample::SECONDS as usize);
     let last = &counters[counters.len() - 2];
-    assert_eq!(
-        (last.second, last.counter.name.as_str(), last.counter.value),
-        (11, "wal_bytes", 11.0)
-    );
-    assert!(last.counter.cumulative && !counters[1].counter.cumulative);
+    assert_eq!(*last, (11_000_000_005, "wal_bytes".to_owned(), 11.0, true));
+    assert!(!counters[1].3);
 
     let histograms = step.histograms().unwrap();
     assert_eq!(
@@ -112,26 +110,27 @@ fn many_row_groups_come_back_in_order() {
     let run = RunDir::create(results.path(), &sample::run()).unwrap();
     let cell = run.begin_cell(&sample::cell_ref()).unwrap();
     let mut writer = cell.begin_step(1, "l.i0", &[]).unwrap();
-    let row = |i: u32| Interval {
+    let row = |i: u32| IntervalRow {
         second: i / 3,
         client: i % 3,
-        kind: ["insert", "delete", "query"][i as usize % 3].into(),
+        kind: ["insert", "delete", "query"][i as usize % 3],
         ok: u64::from(i),
         service_ns_max: u64::from(i) << 24,
-        ..Interval::default()
+        ..IntervalRow::default()
     };
     let count = 100_000;
     for second in 0..count / 100 {
-        let rows: Vec<Interval> = (second * 100..(second + 1) * 100).map(row).collect();
+        let rows: Vec<IntervalRow<'_>> = (second * 100..(second + 1) * 100).map(row).collect();
         writer.intervals(&rows).unwrap();
     }
     writer.finish(&sample::step()).unwrap();
     let steps = cell.read_steps().unwrap();
     let mut read = 0;
-    for (i, interval) in steps[0].intervals().unwrap().into_iter().enumerate() {
-        assert_eq!(interval, row(i as u32));
+    let check = |interval: &IntervalRow<'_>| {
+        assert_eq!(*interval, row(read));
         read += 1;
-    }
+    };
+    steps[0].each_interval(check).unwrap();
     assert_eq!(read, count);
 }
 
@@ -145,8 +144,8 @@ fn a_step_with_nothing_in_it_reads_as_empty() {
         .finish(&Step::default())
         .unwrap();
     let step = &cell.read_steps().unwrap()[0];
-    assert_eq!(step.intervals().unwrap().len(), 0);
-    assert_eq!(step.counters().unwrap().len(), 0);
+    step.each_interval(|row| panic!("{row:?}")).unwrap();
+    step.each_counter(|row| panic!("{row:?}")).unwrap();
     assert_eq!(step.host().unwrap().columns.len(), 2);
     assert!(step.host().unwrap().columns[0].values.is_empty());
     assert!(step.histograms().unwrap().is_empty());
@@ -185,7 +184,7 @@ fn a_step_that_was_never_finished_is_incomplete_and_empty() {
         ("l.i1", Status::Incomplete)
     );
     assert!(!steps[0].step().valid && !steps[0].step().reasons.is_empty());
-    assert_eq!(steps[0].intervals().unwrap().len(), 0);
+    steps[0].each_interval(|row| panic!("{row:?}")).unwrap();
     assert_eq!(steps[0].host().unwrap(), record::HostSeries::default());
     assert!(steps[0].histograms().unwrap().is_empty());
 }

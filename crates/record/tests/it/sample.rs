@@ -6,7 +6,7 @@ use std::path::Path;
 use record::{
     Assay, Build, Cell, CellDir, CellRef, Check, Connection, ConnectionState, Counter, Cpu,
     Declared, FORMAT, FactDifference, Failure, FileHash, FsyncLatency, HeldUp, Host, HostColumn,
-    Interval, Invocation, Limit, NotHad, Ops, OptionStatus, Plan, PlanFile, ResolvedValue, Role,
+    IntervalRow, Invocation, Limit, NotHad, Ops, OptionStatus, Plan, PlanFile, ResolvedValue, Role,
     Run, RunDir, ServerHost, Setting, SettingRole, Settle, Status, Step, StepKind, StorageSize,
     Target, Warning, WorkloadSteps, latency_histogram,
 };
@@ -41,6 +41,7 @@ fn assay() -> Assay {
 pub fn run() -> Run {
     Run {
         format: FORMAT,
+        id: "6f1c2a52-9d04-4b8e-8f6a-0c1d2e3f4a5b".into(),
         assay: assay(),
         status: Status::Complete,
         name: "sample".into(),
@@ -210,7 +211,7 @@ pub fn step() -> Step {
         cpu_system_ns: 50,
         cpu_wait_ns: Some(7),
         instructions: Some(1_000),
-        server_thread: Some(record::ServerThread {
+        server_thread: Some(record::ThreadUse {
             cpu_ns: 60,
             cpu_wait_ns: 8,
             instructions: None,
@@ -281,12 +282,12 @@ pub fn step() -> Step {
     }
 }
 
-pub fn intervals(second: u32) -> Vec<Interval> {
+pub fn intervals(second: u32) -> Vec<IntervalRow<'static>> {
     (0..2)
-        .map(|client| Interval {
+        .map(|client| IntervalRow {
             second,
             client,
-            kind: "insert".into(),
+            kind: "insert",
             ok: 10,
             failed: u64::from(second == 3),
             retried: u64::from(second % 4 == 3),

@@ -1,18 +1,22 @@
 //! The comparisons where tables look for them: by target, step and metric.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use analysis::{ComparedStep, REPEATS_CAP, THROUGHPUT, counted};
-use record::{CellKey, Status};
+use analysis::{ComparedStep, REPEATS_CAP, Sample, THROUGHPUT};
+use record::CellKey;
 
 use super::Comparison;
-use crate::classic::{comparable, ended_early, missing_step};
-use crate::matrix::{Line, Matrix, StepHead};
-use crate::table::{Cell, Tone};
+use crate::grid::{ACROSS_MAX, Grid, Named};
+use crate::matrix::{Keys, Line, Matrix, StepHead};
+use crate::table::{Cell, STEP, Tone};
+use crate::worth::{comparable, ended_early, missing_step};
+
+/// Targets beside the base that are columns, where steps are rows.
+const TARGETS_ACROSS_MAX: usize = 4;
 
 /// A target with so many clients and a variant, all its repeats in one.
 #[derive(Clone, Debug)]
-pub(super) struct Folded {
+pub(crate) struct Folded {
     /// Of all repeats.
     pub cell: CellKey,
     /// Its cells, as indexes of the matrix's lines.
@@ -23,19 +27,18 @@ pub(super) struct Folded {
 type Key<'a> = (&'a CellKey, &'a str, &'a str);
 
 /// All that tables are made of.
-pub(super) struct Board<'a> {
+pub(crate) struct Board<'a> {
     pub base: &'a str,
     pub matrix: Matrix<'a>,
     /// Those that are compared with each other together, the base first among them.
     pub lines: Vec<Folded>,
     pub comparison: &'a Comparison<'a>,
     rows: BTreeMap<Key<'a>, &'a ComparedStep>,
-    has_variants: bool,
-    has_clients: bool,
+    pub keys: Keys,
 }
 
 impl<'a> Board<'a> {
-    pub(super) fn new(comparison: &'a Comparison<'a>) -> Self {
+    pub(crate) fn new(comparison: &'a Comparison<'a>) -> Self {
         let base = comparison.compared.base.as_str();
         let matrix = Matrix::new(comparison.run, comparison.figures);
         let mut lines: Vec<Folded> = Vec::new();
@@ -54,19 +57,12 @@ impl<'a> Board<'a> {
             let key = |line: &Folded| line.cell.target != base;
             (a.cell.load(), key(a)).cmp(&(b.cell.load(), key(b)))
         });
-        let key = |row: &'a ComparedStep| -> Key<'a> { (&row.cell, &row.step, &row.metric) };
-        let variants: BTreeSet<_> = lines.iter().map(|line| &line.cell.variant).collect();
-        let clients: BTreeSet<_> = lines.iter().map(|line| line.cell.clients).collect();
+        let rows = comparison.compared.rows.iter();
+        let rows = rows.map(|row| ((&row.cell, row.step.as_str(), row.metric.as_str()), row));
         Self {
             base,
-            rows: comparison
-                .compared
-                .rows
-                .iter()
-                .map(|row| (key(row), row))
-                .collect(),
-            has_variants: variants.len() > 1,
-            has_clients: clients.len() > 1,
+            rows: rows.collect(),
+            keys: Keys::among(lines.iter().map(|line| &line.cell)),
             lines,
             matrix,
             comparison,
@@ -74,7 +70,7 @@ impl<'a> Board<'a> {
     }
 
     /// The comparison of a line's metric in a step, if there is one.
-    pub(super) fn row(&self, line: &Folded, step: &str, metric: &str) -> Option<&'a ComparedStep> {
+    pub(crate) fn row(&self, line: &Folded, step: &str, metric: &str) -> Option<&'a ComparedStep> {
         self.rows.get(&(&line.cell, step, metric)).copied()
     }
 
@@ -83,61 +79,80 @@ impl<'a> Board<'a> {
         self.lines.chunk_by(|a, b| a.cell.load() == b.cell.load())
     }
 
-    /// Whether any of the lines is compared with the base.
-    pub(super) fn has_others(&self, lines: &[Folded]) -> bool {
-        let has_base = lines.iter().any(|line| line.cell.target == self.base);
-        has_base && lines.iter().any(|line| line.cell.target != self.base)
+    /// Groups of which any line is compared with the base.
+    pub(crate) fn compared_groups(&self) -> impl Iterator<Item = &[Folded]> {
+        let is_base = |line: &Folded| line.cell.target == self.base;
+        self.groups().filter(move |lines| {
+            let others = lines.iter().filter(|line| !is_base(line)).count();
+            others > 0 && others < lines.len()
+        })
+    }
+
+    /// A grid of the steps that belong to no group, and those of each group: one, or where steps are rows one for each group
+    /// of lines, without the base. Tests are rows unless there are more targets, and steps where there are few targets.
+    pub(super) fn grids(&self) -> Vec<Grid<'a, &Folded>> {
+        let by_group = self.matrix.measured_by_group();
+        let tests = by_group.iter().filter(|(group, _)| group.is_some());
+        let tests: usize = tests.map(|(_, steps)| steps.len()).sum();
+        let others = self.groups().map(<[_]>::len).max().unwrap_or(1) - 1;
+        let grids = by_group.into_iter().flat_map(|(group, steps)| {
+            let across_max = match group {
+                Some(_) => ACROSS_MAX.max(tests),
+                None => TARGETS_ACROSS_MAX,
+            };
+            if others <= across_max {
+                return self.of_tests(group, &steps);
+            }
+            let lines = self.compared_groups().flatten().map(|line| Named {
+                line,
+                names: self.lead_of(line),
+            });
+            vec![Grid::of_lines(self.lead(), lines.collect(), group, steps)]
+        });
+        grids.collect()
+    }
+
+    fn of_tests(&self, group: Option<&str>, steps: &[StepHead<'a>]) -> Vec<Grid<'a, &Folded>> {
+        let grids = self.compared_groups().enumerate().map(|(number, lines)| {
+            let label = self.keys.group_label(&lines[0].cell);
+            let others = lines.iter().filter(|line| line.cell.target != self.base);
+            let others = others.map(|line| Named {
+                line,
+                names: vec![line.cell.target.clone()],
+            });
+            let mut grid = Grid::of_tests((number, label), others.collect(), group, steps.to_vec());
+            if group.is_none() {
+                grid.lead = vec![STEP.to_string()];
+            }
+            grid
+        });
+        grids.collect()
     }
 
     /// Heads of the columns that tell lines apart.
     pub(super) fn lead(&self) -> Vec<String> {
-        let mut heads = vec!["target".to_string()];
-        heads.extend(self.has_variants.then(|| "variant".to_string()));
-        heads.extend(self.has_clients.then(|| "clients".to_string()));
-        heads
+        self.keys.lead("target")
     }
 
     /// What stands in these columns.
     pub(super) fn lead_of(&self, line: &Folded) -> Vec<String> {
-        let mut texts = vec![line.cell.target.to_string()];
-        texts.extend(
-            self.has_variants
-                .then(|| line.cell.variant.clone().unwrap_or_default()),
-        );
-        texts.extend(self.has_clients.then(|| line.cell.clients.to_string()));
-        texts
-    }
-
-    /// What lines of a group have in common, where there are several groups: `, cached, 8 clients`.
-    pub(super) fn group_label(&self, lines: &[Folded]) -> String {
-        let Some(line) = lines.first() else {
-            return String::new();
-        };
-        let mut label = String::new();
-        if let (true, Some(variant)) = (self.has_variants, &line.cell.variant) {
-            label += &format!(", {variant}");
-        }
-        if self.has_clients {
-            label += &format!(", {}", counted(line.cell.clients as usize, "client"));
-        }
-        label
+        self.keys.lead_of(&line.cell.target, &line.cell, 0)
     }
 
     /// The line in one piece of text: `pg17.base cached c8`.
-    pub(super) fn label(&self, line: &Folded) -> String {
-        let mut label = line.cell.target.to_string();
-        if let (true, Some(variant)) = (self.has_variants, &line.cell.variant) {
-            label += &format!(" {variant}");
-        }
-        if self.has_clients {
-            label += &format!(" c{}", line.cell.clients);
-        }
-        label
+    pub(crate) fn label(&self, line: &Folded) -> String {
+        self.keys.label(&line.cell, 0)
     }
 
-    /// Whether any of a line's repeats missed the rate of writes that a step asks for.
-    pub(super) fn missed_sla(&self, line: &Folded, step: &str) -> bool {
-        self.cells_of(line).any(|cell| {
+    /// Whether any of a line's repeats missed the rate of writes that a step asks for, or of the base's, where that has no
+    /// place of its own.
+    pub(super) fn missed_sla(&self, line: &Folded, step: &str, or_base: bool) -> bool {
+        let is_base = |it: &&Folded| it.cell == line.cell.of_target(self.base);
+        let base = self.lines.iter().find(is_base).filter(|_| or_base);
+        let mut cells = self
+            .cells_of(line)
+            .chain(base.into_iter().flat_map(|it| self.cells_of(it)));
+        cells.any(|cell| {
             cell.row(step)
                 .filter(|row| comparable(row))
                 .and_then(|row| row.sla.as_ref())
@@ -147,16 +162,13 @@ impl<'a> Board<'a> {
 
     /// What stands where there is no comparison: how the step ended, that it was not run, that it has no such figure, or
     /// that the base has not.
-    pub(super) fn nothing(&self, line: &Folded, step: StepHead<'_>, metric: &str) -> Cell {
-        let mut rows = self.cells_of(line).filter_map(|cell| cell.row(step.name));
-        let ended = self
-            .cells_of(line)
-            .filter_map(|cell| cell.row(step.name))
-            .find(|row| row.status != Status::Complete);
-        if let Some(cell) = ended.and_then(|row| ended_early(row.status)) {
+    pub(crate) fn nothing(&self, line: &Folded, step: StepHead<'_>, metric: &str) -> Cell {
+        let rows = self.cells_of(line);
+        let rows: Vec<_> = rows.filter_map(|cell| cell.row(step.name)).collect();
+        if let Some(cell) = rows.iter().find_map(|row| ended_early(row.status)) {
             return cell;
         }
-        if rows.next().is_some() {
+        if !rows.is_empty() {
             // Steps without a throughput are in no comparison; another metric without one is not applicable to both.
             let is_absent = |row: Option<&ComparedStep>| match row {
                 Some(row) => row.values.is_empty(),
@@ -188,7 +200,7 @@ impl<'a> Board<'a> {
         } else {
             &self.row(line, step, metric)?.values
         };
-        mean(samples.iter().map(|sample| sample.value))
+        mean_of(samples)
     }
 
     /// The metrics that any line is compared by, in the order in which they were asked for.
@@ -219,15 +231,14 @@ pub(super) fn remarks(row: &ComparedStep) -> Vec<String> {
 }
 
 /// The geometric mean, whose ratios are the ratios that are shown; of values of which one is zero the arithmetic one.
-pub(super) fn mean(values: impl Iterator<Item = f64> + Clone) -> Option<f64> {
-    let count = values.clone().count() as f64;
-    if count == 0.0 {
+pub(crate) fn mean_of(samples: &[Sample]) -> Option<f64> {
+    let values = || samples.iter().map(|sample| sample.value);
+    let count = samples.len() as f64;
+    if samples.is_empty() {
         return None;
     }
-    if values.clone().all(|value| value > 0.0) {
-        let sum: f64 = values.map(f64::ln).sum();
-        Some((sum / count).exp())
-    } else {
-        Some(values.sum::<f64>() / count)
-    }
+    Some(match values().all(|value| value > 0.0) {
+        true => (values().map(f64::ln).sum::<f64>() / count).exp(),
+        false => values().sum::<f64>() / count,
+    })
 }

@@ -5,12 +5,11 @@ use words::{Decimals, Metric};
 
 use super::board::{Board, Folded, remarks};
 use super::relative::tone;
-use crate::classic::{Footnotes, anchor, not_compared};
 use crate::matrix::StepHead;
-use crate::metrics::{short, unit as unit_of};
-use crate::number::fixed;
-use crate::operations::{noun, unit};
-use crate::table::{Cell, STEP, TEST, Table, TableRow, Tone};
+use crate::number::{fixed, ratio_text};
+use crate::operations::{count_alike, noun, unit};
+use crate::table::{Cell, STEP, TEST, Table, Tone, anchor};
+use crate::worth::{Footnotes, not_compared};
 
 /// What rounds to nothing in the field's tables: its ratio is shown and not judged.
 const LEAST: f64 = 0.0005;
@@ -30,10 +29,7 @@ fn table(
     steps: &[StepHead<'_>],
     metrics: &[&str],
 ) -> Table {
-    let groups: Vec<&[Folded]> = board
-        .groups()
-        .filter(|lines| board.has_others(lines))
-        .collect();
+    let groups: Vec<&[Folded]> = board.compared_groups().collect();
     let means = |metric: &str| -> Vec<f64> {
         let mut means = Vec::new();
         for step in steps {
@@ -50,59 +46,52 @@ fn table(
         .filter(|(_, means)| !means.is_empty())
         .map(|(metric, means)| (metric, decimals(metric).of(means)))
         .collect();
-    let is_of_one = steps.windows(2).all(|two| unit(two[0]) == unit(two[1]));
+    let is_of_one = count_alike(steps);
     let rate = match steps.first() {
         Some(step) if is_of_one => unit(*step),
         _ => String::new(),
     };
 
-    let mut reasons = Footnotes::default();
-    let mut rows = Vec::new();
-    for step in steps {
-        for lines in &groups {
-            let here = lines
-                .iter()
-                .filter(|line| is_told(board, line, lines, step));
-            for line in here {
-                let mut lead = vec![step.name.to_string()];
-                lead.extend((!is_of_one).then(|| unit(*step)));
-                lead.extend(board.lead_of(line));
-                rows.push(TableRow {
-                    lead,
-                    cells: cells(board, line, lines, *step, &columns, &mut reasons),
-                    target: false,
-                });
-            }
-        }
-    }
     let mut lead = vec![if group.is_some() { TEST } else { STEP }.to_string()];
     lead.extend((!is_of_one).then(|| "counts".to_string()));
     lead.extend(board.lead());
+    let of = steps.first().map_or("operation", |step| {
+        if is_of_one { noun(*step) } else { "operation" }
+    });
+    let article = match of.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        true => "an",
+        false => "a",
+    };
     let (id, prefix) = match group {
         Some(group) => (format!("-{}", anchor(group)), format!("{group}: w")),
         None => (String::new(), "W".to_string()),
     };
-    let of = steps.first().map_or("operation", |step| {
-        if is_of_one { noun(*step) } else { "operation" }
-    });
-    let (columns, beside) = heads(&columns, &rate);
-    let mut table = Table {
-        id: format!("compared-costs{id}"),
-        title: format!(
-            "{prefix}hat a {of} costs, beside it relative to {}",
+    let (heads, beside) = heads(&columns, &rate);
+    let mut table = Table::new(
+        format!("compared-costs{id}"),
+        format!(
+            "{prefix}hat {article} {of} costs, beside it relative to {}",
             board.base
         ),
         lead,
-        columns,
-        beside,
-        rows,
-        ..Table::default()
-    };
-    if of.starts_with(['a', 'e', 'i', 'o', 'u']) {
-        table.title = table.title.replacen("hat a ", "hat an ", 1);
+        heads,
+    );
+    table.beside = beside;
+    let mut reasons = Footnotes::default();
+    for step in steps {
+        for lines in &groups {
+            let told = |line: &&Folded| is_told(board, line, lines, step);
+            for line in lines.iter().filter(told) {
+                let mut lead = vec![step.name.to_string()];
+                lead.extend((!is_of_one).then(|| unit(*step)));
+                lead.extend(board.lead_of(line));
+                let cells = cells(board, line, lines, *step, &columns, &mut reasons);
+                table.push(lead, cells);
+            }
+        }
     }
     table.notes.extend(reasons.notes_in("[", "]"));
-    table.with_legend()
+    table.explained()
 }
 
 /// Throughput stands there once; of metrics beside each figure its ratio. With the places of these.
@@ -112,8 +101,8 @@ fn heads(columns: &[(&str, usize)], rate: &str) -> (Vec<String>, Vec<usize>) {
         if *metric == THROUGHPUT {
             heads.push(format!("throughput\n{rate}").trim_end().to_string());
         } else {
-            let head = format!("{}\n{}", short(metric), unit_of(metric));
-            heads.push(head.trim_end().to_string());
+            let known = Metric::named(metric);
+            heads.push(known.map_or_else(|| (*metric).to_string(), Metric::headed));
             ratios.push(heads.len());
             heads.push("\n/base".to_string());
         }
@@ -173,11 +162,11 @@ fn relative(row: &ComparedStep, mean: Option<f64>) -> Cell {
         return Cell::default();
     };
     let is_least = |value: Option<f64>| value.is_none_or(|value| value < LEAST);
-    let base = super::board::mean(row.base_values.iter().map(|sample| sample.value));
+    let base = super::board::mean_of(&row.base_values);
     let tone = if is_least(mean) && is_least(base) {
         Tone::Plain
     } else {
         tone(row)
     };
-    Cell::toned(fixed(ratio, 2), tone)
+    Cell::toned(ratio_text(ratio), tone)
 }

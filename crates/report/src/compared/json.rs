@@ -1,17 +1,46 @@
 //! A comparison as JSON, for scripts: what its keys mean is in `docs/compare.md`. Keys are added freely and never renamed.
 
-use analysis::{ComparedStep, Interval, Sample};
+use analysis::{Answer, ComparedStep, Interval, Sample};
 use serde_json::{Value, json};
 
-use super::Comparison;
-use super::board::mean;
-use super::csv::{pairing, unit_of};
+use super::board::mean_of;
 use super::noise::is_against_itself;
+use super::verdicts::{pairing, unit_of};
+use super::{ComparedRun, Comparison};
+use crate::answer::sentences;
 
-/// `{"compared": {..., "rows": [...]}, "findings": [...], "noise_floor": ...}`: the last of a target against itself alone.
+/// `{"answer": {...}, "compared": {..., "rows": [...]}, "findings": [...], "noise_floor": ...}`: the last of a target against itself alone.
 pub fn compared_json(comparison: &Comparison<'_>) -> Value {
     let compared = comparison.compared;
-    let runs = comparison.runs.iter().map(|it| {
+    let mut all = comparison.runs.iter();
+    let noise = all
+        .all(|it| is_against_itself(it.run))
+        .then(|| analysis::noise_floor(compared));
+    let findings = comparison.findings;
+    let mut answer = json!(Answer::new(comparison.figures, compared, findings));
+    answer["text"] = sentences(comparison.figures, compared, findings)
+        .join(" ")
+        .into();
+    json!({
+        "answer": answer,
+        "compared": {
+            "base": compared.base,
+            "effect": compared.effect,
+            "error_rate": compared.error_rate,
+            "comparison_count": compared.comparison_count,
+            "notes": compared.unfinished.iter().chain(&compared.notes).collect::<Vec<_>>(),
+            "runs": runs_json(comparison.runs),
+            "rows": compared.rows.iter().map(row_json).collect::<Vec<_>>(),
+            "missing": analysis::missing_json(comparison.figures),
+            "unfinished": comparison.figures.unfinished,
+        },
+        "findings": findings,
+        "noise_floor": noise,
+    })
+}
+
+pub(super) fn runs_json(runs: &[ComparedRun<'_>]) -> Value {
+    let runs = runs.iter().map(|it| {
         json!({
             "directory": it.name,
             "name": it.run.name,
@@ -20,39 +49,23 @@ pub fn compared_json(comparison: &Comparison<'_>) -> Value {
             "assay": it.run.assay,
         })
     });
-    let mut all = comparison.runs.iter();
-    let noise = all
-        .all(|it| is_against_itself(it.run))
-        .then(|| analysis::noise_floor(compared));
-    json!({
-        "compared": {
-            "base": compared.base,
-            "effect": compared.effect,
-            "error_rate": compared.error_rate,
-            "comparison_count": compared.comparison_count,
-            "notes": compared.unfinished.iter().chain(&compared.notes).collect::<Vec<_>>(),
-            "runs": runs.collect::<Vec<_>>(),
-            "rows": compared.rows.iter().map(row).collect::<Vec<_>>(),
-            "missing": analysis::missing_json(comparison.figures),
-            "unfinished": comparison.figures.unfinished,
-        },
-        "findings": comparison.findings,
-        "noise_floor": noise,
-    })
+    runs.collect()
 }
 
-fn row(row: &ComparedStep) -> Value {
-    let interval =
-        |Interval {
-             low,
-             high,
-             confidence,
-         }: Interval| { json!({"low": low, "high": high, "confidence": confidence}) };
+pub(super) fn interval_json(interval: Interval) -> Value {
+    let Interval {
+        low,
+        high,
+        confidence,
+    } = interval;
+    json!({"low": low, "high": high, "confidence": confidence})
+}
+
+pub(super) fn row_json(row: &ComparedStep) -> Value {
     let values = |samples: &[Sample]| -> Vec<Value> {
         let value = |it: &Sample| json!({"run": it.run, "repeat": it.repeat, "value": it.value});
         samples.iter().map(value).collect()
     };
-    let of = |samples: &[Sample]| mean(samples.iter().map(|it| it.value));
     json!({
         "target": row.cell.target,
         "workload": row.workload,
@@ -63,12 +76,12 @@ fn row(row: &ComparedStep) -> Value {
         "metric": row.metric,
         "unit": unit_of(&row.metric),
         "more_is_better": row.more_is_better,
-        "base_mean": of(&row.base_values),
-        "mean": of(&row.values),
+        "base_mean": mean_of(&row.base_values),
+        "mean": mean_of(&row.values),
         "base_values": values(&row.base_values),
         "values": values(&row.values),
         "ratio": row.ratio,
-        "interval": row.interval.map(interval),
+        "interval": row.interval.map(interval_json),
         "pairing": pairing(row.pairing),
         "verdict": row.verdict.to_string(),
         "p_value": row.p_value,

@@ -1,13 +1,12 @@
 //! The noise of a machine: what a target differs by from itself, step by step, and what change could be seen above it.
 
-use std::collections::BTreeSet;
-
 use analysis::{Compared, NoiseFloor, Seen, counted};
 use record::Run;
 
 use super::words::percent;
-use crate::number::fixed;
-use crate::table::{Cell, STEP, Table, TableRow};
+use crate::matrix::Keys;
+use crate::number::{fixed, ratio_text};
+use crate::table::{Cell, STEP, Table};
 use crate::terminal::{TableStyle, Text};
 
 /// Repeats for which it is told what change would be seen.
@@ -30,59 +29,36 @@ pub(super) fn is_against_itself(run: &Run) -> bool {
 }
 
 pub(super) fn write(out: &mut Text, compared: &Compared) {
-    let floor = analysis::noise_floor(compared);
-    out.table(&table(compared, &floor));
+    out.table(&table(compared, &analysis::noise_floor(compared)));
 }
 
 fn table(compared: &Compared, floor: &NoiseFloor) -> Table {
-    let variants: BTreeSet<_> = floor.steps.iter().map(|step| &step.cell.variant).collect();
-    let clients: BTreeSet<_> = floor.steps.iter().map(|step| step.cell.clients).collect();
-    let (has_variants, has_clients) = (variants.len() > 1, clients.len() > 1);
-    let mut lead = vec![STEP.to_string()];
-    lead.extend(has_variants.then(|| "variant".to_string()));
-    lead.extend(has_clients.then(|| "clients".to_string()));
-    let mut columns = vec![
-        "repeats".to_string(),
-        "ratio".to_string(),
-        "furthest\nrepeat".to_string(),
-        "spread\n%".to_string(),
-    ];
-    columns.extend(REPEATS.map(|repeats| format!("{repeats} repeats\nshow, %")));
-    let rows = floor.steps.iter().map(|step| {
-        let mut lead = vec![step.step.clone()];
-        lead.extend(has_variants.then(|| step.cell.variant.clone().unwrap_or_default()));
-        lead.extend(has_clients.then(|| step.cell.clients.to_string()));
-        let ratio = compared.rows.get(step.row).map_or_else(
-            || Cell::plain(fixed(step.ratio, 3)),
-            |row| super::relative::ratio_cell(row, 3),
-        );
-        let spread = step.spread.map_or_else(Cell::not_applicable, |spread| {
-            Cell::plain(fixed(spread * 100.0, 2))
-        });
-        let mut cells = vec![
-            Cell::plain(step.repeats.to_string()),
-            ratio,
-            Cell::plain(fixed(step.largest, 3)),
-            spread,
-        ];
-        cells.extend(REPEATS.map(|repeats| seen(&step.seen, repeats)));
-        TableRow {
-            lead,
-            cells,
-            target: false,
-        }
-    });
-    let mut table = Table {
-        id: "noise-floor".to_string(),
-        title: format!(
+    let keys = Keys::among(floor.steps.iter().map(|step| &step.cell));
+    let heads = ["repeats", "ratio", "furthest\nrepeat", "spread\n%"].map(str::to_string);
+    let of_repeats = REPEATS.map(|repeats| format!("{repeats} repeats\nshow, %"));
+    let mut table = Table::new(
+        "noise-floor",
+        format!(
             "Noise of this machine: throughput of {} against itself",
             compared.base
         ),
-        lead,
-        columns,
-        rows: rows.collect(),
-        ..Table::default()
-    };
+        keys.lead(STEP),
+        heads.into_iter().chain(of_repeats),
+    );
+    for step in &floor.steps {
+        let ratio = compared.rows.get(step.row).map_or_else(
+            || Cell::plain(ratio_text(step.ratio)),
+            super::relative::ratio_cell,
+        );
+        let mut cells = vec![
+            Cell::plain(step.repeats.to_string()),
+            ratio,
+            Cell::plain(ratio_text(step.largest)),
+            Cell::number(step.spread.map(|spread| spread * 100.0), 2),
+        ];
+        cells.extend(REPEATS.map(|repeats| seen(&step.seen, repeats)));
+        table.push(keys.lead_of(&step.step, &step.cell, 0), cells);
+    }
     let of_all = counted(floor.steps.len(), "comparison");
     let expected = percent(compared.error_rate);
     table.notes.push(match floor.shown {
@@ -105,7 +81,7 @@ fn table(compared: &Compared, floor: &NoiseFloor) -> Table {
         }
         table.notes.push(text);
     }
-    table.with_legend()
+    table.explained()
 }
 
 /// The least change that so many repeats would show.

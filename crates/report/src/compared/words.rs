@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use ::words::capitalized;
 use analysis::{Compared, ComparedStep, Pairing, REPEATS_CAP, THROUGHPUT, Verdict, counted};
 
 use super::ComparedRun;
-use super::board::{Board, Folded};
-use crate::matrix::StepHead;
+use super::board::Board;
 use crate::number::{fixed, moment};
 use crate::problems::ended;
 
@@ -46,7 +46,7 @@ pub(super) fn runs<'a>(runs: &'a [ComparedRun<'a>]) -> impl Iterator<Item = Stri
 }
 
 /// How it was made, a paragraph each.
-pub(super) fn method(compared: &Compared) -> Vec<String> {
+pub(crate) fn method(compared: &Compared) -> Vec<String> {
     let rows = || compared.rows.iter().filter(|row| is_compared(row));
     let mut forms: BTreeMap<(u8, usize, usize), usize> = BTreeMap::new();
     for row in rows() {
@@ -86,25 +86,14 @@ pub(super) fn method(compared: &Compared) -> Vec<String> {
     }
     texts.extend(compared.notes.iter().map(|note| sentence(note)));
     if rows().any(|row| row.pairing == Pairing::Single) {
-        texts.push(
-            "Measured once: no interval, so a difference may be noise. `assay run --resume RUN --repeats 5` measures enough \
-             for verdicts."
-                .to_string(),
-        );
+        texts.push("Measured once: no interval, so a difference may be noise.".to_string());
     }
     texts
 }
 
-/// Says which cells are missing, if any are.
-pub(super) fn unfinished(compared: &Compared) -> Option<String> {
+/// Returns the note that cells are missing, which stands above everything else; `None`: none are.
+pub(crate) fn unfinished(compared: &Compared) -> Option<String> {
     compared.unfinished.as_deref().map(sentence)
-}
-
-/// Returns a text that begins with a capital letter.
-pub(super) fn capitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(char::to_uppercase);
-    first.into_iter().flatten().chain(letters).collect()
 }
 
 /// A remark as a sentence.
@@ -141,7 +130,7 @@ fn repeats(count: usize) -> String {
 }
 
 /// A share in percent, without needless decimals.
-pub(super) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let decimals = usize::from((percent - percent.round()).abs() > 0.005);
     format!("{}%", fixed(percent, decimals))
@@ -156,16 +145,9 @@ fn is_compared(row: &ComparedStep) -> bool {
 const LARGE: f64 = 1.0;
 
 /// Returns the smallest change that the comparisons of a table can show: in the median, and from the most to the least exact.
-pub(super) fn detectable<'a>(
-    lines: &[Folded],
-    steps: &[StepHead<'_>],
-    row: impl Fn(&Folded, &str) -> Option<&'a ComparedStep>,
-) -> Option<String> {
-    let mut changes: Vec<(f64, &str)> = Vec::new();
-    for step in steps {
-        let rows = lines.iter().filter_map(|line| row(line, step.name));
-        changes.extend(rows.filter_map(|row| Some((row.detectable()?, step.name))));
-    }
+pub(super) fn detectable<'a>(rows: impl Iterator<Item = &'a ComparedStep>) -> Option<String> {
+    let changes = rows.filter_map(|row| Some((row.detectable()?, row.step.as_str())));
+    let mut changes: Vec<(f64, &str)> = changes.collect();
     changes.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     let told = |&(change, _): &(f64, &str)| match change {
         change if change > LARGE => format!("more than {}", percent(LARGE)),

@@ -9,10 +9,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use analysis::Row;
-use record::{Status, StepKind};
+use record::{Run, Status, StepKind};
 use words::metric::GO_BENCHMARKS;
 
-use super::sheet::ExportedRun;
 use crate::matrix::StepHead;
 use crate::operations;
 
@@ -27,8 +26,21 @@ pub struct Benchmarks {
     pub left_out: Vec<String>,
 }
 
+/// A line before the results, which is there if it is the same for all of them.
+type HeadLine = (&'static str, fn(&Run, &Row) -> String);
+
+const HEAD: [HeadLine; 4] = [
+    ("run", |run, _| run.name.clone()),
+    ("assay-version", |run, _| run.assay.to_string()),
+    ("cpu", |run, _| {
+        let model = run.host.fact("cpu_model");
+        model.unwrap_or_default().to_owned()
+    }),
+    ("engine", |_, row| row.engine.clone()),
+];
+
 /// The valid results of all steps that are reported and measure something. A row's `run` counts into `runs`.
-pub fn benchmarks(runs: &[ExportedRun], rows: &[Row]) -> Benchmarks {
+pub fn benchmarks(runs: &[&Run], rows: &[Row]) -> Benchmarks {
     let mut out = Benchmarks::default();
     let mut lines: Vec<(&Row, String)> = Vec::new();
     let mut units: BTreeSet<(String, bool)> = BTreeSet::new();
@@ -36,7 +48,7 @@ pub fn benchmarks(runs: &[ExportedRun], rows: &[Row]) -> Benchmarks {
         if row.kind == StepKind::Settle || !row.reported {
             continue;
         }
-        let processors = runs.get(row.run).map_or(0, |run| run.run.host.cpu_count);
+        let processors = runs.get(row.run).map_or(0, |run| run.host.cpu_count);
         match result(row, processors) {
             Ok((line, used)) => {
                 units.extend(used);
@@ -47,37 +59,13 @@ pub fn benchmarks(runs: &[ExportedRun], rows: &[Row]) -> Benchmarks {
     }
     out.result_count = lines.len();
 
-    let of = |value: fn(&ExportedRun) -> String| -> Vec<String> {
-        lines
-            .iter()
-            .filter_map(|(row, _)| runs.get(row.run).map(value))
-            .collect()
-    };
-    let fact = |run: &ExportedRun, name: &str| {
-        let facts = &run.run.host.facts;
-        let fact = facts.iter().find(|(known, _)| known == name);
-        fact.map(|(_, value)| value.clone()).unwrap_or_default()
-    };
-    let head = [
-        ("run", of(|run| run.run.name.clone())),
-        ("assay-version", of(|run| run.run.assay.to_string())),
-        (
-            "cpu",
-            lines
-                .iter()
-                .filter_map(|(row, _)| Some(fact(runs.get(row.run)?, "cpu_model")))
-                .collect(),
-        ),
-        (
-            "engine",
-            lines.iter().map(|(row, _)| row.engine.clone()).collect(),
-        ),
-    ];
-    for (key, values) in head {
-        let first = values.first().map(|value| one_line(value));
-        if let Some(value) = first.filter(|value| !value.is_empty())
-            && values.iter().all(|other| *other == values[0])
-        {
+    for (key, value) in HEAD {
+        let values = lines.iter();
+        let values = values.filter_map(|(row, _)| Some(value(runs.get(row.run)?, row)));
+        let values: BTreeSet<String> = values.collect();
+        let only = values.first().filter(|_| values.len() == 1);
+        let only = only.map(|value| one_line(value));
+        if let Some(value) = only.filter(|value| !value.is_empty()) {
             let _ = writeln!(out.text, "{key}: {value}");
         }
     }
@@ -93,7 +81,7 @@ pub fn benchmarks(runs: &[ExportedRun], rows: &[Row]) -> Benchmarks {
         }
     }
     if let Some(first) = runs.first() {
-        targets.sort_by_key(|target| *target != first.run.base);
+        targets.sort_by_key(|target| *target != first.base);
     }
     for target in targets {
         let of_target = || lines.iter().filter(|(row, _)| row.cell.target == target);
@@ -133,13 +121,7 @@ fn result(row: &Row, processors: u32) -> Result<(String, Vec<(String, bool)>), S
     let Some(rate) = rate else {
         return Err("nothing was done in it".to_owned());
     };
-    let throughput = operations::unit(StepHead {
-        name: &row.step,
-        kind: row.kind,
-        main_op: row.main_op.as_deref(),
-        group: None,
-        reported: true,
-    });
+    let throughput = operations::unit(StepHead::of(row));
     let mut figures = vec![
         ("ns/op".to_owned(), 1e9 / rate, false),
         (throughput, rate, true),
@@ -148,17 +130,14 @@ fn result(row: &Row, processors: u32) -> Result<(String, Vec<(String, bool)>), S
         Some((unit.to_owned(), row.metric(name)? * each, false))
     }));
     let main = row.main_op.as_ref().and_then(|kind| row.ops.get(kind));
-    if let Some(op) = main.filter(|op| op.count > 0) {
-        let times = &op.response_us;
-        let percentiles = [
-            ("p50", times.p50),
-            ("p99", times.p99),
-            ("p99.9", times.p99_9),
-            ("max", times.max),
-        ];
-        figures
-            .extend(percentiles.map(|(name, us)| (format!("{name}-response-ns"), us * 1e3, false)));
-    }
+    figures.extend(
+        ["p50", "p99", "p99.9", "max"]
+            .into_iter()
+            .filter_map(|name| {
+                let us = operations::time_of(main?, &format!("response_us_{name}"))?;
+                Some((format!("{name}-response-ns"), us * 1e3, false))
+            }),
+    );
     let done = (rate * row.seconds).round().max(1.0) as u64;
     let mut line = format!("{} {done}", name(row, processors));
     for (unit, value, _) in &figures {

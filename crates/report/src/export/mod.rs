@@ -1,4 +1,4 @@
-//! Figures for other tools: tables of steps and of seconds as CSV and Parquet, Go's benchmark format, and HdrHistogram
+//! Figures for other tools: tables of steps, of their figures and of seconds as CSV and Parquet, Go's benchmark format, and HdrHistogram
 //! logs. What each holds is said in `docs/export.md`.
 //!
 //! Everything is written line by line into what it is given, so that a table of seconds takes no more memory than one
@@ -12,8 +12,8 @@ mod steps;
 
 pub use benchmarks::{Benchmarks, benchmarks};
 pub use histogram_log::HistogramLog;
-pub(crate) use record::ColumnType;
 pub use seconds::SecondTable;
-pub use sheet::{About, ExportedRun, Form};
-pub(crate) use sheet::{Sheet, Value, column};
-pub use steps::{csv, step_table};
+pub use sheet::{Form, day};
+pub(crate) use sheet::{Line, Sheet, Value, csv_text, fixed};
+pub(crate) use steps::of_runs;
+pub use steps::{csv, metric_table, step_table};

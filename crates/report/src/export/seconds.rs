@@ -2,30 +2,40 @@
 
 use std::io::{self, Write};
 
-use analysis::Row;
+use analysis::{OpSeries, Row};
+use record::Run;
 
-use record::{ColumnSpec, ColumnType};
+use super::sheet::{Form, Line, Sheet, Value, fixed};
+use super::steps::of_step;
 
-use super::sheet::{About, Form, Sheet, Value, column};
-use super::steps::{WHICH, WORTH, which, worth};
-
-/// The columns of a second: names with their units, and what they hold.
-const OF_SECOND: [(&str, ColumnType); 9] = [
-    ("op", ColumnType::Text),
-    ("second", ColumnType::Integer),
-    ("length_s", ColumnType::Number),
-    ("unix_s", ColumnType::Number),
-    ("ok_count", ColumnType::Integer),
-    ("failed_count", ColumnType::Integer),
-    ("row_count", ColumnType::Integer),
-    ("service_us_max", ColumnType::Number),
-    ("response_us_max", ColumnType::Number),
-];
+/// What stands in the columns of a second of a step, of one kind of operation.
+fn of_second(row: &Row, started: f64, kind: &str, series: &OpSeries, second: usize) -> Line {
+    let since = second as f64;
+    let count = |counts: &[u64]| Value::Integer(counts.get(second).copied());
+    // A second in which nothing succeeded has no longest time.
+    let has_any = series.ok.get(second).is_some_and(|&ok| ok > 0);
+    let longest = |times: &[f64]| Value::number(times.get(second).copied().filter(|_| has_any));
+    fixed([
+        ("op", Value::text(kind)),
+        ("second", Value::count(second as u64)),
+        // The last second is seldom whole: who makes rates of counts must know.
+        (
+            "length_s",
+            Value::number(Some((row.seconds - since).clamp(0.0, 1.0))),
+        ),
+        ("unix_s", Value::number(Some(started + since))),
+        ("ok_count", count(&series.ok)),
+        ("failed_count", count(&series.failed)),
+        ("row_count", count(&series.rows)),
+        ("service_us_max", longest(&series.service_us_max)),
+        ("response_us_max", longest(&series.response_us_max)),
+    ])
+}
 
 /// A table of seconds that is being written, step by step.
 pub struct SecondTable<'a, W: Write + Send> {
     sheet: Sheet<W>,
-    about: About<'a>,
+    runs: &'a [&'a Run],
 }
 
 impl<'a, W: Write + Send> SecondTable<'a, W> {
@@ -33,17 +43,12 @@ impl<'a, W: Write + Send> SecondTable<'a, W> {
     ///
     /// # Errors
     /// The sink can't be written.
-    pub fn new(form: Form, about: About<'a>, sink: W) -> io::Result<Self> {
-        let run = [("run", ColumnType::Integer), ("run_name", ColumnType::Text)];
-        let columns: Vec<ColumnSpec> = run
-            .into_iter()
-            .chain(WHICH)
-            .chain(WORTH)
-            .chain(OF_SECOND)
-            .map(|(name, holds)| column(name, holds))
-            .collect();
-        let sheet = Sheet::new(form, &columns, &about.notes("seconds"), sink)?;
-        Ok(Self { sheet, about })
+    pub fn new(form: Form, runs: &'a [&'a Run], sink: W) -> io::Result<Self> {
+        let row = Row::default();
+        let mut like = of_step(&row, runs);
+        like.extend(of_second(&row, 0.0, "", &OpSeries::default(), 0));
+        let sheet = Sheet::new(form, "seconds", &like, runs, sink)?;
+        Ok(Self { sheet, runs })
     }
 
     /// Adds the seconds of a step, which began at that time: of one kind of operation after the other.
@@ -52,38 +57,12 @@ impl<'a, W: Write + Send> SecondTable<'a, W> {
     /// The sink can't be written.
     pub fn add(&mut self, row: &Row, started_unix_ns: u64) -> io::Result<()> {
         let started = started_unix_ns as f64 / 1e9;
-        let mut line = vec![
-            Value::Integer(row.run as u64 + 1),
-            self.about.run_name(row.run),
-        ];
-        line.extend(which(row));
-        line.extend(worth(row));
+        let mut line = of_step(row, self.runs);
         let of_step = line.len();
         for (kind, series) in &row.series.ops {
-            for (second, &ok) in series.ok.iter().enumerate() {
-                let since = second as f64;
-                // A second in which nothing succeeded has no longest time.
-                let longest = |times: &[f64]| {
-                    let time = times.get(second).copied().filter(|_| ok > 0);
-                    Value::number(time)
-                };
-                let count = |counts: &[u64]| {
-                    let count = counts.get(second).copied();
-                    count.map_or(Value::Absent, Value::Integer)
-                };
+            for second in 0..series.ok.len() {
                 line.truncate(of_step);
-                line.extend([
-                    Value::text(kind),
-                    Value::Integer(second as u64),
-                    // The last second is seldom whole: who makes rates of counts must know.
-                    Value::Number((row.seconds - since).clamp(0.0, 1.0)),
-                    Value::Number(started + since),
-                    Value::Integer(ok),
-                    count(&series.failed),
-                    count(&series.rows),
-                    longest(&series.service_us_max),
-                    longest(&series.response_us_max),
-                ]);
+                line.extend(of_second(row, started, kind, series, second));
                 self.sheet.push(&line)?;
             }
         }

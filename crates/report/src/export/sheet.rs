@@ -14,114 +14,123 @@ pub enum Form {
     Parquet,
 }
 
-/// A run that is exported.
-#[derive(Clone, Debug)]
-pub struct ExportedRun {
-    /// Its record.
-    pub run: Run,
-    /// The name of its directory, without where that is.
-    pub directory: String,
+/// The version of all tables: it changes when a column is renamed, removed or gets another meaning. A new column changes
+/// nothing: tables are read by the names of their columns.
+const SCHEMA_VERSION: &str = "1";
+
+/// Returns the metadata of a file: which table it is, its version, and what it is made of.
+fn notes(table: &str, runs: &[&Run]) -> Vec<(String, String)> {
+    let runs = runs.iter().map(|run| {
+        serde_json::json!({
+            "run_id": run.id(),
+            "name": run.name,
+            "base": run.base,
+            "started_unix_ns": run.started_unix_ns,
+            "format": run.format.to_string(),
+            "assay": run.assay,
+        })
+    });
+    let notes = [
+        ("table", table.to_owned()),
+        ("schema_version", SCHEMA_VERSION.to_owned()),
+        ("version", env!("CARGO_PKG_VERSION").to_owned()),
+        ("runs", serde_json::Value::from_iter(runs).to_string()),
+    ];
+    let notes = notes.map(|(key, value)| (format!("assay.{key}"), value));
+    notes.into()
 }
 
-/// What a table is about: Parquet has it as metadata of the file.
-#[derive(Clone, Debug)]
-pub struct About<'a> {
-    /// The runs that it is made of, in their order: column `run` counts them from 1.
-    pub runs: &'a [ExportedRun],
-    /// The version of assay that writes it.
-    pub assay_version: &'a str,
-}
-
-impl About<'_> {
-    /// Keys and values of the file's metadata. `table` says which table it is.
-    pub(super) fn notes(&self, table: &str) -> Vec<(String, String)> {
-        let runs: Vec<_> = self
-            .runs
-            .iter()
-            .map(|exported| {
-                let run = &exported.run;
-                serde_json::json!({
-                    "name": run.name,
-                    "directory": exported.directory,
-                    "base": run.base,
-                    "started_unix_ns": run.started_unix_ns,
-                    "format": run.format.to_string(),
-                    "assay": run.assay,
-                })
-            })
-            .collect();
-        vec![
-            ("assay.table".into(), table.into()),
-            ("assay.version".into(), self.assay_version.into()),
-            (
-                "assay.runs".into(),
-                serde_json::Value::from(runs).to_string(),
-            ),
-        ]
-    }
-
-    /// The name of a run's plan.
-    pub(super) fn run_name(&self, run: usize) -> Value {
-        let name = self.runs.get(run).map(|exported| &exported.run.name);
-        name.map_or(Value::Absent, |name| Value::Text(name.clone()))
-    }
-}
-
-/// One value of a line.
+/// One value of a line: what its column holds, if it is applicable and known.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
-    Text(String),
-    Integer(u64),
-    Number(f64),
-    Boolean(bool),
-    /// Not applicable, or not known.
-    Absent,
+    Text(Option<String>),
+    Integer(Option<u64>),
+    Number(Option<f64>),
+    Boolean(Option<bool>),
+    /// Nanoseconds since 1970 UTC.
+    Time(Option<u64>),
 }
 
 impl Value {
     /// A text; one that is empty says nothing.
-    pub(crate) fn text(text: &str) -> Self {
-        if text.is_empty() {
-            Self::Absent
-        } else {
-            Self::Text(text.to_owned())
-        }
+    pub(crate) fn text(text: impl Into<String>) -> Self {
+        Self::Text(Some(text.into()).filter(|text| !text.is_empty()))
+    }
+
+    /// A count.
+    pub(crate) fn count(count: impl Into<u64>) -> Self {
+        Self::Integer(Some(count.into()))
     }
 
     /// A number, if it is there and is one.
     pub(crate) fn number(value: Option<f64>) -> Self {
-        value
-            .filter(|value| value.is_finite())
-            .map_or(Self::Absent, Self::Number)
+        Self::Number(value.filter(|value| value.is_finite()))
+    }
+
+    /// Returns what a count or a number comes to.
+    pub(crate) fn as_number(&self) -> Option<f64> {
+        match *self {
+            Self::Integer(count) => count.map(|count| count as f64),
+            Self::Number(number) => number,
+            _ => None,
+        }
+    }
+
+    fn holds(&self) -> ColumnType {
+        match self {
+            Self::Text(_) => ColumnType::Text,
+            Self::Integer(_) => ColumnType::Integer,
+            Self::Number(_) => ColumnType::Number,
+            Self::Boolean(_) => ColumnType::Boolean,
+            Self::Time(_) => ColumnType::Time,
+        }
     }
 
     fn recorded(&self) -> record::Value<'_> {
-        match self {
-            Self::Text(text) => record::Value::Text(text),
-            Self::Integer(value) => {
-                record::Value::Integer(i64::try_from(*value).unwrap_or(i64::MAX))
-            }
-            Self::Number(value) => record::Value::Number(*value),
-            Self::Boolean(value) => record::Value::Boolean(*value),
-            Self::Absent => record::Value::Absent,
-        }
+        let recorded = match self {
+            Self::Text(text) => text.as_deref().map(record::Value::Text),
+            Self::Integer(value) => value.map(integer),
+            Self::Time(ns) => ns.map(|ns| integer(ns / 1000)),
+            Self::Number(value) => value.map(record::Value::Number),
+            Self::Boolean(value) => value.map(record::Value::Boolean),
+        };
+        recorded.unwrap_or(record::Value::Absent)
     }
 
     /// Every digit that a number has: rounding is for people.
     fn written(&self) -> Cow<'_, str> {
-        match self {
-            Self::Text(text) => text.into(),
-            Self::Integer(value) => value.to_string().into(),
-            Self::Number(value) => value.to_string().into(),
-            Self::Boolean(value) => value.to_string().into(),
-            Self::Absent => "".into(),
-        }
+        let written = match self {
+            Self::Text(text) => return text.as_deref().unwrap_or_default().into(),
+            Self::Integer(value) => value.map(|value| value.to_string()),
+            Self::Number(value) => value.map(|value| value.to_string()),
+            Self::Boolean(value) => value.map(|value| value.to_string()),
+            Self::Time(ns) => ns.map(|ns| time(ns).strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()),
+        };
+        written.unwrap_or_default().into()
     }
 }
 
-/// A column, of which each value may be absent.
-pub(crate) fn column(name: impl Into<String>, holds: ColumnType) -> ColumnSpec {
-    ColumnSpec::optional(name, holds)
+fn integer(value: u64) -> record::Value<'static> {
+    record::Value::Integer(i64::try_from(value).unwrap_or(i64::MAX))
+}
+
+/// Returns a moment that is so many nanoseconds after the beginning of 1970 UTC.
+fn time(unix_ns: u64) -> jiff::Timestamp {
+    jiff::Timestamp::from_nanosecond(unix_ns.into()).unwrap_or_default()
+}
+
+/// Returns the day of a moment in UTC: `2026-11-21`.
+pub fn day(unix_ns: u64) -> String {
+    time(unix_ns).strftime("%Y-%m-%d").to_string()
+}
+
+/// One line: each value with the name of its column.
+pub(crate) type Line = Vec<(Cow<'static, str>, Value)>;
+
+/// Makes a line, or a part of one, of columns that every table has.
+pub(crate) fn fixed<const N: usize>(columns: [(&'static str, Value); N]) -> Line {
+    let columns = columns.into_iter();
+    columns.map(|(name, value)| (name.into(), value)).collect()
 }
 
 /// A table that is being written.
@@ -131,13 +140,18 @@ pub(crate) enum Sheet<W: Write> {
 }
 
 impl<W: Write> Sheet<W> {
-    /// Begins a table with these columns; a text has no place for the notes.
+    /// Begins a table with the columns of such lines. A text has no place for what it is and which runs it is of.
     pub(crate) fn new(
         form: Form,
-        columns: &[ColumnSpec],
-        notes: &[(String, String)],
+        table: &str,
+        like: &Line,
+        runs: &[&Run],
         sink: W,
     ) -> io::Result<Self> {
+        let columns = like.iter();
+        let columns: Vec<ColumnSpec> = columns
+            .map(|(name, value)| ColumnSpec::optional(&**name, value.holds()))
+            .collect();
         match form {
             Form::Csv => {
                 let mut writer = csv::Writer::from_writer(sink);
@@ -147,23 +161,23 @@ impl<W: Write> Sheet<W> {
                 Ok(Self::Csv(Box::new(writer)))
             }
             Form::Parquet => {
-                let sheet = TableWriter::new(sink, columns, notes)?;
+                let sheet = TableWriter::new(sink, &columns, &notes(table, runs))?;
                 Ok(Self::Parquet(Box::new(sheet)))
             }
         }
     }
 
-    /// Adds a line: one value for each column, in their order.
-    pub(crate) fn push(&mut self, line: &[Value]) -> io::Result<()> {
+    /// Adds a line.
+    pub(crate) fn push(&mut self, line: &Line) -> io::Result<()> {
         match self {
             Self::Csv(writer) => {
-                for value in line {
+                for (_, value) in line {
                     let written = value.written();
                     writer.write_field(&*written).map_err(csv_error)?;
                 }
                 writer.write_record(None::<&str>).map_err(csv_error)
             }
-            Self::Parquet(sheet) => sheet.push(line.iter().map(Value::recorded)),
+            Self::Parquet(sheet) => sheet.push(line.iter().map(|(_, value)| value.recorded())),
         }
     }
 
@@ -176,6 +190,12 @@ impl<W: Write> Sheet<W> {
             Self::Parquet(sheet) => sheet.finish(),
         }
     }
+}
+
+/// Returns the text of a table that was written into memory.
+pub(crate) fn csv_text(written: io::Result<Vec<u8>>) -> String {
+    String::from_utf8(written.expect("memory takes what is written"))
+        .expect("only text was written")
 }
 
 fn csv_error(error: csv::Error) -> io::Error {
@@ -191,14 +211,17 @@ mod tests {
 
     #[test]
     fn what_is_not_a_number_is_absent_and_others_have_all_their_digits() {
-        assert_eq!(Value::number(Some(f64::NAN)), Value::Absent);
+        assert_eq!(Value::number(Some(f64::NAN)), Value::Number(None));
         assert_eq!(Value::number(None).written(), "");
         assert_eq!(
             Value::number(Some(0.1 + 0.2)).written(),
             "0.30000000000000004"
         );
-        assert_eq!(Value::Number(12.0).written(), "12");
+        assert_eq!(Value::number(Some(12.0)).written(), "12");
         assert_eq!(Value::text("").written(), "");
+        let time = Value::Time(Some(1_795_287_731_250_000_999));
+        assert_eq!(time.written(), "2026-11-21T19:02:11.250000Z");
+        assert_eq!(day(1_795_287_731_250_000_999), "2026-11-21");
     }
 
     #[test]
@@ -213,10 +236,10 @@ mod tests {
             }
         }
         for form in [Form::Csv, Form::Parquet] {
-            let columns = [column("a", ColumnType::Integer)];
-            let written = Sheet::new(form, &columns, &[], Gone).and_then(|mut sheet| {
+            let line = |value: u64| fixed([("a", Value::count(value))]);
+            let written = Sheet::new(form, "", &line(0), &[], Gone).and_then(|mut sheet| {
                 for value in 0..1_000_000 {
-                    sheet.push(&[Value::Integer(value)])?;
+                    sheet.push(&line(value))?;
                 }
                 sheet.finish()
             });

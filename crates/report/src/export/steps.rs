@@ -1,101 +1,151 @@
-//! The table of steps: one line per step of each cell.
+//! The tables of steps: one with a line for each step, and one with a line for each of its figures. Both have the same
+//! columns, whatever the runs are.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
 use std::io::{self, Write};
 
-use analysis::{Figures, OpFigures, Percentiles, Row};
-use record::{ColumnSpec, ColumnType, Status, StepKind};
-use words::{METRICS, Metric};
+use analysis::{Fairness, Figures, OpFigures, Row, Sla, distinct};
+use record::{Run, Status, StepKind};
+use words::METRICS;
 
-use super::sheet::{About, Form, Sheet, Value, column};
+use super::sheet::{Form, Line, Sheet, Value, csv_text, fixed};
+use crate::matrix::StepHead;
+use crate::operations::{self, PERCENTILES, time_of};
 
-/// The table as CSV, as `assay show` prints it: without the runs' names.
-pub fn csv(figures: &Figures) -> String {
-    let about = About {
-        runs: &[],
-        assay_version: "",
-    };
-    let bytes = step_table(
-        figures.rows.iter().chain(&figures.missing),
-        &about,
-        Form::Csv,
-        Vec::new(),
-    )
-    .expect("memory takes what is written");
-    String::from_utf8(bytes).expect("only text was written")
+/// The table of steps as CSV, as `assay show` prints it.
+pub fn csv(run: &Run, figures: &Figures) -> String {
+    let rows = figures.rows.iter().chain(&figures.missing);
+    csv_text(step_table(rows, &[run], Form::Csv, Vec::new()))
 }
 
-/// Writes one line per step of each cell, settle steps included; what it was written into. Units are in the names of the
-/// columns. Which columns there are depends on the kinds of operation and metrics that occur.
+/// Writes one line per step of each cell, settle steps included; what it was written into. A row's `run` counts into
+/// `runs`.
 ///
 /// # Errors
 /// The sink can't be written.
 pub fn step_table<'a, W: Write + Send>(
     rows: impl IntoIterator<Item = &'a Row>,
-    about: &About<'_>,
+    runs: &[&Run],
     form: Form,
     sink: W,
 ) -> io::Result<W> {
-    let rows: Vec<&Row> = rows.into_iter().collect();
-    let parts = Parts::of(&rows);
-    let has_names = !about.runs.is_empty();
-    let columns = parts.columns(has_names);
-    let mut sheet = Sheet::new(form, &columns, &about.notes("steps"), sink)?;
+    let line = |row: &Row| {
+        let mut line = of_step(row, runs);
+        line.extend(fixed([
+            ("main_op", Value::Text(row.main_op.clone())),
+            ("queries_per_event", Value::number(row.queries_per_event)),
+            (
+                "sla_met",
+                Value::Boolean(row.sla.as_ref().map(|sla| sla.met)),
+            ),
+        ]));
+        let main = row.main_op.as_ref().and_then(|kind| row.ops.get(kind));
+        let figures = figures(row).chain(of_kind("main", main));
+        line.extend(figures.map(|(name, _, value)| (name, value)));
+        line
+    };
+    let mut sheet = Sheet::new(form, "steps", &line(&Row::default()), runs, sink)?;
     for row in rows {
-        let name = has_names.then(|| about.run_name(row.run));
-        sheet.push(&parts.line(row, name))?;
+        sheet.push(&line(row))?;
     }
     sheet.finish()
 }
 
-/// The columns that say which step of which cell a line is about.
-pub(super) const WHICH: [(&str, ColumnType); 11] = [
-    ("target", ColumnType::Text),
-    ("build", ColumnType::Text),
-    ("config", ColumnType::Text),
-    ("engine", ColumnType::Text),
-    ("engine_version", ColumnType::Text),
-    ("workload", ColumnType::Text),
-    ("variant", ColumnType::Text),
-    ("clients", ColumnType::Integer),
-    ("repeat", ColumnType::Integer),
-    ("step", ColumnType::Text),
-    ("kind", ColumnType::Text),
-];
-
-/// What stands in them.
-pub(super) fn which(row: &Row) -> [Value; 11] {
-    [
-        Value::text(&row.cell.target),
-        Value::text(&row.build),
-        Value::text(&row.config),
-        Value::text(&row.engine),
-        Value::text(&row.engine_version),
-        Value::text(&row.workload),
-        Value::text(row.cell.variant.as_deref().unwrap_or_default()),
-        Value::Integer(row.cell.clients.into()),
-        Value::Integer(row.cell.repeat.into()),
-        Value::text(&row.step),
-        Value::text(kind_name(row.kind)),
-    ]
+/// Writes one line per figure of each step that is applicable; what it was written into. They have the names of the table
+/// of steps; those of each kind of operation, and the reasons of write stalls, are here alone.
+///
+/// # Errors
+/// The sink can't be written.
+pub fn metric_table<'a, W: Write + Send>(
+    rows: impl IntoIterator<Item = &'a Row>,
+    runs: &[&Run],
+    form: Form,
+    sink: W,
+) -> io::Result<W> {
+    let figure = |metric: &str, unit: &str, value: Option<f64>| {
+        fixed([
+            ("metric", Value::text(metric)),
+            ("unit", Value::text(unit)),
+            ("value", Value::number(value)),
+        ])
+    };
+    let mut like = of_step(&Row::default(), runs);
+    like.extend(figure("", "", None));
+    let mut sheet = Sheet::new(form, "metrics", &like, runs, sink)?;
+    for row in rows {
+        let mut line = of_step(row, runs);
+        let of_step = line.len();
+        let throughput = Value::number(analysis::throughput(row));
+        let unit = operations::unit(StepHead::of(row)).into();
+        let throughput = ("throughput".into(), unit, throughput);
+        let stalls = row.lsm.iter().flat_map(|lsm| &lsm.stalls);
+        let stalls = stalls.map(|(reason, count)| {
+            let name = format!("write_stall_{}_count", reason.replace('-', "_"));
+            (name.into(), "".into(), Value::number(Some(*count)))
+        });
+        let kinds = row.ops.iter();
+        let kinds = kinds.flat_map(|(kind, op)| of_kind(kind, Some(op)));
+        let all = std::iter::once(throughput).chain(figures(row));
+        for (name, unit, value) in all.chain(stalls).chain(kinds) {
+            if let Some(value) = value.as_number() {
+                line.truncate(of_step);
+                line.extend(figure(&name, &unit, Some(value)));
+                sheet.push(&line)?;
+            }
+        }
+    }
+    sheet.finish()
 }
 
-/// The columns that say what a step's figures are worth.
-pub(super) const WORTH: [(&str, ColumnType); 4] = [
-    ("reported", ColumnType::Boolean),
-    ("status", ColumnType::Text),
-    ("valid", ColumnType::Boolean),
-    ("reasons", ColumnType::Text),
-];
+/// The columns that each line of every table begins with: what tells a run from others, or several runs together.
+pub(crate) fn of_runs(id: &'static str, runs: &[&Run]) -> Line {
+    let each = |of: fn(&Run) -> Option<String>| {
+        let values = distinct(runs.iter().filter_map(|run| of(run)));
+        Value::text(values.join("; "))
+    };
+    let began = runs.iter().map(|run| run.started_unix_ns).max();
+    fixed([
+        (id, each(|run| Some(run.id()))),
+        ("run_name", each(|run| Some(run.name.clone()))),
+        ("started_at", Value::Time(began)),
+        ("host", each(|run| fact(run, "host_id"))),
+        ("cpu_model", each(|run| fact(run, "cpu_model"))),
+        ("assay_version", each(|run| Some(run.assay.to_string()))),
+    ])
+}
 
-/// What stands in them.
-pub(super) fn worth(row: &Row) -> [Value; 4] {
-    [
-        Value::Boolean(row.reported),
-        Value::text(status_name(row.status)),
-        Value::Boolean(row.valid),
-        Value::text(&row.reasons.join("; ")),
-    ]
+fn fact(run: &Run, name: &str) -> Option<String> {
+    run.host.fact(name).map(str::to_owned)
+}
+
+/// The columns that follow in all tables but that of verdicts: which step of which cell it is, what that is worth, and how
+/// fast it was.
+pub(super) fn of_step(row: &Row, runs: &[&Run]) -> Line {
+    let run = runs.get(row.run..=row.run).unwrap_or_default();
+    let is_measured = row.kind != StepKind::Settle;
+    let unit = is_measured.then(|| operations::unit(StepHead::of(row)));
+    let mut line = of_runs("run_id", run);
+    line.extend(fixed([
+        ("target", Value::text(&row.cell.target)),
+        ("build", Value::text(&row.build)),
+        ("config", Value::text(&row.config)),
+        ("engine", Value::text(&row.engine)),
+        ("engine_version", Value::text(&row.engine_version)),
+        ("workload", Value::text(&row.workload)),
+        ("variant", Value::Text(row.cell.variant.clone())),
+        ("clients", Value::count(row.cell.clients)),
+        ("repeat", Value::count(row.cell.repeat)),
+        ("step", Value::text(&row.step)),
+        ("step_group", Value::Text(row.group.clone())),
+        ("kind", Value::text(kind_name(row.kind))),
+        ("reported", Value::Boolean(Some(row.reported))),
+        ("status", Value::text(status_name(row.status))),
+        ("valid", Value::Boolean(Some(row.valid))),
+        ("reasons", Value::text(row.reasons.join("; "))),
+        ("throughput", Value::number(analysis::throughput(row))),
+        ("throughput_unit", Value::Text(unit)),
+    ]));
+    line
 }
 
 /// The kind of a step as the record has it.
@@ -118,140 +168,52 @@ fn status_name(status: Status) -> &'static str {
     }
 }
 
-/// What columns depend on.
-struct Parts<'a> {
-    /// Kinds of operation.
-    kinds: BTreeSet<&'a str>,
-    metrics: Vec<&'static Metric>,
-    /// Reasons of write stalls.
-    stalls: BTreeSet<&'a str>,
-}
+/// A figure of a step: its name, its unit and its value.
+type Figure = (Cow<'static, str>, Cow<'static, str>, Value);
 
-impl<'a> Parts<'a> {
-    fn of(rows: &[&'a Row]) -> Self {
-        let present: BTreeSet<&str> = rows
-            .iter()
-            .flat_map(|row| row.metrics.keys().copied())
-            .collect();
-        let of_trees = rows.iter().filter_map(|row| row.lsm.as_ref());
-        Self {
-            kinds: rows
-                .iter()
-                .flat_map(|row| row.ops.keys().map(String::as_str))
-                .collect(),
-            metrics: METRICS
-                .iter()
-                .filter(|metric| present.contains(metric.name))
-                .collect(),
-            stalls: of_trees
-                .flat_map(|lsm| lsm.stalls.keys().map(String::as_str))
-                .collect(),
-        }
-    }
-
-    fn columns(&self, has_names: bool) -> Vec<ColumnSpec> {
-        use ColumnType::{Boolean, Integer, Number, Text};
-        let mut columns = vec![column("run", Integer)];
-        columns.extend(has_names.then(|| column("run_name", Text)));
-        let named = |(name, holds)| column(name, holds);
-        columns.extend(WHICH.map(named));
-        let about = [
-            ("main_op", Text),
-            ("queries_per_event", Number),
-            ("group", Text),
-        ];
-        columns.extend(about.map(named));
-        columns.extend(WORTH.map(named));
-        let fixed = [
-            ("elapsed_s", Number),
-            ("sla_target_rows_per_s", Number),
-            ("sla_achieved_rows_per_s", Number),
-            ("sla_met", Boolean),
-            ("fairness_fastest_s", Number),
-            ("fairness_slowest_s", Number),
-            ("fairness_apart_s", Number),
-            ("fairness_apart_pct", Number),
-        ];
-        columns.extend(fixed.map(named));
-        let metrics = self.metrics.iter().map(|metric| metric.column.to_owned());
-        let stalls = self.stalls.iter();
-        let stalls = stalls.map(|reason| format!("write_stall_{reason}_count"));
-        columns.extend(metrics.chain(stalls).map(|name| column(name, Number)));
-        for kind in &self.kinds {
-            for count in ["offered", "skipped", "ok", "failed", "retried", "row"] {
-                columns.push(column(format!("{kind}_{count}_count"), Integer));
-            }
-            for rate in ["per_s", "rows_per_s"] {
-                columns.push(column(format!("{kind}_{rate}"), Number));
-            }
-            for time in ["service", "response"] {
-                for name in PERCENTILES {
-                    columns.push(column(format!("{kind}_{time}_us_{name}"), Number));
-                }
-            }
-        }
-        columns
-    }
-
-    /// The line of a step; with the run's name, if there is such a column.
-    fn line(&self, row: &Row, run_name: Option<Value>) -> Vec<Value> {
-        let sla = row.sla.as_ref();
-        let fairness = row.fairness.as_ref();
-        let mut line = vec![Value::Integer(row.run as u64 + 1)];
-        line.extend(run_name);
-        line.extend(which(row));
-        line.extend([
-            Value::text(row.main_op.as_deref().unwrap_or_default()),
-            Value::number(row.queries_per_event),
-            Value::text(row.group.as_deref().unwrap_or_default()),
-        ]);
-        line.extend(worth(row));
-        line.extend([
-            Value::number(Some(row.seconds)),
-            Value::number(sla.map(|sla| sla.target)),
-            Value::number(sla.map(|sla| sla.achieved)),
-            sla.map_or(Value::Absent, |sla| Value::Boolean(sla.met)),
-            Value::number(fairness.map(|fairness| fairness.fastest_seconds)),
-            Value::number(fairness.map(|fairness| fairness.slowest_seconds)),
-            Value::number(fairness.map(|fairness| fairness.abs_seconds)),
-            Value::number(fairness.map(|fairness| fairness.pct)),
-        ]);
-        let metrics = self.metrics.iter();
-        line.extend(metrics.map(|metric| Value::number(row.metric(metric.name))));
-        line.extend(self.stalls.iter().map(|reason| {
-            let lsm = row.lsm.as_ref();
-            Value::number(lsm.and_then(|lsm| lsm.stalls.get(*reason).copied()))
-        }));
-        for kind in &self.kinds {
-            match row.ops.get(*kind) {
-                Some(op) => line.extend(of_kind(op)),
-                None => line.extend(vec![Value::Absent; COLUMNS_OF_KIND]),
-            }
-        }
-        line
-    }
-}
-
-/// Columns of each kind of operation.
-const COLUMNS_OF_KIND: usize = 8 + 2 * PERCENTILES.len();
-
-fn of_kind(op: &OpFigures) -> impl Iterator<Item = Value> {
-    let counts = [
-        op.offered, op.skipped, op.count, op.failed, op.retried, op.rows,
+/// The figures that every step may have, whatever its operations are.
+fn figures(row: &Row) -> impl Iterator<Item = Figure> {
+    let sla = |of: fn(&Sla) -> f64| Value::number(row.sla.as_ref().map(of));
+    let ends = |of: fn(&Fairness) -> f64| Value::number(row.fairness.as_ref().map(of));
+    let own = [
+        ("elapsed_s", "s", Value::number(Some(row.seconds))),
+        ("sla_target_rows_per_s", "/s", sla(|sla| sla.target)),
+        ("sla_achieved_rows_per_s", "/s", sla(|sla| sla.achieved)),
+        ("fairness_fastest_s", "s", ends(|of| of.fastest_seconds)),
+        ("fairness_slowest_s", "s", ends(|of| of.slowest_seconds)),
+        ("fairness_apart_s", "s", ends(|of| of.abs_seconds)),
+        ("fairness_apart_pct", "%", ends(|of| of.pct)),
     ];
-    let rates = [op.per_second, op.rows_per_second];
-    let times = [&op.service_us, &op.response_us].map(Percentiles::values);
-    let succeeded = op.count > 0;
-    counts
-        .map(Value::Integer)
-        .into_iter()
-        .chain(rates.map(|rate| Value::number(Some(rate))))
-        .chain(
-            times
-                .into_iter()
-                .flatten()
-                .map(move |time| Value::number(succeeded.then_some(time))),
-        )
+    let metrics = METRICS.iter();
+    let metrics = metrics.map(|metric| {
+        let value = Value::number(row.metric(metric.name));
+        (metric.column, metric.unit, value)
+    });
+    let all = own.into_iter().chain(metrics);
+    all.map(|(name, unit, value)| (name.into(), unit.into(), value))
 }
 
-const PERCENTILES: [&str; 8] = ["p50", "p90", "p95", "p99", "p99_9", "p99_99", "max", "mean"];
+/// The figures of a kind of operation, with what their names begin with.
+fn of_kind(kind: &str, op: Option<&OpFigures>) -> impl Iterator<Item = Figure> {
+    let count = |of: fn(&OpFigures) -> u64| Value::Integer(op.map(of));
+    let rate = |of: fn(&OpFigures) -> f64| Value::number(op.map(of));
+    let own = [
+        ("offered_count", "", count(|op| op.offered)),
+        ("skipped_count", "", count(|op| op.skipped)),
+        ("ok_count", "", count(|op| op.count)),
+        ("failed_count", "", count(|op| op.failed)),
+        ("retried_count", "", count(|op| op.retried)),
+        ("row_count", "", count(|op| op.rows)),
+        ("per_s", "/s", rate(|op| op.per_second)),
+        ("rows_per_s", "rows/s", rate(|op| op.rows_per_second)),
+    ];
+    let own = own.map(|(name, unit, value)| (format!("{kind}_{name}").into(), unit.into(), value));
+    let times = ["service", "response"].into_iter().flat_map(|time| {
+        PERCENTILES.map(|percentile| {
+            let name = format!("{time}_us_{}", percentile.replace('.', "_"));
+            let value = Value::number(op.and_then(|op| time_of(op, &name)));
+            (format!("{kind}_{name}").into(), "us".into(), value)
+        })
+    });
+    own.into_iter().chain(times.collect::<Vec<_>>())
+}

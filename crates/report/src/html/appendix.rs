@@ -8,6 +8,7 @@ use record::{Cell, Run};
 
 use crate::differences::{heading, of_targets};
 use crate::html::{Source, UPLOT_LICENCE, clean};
+use crate::number::typeset;
 
 /// Returns the sections at the end of a report.
 pub(super) fn sections(sources: &[Source], figures: &Figures) -> Markup {
@@ -34,33 +35,25 @@ pub(super) fn sections(sources: &[Source], figures: &Figures) -> Markup {
     }
 }
 
-/// Names and values.
-fn facts<'a>(pairs: impl IntoIterator<Item = (&'a str, String)>) -> Markup {
+/// A table of text that scrolls: heads, if there are any, and what each row is about with its cells.
+fn text_table<'a>(heads: &[&str], rows: impl IntoIterator<Item = (&'a str, Markup)>) -> Markup {
     markup! {
-        div.scroll tabindex="0" {
-            table { tbody {
-                @for (name, value) in pairs { tr { th scope="row" { (clean(name)) } td { (clean(&value)) } } }
-            } }
-        }
+        div.scroll tabindex="0" { table {
+            @if !heads.is_empty() { thead { tr { @for head in heads { th scope="col" { (clean(head)) } } } } }
+            tbody {
+                @for (name, cells) in rows { tr { th scope="row" { (clean(name)) } (cells) } }
+            }
+        } }
     }
 }
 
 /// Names, values and where each came from, under three heads.
 fn with_origins<'a>(heads: [&str; 3], rows: impl Iterator<Item = [&'a str; 3]>) -> Markup {
-    markup! {
-        div.scroll tabindex="0" { table {
-            thead { tr { @for head in heads { th scope="col" { (head) } } } }
-            tbody {
-                @for [name, value, origin] in rows {
-                    tr {
-                        th scope="row" { (clean(name)) }
-                        td { code { (clean(value)) } }
-                        td.absent { (clean(origin)) }
-                    }
-                }
-            }
-        } }
-    }
+    let rows = rows.map(|[name, value, origin]| {
+        let cells = markup! { td { code { (clean(value)) } } td.absent { (clean(origin)) } };
+        (name, cells)
+    });
+    text_table(&heads, rows)
 }
 
 fn host(source: &Source, several: bool) -> Markup {
@@ -71,83 +64,67 @@ fn host(source: &Source, several: bool) -> Markup {
         .iter()
         .map(|(name, value)| (name.as_str(), value.clone()))
         .collect();
-    if host.cpu_count > 0 && !known.contains("cpu_count") {
-        pairs.push(("cpu_count", host.cpu_count.to_string()));
-    }
-    if host.memory_total_bytes > 0 && !known.contains("memory_total_bytes") {
-        pairs.push(("memory_total_bytes", host.memory_total_bytes.to_string()));
+    for (name, value) in [
+        ("cpu_count", host.cpu_count.into()),
+        ("memory_total_bytes", host.memory_total_bytes),
+    ] {
+        if value > 0 && !known.contains(name) {
+            pairs.push((name, value.to_string()));
+        }
     }
     if let Some(fsync) = &host.fsync {
         let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
+        let [p50, p99, max] = [fsync.p50_ns, fsync.p99_ns, fsync.max_ns].map(us);
         pairs.push((
-            "fdatasync of 4 KiB in the data directory, us",
-            format!(
-                "p50 {}, p99 {}, max {} ({} timed)",
-                us(fsync.p50_ns),
-                us(fsync.p99_ns),
-                us(fsync.max_ns),
-                fsync.count
-            ),
+            "fdatasync of 4 KiB in the data directory, \u{b5}s",
+            format!("p50 {p50}, p99 {p99}, max {max} ({} timed)", fsync.count),
         ));
     }
+    let pairs = pairs
+        .iter()
+        .map(|(name, value)| (*name, markup! { td { (clean(value)) } }));
     markup! {
         @if several { h3 { (clean(&source.run.name)) } }
-        (facts(pairs))
+        (text_table(&[], pairs))
     }
 }
 
 fn builds(run: &Run) -> Markup {
-    markup! {
-        div.block { h4 { "Builds" } div.scroll tabindex="0" { table {
-            thead { tr { @for head in ["build", "engine", "version", "source"] { th scope="col" { (head) } } } }
-            tbody {
-                @for build in &run.builds {
-                    tr {
-                        th scope="row" { (clean(&build.name)) }
-                        td { (clean(&build.engine)) }
-                        td { (clean(&build.version)) }
-                        td { (clean(&build.source)) }
-                    }
+    let builds = run.builds.iter().map(|build| {
+        let cells = [&build.engine, &build.version, &build.source];
+        let cells = markup! { @for cell in cells { td { (clean(cell)) } } };
+        (build.name.as_str(), cells)
+    });
+    let files = run.builds.iter().flat_map(|build| {
+        build.files.iter().map(|file| {
+            let cells = markup! {
+                td { (clean(&file.path)) } td { (file.size_bytes) } td { code { (clean(&file.sha256)) } }
+            };
+            (build.name.as_str(), cells)
+        })
+    });
+    let declared = run.targets.iter().map(|target| {
+        let cells = markup! {
+            td {
+                @for (index, (name, value)) in target.set.iter().enumerate() {
+                    @if index > 0 { br; }
+                    code { (clean(name)) " = " (clean(value)) }
                 }
             }
-        } } }
-        @let files: usize = run.builds.iter().map(|build| build.files.len()).sum();
-        @if files > 0 {
+        };
+        (target.name.as_str(), cells)
+    });
+    markup! {
+        div.block { h4 { "Builds" } (text_table(&["build", "engine", "version", "source"], builds)) }
+        @let count = files.clone().count();
+        @if count > 0 {
             details {
-                summary { "files of the builds (" (files) ")" }
-                div.scroll tabindex="0" { table {
-                    thead { tr { @for head in ["build", "file", "bytes", "SHA-256"] { th scope="col" { (head) } } } }
-                    tbody {
-                        @for build in &run.builds {
-                            @for file in &build.files {
-                                tr {
-                                    th scope="row" { (clean(&build.name)) }
-                                    td { (clean(&file.path)) }
-                                    td { (file.size_bytes) }
-                                    td { code { (clean(&file.sha256)) } }
-                                }
-                            }
-                        }
-                    }
-                } }
+                summary { "files of the builds (" (count) ")" }
+                (text_table(&["build", "file", "bytes", "SHA-256"], files))
             }
         }
         @if run.targets.iter().any(|target| !target.set.is_empty()) {
-            div.block { h4 { "Settings that the plan declares" } div.scroll tabindex="0" { table {
-                tbody {
-                    @for target in &run.targets {
-                        tr {
-                            th scope="row" { (clean(&target.name)) }
-                            td {
-                                @for (index, (name, value)) in target.set.iter().enumerate() {
-                                    @if index > 0 { br; }
-                                    code { (clean(name)) " = " (clean(value)) }
-                                }
-                            }
-                        }
-                    }
-                }
-            } } }
+            div.block { h4 { "Settings that the plan declares" } (text_table(&[], declared)) }
         }
     }
 }
@@ -196,10 +173,10 @@ fn differences(settings: &Settings) -> Markup {
         @for comparison in &settings.differences {
             @let count = comparison.settings.len() + comparison.only_a.len() + comparison.only_b.len();
             @if count == 0 {
-                p { (clean(&heading(comparison))) }
+                p { (typeset(&clean(&heading(comparison)))) }
             } @else {
                 details {
-                    summary { (clean(&heading(comparison))) ": " (tally(comparison)) }
+                    summary { (typeset(&clean(&heading(comparison)))) ": " (tally(comparison)) }
                     (difference_table(comparison))
                 }
             }
@@ -217,8 +194,7 @@ fn tally(comparison: &Comparison) -> String {
         let settings = comparison.settings.iter();
         settings.filter(|setting| setting.mark == mark).count()
     };
-    let mut texts = Vec::new();
-    for (count, what) in [
+    let counts = [
         (of(Mark::Declared), "declared"),
         (of(Mark::Unverified), "declared and not reported"),
         (of(Mark::Undeclared), "undeclared"),
@@ -226,52 +202,44 @@ fn tally(comparison: &Comparison) -> String {
             comparison.only_a.len() + comparison.only_b.len(),
             "of one side only",
         ),
-    ] {
-        if count > 0 {
-            texts.push(format!("{count} {what}"));
-        }
-    }
-    texts.join(", ")
+    ];
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    let texts = counts.map(|(count, what)| format!("{count} {what}"));
+    texts.collect::<Vec<_>>().join(", ")
 }
 
 fn difference_table(comparison: &Comparison) -> Markup {
-    let declared = |mark: Mark| match mark {
-        Mark::Declared => "declared",
-        Mark::Undeclared => "undeclared",
-        Mark::Unverified => "declared, not reported",
-    };
-    markup! {
-        div.scroll tabindex="0" { table {
-            thead { tr {
-                @for head in ["setting", &comparison.a, &comparison.b, "by the plan"] { th scope="col" { (clean(head)) } }
-            } }
-            tbody {
-                @for setting in &comparison.settings {
-                    tr {
-                        th scope="row" { (clean(&setting.name)) }
-                        @for value in [&setting.a, &setting.b] {
-                            @match value {
-                                Some(value) => td { code { (clean(value)) } },
-                                None => td.absent { "not declared" },
-                            }
-                        }
-                        td.absent[setting.mark == Mark::Undeclared] { (declared(setting.mark)) }
-                    }
-                }
-                @for (only, is_a) in [(&comparison.only_a, true), (&comparison.only_b, false)] {
-                    @for setting in only {
-                        tr {
-                            th scope="row" { (clean(&setting.name)) }
-                            @if !is_a { td.absent { "not there" } }
-                            td { code { (clean(&setting.value)) } }
-                            @if is_a { td.absent { "not there" } }
-                            td.absent[setting.mark == Mark::Undeclared] { (declared(setting.mark)) }
-                        }
-                    }
+    let cells = |[a, b]: [Option<&str>; 2], absent: &str, mark: Mark| {
+        let declared = match mark {
+            Mark::Declared => "declared",
+            Mark::Undeclared => "undeclared",
+            Mark::Unverified => "declared, not reported",
+        };
+        markup! {
+            @for value in [a, b] {
+                @match value {
+                    Some(value) => td { code { (clean(value)) } },
+                    None => td.absent { (absent) },
                 }
             }
-        } }
-    }
+            td.absent[mark == Mark::Undeclared] { (declared) }
+        }
+    };
+    let both = comparison.settings.iter().map(|it| {
+        let values = [it.a.as_deref(), it.b.as_deref()];
+        (it.name.as_str(), cells(values, "not declared", it.mark))
+    });
+    let only_a = comparison.only_a.iter().map(|it| (it, 0));
+    let only_b = comparison.only_b.iter().map(|it| (it, 1));
+    let one_sided = only_a.chain(only_b).map(|(it, side)| {
+        let mut values = [None, None];
+        values[side] = Some(it.value.as_str());
+        (it.name.as_str(), cells(values, "not there", it.mark))
+    });
+    text_table(
+        &["setting", &comparison.a, &comparison.b, "by the plan"],
+        both.chain(one_sided),
+    )
 }
 
 fn plan(source: &Source, several: bool) -> Markup {

@@ -9,7 +9,7 @@
   const DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
   const COLOUR_COUNT = 10;
   const TIP_ROWS = 12;
-  const BUCKETS = ["256us", "1ms", "4ms", "16ms", "64ms", "256ms", "1s", "4s", "16s", "more"];
+  const BUCKETS = ["256\u00b5s", "1ms", "4ms", "16ms", "64ms", "256ms", "1s", "4s", "16s", "more"];
   let printing = false;
 
   const palette = () => {

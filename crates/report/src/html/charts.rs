@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use analysis::{Figures, Row};
+use record::CellKey;
 
 use crate::html::curve::{Curve, Curves, Drawn, Place, bucket_of};
 use crate::html::encode;
@@ -36,8 +37,8 @@ pub(crate) struct Chart<'c> {
 /// Finds the curves of a row.
 pub(crate) struct Index<'c>(BTreeMap<Key<'c>, &'c Curves>);
 
-/// What tells rows apart: run, target, variant, clients, repeat, step.
-type Key<'c> = (usize, &'c str, Option<&'c str>, u32, u32, &'c str);
+/// What tells rows apart: run, cell, step.
+type Key<'c> = (usize, &'c CellKey, &'c str);
 
 impl<'c> Index<'c> {
     /// `curves` are those of the figures' rows, in their order.
@@ -52,14 +53,7 @@ impl<'c> Index<'c> {
 }
 
 fn key(row: &Row) -> Key<'_> {
-    (
-        row.run,
-        &row.cell.target,
-        row.cell.variant.as_deref(),
-        row.cell.clients,
-        row.cell.repeat,
-        &row.step,
-    )
+    (row.run, &row.cell, &row.step)
 }
 
 /// What each line adds to one chart.
@@ -142,11 +136,10 @@ impl Budget {
     }
 
     /// Returns how many seconds a bucket of the chart's curves has.
-    pub(crate) fn bucket(self, chart: &Chart<'_>) -> usize {
-        let points_max = if chart.place == Place::Engine {
-            self.0 / 4
-        } else {
-            self.0
+    fn bucket(self, chart: &Chart<'_>) -> usize {
+        let points_max = match chart.place {
+            Place::Engine => self.0 / 4,
+            _ => self.0,
         };
         bucket(points_max, chart.curves.iter().map(|(_, curve)| *curve))
     }
@@ -162,22 +155,40 @@ fn bucket<'c>(points_max: usize, curves: impl Iterator<Item = &'c Curve>) -> usi
     buckets.max().unwrap_or(1)
 }
 
-/// Returns the curves of a chart as JSON for a script element: `k` seconds in a bucket, and the curves.
-pub(crate) fn json(chart: &Chart<'_>, budget: Budget) -> String {
-    let wholes = chart.curves.iter();
-    list(
-        wholes.map(|(line, curve)| (*line, None, *curve)),
-        budget.bucket(chart),
-    )
+/// A chart as a page has it, of whatever its curves are.
+pub(crate) struct Plot {
+    /// What it shows, with the unit.
+    pub title: String,
+    /// What a reader should know of its curves; empty: nothing.
+    pub note: String,
+    /// Its scale is logarithmic, unless the reader wants it otherwise.
+    pub is_logarithmic: bool,
+    /// The curves as JSON for a script element.
+    pub data: String,
+    /// What the parts are that it can be taken apart into, and their curves likewise.
+    pub parts: Option<(&'static str, String)>,
 }
 
-/// Returns the curves of its parts likewise.
-pub(crate) fn json_of_parts(chart: &Chart<'_>, budget: Budget) -> String {
-    let parts = chart.parts.iter();
-    list(
-        parts.map(|(line, name, curve)| (*line, Some(*name), *curve)),
-        budget.bucket_of_parts(chart),
-    )
+impl Chart<'_> {
+    /// Returns it with as many points as a report may have: its data are `k` seconds in a bucket, and the curves.
+    pub(crate) fn plot(&self, budget: Budget) -> Plot {
+        let bucket = budget.bucket(self);
+        let wholes = self.curves.iter();
+        let wholes = wholes.map(|(line, curve)| (*line, None, *curve));
+        let parts = self.parts.iter();
+        let parts = parts.map(|(line, name, curve)| (*line, Some(*name), *curve));
+        let has_parts = !self.parts.is_empty();
+        Plot {
+            title: self.title.to_string(),
+            note: match bucket {
+                1 => String::new(),
+                _ => format!("smallest and largest second of every {bucket}"),
+            },
+            is_logarithmic: self.logarithmic,
+            data: list(wholes, bucket),
+            parts: has_parts.then(|| (self.parts_are, list(parts, budget.bucket_of_parts(self)))),
+        }
+    }
 }
 
 fn list<'c>(
@@ -223,7 +234,7 @@ mod tests {
         let budget = Budget::of(charts.iter());
         assert_eq!(budget, Budget(POINTS_MAX));
         assert_eq!(
-            json(&charts[0], budget),
+            charts[0].plot(budget).data,
             r#"{"k":1,"s":[[0,2,[1,2]],[1,2,[3,4]]]}"#
         );
     }
@@ -259,15 +270,11 @@ mod tests {
             })
             .collect();
         let budget = Budget::of(charts.iter());
-        let size: usize = charts.iter().map(|chart| json(chart, budget).len()).sum();
-        let parts: usize = charts
-            .iter()
-            .map(|chart| json_of_parts(chart, budget).len())
+        let plots = charts.iter().map(|chart| chart.plot(budget));
+        let size: usize = plots
+            .map(|plot| plot.data.len() + plot.parts.map_or(0, |(_, data)| data.len()))
             .sum();
-        assert!(size + parts <= BYTES_MAX, "{size} {parts}");
-        assert!(
-            size + parts > BYTES_MAX / 8,
-            "{size} {parts}: thinned more than needed"
-        );
+        assert!(size <= BYTES_MAX, "{size}");
+        assert!(size > BYTES_MAX / 8, "{size}: thinned more than needed");
     }
 }

@@ -1,36 +1,18 @@
 //! The charts of how long operations took over a whole step: percentiles, and shares of the buckets.
 
-use std::fmt::Write;
+use analysis::{OpFigures, Row};
 
-use analysis::{Buckets, OpFigures, Row};
-
+use crate::html::charts::Plot;
 use crate::html::encode::short;
 use crate::matrix::{Matrix, StepHead};
 use crate::operations::kinds_apart;
-use crate::times::has_schedule;
-
-/// One chart, with its curves as JSON for a script element.
-pub(crate) struct Distribution {
-    /// What it shows, with the unit.
-    pub title: String,
-    /// What the curves are.
-    pub note: &'static str,
-    /// `x` says what is on the axis below: `nines` or `buckets`.
-    pub json: String,
-}
+use crate::times::{Time, has_schedule};
 
 /// What a reader is told where there are two curves of a line.
 const TWO_TIMES: &str = "response time, and dashed service time";
 
-/// Which of the two times of an operation a curve is of. They are one where nothing is scheduled.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Time {
-    Response,
-    Service,
-}
-
 /// The charts of the kinds of operation that a step is about.
-pub(crate) fn of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Distribution> {
+pub(crate) fn of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Plot> {
     let mut charts = Vec::new();
     for kind in kinds_apart(matrix, step).0 {
         let two = has_schedule(matrix, step, kind);
@@ -46,7 +28,13 @@ pub(crate) fn of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Distributi
             format!("{kind}: {title} by bucket, percent of operations"),
         ];
         for (title, json) in titles.into_iter().zip([percentiles, shares]) {
-            charts.extend(json.map(|json| Distribution { title, note, json }));
+            charts.extend(json.map(|data| Plot {
+                title,
+                note: note.to_string(),
+                is_logarithmic: true,
+                data,
+                parts: None,
+            }));
         }
     }
     charts
@@ -82,41 +70,27 @@ fn json(
 /// Where the curve ends, in nines, and its times in milliseconds: the last there, the others a sixteenth of a nine apart
 /// from 0 on.
 fn percentiles(op: &OpFigures, time: Time) -> Option<String> {
-    let points = match time {
-        Time::Response => &op.response_curve,
-        Time::Service => &op.service_curve,
-    };
+    let points = time.curve(op);
     let (end, _) = points.last().filter(|_| points.len() > 1)?;
-    let mut out = format!("{},[", digits(*end));
-    for (at, (_, us)) in points.iter().enumerate() {
-        let comma = if at == 0 { "" } else { "," };
-        let _ = write!(out, "{comma}{}", digits(us / 1e3));
-    }
-    out.push(']');
-    Some(out)
+    let times = points.iter().map(|(_, us)| short(us / 1e3));
+    let times: Vec<String> = times.collect();
+    Some(format!("{},[{}]", short(*end), times.join(",")))
 }
 
 /// The percent of operations in each bucket.
 fn shares(op: &OpFigures, time: Time) -> Option<String> {
-    let Buckets { counts, .. } = match time {
-        Time::Response => &op.response_buckets,
-        Time::Service => &op.service_buckets,
-    };
+    let counts = &time.buckets(op).counts;
     let all: u64 = counts.iter().sum();
-    let percent = |count: &u64| digits(*count as f64 / all as f64 * 100.0);
+    let percent = |count: &u64| short(*count as f64 / all as f64 * 100.0);
     let shares: Vec<String> = counts.iter().map(percent).collect();
     (all > 0).then(|| format!("[{}]", shares.join(",")))
-}
-
-/// Four significant digits, which is more than a chart shows.
-fn digits(value: f64) -> String {
-    short(format!("{value:.3e}").parse().unwrap_or(value))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::html::seconds::tests::row;
+    use analysis::Buckets;
 
     #[test]
     fn a_rate_makes_two_curves_and_none_makes_one() {
@@ -139,7 +113,7 @@ mod tests {
             let run = record::Run::default();
             let matrix = Matrix::new(&run, &figures);
             let charts = of_step(&matrix, matrix.steps[0]);
-            let charts = charts.into_iter().map(|chart| (chart.title, chart.json));
+            let charts = charts.into_iter().map(|chart| (chart.title, chart.data));
             charts.collect::<Vec<_>>()
         };
         row.ops.insert("insert".into(), op(false));

@@ -53,7 +53,7 @@ pub(crate) fn curve(
     out.push(']');
     if let Some(part) = part {
         out.push(',');
-        out.push_str(&text(part));
+        out.push_str(&json(part));
     }
     out.push(']');
 }
@@ -82,16 +82,14 @@ fn write_point(out: &mut String, point: f64, span: f64) {
     }
 }
 
-/// Returns a text as JSON that can stand in a script element: no `<` is left in it.
-pub(crate) fn text(text: &str) -> String {
-    serde_json::Value::from(text)
-        .to_string()
-        .replace('<', "\\u003c")
+/// Returns texts as JSON that can stand in a script element: no `<` is left in it.
+pub(crate) fn json(texts: impl Into<serde_json::Value>) -> String {
+    texts.into().to_string().replace('<', "\\u003c")
 }
 
-/// Returns a number with up to seven significant digits.
+/// Returns a number with up to four significant digits, which is more than a chart shows.
 pub(crate) fn short(value: f64) -> String {
-    let rounded = format!("{value:.6e}").parse().unwrap_or(value);
+    let rounded = format!("{value:.3e}").parse().unwrap_or(value);
     // `Display` of a number never has an exponent, so a very small one is given with it.
     if rounded != 0.0 && f64::abs(rounded) < 1e-4 {
         return format!("{rounded:e}");
@@ -161,7 +159,7 @@ mod tests {
     fn numbers_are_short_and_can_be_read_back() {
         for value in [0.0, 1.5, 123_456.789, 1e-9, 7.25e12, -0.5] {
             let read: f64 = short(value).parse().unwrap();
-            assert!((read - value).abs() <= value.abs() * 1e-6, "{value}");
+            assert!((read - value).abs() <= value.abs() * 1e-3, "{value}");
             assert!(short(value).len() < 20);
         }
     }

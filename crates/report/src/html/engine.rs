@@ -157,107 +157,94 @@ mod tests {
     use super::*;
     use crate::html::seconds::tests::row;
 
+    fn row_with(counters: &[(&str, bool, Option<Role>, [f64; 2])]) -> Row {
+        let mut row = row(&[]);
+        for (name, cumulative, role, values) in counters {
+            let series = analysis::CounterSeries {
+                cumulative: *cumulative,
+                values: values.map(Some).to_vec(),
+                role: *role,
+            };
+            row.series.engine.insert(name.to_string(), series);
+        }
+        row
+    }
+
+    /// The titles of charts that moved, what their parts are and how many, and their points.
+    fn drawn(row: &Row) -> Vec<(String, &'static str, usize, Vec<f32>)> {
+        let charts = of_row(row).into_iter().filter(|drawn| drawn.moved);
+        charts
+            .map(|it| (it.title, it.parts_are, it.parts.len(), it.whole.points))
+            .collect()
+    }
+
     #[test]
     fn only_counters_that_moved_are_drawn_and_tables_are_added_up() {
-        let counter = |cumulative, values: [f64; 2]| analysis::CounterSeries {
-            cumulative,
-            values: values.map(Some).to_vec(),
-            role: None,
-        };
-        let mut row = row(&[]);
-        row.series.engine = [
-            ("wal_bytes", counter(true, [MIB, 2.0 * MIB])),
-            ("deadlock_count", counter(true, [0.0, 0.0])),
-            ("dead_rows.pi1", counter(false, [5.0, 5.0])),
-            ("dead_rows.pi2", counter(false, [5.0, 7.0])),
-            ("database_bytes", counter(false, [9.0, 9.0])),
-        ]
-        .map(|(name, series)| (name.to_string(), series))
-        .into();
-        let charts: Vec<Drawn> = of_row(&row)
-            .into_iter()
-            .filter(|drawn| drawn.moved)
-            .collect();
-        let drawn: Vec<_> = charts
-            .iter()
-            .map(|chart| (chart.title.as_str(), chart.parts.len()))
-            .collect();
-        assert_eq!(drawn, [("dead_rows", 2), ("wal_bytes, MB per second", 0)]);
-        assert_eq!(charts[0].whole.points, [10.0, 12.0]);
-        assert_eq!(charts[1].whole.points, [1.0, 2.0]);
+        let row = row_with(&[
+            ("wal_bytes", true, None, [MIB, 2.0 * MIB]),
+            ("deadlock_count", true, None, [0.0, 0.0]),
+            ("dead_rows.pi1", false, None, [5.0, 5.0]),
+            ("dead_rows.pi2", false, None, [5.0, 7.0]),
+            ("database_bytes", false, None, [9.0, 9.0]),
+        ]);
+        let wal = "wal_bytes, MB per second".to_string();
+        assert_eq!(
+            drawn(&row),
+            [
+                ("dead_rows".into(), "each table", 2, vec![10.0, 12.0]),
+                (wal, "each table", 0, vec![1.0, 2.0]),
+            ]
+        );
     }
 
     #[test]
     fn what_can_not_be_added_up_is_made_one_another_way() {
-        let counter = |cumulative, role, values: [f64; 2]| analysis::CounterSeries {
-            cumulative,
-            values: values.map(Some).to_vec(),
-            role: Some(role),
-        };
-        let mut row = row(&[]);
-        row.series.engine = [
+        let [score, bytes, stalls] =
+            [Role::LevelScore, Role::LevelBytes, Role::WriteStallCount].map(Some);
+        let row = row_with(&[
             (
                 "uptime_seconds",
-                counter(true, Role::UptimeSeconds, [1.0, 1.0]),
+                true,
+                Some(Role::UptimeSeconds),
+                [1.0, 1.0],
             ),
-            (
-                "level_score.0",
-                counter(false, Role::LevelScore, [1.0, 5.0]),
-            ),
-            (
-                "level_score.1",
-                counter(false, Role::LevelScore, [2.0, 3.0]),
-            ),
-            (
-                "level_bytes.1",
-                counter(false, Role::LevelBytes, [MIB, MIB]),
-            ),
-            (
-                "level_bytes.2",
-                counter(false, Role::LevelBytes, [MIB, 3.0 * MIB]),
-            ),
+            ("level_score.0", false, score, [1.0, 5.0]),
+            ("level_score.1", false, score, [2.0, 3.0]),
+            ("level_bytes.1", false, bytes, [MIB, MIB]),
+            ("level_bytes.2", false, bytes, [MIB, 3.0 * MIB]),
             (
                 "write_stall_count.memtable-limit-stops",
-                counter(true, Role::WriteStallCount, [3.0, 0.0]),
+                true,
+                stalls,
+                [3.0, 0.0],
             ),
             (
                 "write_stall_count.l0-file-count-limit-delays",
-                counter(true, Role::WriteStallCount, [1.0, 0.0]),
+                true,
+                stalls,
+                [1.0, 0.0],
             ),
             (
                 "write_stall_count.cf-l0-file-count-limit-delays-with-ongoing-compaction",
-                counter(true, Role::WriteStallCount, [1.0, 0.0]),
+                true,
+                stalls,
+                [1.0, 0.0],
             ),
-            (
-                "write_stall_count.total-delays",
-                counter(true, Role::WriteStallCount, [1.0, 0.0]),
-            ),
-            (
-                "write_stall_count.total-stops",
-                counter(true, Role::WriteStallCount, [3.0, 0.0]),
-            ),
-        ]
-        .map(|(name, series)| (name.to_string(), series))
-        .into();
-        let charts: Vec<Drawn> = of_row(&row)
-            .into_iter()
-            .filter(|drawn| drawn.moved)
-            .collect();
-        let drawn: Vec<_> = charts
-            .iter()
-            .map(|chart| (chart.title.as_str(), chart.parts_are, &chart.whole.points))
-            .collect();
-        let values = |first: f32, second: f32| vec![first, second];
+            ("write_stall_count.total-delays", true, stalls, [1.0, 0.0]),
+            ("write_stall_count.total-stops", true, stalls, [3.0, 0.0]),
+        ]);
+        let stalls = "write_stall_count per second".to_string();
         assert_eq!(
-            drawn,
+            drawn(&row),
             [
-                ("level_bytes, MB", "each level", &values(2.0, 4.0)),
-                ("level_score, largest", "each level", &values(2.0, 5.0)),
+                ("level_bytes, MB".into(), "each level", 2, vec![2.0, 4.0]),
                 (
-                    "write_stall_count per second",
-                    "each reason",
-                    &values(4.0, 0.0)
+                    "level_score, largest".into(),
+                    "each level",
+                    2,
+                    vec![2.0, 5.0]
                 ),
+                (stalls, "each reason", 5, vec![4.0, 0.0]),
             ]
         );
     }

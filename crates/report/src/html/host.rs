@@ -78,16 +78,9 @@ pub(super) fn of_row(row: &Row) -> Vec<Drawn> {
         all.push(Drawn::whole(Place::Host, at + 1, title, &values));
     }
     if let Some(done) = done(row) {
-        let head = StepHead {
-            name: &row.step,
-            kind: row.kind,
-            main_op: row.main_op.as_deref(),
-            group: None,
-            reported: row.reported,
-        };
         for (at, (title, columns, divisor)) in COSTS.into_iter().enumerate() {
-            let unit = if at == 0 { ", us" } else { "" };
-            let title = format!("{title} {}{unit}", noun(head));
+            let unit = if at == 0 { ", \u{b5}s" } else { "" };
+            let title = format!("{title} {}{unit}", noun(StepHead::of(row)));
             let values = for_each(&sum(row, columns, divisor), &done);
             all.push(Drawn::whole(Place::Cost, at, title, &sampled(row, values)));
         }

@@ -3,9 +3,9 @@
 use maud::{Markup, PreEscaped, html as markup};
 
 use crate::classic;
-use crate::html::charts::{self, Budget, Chart, Index};
+use crate::html::charts::{self, Budget, Chart, Index, Plot};
 use crate::html::curve::Place;
-use crate::html::distributions::{self, Distribution};
+use crate::html::distributions;
 use crate::html::table::table;
 use crate::html::{CellRecord, Source, cell_label, clean, marked};
 use crate::lsm;
@@ -14,14 +14,15 @@ use crate::metrics;
 use crate::number::duration;
 use crate::operations::kinds_apart;
 use crate::quality;
-use crate::table::Table;
+use crate::table::{Table, anchor};
 use crate::times;
+use crate::worth::comparable;
 
 /// The charts of one step.
 pub(super) struct StepCharts<'a> {
     step: StepHead<'a>,
     pub(super) charts: Vec<Chart<'a>>,
-    distributions: Vec<Distribution>,
+    distributions: Vec<Plot>,
 }
 
 impl<'a> StepCharts<'a> {
@@ -47,9 +48,8 @@ pub(super) fn section(matrix: &Matrix<'_>, charts: &StepCharts<'_>, budget: Budg
         table
     };
     let figures = |places: &[Place]| {
-        markup! {
-            div.charts { @for chart in charts.at(places) { (figure(chart, step, budget)) } }
-        }
+        let charts = charts.at(places);
+        markup! { div.charts { @for chart in charts { (figure(&chart.plot(budget), step)) } } }
     };
     let folded = |place: Place, what: &str| {
         let count = charts.at(&[place]).count();
@@ -64,12 +64,12 @@ pub(super) fn section(matrix: &Matrix<'_>, charts: &StepCharts<'_>, budget: Budg
     };
     let load = [Place::Load, Place::Beside];
     markup! {
-        section.step id={ "step-" (classic::anchor(step.name)) } {
+        section.step id={ "step-" (anchor(step.name)) } {
             h3 { (clean(step.name)) }
             (table(&metrics::metrics(matrix, step)))
             (table(&metrics::costs(matrix, step)))
-            @if let Some(time) = metrics::time(matrix, step) { (table(&time)) }
-            @if let Some(upkeep) = metrics::upkeep(matrix, step) { (table(&upkeep)) }
+            (table(&metrics::time(matrix, step)))
+            (table(&metrics::upkeep(matrix, step)))
             @if charts.at(&load).next().is_none() {
                 p.note { "No charts by second: it was over in its first." }
             }
@@ -77,7 +77,14 @@ pub(super) fn section(matrix: &Matrix<'_>, charts: &StepCharts<'_>, budget: Budg
             (figures(&load))
             @if !charts.distributions.is_empty() {
                 div.charts {
-                    @for chart in &charts.distributions { (distribution(chart, step)) }
+                    @for chart in &charts.distributions { (figure(chart, step)) }
+                }
+            }
+            @let of_host = metrics::of_host(matrix, step);
+            @if !of_host.is_empty() {
+                details {
+                    summary { "disks and processors, as iostat and vmstat tell them" }
+                    @for host in &of_host { (table(host)) }
                 }
             }
             (folded(Place::Cost, "what an operation cost, second by second"))
@@ -95,7 +102,8 @@ pub(super) fn section(matrix: &Matrix<'_>, charts: &StepCharts<'_>, budget: Budg
                     (table(&beside(times::percentiles(matrix, step, &others))))
                 }
             }
-            @if let Some(counters) = classic::counters(matrix, step) {
+            @let counters = classic::counters(matrix, step);
+            @if !counters.is_empty() {
                 details { summary { "counters of the engine (" (counters.rows.len()) ")" } (table(&counters)) }
             }
         }
@@ -103,10 +111,10 @@ pub(super) fn section(matrix: &Matrix<'_>, charts: &StepCharts<'_>, budget: Budg
 }
 
 /// Colours of lines, after which they begin anew with other dashes.
-const COLOUR_COUNT: usize = 10;
+pub(crate) const COLOUR_COUNT: usize = 10;
 
 /// How lines of one colour are told apart.
-const DASHES: [&str; 4] = ["", "7 3", "2 3", "9 3 2 3"];
+pub(crate) const DASHES: [&str; 4] = ["", "7 3", "2 3", "9 3 2 3"];
 
 /// The lines of a step's charts: which is which, and which are shown.
 fn lines(matrix: &Matrix<'_>, step: StepHead<'_>) -> Markup {
@@ -116,7 +124,7 @@ fn lines(matrix: &Matrix<'_>, step: StepHead<'_>) -> Markup {
     markup! {
         div.lines role="toolbar" aria-label={ "lines of the charts of " (clean(step.name)) } {
             @for (number, line, row) in &rows {
-                @let invalid = !classic::comparable(row);
+                @let invalid = !comparable(row);
                 button.line.invalid[invalid] type="button" aria-pressed="true" data-line=(number)
                     title=[invalid.then(|| clean(&row.reasons.join("; ")))] {
                     svg class={ "c" (number % COLOUR_COUNT) } width="24" height="8" aria-hidden="true" {
@@ -136,37 +144,18 @@ fn lines(matrix: &Matrix<'_>, step: StepHead<'_>) -> Markup {
     }
 }
 
-fn figure(chart: &Chart<'_>, step: StepHead<'_>, budget: Budget) -> Markup {
-    let bucket = budget.bucket(chart);
-    let parts = !chart.parts.is_empty();
+fn figure(plot: &Plot, step: StepHead<'_>) -> Markup {
     markup! {
-        figure data-log[chart.logarithmic] {
+        figure data-log[plot.is_logarithmic] {
             figcaption {
-                span { span.of { (clean(step.name)) " " } (clean(chart.title)) }
-                @if parts { button.parts type="button" aria-pressed="false" { (chart.parts_are) } }
-                button.log type="button" aria-pressed=(chart.logarithmic) title="logarithmic scale" { "log" }
-                @if bucket > 1 { span.note { "smallest and largest second of every " (bucket) } }
+                span { span.of { (clean(step.name)) " " } (clean(&plot.title)) }
+                @if let Some((parts, _)) = plot.parts { button.parts type="button" aria-pressed="false" { (parts) } }
+                button.log type="button" aria-pressed=(plot.is_logarithmic) title="logarithmic scale" { "log" }
+                @if !plot.note.is_empty() { span.note { (plot.note) } }
             }
-            div.plot tabindex="0" role="group" aria-label={ "chart: " (clean(step.name)) " " (clean(chart.title)) } {}
-            script type="application/json" { (PreEscaped(charts::json(chart, budget))) }
-            @if parts {
-                script type="application/json" { (PreEscaped(charts::json_of_parts(chart, budget))) }
-            }
-        }
-    }
-}
-
-/// A chart without time.
-fn distribution(chart: &Distribution, step: StepHead<'_>) -> Markup {
-    markup! {
-        figure data-log {
-            figcaption {
-                span { span.of { (clean(step.name)) " " } (clean(&chart.title)) }
-                button.log type="button" aria-pressed="true" title="logarithmic scale" { "log" }
-                @if !chart.note.is_empty() { span.note { (chart.note) } }
-            }
-            div.plot tabindex="0" role="group" aria-label={ "chart: " (clean(step.name)) " " (clean(&chart.title)) } {}
-            script type="application/json" { (PreEscaped(&chart.json)) }
+            div.plot tabindex="0" role="group" aria-label={ "chart: " (clean(step.name)) " " (clean(&plot.title)) } {}
+            script type="application/json" { (PreEscaped(&plot.data)) }
+            @if let Some((_, data)) = &plot.parts { script type="application/json" { (PreEscaped(data)) } }
         }
     }
 }

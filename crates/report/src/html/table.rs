@@ -23,18 +23,12 @@ fn tone_class(tone: Tone) -> &'static str {
 }
 
 /// A table in a box of its own that scrolls, with the meaning of its marks.
-pub(super) fn table(table: &Table) -> Markup {
-    if table.rows.is_empty() || table.columns.is_empty() {
+pub(crate) fn table(table: &Table) -> Markup {
+    if table.is_empty() {
         return markup! {};
     }
     let legend = table.legend();
-    let bare = table
-        .rows
-        .iter()
-        .flat_map(|row| &row.cells)
-        .all(|cell| cell.mark.is_empty());
-    // The legend is shown with its colours here, so the note that says the same in words is left out.
-    let notes = table.notes.iter().skip(usize::from(is_legend(table)));
+    let bare = table.cells().all(|cell| cell.mark.is_empty());
     markup! {
         div.block id=(table.id) {
             h4 id={ "title-" (table.id) } { (clean(&table.title)) }
@@ -64,7 +58,8 @@ pub(super) fn table(table: &Table) -> Markup {
                     @for (tone, meaning) in &legend { li { b class=(tone_class(*tone)) { (mark(tone.mark())) } (meaning) } }
                 }
             }
-            @for note in notes { p.note { (marked(note)) } }
+            @if !table.names.is_empty() { p.note { (marked(&table.names.join("; "))) } }
+            @for note in &table.notes { p.note { (marked(note)) } }
         }
     }
 }
@@ -87,17 +82,4 @@ fn share(share: u8) -> Option<String> {
 /// A mark with a minus that is as easy to see as a plus.
 fn mark(mark: &str) -> String {
     mark.replace('-', "\u{2212}")
-}
-
-/// Whether the first note of a table is its legend.
-fn is_legend(table: &Table) -> bool {
-    let first = table.legend().into_iter().next();
-    let starts = |note: &String, (tone, meaning): (Tone, &str)| {
-        note.starts_with(&format!("`{}` {meaning}", tone.mark()))
-    };
-    table
-        .notes
-        .first()
-        .zip(first)
-        .is_some_and(|(note, first)| starts(note, first))
 }

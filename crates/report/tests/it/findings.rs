@@ -1,8 +1,9 @@
 //! Findings in the text and in the page.
 
 use analysis::{Figures, Row};
-use report::{TableStyle, html, tables};
+use report::{TableStyle, tables};
 
+use crate::html;
 use crate::synthetic::{SMALL, Size, figures, source};
 
 const FOUR: Size = Size {
@@ -49,7 +50,7 @@ fn findings_stand_below_the_summary_with_their_figures() {
     assert!(summary < findings, "{text}");
     let first = text[findings..].lines().nth(2).unwrap();
     assert!(
-        first.starts_with("1. ") && first.contains("2.0x slower"),
+        first.starts_with("1. ") && first.contains("2.00x slower"),
         "{first}"
     );
     assert!(text[findings..].contains("Figures: throughput "), "{text}");
@@ -84,7 +85,7 @@ fn targets_that_were_measured_once_have_grey_ratios_and_no_cause() {
         ..TableStyle::default()
     };
     let text = tables(&run, &figures, style);
-    let from = text.find("relative to").unwrap();
+    let from = text.find("Throughput relative to").unwrap();
     let (table, _) = text[from..].split_once("one repeat: no interval").unwrap();
     let is_coloured = |code: &str| table.contains(&format!("\u{1b}[38;5;{code}m"));
     assert!(
@@ -93,8 +94,12 @@ fn targets_that_were_measured_once_have_grey_ratios_and_no_cause() {
     );
     assert!(!table.contains(['+', '\u{25b2}', '\u{25bc}']), "{table}");
     assert!(
-        text.contains("`assay run --resume RUN --repeats 5` adds repeats")
-            || text.contains("assay run --resume RUN --repeats 5 adds repeats")
+        text.contains("measured once: one run can't show a change"),
+        "{text}"
+    );
+    assert!(
+        text.contains("assay run --resume RUN --repeats 5 adds the repeats"),
+        "{text}"
     );
     assert!(
         !text.contains("slower in") && !text.contains("faster in"),

@@ -6,20 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use analysis::{
     CounterSeries, Figures, Level, Lsm, OpFigures, OpSeries, Percentiles, Row, Series, Sla,
 };
-use record::{Role, Run, Settle, Status, Step, StepKind, Target, Warning};
-use report::{CellRecord, Source, TableStyle, csv, html, tables, tables_brief};
+use record::{Role, Run, Settle, Status, Step, StepKind, Warning};
+use report::{CellRecord, Form, Source, csv, metric_table, tables, tables_brief};
 
-const PLAIN: TableStyle = TableStyle {
-    colour: false,
-    width: Some(100),
-    all_settings: false,
-};
-
-/// Tables that are not split.
-const WIDE: TableStyle = TableStyle {
-    width: None,
-    ..PLAIN
-};
+use crate::synthetic::target;
+use crate::{PLAIN, WIDE, check_once, column, html, page};
 
 const TARGETS: [&str; 2] = ["r6.leveled", "r10.leveled"];
 
@@ -91,11 +82,22 @@ fn tree(is_new: bool, is_writing: bool) -> (Lsm, Vec<(&'static str, Option<f64>)
         number,
         files: Some(files),
         bytes: Some(mb * 1_048_576.0),
+        score: is_new.then_some(mb / 512.0),
+        read_bytes: is_new.then_some(count(mb * 4e6)),
+        written_bytes: is_new.then_some(count(mb * 3e6)),
+        rounding_bytes: 0.1 * 1_073_741_824.0,
+        compaction_seconds: is_new.then_some(count(1.5)),
+        compaction_count: is_new.then_some(count(files)),
     };
     let lsm = Lsm {
         stalls: stalls
             .map(|(reason, of)| (reason.to_string(), count(of)))
             .into(),
+        stall_seconds: [("pending-compaction-bytes", 2.75), ("unknown", 0.25)]
+            .into_iter()
+            .filter(|_| is_writing)
+            .map(|(reason, seconds)| (reason.to_string(), seconds))
+            .collect(),
         levels: if is_new {
             vec![
                 level(0, 3.0, 12.0),
@@ -231,25 +233,19 @@ fn row(target: usize, (step, kind, main, per_second): (&str, StepKind, &'static 
         ),
     ]);
     Row {
-        run: 0,
         cell: record::CellKey::new(TARGETS[target], None, 1, 1),
         build: TARGETS[target].split('.').next().unwrap().to_string(),
         config: "leveled".to_string(),
         engine: "rocksdb".to_string(),
         engine_version: "RocksDB".to_string(),
         workload: "kv".to_string(),
-
         step: step.to_string(),
         kind,
         main_op: Some(main.to_string()),
-        queries_per_event: None,
-        group: None,
         reported: true,
         status: Status::Complete,
         seconds: SECONDS as f64,
         valid: true,
-        reasons: Vec::new(),
-        damaged: false,
         ops,
         metrics,
         lsm: Some(lsm),
@@ -260,16 +256,8 @@ fn row(target: usize, (step, kind, main, per_second): (&str, StepKind, &'static 
             met: puts > 4743.0,
             history: None,
         }),
-        fairness: None,
-        quality: None,
-        settled: None,
-        fsync_us: None,
-        work_counters: Vec::new(),
-        host_sums: BTreeMap::new(),
-        counters: BTreeMap::new(),
         series,
-        warnings: Vec::new(),
-        remarks: Vec::new(),
+        ..Row::default()
     }
 }
 
@@ -286,17 +274,7 @@ fn run() -> Run {
         name: "rocksdb-versions".to_string(),
         status: Status::Complete,
         base: TARGETS[0].to_string(),
-        targets: TARGETS
-            .map(|name| Target {
-                name: name.to_string(),
-                build: name.split('.').next().unwrap().to_string(),
-                config: "leveled".to_string(),
-                engine: "rocksdb".to_string(),
-                set: Vec::new(),
-                declared: Vec::new(),
-                files: Vec::new(),
-            })
-            .to_vec(),
+        targets: TARGETS.map(|name| target(name, "rocksdb")).to_vec(),
         ..Run::default()
     }
 }
@@ -569,22 +547,19 @@ fn throughput_stands_by_groups_where_steps_have_them() {
     let point = &text[places[1]..places[2]];
     assert!(point.contains("hot-points") && point.contains("notcovered-si"));
     assert!(!point.contains("read-only") && !point.contains("prepare"));
-    let source = Source {
-        run: run(),
-        cells: Vec::new(),
-    };
-    let report = html(&[source], &figures);
-    for id in [
-        "summary",
-        "summary-point",
-        "summary-range-2d-2",
-        "relative-write",
-    ] {
-        assert_eq!(report.matches(&format!("id=\"{id}\"")).count(), 1, "{id}");
-    }
+    let report = page(run(), &figures);
+    check_once(
+        &report,
+        &[
+            "summary",
+            "summary-point",
+            "summary-range-2d-2",
+            "compared-write",
+        ],
+    );
     assert!(tables(&run(), &figures, PLAIN).contains("Metrics; an operation is a query"));
-    let csv = csv(&figures);
-    assert!(csv.contains(",update-index,query,event,,write,"), "{csv}");
+    let csv = csv(&run(), &figures);
+    assert!(csv.contains(",update-index,write,query,"), "{csv}");
 }
 
 #[test]
@@ -595,33 +570,24 @@ fn without_a_tree_nothing_is_said_of_one() {
     }
     let text = tables(&run(), &figures, PLAIN);
     assert!(!text.contains("LSM") && !text.contains("stall"), "{text}");
-    let report = html(
-        &[Source {
-            run: run(),
-            cells: Vec::new(),
-        }],
-        &figures,
-    );
+    let report = page(run(), &figures);
     assert!(!report.contains("id=\"lsm-") && !report.contains("id=\"stalled\""));
 }
 
 #[test]
 fn a_report_draws_what_held_writes_up_beside_throughput() {
-    let source = Source {
-        run: run(),
-        cells: Vec::new(),
-    };
-    let report = html(&[source], &figures());
-    for id in [
-        "stalled",
-        "lsm-work-overwrite",
-        "lsm-state-overwrite",
-        "lsm-stalls-overwrite",
-        "lsm-levels-overwrite",
-        "lsm-summary-overwrite",
-    ] {
-        assert_eq!(report.matches(&format!("id=\"{id}\"")).count(), 1, "{id}");
-    }
+    let report = page(run(), &figures());
+    check_once(
+        &report,
+        &[
+            "stalled",
+            "lsm-work-overwrite",
+            "lsm-state-overwrite",
+            "lsm-stalls-overwrite",
+            "lsm-levels-overwrite",
+            "lsm-summary-overwrite",
+        ],
+    );
     let (_, section) = report.split_once("id=\"step-overwrite\"").unwrap();
     let place = |what: &str| section.find(what).unwrap_or_else(|| panic!("no `{what}`"));
     let charts = [
@@ -639,25 +605,26 @@ fn a_report_draws_what_held_writes_up_beside_throughput() {
 }
 
 #[test]
-fn csv_has_the_reasons_of_stalls_and_what_a_step_is_about() {
-    let text = csv(&figures());
-    let mut reader = ::csv::Reader::from_reader(text.as_bytes());
-    let heads = reader.headers().unwrap().clone();
-    let column = |name: &str| {
-        let at = heads.iter().position(|head| head == name);
-        at.unwrap_or_else(|| panic!("no `{name}` in {heads:?}"))
-    };
-    let lines: Vec<_> = reader.records().map(Result::unwrap).collect();
-    let of = |name: &str| -> Vec<&str> {
-        let at = column(name);
-        lines[..4].iter().map(|line| &line[at]).collect()
-    };
+fn csv_has_what_a_step_is_about_and_the_table_of_figures_the_reasons_of_stalls() {
+    let text = csv(&run(), &figures());
+    let of = |name: &str| column(&text, name)[..4].to_vec();
     assert_eq!(of("main_op"), ["put", "multiget", "scan", "put"]);
-    assert_eq!(
-        of("write_stall_pending-compaction-bytes-delays_count"),
-        ["12585", "0", "12585", "12585"]
-    );
     assert_eq!(of("stall_pct"), ["25", "0", "25", "25"]);
     assert_eq!(of("w_amp_bytes_per_byte"), ["1", "", "1", "1"]);
     assert_eq!(of("l0_files_count"), ["3", "0", "3", "3"]);
+
+    let rows = figures().rows;
+    let text = metric_table(&rows, &[&run()], Form::Csv, Vec::new()).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let (metrics, values) = (column(&text, "metric"), column(&text, "value"));
+    let of = |name: &str| {
+        let named = metrics.iter().zip(&values);
+        let values = named.filter(|(metric, _)| *metric == name);
+        values.map(|(_, value)| value.as_str()).collect::<Vec<_>>()
+    };
+    let stalls = of("write_stall_pending_compaction_bytes_delays_count");
+    assert_eq!(stalls[..4], ["12585", "0", "12585", "12585"]);
+    // What is not applicable has no line.
+    assert_eq!(of("w_amp_bytes_per_byte")[..3], ["1"; 3]);
+    assert!(!values.iter().any(String::is_empty), "{text}");
 }

@@ -4,12 +4,76 @@
 
 mod browser;
 mod compared;
+mod effects;
 mod findings;
 mod html;
 mod kv;
+mod plots;
 mod published;
 mod quality;
 mod synthetic;
 mod sysbench;
 mod terminal;
 mod written;
+
+use analysis::Figures;
+use record::Run;
+use report::{Curves, Page, Source, TableStyle, html_page};
+
+/// Tables as wide as a terminal.
+const PLAIN: TableStyle = TableStyle {
+    colour: false,
+    width: Some(100),
+    unicode: false,
+    all_settings: false,
+};
+
+/// Tables that are not split.
+const WIDE: TableStyle = TableStyle {
+    width: None,
+    ..PLAIN
+};
+
+/// A report with charts of the figures' own seconds.
+fn html(sources: &[Source], figures: &Figures) -> String {
+    let curves: Vec<Curves> = figures.rows.iter().map(Curves::of).collect();
+    html_page(&Page {
+        sources,
+        figures,
+        curves: &curves,
+        notes: &[],
+    })
+}
+
+/// The report of a run of whose cells nothing but the figures is known.
+fn page(run: Run, figures: &Figures) -> String {
+    let cells = Vec::new();
+    html(&[Source { run, cells }], figures)
+}
+
+/// Each of these identifiers is in a page once.
+#[track_caller]
+fn check_once(page: &str, ids: &[&str]) {
+    for id in ids {
+        assert_eq!(page.matches(&format!(" id=\"{id}\"")).count(), 1, "{id}");
+    }
+}
+
+/// What stands in a column of a table as CSV, whose lines are all as long as its head.
+#[track_caller]
+fn column(csv: &str, name: &str) -> Vec<String> {
+    let mut reader = ::csv::Reader::from_reader(csv.as_bytes());
+    let mut heads = reader.headers().unwrap().iter();
+    let at = heads.position(|head| head == name);
+    let at = at.unwrap_or_else(|| panic!("no `{name}` in {csv}"));
+    let lines = reader.records().map(Result::unwrap);
+    lines.map(|line| line[at].to_owned()).collect()
+}
+
+/// The first line that begins so, in words.
+#[track_caller]
+fn words<'t>(text: &'t str, begin: &str) -> Vec<&'t str> {
+    let line = text.lines().find(|line| line.starts_with(begin));
+    let line = line.unwrap_or_else(|| panic!("no line `{begin}` in {text}"));
+    line.split_whitespace().collect()
+}

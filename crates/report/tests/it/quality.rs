@@ -1,14 +1,9 @@
 //! What is told of single seconds, of clients, and of debt.
 
-use report::{TableStyle, html, tables};
+use report::tables;
 
 use crate::synthetic::{ALL_STEPS, SMALL, Size, figures, source};
-
-const PLAIN: TableStyle = TableStyle {
-    colour: false,
-    width: Some(100),
-    all_settings: false,
-};
+use crate::{PLAIN, check_once, html};
 
 const WHOLE: Size = Size {
     targets: 2,
@@ -72,22 +67,6 @@ fn what_cannot_be_stood_behind_is_marked() {
 }
 
 #[test]
-fn of_many_lines_single_seconds_are_shown_of_one_step_alone() {
-    let many = Size {
-        targets: 40,
-        ..WHOLE
-    };
-    let all = figures(many);
-    let run = source(many).run;
-    let text = tables(&run, &all, PLAIN);
-    assert!(text.contains("Quality of service") && !text.contains("\nStalls: "));
-    let mut one = all;
-    one.rows.retain(|row| row.step == "qr100");
-    let text = tables(&run, &one, PLAIN);
-    assert!(text.contains("\nStalls: "));
-}
-
-#[test]
 fn more_stalls_than_are_listed_are_counted() {
     let mut figures = figures(SMALL);
     for quality in figures
@@ -113,15 +92,16 @@ fn more_stalls_than_are_listed_are_counted() {
 #[test]
 fn the_report_has_the_same_tables() {
     let report = html(&[source(WHOLE)], &figures(WHOLE));
-    for id in [
-        "debt",
-        "quality-qr100",
-        "stalls-qr100",
-        "shifts-qr100",
-        "rate-history-qr100",
-        "ends-l-i0",
-    ] {
-        assert_eq!(report.matches(&format!("id=\"{id}\"")).count(), 1, "{id}");
-    }
+    check_once(
+        &report,
+        &[
+            "debt",
+            "quality-qr100",
+            "stalls-qr100",
+            "shifts-qr100",
+            "rate-history-qr100",
+            "ends-l-i0",
+        ],
+    );
     assert!(report.contains("<code>disk_write_bytes</code> 381 MB/s, otherwise 47.7 MB/s (x8.00)"));
 }

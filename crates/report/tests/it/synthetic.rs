@@ -314,18 +314,14 @@ fn row(
         ),
     ]);
     Row {
-        run: 0,
         cell: record::CellKey::new(name, None, size.clients as u32, 1),
         build: build.to_string(),
         config: config.to_string(),
         engine: "postgres".to_string(),
         engine_version: "17.2".to_string(),
         workload: "insert".to_string(),
-
         step: step.to_string(),
         kind,
-        queries_per_event: None,
-        group: None,
         reported: true,
         main_op: match kind {
             StepKind::Load | StepKind::Index => Some("insert".to_string()),
@@ -339,18 +335,12 @@ fn row(
             size.seconds as f64
         },
         valid: true,
-        reasons: Vec::new(),
-        damaged: false,
         ops,
         metrics: if kind == StepKind::Settle {
             BTreeMap::new()
         } else {
             metrics
         },
-        lsm: None,
-        fsync_us: None,
-        work_counters: Vec::new(),
-        host_sums: BTreeMap::new(),
         sla: (kind == StepKind::Query).then_some(Sla {
             kind: "insert".to_string(),
             target: rows_asked,
@@ -377,8 +367,7 @@ fn row(
             ("wal_bytes".to_string(), 123_456_789.0 + seed as f64),
         ]),
         series,
-        warnings: Vec::new(),
-        remarks: Vec::new(),
+        ..Row::default()
     }
 }
 
@@ -541,25 +530,30 @@ pub fn figures(size: Size) -> Figures {
     figures
 }
 
+/// A target of which nothing is declared.
+pub fn target(name: &str, engine: &str) -> Target {
+    let (build, config) = name.split_once('.').unwrap();
+    Target {
+        name: name.to_string(),
+        build: build.to_string(),
+        config: config.to_string(),
+        engine: engine.to_string(),
+        set: Vec::new(),
+        declared: Vec::new(),
+        files: Vec::new(),
+    }
+}
+
 /// The run that they are said to be of.
 pub fn source(size: Size) -> Source {
     let mut names = target_names(size.targets);
     names.push("pg99.broken".to_string());
-    let targets: Vec<Target> = names
-        .iter()
-        .map(|name| {
-            let (build, config) = name.split_once('.').unwrap();
-            Target {
-                name: name.clone(),
-                build: build.to_string(),
-                config: config.to_string(),
-                engine: "postgres".to_string(),
-                set: vec![("shared_buffers".to_string(), "4GB".to_string())],
-                declared: Vec::new(),
-                files: Vec::new(),
-            }
-        })
-        .collect();
+    let set = vec![("shared_buffers".to_string(), "4GB".to_string())];
+    let targets = names.iter().map(|name| Target {
+        set: set.clone(),
+        ..target(name, "postgres")
+    });
+    let targets: Vec<Target> = targets.collect();
     let cells = targets.iter().map(|target| cell(target, size)).collect();
     let mut builds: Vec<&str> = targets.iter().map(|target| target.build.as_str()).collect();
     builds.dedup();

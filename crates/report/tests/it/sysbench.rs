@@ -3,15 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{Figures, OpFigures, Percentiles, Remark, Row, Series, Sla, Unfinished};
-use record::{Run, Status, StepKind, Target, Warning};
-use report::{Source, TableStyle, csv, html, tables, tables_brief};
+use analysis::{Figures, OpFigures, Percentiles, Remark, Row, Sla, Unfinished};
+use record::{Run, Status, StepKind, Warning};
+use report::{csv, tables, tables_brief};
 
-const PLAIN: TableStyle = TableStyle {
-    colour: false,
-    width: Some(100),
-    all_settings: false,
-};
+use crate::synthetic::target;
+use crate::{PLAIN, check_once, column, page, words};
 
 /// Name, group, queries per second.
 const STEPS: [(&str, Option<&str>, f64); 9] = [
@@ -65,14 +62,12 @@ fn row(target: usize, (step, group, rate): (&str, Option<&str>, f64)) -> Row {
         ..OpFigures::default()
     };
     Row {
-        run: 0,
         cell: record::CellKey::new(&format!("{}.z11a", BUILDS[target]), None, 1, 1),
         build: BUILDS[target].to_string(),
         config: "z11a".to_string(),
         engine: "mysql".to_string(),
         engine_version: "8.0".to_string(),
         workload: "sysbench".to_string(),
-
         step: step.to_string(),
         kind,
         main_op: Some(main_op.to_string()),
@@ -82,8 +77,6 @@ fn row(target: usize, (step, group, rate): (&str, Option<&str>, f64)) -> Row {
         status: Status::Complete,
         seconds: 10.0,
         valid: true,
-        reasons: Vec::new(),
-        damaged: false,
         ops: BTreeMap::from([(main_op.to_string(), op)]),
         metrics: BTreeMap::from([
             ("ips", (!is_query).then_some(rate)),
@@ -96,18 +89,7 @@ fn row(target: usize, (step, group, rate): (&str, Option<&str>, f64)) -> Row {
             ("rKB/o", Some(if target == 1 { 0.000_3 } else { 0.000_1 })),
             ("wKB/o", Some(0.052)),
         ]),
-        lsm: None,
-        sla: None,
-        fairness: None,
-        quality: None,
-        settled: None,
-        fsync_us: None,
-        work_counters: Vec::new(),
-        host_sums: BTreeMap::new(),
-        counters: BTreeMap::new(),
-        series: Series::default(),
-        warnings: Vec::new(),
-        remarks: Vec::new(),
+        ..Row::default()
     }
 }
 
@@ -120,15 +102,7 @@ fn figures(targets: usize) -> Figures {
 }
 
 fn run() -> Run {
-    let target = |build: &&str| Target {
-        name: format!("{build}.z11a"),
-        build: build.to_string(),
-        config: "z11a".to_string(),
-        engine: "mysql".to_string(),
-        set: Vec::new(),
-        declared: Vec::new(),
-        files: Vec::new(),
-    };
+    let target = |build: &&str| target(&format!("{build}.z11a"), "mysql");
     Run {
         assay: record::Assay {
             version: "0.1.0".to_string(),
@@ -141,14 +115,6 @@ fn run() -> Run {
         started_unix_ns: 1_795_287_731_000_000_000,
         ..Run::default()
     }
-}
-
-fn report(figures: &Figures) -> String {
-    let source = Source {
-        run: run(),
-        cells: Vec::new(),
-    };
-    html(&[source], figures)
 }
 
 /// What stands between two texts.
@@ -184,16 +150,9 @@ fn the_base_comes_first_wherever_the_plan_has_it() {
         "range-1: throughput relative to my8040.z11a\n",
         "\n\n",
     );
-    let head: Vec<_> = relative
-        .lines()
-        .next()
-        .unwrap()
-        .split_whitespace()
-        .collect();
-    assert_eq!(head, ["test", "my8040.z11a", "my8028.z11a"]);
-    let scan = relative.lines().find(|line| line.starts_with("scan"));
-    let scan: Vec<_> = scan.unwrap().split_whitespace().collect();
-    assert_eq!(scan, ["scan", "1.00", "1.20"]);
+    let head = ["test", "my8028.z11a"];
+    assert_eq!(words(relative, "test"), head);
+    assert_eq!(words(relative, "scan"), ["scan", "1.20"]);
 }
 
 #[test]
@@ -239,20 +198,20 @@ fn what_is_not_among_the_results_is_told_of_and_not_shown() {
         assert!(known.contains("my8028.z11a point-query.warm"), "{known}");
         assert!(!known.contains("━━ point-query.warm"), "{known}");
     }
-    let report = report(&figures);
+    let report = page(run(), &figures);
     assert!(report.contains("id=\"step-point-2d-query-pre\""));
     assert!(!report.contains("id=\"step-point-2d-query-warm\""));
     let folded = between(&report, "<details id=\"unreported\">", "</details>");
     assert!(folded.contains("point-query.warm"), "{folded}");
     // Scripts have it.
-    let csv = csv(&figures);
-    let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
-    let head = lines.next().unwrap();
-    let column = |name: &str| head.iter().position(|head| *head == name).unwrap();
-    let (step, reported) = (column("step"), column("reported"));
-    let not: Vec<_> = lines.filter(|line| line[reported] == "false").collect();
-    assert_eq!(not.len(), 2);
-    assert!(not.iter().all(|line| line[step] == "point-query.warm"));
+    let csv = csv(&run(), &figures);
+    let (steps, reported) = (column(&csv, "step"), column(&csv, "reported"));
+    let not = steps
+        .iter()
+        .zip(&reported)
+        .filter(|(_, reported)| *reported == "false");
+    let not: Vec<_> = not.map(|(step, _)| step).collect();
+    assert_eq!(not, ["point-query.warm"; 2]);
     let json = analysis::json(&run(), &figures);
     let rows = json["rows"].as_array().unwrap();
     let count = |wanted: bool| rows.iter().filter(|row| row["reported"] == wanted).count();
@@ -285,10 +244,7 @@ fn a_failed_warm_up_leaves_its_mark_on_the_first_test() {
         causes: Vec::new(),
     });
     let text = tables_brief(&run(), &figures, PLAIN);
-    let first = text
-        .lines()
-        .find(|line| line.starts_with("point-query.pre"));
-    assert!(first.unwrap().ends_with("failed"), "{text}");
+    assert_eq!(words(&text, "point-query.pre").last(), Some(&"failed"));
     assert!(text.contains("failed: the server ended"), "{text}");
 }
 
@@ -327,27 +283,15 @@ fn numbers_of_clients_have_tables_of_their_own() {
             &format!("write, {clients}: throughput, queries/s\n"),
             "\n\n",
         );
-        let row = table
-            .lines()
-            .find(|line| line.starts_with("insert"))
-            .unwrap();
-        assert_eq!(row.split_whitespace().count(), 3, "{table}");
+        assert_eq!(words(table, "insert").len(), 3, "{table}");
         assert!(text.contains(&format!(
             "point, {clients}: cost per query relative to my8028.z11a"
         )));
     }
-    let report = report(&figures);
-    for (at, id) in report
-        .match_indices(" id=\"")
-        .map(|(at, id)| (at, &report[at + id.len()..]))
-    {
-        let id = id.split('"').next().unwrap();
-        assert_eq!(
-            report.matches(&format!(" id=\"{id}\"")).count(),
-            1,
-            "{id} at {at}"
-        );
-    }
+    let report = page(run(), &figures);
+    let ids = report.split(" id=\"").skip(1);
+    let ids: Vec<&str> = ids.map(|id| id.split('"').next().unwrap()).collect();
+    check_once(&report, &ids);
 }
 
 #[test]
@@ -405,15 +349,8 @@ fn scans_of_minutes_keep_three_digits_and_tell_the_rows_that_pass() {
     }
     let text = tables_brief(&run(), &figures, PLAIN);
     let table = between(&text, "range-1: throughput, queries/s\n", "\n\n");
-    let words = |start: &str| -> Vec<String> {
-        let line = table.lines().find(|line| line.starts_with(start));
-        line.unwrap()
-            .split_whitespace()
-            .map(str::to_owned)
-            .collect()
-    };
-    assert_eq!(words("scan "), ["scan", "0.0294+", "0.0244"]);
-    assert_eq!(words("scan,"), ["scan,", "Krows/s", "882", "732"]);
+    assert_eq!(words(table, "scan "), ["scan", "0.0294+", "0.0244"]);
+    assert_eq!(words(table, "scan,"), ["scan,", "Krows/s", "882", "732"]);
 }
 
 #[test]
@@ -430,8 +367,7 @@ fn a_test_most_of_whose_events_fail_is_marked_and_told() {
     }];
     let text = tables_brief(&run(), &figures, PLAIN);
     let table = between(&text, "write: throughput, queries/s\n", "\n\n");
-    let insert = table.lines().find(|line| line.starts_with("insert"));
-    assert!(insert.unwrap().ends_with('†'), "{table}");
+    assert!(words(table, "insert")[2].ends_with('†'), "{table}");
     assert!(table.contains("† more than 1% of what the step is about failed"));
     let told = "warning: operations failed [step::failures] (my8040.z11a insert: 14745 of 14746)";
     assert!(known(&figures).contains(told), "{}", known(&figures));
@@ -457,13 +393,13 @@ fn tests_held_to_a_rate_have_it_beside_what_they_had() {
     let text = tables_brief(&run(), &figures, PLAIN);
     let title = "Rate of events in tests that ask for one, events/s over all clients\n";
     let rates = between(&text, title, "\n\n");
-    let insert = rates.lines().find(|line| line.starts_with("insert"));
-    let insert: Vec<_> = insert.unwrap().split_whitespace().collect();
-    assert_eq!(insert, ["insert", "10000", "9990", "9000*"]);
+    assert_eq!(
+        words(rates, "insert"),
+        ["insert", "10,000", "9,990", "9,000*"]
+    );
     assert!(!rates.contains("update-index"), "{rates}");
     let throughput = between(&text, "write: throughput, queries/s\n", "\n\n");
-    let insert = throughput.lines().find(|line| line.starts_with("insert"));
-    assert!(insert.unwrap().ends_with('*'), "{throughput}");
+    assert!(words(throughput, "insert")[2].ends_with('*'));
 }
 
 #[test]

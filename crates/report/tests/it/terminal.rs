@@ -1,16 +1,11 @@
 use analysis::{
-    Comparison, Difference, Ignored, Mark, OneSided, Settings, TargetSettings, Varying,
+    Comparison, Difference, Figures, Ignored, Mark, OneSided, Settings, TargetSettings, Varying,
 };
 use record::OptionStatus;
-use report::{TableStyle, csv, differences, html, tables, tables_brief, terminal_text};
+use report::{TableStyle, csv, differences, tables, tables_brief, tables_named, terminal_text};
 
 use crate::synthetic::{ALL_STEPS, SMALL, Size, figures, matrix_of, source};
-
-const PLAIN: TableStyle = TableStyle {
-    colour: false,
-    width: Some(100),
-    all_settings: false,
-};
+use crate::{PLAIN, column, html};
 
 #[test]
 fn the_tables_at_the_end_of_a_run() {
@@ -61,9 +56,8 @@ fn no_line_is_wider_than_the_terminal() {
             &source(size).run,
             &figures(size),
             TableStyle {
-                colour: false,
                 width: Some(width),
-                all_settings: false,
+                ..PLAIN
             },
         );
         let widest = text
@@ -105,6 +99,7 @@ fn a_large_matrix_is_shown_group_by_group() {
     assert!(!text.contains("variant"));
     // What is shown of each operation would be most of it: of one step it is there.
     assert!(!text.contains("percentiles in microseconds") && text.contains("--step NAME"));
+    assert!(text.contains("Quality of service") && !text.contains("\nStalls: "));
     let mut one = figures;
     one.rows.retain(|row| row.step == "l.i1");
     let text = tables(&source(LARGE).run, &one, PLAIN);
@@ -190,6 +185,7 @@ fn settings() -> Settings {
             .to_vec(),
     }];
     Settings {
+        profiles: Vec::new(),
         differences: vec![
             Comparison {
                 settings: changed,
@@ -292,12 +288,7 @@ fn without_a_width_a_table_stays_one_table() {
     };
     let (run, figures) = (source(size).run, figures(size));
     let heads = |width| {
-        let style = TableStyle {
-            colour: false,
-            width,
-            all_settings: false,
-        };
-        let text = tables(&run, &figures, style);
+        let text = tables(&run, &figures, TableStyle { width, ..PLAIN });
         let heads = text.lines().filter(|line| line.starts_with("target  "));
         heads.map(str::to_string).collect::<Vec<_>>()
     };
@@ -374,53 +365,25 @@ fn terminal_text_leaves_what_only_shows() {
 
 #[test]
 fn csv_has_a_line_for_each_step_and_units_in_its_head() {
-    let figures = figures(SMALL);
-    let text = csv(&figures);
-    let head = text.lines().next().unwrap();
+    let mut figures = figures(SMALL);
+    figures.rows[0].reasons = vec!["a, \"b\"\nc".to_string()];
+    let text = csv(&source(SMALL).run, &figures);
     for name in [
         "elapsed_s",
         "ips_rows_per_s",
         "cpupq_us_per_op",
         "dbgb2_gib",
-        "insert_service_us_p99_9",
-        "query_per_s",
+        "main_service_us_p99_9",
+        "main_per_s",
     ] {
-        assert!(
-            head.split(',').any(|column| column == name),
-            "{name} in {head}"
-        );
+        assert_eq!(column(&text, name).len(), figures.rows.len());
     }
-    // The reader refuses lines that differ in their length.
-    let lines = ::csv::Reader::from_reader(text.as_bytes())
-        .into_records()
-        .collect::<Result<Vec<_>, _>>()
-        .unwrap();
-    assert_eq!(lines.len(), figures.rows.len());
-}
-
-#[test]
-fn csv_quotes_what_would_break_a_line() {
-    let mut figures = figures(SMALL);
-    figures.rows[0].reasons = vec!["a, \"b\"\nc".to_string()];
-    assert!(csv(&figures).contains("\"a, \"\"b\"\"\nc\""));
-}
-
-#[test]
-fn csv_leaves_empty_what_is_not_applicable() {
-    let text = csv(&figures(SMALL));
-    let mut reader = ::csv::Reader::from_reader(text.as_bytes());
-    let column = reader
-        .headers()
-        .unwrap()
-        .iter()
-        .position(|name| name == "rss_gib")
-        .unwrap();
-    let values: Vec<String> = reader
-        .records()
-        .map(|line| line.unwrap()[column].to_string())
-        .collect();
+    assert_eq!(column(&text, "reasons")[0], "a, \"b\"\nc");
+    let empty = csv(&source(SMALL).run, &Figures::default());
+    assert_eq!(text.lines().next(), empty.lines().next());
+    // What is not applicable is empty.
     assert_eq!(
-        values,
+        column(&text, "rss_gib"),
         ["0.751", "0.751", "0.751", "", "", "", "0.751", "0.751"]
     );
 }
@@ -471,4 +434,46 @@ fn a_busy_or_unevenly_busy_host_is_said_at_the_very_top_and_in_another_colour() 
         assert!(page.starts_with("doubt\""), "{page}");
         assert!(page.contains(says), "{page}");
     }
+}
+
+#[test]
+fn tables_are_shown_by_name_also_those_that_are_not_by_default() {
+    let mut figures = figures(SMALL);
+    for row in &mut figures.rows {
+        row.metrics.insert("rawait", Some(0.435));
+        row.metrics.insert("us%", Some(64.25));
+    }
+    let run = source(SMALL).run;
+    let named = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_string()).collect();
+        tables_named(&run, &figures, &names, Some(PLAIN))
+    };
+    let text = named(&["iostat", "vmstat"]).unwrap();
+    assert!(text.starts_with("\n\n━━ l.i0 ━"), "{text}");
+    for line in [
+        "target           rps  rMBps  rawait    wps  wMBps",
+        "pg15.base      1,043   18.2    0.43  5,120  101.9",
+        "pg15.base      61,200  64.2",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
+    assert_eq!(text.matches("rawait: time of a read").count(), 1, "{text}");
+    assert!(!tables(&run, &figures, PLAIN).contains("rawait"));
+    let (unknown, known) = named(&["iostat", "iosta"]).unwrap_err();
+    assert_eq!(unknown, "iosta");
+    assert!(known.iter().any(|name| name == "costs"), "{known:?}");
+}
+
+#[test]
+fn a_terminal_that_has_them_shows_microseconds_and_arrows() {
+    let style = TableStyle {
+        unicode: true,
+        ..PLAIN
+    };
+    let text = tables(&source(SMALL).run, &figures(SMALL), style);
+    assert!(
+        text.contains("\u{b5}s/op") && !text.contains("us/op"),
+        "{text}"
+    );
+    assert!(text.contains("0.2 \u{2192} 0.05 [undeclared]"), "{text}");
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use record::{
-    Cell, Connection, Counter, HostColumn, Interval, Ops, RunDir, Status, Step, StepKind,
+    Cell, Connection, Counter, HostColumn, IntervalRow, Ops, RunDir, Status, Step, StepKind,
     StepWriter,
 };
 
@@ -183,15 +183,15 @@ fn write_step(
                 ops.ok += ok;
                 ops.offered += ok;
                 ops.rows += ok * rows_each;
-                rows.push(Interval {
+                rows.push(IntervalRow {
                     second: second as u32,
                     client: client as u32,
-                    kind: (*kind).to_string(),
+                    kind,
                     ok,
                     rows: ok * rows_each,
                     service_ns_max: if ok == 0 { 0 } else { slow as u64 },
                     response_ns_max,
-                    ..Interval::default()
+                    ..IntervalRow::default()
                 });
             }
         }

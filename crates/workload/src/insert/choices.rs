@@ -64,14 +64,14 @@ pub(super) struct RangeChoices {
     random: Random,
     /// Of each query the values that a scan may begin with, and the one from which on so few rows may follow that the
     /// limit may not be reached.
-    domains: [(u32, u32); 3],
+    domains: Vec<(u32, u32)>,
     /// Fewer rows than the limit are right, since the scan began near the index's end.
     may_fall_short: bool,
 }
 
 impl RangeChoices {
     /// Choices for a table of so many rows.
-    pub(super) fn new(random: Random, queries: &[RangeQuery; 3], rows: u64) -> Self {
+    pub(super) fn new(random: Random, queries: &[RangeQuery], rows: u64) -> Self {
         let domain = |query: &RangeQuery| {
             // With 100 rows to be expected behind a key, fewer than ten are out of the question (Poisson: 1e-30).
             let margin = u64::from(query.domain) * 100 / rows.max(1) + 2;
@@ -80,7 +80,7 @@ impl RangeChoices {
         };
         Self {
             random,
-            domains: queries.each_ref().map(domain),
+            domains: queries.iter().map(domain).collect(),
             may_fall_short: false,
         }
     }
@@ -89,7 +89,7 @@ impl RangeChoices {
     #[inline]
     pub(super) fn next_query(&mut self) -> (usize, i32) {
         let bits = self.random.next_u64();
-        let query = scale(bits as u32, 3) as usize;
+        let query = scale(bits as u32, self.domains.len() as u32) as usize;
         let (domain, short_from) = self.domains[query];
         let first = scale((bits >> 32) as u32, domain);
         self.may_fall_short = first >= short_from;
@@ -161,12 +161,6 @@ impl PointChoices {
     pub(super) fn learn(&mut self, key_max: Option<i64>) {
         self.key_max = key_max.unwrap_or(self.key_max);
         self.key_min = self.shared.key_min().min(self.key_max);
-    }
-
-    #[inline]
-    pub(super) fn expected_rows(&self) -> (u64, u64) {
-        // A key may have been deleted since, or never have been: the share of keys found is checked as a whole.
-        (0, if self.is_asking { 0 } else { POINT_KEYS.into() })
     }
 }
 

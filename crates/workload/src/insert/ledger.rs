@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use engine::{Table, TableFacts};
 
 use crate::Check;
+use crate::check::of_index;
 
 /// Keys that are known to be in a table, all of them: runs without gaps, ascending.
 #[derive(Clone, Debug, Default)]
@@ -53,8 +54,9 @@ pub(super) struct Ledger {
     key_min_bound: Option<i64>,
     /// The largest key.
     key_max: Option<i64>,
-    /// The least share of keys between the smallest and the largest that existed during the last step.
-    density_least: Option<f64>,
+    /// The least share of keys between the smallest and the largest that existed during the last step, from 0 to 1;
+    /// `None` where the keys aren't known.
+    pub(super) density_least: Option<f64>,
 }
 
 /// Keys that a server may set aside for a connection and leave unused: the cache of PostgreSQL's sequence.
@@ -155,7 +157,7 @@ impl Ledger {
         )];
         checks.extend(self.check_keys(table, facts.key_min, facts.key_max));
         for (index, rows) in &facts.index_rows {
-            checks.push(Check::of_index(table, index, self.rows, rows));
+            checks.push(of_index(table, index, self.rows, rows));
         }
         checks
     }
@@ -192,12 +194,6 @@ impl Ledger {
             ));
         }
         checks
-    }
-
-    /// The least share of keys between the smallest and the largest that existed during the last step, from 0 to 1;
-    /// `None` where the keys aren't known.
-    pub(super) fn density_least(&self) -> Option<f64> {
-        self.density_least
     }
 
     /// No key is smaller.
@@ -252,7 +248,7 @@ mod tests {
     }
 
     fn smallest(ledger: &Ledger, found: i64) -> Check {
-        let table = table(0, IndexSet::Current, 20, None);
+        let table = table(0, (IndexSet::Current, 3), 20, None);
         ledger.check_keys(&table, Some(found), None).remove(0)
     }
 
@@ -273,7 +269,7 @@ mod tests {
         ledger.apply(&[inserted(2000, 2000)], &[], true);
         ledger.apply(&[inserted(100, 3100)], &[deleted(100, 0)], true);
         // At its end 101 to 2000 and 3001 to 3100.
-        assert_eq!(ledger.density_least(), Some(2000.0 / 3000.0));
+        assert_eq!(ledger.density_least, Some(2000.0 / 3000.0));
     }
 
     #[test]
@@ -308,14 +304,14 @@ mod tests {
     fn the_share_of_keys_that_exist_is_known_of_a_table_that_nobody_deletes_from() {
         let mut ledger = Ledger::new();
         ledger.apply(&[inserted(300, 1300), inserted(100, 100)], &[], true);
-        assert_eq!(ledger.density_least(), Some(400.0 / 1300.0));
+        assert_eq!(ledger.density_least, Some(400.0 / 1300.0));
     }
 
     #[test]
     fn a_lost_row_a_foreign_row_and_a_broken_index_are_found() {
         let mut ledger = Ledger::new();
         ledger.apply(&[inserted(100, 100)], &[], true);
-        let table = table(0, IndexSet::Current, 20, None);
+        let table = table(0, (IndexSet::Current, 3), 20, None);
         let facts = |rows, key_max, index_rows| TableFacts {
             rows,
             key_min: Some(1),

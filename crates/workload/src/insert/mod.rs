@@ -1,5 +1,5 @@
-//! The Insert Benchmark: a table or several that grow at the head and shrink at the tail, with three secondary
-//! indexes, and range and point queries beside the writes.
+//! The Insert Benchmark: a table or several that grow at the head and shrink at the tail, with up to
+//! three secondary indexes, and range and point queries beside the writes.
 //!
 //! Loading in key order (`l.i0`), creating the indexes (`l.x`), writing with large and with small transactions (`l.i1`,
 //! `l.i2`), then queries as fast as they go with writes at a rate (`qr100`, `qp100`, ...).
@@ -20,8 +20,8 @@ mod shared;
 
 use std::sync::Arc;
 
-use engine::{Dialect, Error, Partitions, Table};
-use plan::{InsertStep, InsertStepKind, Query, Tables};
+use engine::{Error, Partitions, Table};
+use plan::{InsertStep, InsertStepKind, Query, Tables, WriteEnd};
 
 use crate::program::Accounts;
 use crate::{Check, Kind, Program, Random, Schedule, Task};
@@ -155,11 +155,12 @@ impl Part<'_> {
     fn reader<O: Open>(&self, on: &O, query: Query) -> Result<Box<dyn Program>, Error> {
         Ok(match query {
             Query::Range => {
-                let queries = range_queries(self.insert.plan.indexes);
+                let plan = &self.insert.plan;
+                let queries = &range_queries(plan.indexes)[..plan.secondary_indexes as usize];
                 let rows = self.insert.ledgers[self.table].rows;
                 Box::new(RangeReader {
                     connection: on.open(self, Purpose::ReadRanges)?,
-                    choices: RangeChoices::new(self.random(RANGES), &queries, rows),
+                    choices: RangeChoices::new(self.random(RANGES), queries, rows),
                 })
             }
             Query::Point => {
@@ -196,7 +197,8 @@ impl Insert {
             count: plan.partitions,
             rows_each: (plan.rows_per_table(clients) / u64::from(plan.partitions)).max(1),
         });
-        let table = |number| schema::table(number, plan.indexes, plan.data_length.1, partitions);
+        let indexes = (plan.indexes, plan.secondary_indexes as usize);
+        let table = |number| schema::table(number, indexes, plan.data_length.1, partitions);
         let tables: Vec<Table> = (0..count).map(table).collect();
         Self {
             ledgers: vec![Ledger::new(); tables.len()],
@@ -220,14 +222,6 @@ impl Insert {
     /// Its tables.
     pub fn tables(&self) -> &[Table] {
         &self.tables
-    }
-
-    /// Statements that create the tables.
-    pub fn create_statements(&self, dialect: &dyn Dialect) -> Vec<String> {
-        self.tables
-            .iter()
-            .flat_map(|table| dialect.create_table(table))
-            .collect()
     }
 
     /// Rows that should be in all tables now.
@@ -280,32 +274,36 @@ impl Insert {
             // Of each client, how fast it inserts and deletes, and how often.
             let (rate, [inserts, deletes]) = match step.kind {
                 InsertStepKind::Settle => continue,
-                InsertStepKind::Load { rows } => {
+                InsertStepKind::Load { rows } | InsertStepKind::Index { rows } => {
+                    let (role, purpose) = match step.kind.is_load() {
+                        true => ("insert", Purpose::Insert),
+                        // Clients that share a table share its indexes: the first creates them.
+                        false => {
+                            let creates = client as usize == table;
+                            ("index", Purpose::Index { creates })
+                        }
+                    };
                     let turns = Turns::new(part.commits(rows), None);
-                    add(
-                        "insert",
-                        None,
-                        part.inserter(on.open(&part, Purpose::Insert)?, turns),
-                    )?;
+                    let connection = on.open(&part, purpose)?;
+                    add(role, None, part.inserter(connection, turns))?;
                     continue;
                 }
-                InsertStepKind::Index { rows } => {
-                    // Clients that share a table share its indexes: the first creates them.
-                    let creates = client as usize == table;
-                    let turns = Turns::new(part.commits(rows), None);
-                    let connection = on.open(&part, Purpose::Index { creates })?;
-                    add("index", None, part.inserter(connection, turns))?;
-                    continue;
-                }
-                InsertStepKind::Write { rows } => {
+                InsertStepKind::Write { until } => {
+                    let commits = match until {
+                        WriteEnd::Rows(rows) => part.commits(rows),
+                        WriteEnd::Time(_) => None,
+                    };
                     let paces = match self.plan.delete_per_insert {
                         true => Pace::pair().map(Some),
                         false => [None, None],
                     };
-                    (None, paces.map(|pace| Turns::new(part.commits(rows), pace)))
+                    (None, paces.map(|pace| Turns::new(commits, pace)))
                 }
                 InsertStepKind::Query { query, rate, .. } => {
                     add("query", None, part.reader(on, query)?)?;
+                    if rate == 0.0 {
+                        continue;
+                    }
                     let commits_per_s = rate / f64::from(step.rows_per_commit);
                     (
                         Some(commits_per_s),
@@ -354,7 +352,7 @@ impl Insert {
         if !matches!(step.kind, InsertStepKind::Query { query, .. } if is_point(query)) {
             return None;
         }
-        let densities = self.ledgers.iter().filter_map(Ledger::density_least);
+        let densities = self.ledgers.iter().filter_map(|it| it.density_least);
         let least = 0.9 * densities.fold(1.0, f64::min) * f64::from(POINT_KEYS);
         let found = rows as f64 / queries as f64;
         Some(Check::new(
@@ -412,7 +410,13 @@ mod tests {
                 left: None,
             })
         };
-        let step = step(0, InsertStepKind::Write { rows: 1 }, 1);
+        let step = step(
+            0,
+            InsertStepKind::Write {
+                until: WriteEnd::Rows(1),
+            },
+            1,
+        );
         let first = vec![(0, inserted(100, 100)), (1, inserted(100, 1100))];
         insert.apply(&step, &first, true);
         // One has 1101 to 2100 for itself; 2101 was the smallest key when a deleter looked.

@@ -3,13 +3,14 @@
 use std::any::Any;
 use std::time::Duration;
 
-use engine::{Error, Interrupt, Outcome};
+use engine::{Error, Interrupt};
 
 use super::choices::{Oldest, PointChoices, RangeChoices};
 use super::ledger::{Deleted, Inserted};
 use super::pace::Turns;
 use super::rows::Feed;
-use crate::{Kind, Next, Program};
+use super::schema::POINT_KEYS;
+use crate::{Executed, Kind, Next, Program};
 
 /// A statement or batch that inserts rows and commits.
 pub(super) const INSERT: Kind = Kind("insert");
@@ -43,8 +44,8 @@ pub(super) trait Connection: Send + 'static {
     /// Prepares the next commit of rows.
     fn prepare_insert(&mut self, feed: &mut Feed);
 
-    /// Inserts them.
-    fn insert(&mut self) -> Result<Outcome, Error>;
+    /// Inserts them; returns how many.
+    fn insert(&mut self) -> Result<u64, Error>;
 
     /// Returns the largest key of the rows that it inserted, so many in all, and the key after the last one that was given
     /// where no server gives them.
@@ -61,8 +62,8 @@ pub(super) trait Connection: Send + 'static {
     /// Prepares the delete of a commit of the oldest rows.
     fn prepare_delete(&mut self, oldest: &Oldest);
 
-    /// Deletes them.
-    fn delete(&mut self, oldest: &mut Oldest) -> Result<Outcome, Error>;
+    /// Deletes them; returns how many.
+    fn delete(&mut self, oldest: &mut Oldest) -> Result<u64, Error>;
 
     /// Returns the fewest and the most rows that are right for the last delete.
     fn expected_deletes(&self) -> (u64, u64);
@@ -78,14 +79,14 @@ pub(super) trait Connection: Send + 'static {
     /// Prepares the range query of that number from a first key on.
     fn prepare_range(&mut self, query: usize, first: i32);
 
-    /// Runs it.
-    fn read_range(&mut self) -> Result<Outcome, Error>;
+    /// Runs it; returns the rows found.
+    fn read_range(&mut self) -> Result<u64, Error>;
 
     /// Prepares a point query.
     fn prepare_points(&mut self, keys: impl Iterator<Item = i64>);
 
-    /// Runs it.
-    fn read_points(&mut self) -> Result<Outcome, Error>;
+    /// Runs it; returns the rows found.
+    fn read_points(&mut self) -> Result<u64, Error>;
 
     /// Returns the largest key.
     fn key_max(&mut self) -> Result<Option<i64>, Error>;
@@ -128,19 +129,18 @@ impl<C: Connection> Program for Inserter<C> {
         self.turns.wait(at_most);
     }
 
-    fn execute(&mut self) -> Result<Outcome, Error> {
+    fn execute(&mut self) -> Result<Executed, Error> {
         match self.endings.checked_sub(1) {
-            None => self.connection.insert(),
-            Some(number) => self.connection.end(number).map(|()| Outcome::default()),
+            None => {
+                let expected = self.feed.rows_per_commit.into();
+                let rows = self.connection.insert()?;
+                Ok(Executed::new(rows, (expected, expected)))
+            }
+            Some(number) => {
+                self.connection.end(number)?;
+                Ok(Executed::without_rows())
+            }
         }
-    }
-
-    fn expected_rows(&self) -> (u64, u64) {
-        let rows = match self.endings {
-            0 => self.feed.rows_per_commit().into(),
-            _ => 0,
-        };
-        (rows, rows)
     }
 
     fn interrupt(&mut self) -> Result<Option<Interrupt>, Error> {
@@ -156,7 +156,7 @@ impl<C: Connection> Program for Inserter<C> {
         Ok(Box::new(Inserted {
             rows,
             last_key,
-            end_row: self.feed.end_row(),
+            end_row: self.feed.end_row,
             next_key,
         }))
     }
@@ -200,22 +200,15 @@ impl<C: Connection> Program for Deleter<C> {
         self.turns.wait(at_most);
     }
 
-    fn execute(&mut self) -> Result<Outcome, Error> {
+    fn execute(&mut self) -> Result<Executed, Error> {
         if self.oldest.is_asking {
             let key_min = self.connection.key_min(self.oldest.key_min)?;
             self.oldest.learn(key_min);
-            return Ok(Outcome::default());
+            return Ok(Executed::without_rows());
         }
         let result = self.connection.delete(&mut self.oldest);
         self.has_failed = result.is_err();
-        result
-    }
-
-    fn expected_rows(&self) -> (u64, u64) {
-        match self.oldest.is_asking {
-            true => (0, 0),
-            false => self.connection.expected_deletes(),
-        }
+        Ok(Executed::new(result?, self.connection.expected_deletes()))
     }
 
     fn interrupt(&mut self) -> Result<Option<Interrupt>, Error> {
@@ -237,7 +230,7 @@ impl<C: Connection> Program for Deleter<C> {
     }
 }
 
-/// Scans one of three indexes from a random key.
+/// Scans one of the indexes from a random key.
 pub(super) struct RangeReader<C> {
     pub(super) connection: C,
     pub(super) choices: RangeChoices,
@@ -258,12 +251,9 @@ impl<C: Connection> Program for RangeReader<C> {
         Next::Ready(0)
     }
 
-    fn execute(&mut self) -> Result<Outcome, Error> {
-        self.connection.read_range()
-    }
-
-    fn expected_rows(&self) -> (u64, u64) {
-        self.choices.expected_rows()
+    fn execute(&mut self) -> Result<Executed, Error> {
+        let rows = self.connection.read_range()?;
+        Ok(Executed::new(rows, self.choices.expected_rows()))
     }
 
     fn interrupt(&mut self) -> Result<Option<Interrupt>, Error> {
@@ -299,16 +289,14 @@ impl<C: Connection> Program for PointReader<C> {
         Next::Ready(0)
     }
 
-    fn execute(&mut self) -> Result<Outcome, Error> {
+    fn execute(&mut self) -> Result<Executed, Error> {
         if self.choices.is_asking {
             self.choices.learn(self.connection.key_max()?);
-            return Ok(Outcome::default());
+            return Ok(Executed::without_rows());
         }
-        self.connection.read_points()
-    }
-
-    fn expected_rows(&self) -> (u64, u64) {
-        self.choices.expected_rows()
+        let rows = self.connection.read_points()?;
+        // A key may have been deleted since, or never have been: the share of keys found is checked as a whole.
+        Ok(Executed::new(rows, (0, POINT_KEYS.into())))
     }
 
     fn interrupt(&mut self) -> Result<Option<Interrupt>, Error> {

@@ -124,13 +124,13 @@ impl Columns {
 /// The rows that one connection inserts, a commit at a time.
 pub(super) struct Feed {
     pub(super) source: RowSource,
-    rows_per_commit: u32,
+    pub(super) rows_per_commit: u32,
     /// The first row of the next commit.
     next_row: u64,
     /// From one commit's first row to the next one's: other clients insert those between into the same table.
     stride: u64,
     /// After the last row that was given; `None` before the first.
-    end_row: Option<u64>,
+    pub(super) end_row: Option<u64>,
 }
 
 impl Feed {
@@ -149,14 +149,6 @@ impl Feed {
             stride: of * per_commit,
             end_row: None,
         }
-    }
-
-    pub(super) fn rows_per_commit(&self) -> u32 {
-        self.rows_per_commit
-    }
-
-    pub(super) fn end_row(&self) -> Option<u64> {
-        self.end_row
     }
 
     /// The numbers of the next commit's rows.

@@ -1,7 +1,7 @@
 //! The tables of the Insert Benchmark: versioned data, since their indexes were changed in December 2023.
 
 use engine::{Column, ColumnType, Comparison, Index, Partitions, Table};
-use plan::IndexSet;
+use plan::{INDEX_NAMES, IndexSet};
 
 /// Distinct values of the columns that are drawn: each is uniform from 0 to one below.
 pub(super) const CASH_REGISTERS: u32 = 1000;
@@ -48,7 +48,7 @@ impl IndexColumn {
     }
 }
 
-/// Returns the columns of the three indexes; the first of each is what its range query compares.
+/// Returns the columns of the three indexes that there may be; the first of each is what its range query compares.
 pub(super) fn index_columns(set: IndexSet) -> [&'static [IndexColumn]; 3] {
     use IndexColumn::{CashRegister, Customer, Date, Price, Product};
     let pdc = &[Price, Date, Customer];
@@ -62,20 +62,20 @@ pub(super) fn index_columns(set: IndexSet) -> [&'static [IndexColumn]; 3] {
     }
 }
 
-fn indexes_of(set: IndexSet) -> Vec<Index> {
-    let names = ["marketsegment", "registersegment", "pdc"];
+fn indexes_of(set: IndexSet, count: usize) -> Vec<Index> {
     let index = |(name, columns): (&'static str, &[IndexColumn])| Index {
         name,
         columns: columns.iter().map(|column| column.name()).collect(),
     };
-    names
+    INDEX_NAMES
         .into_iter()
         .zip(index_columns(set))
+        .take(count)
         .map(index)
         .collect()
 }
 
-/// Returns the three range queries, in the order of the indexes that they scan.
+/// Returns the range query of each, in the order of the indexes that they scan.
 pub(super) fn range_queries(set: IndexSet) -> [RangeQuery; 3] {
     let market_domain = match set {
         IndexSet::Current => PRODUCTS,
@@ -89,10 +89,10 @@ pub(super) fn range_queries(set: IndexSet) -> [RangeQuery; 3] {
     ]
 }
 
-/// Table number `number`, from 0: `pi1` is the first.
+/// Table number `number`, from 0: `pi1` is the first. It has the first `count` of the indexes.
 pub(super) fn table(
     number: u32,
-    indexes: IndexSet,
+    (indexes, count): (IndexSet, usize),
     data_length_max: u32,
     partitions: Option<Partitions>,
 ) -> Table {
@@ -108,7 +108,7 @@ pub(super) fn table(
             column("price", ColumnType::Int4),
             column("data", ColumnType::Text(data_length_max.max(4000))),
         ],
-        indexes: indexes_of(indexes),
+        indexes: indexes_of(indexes, count),
         partitions,
     }
 }

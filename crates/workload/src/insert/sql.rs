@@ -1,8 +1,7 @@
 //! The Insert Benchmark on an engine that speaks SQL: prepared statements.
 
 use engine::{
-    BulkLoad, Dialect, Error, Interrupt, Outcome, ParamType, RangeScan, Session, SqlEngine,
-    Statement, Table,
+    BulkLoad, Dialect, Error, Interrupt, ParamType, RangeScan, Session, SqlEngine, Statement, Table,
 };
 use plan::Checks;
 
@@ -11,7 +10,7 @@ use super::programs::Connection;
 use super::rows::{Feed, ROW_PARAMS};
 use super::schema::{POINT_COLUMNS, POINT_KEYS, RANGE_LIMIT, range_queries};
 use super::{Database, Insert, Open, Part, Purpose};
-use crate::{Check, Kind, Next, Program, Task};
+use crate::{Check, Executed, Kind, Next, Program, Task};
 
 /// The end of one long transaction and the beginning of the next.
 const LONG_TRANSACTION: Kind = Kind("long_transaction");
@@ -173,8 +172,8 @@ impl<S: Session> Connection for SqlConnection<S> {
         }
     }
 
-    fn insert(&mut self) -> Result<Outcome, Error> {
-        self.session.execute()
+    fn insert(&mut self) -> Result<u64, Error> {
+        Ok(self.session.execute()?.rows)
     }
 
     fn last_keys(&mut self, rows: u64) -> Result<(Option<i64>, Option<i64>), Error> {
@@ -198,10 +197,10 @@ impl<S: Session> Connection for SqlConnection<S> {
         self.session.int8(oldest.key_min);
     }
 
-    fn delete(&mut self, oldest: &mut Oldest) -> Result<Outcome, Error> {
-        let outcome = self.session.execute()?;
-        oldest.deleted(outcome.rows);
-        Ok(outcome)
+    fn delete(&mut self, oldest: &mut Oldest) -> Result<u64, Error> {
+        let rows = self.session.execute()?.rows;
+        oldest.deleted(rows);
+        Ok(rows)
     }
 
     fn expected_deletes(&self) -> (u64, u64) {
@@ -217,8 +216,8 @@ impl<S: Session> Connection for SqlConnection<S> {
         self.session.int4(first);
     }
 
-    fn read_range(&mut self) -> Result<Outcome, Error> {
-        self.session.execute()
+    fn read_range(&mut self) -> Result<u64, Error> {
+        Ok(self.session.execute()?.rows)
     }
 
     fn prepare_points(&mut self, keys: impl Iterator<Item = i64>) {
@@ -228,8 +227,8 @@ impl<S: Session> Connection for SqlConnection<S> {
         }
     }
 
-    fn read_points(&mut self) -> Result<Outcome, Error> {
-        self.session.execute()
+    fn read_points(&mut self) -> Result<u64, Error> {
+        Ok(self.session.execute()?.rows)
     }
 
     fn key_max(&mut self) -> Result<Option<i64>, Error> {
@@ -255,7 +254,7 @@ impl<S: Session> Program for Holder<S> {
         Next::Ready(0)
     }
 
-    fn execute(&mut self) -> Result<Outcome, Error> {
+    fn execute(&mut self) -> Result<Executed, Error> {
         if self.is_open {
             self.session.query(self.commit)?;
             self.is_open = false;
@@ -263,11 +262,7 @@ impl<S: Session> Program for Holder<S> {
         self.session.query(self.begin)?;
         self.is_open = true;
         let rows = self.session.query(&self.read)?.len() as u64;
-        Ok(Outcome { rows, value: None })
-    }
-
-    fn expected_rows(&self) -> (u64, u64) {
-        (0, 1)
+        Ok(Executed::new(rows, (0, 1)))
     }
 
     fn interrupt(&mut self) -> Result<Option<Interrupt>, Error> {

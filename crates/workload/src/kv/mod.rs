@@ -16,9 +16,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Direction, Durability, Error, KeyFacts, KeyValueSession, Scan, View};
-use plan::{KvRead, KvStep, KvStepKind};
+use plan::{KvStep, KvStepKind};
 
-use crate::{Accounts, Check, Program, Random, Schedule, Task};
+use crate::check::Compared;
+use crate::{Accounts, Check, Random, Schedule, Task};
 use data::{Data, Fault, Mistake, NUMBER_BYTES};
 use history::{History, Written};
 use programs::{Reader, Writer, Wrote};
@@ -89,9 +90,13 @@ impl Kv {
     ) -> Result<Vec<Task>, Error> {
         let (clients, connect) = (self.clients, &connect);
         let read = |read, writing| {
-            let reader = move |client| {
-                let reader = self.reader(step.number, client, read, writing, connect());
-                Task::new(client, "read", Schedule::Closed, reader)
+            let reader = move |client: u32| {
+                let path = [step.number.into(), client.into(), READS];
+                let random = Random::stream(self.seed, &path);
+                let share = self.plan.verify_share;
+                let verifier = ReadVerifier::new(&self.data, &self.history, writing, share);
+                let reader = Reader::new(connect(), &self.plan, read, random, verifier);
+                Task::new(client, "read", Schedule::Closed, Box::new(reader))
             };
             (0..clients).map(reader).collect::<Result<Vec<_>, _>>()
         };
@@ -129,20 +134,6 @@ impl Kv {
                 .map(|client| overwrite(client, None, Schedule::Closed))
                 .collect(),
         }
-    }
-
-    fn reader<S: KeyValueSession>(
-        &self,
-        step: u32,
-        client: u32,
-        read: KvRead,
-        writing: Option<u32>,
-        session: S,
-    ) -> Box<dyn Program> {
-        let random = Random::stream(self.seed, &[step.into(), client.into(), READS]);
-        let share = self.plan.verify_share;
-        let verifier = ReadVerifier::new(&self.data, &self.history, writing, share);
-        Box::new(Reader::new(session, &self.plan, read, random, verifier))
     }
 
     /// Takes in what the connections of a step did, whether or not it was completed, and says what is to be thought of
@@ -246,7 +237,7 @@ impl Kv {
     ) -> Result<Check, Error> {
         let mut random = Random::stream(self.seed, &[attempt, SAMPLES]);
         let mut key = self.data.key_buffer();
-        let (mut wrong, mut first) = (0, None);
+        let mut compared = Compared::default();
         let samples = if self.keys == 0 { 0 } else { samples };
         for sample in 0..samples {
             let written = match sample % 2 {
@@ -273,13 +264,11 @@ impl Kv {
                         _ => Ok(()),
                     }
                 });
-            if let Err(fault) = judged {
-                wrong += 1;
-                first.get_or_insert(Mistake { number, fault });
-            }
+            let mistake = judged.err().map(|fault| Mistake { number, fault });
+            compared.add(mistake.map(|it| it.to_string()));
         }
         session.release();
-        Ok(as_written("values written", samples, wrong, first))
+        Ok(compared.check("values written"))
     }
 }
 
@@ -288,10 +277,13 @@ fn check_reads(reads: &[&Verified], writers: &[Written]) -> Vec<Check> {
     if reads.is_empty() {
         return Vec::new();
     }
-    let count = reads.iter().map(|read| read.count).sum();
-    let wrong = reads.iter().map(|read| read.wrong).sum();
     let first = reads.iter().find_map(|read| read.first);
-    let mut checks = vec![as_written("values read", count, wrong, first)];
+    let compared = Compared {
+        count: reads.iter().map(|read| read.count).sum(),
+        wrong: reads.iter().map(|read| read.wrong).sum(),
+        first: first.map(|mistake| mistake.to_string()),
+    };
+    let mut checks = vec![compared.check("values read")];
     if let [writer] = writers {
         let seen = reads.iter().map(|read| read.seen_end).max().unwrap_or(0);
         checks.push(Check::new(
@@ -302,11 +294,6 @@ fn check_reads(reads: &[&Verified], writers: &[Written]) -> Vec<Check> {
         ));
     }
     checks
-}
-
-fn as_written(what: &str, verified: u64, wrong: u64, first: Option<Mistake>) -> Check {
-    let first = first.map(|mistake| mistake.to_string());
-    Check::none_wrong(what.into(), verified, wrong, first)
 }
 
 /// A key as text: its number where it has one, else its bytes.

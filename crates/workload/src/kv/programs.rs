@@ -3,12 +3,12 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use engine::{Direction, Error, KeyValueSession, Outcome, Scan, View};
+use engine::{Direction, Error, KeyValueSession, Scan, View};
 use plan::KvRead;
 
 use super::data::{self, Choices, Data, Fault, Version};
 use super::verifier::ReadVerifier;
-use crate::{Kind, Next, Program, Random};
+use crate::{Executed, Kind, Next, Program, Random};
 
 /// One entry is written.
 const PUT: Kind = Kind("put");
@@ -18,9 +18,6 @@ const GET: Kind = Kind("get");
 const MULTIGET: Kind = Kind("multiget");
 /// A seek, and the entries that follow.
 const SCAN: Kind = Kind("scan");
-
-/// No outcome has so many rows: what is expected when a value is wrong.
-const NONE_IS_RIGHT: (u64, u64) = (u64::MAX, u64::MAX);
 
 /// Writes keys: all in their order, or random ones.
 pub(super) struct Writer<S> {
@@ -108,17 +105,10 @@ impl<S: KeyValueSession> Program for Writer<S> {
         Next::Ready(0)
     }
 
-    fn execute(&mut self) -> Result<Outcome, Error> {
+    fn execute(&mut self) -> Result<Executed, Error> {
         self.session.put(&self.key, &self.value)?;
         self.written += 1;
-        Ok(Outcome {
-            rows: 1,
-            value: None,
-        })
-    }
-
-    fn expected_rows(&self) -> (u64, u64) {
-        (1, 1)
+        Ok(Executed::new(1, (1, 1)))
     }
 
     fn account(&mut self, _: u64) -> Result<Box<dyn Any>, Error> {
@@ -263,21 +253,14 @@ impl<S: KeyValueSession> Program for Reader<S> {
         Next::Ready(0)
     }
 
-    fn execute(&mut self) -> Result<Outcome, Error> {
+    fn execute(&mut self) -> Result<Executed, Error> {
         let rows = match self.read {
             KvRead::Get => self.get(),
             KvRead::MultiGet => self.multi_get(),
             KvRead::Forward => self.scan(Direction::Forward),
             KvRead::Reverse => self.scan(Direction::Reverse),
         }?;
-        Ok(Outcome { rows, value: None })
-    }
-
-    fn expected_rows(&self) -> (u64, u64) {
-        match self.verifier.holds() {
-            true => (self.expected, self.expected),
-            false => NONE_IS_RIGHT,
-        }
+        Ok(Executed::new(rows, (self.expected, self.expected)))
     }
 
     fn account(&mut self, _: u64) -> Result<Box<dyn Any>, Error> {

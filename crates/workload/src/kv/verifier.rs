@@ -1,7 +1,6 @@
 //! A reader's check of what it reads. A sampled value is copied within the operation and compared with what the seed
-//! says after it, so that the comparison is not in the time that is measured.
+//! says before the next one, so that the comparison is not in the time that is measured.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use super::data::{Data, Fault, Mistake};
@@ -20,10 +19,10 @@ pub(super) struct ReadVerifier {
     number: Option<u64>,
     /// Values that were compared.
     verified: u64,
-    wrong: Cell<u64>,
-    first: Cell<Option<Mistake>>,
+    wrong: u64,
+    first: Option<Mistake>,
     /// The current writer's write after the newest that was seen.
-    seen_end: Cell<u64>,
+    seen_end: u64,
 }
 
 impl ReadVerifier {
@@ -42,16 +41,16 @@ impl ReadVerifier {
             data: Arc::clone(data),
             number: None,
             verified: 0,
-            wrong: Cell::new(0),
-            first: Cell::new(None),
-            seen_end: Cell::new(0),
+            wrong: 0,
+            first: None,
+            seen_end: 0,
         }
     }
 
-    /// Begins an operation, which these random bits decide to sample or not.
+    /// Begins an operation, which these random bits decide to sample or not; compares what the last one sampled.
     #[inline]
     pub(super) fn begin(&mut self, bits: u64) -> bool {
-        self.number = None;
+        self.compare();
         bits < self.below
     }
 
@@ -72,43 +71,41 @@ impl ReadVerifier {
         }
     }
 
-    /// Compares the sampled value, if there is one; whether it is right.
+    /// Compares the sampled value, if there is one.
     #[inline]
-    pub(super) fn holds(&self) -> bool {
-        match self.number {
-            None => true,
-            Some(number) => self.compare(number),
+    fn compare(&mut self) {
+        if let Some(number) = self.number.take()
+            && let Err(fault) = self.check(number)
+        {
+            self.note(number, fault);
         }
     }
 
-    fn compare(&self, number: u64) -> bool {
-        let version = self.data.version_of(number, &self.value);
-        let checked = version.and_then(|version| {
-            self.history
-                .check(&self.data, number, version, self.writing)?;
-            if self.writing == Some(version.step) {
-                self.seen_end
-                    .set(self.seen_end.get().max(version.sequence + 1));
-            }
-            Ok(())
-        });
-        checked.map_or_else(|fault| self.note(number, fault), |()| true)
+    fn check(&mut self, number: u64) -> Result<(), Fault> {
+        let version = self.data.version_of(number, &self.value)?;
+        self.history
+            .check(&self.data, number, version, self.writing)?;
+        if self.writing == Some(version.step) {
+            self.seen_end = self.seen_end.max(version.sequence + 1);
+        }
+        Ok(())
     }
 
     #[cold]
-    pub(super) fn note(&self, number: u64, fault: Fault) -> bool {
-        self.wrong.set(self.wrong.get() + 1);
-        let first = self.first.get().unwrap_or(Mistake { number, fault });
-        self.first.set(Some(first));
+    pub(super) fn note(&mut self, number: u64, fault: Fault) -> bool {
+        self.wrong += 1;
+        self.first.get_or_insert(Mistake { number, fault });
         false
     }
 
-    pub(super) fn verified(&self) -> Verified {
+    /// Returns what was verified, the last operation's value among it.
+    pub(super) fn verified(&mut self) -> Verified {
+        self.compare();
         Verified {
             count: self.verified,
-            wrong: self.wrong.get(),
-            first: self.first.get(),
-            seen_end: self.seen_end.get(),
+            wrong: self.wrong,
+            first: self.first,
+            seen_end: self.seen_end,
         }
     }
 }

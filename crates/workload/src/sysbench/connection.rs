@@ -3,13 +3,13 @@
 use std::any::Any;
 use std::ops::RangeInclusive;
 
-use engine::{Error, ErrorClass, Interrupt, Outcome, Session, Statement};
+use engine::{Error, ErrorClass, Interrupt, Session, Statement};
 
 use plan::sysbench::Effect;
 
 use super::data::Rows;
 use super::event::{Drawn, Event, Streams};
-use crate::{Kind, Next, Program};
+use crate::{Executed, Kind, Next, Program};
 
 /// What was done to the number of rows, by the number of the table: what a program gives account of.
 pub(super) type ByTable = Vec<(u32, Changes)>;
@@ -93,18 +93,15 @@ impl<S: Session> Program for Loader<S> {
         Next::Done
     }
 
-    fn execute(&mut self) -> Result<Outcome, Error> {
+    fn execute(&mut self) -> Result<Executed, Error> {
         let result = self.session.execute();
         let (_, changes) = &mut self.changes[self.current.1];
         match &result {
             Ok(outcome) => changes.inserted += outcome.rows,
             Err(error) => changes.is_unsure |= leaves_doubt(error.class),
         }
-        result
-    }
-
-    fn expected_rows(&self) -> (u64, u64) {
-        (self.current.0.into(), self.current.0.into())
+        let expected = self.current.0.into();
+        Ok(Executed::new(result?.rows, (expected, expected)))
     }
 
     fn interrupt(&mut self) -> Result<Option<Interrupt>, Error> {
@@ -140,13 +137,9 @@ impl<S: Session> Program for Indexer<S> {
         Next::Ready(0)
     }
 
-    fn execute(&mut self) -> Result<Outcome, Error> {
+    fn execute(&mut self) -> Result<Executed, Error> {
         self.session.query(&self.statements[self.next - 1])?;
-        Ok(Outcome::default())
-    }
-
-    fn expected_rows(&self) -> (u64, u64) {
-        (0, 0)
+        Ok(Executed::without_rows())
     }
 
     fn interrupt(&mut self) -> Result<Option<Interrupt>, Error> {
@@ -308,7 +301,7 @@ impl<S: Session> Runner<S> {
     }
 
     #[inline]
-    fn run(&mut self) -> Result<Outcome, Error> {
+    fn run(&mut self) -> Result<Executed, Error> {
         if let Some(transactions) = &self.transactions
             && !self.progress.is_open
         {
@@ -331,9 +324,9 @@ impl<S: Session> Runner<S> {
             self.progress.is_open = false;
             self.settle_changes();
         }
-        Ok(Outcome {
+        Ok(Executed {
             rows: self.progress.rows,
-            value: None,
+            is_expected: !self.progress.is_wrong,
         })
     }
 
@@ -414,7 +407,7 @@ impl<S: Session> Program for Runner<S> {
         Next::Ready(0)
     }
 
-    fn execute(&mut self) -> Result<Outcome, Error> {
+    fn execute(&mut self) -> Result<Executed, Error> {
         let result = self.run();
         if let Err(error) = &result {
             self.give_up(error.class);
@@ -425,14 +418,6 @@ impl<S: Session> Program for Runner<S> {
     fn may_retry(&self, class: ErrorClass) -> bool {
         // Another connection put the same row back between its own delete and insert. Done again, it deletes that one.
         class.is_transient() || class == ErrorClass::DuplicateKey && self.puts_back
-    }
-
-    fn expected_rows(&self) -> (u64, u64) {
-        match self.progress.is_wrong {
-            false => (0, u64::MAX),
-            // No number is right.
-            true => (u64::MAX, 0),
-        }
     }
 
     fn interrupt(&mut self) -> Result<Option<Interrupt>, Error> {

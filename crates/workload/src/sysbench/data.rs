@@ -52,8 +52,8 @@ impl Rows {
             c: [0; C_LENGTH],
             pad: [0; PAD_LENGTH],
         };
-        text::write_c(&mut random, &mut row.c);
-        text::write_pad(&mut random, &mut row.pad);
+        text::write_groups(&mut random, &mut row.c);
+        text::write_groups(&mut random, &mut row.pad);
         row
     }
 }

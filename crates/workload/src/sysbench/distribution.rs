@@ -19,7 +19,8 @@ impl Sampler {
     /// Draws from `low..=high`; where that is empty, `low`.
     #[inline]
     pub(super) fn new(distribution: Distribution, low: i64, high: i64) -> Self {
-        let span = span(low, high);
+        // Numbers in `low..=high`, at least 1.
+        let span = high.saturating_sub(low).saturating_add(1).max(1) as u64;
         match distribution {
             Distribution::Uniform => Self::Uniform { low, span },
             Distribution::Zipfian { exponent } => Self::Zipfian {
@@ -36,12 +37,6 @@ impl Sampler {
             Self::Zipfian { low, zipf } => low + (zipf.draw(random) - 1) as i64,
         }
     }
-}
-
-/// Numbers in `low..=high`, at least 1.
-#[inline]
-fn span(low: i64, high: i64) -> u64 {
-    high.saturating_sub(low).saturating_add(1).max(1) as u64
 }
 
 /// The law of Zipf over `1..=count`.

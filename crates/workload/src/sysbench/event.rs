@@ -7,7 +7,7 @@ use engine::{Dialect, ParamType, Session};
 use plan::sysbench::{Block, Draw, Effect, Expression, Piece, Slot, Test, TestStatement};
 
 use super::distribution::Sampler;
-use super::text::{self, C_LENGTH};
+use super::text::{self, C_LENGTH, PAD_LENGTH};
 use crate::Random;
 
 /// The random streams of one connection.
@@ -141,20 +141,10 @@ impl Event {
         if self.weights > 0 {
             drawn.chosen = self.choose(&mut streams.choices);
         }
-        self.draw_block(
-            &self.test.shared,
-            &self.samplers,
-            Base::default(),
-            streams,
-            drawn,
-        );
-        for (place, (statement, ready)) in self
-            .test
-            .statements
-            .iter()
-            .zip(&self.statements)
-            .enumerate()
-        {
+        let (shared, base) = (&self.test.shared, Base::default());
+        self.draw_block(shared, &self.samplers, base, streams, drawn);
+        let statements = self.test.statements.iter().zip(&self.statements);
+        for (place, (statement, ready)) in statements.enumerate() {
             if statement.weight.is_some() && place != drawn.chosen {
                 continue;
             }
@@ -215,11 +205,9 @@ impl Event {
                     integers[at] = sampler.unwrap_or_else(new).draw(random);
                 }
                 Draw::Value(value) => integers[at] = value.value(integers, base.integers),
-                Draw::C => text::write_c(&mut streams.texts, &mut texts[text]),
+                Draw::C => text::write_groups(&mut streams.texts, &mut texts[text]),
                 Draw::Pad => {
-                    if let Some(pad) = texts[text].first_chunk_mut() {
-                        text::write_pad(&mut streams.texts, pad);
-                    }
+                    text::write_groups(&mut streams.texts, &mut texts[text][..PAD_LENGTH]);
                 }
             }
         }
@@ -382,11 +370,8 @@ impl Event {
 
     /// Returns whether some events may write and others only read, by the statement that they run of those with a weight.
     pub(super) fn writes_sometimes(&self) -> bool {
-        let (weighted, always): (Vec<_>, Vec<_>) = self
-            .test
-            .statements
-            .iter()
-            .partition(|it| it.weight.is_some());
+        let statements = self.test.statements.iter();
+        let (weighted, always): (Vec<_>, Vec<_>) = statements.partition(|it| it.weight.is_some());
         let reads = |it: &&TestStatement| it.effect == Effect::Reads;
         self.writes() && always.iter().all(reads) && weighted.iter().any(reads)
     }
@@ -404,10 +389,8 @@ impl Event {
     }
 
     fn with(&self, effect: Effect) -> impl Iterator<Item = &TestStatement> {
-        self.test
-            .statements
-            .iter()
-            .filter(move |it| it.effect == effect)
+        let statements = self.test.statements.iter();
+        statements.filter(move |it| it.effect == effect)
     }
 
     /// Returns whether each row that it deletes it inserts again, in one transaction and in every event: both are told the same
@@ -415,12 +398,8 @@ impl Event {
     pub(super) fn puts_back(&self) -> bool {
         let values = |statement: &TestStatement| {
             let is_value = |piece: &&Piece| !matches!(piece, Piece::Text(_) | Piece::Table);
-            statement
-                .text
-                .iter()
-                .filter(is_value)
-                .cloned()
-                .collect::<Vec<_>>()
+            let values = statement.text.iter().filter(is_value);
+            values.cloned().collect::<Vec<_>>()
         };
         let is_put_back = |deletes: &TestStatement| match values(deletes).as_slice() {
             [
@@ -461,7 +440,7 @@ impl Drawn {
 
     #[inline]
     fn text(&self, slot: Slot, is_pad: bool, base: Base) -> &str {
-        let length = if is_pad { text::PAD_LENGTH } else { C_LENGTH };
+        let length = if is_pad { PAD_LENGTH } else { C_LENGTH };
         text::as_text(&self.texts[slot.index(base.texts)][..length])
     }
 }

@@ -4,6 +4,7 @@ use engine::{Table, TableFacts};
 
 use super::connection::Changes;
 use crate::Check;
+use crate::check::of_index;
 
 /// Why nothing is compared any more.
 const UNSURE: &str = "a statement whose effect is not known may have changed the number of rows";
@@ -75,7 +76,7 @@ impl Ledger {
         }];
         checks.extend(self.check_keys(table, facts.key_min, facts.key_max));
         for (index, rows) in &facts.index_rows {
-            checks.push(Check::of_index(table, index, facts.rows, rows));
+            checks.push(of_index(table, index, facts.rows, rows));
         }
         checks
     }
@@ -122,15 +123,11 @@ fn compared<T: PartialOrd + ToString>(
     expected: T,
     found: T,
 ) -> Check {
-    Check {
-        what,
-        expected: format!("{relation}{}", expected.to_string()),
-        found: found.to_string(),
-        holds: match relation {
-            ">= " => found >= expected,
-            "<= " => found <= expected,
-            _ => found == expected,
-        },
-        left_out: None,
-    }
+    let holds = match relation {
+        ">= " => found >= expected,
+        "<= " => found <= expected,
+        _ => found == expected,
+    };
+    let expected = format!("{relation}{}", expected.to_string());
+    Check::new(what, expected, found, holds)
 }

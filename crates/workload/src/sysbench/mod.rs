@@ -23,6 +23,7 @@ use engine::{
 use plan::sysbench::{TableChoice, Test};
 use plan::{Checks, Distribution, SysbenchStepKind};
 
+use crate::check::Compared;
 use crate::{Accounts, Check, Random, Schedule, Task};
 use connection::{
     Batches, ByTable, Changes, Control, Indexer, Loader, OfTable, Runner, Transactions,
@@ -94,24 +95,6 @@ impl Sysbench {
     /// Its tables.
     pub fn tables(&self) -> &[Table] {
         &self.tables
-    }
-
-    /// Statements that create the tables.
-    ///
-    /// # Errors
-    /// What was asked for is not applicable to this engine.
-    pub fn create_statements(&self, dialect: &dyn Dialect) -> Result<Vec<String>, Error> {
-        if !self.plan.primary_key && dialect.assigned_keys_are_primary() {
-            return Err(other(
-                "a table without a primary key is not applicable: this engine assigns keys only where they are \
-                 the primary key; leave out `primary-key = false`",
-            ));
-        }
-        Ok(self
-            .tables
-            .iter()
-            .flat_map(|table| dialect.create_table(table))
-            .collect())
     }
 
     /// Rows that should be in all tables now.
@@ -239,19 +222,12 @@ impl Sysbench {
 
     fn indexers<E: SqlEngine>(&self, engine: &E) -> Result<Vec<Task>, Error> {
         let parts = self.load_connections().min(self.plan.tables) as usize;
+        let dialect = engine.dialect();
+        let create = |table| dialect.create_indexes(table, IndexStatements::Usual);
         (0..parts)
             .map(|part| {
-                let statements = self
-                    .tables
-                    .iter()
-                    .skip(part)
-                    .step_by(parts)
-                    .flat_map(|table| {
-                        engine
-                            .dialect()
-                            .create_indexes(table, IndexStatements::Usual)
-                    })
-                    .collect();
+                let tables = self.tables.iter().skip(part).step_by(parts);
+                let statements = tables.flat_map(create).collect();
                 let client = part as u32 % self.options.clients.max(1);
                 let indexer = Indexer {
                     session: engine.connect()?,
@@ -388,7 +364,7 @@ impl Sysbench {
         let name = &self.tables[table].name;
         let path = [u64::from(number), SAMPLES];
         let mut random = Random::stream(self.options.seed, &path);
-        let (mut wrong, mut first) = (0, None);
+        let mut compared = Compared::default();
         for _ in 0..SAMPLE_COUNT {
             let id = 1 + random.below(self.plan.rows);
             let found = session.query(&format!("select k, c, pad from {name} where id = {id}"))?;
@@ -399,18 +375,11 @@ impl Sysbench {
                 .map(|value| value.as_deref().unwrap_or("NULL").trim_end())
                 .collect();
             let row = rows.row(id);
-            if found != [row.k.to_string().as_str(), row.c(), row.pad()] {
-                wrong += 1;
-                first
-                    .get_or_insert_with(|| format!("row {id}: `{}`", excerpt(&found.join("`, `"))));
-            }
+            let is_wrong = found != [row.k.to_string().as_str(), row.c(), row.pad()];
+            let shown = || format!("row {id}: `{}`", excerpt(&found.join("`, `")));
+            compared.add(is_wrong.then(shown));
         }
-        Ok(Check::none_wrong(
-            format!("rows of {name} as they were loaded"),
-            SAMPLE_COUNT,
-            wrong,
-            first,
-        ))
+        Ok(compared.check(format!("rows of {name} as they were loaded")))
     }
 }
 

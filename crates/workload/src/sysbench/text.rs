@@ -51,8 +51,9 @@ fn write_group(random: &mut Random, group: &mut [u8; GROUP]) {
     last[0] = b'0' + ((fraction * 10) >> FRACTION_BITS) as u8;
 }
 
+/// Writes a value of `c` or of `pad`, by the length.
 #[inline(always)]
-fn write_groups(random: &mut Random, text: &mut [u8]) {
+pub(super) fn write_groups(random: &mut Random, text: &mut [u8]) {
     for place in text.chunks_mut(GROUP + 1) {
         if let Some((group, dash)) = place.split_first_chunk_mut() {
             write_group(random, group);
@@ -61,18 +62,6 @@ fn write_groups(random: &mut Random, text: &mut [u8]) {
             }
         }
     }
-}
-
-/// Writes a value of `c`.
-#[inline]
-pub(super) fn write_c(random: &mut Random, text: &mut [u8; C_LENGTH]) {
-    write_groups(random, text);
-}
-
-/// Writes a value of `pad`.
-#[inline]
-pub(super) fn write_pad(random: &mut Random, text: &mut [u8; PAD_LENGTH]) {
-    write_groups(random, text);
 }
 
 /// What was written, as text.
@@ -88,7 +77,7 @@ mod tests {
 
     fn c(random: &mut Random) -> String {
         let mut text = [0; C_LENGTH];
-        write_c(random, &mut text);
+        write_groups(random, &mut text);
         as_text(&text).to_string()
     }
 
@@ -96,7 +85,7 @@ mod tests {
     fn they_are_in_sysbenchs_format() {
         let mut random = Random::stream(1, &[]);
         let mut pad = [0; PAD_LENGTH];
-        write_pad(&mut random, &mut pad);
+        write_groups(&mut random, &mut pad);
         for (text, length, groups) in [
             (c(&mut random), 119, 10),
             (as_text(&pad).to_string(), 59, 5),

@@ -40,12 +40,12 @@ fn cpu_is_named_with_its_side_the_interval_and_at_most_three_sentences() {
     let finding = only(&with_setting(figures, "jit", "on", "off"), FindingKind::Cpu);
     assert_eq!(
         finding.title,
-        "b.c: 17% slower in q100: 21% more CPU per query"
+        "b.c: 1.20x slower in q100: 1.21x more CPU per query"
     );
     says(
         &finding,
         &[
-            "b.c is 17% slower than a.c in q100: 29,994 -> 25,010 queries/s, 0.83x to 0.84x over 5 repeats.",
+            "b.c is 1.20x slower than a.c in q100: 29,994 -> 25,010 queries/s, 1.192x to 1.207x over 5 repeats.",
             "CPU per query rose from 95 to 115 us (server +18.9, client +0.988), 75% of the change in its time (from 133 to 160 us).",
             "The two differ in jit (on -> off) alone, which makes the difference.",
         ],
@@ -93,7 +93,7 @@ fn synchronous_commit_says_fsync() {
     let finding = only(&figures, FindingKind::Fsyncs);
     assert_eq!(
         finding.title,
-        "b.c: 7.1x slower in update-index: one fsync of the log per commit instead of none"
+        "b.c: 7.14x slower in update-index: one fsync of the log per commit instead of none"
     );
     says(
         &finding,
@@ -112,7 +112,7 @@ fn synchronous_commit_says_fsync() {
     let finding = only(&figures, FindingKind::Fsyncs);
     assert_eq!(
         finding.title,
-        "a.c: 7.1x faster in update-index: no fsync of the log per commit instead of one"
+        "a.c: 7.14x faster in update-index: no fsync of the log per commit instead of one"
     );
 }
 
@@ -138,7 +138,7 @@ fn synchronous_of_sqlite_says_fsync() {
     says(
         &finding,
         &[
-            "b.c: 4.6x slower in l.i1: fsyncs take 40 us per row instead of 0.5",
+            "b.c: 4.61x slower in l.i1: fsyncs take 40 us per row instead of 0.5",
             "Commits wait longer for fsyncs, as expected from synchronous (off -> full)",
         ],
     );
@@ -439,7 +439,7 @@ fn measured_once_fsyncs_and_settings_are_facts() {
     );
     assert_eq!(
         finding.text,
-        "b.c: fsyncs per commit 1.01 -> 0.01, 0.0099x in l.i1; settings that differ: synchronous (2 -> 1)."
+        "b.c: fsyncs per commit 1.01 -> 0.01, 101x less in l.i1; settings that differ: synchronous (2 -> 1)."
     );
 }
 
@@ -457,7 +457,7 @@ fn an_invalid_row_explains_nothing() {
         .insert("op_server_cpu_us", Some(1e9));
     says(
         &only(&figures, FindingKind::Cpu),
-        &["21% more CPU per query"],
+        &["1.21x more CPU per query"],
     );
     for row in figures
         .rows
@@ -519,7 +519,7 @@ fn own_cpu_that_grows_where_throughput_is_held_or_too_noisy_is_a_finding() {
     let finding = only(&figures, FindingKind::HiddenCost);
     assert_eq!(
         finding.title,
-        "b.c: 50% more own CPU per query in q100, no change of throughput shown"
+        "b.c: 1.50x more own CPU per query in q100, no change of throughput shown"
     );
     says(
         &finding,
@@ -535,7 +535,7 @@ fn own_cpu_that_grows_where_throughput_is_held_or_too_noisy_is_a_finding() {
     }
     says(
         &only(&figures, FindingKind::HiddenCost),
-        &["50% more own CPU per query in q100, throughput too noisy to say"],
+        &["1.50x more own CPU per query in q100, throughput too noisy to say"],
     );
     // The host's CPU is nobody's own.
     for row in &mut figures.rows {
@@ -654,8 +654,8 @@ fn write_stalls_come_with_what_makes_them() {
     says(
         &only(&figures, FindingKind::WriteStalls),
         &[
-            "b.c: 18% slower in overwrite: writes stalled 25.9% of the time instead of 9",
-            "of the change; most of it because of pending-compaction-bytes (1207 -> 12,585 delays, 10.4x).",
+            "b.c: 1.22x slower in overwrite: writes stalled 25.9% of the time instead of 9",
+            "of the change; most of it because of pending-compaction-bytes (1,207 -> 12,585 delays, 10.4x).",
         ],
     );
 }
@@ -679,7 +679,7 @@ fn many_targets_and_steps_with_one_cause_are_one_paragraph() {
     says(
         &finding,
         &[
-            "4 targets: up to 17% slower in 16 of 16 comparisons: more CPU per operation",
+            "4 targets: up to 1.20x slower in 16 of 16 comparisons: more CPU per operation",
             "and 11 more.",
         ],
     );

@@ -1,7 +1,7 @@
 //! Reasons to doubt a finding.
 
 use super::*;
-use crate::Sla;
+use crate::{ReadLimits, Sla};
 
 const CHEAP: &[(&str, f64)] = &[
     ("op_client_cpu_us", 20.0),
@@ -191,7 +191,7 @@ fn processors_that_ran_slower_speak_against_what_explains_a_loss() {
     let with = |base: f64, other: f64| changed(figures(), set_metric("cpu_mhz", base, other));
     assert_eq!(
         with(3400.0, 2720.0).caveats,
-        ["the processors ran at 3400 -> 2720 MHz, 0.80x, which makes CPU slower by as much"]
+        ["the processors ran at 3,400 -> 2,720 MHz, 1.25x less, which makes CPU slower by as much"]
     );
     // By less than chance and rounding, and the other way.
     says_not(&with(3400.0, 3300.0), &[CLOCK]);
@@ -251,4 +251,55 @@ fn a_disk_that_was_slower_before_the_cells_is_a_caveat_of_fsyncs() {
     says_not(&with(commits(), 180.0, 330.0), &[FSYNC]);
     says_not(&with(commits(), 900.0, 180.0), &[FSYNC]);
     says_not(&with(figures(), 180.0, 900.0), &[FSYNC]);
+}
+
+#[test]
+fn the_sizes_of_reads_are_told_where_reads_are_the_cause() {
+    let of = |us: f64, kb: f64| {
+        [
+            ("op_read_us", us),
+            ("own_read_kb_per_op", 8.0),
+            ("rpq", 8.0 / kb),
+            ("rkbpq", 8.0),
+        ]
+    };
+    let with = |asked: Option<f64>, kb: f64| {
+        let figures = repeated(&[
+            cost("a.c", "q100", 30_000.0, &of(100.0, 80.0)),
+            cost("b.c", "q100", 15_000.0, &of(230.0, kb)),
+        ]);
+        changed(figures, move |row, is_base| {
+            let asked = asked.filter(|_| !is_base);
+            row.read_limits = Some(ReadLimits {
+                max_sectors_kb: 128.0,
+                read_ahead_kb: 256.0,
+                compaction: asked.map(|kb| ("readahead_size".to_owned(), kb)),
+            });
+        })
+    };
+    let sizes = "the devices' reads were of 80 -> 20 KB, 4.00x less";
+    let finding = with(Some(2048.0), 20.0);
+    assert_eq!(finding.kind, FindingKind::Reads);
+    says(
+        &finding,
+        &[
+            "with b.c readahead_size is 2,048 KB and max_sectors_kb of the disk 128",
+            &format!("may read in small pieces; {sizes}"),
+        ],
+    );
+    // What the disk takes, or nothing, is asked for.
+    for asked in [Some(128.0), None] {
+        let limits = format!("{sizes} (max_sectors_kb 128, read_ahead_kb 256)");
+        assert_eq!(with(asked, 20.0).caveats, [limits]);
+    }
+    assert_eq!(with(None, 79.0).caveats, [""; 0]);
+    // What does not read has nothing to do with it.
+    let cpu = changed(figures(), |row, _| {
+        row.read_limits = Some(ReadLimits {
+            max_sectors_kb: 128.0,
+            compaction: Some(("readahead_size".to_owned(), 2048.0)),
+            ..ReadLimits::default()
+        });
+    });
+    assert_eq!(cpu.caveats, [""; 0]);
 }

@@ -75,9 +75,9 @@ fn clients_that_end_hours_apart_are_a_finding_and_minutes_are_not() {
         &findings[0],
         &[
             "14 targets: clients of l.i1 ended up to 317.4% apart",
-            "More than 25% apart are 14 of 15: a15 317.4% (25102 s), a25 200.5% (23811 s), a27 186.9% (18242 s), \
-             a16 142.0% (13228 s) and 10 more.",
-            "Least apart: a24 18.3% (5464 s).",
+            "More than 25% apart are 14 of 15: a15 317.4% (25,102 s), a25 200.5% (23,811 s), a27 186.9% (18,242 s), \
+             a16 142.0% (13,228 s) and 10 more.",
+            "Least apart: a24 18.3% (5,464 s).",
         ],
     );
     // Cached by Postgres, the same page: at most 11.3 %.
@@ -171,10 +171,10 @@ fn a_missed_rate_names_who_missed_it_since_when_and_who_had_it() {
     says(
         &only(&figures, FindingKind::SlaMissed),
         &[
-            "a26 and a16: missed the target write rate in q1000: 6950 of 8000 rows/s",
-            "a26 had 6950 of 8000 rows/s in q1000 (86.9%; missed in 5 of 5 repeats, in 2700 seconds of 3600, \
+            "a26 and a16: missed the target write rate in q1000: 6,950 of 8,000 rows/s",
+            "a26 had 6,950 of 8,000 rows/s in q1000 (86.9%; missed in 5 of 5 repeats, in 2700 seconds of 3600, \
              2650 seconds of them from second 950 on)",
-            "a16 had 7301 of 8000 rows/s",
+            "a16 had 7,301 of 8,000 rows/s",
             "In q1000 2 targets had it: a and a24.",
         ],
     );

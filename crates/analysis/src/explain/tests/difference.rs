@@ -192,7 +192,7 @@ fn what_differs_between_runs_is_said_of_the_target_that_changed() {
     says(
         &findings[0],
         &[
-            "run 2: up to 33% slower in q100 and q500 of pg.b: more CPU per operation",
+            "run 2: up to 1.50x slower in q100 and q500 of pg.b: more CPU per operation",
             "; the two differ in jit (on -> off) alone.",
         ],
     );

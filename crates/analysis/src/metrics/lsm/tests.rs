@@ -4,6 +4,7 @@ use super::*;
 use crate::Level;
 use crate::metrics::counters::tests::counter;
 use crate::metrics::metrics;
+use crate::metrics::tests::stated;
 
 const GB: f64 = 1024.0 * 1024.0 * 1024.0;
 
@@ -11,7 +12,7 @@ const GB: f64 = 1024.0 * 1024.0 * 1024.0;
 type Told<'a> = &'a [(&'a str, f64, f64)];
 
 /// Names of gauges; the others only grow.
-const GAUGES: [&str; 8] = [
+const GAUGES: [&str; 9] = [
     "tree_bytes",
     "blob_bytes",
     "pending_compaction_bytes",
@@ -20,6 +21,7 @@ const GAUGES: [&str; 8] = [
     "file_count",
     "level_file_count.",
     "level_bytes.",
+    "level_score.",
 ];
 
 fn counters<'a>(told: impl Iterator<Item = (&'a str, f64)>) -> Vec<Counter> {
@@ -61,9 +63,9 @@ fn of(step: &Step) -> BTreeMap<&'static str, Option<f64>> {
 }
 
 #[track_caller]
-fn check(step: &Step, expected: &[(&str, Option<f64>)]) {
+fn check(step: &Step, expected: &str) {
     let found = of(step);
-    for &(name, value) in expected {
+    for (name, value) in stated(expected) {
         let found = found[name].map(|value| (value * 1e6).round() / 1e6);
         assert_eq!(found, value, "{name}");
     }
@@ -90,27 +92,17 @@ fn a_load_that_was_only_flushed_has_a_write_amplification_of_one() {
     };
     check(
         &step,
-        &[
-            ("w_amp", Some(1.0)),
-            ("c_wgb", Some(10.0)),
-            ("c_mbps", Some(1024.0)),
-            ("flush_gb", Some(10.0)),
-            ("compaction_write_gb", Some(0.0)),
-            ("compaction_read_gb", Some(0.0)),
-            // The log was off: it has a size, and nothing that amplifies.
-            ("wal_gb", Some(0.0)),
-            ("wal_amp", None),
-        ],
+        "w_amp 1, c_wgb 10, c_mbps 1024, flush_gb 10, compaction_write_gb 0, \
+         compaction_read_gb 0",
     );
+    // The log was off: it has a size, and nothing that amplifies.
+    check(&step, "wal_gb 0, wal_amp none");
     // Without the size of an entry the library's count has to do.
     let unsized_rows = Step {
         row_bytes_mean: None,
         ..step
     };
-    check(
-        &unsized_rows,
-        &[("w_amp", Some(0.952381)), ("mb_sec", None)],
-    );
+    check(&unsized_rows, "w_amp 0.952381, mb_sec none");
 }
 
 #[test]
@@ -160,10 +152,7 @@ fn where_nothing_was_written_there_is_no_write_amplification() {
             ..get
         },
     );
-    check(
-        &reads,
-        &[("w_amp", None), ("wal_amp", None), ("c_wgb", Some(1.0))],
-    );
+    check(&reads, "w_amp none, wal_amp none, c_wgb 1");
 }
 
 /// A few rows are inserted while gigabytes of indexes are built, and the library's count of what was given grows by its
@@ -190,17 +179,9 @@ fn an_index_step_and_settling_have_no_write_amplification() {
     };
     for mut step in [index, settle] {
         step.counters_end = step.counters_after.clone();
-        check(
-            &step,
-            &[
-                ("w_amp", None),
-                ("w_amp_settled", None),
-                ("wal_amp", None),
-                // What was written is told all the same.
-                ("c_wgb", Some(1.0)),
-                ("wal_gb", Some(1.0)),
-            ],
-        );
+        check(&step, "w_amp none, w_amp_settled none, wal_amp none");
+        // What was written is told all the same.
+        check(&step, "c_wgb 1, wal_gb 1");
     }
 }
 
@@ -217,15 +198,12 @@ fn what_a_step_leaves_to_compaction_is_told_beside_what_it_did() {
         ],
     );
     step.row_bytes_mean = Some(1024.0);
-    let names = [
-        "c_wgb_settled",
-        "w_amp_settled",
-        "c_wsecs_settled",
-        "c_csecs_settled",
-    ];
     // Nothing was read when what followed was over.
-    check(&step, &names.map(|name| (name, None)));
-    assert!(!lsm(&step).unwrap().settled);
+    check(
+        &step,
+        "c_wgb_settled none, w_amp_settled none, c_wsecs_settled none, c_csecs_settled none",
+    );
+    assert!(!lsm(&step, &BTreeMap::new()).unwrap().settled);
     step.settle = Some(record::Settle::default());
     let end = [
         ("tree_bytes", GB),
@@ -234,24 +212,16 @@ fn what_a_step_leaves_to_compaction_is_told_beside_what_it_did() {
         ("compaction_and_flush_cpu_seconds", 56.0),
     ];
     step.counters_end = counters(end.into_iter());
-    let values = [6.0, 6.0, 12.5, 6.0].map(Some);
     check(
         &step,
-        &std::array::from_fn::<_, 4, _>(|index| (names[index], values[index])),
+        "c_wgb_settled 6, w_amp_settled 6, c_wsecs_settled 12.5, c_csecs_settled 6",
     );
     // The step itself is what it was.
-    check(
-        &step,
-        &[
-            ("c_wgb", Some(4.0)),
-            ("w_amp", Some(4.0)),
-            ("c_wsecs", Some(9.0)),
-        ],
-    );
-    assert!(lsm(&step).unwrap().settled);
+    check(&step, "c_wgb 4, w_amp 4, c_wsecs 9");
+    assert!(lsm(&step, &BTreeMap::new()).unwrap().settled);
     // A count that began anew meanwhile has no figure.
     step.counters_end[1].value = 1.0;
-    check(&step, &[("c_wgb_settled", None), ("w_amp_settled", None)]);
+    check(&step, "c_wgb_settled none, w_amp_settled none");
 }
 
 #[test]
@@ -282,7 +252,7 @@ fn a_figure_of_which_rounding_may_be_a_twentieth_is_coarse() {
         ];
         told.extend(more);
         let step = of_written(load(1000, &told));
-        lsm(&rounded(step, Role::LogBytes, 5.12 * mb))
+        lsm(&rounded(step, Role::LogBytes, 5.12 * mb), &BTreeMap::new())
             .unwrap()
             .coarse
     };
@@ -307,7 +277,7 @@ fn a_figure_of_which_rounding_may_be_a_twentieth_is_coarse() {
         ];
         let mut step = of_written(rounded(load(1000, told), Role::IngestedBytes, 5.12 * mb));
         step.row_bytes_mean = (rows == "sized").then_some(400.0);
-        lsm(&step).unwrap().coarse
+        lsm(&step, &BTreeMap::new()).unwrap().coarse
     };
     assert_eq!(over_given(400.0, "unsized"), BTreeSet::from(["w_amp"]));
     assert!(over_given(420.0, "unsized").is_empty());
@@ -320,9 +290,19 @@ fn a_figure_of_which_rounding_may_be_a_twentieth_is_coarse() {
     let mut step = load(1000, told);
     step.counters_end = step.counters_after.clone();
     let mut step = of_written(step);
-    assert!(lsm(&step).unwrap().coarse.contains("w_amp_settled"));
+    assert!(
+        lsm(&step, &BTreeMap::new())
+            .unwrap()
+            .coarse
+            .contains("w_amp_settled")
+    );
     step.counters_end[1].value = 2.0 * GB;
-    assert!(!lsm(&step).unwrap().coarse.contains("w_amp_settled"));
+    assert!(
+        !lsm(&step, &BTreeMap::new())
+            .unwrap()
+            .coarse
+            .contains("w_amp_settled")
+    );
 }
 
 #[test]
@@ -358,14 +338,7 @@ fn stalls_are_seconds_and_a_share_of_the_step() {
     ];
     check(
         &load(1, told),
-        &[
-            ("stall_s", Some(2.5)),
-            ("stall%", Some(25.0)),
-            ("Nstall", Some(485.0)),
-            ("c_wsecs", Some(13.5)),
-            ("c_csecs", Some(1.25)),
-            ("uptime", Some(10.1)),
-        ],
+        "stall_s 2.5, stall% 25, Nstall 485, c_wsecs 13.5, c_csecs 1.25, uptime 10.1",
     );
 }
 
@@ -380,6 +353,11 @@ fn the_shape_of_the_tree_is_told_at_both_ends() {
         ("level_file_count.6", 80.0, 81.0),
         ("level_bytes.0", 0.0, 100.0),
         ("level_bytes.6", 900.0, 1000.0),
+        ("level_score.6", 0.5, 1.25),
+        ("level_read_bytes.6", 5.0, 7.0),
+        ("level_written_bytes.6", 4.0, 5.0),
+        ("level_compaction_seconds.6", 1.0, 2.5),
+        ("level_compaction_count.6", 10.0, 13.0),
         ("pending_compaction_bytes", 0.0, 0.25 * GB),
         ("memtable_bytes", 0.0, 0.5 * GB),
         ("block_cache_bytes", 0.0, 0.125 * GB),
@@ -388,37 +366,79 @@ fn the_shape_of_the_tree_is_told_at_both_ends() {
     step.data_bytes = Some(2 << 30);
     check(
         &step,
-        &[
-            ("lsm_sz", Some(3.0)),
-            ("blob_sz", Some(1.0)),
-            ("s_amp", Some(2.0)),
-            ("l0_files_begin", Some(0.0)),
-            ("l0_files", Some(7.0)),
-            ("levels_begin", Some(2.0)),
-            ("levels", Some(3.0)),
-            ("lsm_files", Some(119.0)),
-            ("debt_compaction_mb", Some(256.0)),
-            ("memtable_mb", Some(512.0)),
-            ("cache_mb", Some(128.0)),
-            // No second was sampled: what was the most is not known.
-            ("pending_max_mb", None),
-            ("l0_files_max", None),
-        ],
+        "lsm_sz 3, blob_sz 1, s_amp 2, l0_files_begin 0, l0_files 7, levels_begin 2, levels \
+             3, lsm_files 119, debt_compaction_mb 256, memtable_mb 512, cache_mb 128",
     );
+    // No second was sampled: what was the most is not known.
+    check(&step, "pending_max_mb none, l0_files_max none");
     let level = |number, files, bytes| Level {
         number,
         files: Some(files),
         bytes,
+        ..Level::default()
+    };
+    let last = Level {
+        score: Some(1.25),
+        read_bytes: Some(2.0),
+        written_bytes: Some(1.0),
+        compaction_seconds: Some(1.5),
+        compaction_count: Some(3.0),
+        ..level(6, 81.0, Some(1000.0))
     };
     assert_eq!(
-        lsm(&step).unwrap().levels,
+        lsm(&step, &BTreeMap::new()).unwrap().levels,
         [
             level(0, 7.0, Some(100.0)),
             level(4, 0.0, None),
             level(5, 31.0, None),
-            level(6, 81.0, Some(1000.0)),
+            last,
         ]
     );
+}
+
+#[test]
+fn the_time_of_each_stalled_second_is_given_to_the_reasons_that_counted_in_it() {
+    let step = load(1, &[("tree_bytes", 0.0, 0.0), ("stall_seconds", 1.0, 7.0)]);
+    let series = |(name, values): (&str, [f64; 4])| {
+        let series = CounterSeries {
+            cumulative: true,
+            values: values.map(Some).to_vec(),
+            role: counter(name, 0.0, true).role,
+        };
+        (name.to_owned(), series)
+    };
+    let engine = [
+        // Of six seconds samples show three.
+        ("stall_seconds", [1.0, 1.0, 0.0, 1.0]),
+        (
+            "write_stall_count.l0-file-count-limit-delays",
+            [3.0, 0.0, 5.0, 0.0],
+        ),
+        (
+            "write_stall_count.l0-file-count-limit-stops",
+            [0.0, 0.0, 0.0, 0.0],
+        ),
+        (
+            "write_stall_count.pending-compaction-bytes-delays",
+            [1.0, 2.0, 0.0, 0.0],
+        ),
+        ("write_stall_count.total-delays", [4.0, 2.0, 5.0, 0.0]),
+        (
+            "write_stall_count.cf-l0-file-count-limit-delays-with-ongoing-compaction",
+            [3.0, 0.0, 5.0, 0.0],
+        ),
+    ];
+    let seconds = lsm(&step, &engine.into_iter().map(series).collect()).unwrap();
+    let expected = [
+        ("l0-file-count-limit", 1.5),
+        ("pending-compaction-bytes", 2.5),
+        ("unknown", 2.0),
+    ];
+    let expected = expected.map(|(reason, seconds)| (reason.to_owned(), seconds));
+    assert_eq!(seconds.stall_seconds, BTreeMap::from(expected));
+    // Nothing was sampled.
+    let unknown = lsm(&step, &BTreeMap::new()).unwrap().stall_seconds;
+    assert_eq!(unknown, BTreeMap::from([("unknown".to_owned(), 6.0)]));
 }
 
 #[test]
@@ -469,20 +489,12 @@ fn an_empty_tree_has_no_files_and_one_that_nobody_tells_of_has_no_figure() {
     let empty = load(1, &[("tree_bytes", 0.0, 0.0), ("file_count", 0.0, 0.0)]);
     check(
         &empty,
-        &[
-            ("l0_files", Some(0.0)),
-            ("levels", Some(0.0)),
-            ("levels_begin", Some(0.0)),
-            ("stall_s", None),
-            ("Nstall", None),
-            ("w_amp", None),
-            ("r_amp", None),
-            ("s_amp", None),
-        ],
+        "l0_files 0, levels 0, levels_begin 0, stall_s none, Nstall none, w_amp none, r_amp \
+             none, s_amp none",
     );
     // Another engine: nothing of this applies.
     let other = load(1, &[("wal_bytes", 0.0, 9.0)]);
-    assert_eq!(lsm(&other), None);
+    assert_eq!(lsm(&other, &BTreeMap::new()), None);
     let found = of(&other);
     for name in ["lsm_sz", "w_amp", "stall%", "l0_files", "uptime", "r_amp"] {
         assert_eq!(found[name], None, "{name}");
@@ -502,15 +514,12 @@ fn a_count_that_began_anew_has_no_figure_and_no_total() {
             ("stall_seconds", 5.0, 1.0),
         ],
     );
-    let stalls = lsm(&step).unwrap().stalls;
+    let stalls = lsm(&step, &BTreeMap::new()).unwrap().stalls;
     assert_eq!(
         stalls.keys().map(String::as_str).collect::<Vec<_>>(),
         ["memtable-limit-stops", "pending-compaction-bytes-stops"]
     );
-    check(
-        &step,
-        &[("stall_s", None), ("stall%", None), ("Nstall", None)],
-    );
+    check(&step, "stall_s none, stall% none, Nstall none");
 }
 
 /// Reads of one of two clients at the rate of a library with statistics, beside a writer.
@@ -548,26 +557,17 @@ fn reads_are_counted_by_operation_and_their_blocks_by_key() {
         ("data_block_miss_count", 0.0, 100_000.0),
     ];
     let multiget = reads("multiget", 10_000, 100_000, blocks);
+    check(&multiget, "qps 1000, o/s 1000");
+    // The writer's, which is not what the step is about.
     check(
         &multiget,
-        &[
-            ("qps", Some(1000.0)),
-            ("o/s", Some(1000.0)),
-            // The writer's, which is not what the step is about.
-            ("ips", Some(100.0)),
-            ("mb_sec", Some(3.814697)),
-            ("usec_op", Some(2000.0)),
-            ("r_amp", Some(8.0)),
-            ("cache_hit%", Some(87.5)),
-            ("client_cpu_us_per_read", Some(900.0)),
-            ("client_cpu_us_per_write", Some(2.0)),
-            ("client_cpu_us_per_query", None),
-        ],
+        "ips 100, mb_sec 3.814697, usec_op 2000, r_amp 8, cache_hit% 87.5, \
+         client_cpu_us_per_read 900, client_cpu_us_per_write 2, client_cpu_us_per_query none",
     );
     // Without statistics nobody counts them.
     check(
         &reads("get", 9, 9, &blocks[..1]),
-        &[("r_amp", None), ("cache_hit%", None)],
+        "r_amp none, cache_hit% none",
     );
 }
 
@@ -600,23 +600,11 @@ fn real_libraries_come_to_their_figures() {
     );
     check(
         &old,
-        &[
-            ("w_amp", Some(5.648468)),
-            ("flush_gb", Some(0.11)),
-            ("stall_s", Some(4.462)),
-            ("stall%", Some(40.548171)),
-            ("Nstall", Some(111.0)),
-            ("c_wsecs", Some(12.38)),
-            ("c_csecs", Some(3.51)),
-            ("l0_files_begin", Some(3.0)),
-            ("l0_files", Some(3.0)),
-            ("levels", Some(4.0)),
-            // It has no blobs, and nobody asked for its statistics.
-            ("blob_sz", None),
-            ("b_wgb", None),
-            ("r_amp", None),
-        ],
+        "w_amp 5.648468, flush_gb 0.11, stall_s 4.462, stall% 40.548171, Nstall 111, c_wsecs \
+             12.38, c_csecs 3.51, l0_files_begin 3, l0_files 3, levels 4",
     );
+    // It has no blobs, and nobody asked for its statistics.
+    check(&old, "blob_sz none, b_wgb none, r_amp none");
     let speedb = overwritten(
         include_str!("../../../tests/fixtures/lsm/speedb-2.8.0.tsv"),
         11_000_007_667,
@@ -624,13 +612,7 @@ fn real_libraries_come_to_their_figures() {
     );
     check(
         &speedb,
-        &[
-            ("stall_s", Some(0.286)),
-            ("Nstall", Some(29.0)),
-            ("c_wsecs", Some(24.81)),
-            ("c_csecs", Some(2.53)),
-            ("b_wgb", Some(0.0)),
-        ],
+        "stall_s 0.286, Nstall 29, c_wsecs 24.81, c_csecs 2.53, b_wgb 0",
     );
     // With its statistics on a library tells exactly what its texts round: both come to the same.
     let mut new = overwritten(
@@ -638,14 +620,7 @@ fn real_libraries_come_to_their_figures() {
         11_003_152_486,
         250_795,
     );
-    check(
-        &new,
-        &[
-            ("c_wsecs", Some(12.29)),
-            ("c_csecs", Some(2.02)),
-            ("Nstall", Some(85.0)),
-        ],
-    );
+    check(&new, "c_wsecs 12.29, c_csecs 2.02, Nstall 85");
     let exact = of(&new);
     for counters in [&mut new.counters_before, &mut new.counters_after] {
         counters.retain(|counter| counter.role != Some(Role::CompactionWrittenBytes));

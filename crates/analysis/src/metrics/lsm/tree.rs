@@ -7,40 +7,27 @@ use record::{Counter, Role, Step};
 use crate::Level;
 use crate::metrics::counters::Counters;
 
-/// One tree over one step.
-pub(super) struct Tree<'a>(Counters<'a>);
+/// Returns the counters of a step whose data is in such a tree.
+pub(super) fn tree(step: &Step) -> Option<Counters<'_>> {
+    told_by(Counters::of(step))
+}
 
-impl<'a> Tree<'a> {
-    /// The tree that a step's data is in.
-    pub(super) fn of(step: &'a Step) -> Option<Self> {
-        Self::told_by(Counters::of(step))
-    }
+/// Returns those until what followed the step was over too; `None` where that was not read.
+pub(super) fn tree_at_end(step: &Step) -> Option<Counters<'_>> {
+    told_by(Counters::to_end(step)?)
+}
 
-    /// Returns it until what followed the step was over too; `None` where that was not read.
-    pub(super) fn to_end(step: &'a Step) -> Option<Self> {
-        Self::told_by(Counters::to_end(step)?)
-    }
+fn told_by(counters: Counters<'_>) -> Option<Counters<'_>> {
+    let tells = |role| counters.gauge(role).is_some();
+    let is_told = tells(Role::TreeBytes) || tells(Role::FlushWrittenBytes);
+    is_told.then_some(counters)
+}
 
-    fn told_by(counters: Counters<'a>) -> Option<Self> {
-        let is_told = [Role::TreeBytes, Role::FlushWrittenBytes]
-            .into_iter()
-            .any(|role| counters.gauge(role).is_some());
-        is_told.then_some(Self(counters))
-    }
-
-    pub(super) fn growth(&self, role: Role) -> Option<f64> {
-        self.0.growth(role)
-    }
-
-    /// Returns what a gauge was when the step had ended.
-    pub(super) fn gauge(&self, role: Role) -> Option<f64> {
-        self.0.gauge(role)
-    }
-
+impl Counters<'_> {
     /// Returns which share of the growth of a role may be rounding; `None` where it did not grow.
     pub(super) fn rounding_share(&self, role: Role) -> Option<f64> {
         let grown = self.growth(role).filter(|&grown| grown > 0.0)?;
-        Some(self.0.rounding(role) / grown)
+        Some(self.rounding(role) / grown)
     }
 
     /// Bytes that compactions wrote, without those of flushes.
@@ -71,9 +58,9 @@ impl<'a> Tree<'a> {
     /// How often writes were delayed or stopped, by reason, with the totals. A reason that isn't counted, or began anew,
     /// is absent.
     pub(super) fn stalls(&self) -> BTreeMap<String, f64> {
-        let stalls = self.0.labeled(Role::WriteStallCount);
+        let stalls = self.labeled(Role::WriteStallCount);
         let count =
-            |counter: &Counter| Some((counter.label()?.to_owned(), self.0.growth_of(counter)?));
+            |counter: &Counter| Some((counter.label()?.to_owned(), self.growth_of(counter)?));
         stalls.filter_map(count).collect()
     }
 
@@ -85,12 +72,34 @@ impl<'a> Tree<'a> {
 
     /// The levels that were told of when the step had ended, the first of them first.
     pub(super) fn levels(&self) -> Vec<Level> {
+        type Place = fn(&mut Level) -> &mut Option<f64>;
+        const FIGURES: [(Role, Place); 7] = [
+            (Role::LevelFileCount, |level| &mut level.files),
+            (Role::LevelBytes, |level| &mut level.bytes),
+            (Role::LevelScore, |level| &mut level.score),
+            (Role::LevelReadBytes, |level| &mut level.read_bytes),
+            (Role::LevelWrittenBytes, |level| &mut level.written_bytes),
+            (Role::LevelCompactionSeconds, |level| {
+                &mut level.compaction_seconds
+            }),
+            (Role::LevelCompactionCount, |level| {
+                &mut level.compaction_count
+            }),
+        ];
         let mut levels: BTreeMap<u32, Level> = BTreeMap::new();
-        for (number, files) in numbered(self.0.labeled(Role::LevelFileCount)) {
-            levels.entry(number).or_default().files = Some(files);
-        }
-        for (number, bytes) in numbered(self.0.labeled(Role::LevelBytes)) {
-            levels.entry(number).or_default().bytes = Some(bytes);
+        for (role, place) in FIGURES {
+            for counter in self.labeled(role) {
+                let Some(number) = number(counter) else {
+                    continue;
+                };
+                let level = levels.entry(number).or_default();
+                *place(level) = match counter.cumulative {
+                    true => self.growth_of(counter),
+                    false => Some(counter.value),
+                };
+                // At both ends of the step.
+                level.rounding_bytes = level.rounding_bytes.max(2.0 * counter.rounding);
+            }
         }
         let of = |(number, level)| Level { number, ..level };
         levels.into_iter().map(of).collect()
@@ -98,14 +107,14 @@ impl<'a> Tree<'a> {
 
     /// Files when the step had ended; `None` where nothing is told of them.
     pub(super) fn files(&self) -> Option<Files> {
-        let levels = self.0.labeled(Role::LevelFileCount);
+        let levels = self.labeled(Role::LevelFileCount);
         files_of(levels, self.gauge(Role::FileCount))
     }
 
     /// Files when the step began.
     pub(super) fn files_before(&self) -> Option<Files> {
-        let levels = self.0.labeled_before(Role::LevelFileCount);
-        files_of(levels, self.0.gauge_before(Role::FileCount))
+        let levels = self.labeled_before(Role::LevelFileCount);
+        files_of(levels, self.gauge_before(Role::FileCount))
     }
 }
 
@@ -136,5 +145,10 @@ fn files_of<'a>(levels: impl Iterator<Item = &'a Counter>, sum: Option<f64>) -> 
 }
 
 fn numbered<'a>(counters: impl Iterator<Item = &'a Counter>) -> impl Iterator<Item = (u32, f64)> {
-    counters.filter_map(|counter| Some((counter.label()?.parse().ok()?, counter.value)))
+    counters.filter_map(|counter| Some((number(counter)?, counter.value)))
+}
+
+/// The level that a counter is of.
+fn number(counter: &Counter) -> Option<u32> {
+    counter.label()?.parse().ok()
 }

@@ -25,6 +25,11 @@ fn figures(rows: Vec<Row>) -> Figures {
     }
 }
 
+/// Whether a comparison has a note in which `text` is.
+fn notes(compared: &Compared, text: &str) -> bool {
+    compared.notes.iter().any(|note| note.contains(text))
+}
+
 /// Repeats of base and target in turns.
 fn in_turns(values: &[(f64, f64)]) -> Vec<Row> {
     let repeats = (1..).zip(values);
@@ -77,21 +82,13 @@ fn a_change_is_told_for_throughput_and_turned_round_for_cost() {
 fn a_single_run_has_a_ratio_and_no_interval() {
     let compared = compared(in_turns(&SLOWER[..1]));
     let row = of(&compared, "throughput");
-    assert_eq!(
-        (row.verdict, row.pairing),
-        (Verdict::Single, Pairing::Single)
-    );
+    assert_eq!(row.verdict, Verdict::Single);
+    assert_eq!(row.pairing, Pairing::Single);
     assert!((row.ratio.unwrap() - 0.9).abs() < 1e-12);
-    assert_eq!(
-        (row.interval, row.p_value, row.repeats_needed),
-        (None, None, None)
-    );
-    assert!(
-        compared
-            .notes
-            .iter()
-            .any(|note| note.contains("no interval"))
-    );
+    assert_eq!(row.interval, None);
+    assert_eq!(row.p_value, None);
+    assert_eq!(row.repeats_needed, None);
+    assert!(notes(&compared, "no interval"));
     assert_eq!(compared.comparison_count, 0);
 }
 
@@ -113,12 +110,7 @@ fn repeats_that_did_not_take_turns_are_independent_samples() {
     let compared = compared(rows);
     let row = of(&compared, "throughput");
     assert_eq!(row.pairing, Pairing::Independent);
-    assert!(
-        compared
-            .notes
-            .iter()
-            .any(|note| note.contains("take turns"))
-    );
+    assert!(notes(&compared, "take turns"));
 }
 
 /// The cells of [`in_turns`] with the invocation and the time at which they were begun.
@@ -393,8 +385,10 @@ fn fewer_than_five_repeats_are_told_to_be_few() {
                 (11.0, 12.5),
             ][..count],
         ));
-        let mut notes = compared.notes.iter();
-        notes.any(|note| note.starts_with(&format!("{count} repeats tell little about noise")))
+        notes(
+            &compared,
+            &format!("{count} repeats tell little about noise"),
+        )
     };
     assert_eq!([1, 2, 4, 5].map(few), [false, true, true, false]);
 }
@@ -432,10 +426,7 @@ fn a_difference_of_a_tick_is_rounding_however_often_it_is_measured() {
 
 #[test]
 fn runs_with_one_repeat_each_are_told_to_hide_what_begins_anew_in_each() {
-    let is_told = |compared: &Compared| {
-        let mut notes = compared.notes.iter();
-        notes.any(|note| note.contains("one repeat each"))
-    };
+    let is_told = |compared: &Compared| notes(compared, "one repeat each");
     let mut rows = in_turns(&SLOWER);
     assert!(!is_told(&compared(rows.clone())));
     for row in &mut rows {
@@ -615,11 +606,6 @@ fn without_a_base_nothing_is_compared_and_that_is_told() {
             .iter()
             .all(|row| row.verdict == Verdict::NotComparable)
     );
-    assert!(
-        compared
-            .notes
-            .iter()
-            .any(|note| note.contains("absent.base"))
-    );
+    assert!(notes(&compared, "absent.base"));
     assert!(compare(&Figures::default(), &without).rows.is_empty());
 }

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::{
     Compared, ComparedStep, Figures, Gate, REPEATS_CAP, THROUGHPUT, Thresholds, Verdict, counted,
-    metric_label,
+    distinct, metric_label,
 };
-use report::{bounds, terminal_text};
+use report::{ratio_with_bounds, terminal_text};
 
 use super::{Line, Runs};
 use crate::cli::CompareArgs;
@@ -27,23 +27,30 @@ pub fn judge(
     lines: &[Line<'_>],
 ) -> Exit {
     let thresholds = thresholds(args);
+    let rows = compared.rows.iter();
+    let judged = rows.filter(|row| thresholds.of(&row.metric).is_some());
+    let judged: Vec<&ComparedStep> = judged.collect();
+    let of = |rows: &[usize]| {
+        rows.iter()
+            .map(|&row| &compared.rows[row])
+            .collect::<Vec<_>>()
+    };
     let missing = missing(compared, lines);
     let without_rows: Vec<&str> = thresholds.without_rows(compared).collect();
-    let judged: Vec<usize> = (0..compared.rows.len())
-        .filter(|&row| thresholds.of(&compared.rows[row].metric).is_some())
-        .collect();
     match analysis::gate(compared, &thresholds) {
         Gate::Regressed(rows) => {
-            complain!("regressed: {}", by_metric(compared, Some(&rows), &judged));
-            tell(compared, &rows, &thresholds);
+            let rows = of(&rows);
+            complain!("regressed: {}", by_metric(Some(&rows), &judged));
+            tell(&compared.base, &rows, &thresholds);
             Exit::Regressed
         }
         Gate::Doubtful(rows) if !rows.is_empty() => {
-            let doubtful = by_metric(compared, Some(&rows), &judged);
+            let rows = of(&rows);
+            let doubtful = by_metric(Some(&rows), &judged);
             complain!("not known: {doubtful} can't be judged, and no regression is shown");
-            tell(compared, &rows, &thresholds);
+            tell(&compared.base, &rows, &thresholds);
             tell_missing(&missing, &without_rows);
-            let commands = again::commands(runs, compared, &rows, &thresholds, lines);
+            let commands = again::commands(runs, &compared.base, &rows, &thresholds, lines);
             for command in &commands {
                 complain!("help: measure just these again: {}", terminal_text(command));
             }
@@ -53,21 +60,18 @@ pub fn judge(
                      the error rate says"
                 );
             }
-            tell_hopeless(compared, &rows, &thresholds);
+            tell_hopeless(&rows, &thresholds);
             tell_unfinished(runs, figures);
             Exit::Invalid
         }
         Gate::Pass
             if figures.unfinished.is_empty() && missing.is_empty() && without_rows.is_empty() =>
         {
-            complain!(
-                "no regression is shown: {}",
-                by_metric(compared, None, &judged)
-            );
+            complain!("no regression is shown: {}", by_metric(None, &judged));
             Exit::Ok
         }
         Gate::Doubtful(_) | Gate::Pass => {
-            let judged = by_metric(compared, None, &judged);
+            let judged = by_metric(None, &judged);
             complain!("not known: no regression is shown, but not all was compared: {judged}");
             tell_missing(&missing, &without_rows);
             tell_unfinished(runs, figures);
@@ -78,23 +82,25 @@ pub fn judge(
 
 /// Counts comparisons by metric, of those that were `judged`: `throughput in 2 of 7 comparisons`. Without `found` it counts
 /// all of them.
-fn by_metric(compared: &Compared, found: Option<&[usize]>, judged: &[usize]) -> String {
-    let metric = |row: &usize| compared.rows[*row].metric.as_str();
-    let mut metrics: Vec<&str> = Vec::new();
-    for name in found.unwrap_or(judged).iter().map(metric) {
-        if !metrics.contains(&name) {
-            metrics.push(name);
-        }
-    }
-    let count = |rows: &[usize], name: &str| rows.iter().filter(|row| metric(row) == name).count();
-    let text = |name: &&str| {
+fn by_metric(found: Option<&[&ComparedStep]>, judged: &[&ComparedStep]) -> String {
+    let rows = found.unwrap_or(judged).iter();
+    let metrics: Vec<&str> = rows.map(|row| row.metric.as_str()).collect();
+    let count = |rows: &[&ComparedStep], name: &str| {
+        let of_metric = rows.iter().filter(|row| row.metric == name);
+        of_metric.count()
+    };
+    let text = |name: &str| {
         let found = found.map_or(String::new(), |rows| format!("{} of ", count(rows, name)));
         let all = counted(count(judged, name), "comparison");
         format!("{} in {found}{all}", metric_label(name))
     };
     match metrics.is_empty() {
         true => "nothing was compared".to_owned(),
-        false => metrics.iter().map(text).collect::<Vec<_>>().join(", "),
+        false => distinct(metrics)
+            .into_iter()
+            .map(text)
+            .collect::<Vec<_>>()
+            .join(", "),
     }
 }
 
@@ -106,8 +112,7 @@ fn missing(compared: &Compared, lines: &[Line<'_>]) -> Vec<String> {
         .map(|line| line.key.load())
         .collect();
     let mut targets: BTreeMap<&str, BTreeSet<_>> = BTreeMap::new();
-    let others = lines.iter().map(|line| &line.key);
-    for key in others.filter(|key| key.target != compared.base) {
+    for Line { key, .. } in lines.iter().filter(|it| it.key.target != compared.base) {
         targets.entry(&key.target).or_default().insert(key.load());
     }
     let mut missing = Vec::new();
@@ -159,11 +164,10 @@ fn thresholds(args: &CompareArgs) -> Thresholds {
 }
 
 /// Says of which comparisons it is.
-fn tell(compared: &Compared, rows: &[usize], thresholds: &Thresholds) {
-    tell_some(rows.iter().map(|&row| {
-        let row = &compared.rows[row];
+fn tell(base: &str, rows: &[&ComparedStep], thresholds: &Thresholds) {
+    tell_some(rows.iter().map(|row| {
         let limit = thresholds.of(&row.metric).unwrap_or_default();
-        sentence(row, &compared.base, limit)
+        sentence(row, base, limit)
     }));
 }
 
@@ -181,10 +185,7 @@ fn sentence(row: &ComparedStep, base: &str, limit: f64) -> String {
         (verdict, _) => verdict.to_string(),
     };
     if let Some(ratio) = row.ratio {
-        text += &format!(", {ratio:.3}");
-        if let Some(interval) = row.interval {
-            text += &format!(" ({})", bounds(interval, 3));
-        }
+        text += &format!(", {}", ratio_with_bounds(ratio, row.interval));
         let percent = format!("{:.1}", limit * 100.0);
         let percent = percent.trim_end_matches(".0");
         text += &format!(" of {base}; the threshold is {percent}%");
@@ -195,9 +196,10 @@ fn sentence(row: &ComparedStep, base: &str, limit: f64) -> String {
     text
 }
 
-fn tell_hopeless(compared: &Compared, rows: &[usize], thresholds: &Thresholds) {
-    let rows = rows.iter().filter_map(|&row| compared.rows.get(row));
-    let needed = rows.filter_map(|row| again::repeats_needed(row, thresholds));
+fn tell_hopeless(rows: &[&ComparedStep], thresholds: &Thresholds) {
+    let needed = rows
+        .iter()
+        .filter_map(|row| again::repeats_needed(row, thresholds));
     let count = needed.filter(|&needed| needed >= REPEATS_CAP).count();
     if count > 0 {
         complain!(
@@ -210,22 +212,16 @@ fn tell_hopeless(compared: &Compared, rows: &[usize], thresholds: &Thresholds) {
 
 fn tell_unfinished(runs: &Runs, figures: &Figures) {
     for (run, path) in runs.paths.iter().enumerate() {
-        let count = figures
-            .unfinished
-            .iter()
-            .filter(|cell| cell.run == run)
-            .count();
-        if count > 0 {
-            complain!(
-                "help: {} not complete: assay run --resume {} measures what is missing",
-                if count == 1 {
-                    "1 cell is".to_owned()
-                } else {
-                    format!("{count} cells are")
-                },
-                terminal_text(&path.display().to_string())
-            );
-        }
+        let of_run = figures.unfinished.iter().filter(|cell| cell.run == run);
+        let cells = match of_run.count() {
+            0 => continue,
+            1 => "1 cell is".to_owned(),
+            count => format!("{count} cells are"),
+        };
+        complain!(
+            "help: {cells} not complete: assay run --resume {} measures what is missing",
+            terminal_text(&path.display().to_string())
+        );
     }
 }
 
@@ -239,21 +235,13 @@ mod tests {
     pub fn row(verdict: Verdict, repeats_needed: Option<u32>) -> ComparedStep {
         ComparedStep {
             cell: record::CellKey::new("pg.next", None, 8, 0),
-            workload: "insert".into(),
             step: "l.i1".into(),
-            group: None,
             metric: THROUGHPUT.into(),
             more_is_better: true,
-            base_values: Vec::new(),
-            values: Vec::new(),
-            ratio: None,
-            interval: None,
             pairing: Pairing::Paired,
             verdict,
-            p_value: None,
-            spread: None,
             repeats_needed,
-            reasons: Vec::new(),
+            ..ComparedStep::default()
         }
     }
 
@@ -294,32 +282,28 @@ mod tests {
 
     #[test]
     fn the_family_that_decided_is_named() {
-        let own = || ComparedStep {
+        let own = ComparedStep {
             metric: "own_cpu_us_per_op".into(),
             more_is_better: false,
             ..row(Verdict::Slower, None)
         };
-        let same = || row(Verdict::NoChangeShown, None);
-        let compared = Compared {
-            rows: vec![same(), own(), same(), own()],
-            ..Compared::default()
-        };
-        let all = [0, 1, 2, 3];
+        let same = row(Verdict::NoChangeShown, None);
+        let all = [&same, &own, &same, &own];
         assert_eq!(
-            by_metric(&compared, Some(&[3]), &all),
+            by_metric(Some(&all[3..]), &all),
             "own CPU per operation in 1 of 2 comparisons"
         );
         assert_eq!(
-            by_metric(&compared, Some(&[0, 1, 3]), &all),
-            "throughput in 1 of 2 comparisons, own CPU per operation in 2 of 2 comparisons"
+            by_metric(Some(&all[1..]), &all),
+            "own CPU per operation in 2 of 2 comparisons, throughput in 1 of 2 comparisons"
         );
         assert_eq!(
-            by_metric(&compared, None, &all[..3]),
+            by_metric(None, &all[..3]),
             "throughput in 2 comparisons, own CPU per operation in 1 comparison"
         );
-        assert_eq!(by_metric(&compared, None, &[]), "nothing was compared");
+        assert_eq!(by_metric(None, &[]), "nothing was compared");
         assert_eq!(
-            sentence(&own(), "pg.base", 0.03),
+            sentence(&own, "pg.base", 0.03),
             "pg.next c8 l.i1: own CPU per operation higher"
         );
     }
@@ -336,7 +320,7 @@ mod tests {
         noisy.reasons = vec!["pg.next, repeat 2 is left out: it failed".into()];
         assert_eq!(
             sentence(&noisy, "pg.base", 0.025),
-            "pg.next cached c8 l.i1: too noisy to say, 0.971 (0.900-1.050) of pg.base; the threshold is 2.5%; \
+            "pg.next cached c8 l.i1: too noisy to say, 0.97 (0.90-1.05) of pg.base; the threshold is 2.5%; \
              pg.next, repeat 2 is left out: it failed"
         );
     }

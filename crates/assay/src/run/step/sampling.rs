@@ -54,10 +54,7 @@ pub fn remark_held_up(step: &mut Step) {
     if held_ns > HELD_UP_NS_MAX || share > HELD_UP_SHARE_MAX {
         step.reasons.push(text);
     } else {
-        step.warnings.push(Warning {
-            code: "assay::held-up".into(),
-            text,
-        });
+        step.warnings.push(Warning::new("assay::held-up", text));
     }
 }
 

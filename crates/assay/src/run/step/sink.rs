@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 
 use engine::Observer;
-use load::{Clock as _, ConnectionThreads, IntervalRow, Progress, Sink, SystemClock, Time};
+use load::{Clock as _, ConnectionThreads, Progress, Sink, SystemClock, Time};
 use probe::{Sample, Sampler, StateCounts, ThreadStates, WatchedConnection};
-use record::{ConnectionState, Cpu, HeldUp, Interval, StepWriter};
+use record::{ConnectionState, Cpu, HeldUp, IntervalRow, Step, StepWriter};
 
-use super::sampling::{Reading, Sampling};
+use super::sampling::{Reading, Sampled, Sampling};
+use crate::live::StepFeed;
+use crate::outcome::failure_of;
+use crate::run::conductor::unix_now_ns;
 use crate::run::display::Shown;
-use crate::run::unix_now_ns;
 
-/// Returns the states that were seen.
-fn seen_states(counts: &StateCounts) -> BTreeMap<ConnectionState, u64> {
+/// Returns the states that a connection was seen in.
+pub fn seen_states(counts: &StateCounts) -> BTreeMap<ConnectionState, u64> {
     let all = ConnectionState::ALL.into_iter().zip(counts.iter().copied());
     all.filter(|(_, count)| *count > 0).collect()
 }
@@ -21,6 +23,7 @@ fn seen_states(counts: &StateCounts) -> BTreeMap<ConnectionState, u64> {
 pub struct StepSink<'a> {
     writer: &'a mut StepWriter,
     shown: Shown<'a>,
+    feed: StepFeed<'a>,
     clock: &'a SystemClock,
     /// When the step began.
     started_unix_ns: u64,
@@ -34,35 +37,19 @@ pub struct StepSink<'a> {
     last: Option<Sample>,
 }
 
-/// What was read beside the load.
-pub struct ReadBeside {
-    /// Goes on with a further step.
-    pub sampler: Option<Sampler>,
-    /// The same; `None` where the engine did not answer.
-    pub observer: Option<Box<dyn Observer>>,
-    /// When the step began.
-    pub started_unix_ns: u64,
-    /// What each connection was seen to wait for.
-    pub states: Vec<BTreeMap<ConnectionState, u64>>,
-    /// Why a sample could not be taken or written.
-    pub error: Option<String>,
-    /// When the process stood still.
-    pub held_up: Vec<HeldUp>,
-    /// What assay, the server and the host used.
-    pub cpu: Cpu,
-}
-
 impl<'a> StepSink<'a> {
     /// Writes to `writer` and shows what a step does that is to begin.
     pub fn new(
         writer: &'a mut StepWriter,
         shown: Shown<'a>,
+        feed: StepFeed<'a>,
         clock: &'a SystemClock,
         instruments: (Sampler, Box<dyn Observer>),
     ) -> Self {
         Self {
             writer,
             shown,
+            feed,
             clock,
             started_unix_ns: unix_now_ns(),
             instruments: Some(instruments),
@@ -74,23 +61,18 @@ impl<'a> StepSink<'a> {
         }
     }
 
-    /// Takes the last readings.
-    pub fn end(mut self) -> ReadBeside {
-        let sampled = self.sampling.take().map(Sampling::end).unwrap_or_default();
-        sampled
-            .readings
-            .into_iter()
-            .for_each(|reading| self.take(reading));
-        let states = sampled.states.iter().flat_map(|states| states.counts());
-        ReadBeside {
-            sampler: sampled.sampler,
-            observer: sampled.observer,
-            started_unix_ns: self.started_unix_ns,
-            states: states.map(seen_states).collect(),
-            error: self.error,
-            held_up: self.held_up,
-            cpu: cpu(self.first.as_ref(), self.last.as_ref()),
+    /// Takes the last readings, and records when the step began, when the process stood still, and what assay, the server and
+    /// the host used. Returns what a further step goes on with, and why a sample could not be taken or written.
+    pub fn end(mut self, record: &mut Step) -> (Sampled, Option<String>) {
+        let mut sampled = self.sampling.take().map(Sampling::end).unwrap_or_default();
+        for reading in std::mem::take(&mut sampled.readings) {
+            self.take(reading);
         }
+        self.feed.end();
+        record.started_unix_ns = self.started_unix_ns;
+        record.held_up = self.held_up;
+        record.cpu = cpu(self.first.as_ref(), self.last.as_ref());
+        (sampled, self.error)
     }
 
     fn take(&mut self, reading: Reading) {
@@ -98,12 +80,11 @@ impl<'a> StepSink<'a> {
             Reading::Host(at_ns, Ok(sample)) => {
                 let values: Vec<Option<i64>> =
                     sample.values.iter().map(|(_, value)| *value).collect();
-                let result =
-                    self.writer
-                        .host((at_ns / 1_000_000_000) as u32, at_ns as i64, &values);
                 self.first.get_or_insert_with(|| sample.clone());
                 self.last = Some(sample);
-                result.map_err(error_text)
+                let second = (at_ns / 1_000_000_000) as u32;
+                let written = self.writer.host(second, at_ns as i64, &values);
+                written.map_err(error_text)
             }
             Reading::HeldUp(held_up) => {
                 self.held_up.push(held_up);
@@ -135,22 +116,9 @@ impl Sink for StepSink<'_> {
         }
     }
 
-    fn intervals(&mut self, rows: &[IntervalRow]) -> Result<(), String> {
-        let rows: Vec<Interval> = rows
-            .iter()
-            .map(|row| Interval {
-                second: row.second,
-                client: row.client,
-                kind: row.kind.into(),
-                ok: row.ok,
-                failed: row.failed,
-                retried: row.retried,
-                rows: row.rows,
-                service_ns_max: row.service_ns_max,
-                response_ns_max: row.response_ns_max,
-            })
-            .collect();
-        self.writer.intervals(&rows).map_err(error_text)
+    fn intervals(&mut self, rows: &[IntervalRow<'static>]) -> Result<(), String> {
+        self.feed.intervals(rows);
+        self.writer.intervals(rows).map_err(error_text)
     }
 
     fn latencies(
@@ -160,6 +128,7 @@ impl Sink for StepSink<'_> {
         time: Time,
         histogram: &hdrhistogram::Histogram<u64>,
     ) -> Result<(), String> {
+        self.feed.latencies(second, kind, time, histogram);
         self.writer
             .latency(second, &format!("{kind}.{}", time.name()), histogram)
             .map_err(error_text)
@@ -171,16 +140,14 @@ impl Sink for StepSink<'_> {
             self.take(reading);
         }
         self.shown.progress(progress);
-        match self.error.take() {
-            None => Ok(()),
-            Some(error) => Err(error),
-        }
+        self.feed.progress(progress.elapsed_ns);
+        self.error.take().map_or(Ok(()), Err)
     }
 }
 
 /// An error and its causes in one line.
 fn error_text(error: record::RecordError) -> String {
-    crate::outcome::causes_of(&error.into()).join(": ")
+    failure_of(&error.into()).causes.join(": ")
 }
 
 /// Returns what assay, the server and the host used between two samples.

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use engine::Table;
-use plan::InsertStepKind;
+use plan::{InsertStepKind, WriteEnd};
 use record::{Step, StepKind, Warning};
 use workload::insert::{Database, Insert};
 use workload::{Accounts, Check, Task};
@@ -36,7 +36,7 @@ impl WorkloadRunner for InsertRunner<'_> {
 
     fn describe(&self, step: usize, record: &mut Step) {
         let step = self.step(step);
-        record.rows_per_commit = Some(step.rows_per_commit);
+        record.rows_per_commit = Some(step.rows_per_commit).filter(|rows| *rows > 0);
         record.row_bytes_mean = Some(self.workload.row_bytes_mean());
         let (kind, main_op) = match step.kind {
             InsertStepKind::Settle => return,
@@ -46,24 +46,24 @@ impl WorkloadRunner for InsertRunner<'_> {
             InsertStepKind::Index { .. } => (StepKind::Index, "insert"),
             InsertStepKind::Query { rate, .. } => {
                 let clients = f64::from(self.workload.clients());
-                record.insert_rate_target_rows_per_s = Some(rate * clients);
+                let rate = (rate > 0.0).then_some(rate * clients);
+                record.insert_rate_target_rows_per_s = rate;
                 (StepKind::Query, "query")
             }
         };
         record.kind = kind;
         record.main_op = Some(main_op.into());
         let why = self.database.not_applicable(self.workload, step);
-        record.warnings.extend(why.map(|text| Warning {
-            code: "workload::not-applicable".into(),
-            text,
-        }));
+        let warning = why.map(|text| Warning::new("workload::not-applicable", text));
+        record.warnings.extend(warning);
     }
 
     fn goal(&self, step: usize) -> u64 {
         match self.step(step).kind {
-            InsertStepKind::Load { rows } | InsertStepKind::Write { rows } => {
-                rows * self.workload.tables().len() as u64
-            }
+            InsertStepKind::Load { rows }
+            | InsertStepKind::Write {
+                until: WriteEnd::Rows(rows),
+            } => rows * self.workload.tables().len() as u64,
             _ => 0,
         }
     }

@@ -10,13 +10,12 @@ use std::sync::atomic::AtomicBool;
 
 use engine::rocksdb::RocksDb;
 use engine::{Engine, Error, Observer, SettleLimits, Settled, SqlEngine, Table};
-use load::KindTotals;
 use plan::Settle;
-use record::Step;
+use record::{Ops, Step};
 use workload::{Accounts, Check, Task};
 
 /// What all connections of a step did, by the kind of operation.
-pub type Totals = BTreeMap<&'static str, KindTotals>;
+pub type Totals = BTreeMap<&'static str, Ops>;
 
 /// An engine that is up, between and beside the operations of a step.
 pub trait StepEngine {
@@ -147,21 +146,6 @@ pub fn find_server_threads(engine: &dyn Engine, tasks: &mut [Task]) {
 }
 
 fn is_thread_of(server: u32, tid: u32) -> bool {
-    let is_child = || {
-        let stat = fs_err::read_to_string(format!("/proc/{tid}/stat")).ok()?;
-        let stat = probe::parse::parse_process_stat(&stat).ok()?;
-        Some(stat.parent == server)
-    };
-    Path::new(&format!("/proc/{server}/task/{tid}")).exists() || is_child() == Some(true)
-}
-
-/// A workload's check as it is recorded.
-pub fn recorded(check: Check) -> record::Check {
-    record::Check {
-        what: check.what,
-        expected: check.expected,
-        found: check.found,
-        holds: check.holds,
-        left_out: check.left_out,
-    }
+    Path::new(&format!("/proc/{server}/task/{tid}")).exists()
+        || probe::state_and_parent(tid).is_some_and(|(_, parent)| parent == server)
 }

@@ -1,9 +1,11 @@
-//! `assay export`, read by the tools that it writes for: Python's csv, DuckDB, benchstat and HdrHistogram's own library.
+//! `assay export`, read by the tools that it writes for: Python's csv, DuckDB, ClickHouse, benchstat and HdrHistogram's own
+//! library.
 //!
-//! `ASSAY_TEST_DUCKDB` names a Python that has DuckDB, `ASSAY_TEST_BENCHSTAT` the program, `ASSAY_TEST_HDRHISTOGRAM` the
+//! `ASSAY_TEST_DUCKDB` names a Python that has DuckDB, `ASSAY_TEST_CHDB` one that has ClickHouse as chdb, `ASSAY_TEST_BENCHSTAT` the program, `ASSAY_TEST_HDRHISTOGRAM` the
 //! library's jar, which needs `java`. A tool that is missing is a skip, aloud; where it is required, a failure.
 
 mod copies;
+mod many;
 mod recorded;
 
 use std::path::{Path, PathBuf};
@@ -52,7 +54,7 @@ const READ_PARQUET: &str = "
 import duckdb, json, sys
 name = sys.argv[1].replace(\"'\", \"''\")
 notes = duckdb.sql(f\"select key, value from parquet_kv_metadata('{name}')\").fetchall()
-table = duckdb.sql(f\"select * from read_parquet('{name}')\")
+table = duckdb.sql(f\"select * replace (strftime(started_at at time zone 'UTC', '%Y-%m-%dT%H:%M:%S.%fZ') as started_at) from read_parquet('{name}')\")
 print(json.dumps({
     'notes': {key.decode(): value.decode() for key, value in notes},
     'types': {name: str(type) for name, type in zip(table.columns, table.types)},
@@ -76,7 +78,7 @@ impl Exported {
 
     fn with_repeats(repeats: u32) -> Self {
         let place = Place::new();
-        let run = recorded::write(&place.join("results"), repeats);
+        let run = recorded::write(&place.join("results"), repeats, 0);
         Self { place, run }
     }
 
@@ -124,11 +126,12 @@ fn lines_of(exported: &Exported, tool: &Path, name: &str, options: &[&str]) -> V
     let columns = python(tool, READ_PARQUET, &[&parquet]);
     assert_eq!(columns["notes"]["assay.table"], name);
     assert_eq!(columns["notes"]["assay.version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(columns["notes"]["assay.schema_version"], "1");
     let runs: Value =
         serde_json::from_str(columns["notes"]["assay.runs"].as_str().unwrap()).unwrap();
     assert_eq!(
-        (&runs[0]["name"], &runs[0]["base"]),
-        (&"known".into(), &BASE.into())
+        (&runs[0]["run_id"], &runs[0]["name"], &runs[0]["base"]),
+        (&recorded::id(0).into(), &"known".into(), &BASE.into())
     );
     let types = columns["types"].as_object().unwrap();
     let lines = columns["rows"].as_array().unwrap().clone();
@@ -137,6 +140,15 @@ fn lines_of(exported: &Exported, tool: &Path, name: &str, options: &[&str]) -> V
     for (line, text) in lines.iter().zip(text) {
         let text = text.as_object().unwrap();
         assert_eq!(text.len(), types.len());
+        for (head, known) in [
+            ("run_name", "known"),
+            ("started_at", "2026-11-21T19:02:11.250000Z"),
+            ("host", "lab-1"),
+            ("cpu_model", "Some CPU @ 2 GHz"),
+            ("assay_version", "0.1.0"),
+        ] {
+            assert_eq!(line[head], known, "{head}");
+        }
         for (name, of_type) in types {
             let text = typed(text[name].as_str().unwrap(), of_type.as_str().unwrap());
             assert!(same(&line[name], &text), "{name}, {text}, in {line}");
@@ -159,27 +171,26 @@ fn a_table_of_steps_is_what_show_says_with_units_and_reasons() {
         for key in ["target", "step", "clients", "repeat", "valid", "main_op"] {
             assert_eq!(line[key], row[key], "{key}");
         }
-        assert_eq!(
-            (&line["run"], &line["run_name"]),
-            (&1.into(), &"known".into())
-        );
-        for (head, metric) in [("ips_rows_per_s", "ips"), ("cs/o_per_op", "cs/o")] {
+        assert_eq!(line["run_id"], recorded::id(0));
+        let (fast, unit) = match line["step"] == "l.i0" {
+            true => ("ips", "rows/s"),
+            false => ("qps", "queries/s"),
+        };
+        assert_eq!(line["throughput_unit"], unit);
+        for (head, metric) in [
+            ("ips_rows_per_s", "ips"),
+            ("cs_per_op", "cs/o"),
+            ("throughput", fast),
+        ] {
             let shown = &row["metrics"][metric];
             assert!(same(&line[head], shown), "{head}, {shown}, in {line}");
         }
         assert_eq!(line["sla_met"], row["sla"]["met"]);
         // Nothing was read from disks that nobody looked at: that is not zero.
         assert_eq!(line["rps_per_s"], Value::Null);
-        for kind in ["insert", "query"] {
-            let head = |what: &str| &line[format!("{kind}_{what}")];
-            match row["ops"].get(kind) {
-                Some(ops) => {
-                    assert_eq!(head("ok_count"), &ops["count"]);
-                    assert_eq!(head("response_us_max"), &ops["response_us"]["max"]);
-                }
-                None => assert_eq!(head("ok_count"), &Value::Null),
-            }
-        }
+        let main = &row["ops"][row["main_op"].as_str().unwrap()];
+        assert_eq!(line["main_ok_count"], main["count"]);
+        assert_eq!(line["main_response_us_max"], main["response_us"]["max"]);
         if line["valid"] == false {
             assert_eq!(line["reasons"], REASON);
             invalid += 1;
@@ -200,7 +211,7 @@ fn a_table_of_seconds_has_every_second_and_whether_it_counts() {
         &exported,
         &tool,
         "seconds",
-        &["--seconds", "--step", "qr100"],
+        &["--table", "seconds", "--step", "qr100"],
     );
     // Two kinds of operation.
     assert_eq!(lines.len() as u32, 2 * REPEATS * 2 * SECONDS);
@@ -234,6 +245,70 @@ fn a_table_of_seconds_has_every_second_and_whether_it_counts() {
 }
 
 #[test]
+fn a_table_of_metrics_has_a_line_for_each_figure_that_is_applicable() {
+    let Some(tool) = tool_or_test_is_skipped("duckdb", "ASSAY_TEST_DUCKDB") else {
+        return;
+    };
+    let exported = Exported::new();
+    let steps = lines_of(&exported, &tool, "steps", &[]);
+    let metrics = lines_of(&exported, &tool, "metrics", &["--table", "metrics"]);
+    // Whatever a step has is here by the same name, and nothing else.
+    for step in &steps {
+        let is_of = |line: &&Value| {
+            let mut keys = ["target", "repeat", "step", "valid"].iter();
+            keys.all(|key| line[key] == step[key])
+        };
+        let of: Vec<&Value> = metrics.iter().filter(is_of).collect();
+        let names = words::METRICS.iter().map(|metric| metric.column);
+        for name in names.chain(["throughput", "elapsed_s", "sla_target_rows_per_s"]) {
+            let named = of.iter().find(|line| line["metric"] == name);
+            let value = named.map_or(&Value::Null, |line| &line["value"]);
+            assert!(same(&step[name], value), "{name} {value} in {step}");
+        }
+    }
+    let figure = |metric: &str| {
+        let mut lines = metrics.iter();
+        let is_it = |line: &&Value| line["metric"] == metric && line["target"] == BASE;
+        let line = lines.find(is_it).unwrap();
+        (line["unit"].as_str(), line["value"].as_f64().unwrap())
+    };
+    assert_eq!(figure("query_ok_count"), (None, 4040.0));
+    assert_eq!(figure("query_response_us_max"), (Some("us"), 250_000.0));
+    assert_eq!(figure("cs_per_op").0, Some("/op"));
+}
+
+#[test]
+fn verdicts_are_those_of_the_comparison() {
+    let Some(tool) = tool_or_test_is_skipped("duckdb", "ASSAY_TEST_DUCKDB") else {
+        return;
+    };
+    let exported = Exported::with_repeats(5);
+    let lines = lines_of(&exported, &tool, "verdicts", &["--table", "verdicts"]);
+    let csv = exported.to_file("verdicts.csv", &["--format", "csv", "--table", "verdicts"]);
+    let run = exported.run.to_str().unwrap();
+    let compared = exported.place.assay(&["compare", run, "--format", "csv"]);
+    assert_eq!(
+        compared.expect_code(0).stdout,
+        fs_err::read_to_string(csv).unwrap()
+    );
+    let is_of = |line: &&Value| line["metric"] == "throughput" && line["step"] == "qr100";
+    let line = lines.iter().find(is_of).unwrap();
+    let ratio = line["ratio"].as_f64().unwrap();
+    assert!((0.89..0.91).contains(&ratio), "{line}");
+    for (key, value) in [
+        ("run_ids", recorded::id(0).as_str()),
+        ("base", BASE),
+        ("target", OTHER),
+        ("engine", "postgres"),
+        ("unit", "queries/s"),
+        ("verdict", "slower"),
+    ] {
+        assert_eq!(line[key], value, "{key}");
+    }
+    assert_eq!(line["target_repeat_count"], 4);
+}
+
+#[test]
 fn benchstat_compares_the_targets_and_never_sees_what_is_invalid() {
     let Some(benchstat) = tool_or_test_is_skipped("benchstat", "ASSAY_TEST_BENCHSTAT") else {
         return;
@@ -254,7 +329,7 @@ fn benchstat_compares_the_targets_and_never_sees_what_is_invalid() {
         )
     };
     let text = compare("queries/s");
-    for head in ["run: known", "cpu: Some CPU @ 2 GHz", "engine: some"] {
+    for head in ["run: known", "cpu: Some CPU @ 2 GHz", "engine: postgres"] {
         assert!(text.contains(head), "{text}");
     }
     // The base first, with six samples; the other with five.
@@ -289,7 +364,7 @@ fn a_line_is_a_repeat_and_the_base_comes_first() {
             "run: known",
             "assay-version: 0.1.0",
             "cpu: Some CPU @ 2 GHz",
-            "engine: some"
+            "engine: postgres"
         ]
     );
     assert!(lines.contains(&"Unit queries/s better=higher"), "{text}");
@@ -298,7 +373,10 @@ fn a_line_is_a_repeat_and_the_base_comes_first() {
     let base: Vec<&str> = base.lines().collect();
     assert_eq!(
         base[..2],
-        ["target: old.tuned", "# build old, config tuned, some 1.2"]
+        [
+            "target: old.tuned",
+            "# build old, config tuned, postgres 1.2"
+        ]
     );
     assert_eq!(base.len() as u32, 2 + REPEATS);
     assert!(
@@ -412,8 +490,12 @@ fn an_export_says_what_it_cannot_do() {
     };
     check(&["--format", "hdr"], &["one file for each cell", "-o DIR"]);
     check(
-        &["--format", "benchstat", "--seconds"],
-        &["only tables", "--format csv"],
+        &["--format", "benchstat", "--table", "seconds"],
+        &["only `csv` and `parquet` are tables", "--format parquet"],
+    );
+    check(
+        &["--format", "csv", "--table", "steps", "--table", "metrics"],
+        &["each table is a file of its own", "-o DIR/"],
     );
     check(
         &["--format", "csv", "--step", "l.i9"],

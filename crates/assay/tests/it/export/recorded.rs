@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use record::{
-    Cell, CellDir, CellRef, Connection, Host, HostColumn, Interval, Ops, Run, RunDir, Status, Step,
-    StepKind, latency_histogram,
+    Cell, CellDir, CellRef, Connection, Host, HostColumn, IntervalRow, Ops, Run, RunDir, Status,
+    Step, StepKind, latency_histogram,
 };
 
 pub(super) const BASE: &str = "old.tuned";
@@ -25,8 +25,17 @@ pub(super) fn queries_per_second(target: &str, repeat: u32) -> u64 {
 /// The longest time of a query in nanoseconds, in the third second of the step.
 pub(super) const LONGEST_NS: u64 = 250_000_000;
 
-/// Writes it with so many repeats, and says where it is.
-pub(super) fn write(results: &Path, repeats: u32) -> PathBuf {
+/// A day in nanoseconds.
+const DAY_NS: u64 = 86_400_000_000_000;
+
+/// The id of the run of a day.
+pub(super) fn id(day: u64) -> String {
+    format!("6f1c2a52-9d04-4b8e-8f6a-0c1d2e3f4a{day:02}")
+}
+
+/// Writes it with so many repeats, as it was run so many days later, and says where it is.
+pub(super) fn write(results: &Path, repeats: u32, day: u64) -> PathBuf {
+    let started_unix_ns = STARTED_UNIX_NS + day * DAY_NS;
     // In turn, as they were measured.
     let cells = (1..=repeats).flat_map(|repeat| {
         [OTHER, BASE].map(|target| CellRef::new(target, "insert", None, CLIENTS, repeat))
@@ -35,12 +44,13 @@ pub(super) fn write(results: &Path, repeats: u32) -> PathBuf {
         name: name.to_owned(),
         build: name.replace(".tuned", ""),
         config: "tuned".to_owned(),
-        engine: "some".to_owned(),
+        engine: "postgres".to_owned(),
         set: Vec::new(),
         declared: Vec::new(),
         files: Vec::new(),
     };
     let run = Run {
+        id: id(day),
         name: "known".to_owned(),
         assay: record::Assay {
             version: "0.1.0".to_owned(),
@@ -48,10 +58,12 @@ pub(super) fn write(results: &Path, repeats: u32) -> PathBuf {
         },
         status: Status::Complete,
         base: BASE.to_owned(),
-        started_unix_ns: STARTED_UNIX_NS,
+        started_unix_ns,
         host: Host {
             cpu_count: 2,
-            facts: vec![("cpu_model".to_owned(), "Some CPU @ 2 GHz".to_owned())],
+            facts: [("host_id", "lab-1"), ("cpu_model", "Some CPU @ 2 GHz")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
             ..Host::default()
         },
         targets: vec![target(BASE), target(OTHER)],
@@ -61,13 +73,13 @@ pub(super) fn write(results: &Path, repeats: u32) -> PathBuf {
     let directory = RunDir::create(results, &run).unwrap();
     for cell in &run.cells {
         let invalid = cell.key.target == OTHER && cell.key.repeat == repeats;
-        write_cell(&directory, cell, invalid);
+        write_cell(&directory, cell, started_unix_ns, invalid);
     }
     directory.write_run(&run).unwrap();
     directory.path().to_owned()
 }
 
-fn write_cell(directory: &RunDir, reference: &CellRef, invalid: bool) {
+fn write_cell(directory: &RunDir, reference: &CellRef, run_started_unix_ns: u64, invalid: bool) {
     let begun = directory.begin_cell(reference).unwrap();
     let cell = Cell {
         key: record::CellKey::new(
@@ -78,49 +90,50 @@ fn write_cell(directory: &RunDir, reference: &CellRef, invalid: bool) {
         ),
         build: reference.key.target.replace(".tuned", ""),
         config: "tuned".to_owned(),
-        engine: "some".to_owned(),
+        engine: "postgres".to_owned(),
         engine_version: "1.2".to_owned(),
         workload: reference.workload.clone(),
-
+        started_unix_ns: run_started_unix_ns + u64::from(reference.key.repeat) * 60_000_000_000,
         status: Status::Complete,
         steps: vec!["01-l.i0".to_owned(), "02-qr100".to_owned()],
         ..Cell::default()
     };
     begun.write(&cell).unwrap();
     let queries = queries_per_second(&reference.key.target, reference.key.repeat);
-    write_step(&begun, 1, "l.i0", &[("insert", queries, 100)], false);
-    write_step(
-        &begun,
-        2,
-        "qr100",
-        &[("insert", 4, 50), ("query", queries, 10)],
-        invalid,
-    );
+    let started = |number: u64| run_started_unix_ns + number * 10_000_000_000;
+    let load = [("insert", queries, 100)];
+    write_step(&begun, (1, "l.i0", started(1)), &load, false);
+    let both = [("insert", 4, 50), ("query", queries, 10)];
+    write_step(&begun, (2, "qr100", started(2)), &both, invalid);
 }
 
 /// A step with these kinds of operation: so many per second over all clients, of so many rows.
-fn write_step(cell: &CellDir, number: u32, name: &str, kinds: &[(&str, u64, u64)], invalid: bool) {
+fn write_step(
+    cell: &CellDir,
+    (number, name, started_unix_ns): (u32, &str, u64),
+    kinds: &[(&str, u64, u64)],
+    invalid: bool,
+) {
     let columns = [HostColumn {
         name: "context_switch_count",
         cumulative: true,
     }];
     let mut writer = cell.begin_step(number, name, &columns).unwrap();
-    let started_unix_ns = STARTED_UNIX_NS + u64::from(number) * 10_000_000_000;
     writer.started(started_unix_ns);
     writer.host(0, 0, &[Some(0)]).unwrap();
     for second in 0..SECONDS {
         for &(kind, per_second, rows_each) in kinds {
             let is_slow = kind == "query" && second == 2;
             let longest_ns = if is_slow { LONGEST_NS } else { 1_000_000 };
-            let interval = |client: u32| Interval {
+            let interval = |client: u32| IntervalRow {
                 second,
                 client,
-                kind: kind.to_owned(),
+                kind,
                 ok: per_second / u64::from(CLIENTS),
                 rows: per_second / u64::from(CLIENTS) * rows_each,
                 service_ns_max: longest_ns,
                 response_ns_max: longest_ns,
-                ..Interval::default()
+                ..IntervalRow::default()
             };
             writer.intervals(&[interval(0), interval(1)]).unwrap();
             let mut histogram = latency_histogram();

@@ -124,9 +124,15 @@ functions! {
 }
 
 impl Api {
-    /// Whether several keys are read in one go, with their reads of the device combined.
-    pub(in crate::rocksdb) fn has_batched_multi_get(&self) -> bool {
-        self.batched_multi_get_cf.is_some()
+    /// Adds an entry to a batch, which copies it.
+    ///
+    /// # Safety
+    /// The batch is one of this library.
+    #[inline]
+    pub(super) unsafe fn put(&self, batch: &Owned, key: &[u8], value: &[u8]) {
+        let (key_start, value_start) = (key.as_ptr().cast(), value.as_ptr().cast());
+        // SAFETY: promised by the caller; key and value are borrowed for the call.
+        unsafe { (self.writebatch_put)(batch.raw, key_start, key.len(), value_start, value.len()) }
     }
 
     /// Whether there are caches without locks.
@@ -158,5 +164,31 @@ pub(in crate::rocksdb) fn load(path: &Path) -> Result<&'static Api, String> {
             Ok(Box::leak(Box::new(api)))
         }
         _ => Err(format!("it lacks {}", missing.join(", "))),
+    }
+}
+
+/// An object of the library's that is destroyed when it is dropped.
+#[derive(Debug)]
+pub(super) struct Owned {
+    pub(super) raw: Opaque,
+    destroy: unsafe extern "C" fn(Opaque),
+}
+
+impl Owned {
+    /// Takes an object over, to be destroyed by `destroy`.
+    ///
+    /// # Safety
+    /// `raw` was given by the library to be destroyed once, by `destroy`, and nobody else does so.
+    #[inline]
+    pub(super) unsafe fn new(raw: Opaque, destroy: unsafe extern "C" fn(Opaque)) -> Self {
+        Self { raw, destroy }
+    }
+}
+
+impl Drop for Owned {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: promised to `new`.
+        unsafe { (self.destroy)(self.raw) }
     }
 }

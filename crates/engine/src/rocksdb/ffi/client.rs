@@ -9,7 +9,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-use super::api::{Api, Opaque};
+use super::api::{Api, Opaque, Owned};
 use super::database::{Database, bytes, check};
 use crate::{
     Direction, Durability, Error, ErrorClass, KeyOrder, KeyValueSession, Scan, Scanned, View,
@@ -31,20 +31,21 @@ struct Many {
     copied_sizes: Vec<usize>,
 }
 
-/// One thread's session with an open database: options, a batch, an iterator, and the values that were read last.
+/// One thread's session with an open database: options, a batch, an iterator, and the values that were read last. What is
+/// the library's goes before the database.
 #[derive(Debug)]
 pub struct RocksSession {
     api: &'static Api,
     raw: Opaque,
-    read: Opaque,
-    write: Opaque,
-    batch: Opaque,
+    read: Owned,
+    write: Owned,
+    batch: Owned,
     /// A batch for writes of one entry: the library would make one for each.
-    single: Opaque,
-    /// The value that was read last, or null.
-    pinned: Opaque,
-    /// The iterator that is kept, or null.
-    iterator: Opaque,
+    single: Owned,
+    /// The value that was read last.
+    pinned: Option<Owned>,
+    /// The iterator that is kept.
+    iterator: Option<Owned>,
     many: Many,
     order: KeyOrder,
     database: Arc<Database>,
@@ -55,54 +56,29 @@ unsafe impl Send for RocksSession {}
 
 impl Drop for RocksSession {
     fn drop(&mut self) {
-        self.release();
-        // SAFETY: each was made in `new` and is destroyed once; the database is still held.
-        unsafe {
-            (self.api.writebatch_destroy)(self.single);
-            (self.api.writebatch_destroy)(self.batch);
-            (self.api.writeoptions_destroy)(self.write);
-            (self.api.readoptions_destroy)(self.read);
-        }
-    }
-}
-
-/// An iterator that goes at the end of a scan, also when `visit` panics.
-struct Passing<'a> {
-    api: &'a Api,
-    raw: Opaque,
-}
-
-impl Drop for Passing<'_> {
-    fn drop(&mut self) {
-        // SAFETY: made by `create_iterator` for this scan alone, destroyed once.
-        unsafe { (self.api.iter_destroy)(self.raw) }
+        self.release_many();
     }
 }
 
 impl RocksSession {
     pub(in crate::rocksdb) fn new(database: Arc<Database>) -> Self {
         let api = database.api;
-        // SAFETY: no arguments; what is returned is ours.
-        let (read, write, batch, single) = unsafe {
-            (
-                (api.readoptions_create)(),
-                (api.writeoptions_create)(),
-                (api.writebatch_create)(),
-                (api.writebatch_create)(),
-            )
-        };
-        Self {
-            api,
-            raw: database.raw,
-            read,
-            write,
-            batch,
-            single,
-            pinned: null_mut(),
-            iterator: null_mut(),
-            many: Many::default(),
-            order: KeyOrder::default(),
-            database,
+        // SAFETY: no arguments; what is returned is ours, and destroyed by the function of its kind.
+        unsafe {
+            let batch = || Owned::new((api.writebatch_create)(), api.writebatch_destroy);
+            Self {
+                api,
+                raw: database.raw,
+                read: Owned::new((api.readoptions_create)(), api.readoptions_destroy),
+                write: Owned::new((api.writeoptions_create)(), api.writeoptions_destroy),
+                batch: batch(),
+                single: batch(),
+                pinned: None,
+                iterator: None,
+                many: Many::default(),
+                order: KeyOrder::default(),
+                database,
+            }
         }
     }
 
@@ -114,21 +90,12 @@ impl RocksSession {
         mut visit: impl FnMut(&[u8], &[u8]),
     ) -> Result<Scanned, Error> {
         let api = self.api;
-        let is_forward = scan.direction == Direction::Forward;
-        // SAFETY: the iterator lives; where the scan begins is borrowed for the call.
-        unsafe {
-            let seek = if is_forward {
-                api.iter_seek
-            } else {
-                api.iter_seek_for_prev
-            };
-            seek(iterator, scan.from.as_ptr().cast(), scan.from.len());
-        }
-        let step = if is_forward {
-            api.iter_next
-        } else {
-            api.iter_prev
+        let (seek, step) = match scan.direction {
+            Direction::Forward => (api.iter_seek, api.iter_next),
+            Direction::Reverse => (api.iter_seek_for_prev, api.iter_prev),
         };
+        // SAFETY: the iterator lives; where the scan begins is borrowed for the call.
+        unsafe { seek(iterator, scan.from.as_ptr().cast(), scan.from.len()) };
         let mut scanned = Scanned::default();
         self.order.begin(scan.direction);
         while scanned.entries < scan.limit {
@@ -163,15 +130,6 @@ impl RocksSession {
     }
 
     #[inline]
-    fn release_value(&mut self) {
-        if !self.pinned.is_null() {
-            // SAFETY: given by `get_pinned`, given back once: it is forgotten here.
-            unsafe { (self.api.pinnableslice_destroy)(self.pinned) };
-            self.pinned = null_mut();
-        }
-    }
-
-    #[inline]
     fn release_many(&mut self) {
         for value in self.many.pinned.drain(..).filter(|value| !value.is_null()) {
             // SAFETY: given by the library, given back once: it leaves the list here.
@@ -193,17 +151,16 @@ impl KeyValueSession for RocksSession {
     }
 
     fn set_durability(&mut self, durability: Durability) {
+        let (is_unlogged, is_synced) = match durability {
+            Durability::NoLog => (1, 0),
+            Durability::Log => (0, 0),
+            Durability::LogSynced => (0, 1),
+        };
         // SAFETY: the options are this session's and live.
         unsafe {
             // Both at once are refused when something is written: the order doesn't matter.
-            (self.api.writeoptions_disable_WAL)(
-                self.write,
-                (durability == Durability::NoLog).into(),
-            );
-            (self.api.writeoptions_set_sync)(
-                self.write,
-                (durability == Durability::LogSynced).into(),
-            );
+            (self.api.writeoptions_disable_WAL)(self.write.raw, is_unlogged);
+            (self.api.writeoptions_set_sync)(self.write.raw, is_synced);
         }
     }
 
@@ -212,15 +169,9 @@ impl KeyValueSession for RocksSession {
         let mut failure = null_mut();
         // SAFETY: the database is held open; the batch is this session's and copies key and value.
         unsafe {
-            (self.api.writebatch_clear)(self.single);
-            (self.api.writebatch_put)(
-                self.single,
-                key.as_ptr().cast(),
-                key.len(),
-                value.as_ptr().cast(),
-                value.len(),
-            );
-            (self.api.write)(self.raw, self.write, self.single, &mut failure);
+            (self.api.writebatch_clear)(self.single.raw);
+            self.api.put(&self.single, key, value);
+            (self.api.write)(self.raw, self.write.raw, self.single.raw, &mut failure);
         }
         check(self.api, failure)
     }
@@ -231,13 +182,8 @@ impl KeyValueSession for RocksSession {
         let mut failure = null_mut();
         // SAFETY: the database is held open; the key is borrowed for the call.
         unsafe {
-            (self.api.delete)(
-                self.raw,
-                self.write,
-                key.as_ptr().cast(),
-                key.len(),
-                &mut failure,
-            );
+            let (write, start) = (self.write.raw, key.as_ptr().cast());
+            (self.api.delete)(self.raw, write, start, key.len(), &mut failure);
         }
         check(self.api, failure)
     }
@@ -245,40 +191,31 @@ impl KeyValueSession for RocksSession {
     #[inline]
     fn batch_put(&mut self, key: &[u8], value: &[u8]) {
         // SAFETY: the batch is this session's; it copies key and value.
-        unsafe {
-            (self.api.writebatch_put)(
-                self.batch,
-                key.as_ptr().cast(),
-                key.len(),
-                value.as_ptr().cast(),
-                value.len(),
-            );
-        }
+        unsafe { self.api.put(&self.batch, key, value) }
     }
 
     #[inline]
     fn batch_delete(&mut self, key: &[u8]) {
         // SAFETY: the batch is this session's; it copies the key.
-        unsafe { (self.api.writebatch_delete)(self.batch, key.as_ptr().cast(), key.len()) }
+        unsafe { (self.api.writebatch_delete)(self.batch.raw, key.as_ptr().cast(), key.len()) }
     }
 
     fn batch_len(&self) -> u64 {
         // SAFETY: the batch is this session's.
-        unsafe { (self.api.writebatch_count)(self.batch) }
-            .try_into()
-            .unwrap_or(0)
+        let count = unsafe { (self.api.writebatch_count)(self.batch.raw) };
+        count.try_into().unwrap_or(0)
     }
 
     fn clear_batch(&mut self) {
         // SAFETY: the batch is this session's.
-        unsafe { (self.api.writebatch_clear)(self.batch) }
+        unsafe { (self.api.writebatch_clear)(self.batch.raw) }
     }
 
     #[inline]
     fn write_batch(&mut self) -> Result<(), Error> {
         let mut failure = null_mut();
         // SAFETY: the database is held open; the batch is this session's and not emptied by the call.
-        unsafe { (self.api.write)(self.raw, self.write, self.batch, &mut failure) };
+        unsafe { (self.api.write)(self.raw, self.write.raw, self.batch.raw, &mut failure) };
         check(self.api, failure)?;
         self.clear_batch();
         Ok(())
@@ -286,26 +223,23 @@ impl KeyValueSession for RocksSession {
 
     #[inline]
     fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>, Error> {
-        self.release_value();
+        self.pinned = None;
         let mut failure = null_mut();
         // SAFETY: the database is held open; the key is borrowed for the call; what is returned is ours.
         let value = unsafe {
-            (self.api.get_pinned)(
-                self.raw,
-                self.read,
-                key.as_ptr().cast(),
-                key.len(),
-                &mut failure,
-            )
+            let (read, start) = (self.read.raw, key.as_ptr().cast());
+            (self.api.get_pinned)(self.raw, read, start, key.len(), &mut failure)
         };
         check(self.api, failure)?;
         if value.is_null() {
             return Ok(None);
         }
-        self.pinned = value;
         // SAFETY: the value is pinned until it is released, for which this session has to be borrowed mutably: not
         // while what is returned lives.
-        Ok(Some(unsafe { pinned_bytes(self.api, value) }))
+        unsafe {
+            self.pinned = Some(Owned::new(value, self.api.pinnableslice_destroy));
+            Ok(Some(pinned_bytes(self.api, value)))
+        }
     }
 
     #[inline]
@@ -327,7 +261,7 @@ impl KeyValueSession for RocksSession {
             unsafe {
                 batched(
                     self.raw,
-                    self.read,
+                    self.read.raw,
                     self.database.family,
                     count,
                     many.keys.as_ptr(),
@@ -344,7 +278,7 @@ impl KeyValueSession for RocksSession {
             unsafe {
                 (self.api.multi_get)(
                     self.raw,
-                    self.read,
+                    self.read.raw,
                     count,
                     many.keys.as_ptr(),
                     many.key_sizes.as_ptr(),
@@ -379,30 +313,24 @@ impl KeyValueSession for RocksSession {
 
     #[inline]
     fn scan(&mut self, scan: Scan<'_>, visit: impl FnMut(&[u8], &[u8])) -> Result<Scanned, Error> {
-        if scan.view == View::Kept && !self.iterator.is_null() {
-            return self.walk(self.iterator, scan, visit);
-        }
-        // SAFETY: the database is held open; the iterator is ours. It is destroyed before the database is let go.
-        let iterator = unsafe { (self.api.create_iterator)(self.raw, self.read) };
+        let kept = self.iterator.take_if(|_| scan.view == View::Kept);
+        // SAFETY: the database is held open; the iterator is ours. It is destroyed before the database is let go, and when
+        // `visit` panics.
+        let iterator = kept.unwrap_or_else(|| unsafe {
+            let raw = (self.api.create_iterator)(self.raw, self.read.raw);
+            Owned::new(raw, self.api.iter_destroy)
+        });
+        let scanned = self.walk(iterator.raw, scan, visit);
         if scan.view == View::Kept {
-            self.iterator = iterator;
-            return self.walk(iterator, scan, visit);
+            self.iterator = Some(iterator);
         }
-        let passing = Passing {
-            api: self.api,
-            raw: iterator,
-        };
-        self.walk(passing.raw, scan, visit)
+        scanned
     }
 
     fn release(&mut self) {
-        self.release_value();
+        self.pinned = None;
         self.release_many();
-        if !self.iterator.is_null() {
-            // SAFETY: made by this session, destroyed once: it is forgotten here.
-            unsafe { (self.api.iter_destroy)(self.iterator) };
-            self.iterator = null_mut();
-        }
+        self.iterator = None;
     }
 }
 

@@ -9,7 +9,7 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::Path;
 use std::ptr::null_mut;
 
-use super::api::{Api, Opaque};
+use super::api::{Api, Opaque, Owned};
 use crate::Error;
 use crate::rocksdb::failure;
 
@@ -51,7 +51,7 @@ pub(in crate::rocksdb) struct ClockCache {
 #[derive(Debug)]
 pub(in crate::rocksdb) struct Options {
     api: &'static Api,
-    raw: Opaque,
+    owned: Owned,
 }
 
 // SAFETY: the object behind it is plain data and shared pointers, bound to no thread.
@@ -59,19 +59,12 @@ unsafe impl Send for Options {}
 // SAFETY: through `&self` it is only read, or given to functions that copy it or read its atomic counters.
 unsafe impl Sync for Options {}
 
-impl Drop for Options {
-    fn drop(&mut self) {
-        // SAFETY: made by `options_create`, destroyed once.
-        unsafe { (self.api.options_destroy)(self.raw) }
-    }
-}
-
 impl Options {
     /// The library's own defaults.
     pub(in crate::rocksdb) fn new(api: &'static Api) -> Self {
         // SAFETY: no arguments; what is returned is ours.
-        let raw = unsafe { (api.options_create)() };
-        Self { api, raw }
+        let owned = unsafe { Owned::new((api.options_create)(), api.options_destroy) };
+        Self { api, owned }
     }
 
     /// These options, changed by `changes` in the library's notation.
@@ -81,7 +74,12 @@ impl Options {
         let mut failure = null_mut();
         // SAFETY: both options live, and the text ends with a zero; all three are only borrowed.
         unsafe {
-            (self.api.get_options_from_string)(self.raw, changes.as_ptr(), new.raw, &mut failure);
+            (self.api.get_options_from_string)(
+                self.owned.raw,
+                changes.as_ptr(),
+                new.owned.raw,
+                &mut failure,
+            );
         }
         check(self.api, failure)?;
         Ok(new)
@@ -90,14 +88,14 @@ impl Options {
     /// Counts and times what the library does: costs some of its speed.
     pub(in crate::rocksdb) fn enable_statistics(&mut self) {
         // SAFETY: the options live.
-        unsafe { (self.api.options_enable_statistics)(self.raw) }
+        unsafe { (self.api.options_enable_statistics)(self.owned.raw) }
     }
 
     /// All counters, if they are on.
     pub(in crate::rocksdb) fn statistics(&self) -> Option<String> {
         // SAFETY: the options live; the text that is returned is ours.
         take(self.api, unsafe {
-            (self.api.options_statistics_get_string)(self.raw)
+            (self.api.options_statistics_get_string)(self.owned.raw)
         })
     }
 
@@ -105,8 +103,8 @@ impl Options {
     pub(in crate::rocksdb) fn set_create(&mut self, create: bool) {
         // SAFETY: the options live.
         unsafe {
-            (self.api.options_set_create_if_missing)(self.raw, create.into());
-            (self.api.options_set_error_if_exists)(self.raw, create.into());
+            (self.api.options_set_create_if_missing)(self.owned.raw, create.into());
+            (self.api.options_set_error_if_exists)(self.owned.raw, create.into());
         }
     }
 
@@ -122,7 +120,7 @@ impl Options {
             let cache = create(cache.capacity, cache.entry_charge);
             let table = (self.api.block_based_options_create)();
             (self.api.block_based_options_set_block_cache)(table, cache);
-            (self.api.options_set_block_based_table_factory)(self.raw, table);
+            (self.api.options_set_block_based_table_factory)(self.owned.raw, table);
             (self.api.block_based_options_destroy)(table);
             (self.api.cache_destroy)(cache);
         }
@@ -167,13 +165,13 @@ impl Database {
         let api = options.api;
         let path = text(&directory.to_string_lossy())?;
         let names = [c"default".as_ptr()];
-        let families = [options.raw.cast_const()];
+        let families = [options.owned.raw.cast_const()];
         let mut family = null_mut();
         let mut failure = null_mut();
         // SAFETY: one name, one set of options, one place for a handle, as is said; all borrowed for the call.
         let raw = unsafe {
             (api.open_column_families)(
-                options.raw,
+                options.owned.raw,
                 path.as_ptr(),
                 1,
                 names.as_ptr(),

@@ -45,6 +45,11 @@ fn levels_are_read_by_the_names_of_the_columns() {
             ("level_bytes.2", 3.37 * 1024.0 * 1024.0),
             ("level_score.1", 1.1),
             ("level_compaction_and_flush_seconds.1", 6.75),
+            (
+                "level_compaction_read_bytes.2",
+                0.1 * 1024.0 * 1024.0 * 1024.0,
+            ),
+            ("level_compaction_and_flush_written_bytes.2", 0.0),
             ("file_count", 124.0),
             ("lsm_bytes", 7.78 * 1024.0 * 1024.0),
             ("compaction_and_flush_seconds", 19.13),
@@ -193,7 +198,7 @@ fn totals_of_stalls_leave_out_those_that_are_counted_within_others() {
 
 #[test]
 fn rounded_bytes_tell_by_how_much_they_may_be_off() {
-    let of = |uptime: f64| finer(Some("1.00 GB"), Some("10.00 MB/s"), Some(uptime)).unwrap();
+    let of = |uptime: f64| finer("1.00 GB, 10.00 MB/s", Some(uptime)).unwrap();
     // After an hour the sum says more; soon after the start the rate: 100 s x 0.005 MB/s, and 0.05 s of 10 MB/s.
     assert_eq!(of(3600.0), (GIB, 0.005 * GIB));
     assert_eq!(of(100.0), (1000.0 * MIB, MIB));
@@ -257,18 +262,17 @@ fn tickers_are_exact_and_histograms_are_none() {
 #[test]
 fn of_sum_and_rate_the_one_that_was_rounded_less_is_taken() {
     // After 20 s hundredths of a MB/s say more than hundredths of a GB; after a day they say less.
-    let bytes = |sum, rate, uptime| finer(sum, rate, uptime).map(|(bytes, _)| bytes);
+    let bytes = |text, uptime| finer(text, uptime).map(|(bytes, _)| bytes);
     let after = |seconds| {
         bytes(
-            Some("0.09 GB write"),
-            Some("4.47 MB/s write"),
+            "0.09 GB write, 4.47 MB/s write, 0.08 GB read",
             Some(seconds),
         )
     };
     assert_eq!(after(20.0), Some(4.47 * 20.0 * MIB));
     assert_eq!(after(86_400.0), Some(0.09 * GIB));
-    assert_eq!(bytes(Some("1.5 GB"), None, Some(1.0)), Some(1.5 * GIB));
-    assert_eq!(finer(Some("none"), None, None), None);
+    assert_eq!(bytes("1.5 GB", Some(1.0)), Some(1.5 * GIB));
+    assert_eq!(finer("none", None), None);
 }
 
 #[test]

@@ -1,13 +1,12 @@
 //! Counters, settings and settling.
 
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::{Engine, Partitions, Session, SettleLimits, SqlEngine};
 
 use super::{Place, installed, is_mariadb, shared, storage_engines};
 use crate::server::GO_ON;
-use crate::tables::{fill, insert, run, table, value};
+use crate::tables::{fill, insert, none_is_there_twice, run, table, value};
 
 #[test]
 fn counters_grow_with_the_work() {
@@ -87,10 +86,7 @@ fn counters_grow_with_the_work() {
         let sample = observer.sample().unwrap();
         assert!(value(&sample, "handler_commit_count") >= value(&after, "handler_commit_count"));
         assert!(sample.len() < after.len());
-        let mut names: Vec<&str> = after.iter().map(|counter| counter.name.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), after.len(), "a counter appears twice");
+        none_is_there_twice(&after);
         run(&mut session, &shared.server.dialect().drop_table(&counted));
     }
 }
@@ -284,39 +280,6 @@ fn purge_is_over_when_nothing_is_left_to_purge() {
     update();
     let unfinished = settle().unfinished.join("; ");
     assert!(unfinished.contains("an open transaction"), "{unfinished}");
-}
-
-#[test]
-fn settling_ends_at_a_stop_and_at_its_limit() {
-    for shared in shared() {
-        let locked = table("settle3", None);
-        let mut session = fill(&shared.server, &locked, 10);
-        let stop = AtomicBool::new(true);
-        let limits = SettleLimits {
-            at_least: Duration::from_secs(600),
-            at_most: Duration::from_secs(600),
-        };
-        let tables = std::slice::from_ref(&locked);
-        let settled = shared.server.settle(tables, limits, &stop).unwrap();
-        assert_eq!(settled.actions, []);
-        let said = settled.unfinished.join("; ");
-        assert!(
-            said.contains("settle3` was not begun") && said.ends_with("not begun"),
-            "{said}"
-        );
-        let limits = SettleLimits {
-            at_least: Duration::ZERO,
-            at_most: Duration::ZERO,
-        };
-        let settled = shared.server.settle(tables, limits, &GO_ON).unwrap();
-        assert_eq!(settled.actions, []);
-        let said = settled.unfinished.join("; ");
-        assert!(
-            said.contains("settle3` was not begun") && said.ends_with("not begun"),
-            "{said}"
-        );
-        session.query("drop table settle3").unwrap();
-    }
 }
 
 #[test]

@@ -42,6 +42,12 @@ fn directories_that_the_servers_user_can_not_enter_are_named_without_a_start() {
         matches!(&error, SetupError::Build { .. }) && error.to_string().contains("can't enter"),
         "{error}"
     );
+    assert!(error.help().unwrap().contains("chmod a+x"));
+    // A start says the same.
+    close(place.path());
+    let error = place.start(&[]).err().expect("it must not start");
+    let said = format!("can't enter `{}`", place.path().display());
+    assert!(error.to_string().contains(&said), "{error}");
 }
 
 #[test]
@@ -150,21 +156,4 @@ fn a_server_that_refuses_to_stop_is_ended_and_that_is_said() {
     assert!(text.contains(&said), "{text}");
     assert!(!error.log_tail().is_empty());
     assert!(!is_running(pid) && !is_running(backend));
-}
-
-#[test]
-fn a_parent_that_the_servers_user_can_not_enter_is_named() {
-    if !is_installed() || !rustix::process::geteuid().is_root() {
-        return;
-    }
-    let place = Place::new();
-    fs_err::set_permissions(place.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
-    let error = error(place.start(&[]));
-    assert!(
-        error
-            .to_string()
-            .contains(&format!("can't enter `{}`", place.path().display())),
-        "{error}"
-    );
-    assert!(error.help().unwrap().contains("chmod a+x"));
 }

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use engine::ServerEngine;
 use engine::guard::{Ending, Guarded};
-use engine::postgres::Postgres;
+use engine::postgres::{Postgres, locate};
 use engine::{Engine, ErrorClass, Session, SettleLimits, SetupError, SqlEngine};
 
-use super::{Place, is_installed, major};
+use super::{Place, build, is_installed, major};
 use crate::guard::eventually;
 use crate::server::{GO_ON, on_a_port};
 use crate::tables::{fill, table};
@@ -60,7 +60,7 @@ impl Foreign {
             .unwrap();
         drop(session);
         let cluster = postgres.storage().data[0].clone();
-        let bin_dir = postgres.installation().unwrap().bin_dir.clone();
+        let bin_dir = locate(&build()).unwrap().bin_dir;
         let owner = fs_err::metadata(&cluster).unwrap();
         postgres.stop().unwrap();
         let (root, certificate, key) = certified(certificate_for);

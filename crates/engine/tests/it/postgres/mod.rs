@@ -154,7 +154,7 @@ impl TestServer for Postgres {
         }
     }
 
-    fn look_at_start(&self, _variant: &str) {
+    fn look_at_start(&self) {
         let settings = self.settings().unwrap();
         let listens = settings.iter().find(|it| it.name == "listen_addresses");
         assert_eq!(listens.unwrap().value, "");

@@ -20,7 +20,7 @@ fn what_was_written_before_a_kill_is_there_after_it() {
     if let Some(directory) = std::env::var_os(WRITER) {
         write_until_killed(Path::new(&directory));
     }
-    on_each(name, |library| {
+    on_each(|library| {
         let place = tempfile::tempdir().unwrap();
         let mut writer = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", name, "--nocapture", "--test-threads=1"])

@@ -39,12 +39,15 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// Runs `case` with each library, in a process of its own that runs the test `name` of this binary.
-pub(crate) fn on_each(name: &str, case: impl FnOnce(&Arc<Library>)) {
+/// Runs `case`, a closure of a test, with each library, in a process of its own that runs that test of this binary.
+pub(crate) fn on_each<F: FnOnce(&Arc<Library>)>(case: F) {
     if let Some(path) = std::env::var_os(LIBRARY) {
         case(&Library::open(Path::new(&path)).unwrap());
         return;
     }
+    // The crate, the test, and what a closure is called.
+    let (_, name) = std::any::type_name::<F>().split_once("::").unwrap();
+    let name = name.strip_suffix("::{{closure}}").unwrap();
     for library in libraries() {
         alone(name, &library, &[]);
     }

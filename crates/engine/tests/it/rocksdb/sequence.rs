@@ -18,7 +18,7 @@ fn scan(from: &[u8], direction: Direction, limit: u64) -> Scan<'_> {
 
 #[test]
 fn what_is_written_is_read() {
-    on_each("rocksdb::sequence::what_is_written_is_read", |library| {
+    on_each(|library| {
         let place = tempfile::tempdir().unwrap();
         let database = small(library, place.path());
         let mut session = database.connect();
@@ -38,151 +38,136 @@ fn what_is_written_is_read() {
 
 #[test]
 fn a_batch_is_written_whole_and_emptied() {
-    on_each(
-        "rocksdb::sequence::a_batch_is_written_whole_and_emptied",
-        |library| {
-            let place = tempfile::tempdir().unwrap();
-            let database = small(library, place.path());
-            let mut session = database.connect();
-            session.put(&key(9), &value(9)).unwrap();
-            for n in 0..4 {
-                session.batch_put(&key(n), &value(n));
-            }
-            session.batch_delete(&key(9));
-            assert_eq!(session.batch_len(), 5);
-            assert_eq!(session.get(&key(0)).unwrap(), None);
-            session.write_batch().unwrap();
-            assert_eq!(session.batch_len(), 0);
-            session.batch_put(&key(10), b"never");
-            session.clear_batch();
-            session.write_batch().unwrap();
-            let facts = database.inspect().unwrap();
-            assert_eq!(facts.keys, 4);
-            assert_eq!(facts.bytes, 4 * 120);
-            assert_eq!(facts.first.as_deref(), Some(&key(0)[..]));
-            assert_eq!(facts.last.as_deref(), Some(&key(3)[..]));
-        },
-    );
+    on_each(|library| {
+        let place = tempfile::tempdir().unwrap();
+        let database = small(library, place.path());
+        let mut session = database.connect();
+        session.put(&key(9), &value(9)).unwrap();
+        for n in 0..4 {
+            session.batch_put(&key(n), &value(n));
+        }
+        session.batch_delete(&key(9));
+        assert_eq!(session.batch_len(), 5);
+        assert_eq!(session.get(&key(0)).unwrap(), None);
+        session.write_batch().unwrap();
+        assert_eq!(session.batch_len(), 0);
+        session.batch_put(&key(10), b"never");
+        session.clear_batch();
+        session.write_batch().unwrap();
+        let facts = database.inspect().unwrap();
+        assert_eq!(facts.keys, 4);
+        assert_eq!(facts.bytes, 4 * 120);
+        assert_eq!(facts.first.as_deref(), Some(&key(0)[..]));
+        assert_eq!(facts.last.as_deref(), Some(&key(3)[..]));
+    });
 }
 
 #[test]
 fn several_keys_are_read_at_once_in_their_order() {
-    on_each(
-        "rocksdb::sequence::several_keys_are_read_at_once_in_their_order",
-        |library| {
-            let place = tempfile::tempdir().unwrap();
-            let database = small(library, place.path());
-            let mut session = database.connect();
-            for n in (0..2000).step_by(2) {
-                session.put(&key(n), &value(n)).unwrap();
+    on_each(|library| {
+        let place = tempfile::tempdir().unwrap();
+        let database = small(library, place.path());
+        let mut session = database.connect();
+        for n in (0..2000).step_by(2) {
+            session.put(&key(n), &value(n)).unwrap();
+        }
+        session.put(&key(5000), b"").unwrap();
+        let wanted: Vec<u64> = vec![1998, 3, 0, 7, 1000, 5000, 0];
+        let flat: Vec<u8> = wanted.iter().flat_map(|&n| key(n)).collect();
+        for _ in 0..3 {
+            assert_eq!(session.multi_get(flat.chunks_exact(20)).unwrap(), 5);
+            for (index, &n) in wanted.iter().enumerate() {
+                let expected = (n % 2 == 0).then(|| value(n));
+                let expected = match n {
+                    5000 => Some(&[][..]),
+                    _ => expected.as_ref().map(|value| &value[..]),
+                };
+                assert_eq!(session.found(index), expected, "{n}");
             }
-            session.put(&key(5000), b"").unwrap();
-            let wanted: Vec<u64> = vec![1998, 3, 0, 7, 1000, 5000, 0];
-            let flat: Vec<u8> = wanted.iter().flat_map(|&n| key(n)).collect();
-            for _ in 0..3 {
-                assert_eq!(session.multi_get(flat.chunks_exact(20)).unwrap(), 5);
-                for (index, &n) in wanted.iter().enumerate() {
-                    let expected = (n % 2 == 0).then(|| value(n));
-                    let expected = match n {
-                        5000 => Some(&[][..]),
-                        _ => expected.as_ref().map(|value| &value[..]),
-                    };
-                    assert_eq!(session.found(index), expected, "{n}");
-                }
-                assert_eq!(session.found(wanted.len()), None);
-            }
-            assert_eq!(session.multi_get([]).unwrap(), 0);
-            assert_eq!(session.found(0), None);
-        },
-    );
+            assert_eq!(session.found(wanted.len()), None);
+        }
+        assert_eq!(session.multi_get([]).unwrap(), 0);
+        assert_eq!(session.found(0), None);
+    });
 }
 
 #[test]
 fn scans_go_both_ways_in_order() {
-    on_each(
-        "rocksdb::sequence::scans_go_both_ways_in_order",
-        |library| {
-            let place = tempfile::tempdir().unwrap();
-            let database = small(library, place.path());
-            let mut session = database.connect();
-            for n in (0..5000).step_by(10) {
-                session.put(&key(n), &value(n)).unwrap();
-            }
-            let mut keys = Vec::new();
-            let scanned = session
-                .scan(scan(&key(15), Direction::Forward, 3), |key, _| {
-                    keys.push(key.to_vec())
-                })
-                .unwrap();
-            assert_eq!((scanned.entries, scanned.bytes), (3, 360));
-            assert_eq!(keys, [key(20), key(30), key(40)]);
-            keys.clear();
+    on_each(|library| {
+        let place = tempfile::tempdir().unwrap();
+        let database = small(library, place.path());
+        let mut session = database.connect();
+        for n in (0..5000).step_by(10) {
+            session.put(&key(n), &value(n)).unwrap();
+        }
+        let mut keys = Vec::new();
+        let scanned = session
+            .scan(scan(&key(15), Direction::Forward, 3), |key, _| {
+                keys.push(key.to_vec())
+            })
+            .unwrap();
+        assert_eq!((scanned.entries, scanned.bytes), (3, 360));
+        assert_eq!(keys, [key(20), key(30), key(40)]);
+        keys.clear();
+        session
+            .scan(scan(&key(15), Direction::Reverse, 3), |key, _| {
+                keys.push(key.to_vec())
+            })
+            .unwrap();
+        assert_eq!(keys, [key(10), key(0)]);
+        let beyond = session.scan(scan(&key(9999), Direction::Forward, 3), |_, _| {});
+        assert_eq!(beyond.unwrap().entries, 0);
+        assert_eq!(
             session
-                .scan(scan(&key(15), Direction::Reverse, 3), |key, _| {
-                    keys.push(key.to_vec())
-                })
-                .unwrap();
-            assert_eq!(keys, [key(10), key(0)]);
-            let beyond = session.scan(scan(&key(9999), Direction::Forward, 3), |_, _| {});
-            assert_eq!(beyond.unwrap().entries, 0);
-            assert_eq!(
-                session
-                    .scan(scan(b"", Direction::Forward, 0), |_, _| {})
-                    .unwrap()
-                    .entries,
-                0
-            );
-        },
-    );
+                .scan(scan(b"", Direction::Forward, 0), |_, _| {})
+                .unwrap()
+                .entries,
+            0
+        );
+    });
 }
 
 #[test]
 fn a_kept_view_sees_nothing_new_until_it_is_released() {
-    on_each(
-        "rocksdb::sequence::a_kept_view_sees_nothing_new_until_it_is_released",
-        |library| {
-            let place = tempfile::tempdir().unwrap();
-            let database = small(library, place.path());
-            let mut session = database.connect();
-            session.put(&key(1), b"x").unwrap();
-            let count = |session: &mut engine::rocksdb::RocksSession, view| {
-                let scan = Scan {
-                    view,
-                    ..scan(b"", Direction::Forward, 100)
-                };
-                session.scan(scan, |_, _| {}).unwrap().entries
+    on_each(|library| {
+        let place = tempfile::tempdir().unwrap();
+        let database = small(library, place.path());
+        let mut session = database.connect();
+        session.put(&key(1), b"x").unwrap();
+        let count = |session: &mut engine::rocksdb::RocksSession, view| {
+            let scan = Scan {
+                view,
+                ..scan(b"", Direction::Forward, 100)
             };
-            assert_eq!(count(&mut session, View::Kept), 1);
-            session.put(&key(2), b"x").unwrap();
-            assert_eq!(count(&mut session, View::Kept), 1);
-            assert_eq!(count(&mut session, View::Now), 2);
-            session.release();
-            assert_eq!(count(&mut session, View::Kept), 2);
-        },
-    );
+            session.scan(scan, |_, _| {}).unwrap().entries
+        };
+        assert_eq!(count(&mut session, View::Kept), 1);
+        session.put(&key(2), b"x").unwrap();
+        assert_eq!(count(&mut session, View::Kept), 1);
+        assert_eq!(count(&mut session, View::Now), 2);
+        session.release();
+        assert_eq!(count(&mut session, View::Kept), 2);
+    });
 }
 
 #[test]
 fn sessions_of_several_threads_work_side_by_side() {
-    on_each(
-        "rocksdb::sequence::sessions_of_several_threads_work_side_by_side",
-        |library| {
-            let place = tempfile::tempdir().unwrap();
-            let database = RocksDb::create(library, place.path(), &config(&SMALL)).unwrap();
-            std::thread::scope(|scope| {
-                for thread in 0..4_u64 {
-                    let mut session = database.connect();
-                    scope.spawn(move || {
-                        for n in 0..2000 {
-                            let n = n * 4 + thread;
-                            session.put(&key(n), &value(n)).unwrap();
-                            assert_eq!(session.get(&key(n)).unwrap(), Some(&value(n)[..]));
-                        }
-                    });
-                }
-            });
-            assert_eq!(database.inspect().unwrap().keys, 8000);
-            database.stop().unwrap();
-        },
-    );
+    on_each(|library| {
+        let place = tempfile::tempdir().unwrap();
+        let database = RocksDb::create(library, place.path(), &config(&SMALL)).unwrap();
+        std::thread::scope(|scope| {
+            for thread in 0..4_u64 {
+                let mut session = database.connect();
+                scope.spawn(move || {
+                    for n in 0..2000 {
+                        let n = n * 4 + thread;
+                        session.put(&key(n), &value(n)).unwrap();
+                        assert_eq!(session.get(&key(n)).unwrap(), Some(&value(n)[..]));
+                    }
+                });
+            }
+        });
+        assert_eq!(database.inspect().unwrap().keys, 8000);
+        database.stop().unwrap();
+    });
 }

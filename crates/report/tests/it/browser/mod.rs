@@ -2,11 +2,13 @@
 //! in `ASSAY_REQUIRE_ENGINES` they fail instead.
 
 mod chromium;
+mod live;
 
-use report::html;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::html;
+use crate::plots::repeated;
 use crate::synthetic::{ALL_STEPS, Size, figures, source};
 use chromium::{Chromium, Page, page_or_test_is_skipped};
 
@@ -84,6 +86,55 @@ fn it_opens_from_a_file_without_the_network_and_without_an_error() {
     }
     let own = format!("file://{}/report.html", folder.path().display());
     assert_eq!(browser.requested(), [own.as_str()]);
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+#[test]
+fn plots_fit_a_phone_and_a_desk_and_what_is_saved_is_svg() {
+    let Some(mut browser) = page_or_test_is_skipped() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    for targets in [3, 8] {
+        let size = Size {
+            targets,
+            seconds: 3,
+            steps: const { &[ALL_STEPS[0], ALL_STEPS[5], ALL_STEPS[7]] },
+            ..SIZE
+        };
+        let file = folder.path().join(format!("{targets}.html"));
+        fs_err::write(&file, html(&[source(size)], &repeated(size, &[1, 2, 8]))).unwrap();
+        browser.open(&file);
+        for width in [390, 1400] {
+            let device =
+                json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false});
+            browser.ask("Emulation.setDeviceMetricsOverride", device);
+            let over = browser.value("document.documentElement.scrollWidth - innerWidth");
+            assert!(over.as_i64().unwrap() <= 0, "{over} at {width}");
+            let outside = browser.value(
+                "[...document.querySelectorAll('.panels svg')].filter((svg) => svg.checkVisibility()).flatMap((svg) => {
+                    const frame = svg.getBoundingClientRect();
+                    const texts = [...svg.querySelectorAll('text')].filter((text) => {
+                        const {left, right, top, bottom} = text.getBoundingClientRect();
+                        return left < frame.left - 2 || right > frame.right + 2 || top < frame.top - 2 || bottom > frame.bottom + 2;
+                    });
+                    const isWide = frame.right > innerWidth ? ['a drawing'] : [];
+                    return [...isWide, ...texts.map((text) => text.textContent)];
+                })",
+            );
+            assert_eq!(outside, json!([]), "outside at {width}");
+        }
+        let saved = browser.value(
+            "[...document.querySelectorAll('.save')].map((link) => {
+                const text = decodeURIComponent(link.href.slice(link.href.indexOf(',') + 1));
+                return new DOMParser().parseFromString(text, 'image/svg+xml').documentElement.localName;
+            })",
+        );
+        let saved = saved.as_array().unwrap();
+        assert_eq!(saved.len(), 7);
+        assert!(saved.iter().all(|name| name == "svg"), "{saved:?}");
+    }
+    browser.ask("Emulation.clearDeviceMetricsOverride", json!({}));
     assert_eq!(browser.complaints(), [""; 0]);
 }
 

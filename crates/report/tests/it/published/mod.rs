@@ -11,16 +11,13 @@ use std::collections::BTreeMap;
 
 use analysis::Figures;
 use record::{
-    Cell, CellRef, Connection, Counter, HostColumn, Interval, Ops, Role, Run, RunDir, Status, Step,
-    StepKind, latency_histogram,
+    Cell, CellRef, Connection, Counter, HostColumn, IntervalRow, Ops, Role, Run, RunDir, Status,
+    Step, StepKind, latency_histogram,
 };
-use report::{TableStyle, tables};
+use report::tables;
 
-const WIDE: TableStyle = TableStyle {
-    colour: false,
-    width: None,
-    all_settings: false,
-};
+use crate::WIDE;
+use crate::synthetic::target;
 
 /// What was measured in a step, as a record has it.
 #[derive(Default)]
@@ -55,20 +52,14 @@ impl Published {
     /// Records a run in which these were measured, the base first, and reads it.
     fn new(workload: &str, clients: u32, targets: Vec<Target<'_>>) -> Self {
         let cell = |target: &str| CellRef::new(&full(target), workload, None, clients, 1);
-        let target = |name: &str| record::Target {
-            name: full(name),
-            build: name.to_owned(),
-            config: "as".to_owned(),
-            engine: "some".to_owned(),
-            set: Vec::new(),
-            declared: Vec::new(),
-            files: Vec::new(),
-        };
         let run = Run {
             name: "published".to_owned(),
             status: Status::Complete,
             base: full(targets[0].0),
-            targets: targets.iter().map(|(name, _)| target(name)).collect(),
+            targets: targets
+                .iter()
+                .map(|(name, _)| target(&full(name), "some"))
+                .collect(),
             cells: targets.iter().map(|(name, _)| cell(name)).collect(),
             ..Run::default()
         };
@@ -132,8 +123,8 @@ impl Published {
                 let mut words = line.split_whitespace().peekable();
                 words.next_if(|word| Some(*word) == test);
                 let name = words.next().unwrap().trim_end_matches(".as");
-                let cells = words.map(|cell| cell.trim_end_matches(['+', '-']));
-                (name.to_owned(), cells.map(str::to_owned).collect())
+                let cells = words.map(|cell| cell.trim_end_matches(['+', '-']).replace(',', ""));
+                (name.to_owned(), cells.collect())
             })
             .collect()
     }
@@ -166,13 +157,13 @@ impl Measured {
         let after: Vec<_> = self.host.iter().map(|&(_, grown)| Some(grown)).collect();
         let last = (elapsed_ns - 1) / 1_000_000_000;
         writer.host(last as u32, elapsed_ns as i64, &after).unwrap();
-        let interval = Interval {
-            kind: self.main_op.to_owned(),
+        let interval = IntervalRow {
+            kind: self.main_op,
             ok: self.count,
             rows: self.count,
             service_ns_max: 1_000_000,
             response_ns_max: 1_000_000,
-            ..Interval::default()
+            ..IntervalRow::default()
         };
         writer.intervals(&[interval]).unwrap();
         let mut histogram = latency_histogram();

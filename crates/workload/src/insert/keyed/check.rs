@@ -4,6 +4,7 @@ use engine::{Error, IndexRows, KeyValueSession, TableFacts};
 
 use super::connection::scan_up;
 use super::encoding::{ROW_KEY_BYTES, columns, primary_key, push_value};
+use crate::check::Compared;
 use crate::insert::Insert;
 use crate::insert::rows::RowSource;
 use crate::{Check, Random};
@@ -14,26 +15,6 @@ const AT_ONCE: u64 = 10_000;
 const SAMPLES: u64 = 10_000;
 /// The purpose of a random stream, the last part of its path; those before are the connections'.
 const SAMPLE: u64 = 4;
-
-/// What was compared in full.
-#[derive(Debug, Default)]
-struct Compared {
-    entries: u64,
-    wrong: u64,
-    first: Option<String>,
-}
-
-impl Compared {
-    fn add(&mut self, what: Option<String>) {
-        self.entries += 1;
-        self.wrong += u64::from(what.is_some());
-        self.first = self.first.take().or(what);
-    }
-
-    fn check(self, what: String) -> Check {
-        Check::none_wrong(what, self.entries, self.wrong, self.first)
-    }
-}
 
 /// Visits all entries that begin with `start`, and says of each whether it is one of the sample; returns how many.
 fn each_entry<S: KeyValueSession>(
@@ -50,6 +31,7 @@ fn each_entry<S: KeyValueSession>(
             visit(key, value, sample.takes_next());
             from.clear();
             from.extend_from_slice(key);
+            Ok(())
         })?;
         all += entries;
         if entries < AT_ONCE {
@@ -101,7 +83,7 @@ impl Insert {
         let (key_min, key_max) = ends.unzip();
         let mut compared = vec![rows.check(format!("values of {}", description.name))];
         let mut index_rows = Vec::new();
-        for (index, named) in layout.indexes.iter().zip(&description.indexes) {
+        for (index, named) in layout.indexes().iter().zip(&description.indexes) {
             if !ledger.indexed {
                 break;
             }

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use engine::{Direction, Error, ErrorClass, Interrupt, KeyValueSession, Outcome, Scan, View};
+use engine::{Direction, Error, ErrorClass, Interrupt, KeyValueSession, Scan, View};
 
 use super::encoding::{
-    Encoded, IndexLayout, KeySizes, Layout, RANGE_START_BYTES, ROW_KEY_BYTES, columns, id, no_row,
-    primary_key,
+    Encoded, IndexLayout, Layout, RANGE_START_BYTES, ROW_KEY_BYTES, columns, id, primary_key, row,
 };
 use crate::insert::choices::Oldest;
 use crate::insert::programs::Connection;
@@ -18,16 +17,16 @@ use crate::insert::shared::Shared;
 /// Rows that are read, and whose entries are written in one batch, when an index is created.
 const INDEX_ROWS: u64 = 1000;
 
-/// Scans upwards, and visits what belongs to the same table or index as `from`, the start of a key; returns how many
-/// these were. It looks at up to `limit` entries.
+/// Scans upwards, and visits what belongs to the same table or index as `from`, the start of a key, until one can't be
+/// read; returns how many these were. It looks at up to `limit` entries.
 #[inline]
 pub(super) fn scan_up<S: KeyValueSession>(
     session: &mut S,
     from: &[u8],
     limit: u64,
-    mut visit: impl FnMut(&[u8], &[u8]),
+    mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), Error>,
 ) -> Result<u64, Error> {
-    let mut entries = 0;
+    let (mut entries, mut visited) = (0, Ok(()));
     let scan = Scan {
         from,
         direction: Direction::Forward,
@@ -36,12 +35,12 @@ pub(super) fn scan_up<S: KeyValueSession>(
         verifies_order: true,
     };
     session.scan(scan, |key, value| {
-        if key.starts_with(id(from)) {
+        if visited.is_ok() && key.starts_with(id(from)) {
             entries += 1;
-            visit(key, value);
+            visited = visit(key, value);
         }
     })?;
-    Ok(entries)
+    visited.map(|()| entries)
 }
 
 /// The smallest primary key of a table, by a scan from its beginning: over all that was deleted there, too.
@@ -52,7 +51,8 @@ pub(super) fn smallest_key<S: KeyValueSession>(
 ) -> Result<Option<i64>, Error> {
     let mut found = None;
     scan_up(session, layout.start(), 1, |key, _| {
-        found = primary_key(key)
+        found = primary_key(key);
+        Ok(())
     })?;
     Ok(found)
 }
@@ -113,7 +113,7 @@ pub(in crate::insert) struct KeyedConnection<S> {
     pub(super) session: S,
     pub(super) layout: Layout,
     /// Of the keys of a row: its own, and those of its entries where it has any.
-    pub(super) sizes: KeySizes,
+    pub(super) sizes: Vec<usize>,
     pub(super) rows_per_commit: u32,
     pub(super) shared: Arc<Shared>,
     /// Inserts: the next commit but for its keys.
@@ -161,7 +161,7 @@ impl<S: KeyValueSession> Connection for KeyedConnection<S> {
         }
     }
 
-    fn insert(&mut self) -> Result<Outcome, Error> {
+    fn insert(&mut self) -> Result<u64, Error> {
         let (rows, last) = self.batch.unwrap_or_else(|| {
             // As a server does: keys are in the order of the commits, not of what waits for its time.
             let first = self.shared.take_keys(self.rows_per_commit);
@@ -173,7 +173,7 @@ impl<S: KeyValueSession> Connection for KeyedConnection<S> {
         self.session.write_batch()?;
         self.batch = None;
         self.last_key = Some(last);
-        Ok(Outcome { rows, value: None })
+        Ok(rows)
     }
 
     fn last_keys(&mut self, _: u64) -> Result<(Option<i64>, Option<i64>), Error> {
@@ -196,26 +196,17 @@ impl<S: KeyValueSession> Connection for KeyedConnection<S> {
                 let what = "the creation of an index was ended";
                 return Err(Error::new(ErrorClass::Interrupted, what));
             }
-            let mut damaged = None;
             entries.clear();
             let start = from.clone();
             let rows = scan_up(session, &start, INDEX_ROWS, |key, value| {
-                match (primary_key(key), columns(value)) {
-                    (Some(number), Some(columns)) if key.len() == ROW_KEY_BYTES => {
-                        for index in indexes {
-                            index.push_entry(&columns, number, &mut entries);
-                        }
-                    }
-                    _ => {
-                        damaged.get_or_insert_with(|| no_row(key));
-                    }
+                let (number, columns) = row(key, value)?;
+                for index in indexes {
+                    index.push_entry(&columns, number, &mut entries);
                 }
                 from.clear();
                 from.extend_from_slice(key);
+                Ok(())
             })?;
-            if let Some(damaged) = damaged {
-                return Err(damaged);
-            }
             let mut rest = entries.as_slice();
             while !rest.is_empty() {
                 for index in indexes {
@@ -238,7 +229,7 @@ impl<S: KeyValueSession> Connection for KeyedConnection<S> {
     }
 
     /// Reads the rows first, since their entries hang on what is in them.
-    fn delete(&mut self, oldest: &mut Oldest) -> Result<Outcome, Error> {
+    fn delete(&mut self, oldest: &mut Oldest) -> Result<u64, Error> {
         let (rows, key_min) = match self.batch {
             Some(batch) => batch,
             None => self.gather(oldest.key_min)?,
@@ -250,7 +241,7 @@ impl<S: KeyValueSession> Connection for KeyedConnection<S> {
             claims.settle(rows);
         }
         oldest.learn(key_min);
-        Ok(Outcome { rows, value: None })
+        Ok(rows)
     }
 
     fn expected_deletes(&self) -> (u64, u64) {
@@ -280,13 +271,14 @@ impl<S: KeyValueSession> Connection for KeyedConnection<S> {
         self.range = (index.range_start(first + above), index.key_bytes);
     }
 
-    fn read_range(&mut self) -> Result<Outcome, Error> {
+    fn read_range(&mut self) -> Result<u64, Error> {
         let (from, key_bytes) = &self.range;
         let mut rows = 0;
         scan_up(&mut self.session, from, RANGE_LIMIT.into(), |key, _| {
             rows += u64::from(key.len() == *key_bytes);
+            Ok(())
         })?;
-        Ok(Outcome { rows, value: None })
+        Ok(rows)
     }
 
     fn prepare_points(&mut self, keys: impl Iterator<Item = i64>) {
@@ -295,12 +287,12 @@ impl<S: KeyValueSession> Connection for KeyedConnection<S> {
         }
     }
 
-    fn read_points(&mut self) -> Result<Outcome, Error> {
+    fn read_points(&mut self) -> Result<u64, Error> {
         let keys = self.points.iter().map(|key| &key[..]);
         self.session.multi_get(keys)?;
         let found = |index: &usize| self.session.found(*index).and_then(columns).is_some();
         let rows = (0..self.points.len()).filter(found).count() as u64;
-        Ok(Outcome { rows, value: None })
+        Ok(rows)
     }
 
     fn key_max(&mut self) -> Result<Option<i64>, Error> {
@@ -329,33 +321,24 @@ impl<S: KeyValueSession> KeyedConnection<S> {
             }
         };
         let (layout, doomed) = (&self.layout, &mut self.doomed);
-        let is_indexed = self.sizes.all().len() > 1;
-        let (mut rows, mut last, mut damaged) = (0, None, None);
+        let is_indexed = self.sizes.len() > 1;
+        let (mut rows, mut last) = (0, None);
         doomed.clear();
-        scan_up(
-            &mut self.session,
-            &layout.row_key(first),
-            limit,
-            |key, value| match (primary_key(key), columns(value)) {
-                (Some(number), _) if number >= end => {}
-                (Some(number), Some(columns)) if key.len() == ROW_KEY_BYTES => {
-                    rows += 1;
-                    last = Some(number);
-                    doomed.extend_from_slice(key);
-                    if is_indexed {
-                        layout.push_entries(&columns, number, doomed);
-                    }
+        let from = layout.row_key(first);
+        scan_up(&mut self.session, &from, limit, |key, value| {
+            let (number, columns) = row(key, value)?;
+            if number < end {
+                rows += 1;
+                last = Some(number);
+                doomed.extend_from_slice(key);
+                if is_indexed {
+                    layout.push_entries(&columns, number, doomed);
                 }
-                _ => {
-                    damaged.get_or_insert_with(|| no_row(key));
-                }
-            },
-        )?;
-        if let Some(damaged) = damaged {
-            return Err(damaged);
-        }
-        for mut keys in self.doomed.chunks_exact(self.sizes.total()) {
-            for &size in self.sizes.all() {
+            }
+            Ok(())
+        })?;
+        for mut keys in self.doomed.chunks_exact(self.sizes.iter().sum()) {
+            for &size in &self.sizes {
                 let (key, rest) = keys.split_at(size);
                 self.session.batch_delete(key);
                 keys = rest;

@@ -5,6 +5,8 @@
 //! primary key, and its value is empty. Numbers in keys are big-endian with the sign turned round, so that bytes sort as
 //! they do; those in values are little-endian, and the text is what remains.
 
+use std::iter;
+
 use engine::{Error, ErrorClass, KeyValueSession};
 use plan::IndexSet;
 
@@ -59,10 +61,7 @@ impl IndexLayout {
     fn new(id: u32, columns: &'static [IndexColumn]) -> Self {
         let bytes = |column: &IndexColumn| match column {
             IndexColumn::Date => 8,
-            IndexColumn::CashRegister
-            | IndexColumn::Customer
-            | IndexColumn::Product
-            | IndexColumn::Price => 4,
+            _ => 4,
         };
         let columns_bytes: usize = columns.iter().map(bytes).sum();
         Self {
@@ -112,22 +111,31 @@ impl IndexLayout {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     id: [u8; ID_BYTES],
-    pub(super) indexes: [IndexLayout; 3],
+    /// Those that there may be.
+    pub(super) all_indexes: [IndexLayout; 3],
+    index_count: usize,
 }
 
 impl Layout {
-    /// That of table number `table`.
-    pub(super) fn new(table: usize, indexes: IndexSet) -> Self {
+    /// That of table number `table`, with the first `index_count` of the indexes.
+    pub(super) fn new(table: usize, indexes: IndexSet, index_count: usize) -> Self {
         let first = table as u32 * IDS;
         let [market, register, pdc] = index_columns(indexes);
         Self {
             id: first.to_be_bytes(),
-            indexes: [
+            index_count,
+            all_indexes: [
                 IndexLayout::new(first + 1, market),
                 IndexLayout::new(first + 2, register),
                 IndexLayout::new(first + 3, pdc),
             ],
         }
+    }
+
+    /// The indexes that there are.
+    #[inline]
+    pub(super) fn indexes(&self) -> &[IndexLayout] {
+        &self.all_indexes[..self.index_count]
     }
 
     /// The key of a row.
@@ -145,40 +153,18 @@ impl Layout {
     }
 
     /// Bytes of the key of a row, and of those of its entries if it has any.
-    pub(super) fn key_sizes(&self, is_indexed: bool) -> KeySizes {
-        let entries = self.indexes.each_ref().map(|index| index.key_bytes);
-        KeySizes {
-            sizes: [ROW_KEY_BYTES, entries[0], entries[1], entries[2]],
-            count: if is_indexed { 4 } else { 1 },
-        }
+    pub(super) fn key_sizes(&self, is_indexed: bool) -> Vec<usize> {
+        let indexes = if is_indexed { self.indexes() } else { &[] };
+        let entries = indexes.iter().map(|index| index.key_bytes);
+        iter::once(ROW_KEY_BYTES).chain(entries).collect()
     }
 
     /// Appends the keys of a row's entries.
     #[inline]
     pub(super) fn push_entries(&self, columns: &Columns, key: i64, buffer: &mut Vec<u8>) {
-        for index in &self.indexes {
+        for index in self.indexes() {
             index.push_entry(columns, key, buffer);
         }
-    }
-}
-
-/// The sizes of keys that belong together.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct KeySizes {
-    sizes: [usize; 4],
-    count: usize,
-}
-
-impl KeySizes {
-    #[inline]
-    pub(super) fn all(&self) -> &[usize] {
-        &self.sizes[..self.count]
-    }
-
-    /// Bytes of all of them.
-    #[inline]
-    pub(super) fn total(&self) -> usize {
-        self.all().iter().sum()
     }
 }
 
@@ -201,28 +187,32 @@ pub(super) fn push_value(columns: &Columns, data: &str, buffer: &mut Vec<u8>) {
 #[inline]
 pub(super) fn columns(value: &[u8]) -> Option<Columns> {
     let (date, rest) = value.split_first_chunk::<8>()?;
-    let (numbers, _) = rest.split_first_chunk::<{ COLUMNS_BYTES - 8 }>()?;
-    let int = |at: usize| {
-        let bytes = [
-            numbers[at],
-            numbers[at + 1],
-            numbers[at + 2],
-            numbers[at + 3],
-        ];
-        i32::from_le_bytes(bytes)
-    };
+    let (numbers, _) = rest.as_chunks::<4>();
+    let numbers = numbers.first_chunk()?.map(i32::from_le_bytes);
+    let [cash_register, customer, product, price] = numbers;
     Some(Columns {
         date_us: i64::from_le_bytes(*date),
-        cash_register: int(0),
-        customer: int(4),
-        product: int(8),
-        price: int(12),
+        cash_register,
+        customer,
+        product,
+        price,
     })
 }
 
-/// A value that is too short for a row's.
+/// Reads a row's key and value, but for the text.
+///
+/// # Errors
+/// What they are is no row's.
+#[inline]
+pub(super) fn row(key: &[u8], value: &[u8]) -> Result<(i64, Columns), Error> {
+    match (primary_key(key), columns(value)) {
+        (Some(number), Some(columns)) if key.len() == ROW_KEY_BYTES => Ok((number, columns)),
+        _ => Err(no_row(key)),
+    }
+}
+
 #[cold]
-pub(super) fn no_row(key: &[u8]) -> Error {
+fn no_row(key: &[u8]) -> Error {
     Error::new(
         ErrorClass::Protocol,
         format!("the value of row `{}` is damaged", key.escape_ascii()),
@@ -232,7 +222,8 @@ pub(super) fn no_row(key: &[u8]) -> Error {
 /// The rows of one commit, encoded but for their primary keys, which are known only when they are written.
 #[derive(Debug)]
 pub(super) struct Encoded {
-    sizes: KeySizes,
+    /// Of the keys of a row.
+    sizes: Vec<usize>,
     /// Of each row its key and those of its entries.
     keys: Vec<u8>,
     values: Vec<u8>,
@@ -241,11 +232,11 @@ pub(super) struct Encoded {
 
 impl Encoded {
     /// Room for so many rows with text of up to so many bytes.
-    pub(super) fn new(sizes: KeySizes, rows: u32, data_bytes: u32) -> Self {
+    pub(super) fn new(sizes: Vec<usize>, rows: u32, data_bytes: u32) -> Self {
         let rows = rows as usize;
         Self {
+            keys: Vec::with_capacity(rows * sizes.iter().sum::<usize>()),
             sizes,
-            keys: Vec::with_capacity(rows * sizes.total()),
             values: Vec::with_capacity(rows * (COLUMNS_BYTES + data_bytes as usize)),
             value_ends: Vec::with_capacity(rows),
         }
@@ -260,7 +251,7 @@ impl Encoded {
     #[inline]
     pub(super) fn push(&mut self, layout: &Layout, columns: &Columns, data: &str) {
         self.keys.extend_from_slice(&layout.row_key(0));
-        if self.sizes.count > 1 {
+        if self.sizes.len() > 1 {
             layout.push_entries(columns, 0, &mut self.keys);
         }
         push_value(columns, data, &mut self.values);
@@ -270,12 +261,12 @@ impl Encoded {
     /// Gives them to a batch, with primary keys from `first` on.
     #[inline]
     pub(super) fn put<S: KeyValueSession>(&mut self, first: i64, session: &mut S) {
-        let rows = self.keys.chunks_exact_mut(self.sizes.total());
+        let rows = self.keys.chunks_exact_mut(self.sizes.iter().sum());
         let mut value_start = 0;
         for ((key, mut keys), &value_end) in (first..).zip(rows).zip(&self.value_ends) {
             let primary_key = primary_key_bytes(key);
             let mut value = &self.values[value_start..value_end];
-            for &size in self.sizes.all() {
+            for &size in &self.sizes {
                 let (one, rest) = keys.split_at_mut(size);
                 one[size - PRIMARY_KEY_BYTES..].copy_from_slice(&primary_key);
                 session.batch_put(one, value);
@@ -327,14 +318,14 @@ mod tests {
                 other => panic!("{other}"),
             }
         };
-        let table = crate::insert::schema::table(0, set, 20, None);
+        let table = crate::insert::schema::table(0, (set, 3), 20, None);
         let names = table.indexes[index].columns.iter();
         names.map(|name| named(name)).chain([key]).collect()
     }
 
     #[test]
     fn keys_of_rows_are_in_the_order_of_their_numbers() {
-        let layout = Layout::new(3, IndexSet::Current);
+        let layout = Layout::new(3, IndexSet::Current, 3);
         let keys = LONGS.map(|key| layout.row_key(key));
         assert!(keys.is_sorted() && keys.iter().all(|key| id(key) == [0, 0, 0, 12]));
         assert_eq!(
@@ -361,7 +352,7 @@ mod tests {
             some.push((columns, LONGS[random.below(11) as usize]));
         }
         for set in [IndexSet::Current, IndexSet::Before2023Dec] {
-            for (number, index) in Layout::new(0, set).indexes.iter().enumerate() {
+            for (number, index) in Layout::new(0, set, 3).indexes().iter().enumerate() {
                 let mut entries: Vec<(Vec<u8>, Vec<i64>)> = some
                     .iter()
                     .map(|(columns, key)| {
@@ -381,7 +372,7 @@ mod tests {
 
     #[test]
     fn a_range_begins_before_the_first_entry_that_it_holds() {
-        for index in Layout::new(0, IndexSet::Before2023Dec).indexes {
+        for index in Layout::new(0, IndexSet::Before2023Dec, 3).all_indexes {
             let with = |value: i32, key: i64| {
                 let columns = Columns {
                     date_us: key,
@@ -405,10 +396,10 @@ mod tests {
         let mut all = Vec::new();
         let row = RowSource::new(1, 0, 10, 20).row(7).0;
         for table in 0..100 {
-            let layout = Layout::new(table, IndexSet::Current);
+            let layout = Layout::new(table, IndexSet::Current, 3);
             for key in [i64::MIN, 0, i64::MAX] {
                 all.push((table * 4, layout.row_key(key).to_vec()));
-                for (number, index) in layout.indexes.iter().enumerate() {
+                for (number, index) in layout.indexes().iter().enumerate() {
                     all.push((table * 4 + 1 + number, entry(index, &row, key)));
                 }
             }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{Compared, ComparedStep, REPEATS_CAP, Thresholds, Verdict, repeats_to_judge};
+use analysis::{ComparedStep, REPEATS_CAP, Thresholds, Verdict, repeats_to_judge};
 use glob::Pattern;
 
 use super::{Line, Runs};
@@ -13,13 +13,12 @@ const REPEATS: u32 = 5;
 /// The commands that add repeats to the cells behind some comparisons, one for each run.
 pub(super) fn commands(
     runs: &Runs,
-    compared: &Compared,
-    rows: &[usize],
+    base: &str,
+    rows: &[&ComparedStep],
     thresholds: &Thresholds,
     lines: &[Line<'_>],
 ) -> Vec<String> {
     let mut by_run: BTreeMap<usize, (u32, Vec<String>)> = BTreeMap::new();
-    let rows = rows.iter().filter_map(|&row| compared.rows.get(row));
     for row in rows {
         let Some(more) = more_repeats(row, thresholds) else {
             continue;
@@ -29,31 +28,29 @@ pub(super) fn commands(
             let lines = lines.iter();
             lines.filter(|line| line.key.is_repeat_of(&key)).collect()
         };
-        let (base, own) = (of(&compared.base), of(&row.cell.target));
+        let (of_base, own) = (of(base), of(&row.cell.target));
         // Both are measured again where they were measured together last, so that they take turns.
         let has = |lines: &[&Line<'_>], run: usize| lines.iter().any(|line| line.run == run);
         let both = own
             .iter()
             .map(|line| line.run)
-            .filter(|&run| has(&base, run))
+            .filter(|&run| has(&of_base, run))
             .max();
         let last = |lines: &[&Line<'_>]| lines.iter().map(|line| line.run).max();
-        for (lines, run) in [(&base, both.or(last(&base))), (&own, both.or(last(&own)))] {
+        for (lines, run) in [
+            (&of_base, both.or(last(&of_base))),
+            (&own, both.or(last(&own))),
+        ] {
             let Some(run) = run else { continue };
-            let cells = || {
-                lines
-                    .iter()
-                    .filter(|line| line.run == run)
-                    .map(|line| line.cell)
-            };
+            let of_run = || lines.iter().filter(|line| line.run == run);
+            let cells = || of_run().map(|line| line.cell);
             let have = cells().map(|cell| cell.key.repeat).max().unwrap_or(0);
             let (repeats, filters) = by_run.entry(run).or_default();
             *repeats = (*repeats).max(more.in_all_of(have));
             for cell in cells().take(1) {
                 let directory = cell.name();
-                let above = directory
-                    .rsplit_once('/')
-                    .map_or(directory, |(above, _)| above);
+                let above = directory.rsplit_once('/');
+                let above = above.map_or(directory, |(above, _)| above);
                 let filter = format!("{}/*", Pattern::escape(above));
                 if !filters.contains(&filter) {
                     filters.push(filter);
@@ -62,15 +59,12 @@ pub(super) fn commands(
         }
     }
     let command = |(run, (repeats, filters)): (usize, (u32, Vec<String>))| {
-        let plan = if runs.recorded[run].run.plan.password_removed {
-            " PLAN"
-        } else {
-            ""
+        let plan = match runs.recorded[run].run.plan.password_removed {
+            true => " PLAN",
+            false => "",
         };
-        let only: String = filters
-            .iter()
-            .map(|filter| format!(" --only '{filter}'"))
-            .collect();
+        let only = filters.iter().map(|filter| format!(" --only '{filter}'"));
+        let only: String = only.collect();
         format!(
             "assay run --resume {}{plan} --repeats {repeats}{only}",
             quoted(&runs.paths[run].display().to_string())
@@ -120,10 +114,9 @@ pub(super) fn repeats_needed(row: &ComparedStep, thresholds: &Thresholds) -> Opt
 /// A path as a shell takes it for one word.
 fn quoted(path: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "./_-+:,@=".contains(letter);
-    if path.chars().all(is_plain) {
-        path.to_owned()
-    } else {
-        format!("'{}'", path.replace('\'', "'\\''"))
+    match path.chars().all(is_plain) {
+        true => path.to_owned(),
+        false => format!("'{}'", path.replace('\'', "'\\''")),
     }
 }
 

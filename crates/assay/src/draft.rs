@@ -1,0 +1,253 @@
+//! Plans that assay writes, to be run as they are and to be edited.
+
+use std::fmt::Write as _;
+
+use plan::{Engine, key_part, quoted};
+
+use crate::cli::WorkloadName;
+
+/// A workload as plans begin with it.
+pub struct Template {
+    /// What it is called, at the beginning of a sentence too.
+    pub title: &'static str,
+    /// Its part of a plan, with blanks in braces.
+    text: &'static str,
+    /// What stands in each blank: usually, and in a quick run.
+    blanks: &'static [(&'static str, [&'static str; 2])],
+    /// Whether an engine runs it.
+    pub runs_on: fn(Engine) -> bool,
+    /// On which engines that is, in words.
+    pub engines: &'static str,
+}
+
+/// The workloads, in the order of [`WorkloadName`].
+const TEMPLATES: [Template; 3] = [
+    Template {
+        title: "The Insert Benchmark",
+        text: include_str!("draft/insert.toml"),
+        blanks: &[
+            ("rows", ["200k", "20k"]),
+            ("writes", ["50k", "10k"]),
+            ("time", ["4s", "1s"]),
+        ],
+        runs_on: |_| true,
+        engines: "all engines",
+    },
+    Template {
+        title: "The sysbench microbenchmarks",
+        text: include_str!("draft/sysbench.toml"),
+        blanks: &[("rows", ["200k", "20k"]), ("time", ["3s", "1s"])],
+        runs_on: |engine| engine != Engine::RocksDb,
+        engines: "servers and SQLite",
+    },
+    Template {
+        title: "The key-value sequence",
+        text: include_str!("draft/kv.toml"),
+        blanks: &[
+            ("rows", ["500k", "100k"]),
+            ("time", ["2s", "1s"]),
+            ("write-time", ["3s", "1s"]),
+        ],
+        runs_on: |engine| engine == Engine::RocksDb,
+        engines: "RocksDB and Speedb",
+    },
+];
+
+/// The name of the config that an engine begins with.
+pub const BASE: &str = "base";
+
+/// Returns the options of an engine's first config, and one that is worth a comparison.
+fn options_of(engine: Engine) -> (&'static str, Option<[&'static str; 3]>) {
+    match engine {
+        Engine::Postgres => (
+            include_str!("draft/postgres.toml"),
+            Some(["sync", "synchronous_commit", "on"]),
+        ),
+        Engine::Mysql => (
+            include_str!("draft/mysql.toml"),
+            Some(["sync", "innodb_flush_log_at_trx_commit", "1"]),
+        ),
+        Engine::Sqlite => (
+            include_str!("draft/sqlite.toml"),
+            Some(["full", "synchronous", "full"]),
+        ),
+        Engine::RocksDb => (
+            include_str!("draft/rocksdb.toml"),
+            Some(["lz4", "compression", "kLZ4Compression"]),
+        ),
+        Engine::Null => ("", None),
+    }
+}
+
+/// A build in a plan.
+#[derive(Clone, Debug)]
+pub struct DraftBuild {
+    /// Its name there.
+    pub name: String,
+    /// Its engine.
+    pub engine: Engine,
+    /// What the plan says that it is: `postgres@17.2`.
+    pub source: String,
+}
+
+/// A config that extends the first one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DraftConfig {
+    /// Its name.
+    pub name: String,
+    /// Its options.
+    pub options: Vec<(String, String)>,
+}
+
+impl DraftConfig {
+    /// Returns the config beside the first one in a first plan.
+    pub fn beside(engine: Engine) -> Option<Self> {
+        let [name, option, value] = options_of(engine).1?;
+        Some(Self {
+            name: name.to_owned(),
+            options: vec![(option.to_owned(), value.to_owned())],
+        })
+    }
+}
+
+/// A plan that is to be written.
+pub struct Draft<'a> {
+    /// What stands at its beginning, as comments.
+    pub head: String,
+    pub template: &'static Template,
+    /// Its steps are short, and show large changes alone.
+    pub is_quick: bool,
+    pub builds: &'a [DraftBuild],
+    /// The configs beside the first one of each engine.
+    pub configs: &'a [DraftConfig],
+    /// Each build's first config is measured too.
+    pub has_base: bool,
+    /// Its one target is measured against itself.
+    pub is_against_itself: bool,
+}
+
+impl Template {
+    /// Returns the template of a workload, or of the one that suits an engine.
+    pub fn of(workload: Option<WorkloadName>, engine: Engine) -> &'static Self {
+        let suited = match engine {
+            Engine::RocksDb => WorkloadName::Kv,
+            _ => WorkloadName::Insert,
+        };
+        &TEMPLATES[workload.unwrap_or(suited) as usize]
+    }
+}
+
+impl Draft<'_> {
+    /// Returns the names of the configs of each build.
+    pub fn config_names(&self) -> Vec<&str> {
+        let base = self.has_base.then_some(BASE);
+        let others = self.configs.iter().map(|config| config.name.as_str());
+        base.into_iter().chain(others).collect()
+    }
+
+    /// Returns the plan with so many repeats.
+    pub fn text(&self, repeats: u32) -> String {
+        let mut text = String::new();
+        for line in self.head.lines() {
+            let _ = writeln!(text, "{}", format!("# {line}").trim_end());
+        }
+        let configs = self.config_names();
+        let first = format!("{}.{}", self.builds[0].name, configs[0]);
+        let role = match self.is_against_itself {
+            true => "against-itself",
+            false => "base",
+        };
+        let _ = writeln!(
+            text,
+            "\nclients = [1]  # a list measures with each number\n\
+             repeats = {repeats}  # of each target, by turns\n\
+             {role} = {}\n",
+            quoted(&first)
+        );
+        let fill = |text: String, (blank, values): &(&str, [&str; 2])| {
+            text.replace(&format!("{{{blank}}}"), values[usize::from(self.is_quick)])
+        };
+        let Template {
+            text: part, blanks, ..
+        } = self.template;
+        text += &blanks.iter().fold((*part).to_owned(), fill);
+        for DraftBuild {
+            name,
+            engine,
+            source,
+        } in self.builds
+        {
+            let (engine, source) = (engine.name(), quoted(source));
+            let _ = write!(text, "\n[build.{name}]\n{engine} = {source}\n");
+        }
+        let mut engines: Vec<Engine> = Vec::new();
+        for build in self.builds {
+            if !engines.contains(&build.engine) {
+                engines.push(build.engine);
+            }
+        }
+        for engine in engines {
+            let of_engine = format!("config.{}", engine.name());
+            let _ = write!(text, "\n[{of_engine}.{BASE}.set]\n{}", options_of(engine).0);
+            for DraftConfig { name, options } in self.configs {
+                let _ = write!(text, "\n[{of_engine}.{name}]\nextends = \"{BASE}\"\n");
+                for (option, value) in options {
+                    let (option, value) = (key_part(option), quoted(value));
+                    let _ = writeln!(text, "set.{option} = {value}");
+                }
+            }
+        }
+        if !self.has_base {
+            let configs: Vec<String> = configs.iter().map(|name| quoted(name)).collect();
+            let _ = write!(text, "\n[[target]]\nconfigs = [{}]\n", configs.join(", "));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_draft_is_a_plan() {
+        for (_, engine) in Engine::NAMED {
+            let source = match engine {
+                Engine::Sqlite | Engine::Null => "bundled",
+                _ => "1.2",
+            };
+            let builds = [DraftBuild {
+                name: "one".to_owned(),
+                engine: *engine,
+                source: source.to_owned(),
+            }];
+            let configs = Vec::from_iter(DraftConfig::beside(*engine));
+            for template in TEMPLATES.iter().filter(|it| (it.runs_on)(*engine)) {
+                for (is_quick, has_base) in [(false, true), (true, configs.is_empty())] {
+                    let draft = Draft {
+                        head: "A plan.\n\nWith a head.".to_owned(),
+                        template,
+                        is_quick,
+                        builds: &builds,
+                        configs: &configs,
+                        has_base,
+                        is_against_itself: is_quick,
+                    };
+                    let text = draft.text(7);
+                    let (plan, warnings) = plan::parse("draft.toml", &text, &[])
+                        .unwrap_or_else(|errors| panic!("{errors:?}\n{text}"));
+                    assert!(warnings.is_empty(), "{warnings:?}\n{text}");
+                    assert!(
+                        !text.contains(['{', '}']) || *engine == Engine::RocksDb,
+                        "{text}"
+                    );
+                    let targets = match is_quick {
+                        true => 2,
+                        false => 1 + configs.len(),
+                    };
+                    assert_eq!((plan.targets.len(), plan.repeats), (targets, 7), "{text}");
+                }
+            }
+        }
+    }
+}

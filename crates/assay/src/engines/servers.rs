@@ -1,0 +1,192 @@
+//! The engines that are servers, which assay starts or attaches to.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use anyhow::Context;
+use engine::limits::Limits;
+use engine::mysql::{self, Mysql};
+use engine::postgres::{self, Postgres};
+use engine::{ServerEngine, SetupError, StartOptions};
+use plan::{Build, BuildSource};
+use record::Status;
+
+use super::{EngineRow, Found};
+use crate::installed::Installed;
+use crate::run::running::{Running, remove_database};
+use crate::trials::Configs;
+use crate::{estimate, version};
+
+/// A kind of server.
+pub struct Servers<E> {
+    /// Finds an installed build.
+    locate: fn(&str) -> Result<Located, SetupError>,
+    /// Has an installed build read a config.
+    try_config: fn(&StartOptions<'_>) -> Result<(), SetupError>,
+    start: fn(&StartOptions<'_>) -> Result<E, SetupError>,
+    attach: fn(&str) -> Result<E, SetupError>,
+    check_url: fn(&str) -> Result<(), SetupError>,
+    /// The file in the server's directory that assay writes its config into.
+    config_file: &'static str,
+}
+
+/// An installed server.
+struct Located {
+    /// Its product and version.
+    name: String,
+    version: String,
+    place: PathBuf,
+    files: Vec<PathBuf>,
+}
+
+pub const POSTGRES: Servers<Postgres> = Servers {
+    locate: |build| {
+        let found = postgres::locate(build)?;
+        Ok(Located {
+            name: format!("PostgreSQL {}", found.version.text),
+            version: found.version.text,
+            place: found.bin_dir,
+            files: found.files,
+        })
+    },
+    try_config: Postgres::try_config,
+    start: Postgres::start,
+    attach: Postgres::attach,
+    check_url: |url| postgres::parse_url(url).map(drop),
+    config_file: "server.conf",
+};
+
+pub const MYSQL: Servers<Mysql> = Servers {
+    locate: |build| {
+        let found = mysql::locate(build)?;
+        Ok(Located {
+            name: found.version.to_string(),
+            version: found.version.text,
+            place: found.program,
+            files: found.files,
+        })
+    },
+    try_config: Mysql::try_config,
+    start: Mysql::start,
+    attach: Mysql::attach,
+    check_url: |url| mysql::parse_url(url).map(drop),
+    config_file: "server.cnf",
+};
+
+impl<E: ServerEngine> EngineRow for Servers<E> {
+    fn find(&self, build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<Found> {
+        if let BuildSource::Url(url) = &build.source {
+            let server = (self.attach)(url.expose())?;
+            let obstacles = server.obstacles(configs.needs);
+            configs.obstacles = obstacles.context("its limits and rights can't be read")?;
+            return Ok(Found {
+                version: server.version().to_owned(),
+                source: words::redact(url.expose()),
+                files: Vec::new(),
+            });
+        }
+        let installed = Installed::of(build)?;
+        let found = (self.locate)(&installed.place)?;
+        let executable = version::own_path()?;
+        let connections = estimate::of_plan(&configs.file.plan).connections;
+        configs.each(&found.name, |configs, config, target| {
+            let plan = &configs.file.plan;
+            let data_root = configs.data_root.map(|root| root.join(target));
+            Ok((self.try_config)(&StartOptions {
+                build: &installed.place,
+                data_dir: &data_root.unwrap_or_else(std::env::temp_dir),
+                config_files: &configs.file.config_texts(config)?,
+                set: &config.set,
+                user: plan.server_user.as_deref(),
+                guard_exe: &executable,
+                log: Path::new("log"),
+                connections,
+                limits: &Limits::default(),
+                timeout: plan.server_timeout,
+                stop: &AtomicBool::new(false),
+            })?)
+        })?;
+        Ok(Found {
+            version: found.version,
+            source: found.place.display().to_string(),
+            files: installed.hashes(&found.files)?,
+        })
+    }
+
+    fn measure(&self, cell: &mut Running<'_>) -> anyhow::Result<Status> {
+        if let BuildSource::Url(url) = &cell.build().source {
+            let server = (self.attach)(url.expose())?;
+            return measure(cell, server);
+        }
+        let (conductor, config, home) = (cell.conductor, cell.config(), cell.home());
+        let plan = conductor.plan();
+        let variant = &plan.variants[cell.planned.variant];
+        let started = (self.start)(&StartOptions {
+            build: &Installed::of(cell.build())?.place,
+            data_dir: &home,
+            config_files: &conductor.file.config_texts(config)?,
+            set: &config.set,
+            user: plan.server_user.as_deref(),
+            guard_exe: &conductor.executable,
+            log: &cell.directory.log_path(),
+            connections: estimate::connections(variant, cell.planned.clients),
+            limits: &config.limits,
+            timeout: plan.server_timeout,
+            stop: &conductor.stop,
+        });
+        let server = started.map_err(|error| given_up(cell, &home, self.config_file, error))?;
+        if let Some(text) = server.config_text() {
+            cell.directory.write_text(CONFIG_KEPT, text)?;
+        }
+        measure(cell, server)
+    }
+
+    fn check_url(&self, url: &str) -> Result<(), SetupError> {
+        (self.check_url)(url)
+    }
+}
+
+/// Measures a cell on a server that is up, and takes it down.
+fn measure(cell: &mut Running<'_>, server: impl ServerEngine) -> anyhow::Result<Status> {
+    cell.record.server_user = server.server_user().map(str::to_owned);
+    cell.note("server::config", server.notes());
+    let data_dir = server.data_dir().cloned();
+    let foreign = data_dir.is_none();
+    let result = cell.measure(server, |cell, engine| cell.sql(engine, foreign));
+    cell.leave(data_dir, result)
+}
+
+/// The text of the server's configuration file in the record.
+const CONFIG_KEPT: &str = "server.conf";
+
+/// What a server leaves in its target's directory `home` that did not start: the config that assay made goes into the
+/// record, the rest with the database unless those are kept. Where the place itself is what is wrong it is left alone.
+fn given_up(
+    cell: &Running<'_>,
+    home: &Path,
+    config_file: &str,
+    error: SetupError,
+) -> anyhow::Error {
+    if matches!(error, SetupError::Directory { .. }) || cell.keep {
+        return error.into();
+    }
+    let name = cell.build().engine.name();
+    let place = home.join(name);
+    let config = place.join(config_file);
+    if let Ok(text) = fs_err::read_to_string(&config)
+        && let Err(error) = cell.directory.write_text(CONFIG_KEPT, &text)
+    {
+        return error.into();
+    }
+    if place.exists() {
+        remove_database(home, name);
+    }
+    match error {
+        SetupError::Config { what, help } => {
+            let kept = cell.directory.path().join(CONFIG_KEPT);
+            let help = help.replace(&config.display().to_string(), &kept.display().to_string());
+            SetupError::Config { what, help }.into()
+        }
+        error => error.into(),
+    }
+}

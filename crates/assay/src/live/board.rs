@@ -1,0 +1,357 @@
+//! What is known of a run while it goes on.
+
+use std::collections::BTreeMap;
+
+use record::{CellKey, Run, RunDir, Status};
+use serde_json::{Value, json};
+
+use super::{BOUNDS, Cells, Event, Latency, Progress};
+
+/// A step that ended is shown so long to who asks for metrics: scrapers ask at least that often.
+const KEPT_NS: u64 = 60_000_000_000;
+/// A second is drawn when it is so long over: its latencies are told two seconds later, and a moment after that.
+const LATE_S: f64 = 2.5;
+/// Seconds that the page gets at once.
+const SECONDS_MAX: usize = 3600;
+
+/// What does not change in a run.
+#[derive(Clone, Debug, Default)]
+pub struct About {
+    pub name: String,
+    pub base: String,
+    pub assay: String,
+    /// Its directory.
+    pub directory: String,
+    /// Each one's name, build, config and engine.
+    pub targets: Vec<[String; 4]>,
+}
+
+impl About {
+    pub fn new(run: &Run, directory: &RunDir) -> Self {
+        let target =
+            |it: &record::Target| [&it.name, &it.build, &it.config, &it.engine].map(String::clone);
+        Self {
+            name: run.name.clone(),
+            base: run.base.clone(),
+            assay: run.assay.version.clone(),
+            directory: directory.path().display().to_string(),
+            targets: run.targets.iter().map(target).collect(),
+        }
+    }
+}
+
+/// All that is known of a run.
+#[derive(Default)]
+pub struct Board {
+    pub(super) about: About,
+    pub(super) cells: Cells,
+    pub(super) cell: CellKey,
+    /// The running one last.
+    pub(super) steps: Vec<StepBoard>,
+    step_count: usize,
+    /// When it was told how far the run is.
+    cells_at_ns: u64,
+}
+
+/// How far a step is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// It connects, or warms up.
+    Preparing,
+    Measuring,
+    /// It settles, or its data is checked.
+    Finishing,
+    Ended {
+        status: Status,
+        valid: bool,
+    },
+}
+
+impl State {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Preparing => "preparing",
+            Self::Measuring => "measuring",
+            Self::Finishing => "finishing",
+            Self::Ended { status, valid } => match status {
+                Status::Complete if valid => "valid",
+                Status::Complete => "invalid",
+                Status::Failed => "failed",
+                Status::Interrupted | Status::Incomplete => "interrupted",
+            },
+        }
+    }
+}
+
+/// What is known of a step.
+pub(super) struct StepBoard {
+    /// Which of this invocation's it is, from 1.
+    number: usize,
+    pub(super) cell: CellKey,
+    pub(super) name: String,
+    pub(super) state: State,
+    pub(super) elapsed_s: f64,
+    time_s: Option<f64>,
+    main_kind: Option<String>,
+    /// Rows that its main kind comes to; 0 where that is not known.
+    rows: u64,
+    pub(super) kinds: BTreeMap<String, KindBoard>,
+    ended_at_ns: Option<u64>,
+}
+
+/// What is known of a kind of operation.
+#[derive(Default)]
+pub(super) struct KindBoard {
+    pub(super) role: String,
+    pub(super) ok: u64,
+    pub(super) failed: u64,
+    pub(super) retried: u64,
+    pub(super) rows: u64,
+    /// Known when the step has ended.
+    pub(super) skipped: Option<u64>,
+    pub(super) service: Distribution,
+    /// Empty without a schedule.
+    pub(super) response: Distribution,
+    seconds: Vec<Second>,
+}
+
+/// Latencies since the step began.
+#[derive(Default)]
+pub(super) struct Distribution {
+    /// By bucket, not cumulative.
+    pub(super) buckets: [u64; BOUNDS.len() + 1],
+    pub(super) sum_s: f64,
+}
+
+impl Distribution {
+    fn add(&mut self, latency: &Latency) {
+        for (bucket, count) in self.buckets.iter_mut().zip(&latency.buckets) {
+            *bucket += count;
+        }
+        self.sum_s += latency.sum_s;
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.buckets.iter().sum()
+    }
+}
+
+/// One second of a kind of operation, as it is drawn.
+#[derive(Clone, Default)]
+struct Second {
+    ok: u64,
+    failed: u64,
+    rows: u64,
+    /// Of how many operations the latencies are.
+    timed: u64,
+    p50_ns: u64,
+    p99_ns: u64,
+    max_ns: u64,
+}
+
+impl KindBoard {
+    fn second(&mut self, second: u32) -> &mut Second {
+        let at = second as usize;
+        if self.seconds.len() <= at {
+            self.seconds.resize(at + 1, Second::default());
+        }
+        &mut self.seconds[at]
+    }
+
+    /// Adds latencies; what is drawn is response time where the schedule makes that another than service time.
+    fn time(&mut self, latency: &Latency) {
+        let count = latency.buckets.iter().sum();
+        match latency.is_response {
+            true => self.response.add(latency),
+            false => self.service.add(latency),
+        }
+        let is_scheduled = self.response.count() > 0;
+        let second = self.second(latency.second);
+        // A second comes again when a connection was late: most of its operations say what it was like.
+        if latency.is_response == is_scheduled && count >= second.timed {
+            second.timed = count;
+            second.p50_ns = latency.p50_ns;
+            second.p99_ns = latency.p99_ns;
+        }
+        second.max_ns = second.max_ns.max(latency.max_ns);
+    }
+}
+
+impl StepBoard {
+    fn take(&mut self, event: Event, now_ns: u64) {
+        match event {
+            Event::Load {
+                time_s,
+                main_kind,
+                rows,
+                roles,
+            } => {
+                (self.time_s, self.rows, self.state) = (time_s, rows, State::Measuring);
+                self.main_kind = main_kind;
+                for (kind, role) in roles {
+                    self.kinds.entry(kind).or_default().role = role;
+                }
+            }
+            Event::Progress(progress) => self.progress(&progress),
+            Event::Loaded => self.state = State::Finishing,
+            Event::Ended {
+                status,
+                valid,
+                skipped,
+            } => {
+                for (kind, count) in skipped {
+                    self.kinds.entry(kind).or_default().skipped = Some(count);
+                }
+                self.end(status, valid, now_ns);
+            }
+            Event::Cells(_) | Event::Cell(_) | Event::Step { .. } => {}
+        }
+    }
+
+    fn end(&mut self, status: Status, valid: bool, now_ns: u64) {
+        self.state = State::Ended { status, valid };
+        self.ended_at_ns = Some(now_ns);
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        self.elapsed_s = progress.elapsed_s;
+        for count in &progress.counts {
+            let kind = self.kinds.entry(count.kind.clone()).or_default();
+            kind.ok += count.ok;
+            kind.failed += count.failed;
+            kind.retried += count.retried;
+            kind.rows += count.rows;
+            let second = kind.second(count.second);
+            second.ok += count.ok;
+            second.failed += count.failed;
+            second.rows += count.rows;
+        }
+        for latency in &progress.latencies {
+            let kind = self.kinds.entry(latency.kind.clone()).or_default();
+            kind.time(latency);
+        }
+    }
+
+    /// Returns how long it will still measure, where that is known.
+    pub(super) fn left_s(&self) -> Option<f64> {
+        if self.state != State::Measuring {
+            return None;
+        }
+        let left = self.time_s.map(|time| time - self.elapsed_s).or_else(|| {
+            let done = self.kinds.get(self.main_kind.as_ref()?)?.rows;
+            let is_known = done > 0 && self.rows > 0;
+            is_known.then(|| self.elapsed_s * (self.rows as f64 / done as f64 - 1.0))
+        });
+        left.map(|left| left.max(0.0))
+    }
+
+    /// Returns the seconds of which all is known.
+    fn seconds(&self) -> usize {
+        match self.state {
+            State::Preparing | State::Measuring => (self.elapsed_s - LATE_S).max(0.0) as usize,
+            _ => (self.elapsed_s.round() as usize).max(1),
+        }
+    }
+
+    /// Returns what the page is told of it: the seconds from `from` on.
+    fn to_json(&self, from: usize) -> Value {
+        let seconds = self.seconds();
+        let from = from.clamp(seconds.saturating_sub(SECONDS_MAX), seconds);
+        // What the step is about comes first.
+        let mut kinds: Vec<_> = self.kinds.iter().collect();
+        kinds.sort_by_key(|(name, _)| Some(*name) != self.main_kind.as_ref());
+        let kinds = kinds.into_iter().map(|(name, kind)| {
+            let nothing = Second::default();
+            let column = |of: fn(&Second) -> u64| -> Vec<u64> {
+                let at = |at| kind.seconds.get(at).unwrap_or(&nothing);
+                (from..seconds).map(|second| of(at(second))).collect()
+            };
+            json!({
+                "kind": name, "role": kind.role,
+                "scheduled": kind.response.count() > 0,
+                "total": {"ok": kind.ok, "rows": kind.rows, "failed": kind.failed, "retried": kind.retried},
+                "ok": column(|it| it.ok), "rows": column(|it| it.rows), "failed": column(|it| it.failed),
+                "p50_ns": column(|it| it.p50_ns), "p99_ns": column(|it| it.p99_ns), "max_ns": column(|it| it.max_ns),
+            })
+        });
+        json!({
+            "number": self.number, "cell": self.cell, "name": self.name, "state": self.state.name(),
+            "elapsed_s": self.elapsed_s, "left_s": self.left_s(),
+            "from": from, "kinds": kinds.collect::<Vec<_>>(),
+        })
+    }
+}
+
+impl Board {
+    pub fn new(about: About) -> Self {
+        Self {
+            about,
+            ..Self::default()
+        }
+    }
+
+    /// Takes what happened at `now_ns`, and forgets what is long over.
+    pub fn take(&mut self, event: Event, now_ns: u64) {
+        let last = self.step_count;
+        let is_kept = |step: &StepBoard| step.ended_at_ns.is_none_or(|at| at + KEPT_NS > now_ns);
+        self.steps
+            .retain(|step| step.number == last || is_kept(step));
+        match event {
+            Event::Cells(cells) => (self.cells, self.cells_at_ns) = (cells, now_ns),
+            Event::Cell(cell) => self.cell = cell,
+            Event::Step { name, measures } => {
+                // Of one whose process has crashed nobody tells the end.
+                for step in self.steps.iter_mut().filter(|it| it.ended_at_ns.is_none()) {
+                    step.end(Status::Failed, false, now_ns);
+                }
+                self.step_count += 1;
+                self.steps.push(StepBoard {
+                    number: self.step_count,
+                    cell: self.cell.clone(),
+                    name,
+                    state: match measures {
+                        true => State::Preparing,
+                        false => State::Finishing,
+                    },
+                    elapsed_s: 0.0,
+                    time_s: None,
+                    main_kind: None,
+                    rows: 0,
+                    kinds: BTreeMap::new(),
+                    ended_at_ns: None,
+                });
+            }
+            event => {
+                if let Some(step) = self.steps.last_mut() {
+                    step.take(event, now_ns);
+                }
+            }
+        }
+    }
+
+    /// Returns how long the cells that are left will take: no less than the running step.
+    pub(super) fn left_s(&self, now_ns: u64) -> f64 {
+        let since_s = now_ns.saturating_sub(self.cells_at_ns) as f64 / 1e9;
+        let step_s = self.steps.last().and_then(StepBoard::left_s);
+        (self.cells.left_s - since_s).max(step_s.unwrap_or(0.0))
+    }
+
+    /// Returns what the page is told at `now_ns`: of its step number `step` it knows the seconds before `from`.
+    pub fn to_json(&self, step: usize, from: usize, now_ns: u64) -> Value {
+        let Cells {
+            count,
+            complete,
+            failed,
+            ..
+        } = self.cells;
+        let running = self.steps.last().map(|running| {
+            let is_same = running.number == step;
+            running.to_json(if is_same { from } else { 0 })
+        });
+        json!({
+            "name": self.about.name, "assay": self.about.assay, "directory": self.about.directory,
+            "cells": {"count": count, "complete": complete, "failed": failed, "left_s": self.left_s(now_ns)},
+            "step": running,
+        })
+    }
+}

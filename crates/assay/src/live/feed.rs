@@ -1,0 +1,97 @@
+//! What a step tells while it runs.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use load::Time;
+use record::IntervalRow;
+
+use super::{BOUNDS, Count, Event, Latency, Live, Progress};
+
+/// Collects what a step hands to its record, and tells it a few times a second.
+pub struct StepFeed<'a> {
+    live: &'a Live,
+    counts: BTreeMap<(u32, &'static str), Count>,
+    latencies: Vec<Latency>,
+    elapsed_s: f64,
+}
+
+impl<'a> StepFeed<'a> {
+    pub fn new(live: &'a Live) -> Self {
+        Self {
+            live,
+            counts: BTreeMap::new(),
+            latencies: Vec::new(),
+            elapsed_s: 0.0,
+        }
+    }
+
+    /// Takes rows of seconds that are over.
+    pub fn intervals(&mut self, rows: &[IntervalRow<'static>]) {
+        let rows = rows.iter().filter(|_| self.live.is_watched());
+        for row in rows {
+            let count = self.counts.entry((row.second, row.kind)).or_default();
+            count.ok += row.ok;
+            count.failed += row.failed;
+            count.retried += row.retried;
+            count.rows += row.rows;
+        }
+    }
+
+    /// Takes the latencies of one kind of operation that ended in `second`.
+    pub fn latencies(&mut self, second: u32, kind: &str, time: Time, all: &Histogram<u64>) {
+        if time == Time::Failed || !self.live.is_watched() {
+            return;
+        }
+        let mut latency = Latency {
+            second,
+            kind: kind.into(),
+            is_response: time == Time::Response,
+            buckets: vec![0; BOUNDS.len() + 1],
+            max_ns: all.max(),
+            ..Latency::default()
+        };
+        // Once: there are thousands of buckets.
+        for step in all.iter_recorded() {
+            let (ns, count) = (step.value_iterated_to(), step.count_at_value());
+            let least = all.lowest_equivalent(ns);
+            latency.buckets[BOUNDS.partition_point(|&bound| bound < least)] += count;
+            latency.sum_s += all.median_equivalent(ns) as f64 / 1e9 * count as f64;
+            let of = [(0.5, &mut latency.p50_ns), (0.99, &mut latency.p99_ns)];
+            for (quantile, value) in of {
+                if *value == 0 && step.quantile() >= quantile {
+                    *value = ns;
+                }
+            }
+        }
+        self.latencies.push(latency);
+    }
+
+    /// Tells what was taken so far, so long after the step's start.
+    pub fn progress(&mut self, elapsed_ns: u64) {
+        self.elapsed_s = elapsed_ns as f64 / 1e9;
+        self.tell();
+    }
+
+    fn tell(&mut self) {
+        self.live.tell(|| {
+            let counts = std::mem::take(&mut self.counts).into_iter();
+            let counts = counts.map(|((second, kind), count)| Count {
+                second,
+                kind: kind.into(),
+                ..count
+            });
+            Event::Progress(Progress {
+                elapsed_s: self.elapsed_s,
+                counts: counts.collect(),
+                latencies: std::mem::take(&mut self.latencies),
+            })
+        });
+    }
+
+    /// Tells the rest: what is measured has ended.
+    pub fn end(mut self) {
+        self.tell();
+        self.live.tell(|| Event::Loaded);
+    }
+}

@@ -1,0 +1,165 @@
+//! The one thread that answers who watches a run.
+//!
+//! It looks at its connections at most [`ROUNDS_PER_S`] times a second; there is a bounded number of them, none of which it
+//! waits for: neither slow clients nor many of them hold up each other or take processors from what is measured.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use load::{Clock as _, SystemClock};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::board::{About, Board};
+use super::{Event, Live, http, spawn};
+use crate::outcome::UsageError;
+
+/// Rounds in a second: in each, every connection that is ready is read from or written to once.
+const ROUNDS_PER_S: u32 = 50;
+/// Connections at a time: beyond that the oldest is closed.
+const CONNECTIONS_MAX: usize = 16;
+/// A connection is closed after so long, whatever it was at.
+const CONNECTION_NS_MAX: u64 = 10_000_000_000;
+/// Events are taken at least so often.
+const TICK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 500_000_000,
+};
+
+/// Listens at `address`, which other machines can't reach unless `anywhere` says that they may.
+pub fn bind(address: &str, anywhere: bool) -> anyhow::Result<TcpListener> {
+    let wrong = |what: String, help: &str| UsageError::new(what, Some(help.into()));
+    let addresses = address.to_socket_addrs().map_err(|error| {
+        let what = format!("`{address}` is no address to listen at: {error}");
+        wrong(what, "give host and port, as in `127.0.0.1:9187`")
+    })?;
+    let addresses: Vec<_> = addresses.collect();
+    if !anywhere && addresses.iter().any(|it| !it.ip().is_loopback()) {
+        let what = format!("other machines can reach `{address}`, and no password is asked for");
+        let help = "listen at 127.0.0.1, which `ssh -L` can forward; or add `--listen-anywhere`";
+        return Err(wrong(what, help).into());
+    }
+    let listener = TcpListener::bind(addresses.as_slice()).map_err(|error| {
+        let what = format!("cannot listen at `{address}`: {error}");
+        wrong(what, "choose another port; with port 0 the system does")
+    })?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// Answers who watches the run, in a thread that ends with this process.
+pub fn serve(listener: TcpListener, about: About, clock: SystemClock) -> anyhow::Result<Live> {
+    let (watcher, events) = channel();
+    let mut server = Server {
+        listener,
+        connections: Vec::new(),
+        board: Board::new(about),
+        events,
+        clock,
+    };
+    spawn("live", move || {
+        loop {
+            server.round();
+            std::thread::sleep(Duration::from_secs(1) / ROUNDS_PER_S);
+        }
+    })?;
+    Ok(Live {
+        watcher: Some(watcher),
+        forwarder: None,
+    })
+}
+
+struct Server {
+    listener: TcpListener,
+    connections: Vec<Connection>,
+    board: Board,
+    events: Receiver<Event>,
+    clock: SystemClock,
+}
+
+/// A request and its reply.
+struct Connection {
+    stream: TcpStream,
+    ends_at: u64,
+    received: Vec<u8>,
+    /// What is still to be sent; `None`: the request is not whole.
+    reply: Option<Vec<u8>>,
+}
+
+impl Server {
+    /// Waits until something happens, and does what it asks for.
+    fn round(&mut self) {
+        let mut awaited = vec![PollFd::new(&self.listener, PollFlags::IN)];
+        awaited.extend(self.connections.iter().map(|it| {
+            let is_replied = it.reply.is_some();
+            PollFd::new(
+                &it.stream,
+                if is_replied {
+                    PollFlags::OUT
+                } else {
+                    PollFlags::IN
+                },
+            )
+        }));
+        // Whatever keeps it from waiting, there is another round.
+        let _ = poll(&mut awaited, Some(&TICK));
+        let now = self.clock.now();
+        for event in self.events.try_iter() {
+            self.board.take(event, now);
+        }
+        for _ in 0..CONNECTIONS_MAX {
+            let Ok((stream, _)) = self.listener.accept() else {
+                break;
+            };
+            if stream.set_nonblocking(true).is_err() {
+                continue;
+            }
+            if self.connections.len() == CONNECTIONS_MAX {
+                self.connections.remove(0);
+            }
+            self.connections.push(Connection {
+                stream,
+                ends_at: now + CONNECTION_NS_MAX,
+                received: Vec::new(),
+                reply: None,
+            });
+        }
+        let board = &self.board;
+        self.connections
+            .retain_mut(|it| it.ends_at > now && it.go_on(board, now).unwrap_or(false));
+    }
+}
+
+impl Connection {
+    /// Reads or writes what it can without waiting. Returns whether there is more to do.
+    fn go_on(&mut self, board: &Board, now_ns: u64) -> std::io::Result<bool> {
+        if self.reply.is_none() {
+            let mut bytes = [0; 4096];
+            match self.stream.read(&mut bytes) {
+                Ok(0) => return Ok(false),
+                Ok(count) => self.received.extend_from_slice(&bytes[..count]),
+                Err(error) => return is_not_ready(error),
+            }
+            self.reply = http::reply(&self.received, board, now_ns);
+        }
+        let Some(reply) = &mut self.reply else {
+            return Ok(true);
+        };
+        match self.stream.write(reply) {
+            Ok(count) => drop(reply.drain(..count)),
+            Err(error) => return is_not_ready(error),
+        }
+        if reply.is_empty() {
+            self.stream.shutdown(Shutdown::Write)?;
+        }
+        Ok(!reply.is_empty())
+    }
+}
+
+fn is_not_ready(error: std::io::Error) -> std::io::Result<bool> {
+    match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::Interrupted => Ok(true),
+        _ => Err(error),
+    }
+}

@@ -1,0 +1,248 @@
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::*;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+fn step(name: &str) -> Event {
+    Event::Step {
+        name: name.into(),
+        measures: true,
+    }
+}
+
+fn count(second: u32, kind: &str, ok: u64, rows: u64) -> Count {
+    Count {
+        second,
+        kind: kind.into(),
+        ok,
+        failed: u64::from(second == 1),
+        retried: 0,
+        rows,
+    }
+}
+
+/// So many operations, all of which took about 150 us.
+fn latency(second: u32, kind: &str, is_response: bool, count: u64) -> Latency {
+    let mut buckets = vec![0; BOUNDS.len() + 1];
+    buckets[7] = count;
+    Latency {
+        second,
+        kind: kind.into(),
+        is_response,
+        buckets,
+        sum_s: count as f64 * 0.000_15,
+        p50_ns: 150_000,
+        p99_ns: 190_000,
+        max_ns: 195_000,
+    }
+}
+
+/// A run that is in the midst of its second step: queries beside scheduled inserts.
+fn board() -> board::Board {
+    let about = board::About {
+        name: "commit".into(),
+        base: "pg.base".into(),
+        assay: "1.2.3".into(),
+        directory: "results/commit".into(),
+        targets: vec![["pg.\"base\"\\", "pg", "base", "postgres"].map(String::from)],
+    };
+    let mut board = board::Board::new(about);
+    let load = |main_kind: &str, rows, roles: &[(&str, &str)]| {
+        let roles = roles.iter();
+        Event::Load {
+            time_s: (rows == 0).then_some(60.0),
+            main_kind: Some(main_kind.into()),
+            rows,
+            roles: roles.map(|(a, b)| (a.to_string(), b.to_string())).collect(),
+        }
+    };
+    let progress = |elapsed_s, counts, latencies| {
+        Event::Progress(Progress {
+            elapsed_s,
+            counts,
+            latencies,
+        })
+    };
+    let events = [
+        Event::Cells(Cells {
+            count: 10,
+            complete: 2,
+            failed: 1,
+            left_s: 300.0,
+        }),
+        Event::Cell(CellKey::new("pg.\"base\"\\", None, 4, 1)),
+        step("l.i0"),
+        load("insert", 1000, &[("insert", "insert")]),
+        progress(1.0, vec![count(0, "insert", 5, 500)], Vec::new()),
+        Event::Loaded,
+        Event::Ended {
+            status: Status::Complete,
+            valid: true,
+            skipped: [("insert".into(), 3)].into(),
+        },
+        step("qr100"),
+        load("query", 0, &[("insert", "insert"), ("query", "query")]),
+        progress(
+            2.25,
+            vec![count(0, "insert", 2, 100), count(0, "query", 40, 4000)],
+            Vec::new(),
+        ),
+        progress(
+            4.5,
+            vec![
+                count(1, "insert", 2, 100),
+                count(1, "query", 44, 4400),
+                count(2, "query", 1, 100),
+            ],
+            vec![
+                latency(0, "insert", false, 2),
+                latency(0, "insert", true, 2),
+                latency(0, "query", false, 40),
+                latency(1, "query", false, 43),
+                latency(1, "query", false, 1),
+            ],
+        ),
+    ];
+    for (at, event) in events.into_iter().enumerate() {
+        board.take(event, at as u64 * SECOND_NS);
+    }
+    board
+}
+
+#[test]
+fn what_a_scraper_reads() {
+    insta::assert_snapshot!(metrics::text(&board(), 11 * SECOND_NS));
+}
+
+/// The page's own test, in a browser, is told the same.
+const TOLD: &str = include_str!("../../../report/tests/it/browser/live.json");
+
+#[test]
+fn what_the_page_is_told() {
+    let told: Value = serde_json::from_str(TOLD).unwrap();
+    let board = board();
+    assert_eq!(board.to_json(0, 0, 11 * SECOND_NS), told);
+    // What it knows already it is not told again, but all of a step that it does not know.
+    for (step, known, from) in [(2, 1, 1), (2, 2, 2), (2, 99, 2), (1, 1, 0)] {
+        let told = board.to_json(step, known, 0);
+        let query = &told["step"]["kinds"][0];
+        assert_eq!(told["step"]["from"], from, "{step} {known}");
+        assert_eq!(query["ok"].as_array().unwrap().len(), 2 - from, "{query}");
+    }
+}
+
+#[test]
+fn a_step_that_has_ended_is_forgotten_after_a_while() {
+    let mut board = board();
+    let names = |board: &board::Board| -> Vec<String> {
+        board.steps.iter().map(|step| step.name.clone()).collect()
+    };
+    assert_eq!(names(&board), ["l.i0", "qr100"]);
+    board.take(Event::Cells(Cells::default()), 65 * SECOND_NS);
+    assert_eq!(names(&board), ["l.i0", "qr100"], "it ended at second 6");
+    board.take(Event::Cells(Cells::default()), 67 * SECOND_NS);
+    assert_eq!(names(&board), ["qr100"]);
+    // Its process crashed: the next step says so, and it counts from there.
+    board.take(step("l.i0"), 300 * SECOND_NS);
+    let text = metrics::text(&board, 300 * SECOND_NS);
+    let crashed = r#"repeat="1",step="qr100",state="failed"} 0"#;
+    assert!(text.contains(crashed), "{text}");
+    board.take(Event::Loaded, 400 * SECOND_NS);
+    assert_eq!(names(&board), ["l.i0"]);
+}
+
+#[test]
+fn requests_are_answered_or_refused() {
+    let board = board();
+    let long = format!("GET /{} HTTP/1.1\r\n", "a".repeat(10_000));
+    let none = "";
+    for (request, begin) in [
+        ("GET / HTTP/1.1\r\n\r\n", "200 OK"),
+        ("GET /metrics?x HTTP/1.0\r\nHost: a\r\n\r\n", "200 OK"),
+        ("GET /live.json?step=x&from=-1 HTTP/1.1\r\n\r\n", "200 OK"),
+        ("HEAD /metrics HTTP/1.1\r\n\r\n", "200 OK"),
+        ("GET /../etc/passwd HTTP/1.1\r\n\r\n", "404 Not Found"),
+        ("POST / HTTP/1.1\r\n\r\n", "405 Method Not Allowed"),
+        ("\r\n\r\n", "400 Bad Request"),
+        ("GET /\r\n\r\n", "400 Bad Request"),
+        ("\u{16}\u{3}\u{1}\r\n\r\n", "400 Bad Request"),
+        (&long, "431 Request Header Fields Too Large"),
+        ("", none),
+        ("GET / HTTP/1.1\r\nHost: a\r\n", none),
+    ] {
+        let reply = http::reply(request.as_bytes(), &board, 0);
+        let reply = String::from_utf8(reply.unwrap_or_default()).unwrap();
+        let status = reply.lines().next().unwrap_or_default();
+        let status = status.strip_prefix("HTTP/1.1 ").unwrap_or_default();
+        assert_eq!(status, begin, "{request}");
+        let is_empty = reply
+            .split_once("\r\n\r\n")
+            .is_none_or(|it| it.1.is_empty());
+        assert_eq!(is_empty, begin == none || request.starts_with("HEAD"));
+    }
+}
+
+#[test]
+fn another_process_tells_through_a_pipe() {
+    let (watcher, events) = channel();
+    let live = Live {
+        watcher: Some(watcher),
+        forwarder: None,
+    };
+    let relay = live.relay().unwrap().unwrap();
+    let other = Live::through(Path::new(&relay.path())).unwrap();
+    other.tell(|| step("a"));
+    other.tell(|| Event::Loaded);
+    drop(other);
+    drop(relay);
+    let next = || events.recv_timeout(Duration::from_secs(60));
+    let told = [next().unwrap(), next().unwrap()].map(|event| json!(event));
+    assert_eq!(
+        told,
+        [
+            json!({"Step": {"name": "a", "measures": true}}),
+            json!("Loaded")
+        ]
+    );
+    drop(live);
+    assert!(next().is_err(), "nobody is left who could tell");
+    assert!(Live::default().relay().unwrap().is_none());
+}
+
+#[test]
+fn latencies_are_counted_in_their_buckets() {
+    let (watcher, events) = channel();
+    let live = Live {
+        watcher: Some(watcher),
+        forwarder: None,
+    };
+    let mut feed = StepFeed::new(&live);
+    let mut all = load::new_histogram();
+    for ns in [1_000, 1_001, 150_000, 2_000_000, 200_000_000_000] {
+        all.record(ns).unwrap();
+    }
+    feed.latencies(7, "query", load::Time::Service, &all);
+    feed.latencies(7, "query", load::Time::Failed, &all);
+    feed.end();
+    let Event::Progress(Progress { latencies, .. }) = events.recv().unwrap() else {
+        panic!("progress comes first");
+    };
+    let [latency] = latencies.as_slice() else {
+        panic!("failures have no histogram: {latencies:?}");
+    };
+    let filled = latency.buckets.iter().enumerate();
+    let filled: Vec<_> = filled.filter(|(_, count)| **count > 0).collect();
+    assert_eq!(filled, [(0, &1), (1, &1), (7, &1), (10, &1), (25, &1)]);
+    let times = (latency.p50_ns, latency.p99_ns, latency.max_ns);
+    let quantile = |share| all.value_at_quantile(share);
+    assert_eq!(times, (quantile(0.5), quantile(0.99), all.max()));
+    assert!(
+        (latency.sum_s - 200.002_152).abs() < 0.2,
+        "{}",
+        latency.sum_s
+    );
+}

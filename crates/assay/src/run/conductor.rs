@@ -1,0 +1,47 @@
+//! What all cells of a run share.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use load::SystemClock;
+use plan::Plan;
+use record::RunDir;
+
+use super::display::Display;
+use crate::live::Live;
+use crate::plan_file::PlanFile;
+
+/// What all cells of a run share.
+pub struct Conductor<'a> {
+    pub file: &'a PlanFile,
+    pub directory: &'a RunDir,
+    /// Which invocation of the run this is, from 1.
+    pub invocation: u32,
+    /// Where databases are made.
+    pub data_root: PathBuf,
+    /// This program, which guards servers when it is told to.
+    pub executable: PathBuf,
+    pub clock: SystemClock,
+    pub stop: Arc<AtomicBool>,
+    pub display: Display,
+    pub live: Live,
+}
+
+impl Conductor<'_> {
+    pub fn plan(&self) -> &Plan {
+        &self.file.plan
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// Nanoseconds since 1970 UTC.
+pub fn unix_now_ns() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_nanos() as u64)
+}

@@ -1,0 +1,349 @@
+//! A cell while its target is up: records what the engine says of itself, makes the tables, runs the steps, and leaves
+//! nothing behind.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use engine::notation;
+use engine::{DataDir, Engine, SqlEngine, Table};
+use plan::Workload;
+use record::{Cell, CellDir, Limit, ServerHost, Setting, Status, Warning};
+use workload::insert::Insert;
+use workload::sysbench::Sysbench;
+
+use super::conductor::Conductor;
+use super::step::{Bench, Remarks};
+use super::subject::insert::InsertRunner;
+use super::subject::sysbench::SysbenchRunner;
+use super::subject::{Sql, StepEngine, WorkloadRunner};
+use super::tables;
+
+/// Lines of a server's log that a failure shows.
+pub const LOG_LINES: usize = 20;
+
+/// A cell that is being measured.
+pub struct Running<'a> {
+    pub conductor: &'a Conductor<'a>,
+    pub directory: &'a CellDir,
+    pub record: &'a mut Cell,
+    /// What it is in the plan.
+    pub planned: plan::Cell,
+    /// The database is kept when the cell has ended.
+    pub keep: bool,
+    /// What is to be known of every step, and why none can be valid.
+    remarks: Remarks,
+}
+
+impl<'a> Running<'a> {
+    pub fn new(
+        conductor: &'a Conductor<'a>,
+        directory: &'a CellDir,
+        record: &'a mut Cell,
+        planned: plan::Cell,
+    ) -> Self {
+        Self {
+            conductor,
+            directory,
+            record,
+            planned,
+            keep: conductor.plan().keep_data,
+            remarks: Remarks::default(),
+        }
+    }
+
+    fn target(&self) -> &'a plan::Target {
+        &self.conductor.plan().targets[self.planned.target]
+    }
+
+    pub fn build(&self) -> &'a plan::Build {
+        &self.conductor.plan().builds[self.target().build]
+    }
+
+    pub fn config(&self) -> &'a plan::Config {
+        &self.conductor.plan().configs[self.target().config]
+    }
+
+    pub fn workload(&self) -> &'a Workload {
+        &self.conductor.plan().variants[self.planned.variant].workload
+    }
+
+    /// Returns the target's directory.
+    pub fn home(&self) -> PathBuf {
+        self.conductor.data_root.join(&self.target().name)
+    }
+
+    /// Makes an empty directory for a database in that of the target.
+    pub fn empty_directory(&self, name: &str) -> anyhow::Result<DataDir> {
+        let data_dir = DataDir::create(&self.home(), name)?;
+        data_dir.wipe()?;
+        Ok(data_dir)
+    }
+
+    /// Says where what the target may use of the machine is not what was asked for.
+    fn note_limits(&mut self) {
+        for Limit {
+            what,
+            asked,
+            reason,
+            ..
+        } in self.record.limits.clone()
+        {
+            if let Some(reason) = reason {
+                let text = format!("`{what} = \"{asked}\"`: {reason}");
+                self.note("server::limits", &[text]);
+            }
+        }
+        let shortfalls = self.record.limits.iter().filter_map(Limit::shortfall);
+        self.remarks.shortfalls.extend(shortfalls);
+    }
+
+    /// Says what a server has to say of its config, and keeps it for every step.
+    pub fn note(&mut self, code: &str, notes: &[String]) {
+        for text in notes {
+            let note = Warning::new(code, text);
+            // An engine that is brought up twice may have the same to say.
+            if !self.remarks.warnings.contains(&note) {
+                let display = &self.conductor.display;
+                display.warn(&format!("warning[{code}]: {text}"));
+                self.remarks.warnings.push(note);
+            }
+        }
+    }
+
+    /// Removes the database, unless it is to be kept; what failed before is not hidden by what fails here.
+    pub fn leave(
+        &self,
+        data_dir: Option<DataDir>,
+        result: anyhow::Result<Status>,
+    ) -> anyhow::Result<Status> {
+        let removed = data_dir.filter(|_| !self.keep).map_or(Ok(()), |data_dir| {
+            let home = data_dir.path().parent().map(Path::to_path_buf);
+            let removed = data_dir.remove();
+            // The target's directory goes with its last database; one that holds anything stays.
+            let _ = home.map(fs_err::remove_dir);
+            removed
+        });
+        let status = result?;
+        removed.context("the database can't be removed")?;
+        Ok(status)
+    }
+
+    /// Runs `steps` on an engine that is up, and stops it.
+    pub fn measure<E: Engine>(
+        &mut self,
+        engine: E,
+        steps: impl FnOnce(&mut Self, &E) -> anyhow::Result<Status>,
+    ) -> anyhow::Result<Status> {
+        let result = self.describe(&engine).and_then(|()| steps(self, &engine));
+        if let Some(failure) = &mut self.record.failure {
+            failure.log_tail = engine.log_tail(LOG_LINES);
+        }
+        let kept = engine
+            .log_path()
+            .map_or(Ok(()), |log| keep_log(self.directory, &log));
+        let stopped = engine.stop();
+        let status = result?;
+        kept?;
+        if status == Status::Complete {
+            stopped?;
+        }
+        Ok(status)
+    }
+
+    /// Records what the engine says of itself.
+    fn describe(&mut self, engine: &impl Engine) -> anyhow::Result<()> {
+        let is_first = self.record.engine_version.is_empty();
+        self.record.engine_version = engine.version().into();
+        self.record.embedded = engine.capabilities().embedded;
+        self.record.server_host = match engine.is_on_other_host() {
+            true => ServerHost::Remote,
+            false => ServerHost::Local,
+        };
+        self.record.settings = engine.settings()?;
+        if is_first {
+            self.record.limits.extend_from_slice(engine.limits());
+            self.note_limits();
+        }
+        self.record.settings.extend(limit_settings(self.record));
+        self.describe_settings()?;
+        self.directory.write(self.record)?;
+        Ok(())
+    }
+
+    /// Records what settings mean, and which of the declared ones the engine does not have.
+    pub fn describe_settings(&mut self) -> anyhow::Result<()> {
+        let declared = self.conductor.file.declared(self.config())?;
+        let of_engine = engine::notation_of(&self.record.engine);
+        self.record.not_had = notation::describe(of_engine, &mut self.record.settings, &declared);
+        Ok(())
+    }
+
+    /// A workload on an engine that speaks SQL. `foreign`: a server that assay did not start, in which nothing is left.
+    pub fn sql<E: SqlEngine>(&mut self, engine: &E, foreign: bool) -> anyhow::Result<Status> {
+        let (clients, seed) = (self.planned.clients, self.conductor.plan().seed);
+        match self.workload() {
+            Workload::Insert(insert) => {
+                let mut workload = Insert::new(insert, clients, seed);
+                let tables = workload.tables().to_vec();
+                self.with_tables(engine, &tables, foreign, |this| {
+                    let mut runner = InsertRunner {
+                        database: &workload::insert::sql::Sql(engine),
+                        workload: &mut workload,
+                    };
+                    this.all_steps(engine, &mut runner)
+                })
+            }
+            Workload::Sysbench(sysbench) => {
+                let options = workload::sysbench::Options {
+                    seed,
+                    // Another attempt at the cell begins at another time.
+                    nonce: self.record.started_unix_ns,
+                    clients,
+                    writers_max: match engine.capabilities().concurrent_writers {
+                        true => u32::MAX,
+                        false => 1,
+                    },
+                };
+                let mut workload = Sysbench::new(sysbench, options);
+                let tables = workload.tables().to_vec();
+                let makes_tables = !foreign || sysbench.loads();
+                if !makes_tables {
+                    let differences = workload
+                        .take_over(engine)
+                        .context("the tables that are there are not what the plan needs")?;
+                    self.note("sysbench::tables", &differences);
+                }
+                let workload = &mut workload;
+                let mut runner = SysbenchRunner { engine, workload };
+                match makes_tables {
+                    true => self.with_tables(engine, &tables, foreign, |this| {
+                        this.all_steps(engine, &mut runner)
+                    }),
+                    false => self.all_steps(engine, &mut runner),
+                }
+            }
+            Workload::Kv(_) => {
+                anyhow::bail!("the key-value sequence does not run on an engine that speaks SQL")
+            }
+        }
+    }
+
+    /// Makes the tables, runs `steps`, and in somebody else's server drops them again.
+    fn with_tables<E: SqlEngine>(
+        &mut self,
+        engine: &E,
+        tables: &[Table],
+        foreign: bool,
+        steps: impl FnOnce(&mut Self) -> anyhow::Result<Status>,
+    ) -> anyhow::Result<Status> {
+        let mut session = engine.connect()?;
+        if !foreign {
+            tables::make(engine, &mut session, tables, |_| Ok(()))?;
+            return steps(self);
+        }
+        tables::drop_what_was_left(self.conductor.directory, &self.record.build, &mut session)?;
+        // Only those that are noted are ever dropped.
+        let note = |table: &Table| {
+            self.record.tables_left.push(table.name.clone());
+            Ok(self.directory.write(self.record)?)
+        };
+        let made = tables::make(engine, &mut session, tables, note);
+        // A server may end a session that is idle for as long as the steps take.
+        drop(session);
+        let result = made.and_then(|()| steps(self));
+        if !self.keep {
+            let dropped = engine
+                .connect()
+                .context("the tables can't be dropped")
+                .and_then(|mut session| {
+                    tables::drop_all(&mut session, &mut self.record.tables_left)
+                });
+            // What failed before is not hidden by what fails here.
+            let status = result?;
+            dropped?;
+            return Ok(status);
+        }
+        if matches!(result, Ok(Status::Complete)) {
+            // They are the operator's now.
+            self.record.tables_left.clear();
+        }
+        result
+    }
+
+    fn all_steps<E: SqlEngine>(
+        &mut self,
+        engine: &E,
+        runner: &mut dyn WorkloadRunner,
+    ) -> anyhow::Result<Status> {
+        let all = 0..self.record.steps.len();
+        self.each_step(&Sql(engine), runner, all)
+    }
+
+    /// Runs those steps of the workload that `part` says.
+    pub fn each_step(
+        &mut self,
+        engine: &dyn StepEngine,
+        runner: &mut dyn WorkloadRunner,
+        part: Range<usize>,
+    ) -> anyhow::Result<Status> {
+        let remarks = self.remarks.clone();
+        let (terms, steps) = (self.workload().terms(), self.workload().steps());
+        let clients = self.planned.clients;
+        let mut bench = Bench::new(self.conductor, engine, runner, terms, clients, remarks)?;
+        for number in part {
+            let step = bench.run(self.directory, number, &steps[number])?;
+            match step.status {
+                Status::Complete => {}
+                Status::Interrupted => return Ok(Status::Interrupted),
+                Status::Failed | Status::Incomplete => {
+                    let target = &self.record.key.target;
+                    let mut failure = step.failure.unwrap_or_default();
+                    let what = format!("step `{}` of `{target}` failed", step.name);
+                    failure.causes.insert(0, what);
+                    self.record.failure = Some(failure);
+                    return Ok(Status::Failed);
+                }
+            }
+            if self.conductor.is_stopped() {
+                return Ok(Status::Interrupted);
+            }
+        }
+        Ok(Status::Complete)
+    }
+}
+
+/// Keeps a log that an engine writes beside its data in the record.
+pub fn keep_log(directory: &CellDir, log: &Path) -> anyhow::Result<()> {
+    let kept = directory.log_path();
+    let is_there =
+        fs_err::canonicalize(&kept).is_ok_and(|kept| Some(kept) == fs_err::canonicalize(log).ok());
+    // A server's log is written where it is kept, by whatever name: copying a file onto itself empties it.
+    if !is_there && log.exists() {
+        fs_err::copy(log, kept)?;
+    }
+    Ok(())
+}
+
+/// Removes what is left of a database in a target's directory. What can't be removed now is wiped by the next cell of
+/// this target.
+pub fn remove_database(home: &Path, name: &str) {
+    let _ = DataDir::create(home, name).and_then(DataDir::remove);
+    let _ = fs_err::remove_dir(home);
+}
+
+/// The limits of a server as settings: what was asked for where that holds, for the kernel may have rounded it.
+fn limit_settings(record: &Cell) -> Vec<Setting> {
+    let setting = |what| {
+        let limit = record.limits.iter().find(|limit| limit.what == what);
+        let value = limit.and_then(|limit| match limit.reason {
+            None => Some(limit.asked.as_str()),
+            Some(_) => limit.effective.as_deref(),
+        });
+        notation::limit_setting(what, value)
+    };
+    match record.embedded && record.limits.is_empty() {
+        true => Vec::new(),
+        false => ["cpus", "memory"].map(setting).into(),
+    }
+}

@@ -1,0 +1,188 @@
+//! `assay versus` and `assay init`: from nothing to a plan, and to an answer.
+
+use std::process::Command;
+
+use crate::fetch::Shop;
+use crate::other_postgres_or_test_is_skipped;
+use crate::place::{ASSAY, Ended, Place};
+use crate::postgres_is_here_or_test_is_skipped;
+
+#[test]
+fn what_can_not_be_compared_says_why_and_what_can() {
+    let shop = Shop::new();
+    shop.offer_rocksdb("9.9.3");
+    shop.check(
+        "
+        versus sqlite | 2 | `sqlite` is one target | `--config OPTION=VALUE` | `--aa`
+        versus sqlite sqlite | 2 | `sqlite` is there twice | `assay versus --aa sqlite`
+        versus mysql mariadb | 2 | `mysql` and `mariadb` are the same build
+        versus sqlite --config a=1 --config a=1 | 2 | `--config 'a=1'` is there twice | `assay versus --aa sqlite`
+        versus --aa sqlite null | 2 | one target against itself, not 2
+        versus oracle@9 sqlite | 2 | `oracle` is not known | `postgres@17.2` | `sqlite`, `postgres`
+        versus sqlit null | 2 | `sqlit` is no spec | `assay builds`
+        versus --aa rocksdb | 2 | no build of `rocksdb` was fetched | `rocksdb@9.9.3`
+        versus sqlite null --workload kv | 2 | runs on RocksDB and Speedb, and `sqlite` is sqlite | `--workload insert`
+        versus sqlite null --config a=1 | 2 | options of one engine | `--dry-run`
+        versus sqlite --config jit | 2 | `jit` is no list of options | OPTION=VALUE
+        versus sqlite null --minutes 1 | 2 | 1 min are too few: 3 repeats | `--minutes 3` | `--quick`
+        versus debian:sid/postgresql-18 postgres --dry-run | 2 | known once it is fetched | `assay fetch debian:sid/postgresql-18`
+        versus rocksdb@1 rocksdb@9.9.3 | 1 | there is no rocksdb 1 to be fetched | versions like it are 9.9.3
+        ",
+    );
+    assert!(
+        !shop
+            .place
+            .join("results/versus-rocksdb1-rocksdb9_9_3.toml")
+            .exists()
+    );
+}
+
+#[test]
+fn the_plan_has_the_repeats_that_the_time_allows() {
+    let shop = Shop::new();
+    let printed = |args: &str| {
+        let output = shop.command(args).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    insta::assert_snapshot!(printed("versus postgres@15.3 postgres@17.2 --dry-run"));
+    for (args, lines) in [
+        (
+            "versus postgres@15.3 postgres@17.2 --minutes 60 --dry-run",
+            &["repeats = 74  "] as &[&str],
+        ),
+        (
+            "versus rocksdb@8 speedb@2 --quick --dry-run",
+            &[
+                "repeats = 3  ",
+                "[workload.kv]",
+                "keys = \"100k\"",
+                "# Quick: 3 repeats",
+                "[build.speedb2]",
+            ],
+        ),
+        (
+            "versus sqlite --config synchronous=full --config synchronous=off --dry-run",
+            &[
+                "base = \"sqlite.synchronous-full\"",
+                "set.synchronous = \"off\"",
+                "configs = [\"synchronous-full\", \"synchronous-off\"]",
+            ],
+        ),
+        (
+            "versus --aa null --dry-run",
+            &["against-itself = \"null.base\""],
+        ),
+    ] {
+        let plan = printed(args);
+        for line in lines {
+            assert!(plan.contains(line), "no `{line}` in {plan}");
+        }
+        shop.place.write("plan.toml", &plan);
+        // What is not fetched is all that is wrong with it.
+        let checked = shop.command("check plan.toml").output().unwrap();
+        let told = String::from_utf8(checked.stderr).unwrap();
+        assert!(
+            checked.status.success() || told.contains("not fetched"),
+            "{told}"
+        );
+    }
+    assert!(shop.calls().is_empty(), "nothing is fetched");
+}
+
+#[test]
+fn what_is_missing_is_fetched_and_the_plan_stays_to_be_edited() {
+    let shop = Shop::new();
+    shop.offer_rocksdb("9.9.3");
+    shop.offer_rocksdb("10.2.1");
+    let plan = "results/versus-rocksdb9_9_3-rocksdb10_2_1.toml";
+    // These libraries are no more than a header.
+    shop.check(&format!(
+        "versus rocksdb@9.9.3 rocksdb@10.2.1 --quick | 2 | downloading version 10.2.1 | plan: {plan} | quick: 3 repeats | {plan}:"
+    ));
+    let text = fs_err::read_to_string(shop.place.join(plan)).unwrap();
+    assert!(text.contains(&format!("#   assay run {plan}\n")), "{text}");
+    let calls = shop.calls().len();
+    shop.check("versus rocksdb@9 rocksdb-9.9.3 | 2 | are the same build, `rocksdb-9.9.3`");
+    shop.check("versus --dry-run rocksdb rocksdb@9.9.3 | 0 | > rocksdb = \"rocksdb-10.2.1\"");
+    assert_eq!(shop.calls().len(), calls);
+}
+
+#[test]
+fn a_first_plan_passes_check_and_is_not_overwritten() {
+    let shop = Shop::new();
+    shop.check(
+        "
+        init | 0 | > plan.toml | next: assay check plan.toml; assay run plan.toml
+        check plan.toml | 0 | > sqlite.full against sqlite.base | > 2 targets x 5 repeats = 10 cells
+        init | 2 | plan.toml | overwrites no plan | `-o`
+        init postgres@17.2 -o pg.toml | 0 | next: assay fetch postgres@17.2; assay check pg.toml
+        init rocksdb@9.9.3 --workload insert -o none/pg.toml | 2 | can't be written
+        ",
+    );
+    let text = fs_err::read_to_string(shop.place.join("pg.toml")).unwrap();
+    assert!(text.contains("postgres = \"postgres@17.2\""), "{text}");
+}
+
+/// Checks what a comparison of three quick repeats ended with.
+#[track_caller]
+fn expect_answer(place: &Place, ended: Ended, targets: [&str; 2]) {
+    let run = place.join(ended.stdout.lines().last().unwrap());
+    let report = run.join("report.html");
+    let address = format!("report: file://{}\n", report.display());
+    assert!(
+        report.is_file() && ended.stderr.contains(&address),
+        "{ended}"
+    );
+    let nexts = ended.stderr.matches("next: ").count();
+    assert_eq!(nexts, 2, "{ended}");
+    for target in targets {
+        assert!(ended.stdout.contains(target), "{ended}");
+    }
+    let run = fs_err::read_to_string(run.join("run.json")).unwrap();
+    assert!(run.contains("results/versus-"), "the plan is in the record");
+    place.assert_nothing_is_left();
+}
+
+#[test]
+fn two_configs_of_sqlite_are_compared() {
+    let place = Place::new();
+    let args = [
+        "versus",
+        "sqlite",
+        "--quick",
+        "--config",
+        "synchronous=off cache_size=-4000",
+    ];
+    let ended = place.assay(&args).expect_code(0);
+    expect_answer(
+        &place,
+        ended,
+        ["sqlite.base", "sqlite.synchronous-off_cache_size--4000"],
+    );
+}
+
+#[test]
+fn two_builds_of_postgres_are_compared() {
+    let Some(other) = other_postgres_or_test_is_skipped() else {
+        return;
+    };
+    if !postgres_is_here_or_test_is_skipped() {
+        return;
+    }
+    let place = Place::new();
+    let mut command = Command::new(ASSAY);
+    command.env("ASSAY_BUILDS", place.join("store"));
+    let other = format!("dir:{other}=other");
+    let args = [
+        "versus",
+        "postgres",
+        &other,
+        "--quick",
+        "--config",
+        "fsync=off",
+    ];
+    let ended = place.spawn_as(command, &args).wait().expect_code(0);
+    let target = "postgres.fsync-off";
+    expect_answer(&place, ended, [target, "other.fsync-off"]);
+}

@@ -1,0 +1,559 @@
+//! The answer in a sentence, and what stands beside it everywhere: the verdicts that it rests on, and what makes them
+//! doubtful.
+
+use std::collections::BTreeMap;
+
+use analysis::{
+    Answer, Change, Compared, Figures, Finding, TargetAnswer, counted, distinct, factor, range,
+};
+use words::capitalized;
+
+use crate::compared::{Comparison, percent, verdicts};
+use crate::number::{listed, ratio_text};
+use crate::problems::verdict;
+use crate::terminal::Text;
+
+/// Changes that a sentence names.
+const NAMED: usize = 4;
+
+/// What a comparison comes to, in sentences: the first answers, the others say why and how surely.
+pub(crate) fn sentences(
+    figures: &Figures,
+    compared: &Compared,
+    findings: &[Finding],
+) -> Vec<String> {
+    let answer = Answer::new(figures, compared, findings);
+    Words::new(&answer, figures).sentences()
+}
+
+/// Says what makes the figures doubtful, if anything does.
+pub(crate) fn doubt(figures: &Figures) -> Option<String> {
+    let (text, is_good) = verdict(figures);
+    (!is_good).then(|| format!("{}.", capitalized(&text)))
+}
+
+/// Writes the answer with its verdicts: at the end of what a terminal shows, where it is seen, and at the beginning of
+/// Markdown.
+pub(crate) fn write(out: &mut Text, comparison: &Comparison<'_>) {
+    let Comparison {
+        figures,
+        compared,
+        findings,
+        ..
+    } = *comparison;
+    let said = |out: &mut Text| {
+        let mut sentences = sentences(figures, compared, findings).into_iter();
+        out.gap();
+        out.title(&sentences.next().unwrap_or_default());
+        let more = sentences.collect::<Vec<_>>().join(" ");
+        if !more.is_empty() {
+            out.line(&more);
+        }
+        if let Some(doubt) = doubt(figures) {
+            out.doubt(&doubt);
+        }
+    };
+    if out.is_markdown() {
+        said(out);
+    }
+    out.tables(verdicts(comparison));
+    if !out.is_markdown() {
+        said(out);
+    }
+}
+
+/// Words for an answer.
+struct Words<'a> {
+    answer: &'a Answer,
+    figures: &'a Figures,
+    /// Names of targets without the build or the config that all share.
+    short: BTreeMap<&'a str, &'a str>,
+}
+
+impl<'a> Words<'a> {
+    fn new(answer: &'a Answer, figures: &'a Figures) -> Self {
+        Self {
+            answer,
+            figures,
+            short: short_names(figures),
+        }
+    }
+
+    fn sentences(&self) -> Vec<String> {
+        let answer = self.answer;
+        let has_single = answer
+            .targets
+            .iter()
+            .any(|target| !target.single.is_empty());
+        let mut sentences = match answer.targets.as_slice() {
+            [] => return vec![self.alone()],
+            _ if has_single && answer.repeats.is_none() => return self.once(),
+            [one] => vec![self.of_one(one)],
+            _ => self.of_many(),
+        };
+        sentences.extend(self.cause());
+        sentences.extend(self.largest());
+        sentences
+    }
+
+    /// A target's name, without what all share: it is said with the name of another.
+    fn short(&self, target: &'a str) -> &'a str {
+        self.short.get(target).copied().unwrap_or(target)
+    }
+
+    /// `7 steps`
+    fn count(&self, count: usize) -> String {
+        match self.answer.load_count {
+            0 | 1 => counted(count, "step"),
+            _ => counted(count, "comparison"),
+        }
+    }
+
+    /// There is nothing to compare.
+    fn alone(&self) -> String {
+        let targets = distinct(self.figures.rows.iter().map(|row| &row.cell.target));
+        match targets.as_slice() {
+            [] => "Nothing was measured.".to_owned(),
+            [one, ..] => {
+                format!(
+                    "{one} is the only target that was measured: there is nothing to compare it with."
+                )
+            }
+        }
+    }
+
+    /// One run can't show anything.
+    fn once(&self) -> Vec<String> {
+        let targets = &self.answer.targets;
+        let ratios = || {
+            let changes = targets.iter().flat_map(|target| &target.single);
+            changes.map(|change| change.ratio)
+        };
+        let (low, high) = (
+            ratios().fold(f64::INFINITY, f64::min),
+            ratios().fold(0.0, f64::max),
+        );
+        let ratio = |ratio: f64| ratio_text(ratio) + "x";
+        let between = match (ratio(low), ratio(high)) {
+            (low, high) if low == high => low,
+            (low, high) => format!("{low} to {high}"),
+        };
+        let (who, base) = match targets.as_slice() {
+            [one] => (one.target.clone(), self.short(&self.answer.base)),
+            many => (counted(many.len(), "target"), self.answer.base.as_str()),
+        };
+        let single = targets.iter().map(|target| target.single.len()).max();
+        let left = targets.iter().map(|target| target.not_compared).sum();
+        let left = match left {
+            0 => String::new(),
+            left => format!("; {}", is_or_are(left, "not compared")),
+        };
+        let said = format!(
+            "{who} had {between} the throughput of {base} in {}, measured once: one run can't show a change{left}.",
+            self.count(single.unwrap_or(0))
+        );
+        let next = "`assay run --resume RUN --repeats 5` adds the repeats that verdicts need.";
+        vec![said, next.to_owned()]
+    }
+
+    fn of_one(&self, target: &'a TargetAnswer) -> String {
+        let (who, base) = (&target.target, self.short(&self.answer.base));
+        let count = self.count(target.comparison_count());
+        let rest = self.rest(target).join(", ");
+        let and_rest = match rest.as_str() {
+            "" => String::new(),
+            rest => format!("; {rest}"),
+        };
+        match self.shown(target, &format!(" than {base}")) {
+            Some(shown) => format!("{who} is {shown}{and_rest}."),
+            None if target.comparison_count() == 0 => format!("{who} was not measured."),
+            None if target.comparison_count() == target.not_compared => format!(
+                "{who} is not compared with {base}: of {count} none is valid and complete on both sides."
+            ),
+            None => format!("No change is shown between {who} and {base} in {count}: {rest}."),
+        }
+    }
+
+    /// `faster than a in 2 of 7 steps (scan 1.57x, insert 1.56x), slower in none`
+    fn shown(&self, target: &TargetAnswer, than: &str) -> Option<String> {
+        let of = |word: &str, changes: &[Change], place: &str| {
+            let texts = changes
+                .iter()
+                .map(|it| format!("{} {}", self.place(it), factor(it.ratio)));
+            let texts: Vec<String> = texts.collect();
+            format!("{word} in {place} ({})", listed(&texts, NAMED, ", "))
+        };
+        let count = self.count(target.comparison_count());
+        let first = |changes: &[Change]| format!("{} of {count}", changes.len());
+        let (faster, slower) = (&target.faster, &target.slower);
+        let many = slower.len().to_string();
+        match (faster.is_empty(), slower.is_empty()) {
+            (true, true) => None,
+            (false, true) => {
+                Some(of(&format!("faster{than}"), faster, &first(faster)) + ", slower in none")
+            }
+            (true, false) => {
+                Some(of(&format!("slower{than}"), slower, &first(slower)) + ", faster in none")
+            }
+            (false, false) => Some(format!(
+                "{}, {}",
+                of(&format!("faster{than}"), faster, &first(faster)),
+                of("slower", slower, &many)
+            )),
+        }
+    }
+
+    /// `scan`, `scan of small at 8 clients`
+    fn place(&self, change: &Change) -> String {
+        if self.answer.load_count < 2 {
+            return change.step.clone();
+        }
+        let variant = change
+            .variant
+            .as_ref()
+            .map(|variant| format!(" of {variant}"));
+        let clients = counted(change.clients as usize, "client");
+        format!(
+            "{}{} at {clients}",
+            change.step,
+            variant.unwrap_or_default()
+        )
+    }
+
+    /// What the comparisons are that show no change.
+    fn rest(&self, target: &TargetAnswer) -> Vec<String> {
+        let effect = percent(self.answer.effect);
+        let unchanged = match target.no_change_shown {
+            1 => format!("1 shows no change of {effect} or more"),
+            count => format!("{count} show no change of {effect} or more"),
+        };
+        [
+            (
+                target.too_noisy,
+                is_or_are(target.too_noisy, "too noisy to say"),
+            ),
+            (target.no_change_shown, unchanged),
+            (
+                target.single.len(),
+                format!("{} measured once", target.single.len()),
+            ),
+            (
+                target.not_compared,
+                is_or_are(target.not_compared, "not compared"),
+            ),
+        ]
+        .into_iter()
+        .filter_map(|(count, text)| (count > 0).then_some(text))
+        .collect()
+    }
+
+    /// How many targets are faster or slower, and which does best and worst.
+    fn of_many(&self) -> Vec<String> {
+        let targets = &self.answer.targets;
+        let count = |is: fn(&TargetAnswer) -> bool| targets.iter().filter(|it| is(it)).count();
+        let faster = count(|it| !it.faster.is_empty() && it.slower.is_empty());
+        let slower = count(|it| it.faster.is_empty() && !it.slower.is_empty());
+        let both = count(|it| !it.faster.is_empty() && !it.slower.is_empty());
+        let absent = count(|it| it.comparison_count() == it.not_compared);
+        let rest = targets.len() - faster - slower - both - absent;
+        let unchanged = match rest {
+            1 => "1 shows no change".to_owned(),
+            rest => format!("{rest} show no change"),
+        };
+        let parts = [
+            (faster, is_or_are(faster, "faster in some")),
+            (slower, is_or_are(slower, "slower in some")),
+            (both, is_or_are(both, "faster in some and slower in others")),
+            (rest, unchanged),
+            (absent, is_or_are(absent, "not compared")),
+        ];
+        let parts = parts
+            .into_iter()
+            .filter_map(|(count, text)| (count > 0).then_some(text));
+        let steps = targets.iter().map(TargetAnswer::comparison_count).max();
+        let mut sentences = vec![format!(
+            "{} against {} in {}: {}.",
+            counted(targets.len(), "target"),
+            self.answer.base,
+            self.count(steps.unwrap_or(0)),
+            parts.collect::<Vec<_>>().join(", ")
+        )];
+        for (target, which) in [(self.answer.best(), "best"), (self.answer.worst(), "worst")] {
+            sentences.extend(target.and_then(|target| {
+                let shown = self.shown(target, "")?;
+                Some(format!(
+                    "{} does {which}: {shown}.",
+                    self.short(&target.target)
+                ))
+            }));
+        }
+        sentences
+    }
+
+    /// What explains all changes that are shown.
+    fn cause(&self) -> Option<String> {
+        let targets = self.answer.targets.iter();
+        let shown = targets.map(|target| target.faster.len() + target.slower.len());
+        let what = match shown.sum() {
+            0 => return None,
+            1 => "it".to_owned(),
+            2 => "both".to_owned(),
+            shown => format!("all {shown}"),
+        };
+        let cause = capitalized(self.answer.cause.as_deref()?);
+        Some(format!("{cause} explains {what}."))
+    }
+
+    /// The interval of the largest change, and over how many repeats.
+    fn largest(&self) -> Option<String> {
+        let repeats = match self.answer.repeats? {
+            (least, most) if least == most => counted(most, "repeat"),
+            (least, most) => format!("{least} to {most} repeats"),
+        };
+        let targets = self.answer.targets.iter();
+        let changes = targets.flat_map(|target| {
+            let changes = target.faster.iter().chain(&target.slower);
+            changes.map(move |change| (target, change))
+        });
+        let size = |change: &Change| change.ratio.ln().abs();
+        let largest = changes.max_by(|(_, a), (_, b)| size(a).total_cmp(&size(b)));
+        let told = largest.and_then(|(target, change)| {
+            let interval = change.interval?;
+            let who = match self.answer.targets.len() {
+                1 => "it".to_owned(),
+                _ => self.short(&target.target).to_owned(),
+            };
+            Some(format!(
+                "Over {repeats} {who} is {} {} in {}.",
+                range(interval),
+                if change.ratio < 1.0 {
+                    "slower"
+                } else {
+                    "faster"
+                },
+                self.place(change)
+            ))
+        });
+        Some(told.unwrap_or_else(|| format!("Compared are {repeats} of each.")))
+    }
+}
+
+/// `1 is not compared`, `2 are not compared`
+fn is_or_are(count: usize, what: &str) -> String {
+    let verb = if count == 1 { "is" } else { "are" };
+    format!("{count} {verb} {what}")
+}
+
+/// Names of targets without the build, or the config, that all of them share; none where targets are other than their names
+/// say.
+fn short_names(figures: &Figures) -> BTreeMap<&str, &str> {
+    let rows = figures.rows.iter();
+    let targets = distinct(rows.map(|row| {
+        let (build, config) = (row.build.as_str(), row.config.as_str());
+        (row.cell.target.as_str(), build, config)
+    }));
+    let are_names = targets.iter().all(|(name, build, config)| {
+        let rest = name.strip_prefix(build);
+        rest.and_then(|rest| rest.strip_prefix('.')) == Some(config)
+    });
+    let has_one =
+        |part: fn(&(&str, &str, &str)) -> String| distinct(targets.iter().map(part)).len() == 1;
+    let has_one_build = has_one(|(_, build, _)| (*build).to_owned());
+    let has_one_config = has_one(|(.., config)| (*config).to_owned());
+    let targets = targets
+        .iter()
+        .filter(|_| are_names && has_one_build != has_one_config);
+    let short = targets.map(|&(name, build, config)| match has_one_build {
+        true => (name, config),
+        false => (name, build),
+    });
+    short.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use analysis::{
+        ComparedStep, FindingKind, Interval, Pairing, Row, Sample, THROUGHPUT, Verdict,
+    };
+    use record::CellKey;
+
+    use super::*;
+
+    const STEPS: [&str; 7] = ["l.i0", "l.x", "l.i1", "l.i2", "qr100", "qp100", "qr500"];
+
+    /// Target, and of each step the ratio with the verdict.
+    type Target<'a> = (&'a str, &'a [(f64, Verdict)]);
+
+    fn row(target: &str, step: &str, ratio: f64, verdict: Verdict) -> ComparedStep {
+        let sample = Sample {
+            run: 0,
+            repeat: 1,
+            value: 1.0,
+        };
+        let is_single = verdict == Verdict::Single;
+        let is_absent = matches!(verdict, Verdict::Invalid | Verdict::NotComparable);
+        ComparedStep {
+            cell: CellKey::new(target, None, 1, 0),
+            step: step.into(),
+            metric: THROUGHPUT.into(),
+            ratio: (!is_absent).then_some(ratio),
+            interval: (!is_single && !is_absent).then_some(Interval {
+                low: ratio * 0.95,
+                high: ratio * 1.05,
+                confidence: 0.98,
+            }),
+            pairing: match is_single || is_absent {
+                true => Pairing::Single,
+                false => Pairing::Paired,
+            },
+            values: vec![sample; if is_single { 1 } else { 5 }],
+            verdict,
+            ..ComparedStep::default()
+        }
+    }
+
+    /// The sentences about some targets against `base`, which all have rows in the figures.
+    fn said(base: &str, targets: &[Target<'_>], cause: Option<&str>) -> String {
+        let mut figures = Figures::default();
+        let names = targets.iter().map(|(name, _)| *name);
+        for name in std::iter::once(base).chain(names) {
+            let (build, config) = name.split_once('.').unwrap_or((name, ""));
+            figures.rows.push(Row {
+                cell: CellKey::new(name, None, 1, 1),
+                build: build.into(),
+                config: config.into(),
+                ..Row::default()
+            });
+        }
+        let rows = targets.iter().flat_map(|(name, steps)| {
+            let steps = STEPS.iter().zip(*steps);
+            steps.map(|(step, &(ratio, verdict))| row(name, step, ratio, verdict))
+        });
+        let compared = Compared {
+            base: base.into(),
+            effect: 0.03,
+            rows: rows.collect(),
+            ..Compared::default()
+        };
+        let finding = cause.map(|cause| Finding {
+            kind: FindingKind::Cpu,
+            cause: Some(cause.into()),
+            target: String::new(),
+            targets: targets.iter().map(|(name, _)| (*name).to_owned()).collect(),
+            base: None,
+            workload: String::new(),
+            variant: None,
+            clients: None,
+            step: None,
+            steps: STEPS.map(str::to_owned).to_vec(),
+            title: String::new(),
+            text: String::new(),
+            evidence: Vec::new(),
+            caveats: Vec::new(),
+            weight: 1.0,
+        });
+        let findings: Vec<Finding> = finding.into_iter().collect();
+        sentences(&figures, &compared, &findings).join(" ")
+    }
+
+    use Verdict::{Faster, Invalid, NoChangeShown, Single, Slower, TooNoisy};
+
+    #[test]
+    fn the_largest_change_comes_first_and_a_cause_explains_all() {
+        let steps = [
+            (1.05, TooNoisy),
+            (1.56, Faster),
+            (1.57, Faster),
+            (1.0, NoChangeShown),
+            (0.9, TooNoisy),
+        ];
+        assert_eq!(
+            said(
+                "pg15.base",
+                &[("pg17.base", &steps)],
+                Some("less CPU per operation")
+            ),
+            "pg17.base is faster than pg15 in 2 of 5 steps (l.i1 1.57x, l.x 1.56x), slower in none; 2 are too noisy to say, \
+             1 shows no change of 3% or more. Less CPU per operation explains both. Over 5 repeats it is 1.49x to 1.65x \
+             faster in l.i1."
+        );
+    }
+
+    #[test]
+    fn what_is_slower_is_so_by_a_factor_above_one() {
+        let steps = [(0.003_21, Slower), (1.2, Faster), (1.0, Invalid)];
+        assert_eq!(
+            said("lite.full", &[("lite.off", &steps)], None),
+            "lite.off is faster than full in 1 of 3 steps (l.x 1.20x), slower in 1 (l.i0 312x); 1 is not compared. Over 5 \
+             repeats it is 297x to 328x slower in l.i0."
+        );
+        assert_eq!(
+            said(
+                "lite.full",
+                &[("lite.off", &[(0.5, Slower)])],
+                Some("more CPU per operation")
+            ),
+            "lite.off is slower than full in 1 of 1 step (l.i0 2.00x), faster in none. More CPU per operation explains it. \
+             Over 5 repeats it is 1.90x to 2.11x slower in l.i0."
+        );
+    }
+
+    #[test]
+    fn without_a_change_that_is_shown_nothing_is_faster() {
+        let steps = [(1.5, TooNoisy), (1.0, NoChangeShown), (1.0, NoChangeShown)];
+        assert_eq!(
+            said("a.x", &[("b.y", &steps)], None),
+            "No change is shown between b.y and a.x in 3 steps: 1 is too noisy to say, 2 show no change of 3% or more. \
+             Compared are 5 repeats of each."
+        );
+    }
+
+    #[test]
+    fn one_run_shows_nothing() {
+        let steps = [(0.83, Single), (1.2, Single), (1.0, Invalid)];
+        assert_eq!(
+            said("a.x", &[("b.x", &steps)], None),
+            "b.x had 0.83x to 1.20x the throughput of a in 2 steps, measured once: one run can't show a change; 1 is not \
+             compared. `assay run --resume RUN --repeats 5` adds the repeats that verdicts need."
+        );
+        let said = said("a.x", &[("b.x", &steps[..1]), ("c.x", &steps[..1])], None);
+        let first = "2 targets had 0.83x the throughput of a.x in 1 step, measured once: one run can't show a change.";
+        assert!(said.starts_with(first), "{said}");
+    }
+
+    #[test]
+    fn of_many_targets_the_best_and_the_worst_are_named() {
+        let targets: [Target<'_>; 5] = [
+            ("pg13.x", &[(1.2, Faster), (1.0, TooNoisy)]),
+            ("pg14.x", &[(0.5, Slower), (1.0, TooNoisy)]),
+            ("pg15.x", &[(1.9, Faster), (0.9, Slower)]),
+            ("pg16.x", &[(1.0, TooNoisy), (1.0, TooNoisy)]),
+            ("pg17.x", &[(1.0, Invalid), (1.0, Invalid)]),
+        ];
+        assert_eq!(
+            said("pg12.x", &targets, None),
+            "5 targets against pg12.x in 2 steps: 1 is faster in some, 1 is slower in some, 1 is faster in some and slower \
+             in others, 1 shows no change, 1 is not compared. pg15 does best: faster in 1 of 2 steps (l.i0 1.90x), slower in \
+             1 (l.x 1.11x). pg14 does worst: slower in 1 of 2 steps (l.i0 2.00x), faster in none. Over 5 repeats pg14 is \
+             1.90x to 2.11x slower in l.i0."
+        );
+    }
+
+    #[test]
+    fn what_has_no_other_target_or_no_base_is_not_compared() {
+        assert_eq!(
+            said("a.x", &[], None),
+            "a.x is the only target that was measured: there is nothing to compare it with."
+        );
+        assert_eq!(
+            said(
+                "run 1",
+                &[("run 2", &[(1.0, Invalid), (1.0, Invalid)])],
+                None
+            ),
+            "run 2 is not compared with run 1: of 2 steps none is valid and complete on both sides."
+        );
+        let nothing = sentences(&Figures::default(), &Compared::default(), &[]);
+        assert_eq!(nothing, ["Nothing was measured."]);
+    }
+}

@@ -1,0 +1,504 @@
+//! Effects of factors: for each factor, what each of its levels does in each step, and by how much that differs between the
+//! combinations of the other factors.
+
+use analysis::{
+    Compared, ComparedStep, Deviation, Effect, Effects, Factor, Factors, Figures, Interval,
+    THROUGHPUT, VERDICT_METRICS, counted, distinct, metric_label,
+};
+use maud::{Markup, html as markup};
+use record::{CellKey, Run};
+use serde_json::{Value as Json, json};
+
+use super::board::{mean_of, remarks};
+use super::json::{interval_json, row_json};
+use super::relative::ratio_cell;
+use super::verdicts::{each, pairing, percent, unit_of, written};
+use super::{ComparedRun, words, write_method};
+use crate::export::{Line as CsvLine, Value, fixed};
+use crate::grid::{ACROSS_MAX, Grid, Named};
+use crate::html::table as html_table;
+use crate::matrix::{Keys, Matrix, StepHead};
+use crate::number::ratio_text;
+use crate::table::{Cell, Table, anchor};
+use crate::terminal::{TableStyle, Text};
+use crate::uneven;
+use crate::worth::Footnotes;
+
+/// The mark of an effect that is not the same in all combinations.
+const DIFFERS: &str = "≠";
+
+/// What identifiers of tables of single combinations begin with.
+const EACH: &str = "effects-each";
+
+/// Effects of factors with all that they are shown with.
+#[derive(Clone, Copy, Debug)]
+pub struct FactorEffects<'a> {
+    /// The targets of all runs, in the order in which they are shown.
+    pub run: &'a Run,
+    /// The runs, in the order in which rows count them.
+    pub runs: &'a [ComparedRun<'a>],
+    /// The figures that they are of.
+    pub figures: &'a Figures,
+    /// What came of it.
+    pub effects: &'a Effects,
+}
+
+/// Lists factors with their levels, for a terminal.
+pub fn factors(found: &Factors, style: TableStyle) -> String {
+    let mut out = Text::new(style);
+    for factor in &found.factors {
+        out.wrapped("  ", &described(factor));
+    }
+    for (name, by) in &found.determined {
+        out.wrapped(
+            "  ",
+            &format!("no factor: {name} follows from {}", by.join(", ")),
+        );
+    }
+    out.finish()
+}
+
+/// Effects as tables for a terminal.
+pub fn effects(shown: &FactorEffects<'_>, style: TableStyle) -> String {
+    let mut out = Text::new(style);
+    write(&mut out, shown);
+    out.finish()
+}
+
+/// The same as Markdown, for a page of GitHub.
+pub fn effects_markdown(shown: &FactorEffects<'_>) -> String {
+    let mut out = Text::markdown(false);
+    write(&mut out, shown);
+    out.finish()
+}
+
+/// The same as a section of a page; nothing without effects.
+pub(crate) fn section(shown: &FactorEffects<'_>) -> Markup {
+    let effects = shown.effects;
+    let is_of_all = |table: &Table| !table.id.starts_with(EACH);
+    let (tables, each): (Vec<Table>, Vec<Table>) = tables(shown).into_iter().partition(is_of_all);
+    markup! {
+        @if !tables.is_empty() {
+            section id="factors" {
+                h3 { "Effects of factors" }
+                ul { @for factor in &effects.factors { li { (crate::html::marked(&described(factor))) } } }
+                @for table in &tables { (html_table(table)) }
+                @if !each.is_empty() {
+                    details {
+                        summary { "The same in each combination of the other factors" }
+                        @for table in &each { (html_table(table)) }
+                    }
+                }
+                p.note { (how(effects)) }
+                @for text in words::method(&as_compared(effects)) { p.note { (crate::html::marked(&text)) } }
+            }
+        }
+    }
+}
+
+fn write(out: &mut Text, shown: &FactorEffects<'_>) {
+    let effects = shown.effects;
+    let names: Vec<&str> = effects.factors.iter().map(|it| it.name.as_str()).collect();
+    out.first(&match names[..] {
+        [name] => format!("The effect of {name}, all else equal"),
+        _ => format!("The effects of {} factors, all else equal", names.len()),
+    });
+    for line in words::runs(shown.runs) {
+        out.wrapped("  ", &line);
+    }
+    if let Some(busy) = uneven::busy(shown.figures) {
+        out.doubt(&format!("warning: {busy}"));
+    }
+    for factor in &effects.factors {
+        out.wrapped("  ", &described(factor));
+    }
+    out.line(how(effects));
+    write_method(out, &as_compared(effects));
+    out.tables(tables(shown));
+}
+
+/// A factor with its levels: `synchronous_commit of postgres: on, off; in 2 combinations of the others`.
+fn described(factor: &Factor) -> String {
+    let mut text = format!(
+        "{} of {}: {}",
+        factor.name,
+        factor.engine,
+        factor.levels.join(", ")
+    );
+    if factor.combinations.len() > 1 {
+        let count = counted(factor.combinations.len(), "combination");
+        text += &format!("; in {count} of the others");
+    }
+    if !factor.with.is_empty() {
+        text += &format!("; changes together with {}", factor.with.join(", "));
+    }
+    text
+}
+
+fn how(effects: &Effects) -> &'static str {
+    match has_combinations(effects) {
+        true => {
+            "An effect is the geometric mean over all combinations of the other factors, which weigh equally: in each \
+             repeat they are one value."
+        }
+        false => "There is one combination of the other factors.",
+    }
+}
+
+fn has_combinations(effects: &Effects) -> bool {
+    effects.rows.iter().any(|row| row.combinations.len() > 1)
+}
+
+/// The effects as comparisons, for what is said of these.
+fn as_compared(effects: &Effects) -> Compared {
+    Compared {
+        effect: effects.effect,
+        error_rate: effects.error_rate,
+        rows: effects.rows.iter().map(|it| it.compared.clone()).collect(),
+        unfinished: effects.unfinished.clone(),
+        notes: effects.notes.clone(),
+        ..Compared::default()
+    }
+}
+
+/// One change of a factor with so many clients and a variant: over all combinations, or in one of them.
+struct Line<'a> {
+    key: CellKey,
+    /// What the change is called, and in which combination it is.
+    names: Vec<String>,
+    rows: Vec<(&'a ComparedStep, bool)>,
+}
+
+/// Lines of effects, or of effects in each combination, of one metric.
+fn lines<'a>(effects: &'a Effects, metric: &str, in_each: bool) -> Vec<Line<'a>> {
+    let mut lines: Vec<Line<'a>> = Vec::new();
+    let engines = distinct(effects.factors.iter().map(|factor| &factor.engine));
+    let mut add = |key: &CellKey, names: Vec<String>, row: &'a ComparedStep, differs: bool| {
+        let is_same = |line: &&mut Line<'a>| line.names == names && line.key.load() == key.load();
+        match lines.iter_mut().find(is_same) {
+            Some(line) => line.rows.push((row, differs)),
+            None => lines.push(Line {
+                key: key.clone(),
+                names,
+                rows: vec![(row, differs)],
+            }),
+        }
+    };
+    for effect in &effects.rows {
+        if effect.compared.metric != metric {
+            continue;
+        }
+        let factor = &effects.factors[effect.factor];
+        let change = factor.change(effect.level);
+        let change = match engines.len() {
+            1 => change,
+            _ => format!("{} {change}", factor.engine),
+        };
+        let key = &effect.compared.cell;
+        if !in_each {
+            add(key, vec![change], &effect.compared, effect.differs());
+            continue;
+        }
+        for combination in effect
+            .combinations
+            .iter()
+            .filter(|_| factor.combinations.len() > 1)
+        {
+            let others = &factor.combinations[combination.index].others;
+            let differs = combination.deviation.is_some_and(|it| it.is_shown);
+            add(
+                key,
+                vec![change.clone(), others.clone()],
+                &combination.compared,
+                differs,
+            );
+        }
+    }
+    lines
+}
+
+/// The tables of throughput and of every other metric that has verdicts and values: effects, and those in each combination.
+fn tables(shown: &FactorEffects<'_>) -> Vec<Table> {
+    let matrix = Matrix::new(shown.run, shown.figures);
+    let mut tables = Vec::new();
+    for (metric, _) in VERDICT_METRICS {
+        for in_each in [false, true] {
+            let lines = lines(shown.effects, metric, in_each);
+            let grids = grids(&matrix, &lines, in_each).into_iter();
+            let made = grids.map(|grid| table(shown.effects, metric, in_each, &grid));
+            tables.extend(made.filter(Table::has_figures));
+        }
+    }
+    tables
+}
+
+/// A grid of the steps that belong to no group, and those of each group; where tests are rows one for each number of clients
+/// and variant.
+fn grids<'a, 'l>(
+    matrix: &Matrix<'a>,
+    lines: &'l [Line<'l>],
+    in_each: bool,
+) -> Vec<Grid<'a, &'l Line<'l>>> {
+    let keys = Keys::among(lines.iter().map(|line| &line.key));
+    let loads = distinct(lines.iter().map(|line| line.key.load()));
+    let by_group = matrix.measured_by_group();
+    let tests = by_group.iter().filter(|(group, _)| group.is_some());
+    let tests: usize = tests.map(|(_, steps)| steps.len()).sum();
+    let are_rows = lines.len() / loads.len().max(1) <= ACROSS_MAX.max(tests);
+    let mut lead = keys.lead("effect of");
+    if in_each {
+        lead.insert(1, "where".to_string());
+    }
+    let grids = by_group.into_iter().flat_map(|(group, steps)| match group {
+        Some(_) if are_rows => {
+            let of_loads = loads.iter().enumerate().map(|(number, load)| {
+                let of_load = lines.iter().filter(|line| line.key.load() == *load);
+                let label = of_load.clone().next();
+                let label = label.and_then(|line| keys.group_label(&line.key));
+                let named = of_load.map(|line| Named {
+                    line,
+                    names: line.names.iter().map(|name| broken(name)).collect(),
+                });
+                Grid::of_tests((number, label), named.collect(), group, steps.clone())
+            });
+            of_loads.collect::<Vec<_>>()
+        }
+        _ => {
+            let named = lines.iter().map(|line| {
+                let mut names = keys.lead_of(&line.names[0], &line.key, 0);
+                names.splice(1..1, line.names.iter().skip(1).cloned());
+                Named { line, names }
+            });
+            vec![Grid::of_lines(lead.clone(), named.collect(), group, steps)]
+        }
+    });
+    grids.collect()
+}
+
+/// The head of a column, in short lines.
+fn broken(name: &str) -> String {
+    name.replace(": ", ":\n").replace(", ", ",\n")
+}
+
+fn table(effects: &Effects, metric: &str, in_each: bool, grid: &Grid<'_, &Line<'_>>) -> Table {
+    let of_grid = |step: &StepHead<'_>| {
+        let lines = grid.lines.iter();
+        let rows = lines.filter_map(|named| named.line.of(step.name));
+        rows.collect::<Vec<_>>()
+    };
+    let rows: Vec<_> = grid.steps.iter().flat_map(of_grid).collect();
+    let mut reasons = Footnotes::default();
+    let mut id = match in_each {
+        true => EACH.to_string(),
+        false => "effects".to_string(),
+    };
+    if metric != THROUGHPUT {
+        id += &format!("-{}", anchor(metric));
+    }
+    let mut table = grid.table(&id, |line, step| {
+        let Some((row, differs)) = line.of(step.name) else {
+            return Cell::not_run();
+        };
+        let mut cell = ratio_cell(row);
+        if differs {
+            cell.mark.push_str(DIFFERS);
+        }
+        let remarks = remarks(row);
+        if !remarks.is_empty() {
+            let place = format!("{} {}", line.names.join(", "), step.name);
+            let letter = reasons.letter_of(&remarks, place);
+            cell.mark.push_str(&format!("[{letter}]"));
+        }
+        cell
+    });
+    let label = metric_label(metric);
+    let name = grid
+        .name
+        .as_ref()
+        .map_or(String::new(), |name| format!("{name}: "));
+    table.title = match in_each {
+        true => ::words::capitalized(&format!(
+            "{name}{label} by combination of the other factors"
+        )),
+        false => ::words::capitalized(&format!("{name}effects on {label}")),
+    };
+    let marked = rows.iter().any(|(_, differs)| *differs);
+    let meaning = match in_each {
+        true => "the ratio differs from the mean of all combinations",
+        false => "the effect is not the same in all combinations of the other factors",
+    };
+    table
+        .notes
+        .extend(marked.then(|| format!("`{DIFFERS}` {meaning}")));
+    if !in_each {
+        table
+            .notes
+            .extend(words::detectable(rows.iter().map(|(row, _)| *row)));
+        table.notes.extend(widest(effects, metric, grid));
+    }
+    table.notes.extend(reasons.notes_in("[", "]"));
+    table.explained()
+}
+
+/// Returns where the combinations of an effect are furthest apart of those that are shown to differ, from the least to the
+/// largest ratio.
+fn widest(effects: &Effects, metric: &str, grid: &Grid<'_, &Line<'_>>) -> Option<String> {
+    let is_here = |effect: &&Effect| {
+        let row = &effect.compared;
+        let mut steps = grid.steps.iter();
+        row.metric == metric && effect.differs() && steps.any(|step| step.name == row.step)
+    };
+    let ends = |effect: &Effect| {
+        let combinations = effect.combinations.iter();
+        let ratios = combinations.filter_map(|it| Some((it.compared.ratio?, it.index)));
+        let mut ratios: Vec<(f64, usize)> = ratios.collect();
+        ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Some([*ratios.first()?, *ratios.last()?])
+    };
+    let apart = |effect: &Effect| ends(effect).map_or(1.0, |[low, high]| high.0 / low.0);
+    let found = effects.rows.iter().filter(is_here);
+    let effect = found.max_by(|a, b| apart(a).total_cmp(&apart(b)))?;
+    let [low, high] = ends(effect)?;
+    let factor = &effects.factors[effect.factor];
+    let told = |(ratio, index): (f64, usize)| {
+        let others = &factor.combinations[index].others;
+        format!("{} with {others}", ratio_text(ratio))
+    };
+    Some(format!(
+        "furthest apart: {} in {}, {} and {}",
+        factor.change(effect.level),
+        effect.compared.step,
+        told(low),
+        told(high)
+    ))
+}
+
+impl Line<'_> {
+    fn of(&self, step: &str) -> Option<(&ComparedStep, bool)> {
+        let mut rows = self.rows.iter();
+        let found = rows.find(|(row, _)| row.step == step);
+        found.map(|(row, differs)| (*row, *differs))
+    }
+}
+
+/// One line per effect, in which column `combination` is empty, and one for each of its combinations. Every digit is there.
+pub fn effects_csv(shown: &FactorEffects<'_>) -> String {
+    let effects = shown.effects;
+    let mut lines = Vec::new();
+    for effect in &effects.rows {
+        lines.push(line(effects, effect, None));
+        for (index, _) in effect.combinations.iter().enumerate() {
+            lines.push(line(effects, effect, Some(index)));
+        }
+    }
+    let nothing = Effects {
+        factors: vec![Factor {
+            levels: vec![String::new(); 2],
+            ..Factor::default()
+        }],
+        ..Effects::default()
+    };
+    let like = Effect {
+        level: 1,
+        ..Effect::default()
+    };
+    written(&line(&nothing, &like, None), &lines)
+}
+
+fn line(effects: &Effects, effect: &Effect, combination: Option<usize>) -> CsvLine {
+    let factor = &effects.factors[effect.factor];
+    let combination = combination.map(|index| &effect.combinations[index]);
+    let row = combination.map_or(&effect.compared, |it| &it.compared);
+    let of = combination.map(|it| &factor.combinations[it.index]);
+    let target = |level: usize| Value::Text(of.and_then(|it| it.targets.get(level)?.clone()));
+    let deviation = combination.and_then(|it| it.deviation);
+    let bound = |of: fn(Interval) -> f64| Value::number(row.interval.map(of));
+    let deviation_of = |of: fn(Deviation) -> f64| Value::number(deviation.map(of));
+    fixed([
+        ("engine", Value::text(&factor.engine)),
+        ("factor", Value::text(&factor.name)),
+        ("base_level", Value::text(&factor.levels[0])),
+        ("level", Value::text(&factor.levels[effect.level])),
+        ("combination", Value::Text(of.map(|it| it.others.clone()))),
+        ("base_target", target(0)),
+        ("target", target(effect.level)),
+        ("workload", Value::text(&row.workload)),
+        ("variant", Value::Text(row.cell.variant.clone())),
+        ("clients", Value::count(row.cell.clients)),
+        ("group", Value::Text(row.group.clone())),
+        ("step", Value::text(&row.step)),
+        ("metric", Value::text(&row.metric)),
+        ("unit", Value::text(unit_of(&row.metric))),
+        ("more_is_better", Value::Boolean(Some(row.more_is_better))),
+        ("base_mean", Value::number(mean_of(&row.base_values))),
+        ("level_mean", Value::number(mean_of(&row.values))),
+        ("ratio", Value::number(row.ratio)),
+        ("ratio_low", bound(|it| it.low)),
+        ("ratio_high", bound(|it| it.high)),
+        (
+            "confidence_pct",
+            percent(row.interval.map(|it| it.confidence)),
+        ),
+        ("verdict", Value::text(row.verdict.to_string())),
+        ("p_value", Value::number(row.p_value)),
+        ("spread_pct", percent(row.spread)),
+        ("pairing", Value::text(pairing(row.pairing))),
+        (
+            "base_repeat_count",
+            Value::count(row.base_values.len() as u64),
+        ),
+        ("level_repeat_count", Value::count(row.values.len() as u64)),
+        ("base_values", each(&row.base_values)),
+        ("level_values", each(&row.values)),
+        ("deviation", deviation_of(|it| it.ratio)),
+        ("deviation_low", deviation_of(|it| it.interval.low)),
+        ("deviation_high", deviation_of(|it| it.interval.high)),
+        (
+            "differs",
+            Value::Boolean(Some(deviation.map_or_else(
+                || combination.is_none() && effect.differs(),
+                |it| it.is_shown,
+            ))),
+        ),
+        ("reasons", Value::text(row.reasons.join("; "))),
+    ])
+}
+
+/// `{"effects": {...}}`: what its keys mean is in `docs/compare.md`.
+pub fn effects_json(shown: &FactorEffects<'_>) -> Json {
+    let effects = shown.effects;
+    let rows = effects.rows.iter().map(|effect| {
+        let factor = &effects.factors[effect.factor];
+        let combinations = effect.combinations.iter().map(|it| {
+            let of = &factor.combinations[it.index];
+            let mut json = row_json(&it.compared);
+            json["others"] = json!(of.others);
+            json["base_target"] = json!(of.targets[0]);
+            json["deviation"] = json!(it.deviation.map(|it| json!({
+                "ratio": it.ratio,
+                "interval": interval_json(it.interval),
+                "p_value": it.p_value,
+                "differs": it.is_shown,
+            })));
+            json
+        });
+        let mut json = row_json(&effect.compared);
+        json["engine"] = json!(factor.engine);
+        json["factor"] = json!(factor.name);
+        json["base_level"] = json!(factor.levels[0]);
+        json["level"] = json!(factor.levels[effect.level]);
+        json["differs"] = json!(effect.differs());
+        json["combinations"] = combinations.collect();
+        json
+    });
+    json!({
+        "effects": {
+            "factors": effects.factors,
+            "effect": effects.effect,
+            "error_rate": effects.error_rate,
+            "notes": effects.unfinished.iter().chain(&effects.notes).collect::<Vec<_>>(),
+            "runs": super::json::runs_json(shown.runs),
+            "rows": rows.collect::<Vec<_>>(),
+        },
+    })
+}

@@ -1,0 +1,183 @@
+//! Tables of one figure of each line in each step. Lines are rows and steps columns; of tests, of which there are dozens, it is
+//! the other way round.
+
+use crate::matrix::{Line, Matrix, StepHead};
+use crate::operations::step_head;
+use crate::table::{Cell, TEST, Table, anchor};
+
+/// Columns that there always may be. More of them are rows, if there are fewer tests.
+pub(crate) const ACROSS_MAX: usize = 8;
+
+/// Columns beyond which heads take two lines, and letters of a target beyond which they do.
+const WHOLE_HEADS_MAX: usize = 3;
+const WHOLE_HEAD_MAX: usize = 16;
+
+/// A line of a table, and what it is called.
+pub(crate) struct Named<L> {
+    pub line: L,
+    /// In the columns on the left of a row, or as the head of a column.
+    pub names: Vec<String>,
+}
+
+/// Lines and steps that one table has.
+pub(crate) struct Grid<'a, L> {
+    /// What is said of them: `point, 8 clients`; `None`: they are all that there are.
+    pub name: Option<String>,
+    /// The end of the table's identifier.
+    pub id: String,
+    /// Heads of the columns on the left.
+    pub lead: Vec<String>,
+    /// Rows are tests and columns lines.
+    pub across: bool,
+    pub lines: Vec<Named<L>>,
+    pub steps: Vec<StepHead<'a>>,
+}
+
+impl<'a, L> Grid<'a, L> {
+    /// Returns one of which lines are rows: of all steps of a group, or of those that belong to none.
+    pub(crate) fn of_lines(
+        lead: Vec<String>,
+        lines: Vec<Named<L>>,
+        group: Option<&str>,
+        steps: Vec<StepHead<'a>>,
+    ) -> Self {
+        Self {
+            name: group.map(str::to_string),
+            id: group.map_or_else(String::new, |group| format!("-{}", anchor(group))),
+            lead,
+            across: false,
+            lines,
+            steps,
+        }
+    }
+
+    /// Returns one of which tests are rows: of the lines that are compared with each other, which have this label where there
+    /// are several such groups, and are the group of that number.
+    pub(crate) fn of_tests(
+        (number, label): (usize, Option<String>),
+        lines: Vec<Named<L>>,
+        group: Option<&str>,
+        steps: Vec<StepHead<'a>>,
+    ) -> Self {
+        let number = match number {
+            0 => String::new(),
+            _ => format!("-{}", number + 1),
+        };
+        let of_group = Self::of_lines(vec![TEST.to_string()], lines, group, steps);
+        let names = of_group.name.into_iter().chain(label);
+        let name = names.collect::<Vec<_>>().join(", ");
+        Self {
+            name: (!name.is_empty()).then_some(name),
+            id: of_group.id + &number,
+            across: true,
+            ..of_group
+        }
+    }
+
+    /// Returns the table, its rows one after the other. It has no title yet.
+    pub(crate) fn table(&self, id: &str, mut cell: impl FnMut(&L, StepHead<'a>) -> Cell) -> Table {
+        let id = format!("{id}{}", self.id);
+        let lead = self.lead.clone();
+        if !self.across {
+            let heads = self.steps.iter().map(|step| step_head(step.name));
+            let mut table = Table::new(id, "", lead, heads);
+            for Named { line, names } in &self.lines {
+                let cells = self.steps.iter().map(|step| cell(line, *step));
+                table.push(names.clone(), cells.collect());
+            }
+            return table;
+        }
+        let heads = self.lines.iter().map(|named| named.names.join("\n"));
+        let mut table = Table::new(id, "", lead, heads);
+        table.across = true;
+        for step in &self.steps {
+            let cells = self.lines.iter().map(|named| cell(&named.line, *step));
+            table.push(vec![step.name.to_string()], cells.collect());
+        }
+        table
+    }
+
+    /// Returns the cell of a line in a step of the table.
+    pub(crate) fn cell<'t>(&self, table: &'t mut Table, line: usize, step: usize) -> &'t mut Cell {
+        let (row, column) = match self.across {
+            true => (step, line),
+            false => (line, step),
+        };
+        &mut table.rows[row].cells[column]
+    }
+}
+
+/// Lines of a matrix in steps.
+pub(crate) type LineGrid<'m, 'a> = Grid<'a, &'m Line<'a>>;
+
+/// Whether rows are tests, rather than targets.
+pub(crate) fn are_rows(matrix: &Matrix<'_>) -> bool {
+    let tests = matrix.measured().filter(|step| step.group.is_some());
+    let lines = matrix.groups().map(<[_]>::len).max().unwrap_or(0);
+    lines <= ACROSS_MAX.max(tests.count())
+}
+
+/// Returns a grid of the steps that belong to no group, and those of each group: one, or where tests are rows one for each group
+/// of lines.
+pub(crate) fn by_group<'m, 'a>(matrix: &'m Matrix<'a>) -> Vec<LineGrid<'m, 'a>> {
+    let are_rows = are_rows(matrix);
+    let groups = matrix.measured_by_group().into_iter();
+    let grids = groups.flat_map(|(group, steps)| match group {
+        Some(_) if are_rows => of_tests(matrix, group, &steps),
+        _ => vec![of_lines(matrix, group, steps)],
+    });
+    grids.collect()
+}
+
+/// Returns a grid whose rows are all lines.
+pub(crate) fn of_lines<'m, 'a>(
+    matrix: &'m Matrix<'a>,
+    group: Option<&str>,
+    steps: Vec<StepHead<'a>>,
+) -> LineGrid<'m, 'a> {
+    let lines = matrix.lines.iter().map(|line| Named {
+        line,
+        names: matrix.lead_of(line),
+    });
+    Grid::of_lines(matrix.lead(), lines.collect(), group, steps)
+}
+
+/// Returns a grid for each group of lines that are compared with each other, whose rows are tests. The base comes first.
+pub(crate) fn of_tests<'m, 'a>(
+    matrix: &'m Matrix<'a>,
+    group: Option<&str>,
+    steps: &[StepHead<'a>],
+) -> Vec<LineGrid<'m, 'a>> {
+    let grids = matrix.groups().enumerate().map(|(number, lines)| {
+        let label = matrix.group_label(lines);
+        let mut lines: Vec<&Line<'_>> = lines.iter().collect();
+        lines.sort_by_key(|line| line.cell.target != matrix.base);
+        let are_short = |line: &&Line<'_>| line.cell.target.len() <= WHOLE_HEAD_MAX;
+        let are_whole = lines.len() <= WHOLE_HEADS_MAX && lines.iter().all(are_short);
+        let named = |line| Named {
+            line,
+            names: vec![column_head(matrix, line, are_whole)],
+        };
+        let lines = lines.into_iter().map(named).collect();
+        Grid::of_tests((number, label), lines, group, steps.to_vec())
+    });
+    grids.collect()
+}
+
+/// The head of a line's column: its target, in two lines where there is little room, and which repeat it is.
+fn column_head(matrix: &Matrix<'_>, line: &Line<'_>, is_whole: bool) -> String {
+    let build = line.rows.first().map(|row| row.build.as_str());
+    let config = build.and_then(|build| line.cell.target.strip_prefix(build)?.strip_prefix('.'));
+    let mut head = match (build, config) {
+        (Some(build), Some(config)) if !is_whole => {
+            format!("{}.\n{}", step_head(build), step_head(config))
+        }
+        _ => line.cell.target.to_string(),
+    };
+    let suffix = matrix.suffix(line);
+    if !suffix.is_empty() {
+        head.push('\n');
+        head.push_str(suffix.trim_start());
+    }
+    head
+}

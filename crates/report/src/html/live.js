@@ -1,0 +1,168 @@
+// Asks once a second what the run does, and draws the running step: two charts for each kind of operation.
+(() => {
+  "use strict";
+  const EVERY_MS = 1000;
+  const SECONDS_MAX = 3600;
+  // So many seconds are asked for again: a connection that had to wait tells late of them.
+  const AGAIN = 15;
+  const HEIGHT = 240;
+  // Rows have an axis of their own, on the right.
+  const CHARTS = [
+    { title: "per second", log: false, curves: [["operations", "ok", 1], ["rows (right)", "rows", 1], ["failed", "failed", 1]] },
+    { title: "latency, ms", log: true, curves: [["p50", "p50_ns", 1e-6], ["p99", "p99_ns", 1e-6], ["longest", "max_ns", 1e-6]] },
+  ];
+  const COLUMNS = ["ok", "rows", "failed", "p50_ns", "p99_ns", "max_ns"];
+  const named = (name) => document.getElementById(name);
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  // The step that is drawn: its seconds from `first` on, before `next`.
+  let step = { number: 0, first: 0, next: 0, kinds: new Map() };
+
+  document.documentElement.classList.add("js");
+
+  const count = (value) => Math.round(value).toLocaleString("en-US");
+  const span = (seconds) => {
+    if (seconds < 100) return `${Math.round(seconds)} s`;
+    const minutes = Math.round(seconds / 60);
+    return minutes < 100 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  };
+  const time = (ns) => {
+    if (!ns) return "";
+    const [unit, size] = [["s", 1e9], ["ms", 1e6], ["\u00b5s", 1e3], ["ns", 1]].find(([, size]) => ns >= size);
+    return `${+(ns / size).toPrecision(3)} ${unit}`;
+  };
+  const made = (name, text, of) => {
+    const element = document.createElement(name);
+    if (text !== undefined) element.textContent = text;
+    if (of) of.append(element);
+    return element;
+  };
+
+  const say = (text, mark) => {
+    named("state").className = `status ${mark}`;
+    if (named("state").textContent !== text) named("state").textContent = text;
+  };
+
+  const head = ({ name, assay, directory, cells, step: now }) => {
+    document.title = `${now ? `${now.name}, ` : ""}${name} - Assay`;
+    named("run").textContent = name;
+    named("directory").textContent = `${directory}, Assay ${assay}`;
+    const failed = cells.failed ? `, ${cells.failed} failed` : "";
+    named("cells").textContent = `${cells.complete} of ${cells.count} cells complete${failed}; about ${span(cells.left_s)} left`;
+    if (!now) return say("no step has begun", "");
+    const { target, variant, clients, repeat } = now.cell;
+    const place = [target, variant, `${clients} ${clients === 1 ? "client" : "clients"}`, `repeat ${repeat}`, now.name].filter(Boolean).join(", ");
+    const left = now.left_s === null ? "" : `, about ${span(now.left_s)} left`;
+    const mark = { valid: "good", failed: "bad", invalid: "bad", interrupted: "doubt" }[now.state] || "";
+    say(`${place}: ${now.state}, ${span(now.elapsed_s)}${left}`, mark);
+  };
+
+  const row = (kind) => {
+    const last = (column) => kind[column][kind[column].length - 1] || 0;
+    const { total } = kind;
+    const cells = [kind.role, count(last("ok")), count(last("rows")), time(last("p50_ns")), time(last("p99_ns")), time(last("max_ns")),
+      count(total.ok), count(total.failed), count(total.retried)];
+    const line = document.createElement("tr");
+    made("th", kind.kind, line).scope = "row";
+    cells.forEach((text) => made("td", text, line));
+    if (total.failed) line.cells[8].className = "failed";
+    return line;
+  };
+
+  const decades = (_, least, most) => {
+    if (least == null) return [0.1, 1];
+    const [low, high] = [Math.floor(Math.log10(least)), Math.ceil(Math.log10(most))];
+    return [10 ** low, 10 ** Math.max(high, low + 1)];
+  };
+
+  const chart = (plot, { log, curves }, data) => {
+    const style = getComputedStyle(document.documentElement);
+    const [ink, grid] = ["--soft", "--grid"].map((name) => style.getPropertyValue(name).trim());
+    const axis = { stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1, size: 4 }, font: "11px system-ui, sans-serif" };
+    const lines = curves.map(([label, column], at) => ({
+      label, scale: column === "rows" ? "rows" : "y", stroke: style.getPropertyValue(`--c${at}`).trim(), width: 1.5, dash: column === "rows" ? [7, 3] : [],
+    }));
+    const upwards = { range: (_, least, most) => [0, most > 0 ? most * 1.06 : 1] };
+    return new uPlot({
+      width: Math.max(plot.clientWidth, 200), height: HEIGHT, cursor: { drag: { x: false, y: false } },
+      scales: { x: { time: false }, y: log ? { distr: 3, range: decades } : upwards, ...(log ? {} : { rows: upwards }) },
+      axes: [axis, { ...axis, size: 64 }, ...(log ? [] : [{ ...axis, scale: "rows", side: 1, size: 64, grid: { show: false } }])],
+      series: [{ label: "second" }, ...lines],
+    }, data, plot);
+  };
+
+  const columns = (kind, { log, curves }) => {
+    const at = Array.from(kind.ok, (_, index) => step.first + index);
+    // Zero has no place on a logarithmic scale.
+    return [at, ...curves.map(([, column, unit]) => kind[column].map((value) => (log && !value ? null : value * unit)))];
+  };
+
+  const figures = (kind) => CHARTS.map((what) => {
+    const figure = made("figure", undefined, named("charts"));
+    made("figcaption", `${kind.kind}: ${what.title}`, figure);
+    const plot = made("div", undefined, figure);
+    return { what, plot, drawn: null };
+  });
+
+  const draw = () => {
+    named("kinds").replaceChildren(...Array.from(step.kinds.values(), row));
+    for (const kind of step.kinds.values()) {
+      for (const one of kind.figures) {
+        const data = columns(kind, one.what);
+        if (one.drawn) one.drawn.setData(data);
+        else if (data[0].length) one.drawn = chart(one.plot, one.what, data);
+      }
+    }
+  };
+
+  // Draws anew, at another width or in other colors.
+  const again = () => {
+    for (const { figures } of step.kinds.values()) {
+      for (const one of figures) {
+        if (one.drawn) one.drawn.destroy();
+        one.drawn = null;
+      }
+    }
+    draw();
+  };
+
+  const take = (now) => {
+    if (now.number !== step.number || now.from < step.first || now.from > step.next) {
+      step = { number: now.number, first: now.from, next: now.from, kinds: new Map() };
+      named("charts").replaceChildren();
+    }
+    const seen = now.from - step.first;
+    for (const { kind: name, ...told } of now.kinds) {
+      const known = step.kinds.get(name) || { kind: name };
+      for (const column of COLUMNS) {
+        const before = known[column] || new Array(seen).fill(0);
+        known[column] = before.slice(0, seen).concat(told[column]).slice(-SECONDS_MAX);
+      }
+      Object.assign(known, { role: told.role, total: told.total });
+      if (!known.figures) known.figures = figures(known);
+      step.kinds.set(name, known);
+      step.next = Math.max(step.next, now.from + told.ok.length);
+    }
+    step.first = Math.max(step.first, step.next - SECONDS_MAX);
+    draw();
+  };
+
+  const ask = async () => {
+    try {
+      const answer = await fetch(`live.json?step=${step.number}&from=${Math.max(step.first, step.next - AGAIN)}`, { cache: "no-store" });
+      const now = await answer.json();
+      head(now);
+      if (now.step) take(now.step);
+    } catch (error) {
+      say(error instanceof TypeError ? "no answer: the run has ended, or can't be reached" : String(error), "doubt");
+    }
+    setTimeout(ask, EVERY_MS);
+  };
+
+  dark.addEventListener("change", again);
+  let width = 0;
+  new ResizeObserver(([{ contentRect }]) => {
+    if (contentRect.width !== width) again();
+    width = contentRect.width;
+  }).observe(named("charts"));
+  ask();
+})();

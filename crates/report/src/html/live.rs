@@ -1,0 +1,63 @@
+//! The page that shows a run while it goes on. It has no figures of its own: its script asks for them.
+
+use maud::{DOCTYPE, PreEscaped, html as markup};
+
+use super::{STYLE, UPLOT_SCRIPT, UPLOT_STYLE, head_start};
+
+const SCRIPT: &str = include_str!("live.js");
+
+/// Returns the page, which asks where it is from for `live.json` once a second, and for nothing else.
+pub fn live_page() -> String {
+    markup! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                (head_start("connect-src 'self'; "))
+                link rel="icon" href="data:,";
+                title { "Assay" }
+                style { (PreEscaped(UPLOT_STYLE)) (PreEscaped(STYLE)) }
+            }
+            body {
+                header {
+                    h1 #run { "Assay" }
+                    p #state .status role="status" { "Waiting for the run" }
+                    p #cells {}
+                    p #directory .soft {}
+                }
+                main {
+                    div .scroll {
+                        table .figures .bare {
+                            thead { tr {
+                                @for (name, is_number) in COLUMNS { th .n[is_number] scope="col" { (name) } }
+                            } }
+                            tbody #kinds {}
+                        }
+                    }
+                    p .note {
+                        "Rates and latencies of the last second that is known of all connections. Latency is response time where a "
+                        "schedule says when operations are due, else service time; percentiles are over all clients."
+                    }
+                    div #charts .charts {}
+                    noscript { p { "This page needs JavaScript; " a href="metrics" { "metrics" } " don't." } }
+                }
+                script { (PreEscaped(UPLOT_SCRIPT)) }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    }
+    .into_string()
+}
+
+/// What the table says of a kind of operation, and whether that is a number.
+const COLUMNS: [(&str, bool); 10] = [
+    ("operation", false),
+    ("connections", false),
+    ("operations/s", true),
+    ("rows/s", true),
+    ("p50", true),
+    ("p99", true),
+    ("longest", true),
+    ("operations", true),
+    ("failed", true),
+    ("retried", true),
+];

@@ -1,0 +1,374 @@
+//! What a comparison comes to at a glance: plots, as values until they are drawn as SVG. Within a page they have its
+//! colors and each is drawn for a desk and for the hand; as files they have a white background and a title.
+
+mod chart;
+mod forest;
+mod heat;
+mod over;
+mod scale;
+mod svg;
+
+use analysis::{ComparedStep, Figures, THROUGHPUT};
+use maud::{Markup, PreEscaped, html as markup};
+use record::Run;
+
+use crate::compared::{self, Board, Comparison, Folded};
+use crate::findings;
+use crate::html::clean;
+use crate::matrix::StepHead;
+use crate::number::fixed;
+use crate::table::Tone;
+use chart::{Chart, Curve};
+use forest::Forest;
+use heat::{Heat, Square};
+use over::OverClients;
+use svg::{MARKS, Panel, mark};
+
+pub(crate) use svg::STYLE;
+
+/// Targets beside the base that have a forest plot each; more of them are a heat map.
+const FORESTS_MAX: usize = 4;
+
+/// How wide drawings are at a desk: several beside each other, and one that has all the width.
+const WIDE: f64 = 640.0;
+const WIDEST: f64 = 1300.0;
+/// How wide they are in the hand.
+const NARROW: f64 = 366.0;
+/// How wide a chart is in both, unless it is of so many targets.
+const CHART: f64 = 420.0;
+const NAMES_MAX: usize = 14;
+
+/// A plot.
+struct Plot<'a> {
+    /// The name of its file.
+    id: &'static str,
+    title: String,
+    /// What is to be known to read it.
+    note: String,
+    drawing: Drawing<'a>,
+}
+
+/// What is drawn.
+enum Drawing<'a> {
+    Forests(Vec<Forest<'a>>),
+    Heat(Heat),
+    Charts(Vec<Chart>),
+}
+
+/// What a group of plots is over, with its heading and the plots.
+type Section<'a> = (&'static str, &'static str, Vec<Plot<'a>>);
+
+/// Returns the plot of all verdicts; `None`: nothing could be compared.
+fn verdicts<'a>(board: &'a Board<'a>) -> Option<Plot<'a>> {
+    let steps: Vec<StepHead<'_>> = board.matrix.measured().collect();
+    let rows = |line: &Folded| -> Vec<&'a ComparedStep> {
+        let rows = steps
+            .iter()
+            .filter_map(|step| board.row(line, step.name, THROUGHPUT));
+        rows.collect()
+    };
+    let others = board.compared_groups().flatten();
+    let others: Vec<&Folded> = others
+        .filter(|line| line.cell.target != board.base && !rows(line).is_empty())
+        .collect();
+    let compared = board.comparison.compared;
+    let all = || others.iter().flat_map(|line| rows(line));
+    all().find(|row| row.ratio.is_some())?;
+    let drawing = if others.len() <= FORESTS_MAX {
+        let forest = |line: &&Folded| {
+            let mut rows = rows(line);
+            forest::sort(&mut rows);
+            Forest {
+                name: board.label(line),
+                base: board.base,
+                rows,
+                effect: compared.effect,
+                reach: forest::reach(all(), compared.effect),
+            }
+        };
+        Drawing::Forests(others.iter().map(forest).collect())
+    } else {
+        Drawing::Heat(heat(board, &others, &steps))
+    };
+    let effect = fixed(compared.effect * 100.0, 0);
+    let (id, note) = match drawing {
+        Drawing::Heat(_) => (
+            "heat-map",
+            "A ratio above 1 is faster. Where a change is shown it has \u{25b2} or \u{25bc}, and a color that is full at twice or half; \
+             ? is too noisy to say."
+                .to_string(),
+        ),
+        _ => (
+            "forest",
+            format!("A ratio above 1 is faster. The band is a change of less than {effect}%, which does not matter."),
+        ),
+    };
+    Some(Plot {
+        id,
+        title: format!("Throughput relative to {}", board.base),
+        note,
+        drawing,
+    })
+}
+
+/// All lines in all steps.
+fn heat(board: &Board<'_>, lines: &[&Folded], steps: &[StepHead<'_>]) -> Heat {
+    let square = |line: &Folded, step: &StepHead<'_>| {
+        let row = board.row(line, step.name, THROUGHPUT);
+        let nothing = || board.nothing(line, *step, THROUGHPUT);
+        Square::of(row, nothing)
+    };
+    let (targets, names): (Vec<_>, Vec<_>) = (
+        lines.iter().map(|line| board.label(line)).collect(),
+        steps.iter().map(|step| step.name.to_string()).collect(),
+    );
+    let name = format!("throughput relative to {}", board.base);
+    if steps.len() > lines.len() {
+        let rows = steps
+            .iter()
+            .zip(names)
+            .map(|(step, name)| (name, lines.iter().map(|line| square(line, step)).collect()));
+        let rows = rows.collect();
+        return Heat {
+            name,
+            columns: targets,
+            rows,
+        };
+    }
+    let rows = lines
+        .iter()
+        .zip(targets)
+        .map(|(line, name)| (name, steps.iter().map(|step| square(line, step)).collect()));
+    let rows = rows.collect();
+    Heat {
+        name,
+        columns: names,
+        rows,
+    }
+}
+
+impl Plot<'_> {
+    /// Draws it for so much room.
+    fn panels(&self, is_wide: bool) -> Vec<Panel> {
+        let width = |at_desk: f64| if is_wide { at_desk } else { NARROW };
+        match &self.drawing {
+            Drawing::Forests(forests) => forests.iter().map(|it| it.draw(width(WIDE))).collect(),
+            Drawing::Heat(map) => map.draw(width(WIDEST)),
+            Drawing::Charts(charts) => {
+                let at_desk = if self.is_of_one_size() { CHART } else { WIDE };
+                charts.iter().map(|it| it.draw(width(at_desk))).collect()
+            }
+        }
+    }
+
+    /// Whether what is drawn for a desk will do in the hand.
+    fn is_of_one_size(&self) -> bool {
+        match &self.drawing {
+            Drawing::Charts(charts) => charts.iter().all(|it| it.x.ticks.len() <= NAMES_MAX),
+            _ => false,
+        }
+    }
+
+    /// The marks and lines that it has, with what they mean.
+    fn keys(&self) -> Vec<(Markup, String)> {
+        let mut tones: Vec<Tone> = Vec::new();
+        let mut curves: Vec<&Curve> = Vec::new();
+        match &self.drawing {
+            Drawing::Forests(forests) => {
+                let rows = forests.iter().flat_map(|forest| &forest.rows);
+                tones.extend(
+                    rows.filter(|row| row.ratio.is_some())
+                        .map(|row| compared::tone(row)),
+                );
+            }
+            // Its marks are those of the tables.
+            Drawing::Heat(_) => {}
+            Drawing::Charts(charts) => {
+                for curve in charts.iter().flat_map(|chart| &chart.curves) {
+                    tones.extend(curve.points.iter().filter_map(|point| point.tone));
+                    let is_known = |known: &&Curve| {
+                        known.name == curve.name || (known.is_faint && curve.is_faint)
+                    };
+                    if !curves.iter().any(is_known) {
+                        curves.push(curve);
+                    }
+                }
+            }
+        }
+        let lines = curves.iter().filter(|_| curves.len() > 1);
+        let lines = lines.map(|curve| (chart::key(curve), curve.key_name()));
+        let marks = MARKS.iter().filter(|(tone, _)| tones.contains(tone));
+        let marks = marks.map(|&(tone, meaning)| (mark(tone, 10.0, 0.0), meaning.to_string()));
+        lines.chain(marks).collect()
+    }
+
+    /// A file of its own, for a page of somebody else.
+    fn file(&self, run: &str) -> String {
+        let title = format!("{run}: {}", self.title);
+        clean(&svg::file(
+            &title,
+            &self.panels(true),
+            &self.keys(),
+            &self.note,
+        ))
+    }
+
+    /// A part of a page.
+    fn figure(&self, run: &str) -> Markup {
+        let draw =
+            |is_wide: bool| markup! { @for panel in self.panels(is_wide) { (panel.inline()) } };
+        let figure = markup! {
+            div.plots id={ "plot-" (self.id) } {
+                div.heading {
+                    h4 { (self.title) }
+                    a.save download={ (self.id) ".svg" } href={ "data:image/svg+xml," (encoded(&self.file(run))) } { "save as SVG" }
+                }
+                @if self.is_of_one_size() { div.panels { (draw(true)) } } @else {
+                    div.panels.wide { (draw(true)) }
+                    div.panels.narrow { (draw(false)) }
+                }
+                ul.key {
+                    @for (mark, meaning) in self.keys() {
+                        li { svg.drawn width="24" height="12" viewBox="0 -6 24 12" aria-hidden="true" { (mark) } (meaning) }
+                    }
+                }
+                p.note { (self.note) }
+            }
+        };
+        PreEscaped(clean(&figure.into_string()))
+    }
+}
+
+/// What a link that is the file itself has after its comma.
+fn encoded(text: &str) -> String {
+    let mut link = String::with_capacity(text.len() * 3 / 2);
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z'
+            | b'A'..=b'Z'
+            | b'0'..=b'9'
+            | b' '
+            | b'-'
+            | b'_'
+            | b'.'
+            | b'/'
+            | b','
+            | b'='
+            | b'('
+            | b')' => {
+                link.push(char::from(byte));
+            }
+            _ => link += &format!("%{byte:02X}"),
+        }
+    }
+    link
+}
+
+/// Returns the plots over what a plan varies.
+fn over(board: &Board<'_>) -> [Section<'static>; 3] {
+    const RATIOS: &str = "Targets are in the plan's order. A line through a point is its interval; the band is a change \
+        that does not matter.";
+    const RANGES: &str = "A point is the mean of all valid repeats; a line through it goes from the least to the most of them.";
+    const IDEAL: &str = "Both axes are logarithmic. The dotted line is ideal: twice the clients, twice the throughput.";
+    let ratios =
+        |id, title, is_from_zero| of(id, title, RATIOS, over::targets(board, is_from_zero));
+    let clients = |id, title, what| {
+        let note = if what == OverClients::ScaleUp {
+            IDEAL
+        } else {
+            RANGES
+        };
+        of(id, title, note, over::clients(board, what))
+    };
+    let targets = [
+        ratios("over-targets", "Throughput relative to the base", false),
+        ratios(
+            "over-targets-from-zero",
+            "Throughput relative to the base, from zero",
+            true,
+        ),
+    ];
+    let clients = [
+        clients(
+            "throughput-over-clients",
+            "Throughput",
+            OverClients::Throughput,
+        ),
+        clients(
+            "cost-over-clients",
+            "CPU time of the host per operation",
+            OverClients::Cost,
+        ),
+        clients(
+            "scale-up",
+            "Scale-up: throughput as a multiple of that with the fewest clients",
+            OverClients::ScaleUp,
+        ),
+    ];
+    let rates = of(
+        "latency-over-rate",
+        "Response time over the rate asked for",
+        &format!("{RANGES} Rates are those of all clients together."),
+        over::rates(board),
+    );
+    [
+        (
+            "over-targets",
+            "Over targets",
+            targets.into_iter().flatten().collect(),
+        ),
+        (
+            "over-clients",
+            "Over clients",
+            clients.into_iter().flatten().collect(),
+        ),
+        ("over-rates", "Over rates", rates.into_iter().collect()),
+    ]
+}
+
+/// Returns a plot of charts; `None`: there are none.
+fn of(id: &'static str, title: &str, note: &str, charts: Vec<Chart>) -> Option<Plot<'static>> {
+    (!charts.is_empty()).then(|| Plot {
+        id,
+        title: title.to_string(),
+        note: note.to_string(),
+        drawing: Drawing::Charts(charts),
+    })
+}
+
+/// Returns all plots of a run's report as SVG files: their names without an ending, and what is in them. Several runs are
+/// one report, of which this is the first.
+pub fn plots(run: &Run, figures: &Figures) -> Vec<(String, String)> {
+    let (compared, findings) = findings::of(run, figures);
+    let comparison = Comparison::of_run(run, figures, &compared, &findings);
+    let board = Board::new(&comparison);
+    let others = over(&board).into_iter().flat_map(|(.., plots)| plots);
+    let plots = verdicts(&board).into_iter().chain(others);
+    plots
+        .map(|plot| (plot.id.to_string(), plot.file(&run.name)))
+        .collect()
+}
+
+/// Returns what the first screen of a page shows of a comparison: a forest plot for each of a few targets, or a heat map of many;
+/// nothing where there is nothing to compare.
+pub(crate) fn overview(comparison: &Comparison<'_>) -> Markup {
+    let board = Board::new(comparison);
+    let run = &comparison.run.name;
+    markup! { @if let Some(plot) = verdicts(&board) { (plot.figure(run)) } }
+}
+
+/// Returns the sections of a page that have the other plots; those without any are left out.
+pub(crate) fn sections(comparison: &Comparison<'_>) -> Markup {
+    let board = Board::new(comparison);
+    let run = &comparison.run.name;
+    markup! {
+        @for (id, heading, plots) in over(&board) {
+            @if !plots.is_empty() {
+                section id={ "plots-" (id) } {
+                    h3 { (heading) }
+                    @for plot in &plots { (plot.figure(run)) }
+                }
+            }
+        }
+    }
+}

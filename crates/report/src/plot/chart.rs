@@ -1,0 +1,243 @@
+//! A chart of lines: a figure over targets, clients or rates, with a range at each point.
+
+use maud::{Markup, html as markup};
+
+use super::scale::{Scale, compact};
+use super::svg::{Panel, class, cut, mark, px, text_width, whisker};
+use crate::html::{COLOUR_COUNT, DASHES};
+use crate::table::Tone;
+
+/// Height of what the points are in, and of what stands above it.
+const HEIGHT: f64 = 170.0;
+const HEAD: f64 = 38.0;
+/// How far the first and the last point stand from the sides.
+const INSET: f64 = 18.0;
+/// Width of a name below which names stand upright.
+const UPRIGHT: f64 = 16.0;
+/// How far lines with ranges stand apart where they have points at the same place, and all of them together.
+const APART: f64 = 5.0;
+const APART_MAX: f64 = 20.0;
+/// How much of a name is shown below a chart.
+const NAME: f64 = 100.0;
+
+/// One chart.
+#[derive(Clone, Debug)]
+pub(super) struct Chart {
+    pub title: String,
+    /// What the points are, with the unit.
+    pub of: String,
+    /// What stands below.
+    pub x: Scale,
+    pub y: Scale,
+    /// Points are ratios: there is a line at 1, with a band of the least change that matters.
+    pub effect: Option<f64>,
+    /// What would be ideal: a line through these points.
+    pub ideal: Vec<(f64, f64)>,
+    pub curves: Vec<Curve>,
+    /// What stands out, with its mark.
+    pub remark: Option<(Tone, String)>,
+}
+
+/// A line of a chart.
+#[derive(Clone, Debug)]
+pub(super) struct Curve {
+    /// Its color and its dashes.
+    pub number: usize,
+    pub name: String,
+    /// It is one of so many that they are drawn thin and alike.
+    pub is_faint: bool,
+    pub points: Vec<Point>,
+}
+
+/// A figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Point {
+    pub x: f64,
+    pub y: f64,
+    /// Where it may be, or what repeats were.
+    pub range: Option<[f64; 2]>,
+    /// What it is worth, where there is a verdict.
+    pub tone: Option<Tone>,
+}
+
+/// Where things stand.
+struct Layout<'c> {
+    chart: &'c Chart,
+    left: f64,
+    right: f64,
+    /// How far a line stands from the next, so that none hides what another has.
+    apart: f64,
+}
+
+impl Layout<'_> {
+    fn x(&self, value: f64) -> f64 {
+        let (left, right) = (self.left + INSET, self.right - INSET);
+        left + self.chart.x.share(value) * (right - left)
+    }
+
+    /// Where a line's point stands.
+    fn x_of(&self, line: usize, point: &Point) -> f64 {
+        let middle = (self.chart.curves.len() - 1) as f64 / 2.0;
+        self.x(point.x) + (line as f64 - middle) * self.apart
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        HEAD + (1.0 - self.chart.y.share(value)) * HEIGHT
+    }
+}
+
+impl Chart {
+    /// Draws it so wide.
+    pub(super) fn draw(&self, width: f64) -> Panel {
+        let marks = self.y.ticks.iter().map(|(_, text)| text_width(text));
+        let mut points = self.curves.iter().flat_map(|curve| &curve.points);
+        let has_ranges = points.any(|point| point.range.is_some());
+        let layout = Layout {
+            chart: self,
+            left: marks.fold(0.0, f64::max) + 6.0,
+            right: width,
+            apart: if has_ranges {
+                APART.min(APART_MAX / self.curves.len() as f64)
+            } else {
+                0.0
+            },
+        };
+        let slot = (width - layout.left - 2.0 * INSET) / (self.x.ticks.len().max(2) - 1) as f64;
+        let names = self.x.ticks.iter().map(|(_, text)| text_width(text));
+        let widest = names.fold(0.0, f64::max).min(NAME);
+        let turn = match widest + 4.0 {
+            wide if wide <= slot => 0.0,
+            _ if slot < UPRIGHT => -90.0_f64,
+            _ => -40.0,
+        };
+        let foot = 8.0 + 12.0 * turn.to_radians().cos() + widest * turn.to_radians().sin().abs();
+        let told = self.curves.iter().map(|curve| self.told(curve));
+        Panel {
+            width,
+            height: HEAD + HEIGHT + foot + 4.0,
+            title: format!("{}, {}", self.title, self.of),
+            label: format!(
+                "{}, {}. {}",
+                self.title,
+                self.of,
+                told.collect::<Vec<_>>().join("; ")
+            ),
+            body: markup! {
+                text.name x="0" y="13" { (cut(&self.title, width / 2.0)) }
+                text.soft x="0" y="29" { (cut(&self.of, width)) }
+                @if let Some((tone, text)) = &self.remark {
+                    (mark(*tone, width - text_width(text) - 12.0, 9.0))
+                    text x=(px(width)) y="13" text-anchor="end" { (text) }
+                }
+                (self.axes(&layout, turn))
+                @for (at, curve) in self.curves.iter().enumerate() { (lines(&layout, at, curve)) }
+                @for (at, curve) in self.curves.iter().enumerate() { (dots(&layout, at, curve)) }
+            },
+        }
+    }
+
+    /// The figures of a line in words.
+    fn told(&self, curve: &Curve) -> String {
+        let points = curve.points.iter().map(|point| {
+            let name = self.x.ticks.iter().find(|(at, _)| *at == point.x);
+            let name = name.map_or_else(String::new, |(_, text)| format!("{text} "));
+            name + &compact(point.y)
+        });
+        format!("{}: {}", curve.name, points.collect::<Vec<_>>().join(", "))
+    }
+
+    fn axes(&self, layout: &Layout<'_>, turn: f64) -> Markup {
+        let (left, right, bottom) = (px(layout.left), px(layout.right), HEAD + HEIGHT);
+        let band = self
+            .effect
+            .map(|effect| [1.0 + effect, 1.0 - effect].map(|ratio| layout.y(ratio)));
+        let anchor = if turn == 0.0 { "middle" } else { "end" };
+        let drop = if turn == 0.0 { 16.0 } else { 12.0 };
+        markup! {
+            @if let Some([high, low]) = band {
+                rect.band x=(left) y=(px(high)) width=(px(layout.right - layout.left)) height=(px(low - high)) {}
+            }
+            @for (tick, text) in &self.y.ticks {
+                @let y = layout.y(*tick);
+                line.grid x1=(left) x2=(right) y1=(px(y)) y2=(px(y)) {}
+                text.soft x=(px(layout.left - 5.0)) y=(px(y + 4.0)) text-anchor="end" { (text) }
+            }
+            @if self.effect.is_some() { line.one x1=(left) x2=(right) y1=(px(layout.y(1.0))) y2=(px(layout.y(1.0))) {} }
+            @for (tick, text) in &self.x.ticks {
+                @let x = layout.x(*tick);
+                line.one x1=(px(x)) x2=(px(x)) y1=(px(bottom)) y2=(px(bottom + 4.0)) {}
+                text.soft transform={ "translate(" (px(x + turn / 20.0)) " " (px(bottom + drop)) ") rotate(" (px(turn)) ")" }
+                    text-anchor=(anchor) { (cut(text, NAME)) }
+            }
+            line.one x1=(left) x2=(right) y1=(px(bottom)) y2=(px(bottom)) {}
+            @if !self.ideal.is_empty() { path.ideal d=(path(self.ideal.iter().map(|(x, y)| (layout.x(*x), layout.y(*y))))) {} }
+        }
+    }
+}
+
+/// A line through places of the drawing.
+fn path(places: impl Iterator<Item = (f64, f64)>) -> String {
+    let places = places.map(|(x, y)| format!("{} {}", px(x), px(y)));
+    format!("M{}", places.collect::<Vec<_>>().join("L"))
+}
+
+/// How a line is told apart from others.
+fn dashes(number: usize) -> &'static str {
+    DASHES[number / COLOUR_COUNT % DASHES.len()]
+}
+
+impl Curve {
+    /// Returns what the legend calls it.
+    pub(super) fn key_name(&self) -> String {
+        match self.is_faint {
+            true => "others".to_string(),
+            false => self.name.clone(),
+        }
+    }
+}
+
+/// A piece of a line, for the legend.
+pub(super) fn key(curve: &Curve) -> Markup {
+    markup! {
+        g class=(color(curve)) { path.curve stroke-dasharray=(dashes(curve.number)) d="M0 0L24 0" {} }
+    }
+}
+
+/// The class of a line.
+fn color(curve: &Curve) -> String {
+    match curve.is_faint {
+        true => "faint".to_string(),
+        false => format!("c{}", curve.number % COLOUR_COUNT),
+    }
+}
+
+fn lines(layout: &Layout<'_>, at: usize, curve: &Curve) -> Markup {
+    let places = curve
+        .points
+        .iter()
+        .map(|point| (layout.x_of(at, point), layout.y(point.y)));
+    markup! {
+        g class=(color(curve)) {
+            @if curve.points.len() > 1 { path.curve stroke-dasharray=(dashes(curve.number)) d=(path(places)) {} }
+        }
+    }
+}
+
+fn dots(layout: &Layout<'_>, at: usize, curve: &Curve) -> Markup {
+    let scale = &layout.chart.y;
+    markup! {
+        g class=(color(curve)) {
+            @for point in &curve.points {
+                @let (x, y) = (layout.x_of(at, point), layout.y(point.y));
+                @if let Some(range) = point.range {
+                    @let ends = range.map(|bound| (x, layout.y(bound)));
+                    path class={ "interval " (point.tone.map_or("own", class)) } d=(whisker(ends, range.map(|it| scale.is_beyond(it)))) {}
+                }
+                @match point.tone {
+                    Some(tone) => (mark(tone, x, y)),
+                    None => circle.dot cx=(px(x)) cy=(px(y)) r="3" {},
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! A forest plot: how much faster or slower each step of a target was than the base's, with the interval, from the largest
+//! ratio to the smallest.
+
+use analysis::{ComparedStep, Interval, Verdict};
+use maud::{Markup, html as markup};
+
+use super::scale::Scale;
+use super::svg::{Panel, class, cut, mark, px, text_width, whisker};
+use crate::compared::{ratio_cell, tone};
+
+/// Height of a step's row.
+const ROW: f64 = 22.0;
+/// What stands above the rows, and below them.
+const HEAD: f64 = 26.0;
+const FOOT: f64 = 40.0;
+
+/// The steps of a target beside those of the base.
+#[derive(Clone, Debug)]
+pub(super) struct Forest<'a> {
+    /// The target, with what tells it apart from itself elsewhere.
+    pub name: String,
+    /// What others are relative to.
+    pub base: &'a str,
+    /// From the largest ratio to the smallest; those without one come last.
+    pub rows: Vec<&'a ComparedStep>,
+    /// The least change that matters.
+    pub effect: f64,
+    /// How far the axis reaches to both sides of 1, as a logarithm: as far in all that stand beside each other.
+    pub reach: f64,
+}
+
+/// Sorts steps as they are drawn.
+pub(super) fn sort(rows: &mut [&ComparedStep]) {
+    let ratio = |row: &ComparedStep| row.ratio.unwrap_or(f64::NEG_INFINITY);
+    rows.sort_by(|a, b| ratio(b).total_cmp(&ratio(a)));
+}
+
+/// How far an axis has to reach for these comparisons: to all ratios, and to intervals unless they would leave no room.
+pub(super) fn reach<'a>(rows: impl Iterator<Item = &'a ComparedStep>, effect: f64) -> f64 {
+    let (mut ratios, mut bounds) = (0.0_f64, 0.0_f64);
+    for row in rows {
+        let of = |ratio: f64| ratio.ln().abs();
+        ratios = ratios.max(row.ratio.filter(|ratio| *ratio > 0.0).map_or(0.0, of));
+        let ends = row.interval.map_or([1.0; 2], |it| [it.low, it.high]);
+        bounds = ends.into_iter().map(of).fold(bounds, f64::max);
+    }
+    let most = (2.5 * ratios).max(0.25);
+    bounds.min(most).max(ratios).max(2.0 * effect) * 1.06
+}
+
+/// Where things stand in a drawing of some width.
+struct Layout {
+    width: f64,
+    left: f64,
+    right: f64,
+    scale: Scale,
+}
+
+impl Layout {
+    fn x(&self, ratio: f64) -> f64 {
+        self.left + self.scale.share(ratio) * (self.right - self.left)
+    }
+
+    fn whisker(&self, interval: Interval, y: f64) -> String {
+        let ends = [interval.low, interval.high];
+        let places = ends.map(|bound| (self.x(bound), y));
+        whisker(places, ends.map(|bound| self.scale.is_beyond(bound)))
+    }
+}
+
+impl Forest<'_> {
+    /// Draws it so wide.
+    pub(super) fn draw(&self, width: f64) -> Panel {
+        let widest = |text: &dyn Fn(&ComparedStep) -> String| {
+            let widths = self.rows.iter().map(|row| text_width(&text(row)));
+            widths.fold(0.0, f64::max)
+        };
+        let layout = Layout {
+            width,
+            left: widest(&|row| row.step.clone()).min(width * 0.3) + 10.0,
+            right: width - widest(&|row| self.value(row)) - 10.0,
+            scale: Scale::ratios(self.reach),
+        };
+        let bottom = HEAD + ROW * self.rows.len() as f64;
+        let title = format!("{}: throughput relative to {}", self.name, self.base);
+        let told = self.rows.iter().map(|row| told(row, &self.value(row)));
+        Panel {
+            width,
+            height: bottom + FOOT,
+            label: format!("{title}. {}", told.collect::<Vec<_>>().join("; ")),
+            title,
+            body: markup! {
+                text.name x="0" y="13" { (cut(&self.name, width)) }
+                (self.axis(&layout, bottom))
+                @for (at, row) in self.rows.iter().enumerate() { (self.row(&layout, row, HEAD + ROW * (at as f64 + 0.5))) }
+            },
+        }
+    }
+
+    /// What stands on the right of a step: the ratio with its interval, or why there is none.
+    fn value(&self, row: &ComparedStep) -> String {
+        match row.ratio {
+            Some(_) => {
+                let cell = ratio_cell(row);
+                format!("{} {}", cell.text, cell.mark)
+                    .trim_end()
+                    .to_string()
+            }
+            None => row.verdict.to_string(),
+        }
+    }
+
+    fn axis(&self, layout: &Layout, bottom: f64) -> Markup {
+        let (low, high) = (layout.x(1.0 - self.effect), layout.x(1.0 + self.effect));
+        let height = bottom - HEAD;
+        let one = layout.x(1.0);
+        markup! {
+            rect.band x=(px(low)) y=(px(HEAD)) width=(px(high - low)) height=(px(height)) {}
+            @for (tick, text) in &layout.scale.ticks {
+                line.grid x1=(px(layout.x(*tick))) x2=(px(layout.x(*tick))) y1=(px(HEAD)) y2=(px(bottom + 4.0)) {}
+                text.soft x=(px(layout.x(*tick))) y=(px(bottom + 16.0)) text-anchor="middle" { (text) }
+            }
+            line.one x1=(px(one)) x2=(px(one)) y1=(px(HEAD)) y2=(px(bottom + 4.0)) {}
+            text.soft x=(px(layout.left)) y=(px(bottom + 32.0)) {
+                (cut(&format!("relative to {}, logarithmic", self.base), layout.width - layout.left))
+            }
+        }
+    }
+
+    fn row(&self, layout: &Layout, row: &ComparedStep, y: f64) -> Markup {
+        let tone = tone(row);
+        let value = self.value(row);
+        markup! {
+            g {
+                title { (told(row, &value)) }
+                text x="0" y=(px(y + 4.0)) { (cut(&row.step, layout.left - 6.0)) }
+                @if let Some(interval) = row.interval {
+                    path class={ "interval " (class(tone)) } d=(layout.whisker(interval, y)) {}
+                }
+                @if let Some(ratio) = row.ratio { (mark(tone, layout.x(ratio), y)) }
+                text.soft[row.ratio.is_none()] x=(px(layout.right + 10.0)) y=(px(y + 4.0)) { (value) }
+            }
+        }
+    }
+}
+
+/// A step with its figure in words, for who can't see it.
+fn told(row: &ComparedStep, value: &str) -> String {
+    let value = value.trim_end_matches(['▲', '▼', '?', ' ']);
+    match row.ratio {
+        Some(_) => format!("{} {value} {}", row.step, row.verdict),
+        None if row.verdict == Verdict::Invalid => format!("{} invalid", row.step),
+        None => format!("{} {value}", row.step),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use analysis::Interval;
+
+    fn step(name: &str, ratio: f64, bounds: (f64, f64), verdict: Verdict) -> ComparedStep {
+        ComparedStep {
+            step: name.into(),
+            more_is_better: true,
+            ratio: (ratio > 0.0).then_some(ratio),
+            interval: (bounds.0 > 0.0).then_some(Interval {
+                low: bounds.0,
+                high: bounds.1,
+                confidence: 0.95,
+            }),
+            verdict,
+            ..ComparedStep::default()
+        }
+    }
+
+    fn steps() -> [ComparedStep; 5] {
+        [
+            step("slow", 0.8, (0.7, 0.9), Verdict::Slower),
+            step("none", 0.0, (0.0, 0.0), Verdict::Invalid),
+            step("fast", 1.6, (1.5, 1.7), Verdict::Faster),
+            step("wild", 1.1, (0.001, 900.0), Verdict::TooNoisy),
+            step("once", 1.05, (0.0, 0.0), Verdict::Single),
+        ]
+    }
+
+    #[test]
+    fn steps_stand_from_the_largest_ratio_to_the_smallest() {
+        let steps = steps();
+        let mut rows: Vec<&ComparedStep> = steps.iter().collect();
+        sort(&mut rows);
+        let names: Vec<&str> = rows.iter().map(|row| row.step.as_str()).collect();
+        assert_eq!(names, ["fast", "wild", "once", "slow", "none"]);
+    }
+
+    #[test]
+    fn the_axis_reaches_to_every_ratio_and_not_to_every_interval() {
+        let steps = steps();
+        let reach = reach(steps.iter(), 0.03);
+        assert!(reach > 1.6_f64.ln() && reach < 5.0_f64.ln(), "{reach}");
+        // Where nothing differs it still has room for the least change.
+        assert!(super::reach([].into_iter(), 0.03) > 0.06);
+    }
+
+    #[test]
+    fn a_dot_is_within_its_interval_and_both_within_the_drawing() {
+        let steps = steps();
+        let reach = reach(steps.iter(), 0.03);
+        for width in [366.0, 640.0] {
+            let layout = Layout {
+                width,
+                left: 80.0,
+                right: width - 130.0,
+                scale: Scale::ratios(reach),
+            };
+            for row in &steps {
+                let (Some(ratio), Some(interval)) = (row.ratio, row.interval) else {
+                    continue;
+                };
+                let [low, dot, high] = [interval.low, ratio, interval.high].map(|it| layout.x(it));
+                assert!(layout.left <= low && low < dot && dot < high && high <= layout.right);
+            }
+            assert!(layout.x(1.0) < layout.x(1.6));
+        }
+    }
+
+    #[test]
+    fn all_is_told_in_words_too() {
+        let steps = steps();
+        let forest = Forest {
+            name: "pg17.base".into(),
+            base: "pg15.base",
+            rows: steps.iter().collect(),
+            effect: 0.03,
+            reach: 1.0,
+        };
+        let panel = forest.draw(640.0);
+        assert_eq!(
+            panel.label,
+            "pg17.base: throughput relative to pg15.base. slow 0.80 (0.70-0.90) slower; none invalid; fast 1.60 (1.50-1.70) \
+             faster; wild 1.1 (0.001-900) too noisy to say; once 1.05 single run"
+        );
+        let drawn = panel.body.into_string();
+        // Its shape says it without its color.
+        for (class, count) in [
+            ("path class=\"better\"", 1),
+            ("path class=\"worse\"", 1),
+            ("circle class=\"open\"", 1),
+        ] {
+            assert_eq!(drawn.matches(class).count(), count, "{class}");
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! SVG: marks, texts and whole drawings, within a page whose colors they have, or as files of their own.
+
+use maud::{Markup, PreEscaped, html as markup};
+
+use crate::table::Tone;
+
+/// What drawings look like, by the names of the page's colors.
+pub(crate) const STYLE: &str = include_str!("plot.css");
+
+/// The page's style, which has the colors.
+const COLORS: &str = include_str!("../html/style.css");
+
+/// Width of a letter of the drawings' text, on average.
+const LETTER: f64 = 7.0;
+
+/// Letters of a name beyond which it is cut where there is little room.
+const CUT: &str = "\u{2026}";
+
+/// Something drawn, of a fixed size.
+pub(crate) struct Panel {
+    pub width: f64,
+    pub height: f64,
+    /// What it shows.
+    pub title: String,
+    /// The same with its figures, for who can't see it.
+    pub label: String,
+    pub body: Markup,
+}
+
+impl Panel {
+    /// Draws it within a page.
+    pub(crate) fn inline(&self) -> Markup {
+        let Self {
+            width,
+            height,
+            title,
+            label,
+            body,
+        } = self;
+        markup! {
+            svg.drawn role="img" aria-label=(label) width=(px(*width)) height=(px(*height))
+                viewBox={ "0 0 " (px(*width)) " " (px(*height)) } {
+                title { (title) }
+                (body)
+            }
+        }
+    }
+}
+
+/// Draws panels beside and below each other in a file of its own, with a title above them and what marks mean below.
+pub(super) fn file(title: &str, panels: &[Panel], keys: &[(Markup, String)], note: &str) -> String {
+    const GAP: f64 = 24.0;
+    const HEAD: f64 = 36.0;
+    const LINE: f64 = 18.0;
+    const WIDTH_MAX: f64 = 1340.0;
+    let mut placed = Vec::new();
+    let (mut x, mut y, mut row_height, mut width): (f64, f64, f64, f64) =
+        (GAP, HEAD + GAP, 0.0, 0.0);
+    for panel in panels {
+        if x > GAP && x + panel.width > WIDTH_MAX {
+            (x, y, row_height) = (GAP, y + row_height + GAP, 0.0);
+        }
+        placed.push((x, y, panel));
+        row_height = row_height.max(panel.height);
+        x += panel.width + GAP;
+        width = width.max(x);
+    }
+    let width = width.max(text_width(title) * 1.5 + 2.0 * GAP).max(400.0);
+    y += row_height + GAP;
+    let (mut x, mut legend) = (GAP, Vec::new());
+    for (mark, text) in keys {
+        let advance = text_width(text) + 44.0;
+        if x > GAP && x + advance > width {
+            (x, y) = (GAP, y + LINE);
+        }
+        legend.push((x, y, mark, text));
+        x += advance;
+    }
+    y += if legend.is_empty() { 0.0 } else { 6.0 };
+    let mut notes = Vec::new();
+    for line in lines(note, ((width - 2.0 * GAP) / LETTER) as usize) {
+        y += LINE;
+        notes.push((y, line));
+    }
+    let height = y + GAP;
+    let drawing = markup! {
+        svg.drawn xmlns="http://www.w3.org/2000/svg" role="img" aria-label=(title) width=(px(width)) height=(px(height))
+            viewBox={ "0 0 " (px(width)) " " (px(height)) } {
+            title { (title) }
+            style { (PreEscaped(fixed_style())) }
+            rect.paper width="100%" height="100%" {}
+            text.head x=(px(GAP)) y=(px(HEAD)) { (title) }
+            @for (x, y, panel) in &placed { g transform={ "translate(" (px(*x)) " " (px(*y)) ")" } { (panel.body) } }
+            @for (x, y, mark, text) in &legend {
+                g transform={ "translate(" (px(*x)) " " (px(*y)) ")" } { (mark) }
+                text.soft x=(px(x + 30.0)) y=(px(y + 4.0)) { (text) }
+            }
+            @for (y, line) in &notes { text.soft x=(px(GAP)) y=(px(*y)) { (line) } }
+        }
+    };
+    drawing.into_string() + "\n"
+}
+
+/// The style with the page's light colors in the place of their names: not every program that draws SVG knows variables.
+fn fixed_style() -> String {
+    let mut parts = STYLE.split("var(--");
+    let mut style = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        let (name, rest) = part.split_once(')').unwrap_or((part, ""));
+        let value = COLORS.split_once(&format!("--{name}: "));
+        let value = value.and_then(|(_, rest)| rest.split_once(';'));
+        style += value.map_or("currentColor", |(value, _)| value);
+        style += rest;
+    }
+    style
+}
+
+/// A text in lines of so many letters at most, where it has blanks.
+fn lines(text: &str, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= most => {
+                *line += " ";
+                *line += word;
+            }
+            _ => lines.push(word.to_string()),
+        }
+    }
+    lines
+}
+
+/// A length or a place: tenths of a pixel are enough.
+pub(super) fn px(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").map(str::to_string).unwrap_or(text)
+}
+
+/// About how wide a text is.
+pub(super) fn text_width(text: &str) -> f64 {
+    text.chars().count() as f64 * LETTER
+}
+
+/// A name with its end cut off where there is no room for it.
+pub(super) fn cut(name: &str, width: f64) -> String {
+    let most = (width / LETTER) as usize;
+    match name.chars().count() > most {
+        true => {
+            name.chars()
+                .take(most.saturating_sub(1))
+                .collect::<String>()
+                + CUT
+        }
+        false => name.to_string(),
+    }
+}
+
+/// The ways in which a figure is drawn, each with what it means.
+pub(super) const MARKS: [(Tone, &str); 5] = [
+    (Tone::Faster, "faster than the base"),
+    (Tone::Slower, "slower than the base"),
+    (Tone::Plain, "no change shown"),
+    (Tone::Noisy, "too noisy to say"),
+    (Tone::Unjudged, "measured once: no verdict"),
+];
+
+/// A mark whose shape says what a figure is worth, and whose color says it again.
+pub(super) fn mark(tone: Tone, x: f64, y: f64) -> Markup {
+    const R: f64 = 5.0;
+    let path = |points: [(f64, f64); 4]| {
+        let points = points.map(|(dx, dy)| format!("{} {}", px(x + dx), px(y + dy)));
+        format!("M{}Z", points.join("L"))
+    };
+    let triangle = |up: f64| {
+        path([
+            (0.0, -R * up),
+            (R, R * 0.8 * up),
+            (-R, R * 0.8 * up),
+            (0.0, -R * up),
+        ])
+    };
+    markup! {
+        @match tone {
+            Tone::Faster => path.better d=(triangle(1.0)) {},
+            Tone::Slower => path.worse d=(triangle(-1.0)) {},
+            Tone::Unjudged => path.open d=(path([(0.0, -R), (R, 0.0), (0.0, R), (-R, 0.0)])) {},
+            Tone::Noisy => circle.open cx=(px(x)) cy=(px(y)) r="4" {},
+            _ => circle.even cx=(px(x)) cy=(px(y)) r="4" {},
+        }
+    }
+}
+
+/// A line between the ends of an interval, with a cap at each; an end that is cut off, since it is beyond the axis, is an arrow.
+pub(super) fn whisker(ends: [(f64, f64); 2], are_cut: [bool; 2]) -> String {
+    const SIZE: f64 = 4.0;
+    let [(from_x, from_y), (to_x, to_y)] = ends;
+    let length = (to_x - from_x).hypot(to_y - from_y).max(1e-9);
+    let (dx, dy) = (
+        (to_x - from_x) / length * SIZE,
+        (to_y - from_y) / length * SIZE,
+    );
+    let point = |x: f64, y: f64| format!("{} {}", px(x), px(y));
+    let mut path = format!("M{}L{}", point(from_x, from_y), point(to_x, to_y));
+    for (((x, y), is_cut), inward) in ends.into_iter().zip(are_cut).zip([1.0, -1.0]) {
+        let back = if is_cut { inward } else { 0.0 };
+        let side = |sign: f64| point(x + back * dx - sign * dy, y + back * dy + sign * dx);
+        path += &format!("M{}L{}L{}", side(1.0), point(x, y), side(-1.0));
+    }
+    path
+}
+
+/// The class of what belongs to a mark.
+pub(super) fn class(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Faster => "better",
+        Tone::Slower => "worse",
+        Tone::Plain => "even",
+        _ => "open",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_colors_and_no_names_of_them() {
+        let style = fixed_style();
+        assert!(!style.contains("var("), "{style}");
+        assert!(
+            !style.contains("currentColor;") || style.contains(".c0"),
+            "{style}"
+        );
+        assert!(style.contains("#0b62a4"), "{style}");
+        // It stands in XML as it is.
+        assert!(!style.contains(['<', '&']), "{style}");
+    }
+
+    #[test]
+    fn texts_are_broken_where_they_have_blanks_and_names_are_cut() {
+        assert_eq!(lines("one two three", 8), ["one two", "three"]);
+        assert_eq!(lines("", 8), [""; 0]);
+        assert_eq!(cut("l.i0", 100.0), "l.i0");
+        assert_eq!(cut("fwdrangewhilewriting", 70.0), "fwdrangew\u{2026}");
+    }
+}

@@ -1,0 +1,72 @@
+//! The page that shows a run while it goes on, told what `assay run --listen` tells.
+
+use super::chromium::page_or_test_is_skipped;
+
+/// What it is told at first; a test of `assay` has the same.
+const TOLD: &str = include_str!("live.json");
+
+#[test]
+fn it_draws_what_it_is_told_and_says_when_nobody_answers() {
+    let Some(mut browser) = page_or_test_is_skipped() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("live.html");
+    fs_err::write(&file, report::live_page()).unwrap();
+    browser.open(&file);
+    let state = "document.getElementById('state').textContent";
+    browser.wait_for(&format!("{state}.startsWith('no answer')"));
+    let refused = browser.complaints().len();
+
+    browser.value(&format!(
+        "{{ const told = {TOLD};
+            window.asked = [];
+            window.fetch = async (url) => {{
+                asked.push(url);
+                const from = +new URL(url, 'http://a').searchParams.get('from');
+                const now = structuredClone(told);
+                now.step.from = from;
+                const more = new Array(10 * asked.length);
+                for (const kind of now.step.kinds) for (const [name, values] of Object.entries(kind))
+                    if (Array.isArray(values)) kind[name] = [...values, ...more.fill(values[1])].slice(from);
+                return {{ json: async () => now }};
+            }}; }}"
+    ));
+    browser.wait_for("document.querySelectorAll('.uplot').length === 4 && asked.length > 2");
+    assert_eq!(
+        browser.value(state),
+        "pg.\"base\"\\, 4 clients, repeat 1, qr100: measuring, 5 s, about 56 s left"
+    );
+    assert_eq!(
+        browser.value("document.getElementById('cells').textContent"),
+        "2 of 10 cells complete, 1 failed; about 5 min left"
+    );
+    // It asks for what it does not know, and again for seconds of which some connection may tell late: after 22 seconds.
+    assert_eq!(browser.value("asked[1]"), "live.json?step=2&from=0");
+    assert_eq!(browser.value("asked[2]"), "live.json?step=2&from=7");
+    assert_eq!(
+        browser.value("document.querySelector('#kinds tr').innerText.split('\\t')"),
+        serde_json::json!([
+            "query",
+            "query",
+            "44",
+            "4,400",
+            "150 \u{b5}s",
+            "190 \u{b5}s",
+            "195 \u{b5}s",
+            "85",
+            "1",
+            "0"
+        ])
+    );
+    // A step that it does not know it draws from its beginning.
+    browser.value("told_before = asked.length; { const old = window.fetch; window.fetch = async (url) => { \
+                   const now = await (await old(url.replace(/from=\\d+/, 'from=0'))).json(); now.step.number = 3; \
+                   now.step.kinds.length = 1; return { json: async () => now }; }; }");
+    browser.wait_for("document.querySelectorAll('.uplot').length === 2");
+    browser.value("window.fetch = async () => { throw new TypeError('gone'); }");
+    browser.wait_for(&format!("{state}.startsWith('no answer')"));
+    assert_eq!(browser.complaints().len(), refused);
+    let wide = "document.documentElement.scrollWidth <= innerWidth";
+    assert_eq!(browser.value(wide), true);
+}

@@ -1,0 +1,193 @@
+//! Effects of factors, of a matrix that was never measured: what commits wait for, and images of whole pages.
+
+use std::collections::BTreeMap;
+
+use analysis::{
+    Begun, CompareOptions, Effects, Factors, Figures, Profile, ProfileSetting, Row, effects,
+};
+use record::{CellKey, Run, Status, StepKind};
+use report::{
+    FactorEffects, TableStyle, effects as text_of, effects_csv, effects_json, effects_markdown,
+    factors,
+};
+
+use crate::synthetic::target;
+use crate::{PLAIN, check_once, column, page};
+
+/// Target, `synchronous_commit`, `full_page_writes`, rates of its two steps.
+const TARGETS: [(&str, &str, &str, [f64; 2]); 4] = [
+    ("pg.sync1_fpi1", "on", "on", [500.0, 800.0]),
+    ("pg.sync1_fpi0", "on", "off", [505.0, 810.0]),
+    ("pg.sync0_fpi1", "off", "on", [1500.0, 805.0]),
+    ("pg.sync0_fpi0", "off", "off", [3000.0, 801.0]),
+];
+
+/// What repeats make of a rate: each target has its own.
+const NOISE: [[f64; 4]; 4] = [
+    [1.0, 1.01, 0.99, 1.005],
+    [0.99, 1.0, 1.01, 1.0],
+    [1.01, 0.995, 1.0, 0.99],
+    [1.0, 1.005, 1.0, 1.01],
+];
+
+fn figures() -> Figures {
+    let mut figures = Figures::default();
+    for repeat in 1..=4 {
+        for (index, (name, sync, images, rates)) in TARGETS.into_iter().enumerate() {
+            let cell = CellKey::new(name, None, 1, repeat);
+            for (step, rate) in ["update-index", "scan"].into_iter().zip(rates) {
+                let rate = rate * NOISE[index][repeat as usize - 1];
+                figures.rows.push(Row {
+                    cell: cell.clone(),
+                    engine: "postgres".into(),
+                    workload: "insert".into(),
+                    step: step.into(),
+                    kind: StepKind::Query,
+                    reported: true,
+                    status: Status::Complete,
+                    valid: true,
+                    seconds: 60.0,
+                    metrics: BTreeMap::from([("qps", Some(rate))]),
+                    ..Row::default()
+                });
+            }
+            // Every second round goes the other way.
+            let at = if repeat % 2 == 0 { 3 - index } else { index } as u64;
+            figures.begun.push(Begun {
+                cell,
+                invocation: 1,
+                started_unix_ns: (u64::from(repeat) * 1000 + 100 * at) * 1_000_000_000,
+                ..Begun::default()
+            });
+            if repeat == 1 {
+                let settings = [("synchronous_commit", sync), ("full_page_writes", images)];
+                figures.settings.profiles.push(profile(name, settings));
+            }
+        }
+    }
+    figures
+}
+
+fn profile(target: &str, settings: [(&str, &str); 2]) -> Profile {
+    let setting = |(name, value): (&str, &str)| {
+        let setting = ProfileSetting {
+            name: name.into(),
+            value: value.into(),
+            canonical: value.into(),
+        };
+        (name.to_owned(), setting)
+    };
+    Profile {
+        target: target.into(),
+        engine: "postgres".into(),
+        build: "pg".into(),
+        is_reported: true,
+        settings: settings.into_iter().map(setting).collect(),
+        declared: settings.map(|(name, _)| name.to_owned()).to_vec(),
+    }
+}
+
+fn run() -> Run {
+    Run {
+        name: "durability".into(),
+        status: Status::Complete,
+        targets: TARGETS.map(|it| target(it.0, "postgres")).to_vec(),
+        base: TARGETS[0].0.into(),
+        ..Run::default()
+    }
+}
+
+fn of(figures: &Figures) -> Effects {
+    let found = Factors::find(&figures.settings.profiles, &[run().base]);
+    effects(figures, found.factors, &CompareOptions::default())
+}
+
+fn shown<T>(show: impl Fn(&FactorEffects<'_>) -> T) -> T {
+    let (run, figures) = (run(), figures());
+    let effects = of(&figures);
+    show(&FactorEffects {
+        run: &run,
+        runs: &[],
+        figures: &figures,
+        effects: &effects,
+    })
+}
+
+#[test]
+fn each_change_is_a_line_with_its_combinations_below() {
+    insta::assert_snapshot!(shown(|it| text_of(it, PLAIN)));
+}
+
+#[test]
+fn markdown_has_the_same_tables() {
+    let text = shown(effects_markdown);
+    let expected = [
+        "### Effects on throughput",
+        "| effect of | update-index | scan |",
+        "| effect of | where | update-index | scan |",
+    ];
+    for expected in expected {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
+}
+
+#[test]
+fn csv_has_a_line_for_each_effect_and_for_each_of_its_combinations() {
+    let csv = shown(effects_csv);
+    let of = |name: &str| column(&csv, name);
+    // Two factors, two steps, and the effect with two combinations of each.
+    assert_eq!(of("factor").len(), 12);
+    let combinations = of("combination");
+    assert_eq!(
+        combinations[..3],
+        ["", "full_page_writes=on", "full_page_writes=off"]
+    );
+    assert_eq!(of("base_target")[..2], ["", "pg.sync1_fpi1"]);
+    assert_eq!(of("target")[2], "pg.sync0_fpi0");
+    assert_eq!(of("differs")[..3], ["true"; 3]);
+    assert_eq!(of("deviation")[0], "");
+}
+
+#[test]
+fn json_has_what_csv_has() {
+    let json = &shown(effects_json)["effects"];
+    assert_eq!(json["factors"][0]["name"], "synchronous_commit");
+    assert_eq!(json["factors"][0]["levels"][1], "off");
+    let row = &json["rows"][0];
+    for (key, expected) in [
+        ("factor", "synchronous_commit"),
+        ("base_level", "on"),
+        ("level", "off"),
+        ("step", "update-index"),
+        ("verdict", "faster"),
+    ] {
+        assert_eq!(row[key], expected, "{key}");
+    }
+    assert_eq!(row["differs"], true);
+    let combination = &row["combinations"][1];
+    assert_eq!(combination["others"], "full_page_writes=off");
+    assert_eq!(combination["base_target"], "pg.sync1_fpi0");
+    assert_eq!(combination["deviation"]["differs"], true);
+}
+
+#[test]
+fn a_report_has_the_effects_of_a_full_matrix_and_of_no_other() {
+    let mut figures = figures();
+    let whole = page(run(), &figures);
+    check_once(&whole, &["factors", "effects", "effects-each"]);
+    assert!(
+        whole.contains("synchronous_commit of postgres: on, off; in 2 combinations of the others")
+    );
+    figures.settings.profiles.pop();
+    assert!(!page(run(), &figures).contains("Effects of factors"));
+}
+
+#[test]
+fn factors_are_listed_with_their_levels() {
+    let found = Factors::find(&figures().settings.profiles, &[]);
+    let text = factors(&found, TableStyle::default());
+    assert!(
+        text.contains("full_page_writes of postgres: on, off; in 2 combinations"),
+        "{text}"
+    );
+}

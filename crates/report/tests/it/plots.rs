@@ -1,0 +1,158 @@
+//! Plots as files: one of each.
+
+use analysis::Figures;
+use report::plots;
+
+use crate::html;
+use crate::synthetic::{ALL_STEPS, SMALL, Size, matrix_of, noise, source, target_names};
+
+/// Five repeats that differ a little, with each of these numbers of clients.
+pub fn repeated(size: Size, clients: &[u32]) -> Figures {
+    let mut figures = Figures::default();
+    for repeat in 1..=5 {
+        let rows = matrix_of(size, clients, &[""]).rows.into_iter();
+        for mut row in rows.filter(|row| row.cell.target != "pg99.broken") {
+            row.cell.variant = None;
+            row.cell.repeat = repeat;
+            let seed = u64::from(repeat) * 1000 + figures.rows.len() as u64;
+            for value in row.metrics.values_mut().flatten() {
+                *value *= 0.99 + 0.02 * noise(seed);
+            }
+            figures.rows.push(row);
+        }
+    }
+    figures
+}
+
+/// The plots of so many targets.
+fn drawn(size: Size, clients: &[u32]) -> Vec<(String, String)> {
+    plots(&source(size).run, &repeated(size, clients))
+}
+
+#[track_caller]
+fn named<'p>(plots: &'p [(String, String)], name: &str) -> &'p str {
+    let names: Vec<&str> = plots.iter().map(|(name, _)| name.as_str()).collect();
+    let at = names.iter().position(|known| *known == name);
+    &plots[at.unwrap_or_else(|| panic!("no {name} in {names:?}"))].1
+}
+
+/// An SVG file, an element a line.
+fn lines(svg: &str) -> String {
+    let (_, drawn) = svg.split_once("</style>").unwrap();
+    drawn.replace("><", ">\n<")
+}
+
+#[test]
+fn a_few_targets_have_forest_plots() {
+    let plots = drawn(SMALL, &[2]);
+    assert_eq!(plots.len(), 1, "two targets are compared and no more");
+    insta::assert_snapshot!("forest", lines(named(&plots, "forest")));
+}
+
+#[test]
+fn many_targets_have_a_heat_map_with_all_of_them() {
+    let size = Size {
+        targets: 6,
+        ..SMALL
+    };
+    let plots = drawn(size, &[2]);
+    let map = named(&plots, "heat-map");
+    for target in target_names(6).iter().skip(1) {
+        assert!(map.contains(&format!(">{target}<")), "{target}");
+    }
+    insta::assert_snapshot!("heat-map", lines(map));
+    insta::assert_snapshot!("over-targets", lines(named(&plots, "over-targets")));
+    assert!(named(&plots, "over-targets-from-zero").contains(">0.0<"));
+}
+
+#[test]
+fn one_target_alone_is_drawn_over_clients_and_rates() {
+    let size = Size {
+        targets: 1,
+        steps: const { &[ALL_STEPS[5], ALL_STEPS[7]] },
+        ..SMALL
+    };
+    let plots = drawn(size, &[1, 2, 8]);
+    let names: Vec<&str> = plots.iter().map(|(name, _)| name.as_str()).collect();
+    let expected = [
+        "throughput-over-clients",
+        "cost-over-clients",
+        "scale-up",
+        "latency-over-rate",
+    ];
+    assert_eq!(names, expected);
+    insta::assert_snapshot!("scale-up", lines(named(&plots, "scale-up")));
+    insta::assert_snapshot!(
+        "throughput-over-clients",
+        lines(named(&plots, "throughput-over-clients"))
+    );
+    let one_count = drawn(size, &[2]);
+    insta::assert_snapshot!(
+        "latency-over-rate",
+        lines(named(&one_count, "latency-over-rate"))
+    );
+}
+
+#[test]
+fn a_file_needs_nothing_else_and_a_page_has_it_as_a_link() {
+    for (name, svg) in drawn(
+        Size {
+            targets: 3,
+            ..SMALL
+        },
+        &[1, 4],
+    ) {
+        assert!(
+            svg.starts_with("<svg ") && svg.ends_with("</svg>\n"),
+            "{name}"
+        );
+        assert_eq!(
+            svg.matches("://").count(),
+            1,
+            "{name}: its name space alone"
+        );
+        assert!(svg.contains(">postgres-round-6: "), "{name}");
+        assert!(!svg.contains("var(") && !svg.contains("url("), "{name}");
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{name}");
+    }
+    let figures = repeated(
+        Size {
+            targets: 3,
+            ..SMALL
+        },
+        &[1, 4],
+    );
+    let page = html(&[source(SMALL)], &figures);
+    assert!(page.contains("id=\"plots-over-targets\""));
+    assert!(page.contains("id=\"plots-over-clients\""));
+    let (_, link) = page
+        .split_once("download=\"scale-up.svg\" href=\"")
+        .unwrap();
+    assert!(
+        link.starts_with("data:image/svg+xml,%3Csvg "),
+        "{}",
+        &link[..60]
+    );
+}
+
+#[test]
+fn text_from_outside_stays_text_in_plots() {
+    let evil = "<script>alert(1)</script>\u{1b}[31m&\"'";
+    let mut figures = repeated(SMALL, &[2]);
+    let mut source = source(SMALL);
+    source.run.name = evil.to_string();
+    source.run.base += evil;
+    for row in &mut figures.rows {
+        row.step += evil;
+        row.cell.target += evil;
+    }
+    let plots = plots(&source.run, &figures);
+    assert!(!plots.is_empty());
+    for (_, svg) in plots {
+        assert!(!svg.contains("<script") && svg.contains("&lt;script&gt;"));
+        assert!(
+            svg.chars()
+                .all(|letter| letter == '\n' || !letter.is_control())
+        );
+    }
+}

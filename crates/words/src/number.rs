@@ -1,0 +1,46 @@
+//! Numbers as people read them.
+
+/// Formats a number with so many decimals and with separators of thousands; a negative zero loses its sign.
+pub fn fixed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    match text.strip_prefix('-') {
+        Some(rest) if rest.bytes().all(|byte| matches!(byte, b'0' | b'.')) => rest.to_owned(),
+        _ => grouped(&text),
+    }
+}
+
+/// Separates thousands by commas.
+pub fn grouped(text: &str) -> String {
+    let Some(first) = text.find(|c: char| c.is_ascii_digit()) else {
+        return text.to_owned();
+    };
+    let end = text.find('.').unwrap_or(text.len());
+    let mut out = text[..first].to_owned();
+    for (at, digit) in text[first..end].char_indices() {
+        if at > 0 && (end - first - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out + &text[end..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_separators_and_no_negative_zero() {
+        for (value, decimals, text) in [
+            (1_234_567.8, 0, "1,234,568"),
+            (1234.5, 1, "1,234.5"),
+            (-1234.0, 0, "-1,234"),
+            (123.0, 0, "123"),
+            (-0.0001, 3, "0.000"),
+            (-1.5, 1, "-1.5"),
+            (f64::NEG_INFINITY, 2, "-inf"),
+        ] {
+            assert_eq!(fixed(value, decimals), text);
+        }
+    }
+}
