@@ -1,6 +1,5 @@
 //! Temporary directories in which configs are tried before a run.
 
-use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
@@ -12,31 +11,31 @@ use crate::SetupError;
 
 const PREFIX: &str = "assay-trial-";
 
-/// Held as long as the directory is used.
-const LOCK: &str = "lock";
-
-/// A directory that is removed when it is dropped, and by the next trial where assay was killed before.
+/// A directory that is removed when it is dropped, or by the next trial if assay was killed before.
 pub(crate) struct Directory {
     directory: TempDir,
+    /// The open directory: its lock says that the directory is in use.
     _lock: fs::File,
 }
 
 impl Directory {
     pub(crate) fn make() -> Result<Self, SetupError> {
-        remove_left(&std::env::temp_dir());
-        let directory = tempfile::Builder::new().prefix(PREFIX).tempdir()?;
-        let mut lock = fs::File::create(directory.path().join(LOCK))?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
-            let error = std::io::Error::from(error);
-            let what = format!("cannot lock `{}`: {error}", lock.path().display());
-            std::io::Error::new(error.kind(), what)
-        })?;
-        // Only now may others take it for one that was left.
-        lock.write_all(b"locked\n")?;
-        Ok(Self {
-            directory,
-            _lock: lock,
-        })
+        let parent = std::env::temp_dir();
+        remove_left(&parent);
+        // Another process may remove a directory between its creation and its lock; the next one has the same chance.
+        for _ in 0..100 {
+            let directory = tempfile::Builder::new()
+                .prefix(PREFIX)
+                .tempdir_in(&parent)?;
+            if let Some(lock) = lock(directory.path()) {
+                return Ok(Self {
+                    directory,
+                    _lock: lock,
+                });
+            }
+        }
+        let what = format!("cannot lock a new directory in `{}`", parent.display());
+        Err(std::io::Error::other(what).into())
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -44,22 +43,28 @@ impl Directory {
     }
 }
 
-/// Removes the directories of this user whose processes were killed.
+/// Locks a directory unless another process has locked or removed it.
+fn lock(path: &Path) -> Option<fs::File> {
+    let opened = fs::File::open(path).ok()?;
+    flock(&opened, FlockOperation::NonBlockingLockExclusive).ok()?;
+    path.exists().then_some(opened)
+}
+
+/// Removes this user's directories whose processes were killed.
 fn remove_left(parent: &Path) {
     let uid = rustix::process::geteuid().as_raw();
-    let is_left = |entry: &fs::DirEntry| {
-        let is_ours = |it: std::fs::Metadata| it.is_dir() && it.uid() == uid;
+    let is_ours = |entry: &fs::DirEntry| {
         entry.file_name().to_string_lossy().starts_with(PREFIX)
-            && entry.metadata().is_ok_and(is_ours)
-            && fs::File::open(entry.path().join(LOCK)).is_ok_and(|lock| {
-                lock.metadata().is_ok_and(|it| it.len() > 0)
-                    && flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok()
-            })
+            && entry
+                .metadata()
+                .is_ok_and(|it| it.is_dir() && it.uid() == uid)
     };
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
-    for entry in entries.filter(is_left) {
-        // Two may do so at once.
-        let _ = fs::remove_dir_all(entry.path());
+    for entry in entries.filter(is_ours) {
+        if let Some(_lock) = lock(&entry.path()) {
+            // Reached under the lock, so no process uses it.
+            let _ = fs::remove_dir_all(entry.path());
+        }
     }
 }
 
@@ -70,12 +75,12 @@ mod tests {
     #[test]
     fn what_a_killed_process_left_is_removed_and_what_is_used_stays() {
         let used = Directory::make().unwrap();
-        let left = tempfile::Builder::new().prefix(PREFIX).tempdir().unwrap();
-        fs::write(left.path().join(LOCK), "locked\n").unwrap();
-        let begun = tempfile::Builder::new().prefix(PREFIX).tempdir().unwrap();
-        fs::write(begun.path().join(LOCK), "").unwrap();
+        // Killed at once, and in the midst of its trial.
+        let empty = tempfile::Builder::new().prefix(PREFIX).tempdir().unwrap();
+        let full = tempfile::Builder::new().prefix(PREFIX).tempdir().unwrap();
+        fs::write(full.path().join("database"), "x").unwrap();
         let other = Directory::make().unwrap();
-        assert!(used.path().exists() && other.path().exists() && begun.path().exists());
-        assert!(!left.path().exists());
+        assert!(used.path().exists() && other.path().exists());
+        assert!(!empty.path().exists() && !full.path().exists());
     }
 }
