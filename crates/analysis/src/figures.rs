@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use record::{CellKey, Role, Status, StepKind, Warning};
 use serde::Serialize;
 
-use crate::{Quality, Remark, Settings, Settled, SlaHistory};
+use crate::{Quality, Remark, Settings, SettleWork, SlaHistory};
 
 /// All figures of one or several runs, in the order of their plans.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -17,16 +17,16 @@ pub struct Figures {
     /// What of the record is damaged, and what to do about it.
     pub damages: Vec<String>,
     /// Cells that did not end as planned or never began, and those of which a step is missing or damaged.
-    pub unfinished: Vec<Unfinished>,
+    pub unfinished: Vec<UnfinishedCell>,
     /// The cells that were begun: which of them ran beside which.
-    pub begun: Vec<Begun>,
+    pub begun: Vec<StartedCell>,
     /// What differs between the targets of each run.
     pub settings: Settings,
 }
 
 /// A cell without its full set of steps.
 #[derive(Clone, Debug, Serialize)]
-pub struct Unfinished {
+pub struct UnfinishedCell {
     /// Which of the runs that were given, from 0.
     pub run: usize,
     /// Which cell of it.
@@ -40,7 +40,7 @@ pub struct Unfinished {
 
 /// When a cell was measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Begun {
+pub struct StartedCell {
     /// Which of the runs that were given, from 0.
     pub run: usize,
     /// Which cell of it.
@@ -105,7 +105,7 @@ pub struct Row {
     /// How evenly it went; `None` where nothing is counted second by second, and in steps of less than a second.
     pub quality: Option<Quality>,
     /// What bringing the engine to rest took; `None` where that was not done.
-    pub settled: Option<Settled>,
+    pub settled: Option<SettleWork>,
     /// What the engine's counters did in the step: differences of cumulative ones, final values of gauges.
     pub counters: BTreeMap<String, f64>,
     /// The names of those that count work: more of it for the same load means that something is done in another way.

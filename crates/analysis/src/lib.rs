@@ -10,6 +10,7 @@ mod explain;
 mod factors;
 mod fairness;
 mod figures;
+mod initial_tree;
 mod json;
 mod latency;
 mod metrics;
@@ -22,13 +23,12 @@ mod series;
 mod settings;
 mod shade;
 mod sla;
-mod trees;
 
 pub use answer::{Answer, Change, TargetAnswer};
 pub use compare::{
-    CompareOptions, Compared, ComparedStep, Deviation, Effect, Effects, Gate, InCombination,
-    Interval, NoiseFloor, POWER, Pairing, REPEATS_CAP, Sample, Seen, StepNoise, THROUGHPUT,
-    Thresholds, VERDICT_METRICS, Verdict, compare, costs, effects, gate, metric_label,
+    CombinationEffect, CompareOptions, Compared, ComparedStep, DetectableEffect, Deviation, Effect,
+    Effects, Gate, Interval, NoiseFloor, POWER, Pairing, REPEATS_CAP, Sample, StepNoise,
+    THROUGHPUT, Thresholds, VERDICT_METRICS, Verdict, compare, costs, effects, gate, metric_label,
     more_is_better, noise_floor, repeats_to_judge, throughput,
 };
 pub use competition::{Competition, UnevenStep, competition, uneven_steps};
@@ -36,23 +36,23 @@ pub use explain::{Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind, explain, f
 pub use factors::{Combination, Factor, Factors};
 pub use fairness::fairness;
 pub use figures::*;
+pub use initial_tree::InitialTree;
 pub use json::{json, missing_json, settings_json};
 pub use latency::{BUCKET_NS_LIMITS, buckets, curve, percentiles};
 pub use metrics::{COARSE_SHARE, metrics};
 pub use operation::{noun, throughput_unit};
 pub use order::distinct;
 pub use quality::{
-    LISTED_MAX, Moved, Pending, Quality, SHIFT_SECONDS_MIN, STALL_SHARE, SettleAction, Settled,
-    Shift, SlaHistory, Stall, WorstResponse,
+    ConcurrentChange, LISTED_MAX, Pending, Quality, SHIFT_SECONDS_MIN, STALL_SHARE, SettleAction,
+    SettleWork, Shift, SlaHistory, Stall, WorstResponse,
 };
 pub use remarks::Remark;
-pub use rows::{each_row, figures, figures_and};
+pub use rows::{figures, figures_and, for_each_row};
 pub use series::{per_second, rate_exceeded_in};
 pub use settings::{
-    Comparison, Difference, Ignored, Mark, OneSided, PlanTarget, Profile, ProfileSetting,
-    RunSettings, Settings, TargetSettings, Varying, declared_differences,
+    Comparison, Difference, DifferenceKind, IgnoredOption, OneSidedSetting, PlanTarget, Profile,
+    ProfileSetting, RunSettings, Settings, TargetSettings, VaryingSetting, declared_differences,
 };
 pub use shade::{Shade, relative, shade_max, shade_share, shade_summary};
 pub use sla::{SLA_SHARE, sla};
-pub use trees::TreeAtBegin;
 pub use words::counted;

@@ -35,12 +35,12 @@ pub fn metrics(
     engine: &BTreeMap<String, CounterSeries>,
     embedded: bool,
 ) -> BTreeMap<&'static str, Option<f64>> {
-    let figures = rates(step, ops)
+    let figures = rate_metrics(step, ops)
         .into_iter()
-        .chain(of_processors(step, host, embedded))
-        .chain(of_devices(step, host, embedded))
-        .chain(sizes(step, host))
-        .chain(of_clients(step, embedded))
+        .chain(processor_metrics(step, host, embedded))
+        .chain(device_metrics(step, host, embedded))
+        .chain(size_metrics(step, host))
+        .chain(client_metrics(step, embedded))
         .chain(op_time::op_time(step, host, embedded))
         .chain(upkeep::upkeep(step, host))
         .chain(lsm::figures(step, host, engine));
@@ -54,7 +54,7 @@ pub fn metrics(
 }
 
 /// Returns what was done, and how fast.
-fn rates(step: &Step, ops: &BTreeMap<String, OpSeries>) -> [Figure; 9] {
+fn rate_metrics(step: &Step, ops: &BTreeMap<String, OpSeries>) -> [Figure; 9] {
     let queries = match step.kind {
         StepKind::Query => step.main_operation(),
         _ => Some(QUERY),
@@ -74,7 +74,7 @@ fn rates(step: &Step, ops: &BTreeMap<String, OpSeries>) -> [Figure; 9] {
 }
 
 /// Returns what all processors did.
-fn of_processors(step: &Step, host: &HostSeries, embedded: bool) -> [Figure; 13] {
+fn processor_metrics(step: &Step, host: &HostSeries, embedded: bool) -> [Figure; 13] {
     let rate = operation_rate(step);
     let per_op = |figure: Option<f64>| over(figure?, rate?);
     let busy_ns = busy_cpu_ns_per_second(host);
@@ -102,7 +102,7 @@ fn of_processors(step: &Step, host: &HostSeries, embedded: bool) -> [Figure; 13]
 }
 
 /// Returns what the devices read and wrote, whoever asked for it, and what the engine did.
-fn of_devices(step: &Step, host: &HostSeries, embedded: bool) -> [Figure; 19] {
+fn device_metrics(step: &Step, host: &HostSeries, embedded: bool) -> [Figure; 19] {
     let (rate, insert_rate) = (operation_rate(step), insert_rate(step));
     let per_op = |figure: Option<f64>| over(figure?, rate?);
     let per_insert = |figure: Option<f64>| over(figure?, insert_rate?);
@@ -135,7 +135,7 @@ fn of_devices(step: &Step, host: &HostSeries, embedded: bool) -> [Figure; 19] {
 }
 
 /// Returns how large files and memory were.
-fn sizes(step: &Step, host: &HostSeries) -> [Figure; 3] {
+fn size_metrics(step: &Step, host: &HostSeries) -> [Figure; 3] {
     [
         ("dbgb1", scaled(database_bytes(step, host), GIB)),
         ("dbgb2", scaled(data_and_log_bytes(step, host), GIB)),
@@ -144,7 +144,7 @@ fn sizes(step: &Step, host: &HostSeries) -> [Figure; 3] {
 }
 
 /// Returns the processor time of client and server.
-fn of_clients(step: &Step, embedded: bool) -> [Figure; 7] {
+fn client_metrics(step: &Step, embedded: bool) -> [Figure; 7] {
     let us_per_op = |ns: f64| over(ns / 1e3, operations(step)?);
     // A step without connections of its own, such as settling, has no load threads whose time would mean something.
     let client_ns = (step.cpu.client_user_ns + step.cpu.client_system_ns) as f64;

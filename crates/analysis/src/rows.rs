@@ -13,8 +13,8 @@ use crate::consistency::contradictions;
 use crate::remarks::remarks;
 use crate::series::{CountersReader, OpsReader};
 use crate::{
-    Begun, Figures, OpFigures, OpSeries, ReadLimits, Row, RunSettings, Series, Sla, Unfinished,
-    buckets, curve, fairness, metrics, percentiles, quality, series, sla,
+    Figures, OpFigures, OpSeries, ReadLimits, Row, RunSettings, Series, Sla, StartedCell,
+    UnfinishedCell, buckets, curve, fairness, metrics, percentiles, quality, series, sla,
 };
 
 /// All figures of some runs, in the order of their plans.
@@ -39,18 +39,18 @@ pub fn figures_and<T: Send>(
     let mut runs_read = Vec::new();
     let mut steps = Vec::new();
     // Each cell as one that is unfinished, and whether it is.
-    let mut ends: Vec<(Unfinished, bool)> = Vec::new();
+    let mut ends: Vec<(UnfinishedCell, bool)> = Vec::new();
     for (run, directory) in runs.iter().enumerate() {
         let mut cells = Vec::new();
         let record = directory.read_run()?;
-        for reference in by_round(&record) {
+        for reference in in_round_order(&record) {
             let read = CellRead::read(directory, &record, reference)?;
             let cell = read.cell;
             for step in &read.missing {
                 figures.missing.push(row((run, &record), &cell, step)?);
             }
             let is_whole = cell.status == Status::Complete && read.missing.is_empty();
-            let mut end = Unfinished {
+            let mut end = UnfinishedCell {
                 run,
                 cell: reference.key.clone(),
                 status: read.is_begun.then_some(cell.status),
@@ -65,7 +65,7 @@ pub fn figures_and<T: Send>(
                 end.causes.clone_from(&failure.causes);
             }
             if read.is_begun {
-                figures.begun.push(Begun {
+                figures.begun.push(StartedCell {
                     run,
                     cell: cell.key.clone(),
                     invocation: cell.invocation,
@@ -86,7 +86,7 @@ pub fn figures_and<T: Send>(
         Ok((row, taken))
     };
     let mut all_taken = Vec::with_capacity(steps.len());
-    for ((_, _, end, _), result) in steps.iter().zip(side_by_side(&steps, read)) {
+    for ((_, _, end, _), result) in steps.iter().zip(map_parallel(&steps, read)) {
         let (row, taken) = result?;
         if row.damaged {
             ends[*end].1 = true;
@@ -95,7 +95,7 @@ pub fn figures_and<T: Send>(
         figures.rows.push(row);
         all_taken.push(taken);
     }
-    tell_what_steps_are(&mut figures);
+    fill_step_groups(&mut figures);
     let unfinished = ends.into_iter().filter(|(_, is_unfinished)| *is_unfinished);
     figures.unfinished = unfinished.map(|(end, _)| end).collect();
     for (run, (record, cells)) in runs_read.into_iter().enumerate() {
@@ -106,7 +106,7 @@ pub fn figures_and<T: Send>(
 }
 
 /// Tells those steps of which nothing can be read what sort of step they are, where another cell's record says it.
-fn tell_what_steps_are(figures: &mut Figures) {
+fn fill_step_groups(figures: &mut Figures) {
     let key = |row: &Row| {
         (
             row.workload.clone(),
@@ -203,7 +203,7 @@ const THREADS_MAX: usize = 8;
 
 /// The results of `work` on each item, in their order, by as many threads as there are processors. After an error the
 /// items that nobody has begun are left out.
-fn side_by_side<I: Sync, T: Send, E: Send>(
+fn map_parallel<I: Sync, T: Send, E: Send>(
     items: &[I],
     work: impl Fn(&I) -> Result<T, E> + Sync,
 ) -> Vec<Result<T, E>> {
@@ -244,13 +244,13 @@ fn side_by_side<I: Sync, T: Send, E: Send>(
 ///
 /// # Errors
 /// As [`figures`], and what `take` says.
-pub fn each_row<E: From<RecordError>>(
+pub fn for_each_row<E: From<RecordError>>(
     runs: &[RunDir],
     mut take: impl FnMut(&StepReader, Row) -> Result<(), E>,
 ) -> Result<(), E> {
     for (run, directory) in runs.iter().enumerate() {
         let record = directory.read_run()?;
-        for reference in by_round(&record) {
+        for reference in in_round_order(&record) {
             let read = CellRead::read(directory, &record, reference)?;
             let missing = read.missing.into_iter().map(|step| match &read.error {
                 Some(error) => step.damaged(error),
@@ -274,7 +274,7 @@ fn row_or_damage(run: (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
 }
 
 /// Returns the cells of a run round by round, the targets of a round in the plan's order, in whatever order they were run.
-fn by_round(run: &Run) -> Vec<&CellRef> {
+fn in_round_order(run: &Run) -> Vec<&CellRef> {
     let mut cells: Vec<&CellRef> = run.cells.iter().collect();
     for cells in
         cells.chunk_by_mut(|a, b| (a.key.load(), a.key.repeat) == (b.key.load(), b.key.repeat))
@@ -291,8 +291,8 @@ fn row((run, record): (usize, &Run), cell: &Cell, reader: &StepReader) -> Result
     let host = of_server(cell, reader.host()?);
     let histograms = reader.histograms()?;
     let (mut ops, mut engine) = (OpsReader::default(), CountersReader::default());
-    reader.each_interval(|interval| ops.add(interval))?;
-    reader.each_counter(|counter| engine.add(counter))?;
+    reader.for_each_interval(|interval| ops.add(interval))?;
+    reader.for_each_counter(|counter| engine.add(counter))?;
     let mut series = series::series(step.elapsed_ns, step.clients, ops, &host, engine);
     for counter in &step.counters_after {
         if let Some(series) = series.engine.get_mut(&counter.name) {
@@ -518,13 +518,13 @@ mod tests {
     #[test]
     fn results_come_in_the_order_of_the_items_and_the_first_error_is_among_them() {
         let items: Vec<u32> = (0..100).collect();
-        let doubled = side_by_side(&items, |item| Ok::<u32, ()>(item * 2));
+        let doubled = map_parallel(&items, |item| Ok::<u32, ()>(item * 2));
         let doubled: Result<Vec<u32>, ()> = doubled.into_iter().collect();
         assert_eq!(doubled.unwrap(), (0..200).step_by(2).collect::<Vec<u32>>());
-        let failing = side_by_side(&items, |item| if *item == 40 { Err(40) } else { Ok(()) });
+        let failing = map_parallel(&items, |item| if *item == 40 { Err(40) } else { Ok(()) });
         let failing: Result<Vec<()>, u32> = failing.into_iter().collect();
         assert_eq!(failing, Err(40));
-        assert!(side_by_side(&[], |_: &u32| Ok::<(), ()>(())).is_empty());
+        assert!(map_parallel(&[], |_: &u32| Ok::<(), ()>(())).is_empty());
     }
 
     #[test]
@@ -578,7 +578,7 @@ mod tests {
                 .into(),
             ..Run::default()
         };
-        let cells: Vec<_> = by_round(&run)
+        let cells: Vec<_> = in_round_order(&run)
             .iter()
             .map(|cell| (cell.key.target.as_str(), cell.key.clients, cell.key.repeat))
             .collect();

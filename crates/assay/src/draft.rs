@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn every_draft_is_a_plan() {
-        for (_, engine) in Engine::NAMED {
+        for (_, engine) in Engine::NAMES {
             let source = match engine {
                 Engine::Sqlite | Engine::Null => "bundled",
                 _ => "1.2",

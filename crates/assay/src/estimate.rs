@@ -131,7 +131,7 @@ pub fn of_cell(plan: &Plan, cell: &plan::Cell) -> Estimate {
             Workload::Sysbench(sysbench) => sysbench_rows(sysbench) * SYSBENCH_ROW_BYTES,
         },
     };
-    let settling = variant.workload.terms().settle_at_least;
+    let settling = variant.workload.policy().settle_at_least;
     let steps = variant.workload.steps();
     let times = steps
         .iter()

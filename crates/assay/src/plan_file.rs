@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use engine::notation::{self, declared_limit};
 use plan::{Config, Diagnostic, Place, Plan, Resolved};
-use record::Declared;
+use record::DeclaredOption;
 
 use crate::cli::PlanArgs;
 use crate::outcome::{PlanRefused, UsageError, help_of};
@@ -283,7 +283,7 @@ impl PlanFile {
     }
 
     /// Returns all that a config declares: the options of its files and its own, and its limits.
-    pub fn declared(&self, config: &Config) -> anyhow::Result<Vec<Declared>> {
+    pub fn declared(&self, config: &Config) -> anyhow::Result<Vec<DeclaredOption>> {
         let files = self.config_texts(config)?;
         let files = files.iter().map(String::as_str);
         let notation = engine::notation_of(config.engine.name());

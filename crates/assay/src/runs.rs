@@ -29,7 +29,7 @@ pub struct PutAside(Vec<Option<usize>>);
 
 impl PutAside {
     pub fn count(runs: &[impl AsRef<Path>]) -> Self {
-        let count = |run: &Path| RunDir::open(run).ok()?.put_aside_count().ok();
+        let count = |run: &Path| RunDir::open(run).ok()?.set_aside_count().ok();
         Self(runs.iter().map(|run| count(run.as_ref())).collect())
     }
 

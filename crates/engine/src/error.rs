@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-words::named! {
+words::named_enum! {
     /// What kind of failure an [`Error`] is: decides whether the operation is tried again, and is what failures are
     /// counted by.
     #[derive(PartialOrd, Ord, Hash)]

@@ -50,8 +50,8 @@ pub use running::{
 pub use schema::{Column, ColumnType, Comparison, Index, Partitions, Table};
 pub use session::{Interrupt, Outcome, ParamType, Rows, Session, Statement};
 pub use words::{
-    Counter, CounterKind, Declared, IndexStatements, NotHad, OptionStatus, Role, Setting,
-    SettingRole,
+    Counter, CounterKind, DeclaredOption, IndexStatements, OptionStatus, Role, Setting,
+    SettingRole, UnmetOption,
 };
 
 /// What is known of an engine before one runs.

@@ -1,7 +1,7 @@
 //! How engines write options and settings, and what these mean: what the reading half needs to compare them is said here,
 //! when they are recorded.
 
-use words::{Declared, NotHad, OptionStatus, Setting, SettingRole};
+use words::{DeclaredOption, OptionStatus, Setting, SettingRole, UnmetOption};
 
 /// How an engine writes the options of its config.
 pub trait Notation: Sync {
@@ -57,13 +57,13 @@ pub fn declared<'a>(
     notation: &dyn Notation,
     files: impl IntoIterator<Item = &'a str>,
     set: &[(String, String)],
-) -> Vec<Declared> {
+) -> Vec<DeclaredOption> {
     let of_files = files.into_iter().flat_map(|file| notation.options(file));
     // A plan writes a word that stands alone as one with an empty value.
     let of_set = set
         .iter()
         .map(|(name, value)| (name.clone(), (!value.is_empty()).then(|| value.clone())));
-    let mut all: Vec<Declared> = Vec::new();
+    let mut all: Vec<DeclaredOption> = Vec::new();
     for (name, value) in of_files.chain(of_set) {
         let name = name.trim();
         let plain = notation.key(name);
@@ -75,7 +75,7 @@ pub fn declared<'a>(
             if notation.is_volatile(&key) {
                 continue;
             }
-            let option = Declared {
+            let option = DeclaredOption {
                 name: format!("{shown}{path}"),
                 canonical: notation.canonical(&key, &value),
                 optional: notation.is_optional(name),
@@ -97,8 +97,8 @@ pub fn declared<'a>(
 pub fn describe(
     notation: &dyn Notation,
     settings: &mut Vec<Setting>,
-    declared: &[Declared],
-) -> Vec<NotHad> {
+    declared: &[DeclaredOption],
+) -> Vec<UnmetOption> {
     let described = std::mem::take(settings).into_iter().flat_map(|setting| {
         let of_leaf = |(path, value): (String, String)| {
             let name = format!("{}{path}", setting.name);
@@ -131,7 +131,7 @@ pub fn describe(
             None if option.optional => OptionStatus::Unknown,
             None => OptionStatus::Unreported,
         };
-        Some(NotHad {
+        Some(UnmetOption {
             name: option.name.clone(),
             declared: option.value.clone(),
             effective: effective.map(str::to_owned),
@@ -142,9 +142,9 @@ pub fn describe(
 }
 
 /// Returns what a config lets its server use of the machine, as an option: `memory` in bytes, `cpus` by number.
-pub fn declared_limit(what: &str, asked: &str) -> Declared {
+pub fn declared_limit(what: &str, asked: &str) -> DeclaredOption {
     let name = format!("limit.{what}");
-    Declared {
+    DeclaredOption {
         role: limit_role(what),
         key: name.clone(),
         name,

@@ -3,10 +3,10 @@
 use words::{Secret, redact};
 
 use crate::diagnostic::Place;
-use crate::kinds::{Choice, Line, check_name};
-use crate::reader::{Context, Kind, Section, table_of};
+use crate::reader::{Context, Section, ValueKind, table_of};
 use crate::spec::{Build, BuildSource, Engine};
 use crate::tree::Entry;
+use crate::value_kinds::{Choice, Line, check_name};
 use crate::wording::{code, key_part, quoted};
 
 const SCHEMES: [(&str, Engine); 4] = [
@@ -15,7 +15,7 @@ const SCHEMES: [(&str, Engine); 4] = [
     ("mysql://", Engine::Mysql),
     ("mariadb://", Engine::Mysql),
 ];
-const WAYS: &str = "give one of `sqlite = \"bundled\"`, `postgres = \"BUILD\"`, `mysql = \"BUILD\"` (MariaDB too), \
+const SOURCES_HELP: &str = "give one of `sqlite = \"bundled\"`, `postgres = \"BUILD\"`, `mysql = \"BUILD\"` (MariaDB too), \
      `rocksdb = \"BUILD\"` (Speedb too), `null = \"bundled\"`, `url = \"postgresql://...\"`, `url = \"mysql://...\"`";
 
 /// Reads `[build]`. A build that can't be read is reported and left out.
@@ -28,7 +28,7 @@ pub(crate) fn read(cx: &mut Context<'_>, entry: Option<Entry>) -> Vec<(Build, Pl
     if entries.as_ref().is_some_and(Vec::is_empty) {
         cx.error("plan::missing-key", place, "the plan has no build")
             .label("nothing in it")
-            .help(format!("add a table `[build.NAME]`; in it {WAYS}"));
+            .help(format!("add a table `[build.NAME]`; in it {SOURCES_HELP}"));
     }
     let mut builds = Vec::new();
     for entry in entries.unwrap_or_default() {
@@ -49,17 +49,17 @@ fn build(cx: &mut Context<'_>, entry: Entry) -> Option<Build> {
         let message = format!("{} does not say what it is", code(&path));
         cx.error("plan::missing-key", place, message)
             .label("nothing in it")
-            .help(WAYS);
+            .help(SOURCES_HELP);
     };
     let exclusive = [
         "a build is one thing",
         "make two builds of it, or take one out",
     ];
-    let engines = Engine::NAMED.iter().map(|(name, _)| *name);
+    let engines = Engine::NAMES.iter().map(|(name, _)| *name);
     let keys: Vec<&str> = engines.chain(["url"]).collect();
     let way = section.take_one(cx, &keys, exclusive, missing)?;
     let key = section.name_of(&way.key);
-    let named = Engine::NAMED.iter().find(|(name, _)| *name == way.key);
+    let named = Engine::NAMES.iter().find(|(name, _)| *name == way.key);
     let (engine, source, shown) = match named.map(|(_, engine)| *engine) {
         Some(engine @ (Engine::Sqlite | Engine::Null)) => {
             let bundled = Choice(&[("bundled", ())]);

@@ -1,11 +1,11 @@
 //! `[config.ENGINE.NAME]`: named sets of options, which may extend each other.
 
 use crate::diagnostic::{Diagnostic, Place};
-use crate::kinds::{Choice, CpuList, Flag, Line, check_name};
 use crate::quantity::Quantity;
-use crate::reader::{Context, Kind, Section, table_of};
+use crate::reader::{Context, Section, ValueKind, table_of};
 use crate::spec::{Build, Config, Engine};
 use crate::tree::{Entry, Node, Value};
+use crate::value_kinds::{Choice, CpuList, Flag, Line, check_name};
 use crate::wording::{choices, code, key_part, quoted};
 
 /// Keys of a config, which stand where its name should be in `[config.sqlite]` instead of `[config.sqlite.NAME]`.
@@ -51,7 +51,7 @@ pub(crate) fn read(
     let mut written = Vec::new();
     if let Some(mut section) = entry.and_then(|entry| Section::of(cx, "config", entry.node)) {
         let take = |(name, engine): &(&str, Engine)| Some((*engine, section.take(name)?));
-        let mut tables: Vec<(Engine, Entry)> = Engine::NAMED.iter().filter_map(take).collect();
+        let mut tables: Vec<(Engine, Entry)> = Engine::NAMES.iter().filter_map(take).collect();
         tables.sort_by_key(|(_, entry)| entry.key_place);
         for (engine, entry) in tables {
             let path = section.name_of(&entry.key);

@@ -4,16 +4,16 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::diagnostic::{Place, Severity};
-use crate::kinds::{Choice, Flag, Optional};
 use crate::quantity::{COUNT, Quantity, RATE_MOST};
 use crate::reader::{Context, Field, Section};
 use crate::spec::{
     INDEX_NAMES, IndexSet, IndexStatements, Insert, InsertStep, InsertStepKind, Query, Tables,
     WriteEnd,
 };
-use crate::step::{self, StepName, StepNames, StepSort};
-use crate::terms;
+use crate::step::{self, StepKind, StepName, StepNames};
+use crate::step_policy;
 use crate::tree::Node;
+use crate::value_kinds::{Choice, Flag, Optional};
 use crate::wording::{code, list};
 
 const PATH: &str = "workload.insert";
@@ -35,7 +35,7 @@ const TIME_MOST: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// A step as its name says it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Sort {
+enum Kind {
     Load,
     Index,
     /// `l.i1`
@@ -54,7 +54,7 @@ const DEFAULTS: &[&str] = &[
     "l.i0", "l.x", "l.i1", "l.i2", "settle", "qr100", "qp100", "qr500", "qp500", "qr1000", "qp1000",
 ];
 
-impl Sort {
+impl Kind {
     fn needs_indexes(self) -> bool {
         match self {
             Self::Index => true,
@@ -64,7 +64,7 @@ impl Sort {
     }
 }
 
-impl StepSort for Sort {
+impl StepKind for Kind {
     /// How many secondary indexes there are.
     type Known = u32;
     const REPEATED: &'static str = "qr100.2";
@@ -105,7 +105,7 @@ impl StepSort for Sort {
 }
 
 /// `qr100` -> the query with its rate.
-fn query(name: &str) -> Option<Sort> {
+fn query(name: &str) -> Option<Kind> {
     let (query, number) = match (name.strip_prefix("qr"), name.strip_prefix("qp")) {
         (Some(number), _) => (Query::Range, number),
         (_, Some(number)) => (Query::Point, number),
@@ -116,7 +116,7 @@ fn query(name: &str) -> Option<Sort> {
         return None;
     }
     let rate = number.parse().ok().filter(|rate| *rate <= RATE_MOST)?;
-    Some(Sort::Query { query, rate })
+    Some(Kind::Query { query, rate })
 }
 
 /// How many rows a commit has, where the steps do not say.
@@ -127,15 +127,15 @@ enum Transactions {
 }
 
 impl Transactions {
-    fn rows_per_commit(self, sort: Sort) -> u32 {
-        match (sort, self) {
-            (Sort::Load, Self::Big) | (Sort::Index, _) => 100,
-            (Sort::Load, Self::Small) => 10,
-            (Sort::WriteMost, Self::Big) => 50,
-            (Sort::WriteMost, Self::Small) | (Sort::WriteRest, _) => 5,
-            (Sort::Settle, _) | (Sort::Query { rate: 0.0, .. }, _) => 0,
+    fn rows_per_commit(self, kind: Kind) -> u32 {
+        match (kind, self) {
+            (Kind::Load, Self::Big) | (Kind::Index, _) => 100,
+            (Kind::Load, Self::Small) => 10,
+            (Kind::WriteMost, Self::Big) => 50,
+            (Kind::WriteMost, Self::Small) | (Kind::WriteRest, _) => 5,
+            (Kind::Settle, _) | (Kind::Query { rate: 0.0, .. }, _) => 0,
             // A commit with more rows than a second may have would come less than once a second.
-            (Sort::Query { rate, .. }, _) => rate.clamp(1.0, 50.0) as u32,
+            (Kind::Query { rate, .. }, _) => rate.clamp(1.0, 50.0) as u32,
         }
     }
 }
@@ -151,7 +151,7 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) 
     let delete_per_insert = cx.field(section, "delete-per-insert", &Flag, true);
     let transactions = Choice(&[("big", Transactions::Big), ("small", Transactions::Small)]);
     let transactions = cx.field(section, "transactions", &transactions, Transactions::Big);
-    let tables = cx.field(section, "tables", &Choice(Tables::NAMED), Tables::PerClient);
+    let tables = cx.field(section, "tables", &Choice(Tables::NAMES), Tables::PerClient);
     let partitions = cx.field(
         section,
         "partitions",
@@ -159,10 +159,10 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) 
         0,
     );
     let hold = Optional(Quantity::time(Duration::from_millis(1)..=TIME_MOST), "none");
-    let statements = Choice(IndexStatements::NAMED);
+    let statements = Choice(IndexStatements::NAMES);
     let length = Quantity::count(1..=DATA_LONGEST);
     let lengths = ["data-length-min", "data-length-max"];
-    let index_set = Choice(IndexSet::NAMED);
+    let index_set = Choice(IndexSet::NAMES);
     let indexes = cx.value(section, "indexes", &index_set, IndexSet::Current);
     let most = INDEX_NAMES.len() as u32;
     let index_count = cx.field(
@@ -188,7 +188,7 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_most: Option<u32>) 
         ),
         bulk_load: cx.value(section, "bulk-load", &Flag, false),
         data_length: cx.pair(section, lengths, &length, [10, 20]),
-        terms: terms::read(cx, section),
+        policy: step_policy::read(cx, section),
     };
 
     let names = step::names(cx, section, &index_count.value);
@@ -280,14 +280,14 @@ struct StepRead {
 /// Puts a step together from its name, its table and the workload.
 fn step(
     cx: &mut Context<'_>,
-    name: &StepName<Sort>,
+    name: &StepName<Kind>,
     number: u32,
     section: &mut Section,
     defaults: &Defaults,
 ) -> StepRead {
     let times = Quantity::time(step::TIME_LEAST..=TIME_MOST);
-    let per_commit = |cx: &mut Context<'_>, section: &mut Section, sort| {
-        let default = defaults.transactions.rows_per_commit(sort);
+    let per_commit = |cx: &mut Context<'_>, section: &mut Section, kind| {
+        let default = defaults.transactions.rows_per_commit(kind);
         let kind = Quantity::count(ROWS_PER_COMMIT);
         cx.field(section, "rows-per-commit", &kind, default)
     };
@@ -296,14 +296,14 @@ fn step(
         place: Place::Nowhere,
         trusted: true,
     };
-    let (kind, rows, rows_per_commit) = match name.sort {
-        Sort::Settle => (InsertStepKind::Settle, None, nothing),
-        Sort::Query { query, rate } => {
+    let (kind, rows, rows_per_commit) = match name.kind {
+        Kind::Settle => (InsertStepKind::Settle, None, nothing),
+        Kind::Query { query, rate } => {
             let (rate, per_commit) = match rate {
                 0.0 => (rate, nothing),
                 _ => {
                     let rate = cx.field(section, "rate", &Quantity::rate(), rate).value;
-                    (rate, per_commit(cx, section, Sort::Query { query, rate }))
+                    (rate, per_commit(cx, section, Kind::Query { query, rate }))
                 }
             };
             let from = &defaults.read_write_time;
@@ -315,7 +315,7 @@ fn step(
                 per_commit,
             )
         }
-        Sort::WriteMost | Sort::WriteRest if section.place_of("time") != Place::Nowhere => {
+        Kind::WriteMost | Kind::WriteRest if section.place_of("time") != Place::Nowhere => {
             let rows = section.place_of("rows");
             let time = cx.field(section, "time", &times, step::TIME_LEAST);
             if section.take("rows").is_some() {
@@ -326,17 +326,17 @@ fn step(
                     .also(rows, "ends it after so many rows")
                     .help("take one of them out");
             }
-            let per_commit = per_commit(cx, section, name.sort);
+            let per_commit = per_commit(cx, section, name.kind);
             let until = WriteEnd::Time(time.value);
             (InsertStepKind::Write { until }, None, per_commit)
         }
-        Sort::Load | Sort::Index | Sort::WriteMost | Sort::WriteRest => {
-            if matches!(name.sort, Sort::WriteMost | Sort::WriteRest) {
+        Kind::Load | Kind::Index | Kind::WriteMost | Kind::WriteRest => {
+            if matches!(name.kind, Kind::WriteMost | Kind::WriteRest) {
                 section.allow("time");
             }
             // Rows come first for people, but depend on the rows of a commit.
             let at = cx.resolved.len();
-            let per_commit = per_commit(cx, section, name.sort);
+            let per_commit = per_commit(cx, section, name.kind);
             let whole = |rows: u64| {
                 let per_commit = u64::from(per_commit.value);
                 (rows / per_commit).max(1) * per_commit
@@ -344,19 +344,19 @@ fn step(
             let (initial, written) = (&defaults.initial_rows, &defaults.write_rows);
             let fifth = written.value / 5;
             let kind = Quantity::count(1..=ROWS_MOST);
-            let rows = match name.sort {
-                Sort::Load => cx.inherited(section, "rows", &kind, initial, initial.value),
-                Sort::WriteMost => {
+            let rows = match name.kind {
+                Kind::Load => cx.inherited(section, "rows", &kind, initial, initial.value),
+                Kind::WriteMost => {
                     let most = whole(written.value - fifth);
                     cx.inherited(section, "rows", &kind, written, most)
                 }
-                Sort::WriteRest => cx.inherited(section, "rows", &kind, written, whole(fifth)),
+                Kind::WriteRest => cx.inherited(section, "rows", &kind, written, whole(fifth)),
                 _ => cx.field(section, "rows", &kind, INDEX_STEP_ROWS),
             };
             cx.resolved[at..].reverse();
-            let kind = match (name.sort, rows.value) {
-                (Sort::Load, rows) => InsertStepKind::Load { rows },
-                (Sort::Index, rows) => InsertStepKind::Index { rows },
+            let kind = match (name.kind, rows.value) {
+                (Kind::Load, rows) => InsertStepKind::Load { rows },
+                (Kind::Index, rows) => InsertStepKind::Index { rows },
                 (_, rows) => InsertStepKind::Write {
                     until: WriteEnd::Rows(rows),
                 },
@@ -377,14 +377,14 @@ fn step(
 }
 
 /// Reports steps that come before what they need.
-fn check_order(cx: &mut Context<'_>, names: &StepNames<Sort>, indexes: &Field<u32>) {
-    if !step::check_load(cx, names, Sort::Load, "tables") {
+fn check_order(cx: &mut Context<'_>, names: &StepNames<Kind>, indexes: &Field<u32>) {
+    if !step::check_load(cx, names, Kind::Load, "tables") {
         cx.error("plan::step-order", names.place, "no step loads the tables")
             .label("`l.i0` is missing")
             .help("begin with `l.i0`: it makes the tables and loads the first rows");
     }
-    step::check_once(cx, names, Sort::Load, "the tables are loaded");
-    step::check_once(cx, names, Sort::Index, "the indexes are made");
+    step::check_once(cx, names, Kind::Load, "the tables are loaded");
+    step::check_once(cx, names, Kind::Index, "the indexes are made");
     let steps = &names.value;
     if indexes.value < INDEX_NAMES.len() as u32 {
         check_indexes(cx, steps, indexes);
@@ -392,18 +392,18 @@ fn check_order(cx: &mut Context<'_>, names: &StepNames<Sort>, indexes: &Field<u3
     if indexes.value == 0 {
         return;
     }
-    let index_at = steps.iter().position(|(step, _)| step.sort == Sort::Index);
+    let index_at = steps.iter().position(|(step, _)| step.kind == Kind::Index);
     let (index_place, help) = match index_at {
         Some(at) => (steps[at].1, "put `l.x` before it"),
         None => (Place::Nowhere, "add `l.x` before it"),
     };
     let before = &steps[..index_at.unwrap_or(steps.len())];
-    let scans = before.iter().find(|(step, _)| match step.sort {
-        Sort::Query { query, .. } => query == Query::Range,
+    let scans = before.iter().find(|(step, _)| match step.kind {
+        Kind::Query { query, .. } => query == Query::Range,
         _ => false,
     });
-    let writes = |sort| matches!(sort, Sort::WriteMost | Sort::WriteRest);
-    let writes = before.iter().find(|(step, _)| writes(step.sort));
+    let writes = |kind| matches!(kind, Kind::WriteMost | Kind::WriteRest);
+    let writes = before.iter().find(|(step, _)| writes(step.kind));
     for (first, severity, does) in [
         (scans, Severity::Error, "scans"),
         (writes, Severity::Warning, "maintains"),
@@ -423,12 +423,12 @@ fn check_order(cx: &mut Context<'_>, names: &StepNames<Sort>, indexes: &Field<u3
 }
 
 /// Reports steps that need indexes which there are not, and range queries that are left out for want of theirs.
-fn check_indexes(cx: &mut Context<'_>, steps: &[(StepName<Sort>, Place)], indexes: &Field<u32>) {
-    let mut needing = steps.iter().filter(|(step, _)| step.sort.needs_indexes());
+fn check_indexes(cx: &mut Context<'_>, steps: &[(StepName<Kind>, Place)], indexes: &Field<u32>) {
+    let mut needing = steps.iter().filter(|(step, _)| step.kind.needs_indexes());
     if indexes.value == 0 {
         for (step, place) in needing {
-            let does = match step.sort {
-                Sort::Index => "makes",
+            let does = match step.kind {
+                Kind::Index => "makes",
                 _ => "scans",
             };
             let message = format!(
@@ -440,7 +440,7 @@ fn check_indexes(cx: &mut Context<'_>, steps: &[(StepName<Sort>, Place)], indexe
                 .also(indexes.place, "none")
                 .help(format!("take it out, or raise `{PATH}.secondary-indexes`"));
         }
-    } else if needing.any(|(step, _)| step.sort != Sort::Index) {
+    } else if needing.any(|(step, _)| step.kind != Kind::Index) {
         let (there, missing) = INDEX_NAMES.split_at(indexes.value as usize);
         let message = format!("range queries scan {} alone", list(there));
         cx.warning("plan::left-out", indexes.place, message)
@@ -449,13 +449,13 @@ fn check_indexes(cx: &mut Context<'_>, steps: &[(StepName<Sort>, Place)], indexe
 }
 
 /// Reports queries without writes that would pay for what the steps before them left to purge, or to compact.
-fn check_debt(cx: &mut Context<'_>, names: &StepNames<Sort>) {
-    let mut writer: Option<&(StepName<Sort>, Place)> = None;
+fn check_debt(cx: &mut Context<'_>, names: &StepNames<Kind>) {
+    let mut writer: Option<&(StepName<Kind>, Place)> = None;
     for named in &names.value {
         let (step, place) = named;
-        match step.sort {
-            Sort::Settle => writer = None,
-            Sort::Query { rate: 0.0, .. } => {
+        match step.kind {
+            Kind::Settle => writer = None,
+            Kind::Query { rate: 0.0, .. } => {
                 let Some((before, written)) = writer.take() else {
                     continue;
                 };
@@ -535,32 +535,32 @@ fn check_dry(
 mod tests {
     use super::*;
 
-    fn sort(text: &str) -> Option<Sort> {
-        StepName::parse(text, &3).map(|step| step.sort)
+    fn kind(text: &str) -> Option<Kind> {
+        StepName::parse(text, &3).map(|step| step.kind)
     }
 
     #[test]
     fn a_step_is_known_by_its_name() {
-        assert_eq!(sort("l.i0"), Some(Sort::Load));
-        assert_eq!(sort("l.i1.b"), Some(Sort::WriteMost));
-        assert_eq!(sort("settle.2"), Some(Sort::Settle));
+        assert_eq!(kind("l.i0"), Some(Kind::Load));
+        assert_eq!(kind("l.i1.b"), Some(Kind::WriteMost));
+        assert_eq!(kind("settle.2"), Some(Kind::Settle));
         assert_eq!(
-            sort("qr100"),
-            Some(Sort::Query {
+            kind("qr100"),
+            Some(Kind::Query {
                 query: Query::Range,
                 rate: 100.0
             })
         );
         assert_eq!(
-            sort("qp0"),
-            Some(Sort::Query {
+            kind("qp0"),
+            Some(Kind::Query {
                 query: Query::Point,
                 rate: 0.0
             })
         );
         assert_eq!(
-            sort("qp1000.again"),
-            Some(Sort::Query {
+            kind("qp1000.again"),
+            Some(Kind::Query {
                 query: Query::Point,
                 rate: 1000.0
             })
@@ -588,7 +588,7 @@ mod tests {
             "L.i0",
             "qr100 ",
         ] {
-            assert!(sort(text).is_none(), "{text}");
+            assert!(kind(text).is_none(), "{text}");
         }
     }
 }

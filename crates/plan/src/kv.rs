@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::quantity::Quantity;
 use crate::reader::{Context, Field, Section};
 use crate::spec::{Kv, KvRead, KvStep, KvStepKind};
-use crate::step::{self, StepNames, StepSort};
-use crate::terms;
+use crate::step::{self, StepKind, StepNames};
+use crate::step_policy;
 use crate::tree::Node;
 
 const PATH: &str = "workload.kv";
@@ -23,34 +23,34 @@ const MULTIGET_KEYS: RangeInclusive<u32> = 1..=10_000;
 const SOME: u64 = 10;
 const TIME_MOST: Duration = Duration::from_secs(72 * 3600);
 
-const STEPS: [(&str, Sort); 13] = [
-    ("fillseq", Sort::FillSeq),
-    ("drain", Sort::Drain),
-    ("flush", Sort::Flush),
-    ("readrandom", Sort::Read(KvRead::Get)),
-    ("multireadrandom", Sort::Read(KvRead::MultiGet)),
-    ("fwdrange", Sort::Read(KvRead::Forward)),
-    ("revrange", Sort::Read(KvRead::Reverse)),
-    ("readwhilewriting", Sort::ReadWhileWriting(KvRead::Get)),
+const STEPS: [(&str, Kind); 13] = [
+    ("fillseq", Kind::FillSeq),
+    ("drain", Kind::Drain),
+    ("flush", Kind::Flush),
+    ("readrandom", Kind::Read(KvRead::Get)),
+    ("multireadrandom", Kind::Read(KvRead::MultiGet)),
+    ("fwdrange", Kind::Read(KvRead::Forward)),
+    ("revrange", Kind::Read(KvRead::Reverse)),
+    ("readwhilewriting", Kind::ReadWhileWriting(KvRead::Get)),
     (
         "multireadwhilewriting",
-        Sort::ReadWhileWriting(KvRead::MultiGet),
+        Kind::ReadWhileWriting(KvRead::MultiGet),
     ),
     (
         "fwdrangewhilewriting",
-        Sort::ReadWhileWriting(KvRead::Forward),
+        Kind::ReadWhileWriting(KvRead::Forward),
     ),
     (
         "revrangewhilewriting",
-        Sort::ReadWhileWriting(KvRead::Reverse),
+        Kind::ReadWhileWriting(KvRead::Reverse),
     ),
-    ("overwritesome", Sort::OverwriteSome),
-    ("overwrite", Sort::Overwrite),
+    ("overwritesome", Kind::OverwriteSome),
+    ("overwrite", Kind::Overwrite),
 ];
 
 /// A step as its name says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sort {
+enum Kind {
     FillSeq,
     Drain,
     Flush,
@@ -75,7 +75,7 @@ const DEFAULTS: &[&str] = &[
     "overwrite",
 ];
 
-impl StepSort for Sort {
+impl StepKind for Kind {
     type Known = ();
     const REPEATED: &'static str = "overwrite.2";
 
@@ -84,8 +84,8 @@ impl StepSort for Sort {
     }
 
     fn parse(name: &str, (): &()) -> Option<Self> {
-        let (_, sort) = STEPS.iter().find(|(other, _)| *other == name)?;
-        Some(*sort)
+        let (_, kind) = STEPS.iter().find(|(other, _)| *other == name)?;
+        Some(*kind)
     }
 
     fn names((): &()) -> Vec<&str> {
@@ -114,7 +114,7 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
         scan_length: cx.value(section, "scan-length", &Quantity::count(ENTRIES), 10),
         multiget_keys: cx.value(section, "multiget-keys", &multiget, 10),
         verify_share: cx.value(section, "verify-share", &Quantity::share(), 0.01),
-        terms: terms::read(cx, section),
+        policy: step_policy::read(cx, section),
     };
 
     let names = step::names(cx, section, &());
@@ -128,7 +128,7 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
         KvStep {
             number,
             name: name.name.clone(),
-            kind: step(cx, name.sort, section, &defaults),
+            kind: step(cx, name.kind, section, &defaults),
         }
     });
     section.finish(cx);
@@ -149,7 +149,7 @@ struct Defaults {
 /// Puts together what a step does, from its name, its table and the workload.
 fn step(
     cx: &mut Context<'_>,
-    sort: Sort,
+    kind: Kind,
     section: &mut Section,
     defaults: &Defaults,
 ) -> KvStepKind {
@@ -157,15 +157,15 @@ fn step(
         let kind = Quantity::time(step::TIME_LEAST..=TIME_MOST);
         cx.inherited(section, "time", &kind, from, from.value).value
     };
-    match sort {
-        Sort::FillSeq => KvStepKind::FillSeq,
-        Sort::Drain => KvStepKind::Drain,
-        Sort::Flush => KvStepKind::Flush,
-        Sort::Read(read) => KvStepKind::Read {
+    match kind {
+        Kind::FillSeq => KvStepKind::FillSeq,
+        Kind::Drain => KvStepKind::Drain,
+        Kind::Flush => KvStepKind::Flush,
+        Kind::Read(read) => KvStepKind::Read {
             read,
             time: time(cx, section, &defaults.read_time),
         },
-        Sort::ReadWhileWriting(read) => {
+        Kind::ReadWhileWriting(read) => {
             let time = time(cx, section, &defaults.read_write_time);
             let (kind, from) = (Quantity::byte_rate(), &defaults.write_rate);
             let rate = cx.inherited(section, "write-rate", &kind, from, from.value);
@@ -175,26 +175,26 @@ fn step(
                 time,
             }
         }
-        Sort::OverwriteSome => {
+        Kind::OverwriteSome => {
             let (kind, keys) = (Quantity::count(1..=KEYS_MOST), &defaults.keys);
             let some = (keys.value / SOME).max(1);
             let writes = cx.inherited(section, "writes", &kind, keys, some).value;
             KvStepKind::OverwriteSome { writes }
         }
-        Sort::Overwrite => KvStepKind::Overwrite {
+        Kind::Overwrite => KvStepKind::Overwrite {
             time: time(cx, section, &defaults.read_write_time),
         },
     }
 }
 
 /// Reports steps that come before there are keys, and a load after there are.
-fn check_order(cx: &mut Context<'_>, names: &StepNames<Sort>) {
-    if !step::check_load(cx, names, Sort::FillSeq, "keys") {
+fn check_order(cx: &mut Context<'_>, names: &StepNames<Kind>) {
+    if !step::check_load(cx, names, Kind::FillSeq, "keys") {
         cx.error("plan::step-order", names.place, "no step loads the keys")
             .label("`fillseq` is missing")
             .help("begin with `fillseq`: it writes all keys in their order");
     }
-    step::check_once(cx, names, Sort::FillSeq, "the keys are loaded");
+    step::check_once(cx, names, Kind::FillSeq, "the keys are loaded");
 }
 
 #[cfg(test)]
@@ -204,13 +204,13 @@ mod tests {
 
     #[test]
     fn a_step_is_known_by_its_name() {
-        let sort = |text| StepName::parse(text, &()).map(|step: StepName<Sort>| step.sort);
-        assert_eq!(sort("fillseq"), Some(Sort::FillSeq));
-        assert_eq!(sort("overwrite.2"), Some(Sort::Overwrite));
-        assert_eq!(sort("overwritesome"), Some(Sort::OverwriteSome));
+        let kind = |text| StepName::parse(text, &()).map(|step: StepName<Kind>| step.kind);
+        assert_eq!(kind("fillseq"), Some(Kind::FillSeq));
+        assert_eq!(kind("overwrite.2"), Some(Kind::Overwrite));
+        assert_eq!(kind("overwritesome"), Some(Kind::OverwriteSome));
         assert_eq!(
-            sort("revrangewhilewriting.8mb"),
-            Some(Sort::ReadWhileWriting(KvRead::Reverse))
+            kind("revrangewhilewriting.8mb"),
+            Some(Kind::ReadWhileWriting(KvRead::Reverse))
         );
         for text in [
             "",
@@ -221,7 +221,7 @@ mod tests {
             "flush.a.b",
             "drain.B",
         ] {
-            assert!(sort(text).is_none(), "{text}");
+            assert!(kind(text).is_none(), "{text}");
         }
     }
 
@@ -229,10 +229,10 @@ mod tests {
     fn whatever_only_reads_finds_the_first_level_empty() {
         let mut is_empty = false;
         for name in DEFAULTS {
-            let step: StepName<Sort> = StepName::parse(name, &()).unwrap();
-            match step.sort {
-                Sort::Flush => is_empty = true,
-                Sort::Read(_) => assert!(is_empty, "{name}"),
+            let step: StepName<Kind> = StepName::parse(name, &()).unwrap();
+            match step.kind {
+                Kind::Flush => is_empty = true,
+                Kind::Read(_) => assert!(is_empty, "{name}"),
                 _ => is_empty = false,
             }
         }
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn every_default_step_is_one() {
         for name in DEFAULTS {
-            let step: Option<StepName<Sort>> = StepName::parse(name, &());
+            let step: Option<StepName<Kind>> = StepName::parse(name, &());
             assert!(step.is_some(), "{name}");
         }
     }

@@ -11,7 +11,6 @@ mod configs;
 mod diagnostic;
 mod document;
 mod insert;
-mod kinds;
 mod kv;
 mod overrides;
 mod quantity;
@@ -19,10 +18,11 @@ mod reader;
 mod render;
 mod spec;
 mod step;
+mod step_policy;
 pub mod sysbench;
 mod targets;
-mod terms;
 mod tree;
+mod value_kinds;
 mod variants;
 mod wording;
 
@@ -36,10 +36,10 @@ pub use wording::{key_part, quoted};
 
 use std::time::Duration;
 
-use kinds::{Choice, Flag, Line, ListOf, Name, Optional, is_name};
 use quantity::Quantity;
-use reader::{Context, Kind, Section};
+use reader::{Context, Section, ValueKind};
 use tree::Entry;
+use value_kinds::{Choice, Flag, Line, ListOf, Name, Optional, is_name};
 use wording::code;
 
 /// The plan that is run when none is given; its path is [`DEFAULT_PLAN_PATH`].
@@ -88,7 +88,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     let name = cx.value(section, "name", &Name, name_from(path));
     let clients = cx.field(section, "clients", &clients, vec![(1, Place::Nowhere)]);
     let repeats = cx.value(section, "repeats", &Quantity::count(1..=REPEATS_MOST), 1);
-    let order = cx.value(section, "order", &Choice(Order::NAMED), Order::Interleaved);
+    let order = cx.value(section, "order", &Choice(Order::NAMES), Order::Interleaved);
     let base = section.take("base").map(|entry| entry.node);
     let twin = section.take("against-itself").map(|entry| entry.node);
     let base_at = cx.resolved.len();
@@ -105,7 +105,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     let errors = cx.errors();
     let builds = builds::read(cx, section.take("build"));
     let configs = configs::read(cx, section.take("config"), &builds);
-    let parts = targets::Parts {
+    let parts = targets::TargetParts {
         builds: &builds,
         configs: &configs,
     };
@@ -130,7 +130,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     };
     if let Some(node) = &twin {
         let index = named(cx, "against-itself", node, &targets);
-        targets = index.map_or(Vec::new(), |it| targets::against_itself(&targets[it]));
+        targets = index.map_or(Vec::new(), |it| targets::with_twin(&targets[it]));
     }
     let first = measured(cx, variants.as_deref(), &builds, &targets);
     let base = match base.filter(|_| twin.is_none()) {

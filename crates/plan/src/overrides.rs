@@ -154,7 +154,7 @@ fn put(cx: &mut Context<'_>, root: &mut Table, path: &Path, node: Node) {
                 place: *place,
             },
         });
-        let (sort, given) = (parent.node.sort(), parent.node.place);
+        let (sort, given) = (parent.node.type_name(), parent.node.place);
         let Value::Table(inner) = &mut parent.node.value else {
             let before = names(path)[..=depth].join(".");
             let message = format!(

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::reader::{Context, Kind};
+use crate::reader::{Context, ValueKind};
 use crate::tree::{Node, Value};
 use crate::wording::{code, quoted};
 
@@ -93,7 +93,7 @@ static SHARE: Dimension = Dimension {
 
 /// Why text is not a quantity.
 #[derive(Debug, PartialEq, Eq)]
-enum Wrong {
+enum QuantityError {
     NotANumber,
     NotWhole,
     OutOfRange,
@@ -163,7 +163,7 @@ impl Number for f64 {
 
 impl Dimension {
     /// Parses `20M`, `1.5h` or `300`.
-    fn parse<T: Number>(&self, text: &str) -> Result<T, Wrong> {
+    fn parse<T: Number>(&self, text: &str) -> Result<T, QuantityError> {
         if let Some(number) = text.parse().ok().and_then(T::from_fraction) {
             return Ok(number);
         }
@@ -175,9 +175,9 @@ impl Dimension {
                 .strip_prefix('-')
                 .is_some_and(|it| it.starts_with(is_number));
             return Err(if is_negative {
-                Wrong::OutOfRange
+                QuantityError::OutOfRange
             } else {
-                Wrong::NotANumber
+                QuantityError::NotANumber
             });
         }
         let (_, factor) = self
@@ -185,23 +185,25 @@ impl Dimension {
             .iter()
             .find(|(name, _)| *name == unit)
             .ok_or_else(|| match unit {
-                "" => Wrong::NoUnit,
-                _ => Wrong::Unit(unit.to_owned(), self.unit_like(unit)),
+                "" => QuantityError::NoUnit,
+                _ => QuantityError::Unit(unit.to_owned(), self.unit_like(unit)),
             })?;
         let fraction = fraction.trim_end_matches('0');
         let digits: u64 = format!("{whole}{fraction}")
             .replace('_', "")
             .parse()
-            .map_err(|_| Wrong::OutOfRange)?;
+            .map_err(|_| QuantityError::OutOfRange)?;
         let product = u128::from(digits) * u128::from(*factor);
         let divisor = 10_u128
             .checked_pow(fraction.len() as u32)
-            .ok_or(Wrong::NotWhole)?;
+            .ok_or(QuantityError::NotWhole)?;
         if product.is_multiple_of(divisor) {
             let number = u64::try_from(product / divisor).ok();
-            number.and_then(T::from_whole).ok_or(Wrong::OutOfRange)
+            number
+                .and_then(T::from_whole)
+                .ok_or(QuantityError::OutOfRange)
         } else {
-            T::from_fraction(product as f64 / divisor as f64).ok_or(Wrong::NotWhole)
+            T::from_fraction(product as f64 / divisor as f64).ok_or(QuantityError::NotWhole)
         }
     }
 
@@ -285,7 +287,7 @@ impl Quantity<f64> {
     }
 }
 
-impl<T: Number> Kind for Quantity<T> {
+impl<T: Number> ValueKind for Quantity<T> {
     type Value = T;
 
     fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<T> {
@@ -304,13 +306,13 @@ impl<T: Number> Kind for Quantity<T> {
         let parsed = self.dimension.parse(text);
         let wrong = match parsed {
             Ok(number) if self.range.contains(&number) => return Some(number),
-            Ok(_) => Wrong::OutOfRange,
+            Ok(_) => QuantityError::OutOfRange,
             Err(wrong) => wrong,
         };
         let (name, shown) = (code(name), code(text));
         let not_one = format!("{name} is not a {what}: {shown}");
         let (kind, message, label, meant) = match wrong {
-            Wrong::OutOfRange => {
+            QuantityError::OutOfRange => {
                 let [least, most] =
                     [self.range.start(), self.range.end()].map(|it| it.format(self.dimension));
                 let allowed = if most == self.dimension.format(u64::MAX) {
@@ -323,15 +325,15 @@ impl<T: Number> Kind for Quantity<T> {
                     .label(allowed);
                 return None;
             }
-            Wrong::NotANumber => {
+            QuantityError::NotANumber => {
                 let label = "does not begin with a number".to_owned();
                 ("plan::bad-number", not_one, label, None)
             }
-            Wrong::NotWhole => {
+            QuantityError::NotWhole => {
                 let label = "not a whole number".to_owned();
                 ("plan::bad-number", not_one, label, None)
             }
-            Wrong::NoUnit => {
+            QuantityError::NoUnit => {
                 let message = format!("{name} has no unit: {shown}");
                 let meant = format!("\"{text}{}\"", self.dimension.usual);
                 (
@@ -341,7 +343,7 @@ impl<T: Number> Kind for Quantity<T> {
                     Some(meant),
                 )
             }
-            Wrong::Unit(unit, meant) => {
+            QuantityError::Unit(unit, meant) => {
                 let message = format!("{name} has an unknown unit: {} in {shown}", code(&unit));
                 let number = text.strip_suffix(&unit).unwrap_or_default();
                 let meant = meant.map(|meant| format!("{number}{meant}"));
@@ -370,12 +372,12 @@ impl<T: Number> Kind for Quantity<T> {
 mod tests {
     use super::*;
 
-    fn count(text: &str) -> Result<u64, Wrong> {
+    fn count(text: &str) -> Result<u64, QuantityError> {
         COUNT.parse(text)
     }
 
-    fn unit(unit: &str, meant: &'static str) -> Wrong {
-        Wrong::Unit(unit.to_owned(), Some(meant).filter(|it| !it.is_empty()))
+    fn unit(unit: &str, meant: &'static str) -> QuantityError {
+        QuantityError::Unit(unit.to_owned(), Some(meant).filter(|it| !it.is_empty()))
     }
 
     #[test]
@@ -383,7 +385,7 @@ mod tests {
         let size = |text: &str| SIZE.parse::<u64>(text);
         assert_eq!(size("2GiB"), Ok(2 << 30));
         assert_eq!(size("1.5MiB"), Ok(3 << 19));
-        assert_eq!(size("2"), Err(Wrong::NoUnit));
+        assert_eq!(size("2"), Err(QuantityError::NoUnit));
         for name in ["GB", "G", "gib", "g"] {
             assert_eq!(size(&format!("2{name}")), Err(unit(name, "GiB")));
         }
@@ -411,12 +413,12 @@ mod tests {
         assert_eq!(duration("3600s"), Ok(Duration::from_secs(3600)));
         assert_eq!(duration("10m"), Ok(Duration::from_secs(600)));
         assert_eq!(duration("1.5h"), Ok(Duration::from_secs(5400)));
-        assert_eq!(duration("10"), Err(Wrong::NoUnit));
+        assert_eq!(duration("10"), Err(QuantityError::NoUnit));
         assert_eq!(duration("1h30m"), Err(unit("h30m", "")));
         assert_eq!(duration("10S"), Err(unit("S", "s")));
         assert_eq!(
             duration(&format!("0.{}1s", "0".repeat(60))),
-            Err(Wrong::NotWhole)
+            Err(QuantityError::NotWhole)
         );
     }
 
@@ -432,12 +434,12 @@ mod tests {
     #[test]
     fn what_is_not_a_number_is_refused() {
         for text in ["", "k", "+5", ".5", "5.", "1.2.3", "ten", "-"] {
-            assert_eq!(count(text), Err(Wrong::NotANumber), "{text}");
+            assert_eq!(count(text), Err(QuantityError::NotANumber), "{text}");
         }
-        assert_eq!(count("0.5"), Err(Wrong::NotWhole));
-        assert_eq!(count("1.0005k"), Err(Wrong::NotWhole));
+        assert_eq!(count("0.5"), Err(QuantityError::NotWhole));
+        assert_eq!(count("1.0005k"), Err(QuantityError::NotWhole));
         for text in ["-5", "20000000000G", "99999999999999999999"] {
-            assert_eq!(count(text), Err(Wrong::OutOfRange), "{text}");
+            assert_eq!(count(text), Err(QuantityError::OutOfRange), "{text}");
         }
     }
 

@@ -35,7 +35,7 @@ pub(crate) struct Field<T> {
 }
 
 /// A kind of value: how it is read and how it is written.
-pub(crate) trait Kind {
+pub(crate) trait ValueKind {
     type Value;
 
     /// Reads the value of the key `name`; reports what is wrong with it.
@@ -84,7 +84,7 @@ impl<'a> Context<'a> {
 
     /// Reports a value that is not what is wanted.
     pub(crate) fn wrong_type(&mut self, name: &str, node: &Node, wanted: &str) -> &mut Diagnostic {
-        let message = format!("{} is {}, not {wanted}", code(name), node.sort());
+        let message = format!("{} is {}, not {wanted}", code(name), node.type_name());
         self.error("plan::wrong-type", node.place, message)
             .label(format!("expected {wanted}"))
     }
@@ -170,7 +170,7 @@ impl<'a> Context<'a> {
     }
 
     /// Takes the value of a key that has no default, and notes it.
-    pub(crate) fn given<K: Kind>(
+    pub(crate) fn given<K: ValueKind>(
         &mut self,
         section: &mut Section,
         key: &str,
@@ -184,7 +184,7 @@ impl<'a> Context<'a> {
     }
 
     /// Takes the value of a key, or its default, and notes it.
-    pub(crate) fn field<K: Kind>(
+    pub(crate) fn field<K: ValueKind>(
         &mut self,
         section: &mut Section,
         key: &str,
@@ -204,7 +204,7 @@ impl<'a> Context<'a> {
     }
 
     /// Takes the value of a key alone, which no other key's depends on.
-    pub(crate) fn value<K: Kind>(
+    pub(crate) fn value<K: ValueKind>(
         &mut self,
         section: &mut Section,
         key: &str,
@@ -215,7 +215,7 @@ impl<'a> Context<'a> {
     }
 
     /// Takes the values of two keys, of which the first may not be above the second.
-    pub(crate) fn pair<K: Kind>(
+    pub(crate) fn pair<K: ValueKind>(
         &mut self,
         section: &mut Section,
         [least_key, most_key]: [&str; 2],
@@ -251,7 +251,7 @@ impl<'a> Context<'a> {
     }
 
     /// A value of a step that follows from one of the workload, and then has its origin.
-    pub(crate) fn inherited<K: Kind, T>(
+    pub(crate) fn inherited<K: ValueKind, T>(
         &mut self,
         section: &mut Section,
         key: &str,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 pub use words::{IndexStatements, Limits};
-use words::{Secret, named};
+use words::{Secret, named_enum};
 
 use crate::reader::Resolved;
 use crate::sysbench::test::{Distribution, Test};
@@ -45,7 +45,7 @@ pub struct Plan {
     pub resolved: Vec<Resolved>,
 }
 
-named! {
+named_enum! {
     /// The order in which cells are run.
     pub enum Order {
         /// Repeats are the outer loop. In each the targets are in a random order, which the next one mirrors: `ab ba`, or
@@ -177,7 +177,7 @@ pub enum Settle {
 
 /// What every workload says of its steps.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Terms {
+pub struct StepPolicy {
     /// What is compared with what the workload knows it did, after each step.
     pub checks: Checks,
     /// Failed operations that end a step as failed.
@@ -216,10 +216,10 @@ pub struct Insert {
     /// The shortest and longest value of the column `data`, in characters.
     pub data_length: (u32, u32),
     /// How steps are checked, fail and settle.
-    pub terms: Terms,
+    pub policy: StepPolicy,
 }
 
-named! {
+named_enum! {
     /// One table for each client, or one for all.
     pub enum Tables {
         /// `pi1` ... `piN`
@@ -229,7 +229,7 @@ named! {
     }
 }
 
-named! {
+named_enum! {
     /// Which definition of the secondary indexes.
     pub enum IndexSet {
         /// Since December 2023.
@@ -239,7 +239,7 @@ named! {
     }
 }
 
-named! {
+named_enum! {
     /// How much is checked after each step.
     pub enum Checks {
         /// Counts, smallest and largest key, every index: reads all of the database.
@@ -366,7 +366,7 @@ pub struct Kv {
     /// The share of read operations of which a value is compared with what was written.
     pub verify_share: f64,
     /// How steps are checked, fail and settle.
-    pub terms: Terms,
+    pub policy: StepPolicy,
 }
 
 /// One step of the key-value sequence.
@@ -448,7 +448,7 @@ pub struct Sysbench {
     /// Whether `id` is the primary key; otherwise it has a secondary index.
     pub primary_key: bool,
     /// How steps are checked, fail and settle.
-    pub terms: Terms,
+    pub policy: StepPolicy,
 }
 
 impl Sysbench {
@@ -500,7 +500,7 @@ pub enum SysbenchStepKind {
     },
 }
 
-named! {
+named_enum! {
     /// An engine by its name.
     pub enum Engine {
         /// The bundled SQLite.
@@ -633,11 +633,11 @@ impl Workload {
     }
 
     /// How its steps are checked, fail and settle.
-    pub fn terms(&self) -> &Terms {
+    pub fn policy(&self) -> &StepPolicy {
         match self {
-            Self::Insert(insert) => &insert.terms,
-            Self::Kv(kv) => &kv.terms,
-            Self::Sysbench(sysbench) => &sysbench.terms,
+            Self::Insert(insert) => &insert.policy,
+            Self::Kv(kv) => &kv.policy,
+            Self::Sysbench(sysbench) => &sysbench.policy,
         }
     }
 

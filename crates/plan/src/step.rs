@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use crate::diagnostic::Place;
-use crate::kinds::ListOf;
-use crate::reader::{Context, Field, Kind, Section, table_of};
+use crate::reader::{Context, Field, Section, ValueKind, table_of};
 use crate::tree::{Entry, Node};
+use crate::value_kinds::ListOf;
 use crate::wording::{code, did_you_mean, key_part, list, quoted};
 
 /// The shortest time that a step may be given. One of less than a second has no rates per second.
 pub(crate) const TIME_LEAST: Duration = Duration::from_millis(100);
 
 /// What a step of a workload does, as its name says it.
-pub(crate) trait StepSort: Copy {
+pub(crate) trait StepKind: Copy {
     /// What names depend on besides themselves.
     type Known;
 
@@ -43,7 +43,7 @@ pub(crate) trait StepSort: Copy {
 #[derive(Clone, Debug)]
 pub(crate) struct StepName<S> {
     pub(crate) name: String,
-    pub(crate) sort: S,
+    pub(crate) kind: S,
 }
 
 impl<S> PartialEq for StepName<S> {
@@ -62,7 +62,7 @@ fn is_suffix(suffix: &str) -> bool {
             .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
 }
 
-impl<S: StepSort> StepName<S> {
+impl<S: StepKind> StepName<S> {
     /// Reads a name, with or without a suffix; `None` for what is no step.
     pub(crate) fn parse(text: &str, known: &S::Known) -> Option<Self> {
         // All of it first: a name may have a dot of its own.
@@ -72,20 +72,20 @@ impl<S: StepSort> StepName<S> {
         };
         Some(Self {
             name: text.to_owned(),
-            sort: S::parse(text, known).or_else(repeated)?,
+            kind: S::parse(text, known).or_else(repeated)?,
         })
     }
 }
 
-fn suffix_help<S: StepSort>(what: &str) -> String {
+fn suffix_help<S: StepKind>(what: &str) -> String {
     format!("to repeat {what}, add a suffix: {}", code(S::REPEATED))
 }
 
-fn help<S: StepSort>(known: &S::Known) -> String {
+fn help<S: StepKind>(known: &S::Known) -> String {
     format!("steps: {}; {}", S::all(known), suffix_help::<S>("one"))
 }
 
-fn unknown_help<S: StepSort>(text: &str, known: &S::Known) -> String {
+fn unknown_help<S: StepKind>(text: &str, known: &S::Known) -> String {
     let meant = did_you_mean(text, &S::names(known));
     format!("{meant}{}", help::<S>(known))
 }
@@ -98,9 +98,9 @@ fn report_unknown(cx: &mut Context<'_>, text: &str, place: Place, within: &str, 
 }
 
 /// A step's name in a list of steps.
-struct Step<'a, S: StepSort>(&'a S::Known);
+struct Step<'a, S: StepKind>(&'a S::Known);
 
-impl<S: StepSort> Kind for Step<'_, S> {
+impl<S: StepKind> ValueKind for Step<'_, S> {
     type Value = StepName<S>;
 
     fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<StepName<S>> {
@@ -126,7 +126,7 @@ impl<S: StepSort> Kind for Step<'_, S> {
 pub(crate) type StepNames<S> = Field<Vec<(StepName<S>, Place)>>;
 
 /// Takes the list `steps` of a workload.
-pub(crate) fn names<S: StepSort>(
+pub(crate) fn names<S: StepKind>(
     cx: &mut Context<'_>,
     section: &mut Section,
     known: &S::Known,
@@ -140,18 +140,18 @@ pub(crate) fn names<S: StepSort>(
 }
 
 /// Reports a step before the one that makes `what`, but for those that may come first; `false` where none makes it.
-pub(crate) fn check_load<S: StepSort + PartialEq>(
+pub(crate) fn check_load<S: StepKind + PartialEq>(
     cx: &mut Context<'_>,
     names: &StepNames<S>,
     load: S,
     what: &str,
 ) -> bool {
     let mut steps = names.value.iter();
-    let Some((load, load_place)) = steps.find(|(step, _)| step.sort == load) else {
+    let Some((load, load_place)) = steps.find(|(step, _)| step.kind == load) else {
         return false;
     };
     let mut others = names.value.iter();
-    let first = others.find(|(step, _)| !step.sort.may_precede_load());
+    let first = others.find(|(step, _)| !step.kind.may_precede_load());
     if let Some((first, place)) = first.filter(|(first, _)| first != load) {
         let message = format!(
             "step {} comes before the {what} are loaded",
@@ -165,14 +165,14 @@ pub(crate) fn check_load<S: StepSort + PartialEq>(
     true
 }
 
-/// Reports all steps of a sort but the first, which has `done` it.
-pub(crate) fn check_once<S: StepSort + PartialEq>(
+/// Reports all steps of a kind but the first, which has `done` it.
+pub(crate) fn check_once<S: StepKind + PartialEq>(
     cx: &mut Context<'_>,
     names: &StepNames<S>,
-    sort: S,
+    kind: S,
     done: &str,
 ) {
-    let mut those = names.value.iter().filter(|(step, _)| step.sort == sort);
+    let mut those = names.value.iter().filter(|(step, _)| step.kind == kind);
     let Some((_, first)) = those.next() else {
         return;
     };
@@ -186,7 +186,7 @@ pub(crate) fn check_once<S: StepSort + PartialEq>(
 }
 
 /// Reads the steps with `read`, each from its table and with its number in the list. Tables of steps that are not run are reported.
-pub(crate) fn steps<S: StepSort, T>(
+pub(crate) fn steps<S: StepKind, T>(
     cx: &mut Context<'_>,
     section: &mut Section,
     names: &StepNames<S>,
@@ -256,13 +256,13 @@ mod tests {
 
     /// A workload whose names have dots of their own.
     #[derive(Clone, Copy, Debug, PartialEq)]
-    enum Sort {
+    enum Kind {
         Scan,
         Read,
         ReadTen,
     }
 
-    impl StepSort for Sort {
+    impl StepKind for Kind {
         type Known = ();
         const REPEATED: &'static str = "scan.2";
 
@@ -284,17 +284,17 @@ mod tests {
         }
     }
 
-    fn sort(text: &str) -> Option<Sort> {
-        StepName::parse(text, &()).map(|step| step.sort)
+    fn kind(text: &str) -> Option<Kind> {
+        StepName::parse(text, &()).map(|step| step.kind)
     }
 
     #[test]
     fn a_step_is_repeated_under_a_suffix() {
-        assert_eq!(sort("scan"), Some(Sort::Scan));
-        assert_eq!(sort("scan.2"), Some(Sort::Scan));
-        assert_eq!(sort("scan.again"), Some(Sort::Scan));
+        assert_eq!(kind("scan"), Some(Kind::Scan));
+        assert_eq!(kind("scan.2"), Some(Kind::Scan));
+        assert_eq!(kind("scan.again"), Some(Kind::Scan));
         let longest = "x".repeat(SUFFIX_LONGEST);
-        assert_eq!(sort(&format!("scan.{longest}")), Some(Sort::Scan));
+        assert_eq!(kind(&format!("scan.{longest}")), Some(Kind::Scan));
         for text in [
             "",
             ".",
@@ -307,14 +307,14 @@ mod tests {
             "scan.2 ",
             &format!("scan.{longest}x"),
         ] {
-            assert!(sort(text).is_none(), "{text}");
+            assert!(kind(text).is_none(), "{text}");
         }
     }
 
     #[test]
     fn a_name_with_a_dot_comes_before_a_suffix() {
-        assert_eq!(sort("read.range10"), Some(Sort::ReadTen));
-        assert_eq!(sort("read.range10.2"), Some(Sort::ReadTen));
-        assert_eq!(sort("read.2"), Some(Sort::Read));
+        assert_eq!(kind("read.range10"), Some(Kind::ReadTen));
+        assert_eq!(kind("read.range10.2"), Some(Kind::ReadTen));
+        assert_eq!(kind("read.2"), Some(Kind::Read));
     }
 }

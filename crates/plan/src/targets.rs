@@ -2,17 +2,17 @@
 
 use crate::configs::{Declared, unknown};
 use crate::diagnostic::Place;
-use crate::kinds::{Line, ListOf};
-use crate::reader::{Context, Kind, Section, tables_of};
+use crate::reader::{Context, Section, ValueKind, tables_of};
 use crate::spec::{Build, Engine, Target};
 use crate::tree::{Node, Table, Value};
+use crate::value_kinds::{Line, ListOf};
 use crate::wording::{choices, code, list, quoted};
 
-/// How the name of a twin ends: see [`against_itself`].
-const AGAIN: &str = "-again";
+/// How the name of a twin ends: see [`with_twin`].
+const TWIN_SUFFIX: &str = "-again";
 
 /// What targets are made of.
-pub(crate) struct Parts<'a> {
+pub(crate) struct TargetParts<'a> {
     pub(crate) builds: &'a [(Build, Place)],
     pub(crate) configs: &'a [Declared],
 }
@@ -21,7 +21,11 @@ pub(crate) struct Parts<'a> {
 type Named = Vec<(usize, Place)>;
 
 /// Reads `[[target]]`; without one, everything is combined with everything of its engine.
-pub(crate) fn read(cx: &mut Context<'_>, node: Option<Node>, parts: &Parts<'_>) -> Vec<Target> {
+pub(crate) fn read(
+    cx: &mut Context<'_>,
+    node: Option<Node>,
+    parts: &TargetParts<'_>,
+) -> Vec<Target> {
     let empty = |cx: &mut Context<'_>, place| {
         cx.error("plan::empty-list", place, "`target` is empty")
             .label("nothing to measure")
@@ -43,7 +47,7 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Option<Node>, parts: &Parts<'_>) 
 fn read_one(
     cx: &mut Context<'_>,
     node: Node,
-    parts: &Parts<'_>,
+    parts: &TargetParts<'_>,
     targets: &mut Vec<(Target, Place)>,
 ) {
     let errors = cx.errors();
@@ -117,16 +121,16 @@ pub(crate) fn named(
 
 /// Returns a target and its twin, the same build with the same config under another name: what differs between the two
 /// is noise.
-pub(crate) fn against_itself(target: &Target) -> Vec<Target> {
+pub(crate) fn with_twin(target: &Target) -> Vec<Target> {
     let twin = Target {
-        name: format!("{}{AGAIN}", target.name),
+        name: format!("{}{TWIN_SUFFIX}", target.name),
         ..target.clone()
     };
     vec![target.clone(), twin]
 }
 
 /// Reports builds and configs that nothing is measured with.
-pub(crate) fn report_unused(cx: &mut Context<'_>, parts: &Parts<'_>, targets: &[Target]) {
+pub(crate) fn report_unused(cx: &mut Context<'_>, parts: &TargetParts<'_>, targets: &[Target]) {
     let mut unused = |code, place, message| {
         cx.warning(code, place, message).label("not measured");
     };
@@ -147,7 +151,7 @@ pub(crate) fn report_unused(cx: &mut Context<'_>, parts: &Parts<'_>, targets: &[
     }
 }
 
-impl Parts<'_> {
+impl TargetParts<'_> {
     fn all_builds(&self) -> Named {
         let indexes = 0..self.builds.len();
         indexes.map(|index| (index, Place::Nowhere)).collect()

@@ -66,7 +66,7 @@ impl Node {
     }
 
     /// Returns what sort of value it is, with its article.
-    pub(crate) fn sort(&self) -> &'static str {
+    pub(crate) fn type_name(&self) -> &'static str {
         match &self.value {
             Value::String(_) => "a string",
             Value::Bare(_) => "a value",

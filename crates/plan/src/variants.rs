@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::kinds::check_name;
 use crate::reader::{Context, Resolved, table_of};
 use crate::spec::{Variant, Workload};
 use crate::tree::{Entry, Node, Table, Value};
+use crate::value_kinds::check_name;
 
 /// The keys of a workload whose own keys are changed one by one.
 const NESTED: [&str; 2] = ["step", "test"];

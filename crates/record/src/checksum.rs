@@ -6,13 +6,13 @@ use std::path::Path;
 use crate::{RecordError, StepFile};
 
 /// A file that counts and sums what is written to it.
-pub(crate) struct SummedFile {
+pub(crate) struct ChecksummedFile {
     file: fs_err::File,
     sum: crc32fast::Hasher,
     size_bytes: u64,
 }
 
-impl SummedFile {
+impl ChecksummedFile {
     pub(crate) fn new(file: fs_err::File) -> Self {
         Self {
             file,
@@ -35,7 +35,7 @@ impl SummedFile {
     }
 }
 
-impl Write for SummedFile {
+impl Write for ChecksummedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
         self.sum.update(&bytes[..written]);

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::step_writer::{HostColumn, PARTIAL, StepWriter};
 use crate::{
     Cell, CellKey, CellRef, FORMAT, FormatVersion, RecordError, Run, Status, StepReader,
-    json::{self, with_ending},
+    json::{self, with_suffix},
 };
 
 pub(crate) const RUN_FILE: &str = "run.json";
@@ -156,7 +156,7 @@ impl RunDir {
     ///
     /// # Errors
     /// A directory can't be read.
-    pub fn begun_cells(&self) -> Result<Vec<CellDir>, RecordError> {
+    pub fn started_cells(&self) -> Result<Vec<CellDir>, RecordError> {
         let mut found = Vec::new();
         let mut waiting = vec![self.path.join(CELLS)];
         while let Some(path) = waiting.pop() {
@@ -184,12 +184,12 @@ impl RunDir {
     ///
     /// # Errors
     /// A directory can't be read.
-    pub fn put_aside_count(&self) -> Result<usize, RecordError> {
+    pub fn set_aside_count(&self) -> Result<usize, RecordError> {
         let is_aside = |cell: &&CellDir| {
             let name = cell.path.file_name().unwrap_or_default();
             name.to_string_lossy().contains(ASIDE)
         };
-        Ok(self.begun_cells()?.iter().filter(is_aside).count())
+        Ok(self.started_cells()?.iter().filter(is_aside).count())
     }
 
     /// Makes a cell's directory. What an earlier attempt left there is kept beside it, under a name that ends in
@@ -200,7 +200,7 @@ impl RunDir {
     pub fn begin_cell(&self, cell: &CellRef) -> Result<CellDir, RecordError> {
         let cell = self.cell(cell)?;
         if cell.path.exists() {
-            let mut kept = (1..).map(|number| with_ending(&cell.path, &format!("{ASIDE}{number}")));
+            let mut kept = (1..).map(|number| with_suffix(&cell.path, &format!("{ASIDE}{number}")));
             let kept = kept.find(|kept| !kept.exists()).unwrap_or_default();
             fs_err::rename(&cell.path, kept).map_err(RecordError::io("move aside", &cell.path))?;
         }
@@ -262,7 +262,7 @@ impl CellDir {
     /// # Errors
     /// It can't be written, or the name is not a file's.
     pub fn write_text(&self, name: &str, text: &str) -> Result<(), RecordError> {
-        json::write_whole(&self.path.join(self.checked_name(name)?), text.as_bytes())
+        json::write_atomically(&self.path.join(self.checked_name(name)?), text.as_bytes())
     }
 
     /// Begins the record of a step, numbered from 1 within its cell, with the columns that its host samples have.

@@ -20,7 +20,7 @@ pub(crate) fn write<T: Serialize + DeserializeOwned>(
     text.push(b'\n');
     // A float that is not finite would become `null`, which nobody could read back: better to fail now.
     serde_json::from_slice::<T>(&text).map_err(unrecordable)?;
-    write_whole(path, &text)
+    write_atomically(path, &text)
 }
 
 /// Reads a file that [`write`] wrote.
@@ -30,8 +30,8 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, RecordError> {
 }
 
 /// Writes, syncs, renames, syncs the directory.
-pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
-    let temporary = with_ending(path, ".tmp");
+pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
+    let temporary = with_suffix(path, ".tmp");
     let error = || RecordError::io("write", path);
     let mut file = fs_err::File::create(&temporary).map_err(error())?;
     file.write_all(bytes).map_err(error())?;
@@ -44,7 +44,7 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RecordError> 
 }
 
 /// Returns a path whose name goes on with `ending`.
-pub(crate) fn with_ending(path: &Path, ending: &str) -> PathBuf {
+pub(crate) fn with_suffix(path: &Path, ending: &str) -> PathBuf {
     let mut path = path.as_os_str().to_owned();
     path.push(ending);
     path.into()

@@ -17,7 +17,7 @@ use hdrhistogram::serialization::{Deserializer, V2DeflateSerializer};
 
 use words::LATENCY_NS_MAX;
 
-use crate::checksum::SummedFile;
+use crate::checksum::ChecksummedFile;
 use crate::{RecordError, StepFile};
 
 /// An empty histogram of nanoseconds, with the bounds that all histograms of a record have: 1 ns to
@@ -29,7 +29,7 @@ pub fn latency_histogram() -> Histogram<u64> {
 /// Writes the log.
 pub(crate) struct LatencyLogWriter {
     path: PathBuf,
-    file: BufWriter<SummedFile>,
+    file: BufWriter<ChecksummedFile>,
     serializer: V2DeflateSerializer,
     /// When the clock of the step began, until the header is written.
     header: Option<u64>,
@@ -39,7 +39,7 @@ impl LatencyLogWriter {
     pub(crate) fn new(file: fs_err::File, started_unix_ns: u64) -> Self {
         Self {
             path: file.path().to_owned(),
-            file: BufWriter::new(SummedFile::new(file)),
+            file: BufWriter::new(ChecksummedFile::new(file)),
             serializer: V2DeflateSerializer::new(),
             header: Some(started_unix_ns),
         }
@@ -167,7 +167,7 @@ impl Latencies {
     ///
     /// # Errors
     /// A line that is damaged, or what `take` says.
-    pub fn each_line<E: From<RecordError>>(
+    pub fn for_each_line<E: From<RecordError>>(
         self,
         take: impl FnMut(LatencyLine) -> Result<(), E>,
     ) -> Result<(), E> {

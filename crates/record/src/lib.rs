@@ -22,8 +22,8 @@ pub use step_reader::{CounterRow, HostColumnSeries, HostSeries, StepReader, Step
 pub use step_writer::{HostColumn, StepWriter};
 pub use table::{ColumnSpec, ColumnType, TableWriter, Value};
 pub use words::{
-    Check, Connection, ConnectionState, Counter, Declared, FsyncLatency, IntervalRow, Limit,
-    NotHad, Ops, OptionStatus, Role, Setting, SettingRole, ThreadUse, Warning,
+    Check, Connection, ConnectionState, Counter, DeclaredOption, FsyncLatency, IntervalRow, Limit,
+    Ops, OptionStatus, Role, Setting, SettingRole, ThreadUse, UnmetOption, Warning,
 };
 
 use serde::{Deserialize, Serialize};

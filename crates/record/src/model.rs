@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use words::{
-    Check, Connection, Counter, Declared, FsyncLatency, Limit, NotHad, Ops, Setting, Warning,
+    Check, Connection, Counter, DeclaredOption, FsyncLatency, Limit, Ops, Setting, UnmetOption,
+    Warning,
 };
 
 use crate::CellKey;
@@ -219,7 +220,7 @@ pub struct Target {
     /// The options that the plan sets, in the engine's notation: those of its files, which come first, not among them.
     pub set: Vec<(String, String)>,
     /// All that its config declares, of its files and by itself, with its limits.
-    pub declared: Vec<Declared>,
+    pub declared: Vec<DeclaredOption>,
     /// The names of its config's files, in the order in which they hold: the texts are in [`Plan::files`].
     pub files: Vec<String>,
 }
@@ -323,7 +324,7 @@ pub struct Cell {
     /// The effective settings, sorted by name.
     pub settings: Vec<Setting>,
     /// What its config declares and the engine does not have, or may not have.
-    pub not_had: Vec<NotHad>,
+    pub not_had: Vec<UnmetOption>,
     /// The steps that the cell is made of, in order: their directories are `steps/NN-NAME`.
     pub steps: Vec<String>,
 }
@@ -416,7 +417,7 @@ pub struct Step {
     /// The same of the warm-up that ran before, which no figure has in it; empty without one.
     pub warm_up_ops: BTreeMap<String, Ops>,
     /// When the whole process of the load stood still.
-    pub held_up: Vec<HeldUp>,
+    pub held_up: Vec<LoadPause>,
     /// The process times of the step.
     pub cpu: Cpu,
     /// Counters of the engine when the step began.
@@ -454,7 +455,7 @@ impl Step {
 /// A time in which all threads of the load stood still, and not for want of a processor: somebody stopped the process or
 /// froze its control group, or the virtual machine was paused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HeldUp {
+pub struct LoadPause {
     /// When it was last seen at work, since the step began.
     pub from_ns: u64,
     /// When it was seen at work again.

@@ -168,7 +168,10 @@ impl StepReader {
     ///
     /// # Errors
     /// The file is missing or damaged.
-    pub fn each_interval(&self, mut each: impl FnMut(&IntervalRow<'_>)) -> Result<(), RecordError> {
+    pub fn for_each_interval(
+        &self,
+        mut each: impl FnMut(&IntervalRow<'_>),
+    ) -> Result<(), RecordError> {
         let Some(mut table) = self.table(INTERVALS_FILE, &interval_columns())? else {
             return Ok(());
         };
@@ -208,7 +211,10 @@ impl StepReader {
     ///
     /// # Errors
     /// The file is missing or damaged.
-    pub fn each_counter(&self, mut each: impl FnMut(&CounterRow<'_>)) -> Result<(), RecordError> {
+    pub fn for_each_counter(
+        &self,
+        mut each: impl FnMut(&CounterRow<'_>),
+    ) -> Result<(), RecordError> {
         let [_, columns @ ..] = &counter_columns();
         let Some(mut table) = self.table(COUNTERS_FILE, columns)? else {
             return Ok(());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use crate::checksum::SummedFile;
+use crate::checksum::ChecksummedFile;
 use crate::latency_log::LatencyLogWriter;
 use crate::table::{ColumnSpec, ColumnType, TableWriter, Value};
 use crate::{Counter, IntervalRow, RecordError, Step, StepFile, json, latency_histogram};
@@ -38,9 +38,9 @@ pub struct StepWriter {
     partial: PathBuf,
     finished: PathBuf,
     host_columns: usize,
-    intervals: TableWriter<SummedFile>,
-    host: TableWriter<SummedFile>,
-    counters: TableWriter<SummedFile>,
+    intervals: TableWriter<ChecksummedFile>,
+    host: TableWriter<ChecksummedFile>,
+    counters: TableWriter<ChecksummedFile>,
     latency: LatencyLogWriter,
     latency_total: LatencyLogWriter,
     totals: BTreeMap<String, Histogram<u64>>,
@@ -52,14 +52,14 @@ impl StepWriter {
         started_unix_ns: u64,
         host_columns: &[HostColumn<'_>],
     ) -> Result<Self, RecordError> {
-        let partial = json::with_ending(&finished, PARTIAL);
+        let partial = json::with_suffix(&finished, PARTIAL);
         fs_err::create_dir(&partial).map_err(RecordError::io("create directory", &partial))?;
         let file = |name: &str| {
             let path = partial.join(name);
             fs_err::File::create_new(&path).map_err(RecordError::io("create", &path))
         };
         let table = |name: &str, columns: &[ColumnSpec], notes: &[(String, String)]| {
-            let sink = SummedFile::new(file(name)?);
+            let sink = ChecksummedFile::new(file(name)?);
             TableWriter::new(sink, columns, notes)
                 .map_err(RecordError::io("write", &partial.join(name)))
         };
@@ -231,7 +231,7 @@ impl StepWriter {
 }
 
 /// Writes what is left of a table and makes the file last.
-fn finish(table: TableWriter<SummedFile>, path: &Path) -> Result<StepFile, RecordError> {
+fn finish(table: TableWriter<ChecksummedFile>, path: &Path) -> Result<StepFile, RecordError> {
     let file = table.finish().map_err(RecordError::io("write", path))?;
     file.finish()
 }

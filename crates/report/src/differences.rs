@@ -1,6 +1,9 @@
 //! What differs between targets, in words: one line a setting.
 
-use analysis::{Comparison, Difference, Ignored, Mark, OneSided, Settings, TargetSettings};
+use analysis::{
+    Comparison, Difference, DifferenceKind, IgnoredOption, OneSidedSetting, Settings,
+    TargetSettings,
+};
 use record::OptionStatus;
 
 use crate::number::listed;
@@ -87,7 +90,7 @@ pub(crate) fn heading(comparison: &Comparison) -> String {
     let has_unverified = comparison
         .settings
         .iter()
-        .any(|setting| setting.mark == Mark::Unverified);
+        .any(|setting| setting.mark == DifferenceKind::Unverified);
     if !differs && !comparison.unmeasured.is_empty() {
         let who = match comparison.unmeasured.as_slice() {
             [one] => format!("{one} was "),
@@ -116,19 +119,19 @@ pub(crate) fn heading(comparison: &Comparison) -> String {
 }
 
 fn lines(comparison: &Comparison, all: bool) -> Vec<String> {
-    let of = |mark: Mark| {
+    let of = |mark: DifferenceKind| {
         let settings = comparison.settings.iter();
         let settings = settings.filter(move |setting| setting.mark == mark);
         settings.map(|setting| line(setting, all))
     };
-    let count = of(Mark::Undeclared).count();
+    let count = of(DifferenceKind::Undeclared).count();
     let shown = match all || count <= UNDECLARED_MAX + 1 {
         true => count,
         false => UNDECLARED_MAX,
     };
-    let mut lines: Vec<String> = of(Mark::Declared)
-        .chain(of(Mark::Unverified))
-        .chain(of(Mark::Undeclared).take(shown))
+    let mut lines: Vec<String> = of(DifferenceKind::Declared)
+        .chain(of(DifferenceKind::Unverified))
+        .chain(of(DifferenceKind::Undeclared).take(shown))
         .collect();
     if shown < count {
         lines.push(format!(
@@ -148,11 +151,11 @@ fn line(setting: &Difference, all: bool) -> String {
 }
 
 /// What follows a setting; nothing where it is as it should be.
-fn mark(mark: Mark) -> &'static str {
+fn mark(mark: DifferenceKind) -> &'static str {
     match mark {
-        Mark::Declared => "",
-        Mark::Undeclared => " [undeclared]",
-        Mark::Unverified => " [unverified]",
+        DifferenceKind::Declared => "",
+        DifferenceKind::Undeclared => " [undeclared]",
+        DifferenceKind::Unverified => " [unverified]",
     }
 }
 
@@ -218,10 +221,10 @@ fn shown(value: &str, all: bool) -> String {
 }
 
 /// What only one target has: what is declared by name, the rest by number.
-fn one_sided(target: &str, only: &[OneSided], all: bool) -> Vec<String> {
-    let (told, rest): (Vec<&OneSided>, Vec<&OneSided>) = only
+fn one_sided(target: &str, only: &[OneSidedSetting], all: bool) -> Vec<String> {
+    let (told, rest): (Vec<&OneSidedSetting>, Vec<&OneSidedSetting>) = only
         .iter()
-        .partition(|setting| all || setting.mark == Mark::Declared);
+        .partition(|setting| all || setting.mark == DifferenceKind::Declared);
     let told = told.into_iter().map(|setting| {
         let (name, value) = (&setting.name, shown(&setting.value, all));
         format!("only in {target}: {name} = {value}{}", mark(setting.mark))
@@ -240,7 +243,7 @@ fn one_sided(target: &str, only: &[OneSided], all: bool) -> Vec<String> {
 
 /// What targets declare and don't have, and what their cells don't have in common.
 pub(crate) fn of_targets(targets: &[TargetSettings]) -> Vec<Block> {
-    let ignored: Vec<&Ignored> = targets.iter().flat_map(|target| &target.ignored).collect();
+    let ignored: Vec<&IgnoredOption> = targets.iter().flat_map(|target| &target.ignored).collect();
     let not_had = Block {
         heading: "Declared, and not had as declared".to_owned(),
         lines: ignored_lines(&ignored),
@@ -287,10 +290,10 @@ fn varying(targets: &[TargetSettings]) -> Vec<String> {
 }
 
 /// One line for each option that a server does not have as it was declared; targets that share it share the line.
-fn ignored_lines(all: &[&Ignored]) -> Vec<String> {
-    let mut shared: Vec<(&Ignored, Vec<&str>)> = Vec::new();
+fn ignored_lines(all: &[&IgnoredOption]) -> Vec<String> {
+    let mut shared: Vec<(&IgnoredOption, Vec<&str>)> = Vec::new();
     for &one in all {
-        let is_same = |known: &Ignored| {
+        let is_same = |known: &IgnoredOption| {
             (&known.name, &known.declared, &known.effective, known.status)
                 == (&one.name, &one.declared, &one.effective, one.status)
         };
@@ -307,7 +310,7 @@ fn ignored_lines(all: &[&Ignored]) -> Vec<String> {
 }
 
 /// `work_mem = 1001kB: the server has 1000kB`
-pub(crate) fn not_had(one: &Ignored) -> String {
+pub(crate) fn not_had(one: &IgnoredOption) -> String {
     let became = match (one.status, &one.effective) {
         (OptionStatus::Changed, Some(effective)) => {
             let effective = readable(&one.name, effective);

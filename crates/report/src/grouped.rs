@@ -3,7 +3,7 @@
 
 use analysis::{Row, relative as ratio_to};
 use words::Decimals;
-use words::metric::COSTS_OF_TESTS;
+use words::metric::TEST_COSTS;
 
 use crate::grid::{self, LineGrid};
 use crate::matrix::{Line, Matrix, StepHead};
@@ -37,7 +37,7 @@ fn grids<'m, 'a>(matrix: &'m Matrix<'a>) -> impl Iterator<Item = LineGrid<'m, 'a
 
 /// What a query of each test costs, block by block: of every target, then relative to the base; group by group.
 pub(crate) fn costs(matrix: &Matrix<'_>) -> Vec<Table> {
-    let columns = Column::all(COSTS_OF_TESTS);
+    let columns = Column::all(TEST_COSTS);
     let mut tables = Vec::new();
     for grid in grids(matrix) {
         let of = noun(grid.steps[0]);

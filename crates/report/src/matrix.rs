@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use analysis::{Figures, Row, Unfinished, counted};
+use analysis::{Figures, Row, UnfinishedCell, counted};
 use record::{CellKey, Run, Status, StepKind};
 
 use crate::worth::comparable;
@@ -142,7 +142,7 @@ impl<'a> Line<'a> {
     }
 
     /// Whether it is the line of a cell that did not end as planned.
-    pub(crate) fn is_of(&self, cell: &Unfinished) -> bool {
+    pub(crate) fn is_of(&self, cell: &UnfinishedCell) -> bool {
         (self.run, self.cell) == (cell.run, &cell.cell)
     }
 }

@@ -4,7 +4,7 @@
 use analysis::Row;
 use record::Status;
 use words::metric::{
-    COSTS, Columns, FIELD_COUNT, IOSTAT, LSM_STATE, METRICS, Section, Steps, VMSTAT,
+    COSTS, Columns, FIELD_COUNT, IOSTAT, LSM_STATE, METRICS, Section, StepScope, VMSTAT,
 };
 use words::{Decimals, Metric};
 
@@ -56,7 +56,7 @@ impl Column {
             Self {
                 name,
                 head: match (head, metric) {
-                    ("", Some(metric)) => metric.headed(),
+                    ("", Some(metric)) => metric.column_heading(),
                     _ => head.to_owned(),
                 },
                 decimals: metric.map_or(Decimals::Microseconds, |metric| metric.decimals),
@@ -75,7 +75,7 @@ pub(crate) fn unit(metric: &str) -> &'static str {
 /// (d) The metrics of the field in one step, one row per line.
 pub(crate) fn metrics(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let field = METRICS[..FIELD_COUNT].iter();
-    let columns = field.map(|metric| Column::new(metric, metric.headed()));
+    let columns = field.map(|metric| Column::new(metric, metric.column_heading()));
     let title = format!("Metrics; an operation is a {}", noun(step));
     figure_table(
         matrix,
@@ -92,7 +92,7 @@ pub(crate) fn time(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let parts = METRICS.iter().filter(|it| it.section == Section::Time);
     let columns: Vec<Column> = parts
         .filter(|metric| applies(matrix, step, metric.name))
-        .map(|metric| Column::new(metric, metric.headed()))
+        .map(|metric| Column::new(metric, metric.column_heading()))
         .collect();
     let title = format!("Where the time of a {} goes", noun(step));
     figure_table(matrix, step, ("time", &title), &columns, Row::metric)
@@ -102,7 +102,7 @@ pub(crate) fn time(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
 pub(crate) fn costs(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let mut columns = Column::all(COSTS);
     columns.retain(|column| {
-        let is_of_all = Metric::named(column.name).is_some_and(|it| it.steps == Steps::All);
+        let is_of_all = Metric::named(column.name).is_some_and(|it| it.steps == StepScope::All);
         is_of_all || applies(matrix, step, column.name)
     });
     let title = format!("Cost per {}; host includes client and server", noun(step));
@@ -122,7 +122,7 @@ pub(crate) fn upkeep(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
         let head = match (metric.section, metric.unit) {
             (Section::Debt, "") => format!("{}\ndebt", metric.head),
             (Section::Debt, unit) => format!("{}\ndebt, {unit}", metric.head),
-            _ => metric.headed(),
+            _ => metric.column_heading(),
         };
         Column::new(metric, head)
     };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use analysis::{Figures, Row, Unfinished, counted};
+use analysis::{Figures, Row, UnfinishedCell, counted};
 use record::{OptionStatus, Run, Status};
 
 use crate::differences::not_had;
@@ -122,7 +122,7 @@ pub(crate) fn problems(runs: &[&Run], figures: &Figures, matrix: &Matrix<'_>) ->
 }
 
 /// Returns the problem that a cell is which has not ended as planned: its weight, its place and its texts.
-fn of_cell(cell: &Unfinished, matrix: &Matrix<'_>) -> (Weight, String, Vec<String>) {
+fn of_cell(cell: &UnfinishedCell, matrix: &Matrix<'_>) -> (Weight, String, Vec<String>) {
     let what = match cell.status {
         None => "the cell was never begun",
         Some(Status::Incomplete) => "the cell was begun and nothing was said since",

@@ -2,8 +2,8 @@
 //! the seconds in which a rate of writes was had, when each client ended, and the debt that steps left.
 
 use analysis::{
-    LISTED_MAX, Moved, Pending, Quality, Row, SHIFT_SECONDS_MIN, STALL_SHARE, Settled, Shift, Sla,
-    SlaHistory, Stall, counted,
+    ConcurrentChange, LISTED_MAX, Pending, Quality, Row, SHIFT_SECONDS_MIN, STALL_SHARE,
+    SettleWork, Shift, Sla, SlaHistory, Stall, counted,
 };
 use words::Decimals;
 
@@ -251,7 +251,7 @@ struct Events<T: 'static> {
     /// How much one matters.
     size: fn(&T) -> f64,
     /// When it began, and what moved beside it.
-    begin: fn(&T) -> (usize, &[Moved]),
+    begin: fn(&T) -> (usize, &[ConcurrentChange]),
     largest: &'static str,
     noun: &'static str,
 }
@@ -322,7 +322,7 @@ fn worst<T>(all: &[T], most: usize, badness: impl Fn(&T) -> f64) -> Vec<&T> {
 }
 
 /// What moved beside a stall or a shift; `None` where nothing did.
-fn beside(place: &str, moved: &[Moved]) -> Option<String> {
+fn beside(place: &str, moved: &[ConcurrentChange]) -> Option<String> {
     let told: Vec<String> = moved
         .iter()
         .map(|one| {
@@ -425,7 +425,7 @@ fn ends(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
 }
 
 /// What was pending before settling began, of all tables.
-fn pending(settled: &Settled, name: &str) -> Option<f64> {
+fn pending(settled: &SettleWork, name: &str) -> Option<f64> {
     let is_of_table = |one: &&Pending| {
         let rest = one.name.strip_prefix(name);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))

@@ -1,7 +1,7 @@
 //! Targets of one table that began a step that only reads with trees that were not alike: what is compared is not the targets
 //! alone then.
 
-use analysis::TreeAtBegin;
+use analysis::InitialTree;
 
 use crate::matrix::{Line, Matrix, StepHead};
 use crate::number::listed;
@@ -19,7 +19,7 @@ pub(crate) fn places(matrix: &Matrix<'_>) -> Vec<String> {
             let Some((&(first, tree), rest)) = trees.split_first() else {
                 continue;
             };
-            let others = rest.iter().filter(|(_, other)| other.is_apart(tree));
+            let others = rest.iter().filter(|(_, other)| other.differs_from(tree));
             let others: Vec<String> = others
                 .map(|(name, tree)| format!("{name} {tree}"))
                 .collect();
@@ -40,10 +40,10 @@ fn trees<'a>(
     matrix: &Matrix<'a>,
     lines: &[Line<'a>],
     step: StepHead<'_>,
-) -> Vec<(&'a str, TreeAtBegin)> {
+) -> Vec<(&'a str, InitialTree)> {
     let targets = comparable_by_target(lines, step).into_iter();
-    let mut trees: Vec<(&str, TreeAtBegin)> = targets
-        .filter_map(|(name, rows)| Some((name, TreeAtBegin::of(&rows)?)))
+    let mut trees: Vec<(&str, InitialTree)> = targets
+        .filter_map(|(name, rows)| Some((name, InitialTree::of(&rows)?)))
         .collect();
     trees.sort_by_key(|(name, _)| *name != matrix.base);
     trees

@@ -5,9 +5,9 @@
 mod connection;
 mod counter;
 mod cpus;
-mod measured;
+mod measurement;
 pub mod metric;
-mod named;
+mod named_enum;
 mod number;
 mod random;
 mod secret;
@@ -16,15 +16,15 @@ mod setting;
 pub use connection::ConnectionState;
 pub use counter::{Counter, CounterKind, LATENCY_NS_MAX, Role, unit_of};
 pub use cpus::{format_cpus, parse_cpus};
-pub use measured::{
+pub use measurement::{
     Check, Connection, FsyncLatency, IntervalRow, Limit, Limits, Ops, ThreadUse, Warning,
 };
 pub use metric::{Better, Decimals, METRICS, Metric};
-pub use named::IndexStatements;
+pub use named_enum::IndexStatements;
 pub use number::{fixed, grouped};
 pub use random::Random;
 pub use secret::{Secret, mask, redact};
-pub use setting::{Declared, NotHad, OptionStatus, Setting, SettingRole};
+pub use setting::{DeclaredOption, OptionStatus, Setting, SettingRole, UnmetOption};
 
 /// Counts things: `1 step`, `3 steps`.
 pub fn counted(count: usize, noun: &str) -> String {

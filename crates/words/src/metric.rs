@@ -17,7 +17,7 @@ pub struct Metric {
     /// The section of `docs/metrics.md` that has its formula.
     pub section: Section,
     /// The steps that it is about.
-    pub steps: Steps,
+    pub steps: StepScope,
     /// What it is called in exported tables: lower-case letters, digits and `_`, with the unit last.
     pub column: &'static str,
     /// What its name stands for, where it doesn't say so itself: legends of tables have it.
@@ -35,7 +35,7 @@ pub enum Better {
 
 /// Which steps a metric is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Steps {
+pub enum StepScope {
     /// All: where it is missing, it is not applicable.
     All,
     /// Certain sorts: nothing is missing in the others.
@@ -146,7 +146,7 @@ macro_rules! metrics {
             decimals: Decimals::$decimals,
             better: Better::$better,
             section: Section::$section,
-            steps: Steps::$steps,
+            steps: StepScope::$steps,
             column: $column,
             meaning: $meaning,
         }),*];
@@ -283,7 +283,7 @@ impl Metric {
     }
 
     /// Returns the head of its column in a table: its name and unit, one above the other.
-    pub fn headed(&self) -> String {
+    pub fn column_heading(&self) -> String {
         let unit = match self.unit.strip_prefix("us") {
             Some(rest) => format!("\u{b5}s{rest}"),
             None => self.unit.to_owned(),
@@ -292,7 +292,7 @@ impl Metric {
     }
 }
 
-/// Metrics that a table shows, in its order, each with the head of its column; an empty one is [`Metric::headed`].
+/// Metrics that a table shows, in its order, each with the head of its column; an empty one is [`Metric::column_heading`].
 pub type Columns = [(&'static str, &'static str)];
 
 /// What an operation costs, and what that is to be read by. The host's CPU is `cpupq`: client and server are parts of it.
@@ -319,7 +319,7 @@ pub const COSTS: &Columns = &[
 
 /// What a query of each test costs the host. The field's `cpu/o` is in percent of the machine, which no two hosts share:
 /// here it is in CPU time.
-pub const COSTS_OF_TESTS: &Columns = &[
+pub const TEST_COSTS: &Columns = &[
     ("cpupq", "cpu/o\n\u{b5}s"),
     ("cs/o", "cs/o\n"),
     ("r/o", "r/o\n"),
@@ -329,7 +329,7 @@ pub const COSTS_OF_TESTS: &Columns = &[
 ];
 
 /// What is compared beside throughput, where nobody asks for anything else, in the Insert Benchmark.
-pub const COMPARED_OF_INSERT: [&str; 10] = [
+pub const INSERT_COMPARISON_METRICS: [&str; 10] = [
     "cpupq",
     "client_cpu_us_per_op",
     "server_cpu_us_per_op",
@@ -342,7 +342,7 @@ pub const COMPARED_OF_INSERT: [&str; 10] = [
     "w_amp",
 ];
 /// The same in other workloads.
-pub const COMPARED: [&str; 9] = [
+pub const COMPARISON_METRICS: [&str; 9] = [
     "cpupq",
     "client_cpu_us_per_op",
     "server_cpu_us_per_op",
@@ -356,7 +356,7 @@ pub const COMPARED: [&str; 9] = [
 
 /// The metrics that each say by themselves whether a target got faster or slower, beside throughput, and what they are
 /// called in sentences.
-pub const JUDGED: [(&str, &str); 2] = [
+pub const CPU_VERDICT_METRICS: [(&str, &str); 2] = [
     ("own_cpu_us_per_op", "own CPU per operation"),
     ("instructions_per_op", "instructions per operation"),
 ];
@@ -534,10 +534,10 @@ mod tests {
     fn tables_show_known_metrics() {
         let tables = [
             COSTS,
-            COSTS_OF_TESTS,
+            TEST_COSTS,
             IOSTAT,
             VMSTAT,
-            &JUDGED,
+            &CPU_VERDICT_METRICS,
             LSM_WORK,
             LSM_WORK_IDLE,
             LSM_STALLS,
@@ -547,7 +547,9 @@ mod tests {
         ];
         let shown = tables.iter().flat_map(|table| table.iter());
         let names = shown.map(|(name, _)| *name);
-        let compared = COMPARED_OF_INSERT.into_iter().chain(COMPARED);
+        let compared = INSERT_COMPARISON_METRICS
+            .into_iter()
+            .chain(COMPARISON_METRICS);
         let exported = GO_BENCHMARKS.into_iter().map(|(name, ..)| name);
         for name in names.chain(compared).chain(exported) {
             assert!(

@@ -65,7 +65,7 @@ impl Setting {
 
 /// An option that a config declares, in its files or by itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Declared {
+pub struct DeclaredOption {
     /// Its name as it was written.
     pub name: String,
     /// Its value, without quotes.
@@ -97,7 +97,7 @@ pub enum OptionStatus {
 
 /// An option that a config declares and that its engine does not have, or may not have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NotHad {
+pub struct UnmetOption {
     /// The option as it was written.
     pub name: String,
     /// What is declared.

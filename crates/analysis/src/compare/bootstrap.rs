@@ -1,4 +1,4 @@
-//! The studentised bootstrap, symmetric (Hall 1988): what t comes to in resamples of what was measured. Where values are
+//! The studentized bootstrap, symmetric (Hall 1988): what t comes to in resamples of what was measured. Where values are
 //! skewed or have long tails it needs more than Student's t allows for.
 
 use words::Random;
@@ -9,7 +9,7 @@ use super::mean::{Mean, mean, mean_of};
 ///
 /// Resamples of values that are nearly all alike have next to no error of their own, and so a |t| without bounds: no
 /// mean is said to be further off than the value that is the furthest.
-pub(super) fn studentised(
+pub(super) fn studentized(
     samples: &[&[f64]],
     difference: impl Fn(&[Vec<f64>]) -> Mean,
     resamples: u32,
@@ -36,7 +36,7 @@ pub(super) fn studentised(
                 }
             }
             let mean = difference(&drawn);
-            let t = ((mean.centre - measured.centre) / mean.error).abs();
+            let t = ((mean.center - measured.center) / mean.error).abs();
             t.min(most)
         })
         .collect();
@@ -47,7 +47,7 @@ pub(super) fn studentised(
 /// The same of one sample, whose mean has an error of at least `floor`.
 pub(super) fn of_one(values: &[f64], floor: f64, resamples: u32, seed: u64) -> Vec<f64> {
     let difference = |drawn: &[Vec<f64>]| mean_of(&drawn[0], floor);
-    studentised(&[values], difference, resamples, seed)
+    studentized(&[values], difference, resamples, seed)
 }
 
 /// How far the furthest value of a sample is from its mean.
@@ -63,8 +63,8 @@ mod tests {
 
     #[test]
     fn the_same_seed_gives_the_same_resamples_in_any_order_of_the_values() {
-        let (values, turned) = ([0.1, -0.2, 0.05, 0.3], [0.3, 0.05, -0.2, 0.1]);
-        assert_eq!(of_one(&values, 0.0, 200, 7), of_one(&turned, 0.0, 200, 7));
+        let (values, swapped) = ([0.1, -0.2, 0.05, 0.3], [0.3, 0.05, -0.2, 0.1]);
+        assert_eq!(of_one(&values, 0.0, 200, 7), of_one(&swapped, 0.0, 200, 7));
         assert_ne!(of_one(&values, 0.0, 200, 7), of_one(&values, 0.0, 200, 8));
     }
 
@@ -89,7 +89,7 @@ mod tests {
                 percentile += usize::from(means[4] > 0.0 || means[194] < 0.0);
                 let mean = mean_of(&values, 0.0);
                 let reach = crate::compare::student::quantile(0.05, mean.freedom) * mean.error;
-                students += usize::from(mean.centre.abs() > reach);
+                students += usize::from(mean.center.abs() > reach);
             }
             let (percentile, students) = (percentile as f64 / 1e3, students as f64 / 1e3);
             assert!(percentile > at_least, "{repeats}: {percentile}");

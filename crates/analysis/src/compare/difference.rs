@@ -43,9 +43,9 @@ impl Difference {
     fn new(mean: Mean) -> Self {
         let reach = student::quantile(ERROR_RATE, mean.freedom) * mean.error;
         Self {
-            mean: mean.centre,
-            low: mean.centre - reach,
-            high: mean.centre + reach,
+            mean: mean.center,
+            low: mean.center - reach,
+            high: mean.center + reach,
         }
     }
 }

@@ -77,7 +77,7 @@ pub(super) fn detrended(measured: Mean, spread: f64, floor: f64, pairs: &[Pair])
     }
     // A pair's level varies by a quarter of what the logarithm of its ratio does, and a rise is of two.
     let variance = spread * spread * (1.0 / count + squares / 2.0);
-    Mean::new(measured.centre - drift, variance, measured.freedom, floor)
+    Mean::new(measured.center - drift, variance, measured.freedom, floor)
 }
 
 #[cfg(test)]
@@ -106,16 +106,16 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(pairs: &[Pair], centre: f64, factor: f64) {
+    fn check(pairs: &[Pair], center: f64, factor: f64) {
         let measured = Mean::new(0.5, 0.0, 1.0, 0.0);
         let ratios = pairs.iter().map(|pair| (pair.value / pair.base).ln());
         let mean = ratios.sum::<f64>() / pairs.len() as f64;
         let measured = Mean {
-            centre: mean,
+            center: mean,
             ..measured
         };
         let detrended = detrended(measured, 2.0, 0.0, pairs);
-        assert!((detrended.centre - centre).abs() < 1e-12, "{detrended:?}");
+        assert!((detrended.center - center).abs() < 1e-12, "{detrended:?}");
         let expected = 2.0 * factor.sqrt();
         assert!((detrended.error - expected).abs() < 1e-12, "{detrended:?}");
     }

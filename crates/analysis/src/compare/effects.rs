@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::estimate::Estimate;
 use super::metric::{VERDICT_METRICS, families, family_of};
 use super::samples::{Place, Samples, Side, deviations};
-use super::verdict::{Draft, HIDDEN_DRIFT, decide, draft, notes_of_repeats, unfinished};
+use super::verdict::{HIDDEN_DRIFT, UndecidedRow, decide, draft, notes_of_repeats, unfinished};
 use super::{CompareOptions, ComparedStep, Interval, Pairing, Verdict};
 use crate::order::distinct;
 use crate::{Factor, Figures, counted};
@@ -41,7 +41,7 @@ pub struct Effect {
     /// combinations.
     pub compared: ComparedStep,
     /// The same in each combination of the other factors, in their order.
-    pub combinations: Vec<InCombination>,
+    pub combinations: Vec<CombinationEffect>,
 }
 
 impl Effect {
@@ -54,7 +54,7 @@ impl Effect {
 
 /// The effect of a level in one combination of the other factors.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct InCombination {
+pub struct CombinationEffect {
     /// Which combination of the factor.
     pub index: usize,
     /// The target of the level against that of the base level.
@@ -77,22 +77,22 @@ pub struct Deviation {
 }
 
 /// An effect of which the verdict may depend on those of others.
-struct Drafted {
+struct UndecidedEffect {
     factor: usize,
     level: usize,
-    all: Draft,
-    each: Vec<(usize, Draft, Option<Draft>)>,
+    all: UndecidedRow,
+    each: Vec<(usize, UndecidedRow, Option<UndecidedRow>)>,
 }
 
 /// Computes the effects of factors, each of which has a target for each level in each of its combinations.
 pub fn effects(figures: &Figures, factors: Vec<Factor>, options: &CompareOptions) -> Effects {
     let samples = Samples::new(figures);
     let mut drafts = Vec::new();
-    for circle in samples.circles() {
+    for group in samples.groups() {
         for (index, factor) in factors.iter().enumerate() {
             for level in 1..factor.levels.len() {
                 for step in samples.steps() {
-                    let place = Place { step, ..circle };
+                    let place = Place { step, ..group };
                     let of = (index, factor, level);
                     let made = VERDICT_METRICS
                         .iter()
@@ -104,7 +104,7 @@ pub fn effects(figures: &Figures, factors: Vec<Factor>, options: &CompareOptions
     }
     let mut notes = Vec::new();
     for family in families() {
-        let mut of_family: Vec<&mut Drafted> = drafts.iter_mut().collect();
+        let mut of_family: Vec<&mut UndecidedEffect> = drafts.iter_mut().collect();
         of_family.retain(|it| family_of(&it.all.row.metric) == family);
         notes.extend(decide_all(of_family, family, options));
     }
@@ -128,7 +128,11 @@ pub fn effects(figures: &Figures, factors: Vec<Factor>, options: &CompareOptions
 }
 
 /// Decides the effects of a family, those in each combination, and the differences between combinations: a family each.
-fn decide_all(of_family: Vec<&mut Drafted>, family: &str, options: &CompareOptions) -> Vec<String> {
+fn decide_all(
+    of_family: Vec<&mut UndecidedEffect>,
+    family: &str,
+    options: &CompareOptions,
+) -> Vec<String> {
     let (mut all, mut each, mut apart) = (Vec::new(), Vec::new(), Vec::new());
     for it in of_family {
         all.push(&mut it.all);
@@ -158,7 +162,7 @@ fn drafted(
     (index, factor, level): (usize, &Factor, usize),
     metric: &str,
     options: &CompareOptions,
-) -> Option<Drafted> {
+) -> Option<UndecidedEffect> {
     let mut each = Vec::new();
     let mut sides: Vec<(Side, Side)> = Vec::new();
     for (number, combination) in factor.combinations.iter().enumerate() {
@@ -171,7 +175,7 @@ fn drafted(
     if each.is_empty() {
         return None;
     }
-    let mut all = Draft::new(place, &factor.change(level), metric);
+    let mut all = UndecidedRow::new(place, &factor.change(level), metric);
     all.row.group = each.iter().find_map(|(_, it)| it.row.group.clone());
     let (of_base, of_level): (Vec<Side>, Vec<Side>) = sides.iter().cloned().unzip();
     let [base, side] = [of_base, of_level].map(|sides| Side::mean_of(&sides));
@@ -195,7 +199,7 @@ fn drafted(
     // Without a draft of each there are no pairs of all.
     let each = each.into_iter().zip(apart).map(|((number, own), pairs)| {
         let deviation = pairs.map(|pairs| {
-            let mut draft = Draft::new(place, &own.row.cell.target, metric);
+            let mut draft = UndecidedRow::new(place, &own.row.cell.target, metric);
             let rounding = own.rounding.hypot(all.rounding);
             let estimate = Estimate::of_pairs(&pairs, rounding, options.resamples, options.seed);
             draft.row.ratio = Some(estimate.ratio());
@@ -205,7 +209,7 @@ fn drafted(
         });
         (number, own, deviation)
     });
-    Some(Drafted {
+    Some(UndecidedEffect {
         factor: index,
         level,
         each: each.collect(),
@@ -213,9 +217,11 @@ fn drafted(
     })
 }
 
-fn in_combination((index, own, deviation): (usize, Draft, Option<Draft>)) -> InCombination {
+fn in_combination(
+    (index, own, deviation): (usize, UndecidedRow, Option<UndecidedRow>),
+) -> CombinationEffect {
     let deviation = deviation.map(|draft| draft.row);
-    InCombination {
+    CombinationEffect {
         index,
         compared: own.row,
         deviation: deviation.and_then(|row| {

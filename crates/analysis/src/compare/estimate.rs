@@ -68,7 +68,7 @@ impl Estimate {
             detrended: measured,
             resampled: if bootstrapped {
                 let difference = |drawn: &[Vec<f64>]| difference_of(&drawn[0], &drawn[1], floor);
-                bootstrap::studentised(&[&base, &values], difference, resamples, seed)
+                bootstrap::studentized(&[&base, &values], difference, resamples, seed)
             } else {
                 Vec::new()
             },
@@ -79,13 +79,13 @@ impl Estimate {
 
     /// Target / base.
     pub fn ratio(&self) -> f64 {
-        self.measured.centre.exp()
+        self.measured.center.exp()
     }
 
     /// How often chance alone would show a change at least as large. A change is one only if it is there with and
     /// without a steady drift, and by Student's t as by the bootstrap.
     pub fn p_value(&self) -> f64 {
-        if self.measured.centre * self.detrended.centre < 0.0 {
+        if self.measured.center * self.detrended.center < 0.0 {
             return 1.0;
         }
         [self.measured, self.detrended]
@@ -111,7 +111,7 @@ impl Estimate {
         let errors = self.reach(level, self.measured.freedom);
         let ends = [self.measured, self.detrended].map(|mean| {
             let reach = errors * mean.error;
-            (mean.centre - reach, mean.centre + reach)
+            (mean.center - reach, mean.center + reach)
         });
         let [(a, b), (c, d)] = ends;
         // Two repeats far apart reach beyond the largest number, and JSON has none for that.
@@ -176,7 +176,7 @@ mod tests {
         let values = [2.0, 4.0, 6.0, 8.0].map(f64::exp);
         let estimate = Estimate::of_samples(&base, &values, 0.0, 99, 1);
         let mean = estimate.measured;
-        assert!((mean.centre - 3.0).abs() < 1e-12);
+        assert!((mean.center - 3.0).abs() < 1e-12);
         assert!((mean.error - 2.0_f64.sqrt()).abs() < 1e-12);
         assert!((mean.freedom - 4.0 / (1.0 / 18.0 + 25.0 / 27.0)).abs() < 1e-9);
         assert_eq!(estimate.measured, estimate.detrended);
@@ -233,7 +233,7 @@ mod tests {
             .collect();
         let estimate = Estimate::of_pairs(&pairs(&values), 0.0, 99, 1);
         assert!((estimate.ratio() - 1.01).abs() < 1e-12);
-        assert!(estimate.detrended.centre.abs() < 1e-12);
+        assert!(estimate.detrended.center.abs() < 1e-12);
         assert!(estimate.p_value() > 0.5);
         let (low, high) = estimate.interval(0.05);
         assert!(low <= 1.0 && high >= 1.01);

@@ -139,7 +139,7 @@ pub fn repeats_to_judge(row: &ComparedStep, threshold: f64) -> Option<u32> {
     // On a logarithmic scale a change has one size in both directions.
     let apart = (limit.max(0.0).ln() - from.ln()).abs();
     let there = row.values.len().max(row.base_values.len()) as u32;
-    let needed = row.sight(interval).repeats(apart.exp_m1(), spread);
+    let needed = row.power(interval).repeats(apart.exp_m1(), spread);
     Some(needed.max(there + 1).min(REPEATS_CAP))
 }
 

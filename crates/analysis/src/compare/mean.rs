@@ -3,7 +3,7 @@
 /// A mean with what is known about its error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Mean {
-    pub centre: f64,
+    pub center: f64,
     /// Its standard error, not zero.
     pub error: f64,
     /// Degrees of freedom of that.
@@ -12,9 +12,9 @@ pub(super) struct Mean {
 
 impl Mean {
     /// With an error of at least `floor`.
-    pub fn new(centre: f64, variance: f64, freedom: f64, floor: f64) -> Self {
+    pub fn new(center: f64, variance: f64, freedom: f64, floor: f64) -> Self {
         Self {
-            centre,
+            center,
             error: variance.sqrt().max(floor),
             freedom,
         }
@@ -22,7 +22,7 @@ impl Mean {
 
     /// Returns how many standard errors it is from no change.
     pub fn t(self) -> f64 {
-        (self.centre / self.error).abs()
+        (self.center / self.error).abs()
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is compared: a row's throughput and its metrics, and which way is better.
 
 use record::StepKind;
-use words::metric::{COMPARED, COMPARED_OF_INSERT, JUDGED};
+use words::metric::{COMPARISON_METRICS, CPU_VERDICT_METRICS, INSERT_COMPARISON_METRICS};
 use words::{Better, Metric};
 
 use crate::{Figures, Row};
@@ -11,7 +11,11 @@ pub const THROUGHPUT: &str = "throughput";
 
 /// The metrics that each say by themselves whether a target got faster or slower, and what they are called in sentences.
 /// Each is a family of comparisons of its own, has tables of verdicts, and is judged by the gate.
-pub const VERDICT_METRICS: [(&str, &str); 3] = [(THROUGHPUT, THROUGHPUT), JUDGED[0], JUDGED[1]];
+pub const VERDICT_METRICS: [(&str, &str); 3] = [
+    (THROUGHPUT, THROUGHPUT),
+    CPU_VERDICT_METRICS[0],
+    CPU_VERDICT_METRICS[1],
+];
 
 /// The family of the metrics that have none of their own.
 const OTHER_METRICS: &str = "other metrics";
@@ -65,8 +69,8 @@ pub fn more_is_better(metric: &str) -> bool {
 pub fn costs(figures: &Figures) -> Vec<&'static str> {
     let has = |name: &&str| figures.rows.iter().any(|row| row.metric(name).is_some());
     let costs: &[&str] = match figures.rows.iter().any(|row| row.workload == "insert") {
-        true => &COMPARED_OF_INSERT,
-        false => &COMPARED,
+        true => &INSERT_COMPARISON_METRICS,
+        false => &COMPARISON_METRICS,
     };
     costs.iter().copied().filter(has).collect()
 }

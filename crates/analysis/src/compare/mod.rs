@@ -23,11 +23,11 @@ use serde::Serialize;
 use words::fixed;
 
 pub(crate) use difference::Difference;
-pub use effects::{Deviation, Effect, Effects, InCombination, effects};
+pub use effects::{CombinationEffect, Deviation, Effect, Effects, effects};
 pub use gate::{Gate, Thresholds, gate, repeats_to_judge};
 pub use metric::{THROUGHPUT, VERDICT_METRICS, costs, metric_label, more_is_better, throughput};
-pub use noise::{NoiseFloor, Seen, StepNoise, noise_floor};
-use power::Sight;
+pub use noise::{DetectableEffect, NoiseFloor, StepNoise, noise_floor};
+use power::PowerAnalysis;
 pub use power::{POWER, REPEATS_CAP};
 pub use verdict::compare;
 
@@ -129,12 +129,12 @@ impl ComparedStep {
     pub fn detectable(&self) -> Option<f64> {
         self.repeats_needed?;
         let repeats = self.values.len().min(self.base_values.len()) as u32;
-        self.sight(self.interval?).effect(repeats, self.spread?)
+        self.power(self.interval?).effect(repeats, self.spread?)
     }
 
     /// Returns what can be seen at the level of its family, which its interval has.
-    fn sight(&self, interval: Interval) -> Sight {
-        Sight {
+    fn power(&self, interval: Interval) -> PowerAnalysis {
+        PowerAnalysis {
             level: 1.0 - interval.confidence,
             pairing: self.pairing,
         }

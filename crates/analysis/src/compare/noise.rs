@@ -4,7 +4,7 @@ use record::CellKey;
 use serde::Serialize;
 
 use super::metric::THROUGHPUT;
-use super::power::Sight;
+use super::power::PowerAnalysis;
 use super::{Compared, Pairing, Verdict};
 use crate::quality::median;
 
@@ -23,7 +23,7 @@ pub struct NoiseFloor {
     /// The median spread of the steps; `None` without repeats.
     pub spread_median: Option<f64>,
     /// What change would be seen in the step of median spread, by repeats.
-    pub seen: Vec<Seen>,
+    pub seen: Vec<DetectableEffect>,
 }
 
 /// The noise of one step.
@@ -45,12 +45,12 @@ pub struct StepNoise {
     /// The ratio of the single repeat that was furthest from 1.
     pub largest: f64,
     /// What change would be seen in this step, by repeats; empty without repeats.
-    pub seen: Vec<Seen>,
+    pub seen: Vec<DetectableEffect>,
 }
 
 /// What can be seen with so many repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Seen {
+pub struct DetectableEffect {
     /// Repeats per target.
     pub repeats: u32,
     /// The least relative change that is shown in four of five cases, if it is the only one of all steps: 0.03 is 3 %.
@@ -60,11 +60,11 @@ pub struct Seen {
 /// The noise floor from a run in which targets were measured against themselves, under two names.
 pub fn noise_floor(compared: &Compared) -> NoiseFloor {
     let level = compared.error_rate / compared.comparison_count.max(1) as f64;
-    let seen = |pairing: Pairing, spread: Option<f64>| -> Vec<Seen> {
-        let sight = Sight { level, pairing };
+    let seen = |pairing: Pairing, spread: Option<f64>| -> Vec<DetectableEffect> {
+        let sight = PowerAnalysis { level, pairing };
         let seen = |repeats| {
             let effect = sight.effect(repeats, spread?)?;
-            Some(Seen { repeats, effect })
+            Some(DetectableEffect { repeats, effect })
         };
         REPEATS.into_iter().filter_map(seen).collect()
     };

@@ -14,12 +14,12 @@ pub const REPEATS_CAP: u32 = 100;
 
 /// What change can be seen with how many repeats, where comparisons are decided at one level.
 #[derive(Clone, Copy)]
-pub(super) struct Sight {
+pub(super) struct PowerAnalysis {
     pub level: f64,
     pub pairing: Pairing,
 }
 
-impl Sight {
+impl PowerAnalysis {
     /// The least relative change that is seen with so many repeats where ratios differ by `spread`: it is shown in
     /// [`POWER`] of all cases. With fewer than two repeats none, with more than [`REPEATS_CAP`] that of these.
     pub fn effect(self, repeats: u32, spread: f64) -> Option<f64> {
@@ -62,8 +62,8 @@ fn shown(threshold: f64, freedom: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn paired(level: f64) -> Sight {
-        Sight {
+    fn paired(level: f64) -> PowerAnalysis {
+        PowerAnalysis {
             level,
             pairing: Pairing::Paired,
         }
@@ -79,7 +79,7 @@ mod tests {
             assert!(got.abs_diff(pairs) <= 1, "{size}: {got}, in tables {pairs}");
         }
         // Two samples of n each: the difference of one repeat has the square root of 2 times a sample's spread.
-        let sight = Sight {
+        let sight = PowerAnalysis {
             pairing: Pairing::Independent,
             ..paired(0.05)
         };

@@ -9,7 +9,7 @@ use super::metric::{THROUGHPUT, rounding, value};
 use super::{Pairing, Sample};
 use crate::compat::label;
 use crate::order::distinct;
-use crate::{Figures, Row, Unfinished};
+use crate::{Figures, Row, UnfinishedCell};
 
 /// Where a comparison is made: everything but the target and the metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,7 +33,7 @@ pub(super) struct Samples<'a> {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Side {
     /// The values that count, by run and repeat.
-    pub values: Vec<Taken>,
+    pub values: Vec<TimedSample>,
     /// Repeats that don't, and why.
     pub reasons: Vec<String>,
     /// Repeats that are invalid or did not get so far.
@@ -44,25 +44,25 @@ pub(super) struct Side {
 
 /// A value with when it was measured.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Taken {
+pub(super) struct TimedSample {
     pub sample: Sample,
     /// The share of it that rounding may put it off by.
     rounding: f64,
     /// Its place among all rows of the figures.
-    index: Moments,
+    index: OrderSpan,
     /// The invocation, and when the cell was begun; `None`: the record does not say.
-    begun: Option<(u32, Moments)>,
+    begun: Option<(u32, OrderSpan)>,
 }
 
 /// Where in an order something is: of several cells the first, the last, and the mean of all.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Moments {
+struct OrderSpan {
     first: u64,
     mean: u64,
     last: u64,
 }
 
-impl Moments {
+impl OrderSpan {
     fn at(moment: u64) -> Self {
         Self {
             first: moment,
@@ -84,7 +84,7 @@ impl Moments {
     }
 }
 
-impl Taken {
+impl TimedSample {
     /// The geometric mean of what several targets have in one repeat.
     fn of_all(all: &[Self]) -> Option<Self> {
         let first = all.first()?;
@@ -93,14 +93,14 @@ impl Taken {
         let invocation = first.begun.map(|(invocation, _)| invocation);
         let is_one = |it: &Self| it.begun.map(|(invocation, _)| invocation) == invocation;
         let begun = invocation.filter(|_| all.iter().all(is_one));
-        let moments = || Moments::of_all(all.iter().filter_map(|it| Some(it.begun?.1)));
+        let moments = || OrderSpan::of_all(all.iter().filter_map(|it| Some(it.begun?.1)));
         Some(Self {
             sample: Sample {
                 value: ln_mean.exp(),
                 ..first.sample
             },
             rounding: all.iter().map(|it| it.rounding.powi(2)).sum::<f64>().sqrt() / count,
-            index: Moments::of_all(all.iter().map(|it| it.index))?,
+            index: OrderSpan::of_all(all.iter().map(|it| it.index))?,
             begun: begun.zip(moments()),
         })
     }
@@ -154,8 +154,8 @@ impl<'a> Samples<'a> {
     }
 
     /// Where comparisons are made but for the step, in the order of the figures.
-    pub fn circles(&self) -> Vec<Place<'a>> {
-        distinct(self.shown().map(|row| place(row).around()))
+    pub fn groups(&self) -> Vec<Place<'a>> {
+        distinct(self.shown().map(|row| place(row).without_step()))
     }
 
     /// The steps in which they are made.
@@ -167,11 +167,11 @@ impl<'a> Samples<'a> {
     /// step. Steps that are not among the results are left out, unless there are no others.
     pub fn comparisons(&self, base: &str) -> Vec<(Place<'a>, &'a str)> {
         let targets = distinct(self.shown().map(|row| row.cell.target.as_str()));
-        let (circles, steps) = (self.circles(), self.steps());
+        let (groups, steps) = (self.groups(), self.steps());
         let mut comparisons = Vec::new();
-        for circle in circles {
+        for group in groups {
             for &target in targets.iter().filter(|target| **target != base) {
-                let places = steps.iter().map(|step| Place { step, ..circle });
+                let places = steps.iter().map(|step| Place { step, ..group });
                 let made = places.filter(|place| {
                     let has = |target: &str| !self.of(*place, target).is_empty();
                     has(target) || (has(base) && self.takes_part(*place, target))
@@ -185,14 +185,17 @@ impl<'a> Samples<'a> {
     /// Whether a target was to be measured with these clients.
     fn takes_part(&self, place: Place<'a>, target: &'a str) -> bool {
         self.unfinished(place, target).next().is_some()
-            || self
-                .rows
-                .keys()
-                .any(|(other, name)| *name == target && other.around() == place.around())
+            || self.rows.keys().any(|(other, name)| {
+                *name == target && other.without_step() == place.without_step()
+            })
     }
 
     /// The cells of a target that did not end as planned.
-    fn unfinished(&self, place: Place<'a>, target: &str) -> impl Iterator<Item = &'a Unfinished> {
+    fn unfinished(
+        &self,
+        place: Place<'a>,
+        target: &str,
+    ) -> impl Iterator<Item = &'a UnfinishedCell> {
         let cells = self.figures.unfinished.iter();
         cells.filter(move |it| it.cell.target == target && it.cell.load() == place.load)
     }
@@ -228,12 +231,12 @@ impl<'a> Samples<'a> {
                 side.reasons.push(format!("{which} is left out: {why}"));
             } else if let Some(value) = found {
                 let (run, repeat) = (row.run, row.cell.repeat);
-                side.values.push(Taken {
+                side.values.push(TimedSample {
                     sample: Sample { run, repeat, value },
                     rounding: rounding(row, metric, value),
-                    index: Moments::at(index as u64),
+                    index: OrderSpan::at(index as u64),
                     begun: (self.begun.get(&(run, &row.cell)))
-                        .map(|&(invocation, ns)| (invocation, Moments::at(ns))),
+                        .map(|&(invocation, ns)| (invocation, OrderSpan::at(ns))),
                 });
             } else {
                 side.not_applicable += 1;
@@ -322,10 +325,10 @@ impl Side {
         let [first, others @ ..] = sides else {
             return Self::default();
         };
-        let mut rounds: Vec<Vec<Taken>> = Vec::new();
+        let mut rounds: Vec<Vec<TimedSample>> = Vec::new();
         for taken in &first.values {
             let of_others = others.iter().map(|side| side.of_repeat(&taken.sample));
-            let Some(of_others) = of_others.collect::<Option<Vec<Taken>>>() else {
+            let Some(of_others) = of_others.collect::<Option<Vec<TimedSample>>>() else {
                 continue;
             };
             rounds.push([vec![*taken], of_others].concat());
@@ -337,16 +340,20 @@ impl Side {
             }
         }
         Self {
-            values: rounds.iter().filter_map(|it| Taken::of_all(it)).collect(),
+            values: rounds
+                .iter()
+                .filter_map(|it| TimedSample::of_all(it))
+                .collect(),
             reasons: Vec::new(),
             invalid: sides.iter().map(|side| side.invalid).sum(),
             not_applicable: sides.iter().map(|side| side.not_applicable).sum(),
         }
     }
 
-    fn of_repeat(&self, sample: &Sample) -> Option<Taken> {
+    fn of_repeat(&self, sample: &Sample) -> Option<TimedSample> {
         let mut values = self.values.iter();
-        let is_it = |it: &&Taken| (it.sample.run, it.sample.repeat) == (sample.run, sample.repeat);
+        let is_it =
+            |it: &&TimedSample| (it.sample.run, it.sample.repeat) == (sample.run, sample.repeat);
         values.find(is_it).copied()
     }
 }
@@ -361,7 +368,7 @@ pub(super) fn deviations(samples: &[Sample], sides: &[(Side, Side)]) -> Option<V
         let of_round = sides
             .iter()
             .map(|(base, side)| Some((base.of_repeat(sample)?, side.of_repeat(sample)?)));
-        rounds.push(of_round.collect::<Option<Vec<(Taken, Taken)>>>()?);
+        rounds.push(of_round.collect::<Option<Vec<(TimedSample, TimedSample)>>>()?);
     }
     // All at once, so that times have one beginning.
     let pairs = in_time(&rounds.concat());
@@ -409,7 +416,7 @@ fn place(row: &Row) -> Place<'_> {
 
 impl Place<'_> {
     /// The same for all steps.
-    fn around(self) -> Self {
+    fn without_step(self) -> Self {
         Self { step: "", ..self }
     }
 }
@@ -426,16 +433,16 @@ fn ended(status: Option<Status>) -> &'static str {
 }
 
 /// The pairs, and the samples without a partner: whether it is the base's, and which.
-type Turns = (Vec<(Taken, Taken)>, Vec<(bool, Sample)>);
+type Turns = (Vec<(TimedSample, TimedSample)>, Vec<(bool, Sample)>);
 
 /// The pairs in the order of time; `None` when the two did not take turns.
-fn take_turns(base: &[Taken], values: &[Taken]) -> Option<Turns> {
-    let beside = |a: &Taken, b: &Taken| {
-        let invocation = |taken: &Taken| taken.begun.map(|(invocation, _)| invocation);
+fn take_turns(base: &[TimedSample], values: &[TimedSample]) -> Option<Turns> {
+    let beside = |a: &TimedSample, b: &TimedSample| {
+        let invocation = |taken: &TimedSample| taken.begun.map(|(invocation, _)| invocation);
         (a.sample.run, a.sample.repeat, invocation(a))
             == (b.sample.run, b.sample.repeat, invocation(b))
     };
-    let mut pairs: Vec<(Taken, Taken)> = Vec::new();
+    let mut pairs: Vec<(TimedSample, TimedSample)> = Vec::new();
     let mut alone = Vec::new();
     for of_base in base {
         match values.iter().find(|value| beside(of_base, value)) {
@@ -444,7 +451,7 @@ fn take_turns(base: &[Taken], values: &[Taken]) -> Option<Turns> {
         }
     }
     let unpaired = values.iter().filter(|value| {
-        let has_pair = |(_, paired): &(Taken, Taken)| paired.index == value.index;
+        let has_pair = |(_, paired): &(TimedSample, TimedSample)| paired.index == value.index;
         !pairs.iter().any(has_pair)
     });
     alone.extend(unpaired.map(|value| (false, value.sample)));
@@ -452,28 +459,28 @@ fn take_turns(base: &[Taken], values: &[Taken]) -> Option<Turns> {
     let timed = pairs
         .iter()
         .all(|(base, value)| base.begun.is_some() && value.begun.is_some());
-    let at = |taken: &Taken| match taken.begun.filter(|_| timed) {
+    let at = |taken: &TimedSample| match taken.begun.filter(|_| timed) {
         Some((_, moments)) => moments,
         None => taken.index,
     };
-    let first = |(base, value): &(Taken, Taken)| at(base).first.min(at(value).first);
-    let last = |(base, value): &(Taken, Taken)| at(base).last.max(at(value).last);
+    let first = |(base, value): &(TimedSample, TimedSample)| at(base).first.min(at(value).first);
+    let last = |(base, value): &(TimedSample, TimedSample)| at(base).last.max(at(value).last);
     pairs.sort_by_key(first);
     let turns = pairs.windows(2).all(|two| last(&two[0]) < first(&two[1]));
     turns.then_some((pairs, alone))
 }
 
 /// Pairs with the times at which their cells were begun, or where the record does not say with their places.
-fn in_time(pairs: &[(Taken, Taken)]) -> Vec<Pair> {
+fn in_time(pairs: &[(TimedSample, TimedSample)]) -> Vec<Pair> {
     let both = || pairs.iter().flat_map(|(base, value)| [base, value]);
     let start = both()
         .map(|taken| taken.begun.map(|(_, it)| it.first))
         .min();
-    let at = |taken: &Taken| match (start.flatten(), taken.begun) {
+    let at = |taken: &TimedSample| match (start.flatten(), taken.begun) {
         (Some(start), Some((_, moments))) => (moments.mean - start) as f64 / 1e9,
         _ => taken.index.mean as f64,
     };
-    let pair = |(base, value): &(Taken, Taken)| Pair {
+    let pair = |(base, value): &(TimedSample, TimedSample)| Pair {
         base: base.sample.value,
         value: value.sample.value,
         base_at: at(base),

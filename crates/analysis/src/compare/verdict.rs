@@ -11,7 +11,7 @@ use super::metric::{
 use super::power::REPEATS_CAP;
 use super::samples::{Place, Samples, Side};
 use super::{CompareOptions, Compared, ComparedStep, Interval, Pairing, Sample, Verdict};
-use crate::{Figures, Row, counted, trees};
+use crate::{Figures, Row, counted, initial_tree};
 
 /// The fewest repeats that are advised: with less, bursts of noise pass for changes (`docs/statistics.md`).
 const REPEATS_ADVISED: usize = 5;
@@ -42,7 +42,7 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
         let members = members.filter(|draft| family_of(&draft.row.metric) == family);
         (family, decide(members.collect(), options))
     });
-    let families: Vec<(&str, Decided)> = families.collect();
+    let families: Vec<(&str, FamilyDecision)> = families.collect();
     let has_hidden_drift = drafts.iter().any(|draft| draft.has_hidden_drift);
     let rows: Vec<ComparedStep> = drafts.into_iter().map(|draft| draft.row).collect();
     let mut notes = notes(&rows, options);
@@ -64,7 +64,7 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
 }
 
 /// A row of which the verdict may depend on those of others.
-pub(super) struct Draft {
+pub(super) struct UndecidedRow {
     pub row: ComparedStep,
     pub estimate: Option<Estimate>,
     /// By how much rounding may put its ratio's logarithm off.
@@ -73,7 +73,7 @@ pub(super) struct Draft {
 }
 
 /// How the comparisons of a family were decided.
-pub(super) struct Decided {
+pub(super) struct FamilyDecision {
     pub count: usize,
     pub shown: usize,
     level: f64,
@@ -86,13 +86,13 @@ pub(super) fn draft(
     [base_name, target]: [&str; 2],
     metric: &str,
     options: &CompareOptions,
-) -> Option<Draft> {
+) -> Option<UndecidedRow> {
     let base = samples.side(place, base_name, metric);
     let side = samples.side(place, target, metric);
     if base.has_nothing() && side.has_nothing() {
         return None;
     }
-    let mut draft = Draft::new(place, target, metric);
+    let mut draft = UndecidedRow::new(place, target, metric);
     let of_base = samples.rows(place, base_name);
     let group = samples.rows(place, target).chain(of_base);
     draft.row.group = group.filter_map(|row| row.group.clone()).next();
@@ -107,12 +107,15 @@ pub(super) fn draft(
         };
         let of_base = rows(base_name, &draft.row.base_values);
         let of_target = rows(target, &draft.row.values);
-        draft.row.reasons.extend(trees::apart(&of_base, &of_target));
+        draft
+            .row
+            .reasons
+            .extend(initial_tree::difference(&of_base, &of_target));
     }
     Some(draft)
 }
 
-impl Draft {
+impl UndecidedRow {
     /// One of which nothing is known yet.
     pub fn new(place: Place<'_>, target: &str, metric: &str) -> Self {
         let row = ComparedStep {
@@ -240,7 +243,7 @@ impl Draft {
         if estimate.is_coarse {
             return;
         }
-        let mut needed = row.sight(interval).repeats(options.effect, estimate.spread);
+        let mut needed = row.power(interval).repeats(options.effect, estimate.spread);
         if row.verdict == Verdict::TooNoisy {
             // Those that there are did not do, whatever their spread promises.
             let there = row.values.len().max(row.base_values.len()) as u32;
@@ -251,11 +254,11 @@ impl Draft {
 }
 
 /// The verdicts of a family.
-pub(super) fn decide(family: Vec<&mut Draft>, options: &CompareOptions) -> Decided {
+pub(super) fn decide(family: Vec<&mut UndecidedRow>, options: &CompareOptions) -> FamilyDecision {
     let p_values = family.iter().filter_map(|draft| draft.row.p_value);
     let p_values: Vec<f64> = p_values.collect();
     let level = family::level(&p_values, options.error_rate);
-    let mut decided = Decided {
+    let mut decided = FamilyDecision {
         count: p_values.len(),
         shown: 0,
         level,
@@ -270,7 +273,7 @@ pub(super) fn decide(family: Vec<&mut Draft>, options: &CompareOptions) -> Decid
     decided
 }
 
-impl Decided {
+impl FamilyDecision {
     pub fn note(&self, what: &str) -> Option<String> {
         (self.count > 0).then(|| {
             format!(

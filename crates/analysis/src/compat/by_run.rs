@@ -92,12 +92,12 @@ mod tests {
             config: "base".into(),
             engine: "postgres".into(),
             set: Vec::new(),
-            declared: vec![words::Declared {
+            declared: vec![words::DeclaredOption {
                 name: "jit".into(),
                 value: jit.into(),
                 key: "jit".into(),
                 canonical: jit.into(),
-                ..words::Declared::default()
+                ..words::DeclaredOption::default()
             }],
             files: Vec::new(),
         };

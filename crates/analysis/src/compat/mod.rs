@@ -2,7 +2,7 @@
 //! be the same.
 
 mod by_run;
-mod measuring;
+mod method;
 #[cfg(test)]
 mod tests;
 
@@ -244,7 +244,7 @@ fn config_facts(run: &Run, target: &Target) -> Facts {
         let known = facts.entry(name.clone()).or_default();
         *known = [known.as_str(), value].join(if known.is_empty() { "" } else { ", " });
     }
-    facts.extend(measuring::declared(run, target));
+    facts.extend(method::declared(run, target));
     let names = target.set.iter().map(|(name, _)| name.as_str());
     facts.insert(ORDER.to_owned(), names.collect::<Vec<_>>().join(", "));
     for (place, name) in target.files.iter().enumerate() {
@@ -320,7 +320,7 @@ fn notes(runs: &[Recorded]) -> Vec<String> {
     for (index, recorded) in runs.iter().enumerate().skip(1) {
         let (number, first, run) = (index + 1, &runs[0].run, &recorded.run);
         let mut machine = host_differences(&first.host, &run.host);
-        machine.retain(|fact| fact.name != measuring::CLOCK);
+        machine.retain(|fact| fact.name != method::CLOCK);
         if !machine.is_empty() {
             notes.push(format!(
                 "The machine of run {number} is not that of run 1: {}. What differs may be the machine.",
@@ -333,7 +333,7 @@ fn notes(runs: &[Recorded]) -> Vec<String> {
                 run.assay, first.assay
             ));
         }
-        let measuring = measuring::differences(&runs[0], recorded);
+        let measuring = method::differences(&runs[0], recorded);
         if !measuring.is_empty() {
             notes.push(format!(
                 "Run {number} was not measured in the way of run 1: {}. What differs may be what measuring costs.",

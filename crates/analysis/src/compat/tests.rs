@@ -120,9 +120,9 @@ fn between_runs_it_is_told_which_targets_have_changed() {
 fn another_way_of_measuring_is_told_apart_from_the_machine() {
     let first = run("1", "default", "17.2", "1GB");
     let mut other = first.clone();
-    other.host.facts = vec![(measuring::CLOCK.into(), "system".into())];
+    other.host.facts = vec![(method::CLOCK.into(), "system".into())];
     let mut known = first.clone();
-    known.host.facts = vec![(measuring::CLOCK.into(), "tsc".into())];
+    known.host.facts = vec![(method::CLOCK.into(), "tsc".into())];
     let setting = record::Setting {
         source: Some("assay".into()),
         ..record::Setting::new("perf_level", "disable")
@@ -230,7 +230,7 @@ fn measured(was: &[Cell], is: &[Cell]) -> String {
             .map(|cell| (CellRef::new("x", "kv", None, 1, 1), cell.clone()))
             .collect(),
     };
-    told(&measuring::differences(&with(was), &with(is)), "unknown")
+    told(&method::differences(&with(was), &with(is)), "unknown")
 }
 
 #[test]
@@ -257,13 +257,13 @@ fn settings_that_assay_made_are_told_where_they_differ() {
 fn another_clock_is_told() {
     let run = |clock: &str| {
         let mut run = Run::default();
-        run.host.facts = vec![(measuring::CLOCK.to_owned(), clock.to_owned())];
+        run.host.facts = vec![(method::CLOCK.to_owned(), clock.to_owned())];
         run
     };
     let (was, is) = (run("tsc"), run("clock_gettime"));
     let of = |was: &Run, is: &Run| {
         told(
-            &measuring::differences(&recorded(was), &recorded(is)),
+            &method::differences(&recorded(was), &recorded(is)),
             "unknown",
         )
     };
@@ -293,7 +293,7 @@ fn a_config_has_what_those_have_that_it_extends() {
                 origin: "plan:1:1".into(),
             })
             .collect();
-        let declared = measuring::declared(&run, &target);
+        let declared = method::declared(&run, &target);
         declared.into_iter().collect::<Vec<_>>()
     };
     let own = |key: &str, value: &str| (key.to_owned(), value.to_owned());

@@ -10,7 +10,7 @@ use super::thresholds::{
     STALLED_POINTS,
 };
 use super::words::{capitalized, counted, figure, list, more, signed};
-use crate::{Moved, Row, Shift, trees};
+use crate::{ConcurrentChange, Row, Shift, initial_tree};
 
 /// The explanation of one case.
 #[derive(Clone, Debug)]
@@ -151,7 +151,10 @@ pub(super) fn plural(what: &str) -> String {
 }
 
 fn only_reads(case: &Case<'_>) -> bool {
-    case.side.rows.iter().all(|row| trees::only_reads(row))
+    case.side
+        .rows
+        .iter()
+        .all(|row| initial_tree::only_reads(row))
 }
 
 /// The part of an operation's time that changed the most, where it may be called a cause.
@@ -383,7 +386,7 @@ fn standstill(case: &Case<'_>) -> Option<Cause> {
 }
 
 /// Lists what host and engine did at the same time.
-fn beside(moved: &[Moved]) -> String {
+fn beside(moved: &[ConcurrentChange]) -> String {
     const LISTED: usize = 3;
     let moved: Vec<String> = moved
         .iter()

@@ -10,7 +10,7 @@ use super::thresholds::{
 use super::words::{figure, list};
 use crate::order::distinct;
 use crate::quality::mean;
-use crate::{Figures, Pairing, Row, trees};
+use crate::{Figures, Pairing, Row, initial_tree};
 
 /// One reason: its subject, so that several steps share it, and the sentence.
 pub(super) struct Caveat {
@@ -27,7 +27,10 @@ pub(super) fn caveats(case: &Case<'_>, cause: &Cause) -> Vec<Caveat> {
         ("client", client(case)),
         ("sla", sla(case)),
         ("debt", debt(case)),
-        ("trees", trees::apart(&case.base.rows, &case.side.rows)),
+        (
+            "trees",
+            initial_tree::difference(&case.base.rows, &case.side.rows),
+        ),
         ("others", busy_host(case, cause)),
         ("steal", steal(case)),
         ("frequency", frequency(case)),

@@ -1,7 +1,7 @@
 //! Differences between two targets, as far as their settings and versions say.
 
 use super::words::{counted, list};
-use crate::{Comparison, Difference, Figures, Mark, OneSided, Row};
+use crate::{Comparison, Difference, DifferenceKind, Figures, OneSidedSetting, Row};
 
 /// The difference between a target and the base.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,8 +122,8 @@ impl TargetDifference {
                 it.target.as_deref() == shared && it.a == a.cell.target && it.b == b.cell.target
             })
         };
-        let turned = || compared(target, base).map(Comparison::turned);
-        let comparison = compared(base, target).cloned().or_else(turned);
+        let swapped = || compared(target, base).map(Comparison::swapped);
+        let comparison = compared(base, target).cloned().or_else(swapped);
         comparison.map_or_else(
             || Self::Unknown(versions(&base.engine_version, &target.engine_version)),
             Self::known,
@@ -144,16 +144,22 @@ impl TargetDifference {
         let mut sort = |differences: Vec<Difference>| {
             let (of_plan, others): (Vec<_>, Vec<_>) = differences
                 .into_iter()
-                .partition(|it| it.mark != Mark::Undeclared);
+                .partition(|it| it.mark != DifferenceKind::Undeclared);
             declared.extend(of_plan.into_iter().map(|it| Difference {
-                mark: Mark::Declared,
+                mark: DifferenceKind::Declared,
                 ..it
             }));
             others.len()
         };
         let mut undeclared = sort(comparison.settings.clone());
-        let only_a = sort(comparison.only_a.iter().map(OneSided::of_a).collect());
-        let of_b = comparison.only_b.iter().map(|it| it.of_a().turned());
+        let only_a = sort(
+            comparison
+                .only_a
+                .iter()
+                .map(OneSidedSetting::of_a)
+                .collect(),
+        );
+        let of_b = comparison.only_b.iter().map(|it| it.of_a().swapped());
         let only_b = sort(of_b.collect());
         let build = OtherBuild::of(&comparison, only_a, only_b);
         if build.is_none() {

@@ -10,8 +10,8 @@ mod clients;
 mod counters;
 mod difference;
 mod hidden_cost;
+mod measured_once;
 mod no_effect;
-mod single;
 mod thresholds;
 mod words;
 
@@ -288,7 +288,7 @@ pub fn explain(figures: &Figures, compared: &Compared) -> Vec<Finding> {
     findings.extend(clients::sla_missed(context));
     findings.extend(no_effect::findings(context, &cases));
     findings.extend(hidden_cost::findings(context, &cases));
-    findings.extend(single::facts(context, &cases));
+    findings.extend(measured_once::facts(context, &cases));
     findings.sort_by(|a, b| {
         let by_weight = b.weight.total_cmp(&a.weight);
         by_weight.then_with(|| a.title.cmp(&b.title))

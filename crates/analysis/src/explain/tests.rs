@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use record::{SettingRole, Status, StepKind};
 
 use super::*;
-use crate::{CompareOptions, Comparison, Difference, Mark, OpFigures, Row, compare};
+use crate::{CompareOptions, Comparison, Difference, DifferenceKind, OpFigures, Row, compare};
 
 /// One step of one target, as a test states it.
 #[derive(Clone, Copy)]
@@ -182,7 +182,7 @@ fn differing(
         name: name.to_owned(),
         a: Some(a.to_owned()),
         b: Some(b.to_owned()),
-        mark: Mark::Declared,
+        mark: DifferenceKind::Declared,
     };
     Comparison {
         a: base.0.to_owned(),

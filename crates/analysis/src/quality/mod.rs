@@ -2,10 +2,10 @@
 //! engine did then. Everything is of the step's main operation, over all clients, second by second; the rules and what
 //! they leave out are in `docs/metrics.md`.
 
-mod beside;
-mod debt;
+mod concurrent;
 mod history;
 mod rates;
+mod settle_work;
 mod shifts;
 mod spread;
 mod stalls;
@@ -14,15 +14,15 @@ use record::{HostSeries, Step};
 use serde::Serialize;
 
 use crate::Series;
-use beside::Beside;
+use concurrent::ConcurrentActivity;
 use rates::Rates;
 
-pub use debt::{Pending, SettleAction, Settled};
 pub use history::SlaHistory;
+pub use settle_work::{Pending, SettleAction, SettleWork};
 pub use shifts::SHIFT_SECONDS_MIN;
 
-pub(crate) use debt::settled;
 pub(crate) use history::history;
+pub(crate) use settle_work::settled;
 
 /// Whole seconds below which a spread or a level says nothing.
 pub(crate) const SECONDS_MIN: usize = 10;
@@ -99,7 +99,7 @@ pub struct Stall {
     /// The longest response time that ended in these seconds or in the one after, in microseconds; `None` without one.
     pub response_us_max: Option<f64>,
     /// What host and engine did in these seconds that they did not around them, most unusual first.
-    pub beside: Vec<Moved>,
+    pub beside: Vec<ConcurrentChange>,
 }
 
 /// A second at which the rate changed its level.
@@ -112,12 +112,12 @@ pub struct Shift {
     /// The median rate of the level that begins.
     pub after: f64,
     /// What host and engine did differently after it, most unusual first.
-    pub beside: Vec<Moved>,
+    pub beside: Vec<ConcurrentChange>,
 }
 
 /// Something that was counted and was not as usual.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Moved {
+pub struct ConcurrentChange {
     /// The column of the host, or the engine's counter, as recorded; `clients_at_work`.
     pub name: String,
     /// The engine counted it, not the host.
@@ -145,7 +145,7 @@ pub(crate) fn quality(
     let found = stalls::stalls(&rates);
     let is_stalled = stalls::marked(rates.values.len(), found.as_deref().unwrap_or_default());
     let levels = shifts::shifts(&rates.values, &is_stalled);
-    let beside = Beside::new(series, host, &rates, &is_stalled);
+    let beside = ConcurrentActivity::new(series, host, &rates, &is_stalled);
     let mut quality = Quality {
         stalled_pct,
         shift_count: levels.len(),
@@ -170,14 +170,14 @@ pub(crate) fn quality(
 
 /// The [`LISTED_MAX`] worst, in the order in which they were.
 fn worst<T>(found: Vec<T>, badness: impl Fn(&T) -> (f64, f64)) -> Vec<T> {
-    let mut numbered: Vec<(usize, T)> = found.into_iter().enumerate().collect();
-    numbered.sort_by(|(_, a), (_, b)| {
+    let mut by_level: Vec<(usize, T)> = found.into_iter().enumerate().collect();
+    by_level.sort_by(|(_, a), (_, b)| {
         let (a, b) = (badness(a), badness(b));
         b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1))
     });
-    numbered.truncate(LISTED_MAX);
-    numbered.sort_by_key(|(number, _)| *number);
-    numbered.into_iter().map(|(_, one)| one).collect()
+    by_level.truncate(LISTED_MAX);
+    by_level.sort_by_key(|(number, _)| *number);
+    by_level.into_iter().map(|(_, one)| one).collect()
 }
 
 /// The arithmetic mean; `None` of nothing.
@@ -206,9 +206,9 @@ pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
 /// What a normal distribution's standard deviation is of its median absolute deviation.
 const NORMAL: f64 = 1.4826;
 
-/// The robust scale of values around `centre`: their median absolute deviation, as a standard deviation.
-pub(crate) fn scale(values: impl IntoIterator<Item = f64>, centre: f64) -> Option<f64> {
-    let away = values.into_iter().map(|value| (value - centre).abs());
+/// The robust scale of values around `center`: their median absolute deviation, as a standard deviation.
+pub(crate) fn scale(values: impl IntoIterator<Item = f64>, center: f64) -> Option<f64> {
+    let away = values.into_iter().map(|value| (value - center).abs());
     Some(NORMAL * median(away)?)
 }
 

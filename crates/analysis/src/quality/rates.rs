@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use record::{HeldUp, Step, StepKind};
+use record::{LoadPause, Step, StepKind};
 
 use super::{STALL_SHARE, WorstResponse, mean, median};
 use crate::operation::{queries_each, role_of};
@@ -124,9 +124,9 @@ impl<'a> Rates<'a> {
 }
 
 /// The share of a second in which the process of the load stood still.
-fn held_up_share(held_up: &[HeldUp], second: u64) -> f64 {
+fn held_up_share(held_up: &[LoadPause], second: u64) -> f64 {
     let (begin, end) = (second * SECOND_NS, (second + 1) * SECOND_NS);
-    let within = |held: &HeldUp| held.to_ns.min(end).saturating_sub(held.from_ns.max(begin));
+    let within = |held: &LoadPause| held.to_ns.min(end).saturating_sub(held.from_ns.max(begin));
     let held_ns: u64 = held_up.iter().map(within).sum();
     held_ns as f64 / SECOND_NS as f64
 }

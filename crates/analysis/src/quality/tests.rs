@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use record::{Connection, HeldUp, HostColumnSeries, HostSeries, Ops, Settle, Step, StepKind};
+use record::{Connection, HostColumnSeries, HostSeries, LoadPause, Ops, Settle, Step, StepKind};
 use words::Random;
 
 use super::*;
@@ -82,7 +82,7 @@ fn seconds_in_which_the_clients_own_process_stood_still_are_no_stall_of_the_engi
     let mut ok = vec![100; 20];
     ok[3..6].copy_from_slice(&[2, 0, 5]);
     let of = |held_up: &[(u64, u64)]| {
-        let held_up = held_up.iter().map(|&(from_ms, to_ms)| HeldUp {
+        let held_up = held_up.iter().map(|&(from_ms, to_ms)| LoadPause {
             from_ns: from_ms * 1_000_000,
             to_ns: to_ms * 1_000_000,
         });

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use record::{
-    Cell, Declared, OptionStatus, RecordError, Run, RunDir, Setting, SettingRole, Target,
+    Cell, DeclaredOption, OptionStatus, RecordError, Run, RunDir, Setting, SettingRole, Target,
 };
 use serde::Serialize;
 
@@ -95,16 +95,16 @@ pub struct Comparison {
     /// What differs, by name.
     pub settings: Vec<Difference>,
     /// Settings that only `a` has.
-    pub only_a: Vec<OneSided>,
+    pub only_a: Vec<OneSidedSetting>,
     /// Settings that only `b` has.
-    pub only_b: Vec<OneSided>,
+    pub only_b: Vec<OneSidedSetting>,
     /// What the two declare and don't have.
-    pub ignored: Vec<Ignored>,
+    pub ignored: Vec<IgnoredOption>,
 }
 
 impl Comparison {
     /// Returns the same the other way round: `a` against `b`.
-    pub(crate) fn turned(&self) -> Self {
+    pub(crate) fn swapped(&self) -> Self {
         let it = self.clone();
         Self {
             a: it.b,
@@ -115,7 +115,7 @@ impl Comparison {
             b_version: it.a_version,
             only_a: it.only_b,
             only_b: it.only_a,
-            settings: it.settings.into_iter().map(Difference::turned).collect(),
+            settings: it.settings.into_iter().map(Difference::swapped).collect(),
             ..it
         }
     }
@@ -124,7 +124,7 @@ impl Comparison {
 /// Why a setting differs, as far as the plan tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Mark {
+pub enum DifferenceKind {
     /// The plan declares it differently.
     Declared,
     /// It does not: another version's default, or what the server derived.
@@ -143,7 +143,7 @@ pub struct Difference {
     /// Its value in `b`.
     pub b: Option<String>,
     /// Why.
-    pub mark: Mark,
+    pub mark: DifferenceKind,
     /// What it does, where that is of use.
     #[serde(skip)]
     pub role: Option<SettingRole>,
@@ -151,7 +151,7 @@ pub struct Difference {
 
 impl Difference {
     /// Returns the same with `a` and `b` exchanged.
-    pub(crate) fn turned(self) -> Self {
+    pub(crate) fn swapped(self) -> Self {
         Self {
             a: self.b,
             b: self.a,
@@ -162,19 +162,19 @@ impl Difference {
 
 /// A setting that one of two targets has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct OneSided {
+pub struct OneSidedSetting {
     /// Its name.
     pub name: String,
     /// Its value.
     pub value: String,
-    /// [`Mark::Declared`], or [`Mark::Undeclared`].
-    pub mark: Mark,
+    /// [`DifferenceKind::Declared`], or [`DifferenceKind::Undeclared`].
+    pub mark: DifferenceKind,
     /// What it does, where that is of use.
     #[serde(skip)]
     pub role: Option<SettingRole>,
 }
 
-impl OneSided {
+impl OneSidedSetting {
     /// Returns it as a difference between `a`, which has it, and `b`.
     pub(crate) fn of_a(&self) -> Difference {
         Difference {
@@ -189,7 +189,7 @@ impl OneSided {
 
 /// An option that a target declares and does not have, or may not have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Ignored {
+pub struct IgnoredOption {
     /// The target.
     pub target: String,
     /// The option as it was written.
@@ -211,14 +211,14 @@ pub struct TargetSettings {
     /// The target.
     pub target: String,
     /// What it declares and does not have.
-    pub ignored: Vec<Ignored>,
+    pub ignored: Vec<IgnoredOption>,
     /// What its cells don't have in common.
-    pub varying: Vec<Varying>,
+    pub varying: Vec<VaryingSetting>,
 }
 
 /// A setting that is not the same in all cells of a target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Varying {
+pub struct VaryingSetting {
     /// Its name.
     pub name: String,
     /// Its value in each cell that reports settings: `c8 r1`, with the variant before it where there are several.
@@ -379,7 +379,7 @@ impl<'a> Side<'a> {
         self.cells.first().map(|(_, effective)| effective)
     }
 
-    fn declares(&self, key: &str) -> Option<&Declared> {
+    fn declares(&self, key: &str) -> Option<&DeclaredOption> {
         self.of.declared.iter().find(|option| option.key == key)
     }
 
@@ -412,9 +412,9 @@ impl<'a> Side<'a> {
         }
     }
 
-    fn ignored(&self) -> Vec<Ignored> {
+    fn ignored(&self) -> Vec<IgnoredOption> {
         let not_had = self.cells.first().map(|(cell, _)| cell.not_had.iter());
-        let ignored = not_had.into_iter().flatten().map(|option| Ignored {
+        let ignored = not_had.into_iter().flatten().map(|option| IgnoredOption {
             target: self.of.name.clone(),
             name: option.name.clone(),
             declared: option.declared.clone(),
@@ -424,7 +424,7 @@ impl<'a> Side<'a> {
         ignored.collect()
     }
 
-    fn varying(&self) -> Vec<Varying> {
+    fn varying(&self) -> Vec<VaryingSetting> {
         let of_cells = self.cells.iter();
         let keys: BTreeSet<&str> = of_cells.flat_map(|(_, all)| all.keys().copied()).collect();
         let mut varying = Vec::new();
@@ -450,7 +450,7 @@ impl<'a> Side<'a> {
                     value.map(|setting| setting.value.clone()),
                 )
             };
-            varying.push(Varying {
+            varying.push(VaryingSetting {
                 name: first.name.clone(),
                 values: self.cells.iter().zip(&values).map(of_cell).collect(),
             });
@@ -533,13 +533,13 @@ fn compare(run: usize, a: &Side<'_>, b: &Side<'_>) -> Comparison {
     let keys: BTreeSet<&str> = reported.chain(declared).collect();
     for key in keys {
         let (in_a, in_b) = (a.declares(key), b.declares(key));
-        let canonical = |option: Option<&'_ Declared>| option.map(|it| it.canonical.clone());
+        let canonical = |option: Option<&'_ DeclaredOption>| option.map(|it| it.canonical.clone());
         let is_declared = canonical(in_a) != canonical(in_b);
         let mark = match is_declared {
-            true => Mark::Declared,
-            false => Mark::Undeclared,
+            true => DifferenceKind::Declared,
+            false => DifferenceKind::Undeclared,
         };
-        let alone = |setting: &Setting| OneSided {
+        let alone = |setting: &Setting| OneSidedSetting {
             name: setting.name.clone(),
             value: setting.value.clone(),
             mark,
@@ -570,26 +570,26 @@ fn compare(run: usize, a: &Side<'_>, b: &Side<'_>) -> Comparison {
     comparison
 }
 
-fn one_sided(option: &Declared) -> OneSided {
-    OneSided {
+fn one_sided(option: &DeclaredOption) -> OneSidedSetting {
+    OneSidedSetting {
         name: option.name.clone(),
         value: option.value.clone(),
-        mark: Mark::Declared,
+        mark: DifferenceKind::Declared,
         role: option.role,
     }
 }
 
 /// Returns an option that two configs declare differently, by its name in the first that has it.
-fn unverified(a: Option<&Declared>, b: Option<&Declared>) -> Option<Difference> {
+fn unverified(a: Option<&DeclaredOption>, b: Option<&DeclaredOption>) -> Option<Difference> {
     let option = a.or(b)?;
     // Of two spellings of one name the one that both are compared as is shown.
     let is_plain = a.zip(b).is_none_or(|(a, b)| a.name == b.name);
-    let value = |of: Option<&Declared>| of.map(|option| option.value.clone());
+    let value = |of: Option<&DeclaredOption>| of.map(|option| option.value.clone());
     Some(Difference {
         name: if is_plain { &option.name } else { &option.key }.clone(),
         a: value(a),
         b: value(b),
-        mark: Mark::Unverified,
+        mark: DifferenceKind::Unverified,
         role: option.role,
     })
 }
@@ -606,7 +606,7 @@ pub struct PlanTarget {
     /// The build's version; empty where it is not known.
     pub version: String,
     /// What its config declares.
-    pub declared: Vec<Declared>,
+    pub declared: Vec<DeclaredOption>,
 }
 
 impl PlanTarget {
@@ -636,7 +636,7 @@ fn as_declared(mut comparison: Comparison) -> Comparison {
     comparison.declared_only = true;
     comparison.unmeasured.clear();
     for setting in &mut comparison.settings {
-        setting.mark = Mark::Declared;
+        setting.mark = DifferenceKind::Declared;
     }
     comparison
 }

@@ -1,14 +1,14 @@
-use record::{Build, NotHad, Target};
+use record::{Build, Target, UnmetOption};
 
 use super::*;
 
-fn declared(set: &[(&str, &str)]) -> Vec<Declared> {
-    let option = |(name, value): &(&str, &str)| Declared {
+fn declared(set: &[(&str, &str)]) -> Vec<DeclaredOption> {
+    let option = |(name, value): &(&str, &str)| DeclaredOption {
         name: (*name).to_owned(),
         value: (*value).to_owned(),
         key: (*name).to_owned(),
         canonical: (*value).to_owned(),
-        ..Declared::default()
+        ..DeclaredOption::default()
     };
     set.iter().map(option).collect()
 }
@@ -158,20 +158,21 @@ fn settings_are_compared_by_their_keys_and_by_what_values_mean() {
             "unseen: 1 -> 2 [unverified]",
         ]
     );
-    let names = |only: &[OneSided]| only.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
+    let names =
+        |only: &[OneSidedSetting]| only.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
     assert_eq!(names(&comparison.only_a), ["old"]);
     assert_eq!(names(&comparison.only_b), ["new"]);
 }
 
 #[test]
 fn what_is_declared_and_not_had_is_of_the_first_cell_with_settings() {
-    let not_had = NotHad {
+    let not_had = UnmetOption {
         name: "work_mem".into(),
         declared: "1kB".into(),
         effective: Some("64kB".into()),
         status: OptionStatus::Changed,
     };
-    let cell = |not_had: Vec<NotHad>| Cell {
+    let cell = |not_had: Vec<UnmetOption>| Cell {
         settings: vec![setting("work_mem", "64kB")],
         not_had,
         ..Cell::default()
@@ -315,7 +316,7 @@ fn what_varies_between_the_cells_of_a_target_is_told() {
     let values = expected.map(|(cell, value)| (cell.to_owned(), Some(value.to_owned())));
     assert_eq!(
         settings.targets[0].varying,
-        [Varying {
+        [VaryingSetting {
             name: "max_connections".into(),
             values: values.to_vec(),
         }]

@@ -114,7 +114,7 @@ impl Asked {
     ) -> anyhow::Result<()> {
         let paths: Vec<&Path> = self.directories.iter().map(RunDir::path).collect();
         let before = PutAside::count(&paths);
-        analysis::each_row(&self.directories, |step, row| {
+        analysis::for_each_row(&self.directories, |step, row| {
             if row.damaged || step.state() == StepState::Missing {
                 before.refuse_more(&paths)?;
             }
@@ -358,7 +358,7 @@ impl Logs<'_> {
         }
         let mark = (row.step.as_str(), row.valid);
         step.latencies()?
-            .each_line(|line| Ok(log.add(mark, started, &line)?))
+            .for_each_line(|line| Ok(log.add(mark, started, &line)?))
     }
 
     /// Ends the log that is being written.

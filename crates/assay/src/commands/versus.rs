@@ -203,7 +203,7 @@ fn find_all(targets: &[String]) -> anyhow::Result<Vec<Found>> {
 /// Finds out what a target is: a build of the store by its name, an engine, or a spec.
 fn find(store: Option<&Store>, target: &str) -> anyhow::Result<Found> {
     let here = |engine: &str, source: &str, identity: &str| {
-        let named = Engine::NAMED.iter().find(|(name, _)| *name == engine);
+        let named = Engine::NAMES.iter().find(|(name, _)| *name == engine);
         let (_, engine) = named.with_context(|| format!("`{engine}` is no engine of plans"))?;
         Ok(Found::Here {
             engine: *engine,
@@ -271,7 +271,7 @@ fn named(targets: &[String], found: Vec<Found>) -> anyhow::Result<(Vec<DraftBuil
             } => (engine, source, identity),
             Found::Missing(spec) => {
                 let named = |(name, _): &&(&str, Engine)| spec.engine() == Some(*name);
-                let Some((_, engine)) = Engine::NAMED.iter().find(named) else {
+                let Some((_, engine)) = Engine::NAMES.iter().find(named) else {
                     let message =
                         format!("which engine `{target}` is of is known once it is fetched");
                     let help = format!("`assay fetch {target}` gets it");

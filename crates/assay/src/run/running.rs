@@ -288,9 +288,9 @@ impl<'a> Running<'a> {
         part: Range<usize>,
     ) -> anyhow::Result<Status> {
         let remarks = self.remarks.clone();
-        let (terms, steps) = (self.workload().terms(), self.workload().steps());
+        let (policy, steps) = (self.workload().policy(), self.workload().steps());
         let clients = self.planned.clients;
-        let mut bench = Bench::new(self.conductor, engine, runner, terms, clients, remarks)?;
+        let mut bench = Bench::new(self.conductor, engine, runner, policy, clients, remarks)?;
         for number in part {
             let step = bench.run(self.directory, number, &steps[number])?;
             match step.status {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use engine::{CounterKind, Observer, SettleLimits};
 use load::{Clock as _, Ended, Limits};
-use plan::{Checks, StepRun, Terms};
+use plan::{Checks, StepPolicy, StepRun};
 use probe::{Sample, Sampler, Targets};
 use record::{
     CellDir, Connection, Counter, Failure, HostColumn, Ops, Settle, Status, Step, StepKind,
@@ -36,7 +36,7 @@ pub struct Bench<'a> {
     conductor: &'a Conductor<'a>,
     engine: &'a dyn StepEngine,
     runner: &'a mut dyn WorkloadRunner,
-    terms: &'a Terms,
+    policy: &'a StepPolicy,
     clients: u32,
     sampler: Option<Sampler>,
     /// Reads all counters before and after a step.
@@ -60,7 +60,7 @@ impl<'a> Bench<'a> {
         conductor: &'a Conductor<'a>,
         engine: &'a dyn StepEngine,
         runner: &'a mut dyn WorkloadRunner,
-        terms: &'a Terms,
+        policy: &'a StepPolicy,
         clients: u32,
         remarks: Remarks,
     ) -> anyhow::Result<Self> {
@@ -71,7 +71,7 @@ impl<'a> Bench<'a> {
             conductor,
             engine,
             runner,
-            terms,
+            policy,
             clients,
             sampler: None,
             observer,
@@ -195,8 +195,8 @@ impl<'a> Bench<'a> {
     fn limits(&self, time: Option<Duration>) -> Limits {
         Limits {
             time,
-            error_limit: self.terms.error_limit,
-            attempts: self.terms.attempts,
+            error_limit: self.policy.error_limit,
+            attempts: self.policy.attempts,
             grace: GRACE,
         }
     }
@@ -209,8 +209,8 @@ impl<'a> Bench<'a> {
 
     fn settle(&self, settle: plan::Settle, record: &mut Step) -> anyhow::Result<()> {
         let limits = SettleLimits {
-            at_least: self.terms.settle_at_least,
-            at_most: self.terms.settle_at_most,
+            at_least: self.policy.settle_at_least,
+            at_most: self.policy.settle_at_most,
         };
         let tables = self.runner.tables();
         let stop = &self.conductor.stop;
@@ -335,7 +335,7 @@ impl<'a> Bench<'a> {
     }
 
     fn checks_data(&self) -> bool {
-        self.terms.checks != Checks::Off && self.engine.engine().capabilities().stores_data
+        self.policy.checks != Checks::Off && self.engine.engine().capabilities().stores_data
     }
 
     /// Compares what the engine holds with what the workload knows it did.

@@ -41,7 +41,7 @@ pub fn drop_what_was_left(
     build: &str,
     session: &mut impl Session,
 ) -> anyhow::Result<()> {
-    for directory in run.begun_cells()? {
+    for directory in run.started_cells()? {
         let mut record = directory.read()?;
         if record.build == build && !record.tables_left.is_empty() {
             drop_all(session, &mut record.tables_left)?;

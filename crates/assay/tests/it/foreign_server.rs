@@ -299,7 +299,7 @@ fn the_figures_of_the_clients_machine_are_not_those_of_a_server_on_another() {
         let shown: Value = serde_json::from_str(&shown.expect_code(0).stdout).unwrap();
         let rows = shown["rows"].as_array().unwrap();
         let row = rows.iter().find(|row| row["step"] == "qr100").unwrap();
-        let cell = record::RunDir::open(&run).unwrap().begun_cells().unwrap();
+        let cell = record::RunDir::open(&run).unwrap().started_cells().unwrap();
         let cell = serde_json::to_value(cell[0].read().unwrap()).unwrap();
         (cell["server_host"].clone(), row.clone())
     };

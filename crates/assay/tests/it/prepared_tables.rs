@@ -53,7 +53,7 @@ fn each_cell_goes_on_from_the_tables_as_the_one_before_left_them() {
     );
     // The index is counted, whatever it is called.
     let run = record::RunDir::open(run).unwrap();
-    for cell in run.begun_cells().unwrap() {
+    for cell in run.started_cells().unwrap() {
         for step in cell.read_steps().unwrap() {
             let checks = &step.step().checks;
             let of_index = checks

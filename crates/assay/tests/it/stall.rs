@@ -75,7 +75,7 @@ pub(crate) fn a_stall_shows(place: &Place) {
     let step = step(&run, "qr1000");
     // Every second has its row for every kind.
     let mut seconds: BTreeMap<u32, BTreeMap<String, Done>> = BTreeMap::new();
-    step.each_interval(|row| {
+    step.for_each_interval(|row| {
         let kinds = seconds.entry(row.second).or_default();
         let done = Done {
             ok: row.ok,
@@ -162,7 +162,7 @@ fn a_stall_of_assay_itself_makes_the_step_invalid_and_is_none_of_the_engine() {
     assert!(held_s > 0.9 * STALL_S as f64, "{held_s} s");
     // With it the engine stood still: whole seconds of nothing.
     let mut idle_count = 0;
-    step.each_interval(|row| idle_count += u32::from(row.kind == "query" && row.ok == 0))
+    step.for_each_interval(|row| idle_count += u32::from(row.kind == "query" && row.ok == 0))
         .unwrap();
     assert!(idle_count >= 1);
     let shown = Shown::read(&place, &run);

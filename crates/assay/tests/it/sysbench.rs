@@ -163,7 +163,7 @@ fn every_test_is_valid_on_sqlite() {
     assert_eq!(number(&loaded["ops"]["insert"]["rows"]), 6000.0);
     // It has one writer: the others of `load-connections` would wait for it.
     let run = record::RunDir::open(ended.run_directory()).unwrap();
-    let steps = run.begun_cells().unwrap()[0].read_steps().unwrap();
+    let steps = run.started_cells().unwrap()[0].read_steps().unwrap();
     assert_eq!(steps[0].step().connections.len(), 1);
 }
 
@@ -278,7 +278,7 @@ fn a_mix_of_statements_and_literals_with_braces_run_as_the_plan_says() {
     let row = shown.row("lite.base", "mixed.writes50");
     assert_eq!(number(&row["queries_per_event"]), 1.0);
     let run = record::RunDir::open(ended.run_directory()).unwrap();
-    let steps = run.begun_cells().unwrap()[0].read_steps().unwrap();
+    let steps = run.started_cells().unwrap()[0].read_steps().unwrap();
     let step = steps[2].step();
     let inserted = step.checks[0].found.parse::<u64>().unwrap() - 500;
     let events = step.ops["event"].ok;

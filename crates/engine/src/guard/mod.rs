@@ -78,7 +78,7 @@ pub struct Spawn<'a> {
     pub confinement: Option<&'a Confinement>,
 }
 
-words::named! {
+words::named_enum! {
     /// How a guarded program is asked to end: by a signal.
     #[derive(Serialize, Deserialize)]
     pub enum Ending {
@@ -105,7 +105,7 @@ impl Ending {
 
     /// Returns the way whose signal has this `name`.
     fn named(name: &str) -> Option<Self> {
-        let mut all = Self::NAMED.iter();
+        let mut all = Self::NAMES.iter();
         all.find(|(known, _)| *known == name).map(|(_, it)| *it)
     }
 }

@@ -106,7 +106,7 @@ fn described(
     let declared = declared(notation, [file], &set);
     let mut settings = dump(name);
     let not_had = describe(notation, &mut settings, &declared);
-    let line = |it: &NotHad| {
+    let line = |it: &UnmetOption| {
         let effective = it.effective.as_deref().unwrap_or("()");
         format!("{} = {}: {effective} {:?}", it.name, it.declared, it.status)
     };

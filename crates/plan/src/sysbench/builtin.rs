@@ -5,18 +5,18 @@ use std::sync::LazyLock;
 
 use crate::diagnostic::Place;
 use crate::document;
-use crate::kinds::{Line, ListOf};
-use crate::reader::{Context, Kind, Section};
+use crate::reader::{Context, Section, ValueKind};
 use crate::tree::Entry;
+use crate::value_kinds::{Line, ListOf};
 
-use super::OrderOf;
-use super::read::TestText;
+use super::StepList;
+use super::read::TestSource;
 
 /// Tests as a plan has them, and a table of the orders.
 pub(super) const TEXT: &str = include_str!("builtin.toml");
 
 pub(super) struct Builtin {
-    pub(super) tests: Vec<TestText>,
+    pub(super) tests: Vec<TestSource>,
     orders: Vec<(String, Vec<String>)>,
 }
 
@@ -30,7 +30,7 @@ impl Builtin {
         let section = &mut Section::new("", table, Place::Nowhere);
         let (mut tests, mut orders) = (Vec::new(), Vec::new());
         for Entry { key, node, .. } in cx.table(section, "test").entries {
-            tests.extend(TestText::new(cx, &key, &key, Place::Nowhere, node));
+            tests.extend(TestSource::new(cx, &key, &key, Place::Nowhere, node));
         }
         for Entry { key, node, .. } in cx.table(section, "order").entries {
             let steps = ListOf(Line, "a list of steps").read(cx, &key, &node);
@@ -41,7 +41,7 @@ impl Builtin {
     }
 
     /// Returns the steps of an order.
-    pub(super) fn order(&self, order: OrderOf) -> &[String] {
+    pub(super) fn order(&self, order: StepList) -> &[String] {
         let found = self.orders.iter().find(|(name, _)| name == order.name());
         found.map_or(&[], |(_, steps)| steps)
     }

@@ -161,7 +161,7 @@ pub(crate) fn exponent(text: &str) -> Option<f64> {
 
 /// What a name stands for.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Holds {
+pub(crate) enum Symbol {
     /// `rows`, `tables`, `thread`
     Variable(Computed),
     Argument(i64),
@@ -184,7 +184,7 @@ pub(crate) enum Holds {
 pub(crate) struct Scope {
     /// The rows of a table.
     pub(crate) rows: u64,
-    pub(crate) named: Vec<(String, Holds)>,
+    pub(crate) named: Vec<(String, Symbol)>,
     /// Those that something has in it.
     pub(crate) used: Vec<String>,
     /// Arguments that make ranges of ids.
@@ -192,7 +192,7 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
-    pub(crate) fn find(&self, name: &str) -> Option<&Holds> {
+    pub(crate) fn find(&self, name: &str) -> Option<&Symbol> {
         let named = self.named.iter().find(|(other, _)| other == name);
         named.map(|(_, holds)| holds)
     }
@@ -205,16 +205,20 @@ impl Scope {
 }
 
 /// What is wrong with a text. Its place is the bytes of the text.
-pub(crate) type Wrong = Box<Diagnostic>;
+pub(crate) type ExpressionError = Box<Diagnostic>;
 
-fn bad(span: Range<usize>, message: impl Into<String>, label: impl Into<String>) -> Wrong {
+fn bad(
+    span: Range<usize>,
+    message: impl Into<String>,
+    label: impl Into<String>,
+) -> ExpressionError {
     let place = Place::File(span.into());
     let mut wrong = Diagnostic::error("plan::bad-expression", place, message);
     wrong.label(label);
     Box::new(wrong)
 }
 
-fn too_large(span: Range<usize>) -> Wrong {
+fn too_large(span: Range<usize>) -> ExpressionError {
     bad(span, "a number that 64 bits don't hold", "has no value")
 }
 
@@ -227,7 +231,7 @@ pub(crate) fn is_identifier(text: &str) -> bool {
 }
 
 /// Reads an expression whose value is an integer.
-pub(crate) fn integer(text: &str, scope: &mut Scope) -> Result<Computed, Wrong> {
+pub(crate) fn integer(text: &str, scope: &mut Scope) -> Result<Computed, ExpressionError> {
     Parser::new(text, scope)?.whole()
 }
 
@@ -236,7 +240,7 @@ pub(crate) fn count(
     text: &str,
     scope: &mut Scope,
     allowed: &RangeInclusive<i64>,
-) -> Result<u32, Wrong> {
+) -> Result<u32, ExpressionError> {
     let count = integer(text, scope)?;
     known(&count, 0..text.len(), allowed)
 }
@@ -245,7 +249,7 @@ fn known(
     (count, _): &Computed,
     span: Range<usize>,
     allowed: &RangeInclusive<i64>,
-) -> Result<u32, Wrong> {
+) -> Result<u32, ExpressionError> {
     let message = match count {
         Expression::Integer(count) if allowed.contains(count) => {
             return Ok(u32::try_from(*count).unwrap_or(u32::MAX));
@@ -268,27 +272,27 @@ pub(crate) fn draw(
     scope: &mut Scope,
     block: &mut Block,
     slot: fn(usize) -> Slot,
-) -> Result<Holds, Wrong> {
+) -> Result<Symbol, ExpressionError> {
     let keys = Bounds::new(1, i64::try_from(scope.rows).unwrap_or(i64::MAX));
     let mut parser = Parser::new(text, scope)?;
     let first = parser.peek();
     let (name, rest) = (&text[first.clone()], text[first.end..].trim_start());
     let mut add = |draw| slot(block.add(draw));
     Ok(match (name, rest) {
-        ("id" | "k", "") => Holds::Integer {
+        ("id" | "k", "") => Symbol::Integer {
             slot: add(Draw::Keys(1)),
             bounds: keys,
             is_id: name == "id",
         },
-        ("c", "") => Holds::Text(add(Draw::C), false),
-        ("pad", "") => Holds::Text(add(Draw::Pad), true),
+        ("c", "") => Symbol::Text(add(Draw::C), false),
+        ("pad", "") => Symbol::Text(add(Draw::Pad), true),
         _ if rest.starts_with('(') && name.starts_with(begins_name) => {
             let (draw, bounds) = parser.function(name, keys)?;
             match draw {
                 Draw::Keys(count) | Draw::Consecutive(_, count) => {
-                    Holds::List(add(draw), count, bounds)
+                    Symbol::List(add(draw), count, bounds)
                 }
-                _ => Holds::Integer {
+                _ => Symbol::Integer {
                     slot: add(draw),
                     bounds,
                     is_id: false,
@@ -300,7 +304,7 @@ pub(crate) fn draw(
             if parser.has_id {
                 parser.scope.ranges.extend(parser.arguments);
             }
-            Holds::Integer {
+            Symbol::Integer {
                 slot: add(Draw::Value(value)),
                 bounds,
                 is_id: false,
@@ -325,7 +329,7 @@ struct Parser<'a, 's> {
 }
 
 impl<'a, 's> Parser<'a, 's> {
-    fn new(text: &'a str, scope: &'s mut Scope) -> Result<Self, Wrong> {
+    fn new(text: &'a str, scope: &'s mut Scope) -> Result<Self, ExpressionError> {
         if text.len() > LONGEST {
             let message = format!("an expression of {} characters", text.chars().count());
             return Err(bad(0..text.len(), message, "too long for anyone"));
@@ -363,7 +367,7 @@ impl<'a, 's> Parser<'a, 's> {
         is_next
     }
 
-    fn close(&mut self) -> Result<(), Wrong> {
+    fn close(&mut self) -> Result<(), ExpressionError> {
         match self.take(")") {
             true => Ok(()),
             false => Err(self.unexpected("`)`")),
@@ -371,27 +375,27 @@ impl<'a, 's> Parser<'a, 's> {
     }
 
     /// An expression that is all of the text.
-    fn whole(&mut self) -> Result<Computed, Wrong> {
+    fn whole(&mut self) -> Result<Computed, ExpressionError> {
         let expression = self.sum()?;
         self.nothing_more()?;
         Ok(expression)
     }
 
-    fn nothing_more(&self) -> Result<(), Wrong> {
+    fn nothing_more(&self) -> Result<(), ExpressionError> {
         match self.peek().is_empty() {
             true => Ok(()),
             false => Err(self.unexpected("`+`, `-`, `*`, `/` or nothing")),
         }
     }
 
-    fn sum(&mut self) -> Result<Computed, Wrong> {
+    fn sum(&mut self) -> Result<Computed, ExpressionError> {
         self.chain(
             &[("+", Operator::Add), ("-", Operator::Subtract)],
             Self::product,
         )
     }
 
-    fn product(&mut self) -> Result<Computed, Wrong> {
+    fn product(&mut self) -> Result<Computed, ExpressionError> {
         self.chain(
             &[("*", Operator::Multiply), ("/", Operator::Divide)],
             Self::factor,
@@ -402,8 +406,8 @@ impl<'a, 's> Parser<'a, 's> {
     fn chain(
         &mut self,
         operators: &[(&str, Operator)],
-        operand: fn(&mut Self) -> Result<Computed, Wrong>,
-    ) -> Result<Computed, Wrong> {
+        operand: fn(&mut Self) -> Result<Computed, ExpressionError>,
+    ) -> Result<Computed, ExpressionError> {
         let start = self.peek().start;
         let mut left = operand(self)?;
         while let Some((_, operator)) = operators.iter().find(|(symbol, _)| self.take(symbol)) {
@@ -422,7 +426,7 @@ impl<'a, 's> Parser<'a, 's> {
         Ok(left)
     }
 
-    fn factor(&mut self) -> Result<Computed, Wrong> {
+    fn factor(&mut self) -> Result<Computed, ExpressionError> {
         let span = self.peek();
         let token = &self.text[span.clone()];
         let begins = |c: &char| c.is_ascii_digit() || begins_name(*c) || matches!(c, '(' | '-');
@@ -454,7 +458,7 @@ impl<'a, 's> Parser<'a, 's> {
     }
 
     /// A name within an expression.
-    fn name(&mut self, name: &str, span: Range<usize>) -> Result<Computed, Wrong> {
+    fn name(&mut self, name: &str, span: Range<usize>) -> Result<Computed, ExpressionError> {
         let Some(holds) = self.scope.find(name) else {
             let named = self.scope.named.iter();
             let known: Vec<&str> = named.map(|(name, _)| name.as_str()).collect();
@@ -476,14 +480,14 @@ impl<'a, 's> Parser<'a, 's> {
             Err(bad(span.clone(), message, "not an integer"))
         };
         let computed = match holds {
-            Holds::Text(..) => return refuse("text"),
-            Holds::List(..) => return refuse("a list"),
-            Holds::Variable(computed) => computed.clone(),
-            Holds::Argument(value) => {
+            Symbol::Text(..) => return refuse("text"),
+            Symbol::List(..) => return refuse("a list"),
+            Symbol::Variable(computed) => computed.clone(),
+            Symbol::Argument(value) => {
                 self.arguments.push(name.to_owned());
                 integer_of(*value)
             }
-            Holds::Integer {
+            Symbol::Integer {
                 slot,
                 bounds,
                 is_id,
@@ -491,14 +495,14 @@ impl<'a, 's> Parser<'a, 's> {
                 self.has_id |= is_id;
                 (Expression::Drawn(*slot, 0), *bounds)
             }
-            Holds::Unknown => integer_of(1),
+            Symbol::Unknown => integer_of(1),
         };
         self.scope.mark(name);
         Ok(computed)
     }
 
     /// A function that is all of the text; `keys` are the bounds of ids.
-    fn function(&mut self, name: &str, keys: Bounds) -> Result<(Draw, Bounds), Wrong> {
+    fn function(&mut self, name: &str, keys: Bounds) -> Result<(Draw, Bounds), ExpressionError> {
         let start = self.peek();
         if !ALONE[4..].contains(&name) {
             let message = format!("unknown function {}", code(name));
@@ -560,7 +564,7 @@ impl<'a, 's> Parser<'a, 's> {
         }
     }
 
-    fn exponent(&mut self) -> Result<f64, Wrong> {
+    fn exponent(&mut self) -> Result<f64, ExpressionError> {
         let span = self.peek();
         let token = &self.text[span.clone()];
         self.end = span.end;
@@ -573,7 +577,7 @@ impl<'a, 's> Parser<'a, 's> {
     }
 
     /// What is wrong with the next token.
-    fn unexpected(&self, wanted: &str) -> Wrong {
+    fn unexpected(&self, wanted: &str) -> ExpressionError {
         let span = self.peek();
         let message = match &self.text[span.clone()] {
             "" => "the expression is not complete".to_owned(),
@@ -593,7 +597,7 @@ mod tests {
 
     fn scope() -> Scope {
         let named = |name: &str, holds| (name.to_owned(), holds);
-        let first = Holds::Integer {
+        let first = Symbol::Integer {
             slot: Slot::Own(1),
             bounds: Bounds::new(1, 1_000),
             is_id: true,
@@ -602,13 +606,13 @@ mod tests {
         Scope {
             rows: 1_000,
             named: vec![
-                named("rows", Holds::Variable(integer_of(1_000))),
-                named("tables", Holds::Variable(integer_of(8))),
-                named("thread", Holds::Variable(thread)),
-                named("range", Holds::Argument(100)),
+                named("rows", Symbol::Variable(integer_of(1_000))),
+                named("tables", Symbol::Variable(integer_of(8))),
+                named("thread", Symbol::Variable(thread)),
+                named("range", Symbol::Argument(100)),
                 named("first", first),
-                named("text", Holds::Text(Slot::Own(0), false)),
-                named("list", Holds::List(Slot::Own(2), 5, Bounds::new(1, 9))),
+                named("text", Symbol::Text(Slot::Own(0), false)),
+                named("list", Symbol::List(Slot::Own(2), 5, Bounds::new(1, 9))),
             ],
             used: Vec::new(),
             ranges: Vec::new(),

@@ -11,23 +11,23 @@ mod tests;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use words::named;
+use words::named_enum;
 
 use crate::diagnostic::{Diagnostic, Place, Severity};
-use crate::kinds::{Choice, Flag, Optional, check_name};
 use crate::quantity::Quantity;
-use crate::reader::{Context, Field, Kind, Section};
+use crate::reader::{Context, Field, Section, ValueKind};
 use crate::spec::{Sysbench, SysbenchStep, SysbenchStepKind};
-use crate::step::{self, StepName, StepNames, StepSort};
-use crate::terms;
+use crate::step::{self, StepKind, StepName, StepNames};
+use crate::step_policy;
 use crate::tree::Node;
+use crate::value_kinds::{Choice, Flag, Optional, check_name};
 use crate::wording::{code, did_you_mean, key_part, list, nearest, quoted};
 
 use builtin::BUILTIN;
 pub use expression::{Expression, Operator};
-use read::{Setting, TestText, TimeOf, Whole};
+use read::{Setting, TestSource, TestTime, Whole};
 pub use test::{
-    Block, Distribution, Draw, Effect, Group, Piece, RightRows, Slot, TableChoice, Test,
+    Block, Distribution, Draw, Effect, ExpectedRows, Group, Piece, Slot, TableChoice, Test,
     TestStatement,
 };
 
@@ -51,7 +51,7 @@ const WARM: &str = "warm";
 
 /// A step as its name says it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Sort {
+enum Kind {
     Load,
     Index,
     Settle,
@@ -63,9 +63,9 @@ enum Sort {
     },
 }
 
-named! {
+named_enum! {
     /// Lists of steps that have names.
-    pub enum OrderOf {
+    pub enum StepList {
         /// A few tests of each group.
         Short = "short",
         /// Until April 2025.
@@ -78,22 +78,22 @@ named! {
 /// What the names of steps depend on.
 struct Known {
     /// Tests that the plan defines; their indices come after those of the built-in ones.
-    own: Vec<TestText>,
-    order: OrderOf,
+    own: Vec<TestSource>,
+    order: StepList,
     secondary_index: bool,
 }
 
 impl Known {
-    fn tests(&self) -> impl Iterator<Item = &TestText> {
+    fn tests(&self) -> impl Iterator<Item = &TestSource> {
         BUILTIN.tests.iter().chain(&self.own)
     }
 
-    fn test(&self, index: usize) -> Option<&TestText> {
+    fn test(&self, index: usize) -> Option<&TestSource> {
         self.tests().nth(index)
     }
 }
 
-impl StepSort for Sort {
+impl StepKind for Kind {
     type Known = Known;
     const REPEATED: &'static str = "scan.2";
 
@@ -134,7 +134,7 @@ impl StepSort for Sort {
     fn names(known: &Known) -> Vec<&str> {
         let mut names = vec!["load", "index", "settle"];
         names.extend(known.tests().map(|test| test.name.as_str()));
-        let classic = BUILTIN.order(OrderOf::Classic).iter().map(String::as_str);
+        let classic = BUILTIN.order(StepList::Classic).iter().map(String::as_str);
         names.extend(classic.filter(|name| name.contains(".range")));
         names
     }
@@ -157,7 +157,7 @@ fn number(digits: &str) -> Option<i64> {
 /// `"uniform"`, `"zipfian"`, `"zipfian(0.99)"`
 struct DistributionKind;
 
-impl Kind for DistributionKind {
+impl ValueKind for DistributionKind {
     type Value = Distribution;
 
     fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<Distribution> {
@@ -215,8 +215,8 @@ pub(crate) fn read(
     let read_time = cx.field(section, "read-time", &time, Duration::from_secs(10));
     let write_time = cx.field(section, "write-time", &time, Duration::from_secs(10));
     let rate = cx.field(section, "rate", &RATE, None);
-    let terms = terms::read(cx, section);
-    let order = cx.field(section, "order", &Choice(OrderOf::NAMED), OrderOf::Short);
+    let policy = step_policy::read(cx, section);
+    let order = cx.field(section, "order", &Choice(StepList::NAMES), StepList::Short);
 
     let setting = Setting {
         rows,
@@ -230,7 +230,7 @@ pub(crate) fn read(
         order: order.value,
         secondary_index: secondary_index.value,
     };
-    let names = step::names::<Sort>(cx, section, &known);
+    let names = step::names::<Kind>(cx, section, &known);
     if names.place == Place::Nowhere {
         cx.follows_from(order.place);
     } else if order.place != Place::Nowhere {
@@ -248,7 +248,7 @@ pub(crate) fn read(
         distribution,
         rate,
     };
-    let place_of = |name: &StepName<Sort>| {
+    let place_of = |name: &StepName<Kind>| {
         let listed = names.value.iter().find(|(other, _)| other == name);
         listed.map_or(names.place, |(_, place)| *place)
     };
@@ -272,12 +272,12 @@ pub(crate) fn read(
         load_batch,
         secondary_index: secondary_index.value,
         primary_key,
-        terms,
+        policy,
     })
 }
 
 /// Reads the tests that the plan defines.
-fn own_tests(cx: &mut Context<'_>, section: &mut Section, setting: &Setting) -> Vec<TestText> {
+fn own_tests(cx: &mut Context<'_>, section: &mut Section, setting: &Setting) -> Vec<TestSource> {
     let path = section.name_of("test");
     let table = cx.table(section, "test");
     let mut tests = Vec::new();
@@ -299,7 +299,7 @@ fn own_tests(cx: &mut Context<'_>, section: &mut Section, setting: &Setting) -> 
                 );
         }
         let path = format!("{path}.{}", key_part(&entry.key));
-        if let Some(mut test) = TestText::new(cx, &path, &entry.key, place, entry.node) {
+        if let Some(mut test) = TestSource::new(cx, &path, &entry.key, place, entry.node) {
             test.read(cx, setting);
             tests.push(test);
         }
@@ -320,17 +320,17 @@ struct Defaults {
 /// Puts together what a step does, from its name, its table and the workload.
 fn step(
     cx: &mut Context<'_>,
-    name: &StepName<Sort>,
+    name: &StepName<Kind>,
     name_place: Place,
     section: &mut Section,
     known: &Known,
     defaults: &Defaults,
 ) -> SysbenchStepKind {
-    let (test, argument) = match name.sort {
-        Sort::Load => return SysbenchStepKind::Load,
-        Sort::Index => return SysbenchStepKind::Index,
-        Sort::Settle => return SysbenchStepKind::Settle,
-        Sort::Run { test, argument } => (known.test(test), argument),
+    let (test, argument) = match name.kind {
+        Kind::Load => return SysbenchStepKind::Load,
+        Kind::Index => return SysbenchStepKind::Index,
+        Kind::Settle => return SysbenchStepKind::Settle,
+        Kind::Run { test, argument } => (known.test(test), argument),
     };
     let Some(test) = test else {
         return SysbenchStepKind::Settle;
@@ -354,10 +354,10 @@ fn step(
         help: vec![format!("this is step {}", code(&name.name))],
         ..wrong
     }));
-    let time_of = understood.as_ref().map_or(TimeOf::Read, |it| it.time);
+    let time_of = understood.as_ref().map_or(TestTime::Read, |it| it.time);
 
     let time = match time_of {
-        TimeOf::Write if !is_warm => &defaults.write_time,
+        TestTime::Write if !is_warm => &defaults.write_time,
         _ => &defaults.read_time,
     };
     let most = if is_warm { WARM_MOST } else { TIME_MOST };
@@ -406,7 +406,7 @@ fn step(
 /// Takes a step's arguments, of which its name may set one, and the place of the first that its table has.
 fn arguments(
     cx: &mut Context<'_>,
-    test: &TestText,
+    test: &TestSource,
     named: Option<(usize, i64)>,
     section: &mut Section,
 ) -> (Vec<i64>, Place) {
@@ -433,10 +433,10 @@ fn arguments(
 }
 
 /// Reports tests that no step runs.
-fn report_unused(cx: &mut Context<'_>, known: &Known, names: &StepNames<Sort>) {
-    let is_of = |sort: Sort, index| matches!(sort, Sort::Run { test, .. } if test == index);
+fn report_unused(cx: &mut Context<'_>, known: &Known, names: &StepNames<Kind>) {
+    let is_of = |kind: Kind, index| matches!(kind, Kind::Run { test, .. } if test == index);
     for (index, test) in (BUILTIN.tests.len()..).zip(&known.own) {
-        if names.value.iter().any(|(name, _)| is_of(name.sort, index)) {
+        if names.value.iter().any(|(name, _)| is_of(name.kind, index)) {
             continue;
         }
         let message = format!("test {} is in no step", code(&test.name));
@@ -448,12 +448,12 @@ fn report_unused(cx: &mut Context<'_>, known: &Known, names: &StepNames<Sort>) {
 }
 
 /// Reports suffixes that look as if they were to set an argument.
-fn report_suffixes(cx: &mut Context<'_>, known: &Known, names: &StepNames<Sort>) {
+fn report_suffixes(cx: &mut Context<'_>, known: &Known, names: &StepNames<Kind>) {
     for (name, place) in &names.value {
-        let Sort::Run {
+        let Kind::Run {
             test,
             argument: None,
-        } = name.sort
+        } = name.kind
         else {
             continue;
         };
@@ -486,18 +486,18 @@ fn report_suffixes(cx: &mut Context<'_>, known: &Known, names: &StepNames<Sort>)
 /// Reports steps that come before what they need.
 fn check_order(
     cx: &mut Context<'_>,
-    names: &StepNames<Sort>,
+    names: &StepNames<Kind>,
     known: &Known,
     secondary_index: &Field<bool>,
 ) {
     // Otherwise they are there already, in a server that assay does not start, and so are their indexes.
-    if !step::check_load(cx, names, Sort::Load, "tables") {
+    if !step::check_load(cx, names, Kind::Load, "tables") {
         return;
     }
-    step::check_once(cx, names, Sort::Load, "the tables are loaded");
-    step::check_once(cx, names, Sort::Index, "the indexes are made");
+    step::check_once(cx, names, Kind::Load, "the tables are loaded");
+    step::check_once(cx, names, Kind::Index, "the indexes are made");
     let steps = &names.value;
-    let index = steps.iter().position(|(step, _)| step.sort == Sort::Index);
+    let index = steps.iter().position(|(step, _)| step.kind == Kind::Index);
     if let Some(at) = index
         && secondary_index.trusted
         && !known.secondary_index
@@ -509,8 +509,8 @@ fn check_order(
             .help(format!("take the step out, or `{PATH}.secondary-index`"));
     }
     let before = &steps[..index.unwrap_or(steps.len())];
-    let is_run = |sort| matches!(sort, Sort::Run { .. });
-    let run = before.iter().find(|(step, _)| is_run(step.sort));
+    let is_run = |kind| matches!(kind, Kind::Run { .. });
+    let run = before.iter().find(|(step, _)| is_run(step.kind));
     if let Some((step, place)) = run
         && known.secondary_index
     {

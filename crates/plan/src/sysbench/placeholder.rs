@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::expression::{self, Wrong};
+use super::expression::{self, ExpressionError};
 use crate::diagnostic::{Diagnostic, Place};
 
 const HELP: &str =
@@ -10,21 +10,21 @@ const HELP: &str =
 
 /// A part of a statement's text.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Part<'a> {
+pub(crate) enum Segment<'a> {
     /// As it is sent.
     Text(String),
     /// A name in braces, with the bytes of all of it.
     Name { name: &'a str, span: Range<usize> },
 }
 
-fn bad(span: Range<usize>, message: &str, label: &str) -> Wrong {
+fn bad(span: Range<usize>, message: &str, label: &str) -> ExpressionError {
     let mut wrong = Diagnostic::error("plan::bad-sql", Place::File(span.into()), message);
     wrong.label(label).help(HELP);
     Box::new(wrong)
 }
 
 /// Takes a statement apart, or returns the first brace that is not a placeholder's.
-pub(crate) fn parts(sql: &str) -> Result<Vec<Part<'_>>, Wrong> {
+pub(crate) fn parts(sql: &str) -> Result<Vec<Segment<'_>>, ExpressionError> {
     let mut parts = Vec::new();
     let mut text = String::new();
     let mut open: Option<usize> = None;
@@ -55,8 +55,8 @@ pub(crate) fn parts(sql: &str) -> Result<Vec<Part<'_>>, Wrong> {
                         "expected a name",
                     ));
                 }
-                parts.push(Part::Text(std::mem::take(&mut text)));
-                parts.push(Part::Name { name, span });
+                parts.push(Segment::Text(std::mem::take(&mut text)));
+                parts.push(Segment::Name { name, span });
                 open = None;
             }
             (_, Some(_)) => {}
@@ -66,7 +66,7 @@ pub(crate) fn parts(sql: &str) -> Result<Vec<Part<'_>>, Wrong> {
             }
         }
     }
-    parts.push(Part::Text(text));
+    parts.push(Segment::Text(text));
     match open {
         None => Ok(parts),
         Some(start) => Err(bad(
@@ -86,8 +86,8 @@ mod tests {
         let shown = |sql| -> String {
             let parts = parts(sql).unwrap();
             let shown = parts.into_iter().map(|part| match part {
-                Part::Text(text) => text,
-                Part::Name { name, .. } => format!("<{name}>"),
+                Segment::Text(text) => text,
+                Segment::Name { name, .. } => format!("<{name}>"),
             });
             shown.collect()
         };

@@ -2,15 +2,17 @@
 
 use std::ops::RangeInclusive;
 
-use words::named;
+use words::named_enum;
 
-use super::expression::{self, Bounds, Expression, Holds, PARAMETERS, Scope, Wrong};
-use super::placeholder::{Part, parts};
-use super::test::{Block, Effect, Group, Piece, RightRows, Slot, TableChoice, Test, TestStatement};
+use super::expression::{self, Bounds, Expression, ExpressionError, PARAMETERS, Scope, Symbol};
+use super::placeholder::{Segment, parts};
+use super::test::{
+    Block, Effect, ExpectedRows, Group, Piece, Slot, TableChoice, Test, TestStatement,
+};
 use crate::diagnostic::{Diagnostic, Place, Span};
-use crate::kinds::{Choice, Flag, Optional};
-use crate::reader::{Context, Kind, Section, tables_of};
+use crate::reader::{Context, Section, ValueKind, tables_of};
 use crate::tree::{Entry, Node, Value};
+use crate::value_kinds::{Choice, Flag, Optional};
 use crate::wording::{choices, code, quoted};
 
 /// What stands for a table's name.
@@ -21,9 +23,9 @@ const VALUES: &str = "values";
 const REPEAT: RangeInclusive<i64> = 1..=100_000;
 const WEIGHT: RangeInclusive<i64> = 0..=1_000_000;
 
-named! {
+named_enum! {
     /// Which of the workload's times a test runs for.
-    pub enum TimeOf {
+    pub enum TestTime {
         /// `read-time`
         Read = "read",
         /// `write-time`
@@ -52,7 +54,7 @@ pub(crate) struct Argument {
 
 /// A test whose arguments are known, and that is read anew for each step that sets them.
 #[derive(Clone, Debug)]
-pub(crate) struct TestText {
+pub(crate) struct TestSource {
     pub(crate) name: String,
     pub(crate) arguments: Vec<Argument>,
     /// Nothing is wrong with it as long as no step sets an argument.
@@ -64,14 +66,14 @@ pub(crate) struct TestText {
 }
 
 /// A test, and what else its text says.
-pub(crate) struct Understood {
+pub(crate) struct ParsedTest {
     pub(crate) test: Test,
-    pub(crate) time: TimeOf,
+    pub(crate) time: TestTime,
     /// The arguments that make ranges of ids.
     pub(crate) ranges: Vec<String>,
 }
 
-impl TestText {
+impl TestSource {
     /// Takes the test `name` from its table at `path`; `None` when it is no table.
     pub(crate) fn new(
         cx: &mut Context<'_>,
@@ -116,23 +118,23 @@ impl TestText {
         cx: &mut Context<'_>,
         values: &[i64],
         setting: &Setting,
-    ) -> Option<Understood> {
+    ) -> Option<ParsedTest> {
         let errors = cx.errors();
         let section = &mut Section::of(cx, &self.path, self.node.clone())?;
         let group = self.group(cx, section);
         section.take("arguments");
-        let table = Choice(TableChoice::NAMED);
+        let table = Choice(TableChoice::NAMES);
         let table = cx.value(section, "table", &table, TableChoice::Random);
         let transaction = cx.value(section, "transaction", &Flag, false);
         let usual = if group == Group::Write {
-            TimeOf::Write
+            TestTime::Write
         } else {
-            TimeOf::Read
+            TestTime::Read
         };
-        let time = cx.value(section, "time", &Choice(TimeOf::NAMED), usual);
+        let time = cx.value(section, "time", &Choice(TestTime::NAMES), usual);
 
         let arguments = self.arguments.iter().zip(values);
-        let arguments = arguments.map(|(it, value)| (it.name.clone(), Holds::Argument(*value)));
+        let arguments = arguments.map(|(it, value)| (it.name.clone(), Symbol::Argument(*value)));
         let mut reader = Reader {
             scope: scope(setting, arguments),
             prepared: setting.prepared,
@@ -161,7 +163,7 @@ impl TestText {
             shared,
             statements,
         };
-        Some(Understood { test, time, ranges })
+        Some(ParsedTest { test, time, ranges })
     }
 
     fn group(&self, cx: &mut Context<'_>, section: &mut Section) -> Group {
@@ -170,7 +172,7 @@ impl TestText {
                 .label("in which group?")
                 .help("add `group = \"point\"`, or `\"range-1\"`, `\"range-2\"`, `\"write\"`");
         }
-        let group = cx.given(section, "group", &Choice(Group::NAMED));
+        let group = cx.given(section, "group", &Choice(Group::NAMES));
         group.unwrap_or(Group::Point)
     }
 
@@ -212,7 +214,7 @@ impl TestText {
 }
 
 /// The names that are known before any parameter.
-fn scope(setting: &Setting, arguments: impl Iterator<Item = (String, Holds)>) -> Scope {
+fn scope(setting: &Setting, arguments: impl Iterator<Item = (String, Symbol)>) -> Scope {
     let rows = i64::try_from(setting.rows).unwrap_or(i64::MAX);
     let threads = Bounds::new(0, i64::from(setting.clients.max(1)) - 1);
     let variables = [
@@ -220,7 +222,7 @@ fn scope(setting: &Setting, arguments: impl Iterator<Item = (String, Holds)>) ->
         ("tables", expression::integer_of(setting.tables.into())),
         ("thread", (Expression::Drawn(Slot::Event(0), 0), threads)),
     ];
-    let variables = variables.map(|(name, computed)| (name.to_owned(), Holds::Variable(computed)));
+    let variables = variables.map(|(name, computed)| (name.to_owned(), Symbol::Variable(computed)));
     let all = variables.into_iter().chain(arguments);
     Scope {
         rows: setting.rows,
@@ -308,7 +310,7 @@ impl Reader<'_, '_> {
         path: &str,
         node: &Node,
         wanted: &str,
-        read: impl FnOnce(&str, &mut Scope) -> Result<T, Wrong>,
+        read: impl FnOnce(&str, &mut Scope) -> Result<T, ExpressionError>,
     ) -> Option<T> {
         let text = match &node.value {
             Value::Integer(digits) => digits,
@@ -366,7 +368,7 @@ impl Reader<'_, '_> {
             let holds = self.computed(&path, &entry.node, EXPRESSION, |text, scope| {
                 expression::draw(text, scope, block, slot)
             });
-            let holds = holds.unwrap_or(Holds::Unknown);
+            let holds = holds.unwrap_or(Symbol::Unknown);
             self.scope.named.push((name.clone(), holds));
             names.push((name, place));
         }
@@ -493,7 +495,7 @@ impl Reader<'_, '_> {
     }
 
     /// `rows = "range"`, `rows = { least = 0, most = 1 }`
-    fn rows(&mut self, path: &str, node: Node) -> Option<RightRows> {
+    fn rows(&mut self, path: &str, node: Node) -> Option<ExpectedRows> {
         let place = node.place;
         let is_table = matches!(node.value, Value::Table(_));
         let (least, most) = if is_table {
@@ -529,7 +531,7 @@ impl Reader<'_, '_> {
                 .error("plan::bad-test", place, message)
                 .label("the least comes first");
         }
-        Some(RightRows {
+        Some(ExpectedRows {
             least,
             most,
             answered: of_most.least.max(0).cast_unsigned(),
@@ -541,7 +543,7 @@ impl Reader<'_, '_> {
     fn pieces(
         &mut self,
         sql: &Sql,
-        hidden: &[(String, Holds)],
+        hidden: &[(String, Symbol)],
         row: Option<Vec<Piece>>,
     ) -> Option<Vec<Piece>> {
         let (node, sql) = (&sql.node, sql.text.as_ref()?);
@@ -558,7 +560,7 @@ impl Reader<'_, '_> {
         };
         let has_values = parts
             .iter()
-            .any(|part| matches!(part, Part::Name { name: VALUES, .. }));
+            .any(|part| matches!(part, Segment::Name { name: VALUES, .. }));
         if row.is_some() && !has_values {
             let message = format!("{} has no place for its rows", code(sql));
             self.cx
@@ -569,11 +571,11 @@ impl Reader<'_, '_> {
         let mut pieces = Vec::new();
         for part in parts {
             let (name, span) = match part {
-                Part::Text(text) => {
+                Segment::Text(text) => {
                     pieces.push(Piece::Text(text));
                     continue;
                 }
-                Part::Name { name, span } => (name, span),
+                Segment::Name { name, span } => (name, span),
             };
             let holds = self.scope.find(name).cloned();
             let integers = |first, count, bounds: Bounds| Piece::Integers {
@@ -584,12 +586,12 @@ impl Reader<'_, '_> {
             pieces.push(match (holds, &row) {
                 _ if name == TABLE => Piece::Table,
                 (_, Some(row)) if name == VALUES => Piece::Rows(row.clone()),
-                (Some(Holds::Argument(value)), _) => Piece::Text(value.to_string()),
-                (Some(Holds::Integer { slot, bounds, .. }), _) => integers(slot, 1, bounds),
-                (Some(Holds::List(first, count, bounds)), _) => integers(first, count, bounds),
-                (Some(Holds::Text(slot, is_pad)), _) => Piece::Drawn { slot, is_pad },
-                (Some(Holds::Unknown), _) => continue,
-                (Some(Holds::Variable(_)) | None, _) => {
+                (Some(Symbol::Argument(value)), _) => Piece::Text(value.to_string()),
+                (Some(Symbol::Integer { slot, bounds, .. }), _) => integers(slot, 1, bounds),
+                (Some(Symbol::List(first, count, bounds)), _) => integers(first, count, bounds),
+                (Some(Symbol::Text(slot, is_pad)), _) => Piece::Drawn { slot, is_pad },
+                (Some(Symbol::Unknown), _) => continue,
+                (Some(Symbol::Variable(_)) | None, _) => {
                     let place = self.cx.within(node, lead + span.start, lead + span.end);
                     self.report_unknown(name, place, sql, hidden);
                     continue;
@@ -600,10 +602,10 @@ impl Reader<'_, '_> {
         Some(pieces)
     }
 
-    fn report_unknown(&mut self, name: &str, place: Place, sql: &str, hidden: &[(String, Holds)]) {
+    fn report_unknown(&mut self, name: &str, place: Place, sql: &str, hidden: &[(String, Symbol)]) {
         let mut known = vec![TABLE];
         for (name, holds) in &self.scope.named {
-            if !matches!(holds, Holds::Variable(_)) {
+            if !matches!(holds, Symbol::Variable(_)) {
                 known.push(name);
             }
         }
@@ -646,7 +648,7 @@ impl Piece {
 /// An integer, as it is.
 pub(crate) struct Whole;
 
-impl Kind for Whole {
+impl ValueKind for Whole {
     type Value = i64;
 
     fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<i64> {

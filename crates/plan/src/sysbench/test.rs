@@ -3,7 +3,7 @@
 //! Names and arguments are gone: each value that is drawn has its place among those of its block, and what is known
 //! before anything is drawn is a number.
 
-use words::named;
+use words::named_enum;
 
 use super::expression::Expression;
 
@@ -24,7 +24,7 @@ pub struct Test {
     pub statements: Vec<TestStatement>,
 }
 
-named! {
+named_enum! {
     /// Groups in which tests are shown.
     pub enum Group {
         /// Reads rows by key.
@@ -50,7 +50,7 @@ pub enum Distribution {
     },
 }
 
-named! {
+named_enum! {
     /// The table that an event works on.
     pub enum TableChoice {
         /// A random one, all alike.
@@ -75,7 +75,7 @@ pub struct TestStatement {
     /// Whether it is prepared; otherwise it is sent as text.
     pub prepared: bool,
     /// The rows that are right for one execution to return or change; `None`: not known.
-    pub rows: Option<RightRows>,
+    pub rows: Option<ExpectedRows>,
     /// What it does to its table's rows.
     pub effect: Effect,
     /// Drawn anew for each execution, and so often each time: for each of its [`Piece::Rows`].
@@ -86,7 +86,7 @@ pub struct TestStatement {
 
 /// How many rows are right.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RightRows {
+pub struct ExpectedRows {
     /// The fewest.
     pub least: Expression,
     /// The most.

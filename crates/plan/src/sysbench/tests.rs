@@ -173,13 +173,13 @@ fn the_classic_order_has_42_tests() {
     assert_eq!(names[23], "read-only.range10");
     assert_eq!(names[39], "scan");
     assert_eq!(names[40..], ["delete", "insert"]);
-    assert_eq!(BUILTIN.order(OrderOf::Classic).len(), 42 + 5);
+    assert_eq!(BUILTIN.order(StepList::Classic).len(), 42 + 5);
 }
 
 #[test]
 fn the_current_order_has_38_tests() {
     let no_tests = ["load", "index", "settle", "settle.2"];
-    let steps = BUILTIN.order(OrderOf::Current).iter();
+    let steps = BUILTIN.order(StepList::Current).iter();
     let runs = steps.filter(|name| !no_tests.contains(&name.as_str()));
     assert_eq!(runs.count(), 38);
     // Of 33 that are published, `scan.warm` is not reported here; both of `.pre` are.
@@ -299,13 +299,13 @@ fn a_distribution_has_an_exponent() {
 fn names_of_steps_are_those_of_tests() {
     let known = Known {
         own: Vec::new(),
-        order: OrderOf::Short,
+        order: StepList::Short,
         secondary_index: true,
     };
     let run = |text: &str| {
-        let step = StepName::<Sort>::parse(text, &known)?;
-        match step.sort {
-            Sort::Run { test, argument } => {
+        let step = StepName::<Kind>::parse(text, &known)?;
+        match step.kind {
+            Kind::Run { test, argument } => {
                 Some((known.test(test)?.name.clone(), argument.map(|it| it.1)))
             }
             _ => None,
@@ -328,14 +328,14 @@ fn names_of_steps_are_those_of_tests() {
     ] {
         assert!(run(text).is_none(), "{text}");
     }
-    for (_, order) in OrderOf::NAMED {
+    for (_, order) in StepList::NAMES {
         let mut steps = BUILTIN.order(*order).iter();
         assert!(steps.len() > 10);
-        assert!(steps.all(|name| StepName::<Sort>::parse(name, &known).is_some()));
+        assert!(steps.all(|name| StepName::<Kind>::parse(name, &known).is_some()));
     }
     let without = Known {
         secondary_index: false,
         ..known
     };
-    assert!(!Sort::defaults(&without).contains(&"index"));
+    assert!(!Kind::defaults(&without).contains(&"index"));
 }

@@ -26,8 +26,8 @@ fn read_all(run: &RunDir) -> Result<(), RecordError> {
 
 fn read_series(step: &StepReader) -> Result<(), RecordError> {
     step.host()?;
-    step.each_interval(|_| ())?;
-    step.each_counter(|_| ())?;
+    step.for_each_interval(|_| ())?;
+    step.for_each_counter(|_| ())?;
     step.histograms()?;
     step.latencies()?.merged()?;
     Ok(())
@@ -137,7 +137,7 @@ fn a_step_without_a_readable_step_json_is_damaged_and_says_so() {
         let reasons = step.step().reasons.join("");
         assert!(reasons.contains(path.to_str().unwrap()), "{reasons}");
         assert!(reasons.contains("assay run --resume"), "{reasons}");
-        step.each_interval(|row| panic!("{row:?}")).unwrap();
+        step.for_each_interval(|row| panic!("{row:?}")).unwrap();
     }
 }
 

@@ -55,7 +55,7 @@ fn the_first_format_reads() {
     assert_eq!(insert.errors["busy"], 5);
 
     let mut rows = 0;
-    steps[0].each_interval(|row| rows += row.rows).unwrap();
+    steps[0].for_each_interval(|row| rows += row.rows).unwrap();
     assert_eq!(rows, 12_000);
     let host = steps[0].host().unwrap();
     assert_eq!(
@@ -64,7 +64,7 @@ fn the_first_format_reads() {
     );
     assert_eq!(host.column("server_rss_bytes").unwrap().values[11], None);
     let mut counters = 0;
-    steps[0].each_counter(|_| counters += 1).unwrap();
+    steps[0].for_each_counter(|_| counters += 1).unwrap();
     assert_eq!(counters, 24);
     let histograms = steps[0].histograms().unwrap();
     assert_eq!(histograms["insert.service"].len(), 240);

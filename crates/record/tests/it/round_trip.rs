@@ -34,7 +34,7 @@ fn what_is_written_is_what_is_read() {
     );
 
     let mut written = (0..sample::SECONDS).flat_map(sample::intervals);
-    step.each_interval(|row| assert_eq!(Some(*row), written.next()))
+    step.for_each_interval(|row| assert_eq!(Some(*row), written.next()))
         .unwrap();
     assert_eq!(written.next(), None);
 
@@ -47,7 +47,7 @@ fn what_is_written_is_what_is_read() {
     assert!(host.column("no_such_bytes").is_none());
 
     let mut counters = Vec::new();
-    step.each_counter(|row| {
+    step.for_each_counter(|row| {
         counters.push((row.at_ns, row.name.to_owned(), row.value, row.cumulative))
     })
     .unwrap();
@@ -130,7 +130,7 @@ fn many_row_groups_come_back_in_order() {
         assert_eq!(*interval, row(read));
         read += 1;
     };
-    steps[0].each_interval(check).unwrap();
+    steps[0].for_each_interval(check).unwrap();
     assert_eq!(read, count);
 }
 
@@ -144,8 +144,8 @@ fn a_step_with_nothing_in_it_reads_as_empty() {
         .finish(&Step::default())
         .unwrap();
     let step = &cell.read_steps().unwrap()[0];
-    step.each_interval(|row| panic!("{row:?}")).unwrap();
-    step.each_counter(|row| panic!("{row:?}")).unwrap();
+    step.for_each_interval(|row| panic!("{row:?}")).unwrap();
+    step.for_each_counter(|row| panic!("{row:?}")).unwrap();
     assert_eq!(step.host().unwrap().columns.len(), 2);
     assert!(step.host().unwrap().columns[0].values.is_empty());
     assert!(step.histograms().unwrap().is_empty());
@@ -184,7 +184,7 @@ fn a_step_that_was_never_finished_is_incomplete_and_empty() {
         ("l.i1", Status::Incomplete)
     );
     assert!(!steps[0].step().valid && !steps[0].step().reasons.is_empty());
-    steps[0].each_interval(|row| panic!("{row:?}")).unwrap();
+    steps[0].for_each_interval(|row| panic!("{row:?}")).unwrap();
     assert_eq!(steps[0].host().unwrap(), record::HostSeries::default());
     assert!(steps[0].histograms().unwrap().is_empty());
 }
@@ -207,7 +207,7 @@ fn a_cell_that_is_begun_again_keeps_the_earlier_attempt_beside_it() {
             .join("cells/bundled.base/c2/r1.attempt-1/steps/01-l.i1/step.json")
             .exists()
     );
-    let begun = run.begun_cells().unwrap();
+    let begun = run.started_cells().unwrap();
     let names: Vec<&str> = begun
         .iter()
         .map(|cell| cell.path().file_name().unwrap().to_str().unwrap())
@@ -219,7 +219,7 @@ fn a_cell_that_is_begun_again_keeps_the_earlier_attempt_beside_it() {
 fn a_run_without_cells_has_begun_none() {
     let results = temporary();
     let run = RunDir::create(results.path(), &sample::run()).unwrap();
-    assert!(run.begun_cells().unwrap().is_empty());
+    assert!(run.started_cells().unwrap().is_empty());
 }
 
 #[test]

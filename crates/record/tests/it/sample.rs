@@ -5,10 +5,10 @@ use std::path::Path;
 
 use record::{
     Assay, Build, Cell, CellDir, CellRef, Check, Connection, ConnectionState, Counter, Cpu,
-    Declared, FORMAT, FactDifference, Failure, FileHash, FsyncLatency, HeldUp, Host, HostColumn,
-    IntervalRow, Invocation, Limit, NotHad, Ops, OptionStatus, Plan, PlanFile, ResolvedValue, Role,
-    Run, RunDir, ServerHost, Setting, SettingRole, Settle, Status, Step, StepKind, StorageSize,
-    Target, Warning, WorkloadSteps, latency_histogram,
+    DeclaredOption, FORMAT, FactDifference, Failure, FileHash, FsyncLatency, Host, HostColumn,
+    IntervalRow, Invocation, Limit, LoadPause, Ops, OptionStatus, Plan, PlanFile, ResolvedValue,
+    Role, Run, RunDir, ServerHost, Setting, SettingRole, Settle, Status, Step, StepKind,
+    StorageSize, Target, UnmetOption, Warning, WorkloadSteps, latency_histogram,
 };
 
 pub const HOST_COLUMNS: [HostColumn<'static>; 2] = [
@@ -92,7 +92,7 @@ pub fn run() -> Run {
             config: "base".into(),
             engine: "sqlite".into(),
             set: vec![("synchronous".into(), "normal".into())],
-            declared: vec![Declared {
+            declared: vec![DeclaredOption {
                 name: "synchronous".into(),
                 value: "normal".into(),
                 key: "synchronous".into(),
@@ -169,7 +169,7 @@ pub fn cell() -> Cell {
             volatile: true,
             role: Some(SettingRole::CacheSize),
         }],
-        not_had: vec![NotHad {
+        not_had: vec![UnmetOption {
             name: "synchronous".into(),
             declared: "normal".into(),
             effective: Some("2".into()),
@@ -246,7 +246,7 @@ pub fn step() -> Step {
         connections: vec![connection(0), connection(1)],
         ops: BTreeMap::from([("insert".into(), insert.clone())]),
         warm_up_ops: BTreeMap::from([("insert".into(), insert)]),
-        held_up: vec![HeldUp {
+        held_up: vec![LoadPause {
             from_ns: 3_000_000_000,
             to_ns: 3_400_000_000,
         }],

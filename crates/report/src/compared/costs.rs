@@ -102,7 +102,7 @@ fn heads(columns: &[(&str, usize)], rate: &str) -> (Vec<String>, Vec<usize>) {
             heads.push(format!("throughput\n{rate}").trim_end().to_string());
         } else {
             let known = Metric::named(metric);
-            heads.push(known.map_or_else(|| (*metric).to_string(), Metric::headed));
+            heads.push(known.map_or_else(|| (*metric).to_string(), Metric::column_heading));
             ratios.push(heads.len());
             heads.push("\n/base".to_string());
         }

@@ -1,6 +1,6 @@
 //! The noise of a machine: what a target differs by from itself, step by step, and what change could be seen above it.
 
-use analysis::{Compared, NoiseFloor, Seen, counted};
+use analysis::{Compared, DetectableEffect, NoiseFloor, counted};
 use record::Run;
 
 use super::words::percent;
@@ -74,7 +74,9 @@ fn table(compared: &Compared, floor: &NoiseFloor) -> Table {
         );
         let seen = floor.seen.iter().filter(|seen| seen.effect < MOST);
         let seen: Vec<String> = seen
-            .map(|Seen { repeats, effect }| format!("{} by {repeats}", percent(*effect)))
+            .map(|DetectableEffect { repeats, effect }| {
+                format!("{} by {repeats}", percent(*effect))
+            })
             .collect();
         if !seen.is_empty() {
             text += &format!(", where repeats would show a change of {}", seen.join(", "));
@@ -85,7 +87,7 @@ fn table(compared: &Compared, floor: &NoiseFloor) -> Table {
 }
 
 /// The least change that so many repeats would show.
-fn seen(seen: &[Seen], repeats: u32) -> Cell {
+fn seen(seen: &[DetectableEffect], repeats: u32) -> Cell {
     match seen.iter().find(|seen| seen.repeats == repeats) {
         None => Cell::not_applicable(),
         Some(seen) if seen.effect < MOST => Cell::plain(fixed(seen.effect * 100.0, 1)),

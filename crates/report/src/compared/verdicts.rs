@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use analysis::{Compared, ComparedStep, Pairing, Row, Sample, THROUGHPUT, Unfinished, Verdict};
+use analysis::{Compared, ComparedStep, Pairing, Row, Sample, THROUGHPUT, UnfinishedCell, Verdict};
 use record::{Run, Status};
 use words::Metric;
 
@@ -134,9 +134,9 @@ pub(super) fn written(like: &Line, lines: &[Line]) -> String {
 }
 
 /// The cells of targets that are in no comparison, those of one target, variant and number of clients together.
-fn never_measured<'a>(comparison: &Comparison<'a>) -> Vec<Vec<&'a Unfinished>> {
+fn never_measured<'a>(comparison: &Comparison<'a>) -> Vec<Vec<&'a UnfinishedCell>> {
     let compared = comparison.compared;
-    let mut found: Vec<Vec<&Unfinished>> = Vec::new();
+    let mut found: Vec<Vec<&UnfinishedCell>> = Vec::new();
     for cell in &comparison.figures.unfinished {
         let mut rows = compared.rows.iter();
         let is_compared = rows.any(|row| row.cell.is_repeat_of(&cell.cell));
@@ -152,7 +152,7 @@ fn never_measured<'a>(comparison: &Comparison<'a>) -> Vec<Vec<&'a Unfinished>> {
     found
 }
 
-fn without_steps(comparison: &Comparison<'_>, cells: &[&Unfinished]) -> ComparedStep {
+fn without_steps(comparison: &Comparison<'_>, cells: &[&UnfinishedCell]) -> ComparedStep {
     let first = cells[0];
     // A plan has one workload.
     let run = comparison.runs.get(first.run);
@@ -168,7 +168,7 @@ fn without_steps(comparison: &Comparison<'_>, cells: &[&Unfinished]) -> Compared
 }
 
 /// `repeat 1 failed: the server did not start`
-fn reason(cell: &Unfinished) -> String {
+fn reason(cell: &UnfinishedCell) -> String {
     let ended = match cell.status {
         None => "was never begun",
         Some(Status::Failed) => "failed",

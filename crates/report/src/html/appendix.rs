@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use analysis::{Comparison, Figures, Mark, Settings};
+use analysis::{Comparison, DifferenceKind, Figures, Settings};
 use maud::{Markup, html as markup};
 use record::{Cell, Run};
 
@@ -190,14 +190,14 @@ fn differences(settings: &Settings) -> Markup {
 
 /// How much differs, in a few words.
 fn tally(comparison: &Comparison) -> String {
-    let of = |mark: Mark| {
+    let of = |mark: DifferenceKind| {
         let settings = comparison.settings.iter();
         settings.filter(|setting| setting.mark == mark).count()
     };
     let counts = [
-        (of(Mark::Declared), "declared"),
-        (of(Mark::Unverified), "declared and not reported"),
-        (of(Mark::Undeclared), "undeclared"),
+        (of(DifferenceKind::Declared), "declared"),
+        (of(DifferenceKind::Unverified), "declared and not reported"),
+        (of(DifferenceKind::Undeclared), "undeclared"),
         (
             comparison.only_a.len() + comparison.only_b.len(),
             "of one side only",
@@ -209,11 +209,11 @@ fn tally(comparison: &Comparison) -> String {
 }
 
 fn difference_table(comparison: &Comparison) -> Markup {
-    let cells = |[a, b]: [Option<&str>; 2], absent: &str, mark: Mark| {
+    let cells = |[a, b]: [Option<&str>; 2], absent: &str, mark: DifferenceKind| {
         let declared = match mark {
-            Mark::Declared => "declared",
-            Mark::Undeclared => "undeclared",
-            Mark::Unverified => "declared, not reported",
+            DifferenceKind::Declared => "declared",
+            DifferenceKind::Undeclared => "undeclared",
+            DifferenceKind::Unverified => "declared, not reported",
         };
         markup! {
             @for value in [a, b] {
@@ -222,7 +222,7 @@ fn difference_table(comparison: &Comparison) -> Markup {
                     None => td.absent { (absent) },
                 }
             }
-            td.absent[mark == Mark::Undeclared] { (declared) }
+            td.absent[mark == DifferenceKind::Undeclared] { (declared) }
         }
     };
     let both = comparison.settings.iter().map(|it| {

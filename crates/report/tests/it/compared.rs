@@ -2,7 +2,7 @@
 
 use analysis::{
     Compared, ComparedStep, Figures, Finding, FindingKind, Interval, Pairing, Row, Sample, Sla,
-    THROUGHPUT, Unfinished, Verdict,
+    THROUGHPUT, UnfinishedCell, Verdict,
 };
 use record::{CellRef, ResolvedValue, Run, Status, StepKind};
 use report::{
@@ -438,7 +438,7 @@ fn lines_of_a_comparison_have_every_figure() {
 fn a_target_that_did_not_get_to_a_step_is_told() {
     let (mut run, mut figures, of) = (run(), figures(INSERT, 3), with_repeats());
     run.cells = vec![CellRef::new(BASE, "insert", None, 1, 1)];
-    let cell = |target: &str, repeat: u32, causes: &[&str]| Unfinished {
+    let cell = |target: &str, repeat: u32, causes: &[&str]| UnfinishedCell {
         run: 0,
         cell: record::CellKey::new(target, None, 1, repeat),
         status: (!causes.is_empty()).then_some(Status::Failed),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use analysis::{
-    Begun, CompareOptions, Effects, Factors, Figures, Profile, ProfileSetting, Row, effects,
+    CompareOptions, Effects, Factors, Figures, Profile, ProfileSetting, Row, StartedCell, effects,
 };
 use record::{CellKey, Run, Status, StepKind};
 use report::{
@@ -53,11 +53,11 @@ fn figures() -> Figures {
             }
             // Every second round goes the other way.
             let at = if repeat % 2 == 0 { 3 - index } else { index } as u64;
-            figures.begun.push(Begun {
+            figures.begun.push(StartedCell {
                 cell,
                 invocation: 1,
                 started_unix_ns: (u64::from(repeat) * 1000 + 100 * at) * 1_000_000_000,
-                ..Begun::default()
+                ..StartedCell::default()
             });
             if repeat == 1 {
                 let settings = [("synchronous_commit", sync), ("full_page_writes", images)];

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use analysis::{
-    Buckets, ClientEnd, Fairness, Figures, Moved, OpFigures, OpSeries, Pending, Percentiles,
-    Quality, Row, RunSettings, Series, SettleAction, Settled, Shift, Sla, SlaHistory, Stall,
-    Unfinished, WorstResponse,
+    Buckets, ClientEnd, ConcurrentChange, Fairness, Figures, OpFigures, OpSeries, Pending,
+    Percentiles, Quality, Row, RunSettings, Series, SettleAction, SettleWork, Shift, Sla,
+    SlaHistory, Stall, UnfinishedCell, WorstResponse,
 };
 use record::{
     Build, CellRef, Counter, Failure, FileHash, FsyncLatency, Host, Plan, ResolvedValue, Run,
@@ -394,7 +394,7 @@ fn history(asked: f64, missed: bool) -> SlaHistory {
 
 /// A minute that is even, or with a stall and then with a lower level.
 fn quality(kind: StepKind, rate: f64, stalled: bool) -> Quality {
-    let moved = |name: &str, of_engine, unit: &str, during: f64, otherwise: f64| Moved {
+    let moved = |name: &str, of_engine, unit: &str, during: f64, otherwise: f64| ConcurrentChange {
         name: name.to_string(),
         of_engine,
         unit: unit.to_string(),
@@ -450,8 +450,8 @@ fn quality(kind: StepKind, rate: f64, stalled: bool) -> Quality {
     }
 }
 
-fn settled() -> Settled {
-    Settled {
+fn settled() -> SettleWork {
+    SettleWork {
         seconds: 9.51,
         written_bytes: Some(125_829_120.0),
         actions: vec![SettleAction {
@@ -515,7 +515,7 @@ pub fn figures(size: Size) -> Figures {
     second.valid = false;
     second.reasons = vec!["the server ended: signal 9".to_string()];
     figures.rows.extend([first, second]);
-    figures.unfinished.push(Unfinished {
+    figures.unfinished.push(UnfinishedCell {
         run: 0,
         cell: record::CellKey::new("pg99.broken", None, size.clients as u32, 1),
         status: Some(Status::Failed),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{Figures, OpFigures, Percentiles, Remark, Row, Sla, Unfinished};
+use analysis::{Figures, OpFigures, Percentiles, Remark, Row, Sla, UnfinishedCell};
 use record::{Run, Status, StepKind, Warning};
 use report::{csv, tables, tables_brief};
 
@@ -237,7 +237,7 @@ fn a_failed_warm_up_leaves_its_mark_on_the_first_test() {
     let warm = rows.last_mut().unwrap();
     (warm.status, warm.valid) = (Status::Failed, false);
     warm.reasons = vec!["the server ended".to_string()];
-    figures.unfinished.push(Unfinished {
+    figures.unfinished.push(UnfinishedCell {
         run: 0,
         cell: record::CellKey::new("my8040.z11a", None, 1, 1),
         status: Some(Status::Failed),

@@ -1,5 +1,6 @@
 use analysis::{
-    Comparison, Difference, Figures, Ignored, Mark, OneSided, Settings, TargetSettings, Varying,
+    Comparison, Difference, DifferenceKind, Figures, IgnoredOption, OneSidedSetting, Settings,
+    TargetSettings, VaryingSetting,
 };
 use record::OptionStatus;
 use report::{TableStyle, csv, differences, tables, tables_brief, tables_named, terminal_text};
@@ -131,7 +132,7 @@ fn settings() -> Settings {
         mark,
         role: None,
     };
-    let one_sided = |name: String, value: &str, mark| OneSided {
+    let one_sided = |name: String, value: &str, mark| OneSidedSetting {
         name,
         value: value.to_string(),
         mark,
@@ -139,16 +140,26 @@ fn settings() -> Settings {
     };
     let switches = |mrr: &str| text(&format!("index_merge=on,mrr={mrr},a=on,b=off,c=on"));
     let mut changed = vec![
-        difference("wal_compression", text("off"), text("lz4"), Mark::Declared),
-        difference("switches", switches("on"), switches("off"), Mark::Declared),
-        difference("foo.bar", None, text(""), Mark::Unverified),
+        difference(
+            "wal_compression",
+            text("off"),
+            text("lz4"),
+            DifferenceKind::Declared,
+        ),
+        difference(
+            "switches",
+            switches("on"),
+            switches("off"),
+            DifferenceKind::Declared,
+        ),
+        difference("foo.bar", None, text(""), DifferenceKind::Unverified),
     ];
     let derived = |number| {
         difference(
             &format!("derived_{number:02}"),
             text("1"),
             text("2"),
-            Mark::Undeclared,
+            DifferenceKind::Undeclared,
         )
     };
     changed.extend((0..23).map(derived));
@@ -159,7 +170,7 @@ fn settings() -> Settings {
         b_version: "17.2".to_string(),
         ..Comparison::default()
     };
-    let ignored = |target: &str, name: &str, effective, mark| Ignored {
+    let ignored = |target: &str, name: &str, effective, mark| IgnoredOption {
         target: target.to_string(),
         name: name.to_string(),
         declared: "99".to_string(),
@@ -178,7 +189,7 @@ fn settings() -> Settings {
     let mut of_targets: Vec<TargetSettings> = ["pg.a", "pg.b", "pg.c", "pg.d", "pg.e", "pg.f"]
         .map(of_target)
         .to_vec();
-    of_targets[0].varying = vec![Varying {
+    of_targets[0].varying = vec![VaryingSetting {
         name: "max_connections".to_string(),
         values: [("c1 r1", "100"), ("c8 r1", "100"), ("c256 r1", "272")]
             .map(|(cell, value)| (cell.to_string(), text(value)))
@@ -190,8 +201,14 @@ fn settings() -> Settings {
             Comparison {
                 settings: changed,
                 only_b: (0..40)
-                    .map(|number| one_sided(format!("new_{number:02}"), "on", Mark::Undeclared))
-                    .chain([one_sided("io_method".to_string(), "worker", Mark::Declared)])
+                    .map(|number| {
+                        one_sided(format!("new_{number:02}"), "on", DifferenceKind::Undeclared)
+                    })
+                    .chain([one_sided(
+                        "io_method".to_string(),
+                        "worker",
+                        DifferenceKind::Declared,
+                    )])
                     .collect(),
                 b_version: "18.1".to_string(),
                 ..comparison("pg.a", "pg.b")
@@ -247,7 +264,7 @@ fn of_what_was_not_measured_nothing_is_claimed() {
         name: "work_mem".to_string(),
         a: text("4MB"),
         b: text("8MB"),
-        mark: Mark::Unverified,
+        mark: DifferenceKind::Unverified,
         role: None,
     };
     let differs = told(Comparison {

@@ -26,7 +26,7 @@ impl<E: SqlEngine> Database for Sql<'_, E> {
     fn check(&self, insert: &Insert, table: usize) -> Result<Vec<Check>, Error> {
         let ledger = &insert.ledgers[table];
         let table = &insert.tables[table];
-        if insert.plan.terms.checks == Checks::Full {
+        if insert.plan.policy.checks == Checks::Full {
             let facts = self.0.inspect(table, ledger.indexed)?;
             return Ok(ledger.check(table, &facts));
         }

@@ -128,7 +128,7 @@ fn look_at<E: SqlEngine>(engine: &E, table: &Table, plan: &plan::Sysbench) -> Re
         }
         _ => {}
     }
-    if plan.terms.checks != Checks::Full {
+    if plan.policy.checks != Checks::Full {
         return Ok(Found {
             rows,
             missing: None,

@@ -337,7 +337,7 @@ impl Sysbench {
         let mut session = engine.connect()?;
         let indexed = self.is_indexed();
         for (number, table) in self.tables.iter().enumerate() {
-            if self.plan.terms.checks == Checks::Full {
+            if self.plan.policy.checks == Checks::Full {
                 let facts = engine.inspect(table, indexed)?;
                 checks.extend(self.check_table(number, &facts));
             } else {

@@ -1,7 +1,7 @@
 //! Causes that are named, and figures that look like causes and are not.
 
 use super::*;
-use crate::{Lsm, Moved, Quality, Shift, Stall};
+use crate::{ConcurrentChange, Lsm, Quality, Shift, Stall};
 
 /// A query of 133 us at 30,000 per second.
 const CACHED: &[(&str, f64)] = &[
@@ -552,12 +552,12 @@ fn stalled(figures: &mut Figures, seconds: impl Fn(&Row) -> usize) {
         let stall = Stall {
             from_second: 31,
             seconds: stalled,
-            beside: vec![Moved {
+            beside: vec![ConcurrentChange {
                 name: "disk_write_bytes".to_owned(),
                 unit: "bytes/s".to_owned(),
                 during: 9e8,
                 otherwise: 1e8,
-                ..Moved::default()
+                ..ConcurrentChange::default()
             }],
             ..Stall::default()
         };

@@ -1,7 +1,7 @@
 //! How two targets, or two runs of one, are said to differ.
 
 use super::*;
-use crate::OneSided;
+use crate::OneSidedSetting;
 
 const CHEAP: &[(&str, f64)] = &[
     ("op_client_cpu_us", 20.0),
@@ -31,11 +31,11 @@ fn explained(mut figures: Figures, comparison: Comparison) -> Finding {
     findings.remove(0)
 }
 
-fn undeclared(name: &str) -> OneSided {
-    OneSided {
+fn undeclared(name: &str) -> OneSidedSetting {
+    OneSidedSetting {
         name: name.to_owned(),
         value: "3".to_owned(),
-        mark: Mark::Undeclared,
+        mark: DifferenceKind::Undeclared,
         role: None,
     }
 }
@@ -50,7 +50,7 @@ fn settings_beside_the_version_make_it_impossible_to_say() {
             ("effective_io_concurrency", "1", "16"),
         ],
     );
-    comparison.settings[1].mark = Mark::Undeclared;
+    comparison.settings[1].mark = DifferenceKind::Undeclared;
     comparison.only_b = vec![undeclared("io_workers")];
     let finding = explained(repeated(&costs(DEAR)), comparison.clone());
     says(
@@ -82,7 +82,7 @@ fn settings_that_one_version_alone_has_are_a_part_of_the_version() {
     );
     says_not(&finding, &["which of them", "beside the version"]);
 
-    // Seen from the other side.
+    // DetectableEffect from the other side.
     let mut figures = repeated(&costs(DEAR));
     figures.rows.reverse();
     let finding = explained(figures, comparison.clone());

@@ -9,15 +9,15 @@ use crate::metrics::counters::Counters;
 
 /// Returns the counters of a step whose data is in such a tree.
 pub(super) fn tree(step: &Step) -> Option<Counters<'_>> {
-    told_by(Counters::of(step))
+    if_reported(Counters::of(step))
 }
 
 /// Returns those until what followed the step was over too; `None` where that was not read.
 pub(super) fn tree_at_end(step: &Step) -> Option<Counters<'_>> {
-    told_by(Counters::to_end(step)?)
+    if_reported(Counters::to_end(step)?)
 }
 
-fn told_by(counters: Counters<'_>) -> Option<Counters<'_>> {
+fn if_reported(counters: Counters<'_>) -> Option<Counters<'_>> {
     let tells = |role| counters.gauge(role).is_some();
     let is_told = tells(Role::TreeBytes) || tells(Role::FlushWrittenBytes);
     is_told.then_some(counters)
@@ -129,7 +129,7 @@ pub(super) struct Files {
 
 /// Files by level. A library leaves out levels that it never used; its `sum` says that this is all.
 fn files_of<'a>(levels: impl Iterator<Item = &'a Counter>, sum: Option<f64>) -> Option<Files> {
-    let mut levels = numbered(levels).peekable();
+    let mut levels = by_level(levels).peekable();
     if levels.peek().is_none() && sum.is_none() {
         return None;
     }
@@ -144,7 +144,7 @@ fn files_of<'a>(levels: impl Iterator<Item = &'a Counter>, sum: Option<f64>) -> 
     Some(files)
 }
 
-fn numbered<'a>(counters: impl Iterator<Item = &'a Counter>) -> impl Iterator<Item = (u32, f64)> {
+fn by_level<'a>(counters: impl Iterator<Item = &'a Counter>) -> impl Iterator<Item = (u32, f64)> {
     counters.filter_map(|counter| Some((number(counter)?, counter.value)))
 }
 

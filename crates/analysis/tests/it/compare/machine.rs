@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{Begun, Figures, Row};
+use analysis::{Figures, Row, StartedCell};
 use record::{Status, StepKind};
 
 pub const BASE: &str = "old.base";
@@ -220,11 +220,11 @@ impl Truth {
                 figures.rows.push(row);
             }
             let seconds = u64::from(slot.invocation) * 86_400 + 100 * slot.index as u64;
-            figures.begun.push(Begun {
+            figures.begun.push(StartedCell {
                 cell: record::CellKey::new(&name, None, 1, slot.repeat),
                 invocation: slot.invocation,
                 started_unix_ns: seconds * 1_000_000_000,
-                ..Begun::default()
+                ..StartedCell::default()
             });
         }
         figures

@@ -1,7 +1,7 @@
 //! Comparisons: by hand, and on machines of which the truth is known.
 
 mod effects;
+mod initial_tree;
 mod machine;
 mod simulated;
-mod trees;
 mod verdicts;

@@ -1,8 +1,8 @@
 //! What is compared with what, and what is said where something is missing.
 
 use analysis::{
-    Begun, CompareOptions, Compared, ComparedStep, Figures, Gate, Pairing, Row, Thresholds,
-    Unfinished, Verdict, compare, gate, noise_floor,
+    CompareOptions, Compared, ComparedStep, Figures, Gate, Pairing, Row, StartedCell, Thresholds,
+    UnfinishedCell, Verdict, compare, gate, noise_floor,
 };
 use record::{Status, StepKind};
 
@@ -114,10 +114,10 @@ fn repeats_that_did_not_take_turns_are_independent_samples() {
 }
 
 /// The cells of [`in_turns`] with the invocation and the time at which they were begun.
-fn begun(rows: &[Row], at: impl Fn(usize) -> (u32, u64)) -> Vec<Begun> {
+fn begun(rows: &[Row], at: impl Fn(usize) -> (u32, u64)) -> Vec<StartedCell> {
     let cells = rows.iter().enumerate().map(|(index, row)| {
         let (invocation, started_unix_ns) = at(index);
-        Begun {
+        StartedCell {
             run: row.run,
             cell: row.cell.clone(),
             invocation,
@@ -228,12 +228,13 @@ fn a_cell_that_never_got_so_far_makes_the_comparison_invalid_not_absent() {
     let mut rows = in_turns(&SLOWER[..2]);
     rows.retain(|row| row.cell.target == BASE);
     rows.push(row(TARGET, 1, "load", 10.0));
-    let unfinished = [(1, Some(Status::Failed)), (2, None)].map(|(repeat, status)| Unfinished {
-        run: 0,
-        cell: record::CellKey::new(TARGET, None, 1, repeat),
-        status,
-        causes: Vec::new(),
-    });
+    let unfinished =
+        [(1, Some(Status::Failed)), (2, None)].map(|(repeat, status)| UnfinishedCell {
+            run: 0,
+            cell: record::CellKey::new(TARGET, None, 1, repeat),
+            status,
+            causes: Vec::new(),
+        });
     let figures = Figures {
         unfinished: unfinished.into(),
         ..figures(rows)
@@ -509,17 +510,17 @@ fn neither_the_order_of_the_rows_nor_their_unit_matters_and_the_estimate_is_in_i
         }
         measured.begun = (0..)
             .zip(&cells)
-            .map(|(index, (target, repeat))| Begun {
+            .map(|(index, (target, repeat))| StartedCell {
                 cell: record::CellKey::new(&target.clone(), None, 1, *repeat),
                 invocation: 1,
                 started_unix_ns: 1_000_000_000 * (index + 1),
-                ..Begun::default()
+                ..StartedCell::default()
             })
             .collect();
         let first = compare(&measured, &options());
-        let mut turned = measured.clone();
-        turned.rows.reverse();
-        for row in &mut turned.rows {
+        let mut swapped = measured.clone();
+        swapped.rows.reverse();
+        for row in &mut swapped.rows {
             // Operations that are counted in another unit: what one costs is told in it as well.
             for (metric, value) in &mut row.metrics {
                 let factor = if *metric == "qps" {
@@ -530,7 +531,7 @@ fn neither_the_order_of_the_rows_nor_their_unit_matters_and_the_estimate_is_in_i
                 *value = value.map(|value| value * factor);
             }
         }
-        let second = compare(&turned, &options());
+        let second = compare(&swapped, &options());
         assert_eq!(first.rows.len(), second.rows.len());
         for row in &first.rows {
             let same = second.rows.iter().find(|other| {

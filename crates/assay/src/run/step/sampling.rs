@@ -10,7 +10,7 @@ use std::time::Duration;
 use engine::{Counter, Observer};
 use load::{Clock, SystemClock, own_cpu_wait_ns};
 use probe::{Sample, Sampler, ThreadStates};
-use record::{HeldUp, Step, Warning};
+use record::{LoadPause, Step, Warning};
 use words::Random;
 
 /// What was read, and when.
@@ -20,7 +20,7 @@ pub enum Reading {
     /// The engine.
     Engine(u64, Vec<Counter>),
     /// The process stood still.
-    HeldUp(HeldUp),
+    LoadPause(LoadPause),
 }
 
 /// How often the thread that samples the host looks whether the process is at work.
@@ -185,11 +185,11 @@ impl Watch {
         // On a busy machine it was ready and others ran, as with any thread of the engine.
         let waited_ns = run_delay_ns().saturating_sub(self.run_delay_ns);
         if late_ns.saturating_sub(waited_ns) >= HELD_UP_NS_MIN {
-            let held_up = HeldUp {
+            let held_up = LoadPause {
                 from_ns,
                 to_ns: now_ns,
             };
-            let _ = self.found.send(Reading::HeldUp(held_up));
+            let _ = self.found.send(Reading::LoadPause(held_up));
         }
     }
 }
@@ -290,7 +290,7 @@ mod tests {
     use super::*;
 
     fn remarks(held_ms: &[u64], seconds: u64) -> (usize, usize) {
-        let held = |&ms: &u64| HeldUp {
+        let held = |&ms: &u64| LoadPause {
             from_ns: SECOND_NS,
             to_ns: SECOND_NS + ms * 1_000_000,
         };
@@ -324,7 +324,7 @@ mod tests {
             let slept = [0, until_ns, until_ns + late_ms * 1_000_000];
             watch.woke(slept, || SECOND_NS + waited_ns);
             match readings.try_recv() {
-                Ok(Reading::HeldUp(held)) => Some((held.from_ns, held.to_ns)),
+                Ok(Reading::LoadPause(held)) => Some((held.from_ns, held.to_ns)),
                 _ => None,
             }
         };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use engine::Observer;
 use load::{Clock as _, ConnectionThreads, Progress, Sink, SystemClock, Time};
 use probe::{Sample, Sampler, StateCounts, ThreadStates, WatchedConnection};
-use record::{ConnectionState, Cpu, HeldUp, IntervalRow, Step, StepWriter};
+use record::{ConnectionState, Cpu, IntervalRow, LoadPause, Step, StepWriter};
 
 use super::sampling::{Reading, Sampled, Sampling};
 use crate::live::StepFeed;
@@ -32,7 +32,7 @@ pub struct StepSink<'a> {
     sampling: Option<Sampling>,
     /// Why a sample could not be taken or written.
     error: Option<String>,
-    held_up: Vec<HeldUp>,
+    held_up: Vec<LoadPause>,
     first: Option<Sample>,
     last: Option<Sample>,
 }
@@ -86,7 +86,7 @@ impl<'a> StepSink<'a> {
                 let written = self.writer.host(second, at_ns as i64, &values);
                 written.map_err(error_text)
             }
-            Reading::HeldUp(held_up) => {
+            Reading::LoadPause(held_up) => {
                 self.held_up.push(held_up);
                 Ok(())
             }

@@ -101,7 +101,7 @@ impl WorkloadRunner for KvRunner<'_> {
 
     fn check(&self) -> anyhow::Result<Vec<Check>> {
         let mut session = self.database.connect();
-        let mut checks = match self.workload.plan().terms.checks {
+        let mut checks = match self.workload.plan().policy.checks {
             Checks::Full => self.workload.check(&self.database.inspect()?),
             _ => self.workload.check_keys(&mut session)?,
         };

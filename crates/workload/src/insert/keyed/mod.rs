@@ -33,7 +33,7 @@ impl<S: KeyValueSession, F: Fn() -> S> Database for Keyed<F> {
 
     fn check(&self, insert: &Insert, table: usize) -> Result<Vec<Check>, Error> {
         let mut session = self.0();
-        if insert.plan.terms.checks == Checks::Full {
+        if insert.plan.policy.checks == Checks::Full {
             return insert.check_entries(table, &mut session);
         }
         let layout = insert.layout(table);

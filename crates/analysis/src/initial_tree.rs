@@ -13,14 +13,14 @@ const APART: f64 = 0.5;
 
 /// The tree with which a step that only reads began, in the mean of its repeats.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TreeAtBegin {
+pub struct InitialTree {
     /// Files of the first level.
     pub first_level_files: f64,
     /// Levels with a file.
     pub levels: f64,
 }
 
-impl TreeAtBegin {
+impl InitialTree {
     /// Of the repeats of a step; `None` where it also writes, and where nobody tells of a tree.
     pub fn of(rows: &[&Row]) -> Option<Self> {
         if !rows.iter().all(|row| only_reads(row)) {
@@ -37,13 +37,13 @@ impl TreeAtBegin {
     }
 
     /// Whether it is another than that of another target, beyond what repeats differ by.
-    pub fn is_apart(self, other: Self) -> bool {
+    pub fn differs_from(self, other: Self) -> bool {
         let differ = |a: f64, b: f64| (a - b).abs() >= APART;
         differ(self.first_level_files, other.first_level_files) || differ(self.levels, other.levels)
     }
 }
 
-impl fmt::Display for TreeAtBegin {
+impl fmt::Display for InitialTree {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let levels = counted(self.levels, "level");
         write!(
@@ -75,9 +75,9 @@ pub(crate) fn only_reads(row: &Row) -> bool {
 }
 
 /// How the trees of the repeats that are compared with each other differed, if they did.
-pub(crate) fn apart(base: &[&Row], rows: &[&Row]) -> Option<String> {
-    let (of_base, of_rows) = (TreeAtBegin::of(base)?, TreeAtBegin::of(rows)?);
-    of_base.is_apart(of_rows).then(|| {
+pub(crate) fn difference(base: &[&Row], rows: &[&Row]) -> Option<String> {
+    let (of_base, of_rows) = (InitialTree::of(base)?, InitialTree::of(rows)?);
+    of_base.differs_from(of_rows).then(|| {
         format!("the trees were not alike when it began, {of_base} -> {of_rows}, and a read looks into each")
     })
 }
@@ -116,7 +116,7 @@ mod tests {
         fn all(rows: &[Row]) -> Vec<&Row> {
             rows.iter().collect()
         }
-        apart(&all(&base), &all(&other))
+        difference(&all(&base), &all(&other))
     }
 
     #[test]

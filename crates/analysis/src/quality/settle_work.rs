@@ -10,7 +10,7 @@ use crate::order::distinct;
 
 /// The work that was put off until an engine was brought to rest: in a step of its own, or at the end of a measured one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Settled {
+pub struct SettleWork {
     /// How long all of it took, in seconds.
     pub seconds: f64,
     /// What the engine says that it wrote meanwhile, in bytes; `None` where it does not say.
@@ -45,7 +45,7 @@ pub struct Pending {
 pub(crate) fn settled(
     step: &Step,
     metrics: &BTreeMap<&'static str, Option<f64>>,
-) -> Option<Settled> {
+) -> Option<SettleWork> {
     let settle = step.settle.as_ref()?;
     let seconds = |ns: u64| ns as f64 / 1e9;
     let (before, after) = (&settle.pending_before, &settle.pending_after);
@@ -59,7 +59,7 @@ pub(crate) fn settled(
         before: value(before, name),
         after: value(after, name),
     });
-    Some(Settled {
+    Some(SettleWork {
         seconds: settle.actions.iter().map(|(_, ns)| seconds(*ns)).sum(),
         written_bytes: written_bytes(step, metrics),
         actions: settle

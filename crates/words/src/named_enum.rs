@@ -2,7 +2,7 @@
 
 /// Defines an enum with the name of each value in plans and records.
 #[macro_export]
-macro_rules! named {
+macro_rules! named_enum {
     ($(#[$about:meta])* pub enum $name:ident {
         $($(#[$about_value:meta])* $value:ident = $word:literal,)*
     }) => {
@@ -14,7 +14,7 @@ macro_rules! named {
 
         impl $name {
             /// All values, by name.
-            pub const NAMED: &'static [(&'static str, Self)] = &[$(($word, Self::$value),)*];
+            pub const NAMES: &'static [(&'static str, Self)] = &[$(($word, Self::$value),)*];
 
             /// Returns its name in plans and records.
             pub fn name(self) -> &'static str {
@@ -26,7 +26,7 @@ macro_rules! named {
     };
 }
 
-named! {
+named_enum! {
     /// With how many statements the indexes of a table are made.
     pub enum IndexStatements {
         /// As suits the engine: InnoDB one, the others one for each.

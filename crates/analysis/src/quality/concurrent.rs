@@ -6,7 +6,7 @@ use std::slice::from_ref;
 use record::{HostSeries, Role};
 
 use super::rates::Rates;
-use super::{Moved, Shift, mean, median, scale};
+use super::{ConcurrentChange, Shift, mean, median, scale};
 use crate::Series;
 
 /// Seconds before and after that are looked at.
@@ -51,7 +51,7 @@ struct Line<'a> {
 }
 
 /// All that was sampled in a step.
-pub(super) struct Beside<'a> {
+pub(super) struct ConcurrentActivity<'a> {
     lines: Vec<Line<'a>>,
     rates: &'a Rates<'a>,
     is_stalled: &'a [bool],
@@ -64,7 +64,7 @@ struct Usual<'r> {
     rate_ratio: f64,
 }
 
-impl<'a> Beside<'a> {
+impl<'a> ConcurrentActivity<'a> {
     pub(super) fn new(
         series: &'a Series,
         host: &HostSeries,
@@ -98,7 +98,7 @@ impl<'a> Beside<'a> {
     }
 
     /// What was unusual in the seconds of a stall.
-    pub(super) fn stall(&self, from: usize, seconds: usize) -> Vec<Moved> {
+    pub(super) fn stall(&self, from: usize, seconds: usize) -> Vec<ConcurrentChange> {
         let end = from + seconds;
         let around = [from.saturating_sub(AROUND)..from, end..end + AROUND];
         let rates = &self.rates.values;
@@ -121,7 +121,7 @@ impl<'a> Beside<'a> {
     }
 
     /// What was unusual after a shift.
-    pub(super) fn shift(&self, shift: &Shift) -> Vec<Moved> {
+    pub(super) fn shift(&self, shift: &Shift) -> Vec<ConcurrentChange> {
         let at = shift.second;
         let before = at.saturating_sub(AROUND)..at;
         let after = at..at + AROUND;
@@ -142,14 +142,14 @@ impl<'a> Beside<'a> {
         moved
     }
 
-    fn clients(&self, at: usize) -> Option<Moved> {
+    fn clients(&self, at: usize) -> Option<ConcurrentChange> {
         let before = *self
             .rates
             .at_work
             .get(at.saturating_sub(super::SECONDS_MIN))?;
         let later = (at + super::SECONDS_MIN).min(self.rates.at_work.len().checked_sub(1)?);
         let after = *self.rates.at_work.get(later)?;
-        (after < before).then(|| Moved {
+        (after < before).then(|| ConcurrentChange {
             name: AT_WORK.to_owned(),
             of_engine: false,
             unit: String::new(),
@@ -173,7 +173,7 @@ impl<'a> Beside<'a> {
             .filter_map(|second| values[second])
     }
 
-    fn moved(&self, line: &Line<'_>, during: f64, than: &Usual<'_>) -> Option<Moved> {
+    fn moved(&self, line: &Line<'_>, during: f64, than: &Usual<'_>) -> Option<ConcurrentChange> {
         let mut usual: Vec<f64> = self.usual(line.values, than.seconds).collect();
         if usual.len() < SAMPLES_MIN {
             return None;
@@ -204,7 +204,7 @@ impl<'a> Beside<'a> {
             return None;
         }
         let unusual = (change / deviation).min(UNUSUAL_MAX);
-        (unusual >= UNUSUAL_MIN).then(|| Moved {
+        (unusual >= UNUSUAL_MIN).then(|| ConcurrentChange {
             name: line.name.to_owned(),
             of_engine: line.of_engine,
             unit: unit(line.name, line.is_growth),
@@ -238,9 +238,9 @@ fn sampled(values: &[Option<f64>], seconds: Range<usize>) -> impl Iterator<Item 
 
 /// The most unusual first; but before those that moved with the rate, which mostly follow from it, those that moved
 /// against it.
-fn ranked(mut moved: Vec<Moved>, rate_rose: bool) -> Vec<Moved> {
-    let is_with = |one: &Moved| (one.during > one.otherwise) == rate_rose;
-    let times = |one: &Moved| {
+fn ranked(mut moved: Vec<ConcurrentChange>, rate_rose: bool) -> Vec<ConcurrentChange> {
+    let is_with = |one: &ConcurrentChange| (one.during > one.otherwise) == rate_rose;
+    let times = |one: &ConcurrentChange| {
         one.ratio
             .map_or(f64::INFINITY, |ratio| ratio.max(1.0 / ratio))
     };

@@ -3,14 +3,14 @@
 use words::{format_cpus, parse_cpus};
 
 use crate::diagnostic::Place;
-use crate::reader::{Context, Kind};
+use crate::reader::{Context, ValueKind};
 use crate::tree::{Node, Value};
 use crate::wording::{choices, code, list, quoted};
 
 /// Numbers of CPUs, `"0-3,8"`.
 pub(crate) struct CpuList;
 
-impl Kind for CpuList {
+impl ValueKind for CpuList {
     type Value = Vec<u32>;
 
     fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<Vec<u32>> {
@@ -35,7 +35,7 @@ impl Kind for CpuList {
 /// `true` or `false`
 pub(crate) struct Flag;
 
-impl Kind for Flag {
+impl ValueKind for Flag {
     type Value = bool;
 
     fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<bool> {
@@ -59,7 +59,7 @@ impl Kind for Flag {
 /// One of a few words.
 pub(crate) struct Choice<T: 'static>(pub(crate) &'static [(&'static str, T)]);
 
-impl<T: Copy + PartialEq> Kind for Choice<T> {
+impl<T: Copy + PartialEq> ValueKind for Choice<T> {
     type Value = T;
 
     fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<T> {
@@ -85,7 +85,7 @@ impl<T: Copy + PartialEq> Kind for Choice<T> {
 /// Text in one line, not empty.
 pub(crate) struct Line;
 
-impl Kind for Line {
+impl ValueKind for Line {
     type Value = String;
 
     fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<String> {
@@ -114,7 +114,7 @@ impl Kind for Line {
 /// Text that may be absent, and the remark that stands for its absence.
 pub(crate) struct Optional<K>(pub(crate) K, pub(crate) &'static str);
 
-impl<K: Kind> Kind for Optional<K> {
+impl<K: ValueKind> ValueKind for Optional<K> {
     type Value = Option<K::Value>;
 
     fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<Self::Value> {
@@ -131,7 +131,7 @@ impl<K: Kind> Kind for Optional<K> {
 /// A name that becomes a directory's.
 pub(crate) struct Name;
 
-impl Kind for Name {
+impl ValueKind for Name {
     type Value = String;
 
     fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<String> {
@@ -178,7 +178,7 @@ pub(crate) fn check_name(cx: &mut Context<'_>, message: &str, text: &str, place:
 /// A list of values, each with its place. A `--set` argument may give one value, or several with commas.
 pub(crate) struct ListOf<K>(pub(crate) K, pub(crate) &'static str);
 
-impl<K: Kind> ListOf<K> {
+impl<K: ValueKind> ListOf<K> {
     /// Returns the nodes of the list.
     fn nodes(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<Vec<Node>> {
         let text = match &node.value {
@@ -203,7 +203,7 @@ impl<K: Kind> ListOf<K> {
     }
 }
 
-impl<K: Kind> Kind for ListOf<K>
+impl<K: ValueKind> ValueKind for ListOf<K>
 where
     K::Value: PartialEq,
 {

@@ -2,23 +2,23 @@
 
 use std::time::Duration;
 
-use crate::kinds::Choice;
 use crate::quantity::Quantity;
 use crate::reader::{Context, Section};
-use crate::spec::{Checks, Terms};
+use crate::spec::{Checks, StepPolicy};
+use crate::value_kinds::Choice;
 
 const SETTLE_MOST: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Takes them from the table of a workload.
-pub(crate) fn read(cx: &mut Context<'_>, section: &mut Section) -> Terms {
+pub(crate) fn read(cx: &mut Context<'_>, section: &mut Section) -> StepPolicy {
     let time = Quantity::time(Duration::ZERO..=SETTLE_MOST);
-    let checks = cx.value(section, "checks", &Choice(Checks::NAMED), Checks::Full);
+    let checks = cx.value(section, "checks", &Choice(Checks::NAMES), Checks::Full);
     let error_limit = cx.value(section, "error-limit", &Quantity::count(0..=u64::MAX), 0);
     let attempts = cx.value(section, "attempts", &Quantity::count(1..=1_000_000), 100);
     let keys = ["settle-at-least", "settle-at-most"];
     let defaults = [Duration::ZERO, Duration::from_secs(1200)];
     let (settle_at_least, settle_at_most) = cx.pair(section, keys, &time, defaults);
-    Terms {
+    StepPolicy {
         checks,
         error_limit,
         attempts,
